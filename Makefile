@@ -1,0 +1,124 @@
+# Carnet. `make` alone lists what can be done; the README needs only `make serve` and `make test`.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3
+VENV := .venv
+BENCH_VENV := .venv-bench
+LOCK_VENV := .venv-lock
+BIN := $(VENV)/bin
+
+# Given on the command line: `make serve ARGS="--port 8800"`, `make test PYTEST_ARGS=tests/core`.
+ARGS ?=
+PYTEST_ARGS ?=
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+# Quiet, but errors are shown. Every file that is installed is named by its hash in requirements/.
+INSTALL := -m pip -qq install --require-hashes
+# The project itself, by the build backend from the same locks.
+INSTALL_SELF := -m pip -qq install --no-deps --no-build-isolation -e .
+
+.PHONY: help
+help: ## List the targets
+	@echo "Carnet: calls between agents of different organisations."
+	@echo
+	@sed -nE 's/^([a-z-]+):[^#]*## (.*)$$/\1\t\2/p' Makefile \
+	  | while IFS=$$'\t' read -r name text; do printf '  make %-9s %s\n' "$$name" "$$text"; done
+
+# ------------------------------------------------------------------------------ environments
+
+define need_python
+	@command -v $(PYTHON) >/dev/null || { \
+	  echo "Carnet needs Python 3.11 or newer, and there is no '$(PYTHON)' here." >&2; \
+	  echo "Install one, or name it: make PYTHON=/path/to/python3.11 $(MAKECMDGOALS)" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "Carnet needs Python 3.11 or newer; '$(PYTHON)' is $$($(PYTHON) -V 2>&1)." >&2; \
+	  echo "Name a newer one: make PYTHON=python3.11 $(MAKECMDGOALS)" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+	  echo "'$(PYTHON)' cannot make environments: its venv module is missing." >&2; \
+	  echo "On Debian and Ubuntu it is a package of its own: apt install python3-venv" >&2; exit 1; }
+endef
+
+# A stamp is made when its step has succeeded, so an interrupted step is repeated.
+$(VENV)/.made:
+	$(need_python)
+	@$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.base: requirements/base.txt requirements/build.txt $(VENV)/.made
+	@echo "Installing what Carnet needs into $(VENV) ..."
+	@$(BIN)/python $(INSTALL) -r requirements/base.txt -r requirements/build.txt
+	@touch $@
+
+$(VENV)/.self: pyproject.toml $(VENV)/.base
+	@$(BIN)/python $(INSTALL_SELF)
+	@touch $@
+
+$(VENV)/.dev: requirements/dev.txt $(VENV)/.self
+	@echo "Installing what the checks need into $(VENV) ..."
+	@$(BIN)/python $(INSTALL) -r requirements/dev.txt
+	@touch $@
+
+$(BENCH_VENV)/.self: requirements/bench.txt requirements/build.txt pyproject.toml
+	$(need_python)
+	@echo "Installing what the benchmark needs into $(BENCH_VENV) ..."
+	@$(PYTHON) -m venv $(BENCH_VENV)
+	@$(BENCH_VENV)/bin/python $(INSTALL) -r requirements/bench.txt -r requirements/build.txt
+	@$(BENCH_VENV)/bin/python $(INSTALL_SELF)
+	@touch $@
+
+.PHONY: setup
+setup: $(VENV)/.self ## Create .venv and install Carnet into it
+
+# --------------------------------------------------------------------------------------- run
+
+.PHONY: serve
+serve: setup ## Run a gateway here, with a starter configuration if there is none
+	@test -e carnet.toml || $(BIN)/carnet init .
+	@exec $(BIN)/carnet serve $(ARGS)
+
+# ------------------------------------------------------------------------------------ checks
+
+# $(call stage,COMMAND): its name before, its elapsed time after.
+stage = @echo "-- $(1)"; TIMEFORMAT='   %R s'; time $(BIN)/$(1)
+
+.PHONY: lint
+lint: $(VENV)/.dev ## Check format, style, types and the direction of imports
+	$(call stage,ruff format --check)
+	$(call stage,ruff check)
+	$(call stage,mypy)
+	$(call stage,lint-imports --no-logo)
+
+# pytest is the last stage: its last line is the count and its own elapsed time.
+.PHONY: test
+test: lint ## Run every check: lint, then all tests
+	@echo "-- pytest"
+	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+.PHONY: coverage
+coverage: $(VENV)/.dev ## Print branch coverage; core, wire and guards must be whole by their own tests
+	@$(BIN)/python -m pytest -q --cov --cov-report=term $(PYTEST_ARGS)
+	@for room in core wire guards; do \
+	  $(BIN)/python -m pytest -q --cov=carnet.$$room --cov-fail-under=100 tests/$$room; done
+
+.PHONY: bench
+bench: $(BENCH_VENV)/.self ## Measure a hop beside other gateways, in an environment of its own
+	@$(BENCH_VENV)/bin/python -m bench $(ARGS)
+
+# ------------------------------------------------------------------------------------ upkeep
+
+.PHONY: lock
+lock: ## Resolve requirements/*.txt anew from pyproject.toml
+	$(need_python)
+	@$(PYTHON) -m venv $(LOCK_VENV)
+	@$(LOCK_VENV)/bin/python -m pip -qq install pip-tools
+	@PATH="$(LOCK_VENV)/bin:$$PATH" requirements/lock
+
+.PHONY: clean
+clean: ## Remove environments and caches; your carnet.toml and var/ stay
+	@rm -rf $(VENV) $(BENCH_VENV) $(LOCK_VENV) build dist .coverage .coverage.* htmlcov
+	@rm -rf .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	@find src tests bench examples -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true

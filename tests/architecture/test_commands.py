@@ -1,0 +1,56 @@
+"""The commands people are told to type exist, and CI types the same ones."""
+
+import os
+import re
+import tomllib
+
+from tests.architecture.tree import ROOT
+
+README_COMMANDS = ["make serve", "make test"]
+
+
+def make_targets() -> set[str]:
+    return set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+
+
+def first_block(markdown: str) -> list[str]:
+    """The commands of the first shell block, without their comments."""
+    block = re.search(r"^```sh\n(.*?)^```", markdown, re.MULTILINE | re.DOTALL)
+    assert block, "the README opens with a shell block"
+    return [line.partition("#")[0].strip() for line in block[1].splitlines() if line.strip()]
+
+
+def test_the_readme_opens_with_the_two_commands() -> None:
+    assert first_block((ROOT / "README.md").read_text()) == README_COMMANDS
+
+
+def test_every_make_command_in_the_text_is_a_target() -> None:
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    named = {name for page in pages for name in re.findall(r"`make ([a-z-]+)", page.read_text())}
+    named |= {command.removeprefix("make ") for command in README_COMMANDS}
+    assert named - make_targets() == set()
+
+
+def test_every_target_says_in_the_help_what_it_does() -> None:
+    text = (ROOT / "Makefile").read_text()
+    told = set(re.findall(r"^([a-z-]+):[^#\n]*## \S", text, re.MULTILINE))
+    assert make_targets() == told
+
+
+def test_ci_runs_the_readme_test_command_and_nothing_else() -> None:
+    script = ROOT / ".ci" / "run"
+    assert os.access(script, os.X_OK)
+    makes = re.findall(r"^(?:exec )?make .*$", script.read_text(), re.MULTILINE)
+    assert makes == ["exec make test"]
+
+
+def test_the_console_script_is_the_command_line() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert project["scripts"] == {"carnet": "carnet.cli.main:main"}
+
+
+def test_every_lock_is_pinned_by_hash_and_names_no_index() -> None:
+    for lock in sorted((ROOT / "requirements").glob("*.txt")):
+        entries = lock.read_text().replace("\\\n", " ").splitlines()
+        for entry in (line for line in entries if line and not line.startswith("#")):
+            assert re.fullmatch(r"[\w.-]+==[\w.]+( ;[^-]+)?( +--hash=sha256:[0-9a-f]{64})+", entry)
