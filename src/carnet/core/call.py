@@ -1,0 +1,76 @@
+"""A request as it was read, and a call that was admitted.
+
+Law 1. A `Claim` is believed by nobody; an Agent cannot be given one.
+Law 2. From the wire, only `guards.admission` turns a Claim into a `Call`. In process, only
+       `Call.child` makes another, and it never has more rights, depth budget or time.
+"""
+
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from carnet.core.carnet import Carnet, Mark, Trace
+from carnet.core.identity import Caller, Payer
+from carnet.core.secret import Secret
+from carnet.core.turn import Turn
+
+Role = Literal["system", "developer", "user", "assistant", "tool"]
+
+
+class Message(Struct, frozen=True):
+    """One message of the conversation that is sent to an agent."""
+
+    role: Role
+    content: str
+    name: str | None = None
+
+
+class Ask(Struct, frozen=True, kw_only=True):
+    """What is asked: the same for every dialect.
+
+    `body` holds the dialect's own object where the agent behind speaks the same dialect, so that
+    fields we do not know reach it; it is forwarded re-encoded, never as raw bytes.
+    """
+
+    messages: tuple[Message, ...]
+    stream: bool = False
+    include_usage: bool = False
+    max_tokens: int | None = None
+    body: dict[str, Any] | None = None
+
+    @property
+    def text(self) -> str:
+        """The last thing the user said."""
+        for message in reversed(self.messages):
+            if message.role == "user":
+                return message.content
+        return ""
+
+
+class Claim(Struct, frozen=True, kw_only=True):
+    """A request as a dialect and its stamps read it."""
+
+    dialect: str
+    agent: str  # as the caller wrote it: a name, a path such as bridge/x, or an address
+    ask: Ask
+    digest: bytes
+    request: bytes  # what was asked, canonically, for the journal
+    marks: tuple[Mark, ...] = ()
+    authorization: Secret | None = None
+    forwarded: Secret | None = None
+    trace: Trace | None = None
+
+
+class Call(Struct, frozen=True, kw_only=True):
+    """A claim that every guard admitted, and the record it was given."""
+
+    agent: str  # the stored name or address
+    ask: Ask
+    carnet: Carnet
+    caller: Caller
+    payer: Payer
+    record: Turn
+    known: bool = False  # the record existed: replay or attach, do not run
+    onward: Carnet | None = None  # what the callee receives, where this call goes to a peer
+    credential: Secret | None = None  # to forward toward listed peers; never recorded
+    reserve: int = 0  # micro-units the claim holds until the finish

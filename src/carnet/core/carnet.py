@@ -1,0 +1,186 @@
+"""The travel document of one call, and how several stamps become one.
+
+Law 1. Depth only grows: `next_hop().depth == depth + 1`.
+Law 2. The run never changes: every hop shares it.
+Law 3. The last depth never grows: a stamp may lower it, nothing raises it.
+Law 4. A carnet with no hops left cannot be extended.
+
+`depth` counts the agent-to-agent edges crossed to reach us (0: called by a person or a front
+door). `last_depth` is the last depth still answered, inclusive; None while no stamp has set one,
+then the dialect the call leaves by brings its default.
+"""
+
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+from msgspec import Struct
+
+from carnet.core.turn_id import scoped_turn_id, turn_id
+from carnet.errors import ChainFinal, ChainMismatch, DepthExceeded
+
+StampName = Literal["tangle", "caller_context", "mentionable", "delegation", "travel"]
+
+
+class Mark(Struct, frozen=True, kw_only=True):
+    """What one stamp says about the chain. None is "did not say", which is not 0."""
+
+    stamp: StampName
+    depth: int | None = None
+    last_depth: int | None = None
+    run: str | None = None
+    turn: str | None = None
+    parent_turn: str | None = None
+    speaker: str | None = None
+
+
+class DepthLimits(Struct, frozen=True, kw_only=True):
+    """The last depth each dialect still answers here (inclusive)."""
+
+    tangle: int = 3
+    caller_context: int = 16
+    mentionable: int = 4
+
+    def of(self, stamp: StampName) -> int:
+        """The limit of the dialect a call leaves by; one without its own uses Tangle's."""
+        if stamp == "caller_context":
+            return self.caller_context
+        return self.mentionable if stamp == "mentionable" else self.tangle
+
+    def clamped(self, hard_last_depth: int) -> "DepthLimits":
+        """The same limits, none above the hard one."""
+        return DepthLimits(
+            tangle=min(self.tangle, hard_last_depth),
+            caller_context=min(self.caller_context, hard_last_depth),
+            mentionable=min(self.mentionable, hard_last_depth),
+        )
+
+
+class Position(Struct, frozen=True, kw_only=True):
+    """Where in its chain a request arrived, after all its stamps were merged."""
+
+    depth: int = 0
+    last_depth: int | None = None
+    bound_by: StampName | None = None
+    run: str | None = None
+    turn: str | None = None
+    parent_turn: str | None = None
+    speaker: str | None = None
+
+
+TOP = Position()
+
+
+def merge(marks: Sequence[Mark]) -> Position:
+    """Read several stamps as one position: the largest depth, the smallest limit, one run."""
+    if not marks:
+        return TOP
+    depths = [mark.depth for mark in marks if mark.depth is not None]
+    depth = max(depths, default=0)
+    if depth and 0 in depths:
+        raise ChainMismatch("an explicit depth 0 stands beside a depth above 0")
+    bounds = [(mark.last_depth, mark.stamp) for mark in marks if mark.last_depth is not None]
+    last_depth, bound_by = min(bounds, default=(None, None))
+    return Position(
+        depth=depth,
+        last_depth=last_depth,
+        bound_by=bound_by,
+        run=_one([mark.run for mark in marks], "two different runs"),
+        turn=_one([mark.turn for mark in marks], "two different turns"),
+        parent_turn=_one([mark.parent_turn for mark in marks], "two different parent turns"),
+        speaker=min((mark.speaker for mark in marks if mark.speaker), default=None),
+    )
+
+
+def _one(values: list[str | None], contradiction: str) -> str | None:
+    found = {value for value in values if value is not None}
+    if len(found) > 1:
+        raise ChainMismatch(contradiction)
+    return found.pop() if found else None
+
+
+def check_depth(position: Position) -> None:
+    """Refuse a request that arrived deeper than its chain may go."""
+    if position.last_depth is not None and position.depth > position.last_depth:
+        raise DepthExceeded(observed=position.depth, limit=position.last_depth + 1)
+
+
+class Trace(Struct, frozen=True):
+    """W3C trace context: 32 and 16 hex digits, and the flags byte."""
+
+    trace_id: str
+    span_id: str
+    flags: str = "01"
+    state: str | None = None
+
+
+class Carnet(Struct, frozen=True, kw_only=True):
+    """The travel document. Immutable; `next_hop` writes the one the callee receives."""
+
+    run: str
+    turn: str
+    depth: int = 0
+    last_depth: int | None = None
+    bound_by: StampName | None = None
+    parent_turn: str | None = None
+    speaker: str | None = None
+    run_is_ours: bool = False  # we minted the run, so calls out of it are its first level
+    path: tuple[str, ...] = ()
+    on_behalf_of: tuple[str, ...] = ()
+    deadline: float | None = None  # seconds since the epoch
+    trace: Trace | None = None
+
+    def bound(self, default: int) -> int:
+        """The last depth of this chain, or `default` where no stamp set one."""
+        return default if self.last_depth is None else self.last_depth
+
+    def is_final(self, default: int) -> bool:
+        """Whether this hop may answer but not call on."""
+        return self.depth >= self.bound(default)
+
+    def remaining(self, default: int) -> int:
+        """How many hops may still follow."""
+        return max(0, self.bound(default) - self.depth)
+
+    def refuse_if_final(self, default: int) -> None:
+        """Raise before any I/O when no hop is left."""  # tangle:depth:refuse, A47
+        if not self.is_final(default):
+            return
+        last = self.bound(default)
+        if self.bound_by == "mentionable":
+            raise ChainFinal(hop=self.depth, hops=last)
+        raise DepthExceeded(observed=self.depth + 1, limit=last + 1)
+
+    @property
+    def opens_the_run(self) -> bool:
+        """Whether calls out of this turn are the first level of the run."""
+        return self.run_is_ours and self.parent_turn is None
+
+    def child_turn(self, index: int, speaker: str) -> str:
+        """The turn id of the `index`-th call out of this turn."""
+        if self.opens_the_run:
+            return turn_id(self.run, index, speaker)
+        return scoped_turn_id(self.run, self.turn, index, speaker)
+
+    def next_hop(self, *, index: int, speaker: str, default: int) -> "Carnet":
+        """The document of a call out of this turn; refuses when no hop is left."""
+        self.refuse_if_final(default)
+        return Carnet(
+            run=self.run,
+            turn=self.child_turn(index, speaker),
+            depth=self.depth + 1,
+            last_depth=self.bound(default),
+            bound_by=self.bound_by or "tangle",
+            parent_turn=None if self.opens_the_run else self.turn,
+            speaker=speaker,
+            path=self.path,
+            on_behalf_of=self.on_behalf_of,
+            deadline=self.deadline,
+            trace=self.trace,
+        )
+
+    def until(self, deadline: float) -> "Carnet":
+        """The same document with an earlier deadline; a later one changes nothing."""
+        if self.deadline is not None and self.deadline <= deadline:
+            return self
+        return msgspec.structs.replace(self, deadline=deadline)

@@ -1,0 +1,153 @@
+"""One vocabulary for every stream.
+
+Law 1. A stream has exactly one terminal event, `Done` or `Failed`, and nothing after it.
+Law 2. `read_events(write_events(x)) == x`: what is journaled is what was said.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from carnet.core.interrupt import Interrupt, Resolution
+from carnet.errors import BY_CODE, CarnetError, Fact, Internal
+
+
+class Text(Struct, frozen=True, tag="text", array_like=True):
+    """A piece of the answer."""
+
+    text: str
+
+
+class ToolCall(Struct, frozen=True, tag="tool_call", array_like=True):
+    """The agent wants a tool. `arguments` is the JSON text as the model wrote it."""
+
+    id: str
+    name: str
+    arguments: str
+    index: int = 0
+
+
+class ToolResult(Struct, frozen=True, tag="tool_result", array_like=True):
+    """What the tool gave."""
+
+    id: str
+    status: Literal["ok", "error", "denied"]
+    output: Any = None
+
+
+class Data(Struct, frozen=True, tag="data", array_like=True):
+    """Structured output."""
+
+    value: Any
+
+
+class Interrupted(Struct, frozen=True, tag="interrupt", array_like=True):
+    """The agent needs something before it goes on."""
+
+    interrupt: Interrupt
+
+
+class Resolved(Struct, frozen=True, tag="resolved", array_like=True):
+    """What was needed has been answered."""
+
+    interrupt_id: str
+    resolution: Resolution
+
+
+class Usage(Struct, frozen=True, tag="usage", array_like=True):
+    """What the call used. Amounts are micro-units; None where nobody said."""
+
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    cost: int | None = None
+    run_cost: int | None = None
+    currency: str | None = None
+
+
+class Done(Struct, frozen=True, tag="done", array_like=True):
+    """The answer is complete."""
+
+    reason: str = "stop"
+
+
+class Failed(Struct, frozen=True, tag="failed", array_like=True):
+    """The answer ended in an error of our closed enum."""
+
+    code: str
+    facts: dict[str, int | str | None] = {}
+
+    @property
+    def retryable(self) -> bool:
+        """Whether the same turn may run again."""
+        return BY_CODE.get(self.code, Internal).retryable
+
+    def error(self) -> CarnetError:
+        """The error this event stands for."""
+        kind = BY_CODE.get(self.code)
+        if kind is None:  # written by a newer version
+            return Internal(f"recorded as {self.code}")
+        error = kind.__new__(kind)
+        CarnetError.__init__(error, **self.facts)
+        return error
+
+    @classmethod
+    def of(cls, error: CarnetError) -> "Failed":
+        """The event that stands for an error; its raw detail stays behind."""
+        facts: dict[str, Fact] = dict(error.facts)
+        return cls(error.code, facts)
+
+
+class Extension(Struct, frozen=True, tag="extension", array_like=True):
+    """Something only some dialects know. Those that do not leave it out."""
+
+    name: str
+    payload: Any
+
+
+Event = (
+    Text | ToolCall | ToolResult | Data | Interrupted | Resolved | Usage | Done | Failed | Extension
+)
+
+CHILD = "carnet.child"  # an Extension that says what a call made in process has cost
+LEG = "carnet.leg"  # an Extension that records a call this gateway made to another organisation
+
+
+class Leg(Struct, frozen=True, kw_only=True):
+    """One call out: to whom, at which depth, how it ended, what it cost."""
+
+    turn: str
+    to: str
+    depth: int
+    status: Literal["done", "failed", "refused"]
+    cost: int | None = None
+    code: str | None = None
+
+    def event(self) -> Extension:
+        """The leg as an event of the turn that made it."""
+        return Extension(LEG, msgspec.to_builtins(self))
+
+
+def is_terminal(event: Event) -> bool:
+    """Whether nothing may follow."""
+    return isinstance(event, Done | Failed)
+
+
+def joined_text(events: Sequence[Event]) -> str:
+    """The whole text of an answer."""
+    return "".join([event.text for event in events if type(event) is Text])
+
+
+_encoder = msgspec.json.Encoder()
+_decoder = msgspec.json.Decoder(list[Event])
+
+
+def write_events(events: Sequence[Event]) -> bytes:
+    """The journal's form of a batch."""
+    return _encoder.encode(events)
+
+
+def read_events(data: bytes) -> list[Event]:
+    """A batch from the journal."""
+    return _decoder.decode(data)

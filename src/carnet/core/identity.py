@@ -1,0 +1,81 @@
+"""Who calls, for whom, with what rights, and who pays.
+
+Law 1. Effective rights are an intersection: nothing here ever adds a right.
+Law 2. Deny wins over allow.
+Law 3. The payer is an account, never a credential.
+"""
+
+from msgspec import Struct
+
+EVERYTHING = "*"
+
+
+class Account(Struct, frozen=True, order=True):
+    """Who answers for the duty: `issuer` vouches for `id`."""
+
+    issuer: str
+    id: str
+
+    def __str__(self) -> str:
+        """The form of ledgers and pages."""
+        return f"{self.id}@{self.issuer}"
+
+
+def allows(granted: frozenset[str], permission: str) -> bool:
+    """Whether a set of permissions holds one; `call:*` and `*` stand for all of theirs."""
+    if permission in granted or EVERYTHING in granted:
+        return True
+    noun, _, _ = permission.partition(":")
+    return f"{noun}:{EVERYTHING}" in granted
+
+
+class Ceiling(Struct, frozen=True, kw_only=True):
+    """The most that may be used, whoever asks. `allow` None means no allow-list."""
+
+    allow: frozenset[str] | None = None
+    deny: frozenset[str] = frozenset()
+
+    def allows(self, permission: str) -> bool:
+        """Deny wins; an absent allow-list allows the rest."""
+        if not permission or allows(self.deny, permission):
+            return False
+        return self.allow is None or allows(self.allow, permission)
+
+
+NO_CEILING = Ceiling()
+
+
+class Actor(Struct, frozen=True, kw_only=True):
+    """The peer that authenticated directly, and how."""
+
+    name: str  # "token:alice", "peer:globex.example", "agent:researcher"
+    how: str = "token"  # token | in_process
+    domain: str | None = None  # the organisation a peer's token or key belongs to
+    may_forward: bool = False  # listed as an inter-agent caller
+
+
+class Caller(Struct, frozen=True, kw_only=True):
+    """The actor with the rights that hold for this call."""
+
+    actor: Actor
+    scopes: frozenset[str]
+    ceiling: Ceiling = NO_CEILING
+    principal: str | None = None
+    on_behalf_of: tuple[str, ...] = ()
+
+    def may(self, permission: str) -> bool:
+        """Effective right: the scopes within the ceiling."""
+        return allows(self.scopes, permission) and self.ceiling.allows(permission)
+
+
+class Payer(Struct, frozen=True, kw_only=True):
+    """The account that is debited, and the purse whose limit bounds it.
+
+    A token's purse is its own; all accounts that one peer vouches for share the peer's purse.
+    """
+
+    account: Account
+    purse: str
+    limit: int | None = None  # micro-units; None is unlimited
+    own_issue: bool = True  # False: another organisation answers for this account
+    by_forwarding: bool = False  # the account came from a forwarded credential

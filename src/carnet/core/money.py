@@ -1,0 +1,54 @@
+"""Money: decimal text outside, integer micro-units inside.
+
+Law 1. No rounding: an amount with more than six decimals is refused, never shortened.
+Law 2. `parse_amount(format_amount(x)) == x`.
+"""
+
+import re
+
+from msgspec import Struct
+
+from carnet.errors import InvalidRequest
+
+MICROS = 1_000_000
+MOST_MICROS = 10**15  # a thousand million units: beyond it a number is a mistake, not a price
+
+_AMOUNT = re.compile(r"([0-9]{1,12})(?:\.([0-9]{1,6}))?", re.ASCII)
+
+
+def parse_amount(text: str, *, field: str = "amount") -> int:
+    """Read decimal text such as `0.0002` into micro-units."""
+    match = _AMOUNT.fullmatch(text)
+    if match is None:
+        raise InvalidRequest(field, "must be a decimal number with at most six decimals")
+    whole, fraction = match.groups(default="")
+    micros = int(whole) * MICROS + int(fraction.ljust(6, "0"))
+    if micros > MOST_MICROS:
+        raise InvalidRequest(field, "is too large")
+    return micros
+
+
+def format_amount(micros: int) -> str:
+    """Write micro-units as the shortest decimal text."""
+    sign, value = ("-", -micros) if micros < 0 else ("", micros)
+    whole, fraction = divmod(value, MICROS)
+    tail = f".{fraction:06d}".rstrip("0").rstrip(".") if fraction else ""
+    return f"{sign}{whole}{tail}"
+
+
+class Price(Struct, frozen=True, kw_only=True):
+    """What an agent costs: per call, and per million tokens in and out."""
+
+    per_call: int = 0
+    per_million_in: int = 0
+    per_million_out: int = 0
+
+    @property
+    def is_free(self) -> bool:
+        """Whether nobody needs credit to call."""
+        return not (self.per_call or self.per_million_in or self.per_million_out)
+
+    def of(self, tokens_in: int, tokens_out: int) -> int:
+        """The price of one served call. A part of a micro-unit counts as a whole one."""
+        tokens = tokens_in * self.per_million_in + tokens_out * self.per_million_out
+        return self.per_call + -(-tokens // MICROS)

@@ -1,0 +1,89 @@
+"""A turn: one logical call, however often it is sent.
+
+Law 1. The key names who pays, who calls, whom, and where in which run; the request's digest is
+       compared and is not part of it (but see `turn_key` for the one exception).
+Law 2. States change along `TRANSITIONS` and in no other way.
+Law 3. What a repeat gets is decided by `on_repeat` alone.
+"""
+
+from hashlib import blake2b
+from typing import Literal
+
+from msgspec import Struct
+
+from carnet.core.carnet import Carnet
+from carnet.core.identity import Account
+from carnet.core.turn_id import is_unscoped
+
+TurnState = Literal["queued", "running", "waiting", "done", "failed", "unknown"]
+
+TRANSITIONS: dict[TurnState, frozenset[TurnState]] = {
+    "queued": frozenset({"running", "failed"}),
+    "running": frozenset({"done", "failed", "waiting", "unknown"}),
+    "waiting": frozenset({"running", "failed"}),
+    "failed": frozenset({"running"}),
+    "unknown": frozenset({"running"}),
+    "done": frozenset(),
+}
+
+Repeat = Literal["replay", "attach", "run_again", "mismatch"]
+
+
+def may_become(state: TurnState, after: TurnState) -> bool:
+    """Whether a turn may change from one state to the other."""
+    return after in TRANSITIONS[state]
+
+
+def on_repeat(
+    state: TurnState, *, same_digest: bool, retryable: bool, worker_alive: bool
+) -> Repeat:
+    """What the same turn gets when it is sent again."""
+    if not same_digest:
+        return "mismatch"
+    if state in {"running", "queued"}:
+        return "attach" if worker_alive else "run_again"
+    if state == "unknown" or (state == "failed" and retryable):
+        return "run_again"
+    return "replay"  # done, failed for good, waiting (the same interrupt again)
+
+
+def turn_key(*, payer: Account, actor: str, agent: str, carnet: Carnet, digest: bytes) -> bytes:
+    """Sixteen bytes that are equal only for the same logical call."""
+    parts = [
+        payer.issuer,
+        payer.id,
+        actor,
+        agent,
+        carnet.run,
+        carnet.parent_turn or "",
+        carnet.turn,
+    ]
+    if carnet.parent_turn and is_unscoped(carnet.run, carnet.turn):
+        # R6: nested ids of other implementations collide; the request tells them apart.
+        parts.append(digest.hex())
+    return blake2b("\x00".join(parts).encode(), digest_size=16).digest()
+
+
+class Turn(Struct, frozen=True, kw_only=True):
+    """The record of a turn, as the store keeps it. With the events it is the whole answer."""
+
+    n: int
+    agent: str
+    run: str
+    turn: str
+    parent_turn: str | None = None
+    speaker: str | None = None
+    depth: int = 0
+    state: TurnState = "running"
+    attempt: int = 1
+    fence: int = 1
+    actor: str = ""
+    payer: Account
+    created: int  # microseconds since the epoch
+    ended: int | None = None
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    cost: int | None = None  # micro-units, frozen at finish
+    run_cost: int | None = None
+    code: str | None = None  # of a failed turn
+    worker: str | None = None

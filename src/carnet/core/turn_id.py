@@ -1,0 +1,39 @@
+"""Deterministic turn ids.
+
+Law 1. `<run>.t<index>.<slug>` at the first level of a run.
+Law 2. Below it the parent's hash scopes the id, so that two calls of one nested agent differ.
+Law 3. The slug holds no dot, so an id reads from the right whatever the run is called.
+"""
+
+import re
+import unicodedata
+from hashlib import sha256
+
+_NOT_WORD = re.compile(r"[^A-Za-z0-9_-]+", re.ASCII)
+_DASHES = re.compile(r"--+", re.ASCII)
+_TAIL = re.compile(r"\.t[0-9]+\.[a-z0-9_-]+", re.ASCII)
+
+ANONYMOUS = "anon"
+
+
+def slug(speaker: str) -> str:
+    """A name as it stands in a turn id."""  # tangle:turn:slug
+    text = _NOT_WORD.sub("-", unicodedata.normalize("NFKD", speaker))
+    text = _DASHES.sub("-", text)
+    return text.removeprefix("-").removesuffix("-").lower() or ANONYMOUS
+
+
+def turn_id(run: str, index: int, speaker: str) -> str:
+    """The id of a turn at the first level."""  # tangle:turn:format
+    return f"{run}.t{index}.{slug(speaker)}"
+
+
+def scoped_turn_id(run: str, parent: str, index: int, speaker: str) -> str:
+    """The id of a turn below another turn."""  # R6
+    scope = sha256(parent.encode()).hexdigest()[:8]
+    return f"{run}.{scope}.t{index}.{slug(speaker)}"
+
+
+def is_unscoped(run: str, turn: str) -> bool:
+    """Whether an id has the first-level form; nested, such an id is not unique."""
+    return turn.startswith(run) and _TAIL.fullmatch(turn, len(run)) is not None

@@ -1,0 +1,597 @@
+"""Every exception of Carnet, drawn as a tree.
+
+    CarnetError
+    ├── Malformed            the request cannot be read; sending it again changes nothing
+    │   ├── InvalidJson  InvalidRequest  MalformedCallerContext  ChainMismatch
+    │   ├── UnsupportedProtocolVersion  AddressInvalid
+    │   └── BodyTooLarge  MediaTypeUnsupported  EncodingUnsupported
+    ├── Refused              the request was understood and may not run
+    │   ├── who              TokenMissing  TokenInvalid  PermissionMissing
+    │   ├── where            AgentNotFound  PeerUnknown  RunNotFound  RouteNotFound
+    │   │                    MethodNotAllowed
+    │   ├── chain            DepthExceeded  ChainFinal  RunCallsExceeded
+    │   ├── money            PaymentRequired  SpendingLimitReached  PayerRefused
+    │   ├── forwarding       ForwardingNotAllowed  PeerNotListed
+    │   ├── turns            IdempotencyMismatch  InProgress  DefinitionChanged  Cancelled
+    │   └── load             RateLimited  TooManyCalls  Overloaded  ShuttingDown
+    ├── Upstream             someone we called did not answer properly
+    │   └── ProviderError  ProviderUnavailable  ProviderTimeout  CircuitOpen  PeerRefused
+    │       EgressRefused  AgentFailed
+    ├── Ours                 our own fault; the detail is in the log under the incident id
+    │   └── Internal  StorageUnavailable  OutcomeUnknown
+    └── ConfigInvalid  UsageInvalid  Unreachable      at the command line, never on the wire
+
+Law 1. `str(error)` is for our logs; `safe_text` is for peers. It is a fixed template filled with
+       integers, our own ids and words of ours; never with what a peer sent.
+Law 2. Every leaf has its own `code`, a `status`, a `hint` (the next step) and says whether the same
+       request may be sent again (`retryable`). Its docstring is what `carnet explain CODE` prints.
+Law 3. The enum is closed: whatever else is raised becomes `Internal` at the edge.
+"""
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+Fact = int | str | None
+
+
+class _Facts(dict[str, Fact]):
+    """What a template is filled with; a fact that nobody gave must not hide the error itself."""
+
+    def __missing__(self, name: str) -> str:
+        return "unknown"
+
+
+class CarnetError(Exception):
+    """The root of the tree."""
+
+    code: ClassVar[str] = ""
+    status: ClassVar[int] = 500
+    retryable: ClassVar[bool] = False
+    template: ClassVar[str] = ""
+    hint: ClassVar[str] = ""
+    public: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, detail: str = "", /, **facts: Fact) -> None:
+        """Keep `detail` for the log and `facts` for the template."""
+        self.detail = detail
+        self.facts = facts
+        super().__init__(detail)
+
+    @property
+    def safe_text(self) -> str:
+        """The sentence a peer may read."""
+        return self.template.format_map(_Facts(self.facts))
+
+    @property
+    def next_step(self) -> str:
+        """What the caller can do about it."""
+        return self.hint.format_map(_Facts(self.facts))
+
+    @property
+    def retry_after(self) -> int | None:
+        """Whole seconds until another try makes sense, if we know."""
+        value = self.facts.get("retry_after")
+        return value if isinstance(value, int) else None
+
+    def public_facts(self) -> dict[str, Fact]:
+        """The machine-readable facts that go beside the message."""
+        return {name: self.facts[name] for name in self.public if self.facts.get(name) is not None}
+
+    def __str__(self) -> str:
+        """For our logs: code, sentence and raw detail."""
+        return f"{self.code}: {self.safe_text}" + (f" ({self.detail})" if self.detail else "")
+
+
+class Malformed(CarnetError):
+    """The request cannot be read."""
+
+    status = 400
+
+
+class InvalidJson(Malformed):
+    """The body is not JSON in our strict reading.
+
+    Duplicate keys, NaN, numbers beyond 2^53, lone surrogates, a byte-order mark, text after the
+    value and more than 32 levels are all refused: two parsers could disagree about them.
+    """
+
+    code = "invalid_json"
+    template = "The request body is not valid JSON: {reason}."
+    hint = "Send one UTF-8 JSON object without duplicate keys."
+
+    def __init__(self, reason: str) -> None:
+        """Say what was wrong in words of ours."""
+        super().__init__(reason=reason)
+
+
+class InvalidRequest(Malformed):
+    """The body is JSON but not the shape this endpoint takes. The field is named."""
+
+    code = "invalid_request"
+    template = "The field '{field}' {reason}."
+    hint = "Correct the field and send the request again; /openapi.json shows the shape."
+    public = ("field",)
+
+    def __init__(self, field: str, reason: str) -> None:
+        """Name the field and what it should be."""
+        super().__init__(field=field, reason=reason)
+
+
+class MalformedCallerContext(Malformed):
+    """A header that tells the chain (depth, run, turn, payer) is not well formed.
+
+    It is never guessed at: reading a broken depth as 0 would reset the recursion bound.
+    """
+
+    code = "malformed_caller_context"
+    template = "The header '{header}' {reason}."
+    hint = "Send the header once, in the form its specification gives, or leave it out."
+    public = ("header",)
+
+    def __init__(self, header: str, reason: str) -> None:
+        """Name the header (ours) and what is wrong with it."""
+        super().__init__(header=header, reason=reason)
+
+
+class ChainMismatch(Malformed):
+    """Two stamps on one request tell different stories about the chain."""
+
+    code = "chain_mismatch"
+    template = "The chain headers of this request contradict one another: {reason}."
+    hint = "Send one run id, and no depth 0 beside a depth above 0."
+
+    def __init__(self, reason: str) -> None:
+        """Say which part contradicts."""
+        super().__init__(reason=reason)
+
+
+class UnsupportedProtocolVersion(Malformed):
+    """The request asks for a version of the Tangle protocol that this gateway does not speak."""
+
+    code = "unsupported_protocol_version"
+    template = "This gateway speaks version 0 of the Tangle protocol only."
+    hint = "Leave out x-tangle-protocol-version, or send 0."
+
+
+class AddressInvalid(Malformed):
+    """An agent address is not in its one stored form."""
+
+    code = "address_invalid"
+    status = 422
+    template = "The agent address is not valid: {reason}."
+    hint = "Write it as @name@domain, agent://domain or the name of a local agent, in lower case."
+
+    def __init__(self, reason: str) -> None:
+        """Say what is wrong with it."""
+        super().__init__(reason=reason)
+
+
+class BodyTooLarge(Malformed):
+    """The request body is larger than this endpoint takes."""
+
+    code = "body_too_large"
+    status = 413
+    template = "The request body is larger than {limit} bytes."
+    hint = "Send less, or ask the operator to raise [limits] chat_body_bytes."
+    public = ("limit",)
+
+
+class MediaTypeUnsupported(Malformed):
+    """The content type is not application/json in UTF-8."""
+
+    code = "media_type_unsupported"
+    status = 415
+    template = "This endpoint takes application/json in UTF-8."
+    hint = "Send the header content-type: application/json."
+
+
+class EncodingUnsupported(Malformed):
+    """The body has a content-encoding; bodies are taken as they are, never decompressed."""
+
+    code = "encoding_unsupported"
+    status = 415
+    template = "This gateway takes no content-encoding other than identity."
+    hint = "Send the body uncompressed."
+
+
+class Refused(CarnetError):
+    """The request was understood and may not run."""
+
+    status = 403
+
+
+class TokenMissing(Refused):
+    """The endpoint needs a bearer token and none came with the request."""
+
+    code = "token_missing"
+    status = 401
+    template = "This endpoint needs a bearer token."
+    hint = "Send 'authorization: Bearer TOKEN'; 'carnet tokens create NAME' makes one."
+
+
+class TokenInvalid(Refused):
+    """The bearer token is unknown, revoked or expired. The three look alike on purpose."""
+
+    code = "token_invalid"
+    status = 401
+    template = "The bearer token is not valid here."
+    hint = "Use a current token; 'carnet tokens list' shows which exist, 'tokens create' makes one."
+
+
+class PermissionMissing(Refused):
+    """The caller is known, but its token does not hold the permission this call needs."""
+
+    code = "permission_missing"
+    template = "This token lacks the permission '{permission}'."
+    hint = "Ask the operator for a token with --scope {permission}."
+    public = ("permission",)
+
+
+class AgentNotFound(Refused):
+    """No agent of that name is served here."""
+
+    code = "agent_not_found"
+    status = 404
+    template = "No agent of that name is served here.{suggestion}"
+    hint = "GET /v1/models or 'carnet agents list' shows the agents."
+
+    def __init__(self, detail: str = "", *, suggestion: str = "") -> None:
+        """Offer the nearest name of our own, if there is one."""
+        near = f" Did you mean '{suggestion}'?" if suggestion else ""
+        super().__init__(detail, suggestion=near)
+
+
+class PeerUnknown(Refused):
+    """The address names an organisation that this gateway has not admitted as a peer."""
+
+    code = "peer_unknown"
+    status = 404
+    template = "This gateway has no peer of that domain."
+    hint = "The operator admits one with 'carnet peers add DOMAIN --url URL'."
+
+
+class RunNotFound(Refused):
+    """No run of that id is visible to this caller."""
+
+    code = "run_not_found"
+    status = 404
+    template = "No run of that id is visible to this token."
+    hint = "'carnet runs' or GET /runs lists the runs this token may read."
+
+
+class RouteNotFound(Refused):
+    """Nothing is served at that path."""
+
+    code = "not_found"
+    status = 404
+    template = "Nothing is served at this path."
+    hint = "/openapi.json lists the paths."
+
+
+class MethodNotAllowed(Refused):
+    """The path exists, the method does not."""
+
+    code = "method_not_allowed"
+    status = 405
+    template = "This path does not take that method."
+    hint = "/openapi.json lists the methods of each path."
+
+
+class DepthExceeded(Refused):
+    """The chain of agents calling agents is as long as this gateway allows.
+
+    Terminal: the same call will be refused again, so clients must not retry it.
+    """
+
+    code = "bridge_depth_exceeded"
+    status = 429
+    template = "This call arrived at depth {observed}; the limit here is {limit}."
+    hint = "Answer from what you have, or ask the operator of this gateway to raise max_depth."
+    public = ("observed", "limit")
+
+    def __init__(self, *, observed: int, limit: int) -> None:
+        """`limit` is exclusive: the first depth that is refused."""
+        super().__init__(observed=observed, limit=limit)
+
+
+class ChainFinal(Refused):
+    """This hop is the last of its chain; it may answer but not call on."""
+
+    code = "chain_final"
+    status = 429
+    template = (
+        "This is the final hop ({hop} of {hops}) of its chain; it may not call another agent."
+    )
+    hint = "Synthesize a conclusion from what you have."
+    public = ("hop", "hops")
+
+    def __init__(self, *, hop: int, hops: int) -> None:
+        """`hop` of `hops`."""
+        super().__init__(hop=hop, hops=hops)
+
+
+class RunCallsExceeded(Refused):
+    """One run has made as many calls through this gateway as it may."""
+
+    code = "run_calls_exceeded"
+    status = 429
+    template = "This run has made {limit} calls here, which is the most a run may make."
+    hint = "Start a new run, or ask the operator to raise [limits] run_calls."
+    public = ("limit",)
+
+
+class PaymentRequired(Refused):
+    """The agent has a price and nobody with credit stands behind this call."""
+
+    code = "payment_required"
+    status = 402
+    template = "This agent has a price and the payer of this call has no credit here."
+    hint = "The operator grants a peer credit with 'carnet peers add DOMAIN --credit AMOUNT'."
+
+
+class SpendingLimitReached(Refused):
+    """The payer's spending limit or credit does not cover this call. Nothing was run or billed."""
+
+    code = "spending_limit_reached"
+    status = 402
+    template = "The payer's limit does not cover this call."
+    hint = "Ask the operator to raise the limit; 'carnet ledger' shows what was spent."
+
+
+class PayerRefused(Refused):
+    """The forwarded credential is one of ours but revoked, expired or not allowed to pay."""
+
+    code = "payer_refused"
+    status = 402
+    template = "The forwarded credential cannot pay here."
+    hint = "Ask the person who started the run for a current credential; nobody else was billed."
+
+
+class ForwardingNotAllowed(Refused):
+    """The caller sent a forwarded credential but is not listed as an inter-agent caller.
+
+    Neither the caller nor the owner of the credential was billed.
+    """
+
+    code = "forwarding_not_allowed"
+    template = "This caller may not forward another party's credential."
+    hint = (
+        "The operator lists a caller with --may-forward-authorization (tokens create, peers add)."
+    )
+
+
+class PeerNotListed(Refused):
+    """A credential would have to be forwarded to a peer that is not listed for it.
+
+    The call was not sent: without the credential the wrong party would pay.
+    """
+
+    code = "peer_not_listed"
+    template = "The payer's credential may not be forwarded to that peer."
+    hint = "The operator lists it: carnet peers add DOMAIN --url URL --may-forward-authorization."
+
+
+class IdempotencyMismatch(Refused):
+    """This turn id was used before with another request. The first result is untouched."""
+
+    code = "idempotency_mismatch"
+    status = 422
+    template = "This turn was used before with a different request."
+    hint = "Repeat the exact request, or use a new turn id."
+
+
+class InProgress(Refused):
+    """The same turn is running and will outlast this caller's deadline."""
+
+    code = "in_progress"
+    status = 409
+    retryable = True
+    template = "This turn is still running."
+    hint = "Repeat the same request after the time that Retry-After gives."
+
+
+class DefinitionChanged(Refused):
+    """A resumed agent made different calls than the first time, so its journal does not fit."""
+
+    code = "definition_changed"
+    status = 409
+    template = "The agent made a different call than the one recorded under this turn id."
+    hint = "Start a new run; keep the order of calls in an agent a function of its input."
+
+
+class Cancelled(Refused):
+    """The turn was cancelled before it ended: by its readers leaving, or on request."""
+
+    code = "cancelled"
+    status = 409
+    retryable = True
+    template = "This turn was cancelled before it ended."
+    hint = "Send the same request again to run it once more under the same turn id."
+
+
+class RateLimited(Refused):
+    """The caller made more calls than its token allows for the moment."""
+
+    code = "rate_limited"
+    status = 429
+    retryable = True
+    template = "This token has used up its rate; the next call is free in {retry_after} s."
+    hint = "Wait as long as Retry-After says and send the same request again."
+
+
+class TooManyCalls(Refused):
+    """The caller has as many calls open at once as it may."""
+
+    code = "too_many_calls"
+    status = 429
+    retryable = True
+    template = "This caller has {limit} calls open, which is the most it may have."
+    hint = "Wait for one to end, then send the same request again."
+    public = ("limit",)
+
+
+class Overloaded(Refused):
+    """The gateway has as much work queued as it takes."""
+
+    code = "overloaded"
+    status = 503
+    retryable = True
+    template = "This gateway is at its capacity."
+    hint = "Send the same request again after the time that Retry-After gives."
+
+
+class ShuttingDown(Refused):
+    """The gateway is draining before it stops; it takes no new work."""
+
+    code = "shutting_down"
+    status = 503
+    retryable = True
+    template = "This gateway is shutting down."
+    hint = "Send the same request again in a moment; the turn id keeps it from running twice."
+
+
+class Upstream(CarnetError):
+    """Someone we called did not answer properly."""
+
+    status = 502
+    retryable = True
+
+
+class ProviderError(Upstream):
+    """The agent or model behind the gateway answered with something that is not an answer."""
+
+    code = "provider_error"
+    template = "The agent behind this gateway did not give a proper answer."
+    hint = "Repeat the request; the operator finds the cause in the log under this run and turn."
+
+
+class ProviderUnavailable(Upstream):
+    """The agent or model behind the gateway cannot be reached."""
+
+    code = "provider_unavailable"
+    status = 503
+    template = "The agent behind this gateway cannot be reached."
+    hint = "Repeat the request later; 'carnet doctor' shows which upstreams answer."
+
+
+class ProviderTimeout(Upstream):
+    """The agent or model behind the gateway did not answer in time."""
+
+    code = "provider_timeout"
+    status = 504
+    template = "The agent behind this gateway did not answer in time."
+    hint = "Repeat the request, or ask the operator to raise the agent's timeout."
+
+
+class CircuitOpen(Upstream):
+    """The upstream failed several times in a row and is left alone for a moment."""
+
+    code = "circuit_open"
+    status = 503
+    template = (
+        "The agent behind this gateway failed repeatedly and is left alone for {retry_after} s."
+    )
+    hint = "Repeat the request after the time that Retry-After gives."
+
+
+class PeerRefused(Upstream):
+    """The other organisation's gateway refused the call. Its code is given if we know the word."""
+
+    code = "peer_refused"
+    retryable = False
+    template = "The other organisation's gateway refused this call ({peer_status} {peer_code})."
+    hint = "'carnet explain CODE' tells what its code means; its operator can tell why."
+    public = ("peer_status", "peer_code")
+
+
+class EgressRefused(Upstream):
+    """The address of that destination may not be dialled from this gateway."""
+
+    code = "egress_refused"
+    retryable = False
+    template = "That destination may not be called from this gateway."
+    hint = "The operator allows one with [egress] allow; private addresses are refused by default."
+
+
+class AgentFailed(Upstream):
+    """The agent's own code raised an error."""
+
+    code = "agent_failed"
+    status = 500
+    template = "The agent failed while answering."
+    hint = "Repeat the request; the operator finds the cause in the log under this run and turn."
+
+
+class Ours(CarnetError):
+    """Our own fault."""
+
+    retryable = True
+
+
+class Internal(Ours):
+    """Something we did not foresee. The log has the details under the incident id."""
+
+    code = "internal"
+    template = "Something went wrong in this gateway (incident {incident})."
+    hint = "Tell the operator the incident id."
+    public = ("incident",)
+
+    def __init__(self, detail: str = "", *, incident: str = "unrecorded") -> None:
+        """`incident` finds the log line."""
+        super().__init__(detail, incident=incident)
+
+
+class StorageUnavailable(Ours):
+    """The store cannot be written; nothing was run or billed."""
+
+    code = "storage_unavailable"
+    status = 503
+    template = "This gateway cannot write its journal at the moment."
+    hint = "Send the same request again later; nothing was run."
+
+
+class OutcomeUnknown(Ours):
+    """The store failed while committing: the turn may or may not be recorded."""
+
+    code = "outcome_unknown"
+    status = 503
+    template = "It is not known whether this turn was recorded."
+    hint = "Send the same request with the same turn id; it will not be billed twice."
+
+
+class ConfigInvalid(CarnetError):
+    """A value of the configuration cannot be used. The key and where it came from are named."""
+
+    code = "config_invalid"
+    status = 500
+    template = "{key}: {reason}"
+    hint = "Correct it and run 'carnet config check'."
+
+
+class UsageInvalid(CarnetError):
+    """A command was given something it cannot use."""
+
+    code = "usage_invalid"
+    status = 400
+    template = "{reason}"
+    hint = "{fix}"
+
+
+class Unreachable(CarnetError):
+    """The gateway that a command wants to talk to does not answer."""
+
+    code = "unreachable"
+    status = 503
+    template = "No gateway answers at {url}."
+    hint = "Start it with: carnet serve"
+
+
+def leaves(root: type[CarnetError] = CarnetError) -> Iterator[type[CarnetError]]:
+    """Every class of the tree that can be raised, in the order it is written."""
+    for child in root.__subclasses__():
+        if child.code:
+            yield child
+        yield from leaves(child)
+
+
+BY_CODE: dict[str, type[CarnetError]] = {leaf.code: leaf for leaf in leaves()}

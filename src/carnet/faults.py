@@ -1,0 +1,75 @@
+"""Named crash and delay points, off unless switched on.
+
+`CRASH_AT=name` kills the process with SIGKILL the first time a point is passed (`name:3` the third
+time); `DELAY_AT=name:seconds` sleeps there. Points that a process passes are noted in memory, so
+that a test can ask which ones a scene reaches.
+
+Law. Every point is listed in POINTS; passing an unlisted one is an error in our code.
+"""
+
+import os
+import signal
+import time
+
+POINTS = frozenset(
+    {
+        "recv.body",
+        "parse.ok",
+        "t1.begin",
+        "t1.before_commit",
+        "t1.after_commit",
+        "upstream.before_connect",
+        "upstream.request_sent",
+        "upstream.first_byte",
+        "upstream.mid_event",
+        "upstream.done",
+        "event.before_t2",
+        "event.after_t2",
+        "event.after_socket_write",
+        "t3.begin",
+        "t3.before_commit",
+        "t3.after_commit",
+        "reply.before_write",
+        "reply.half_written",
+        "reply.after_write",
+        "recover.begin",
+        "recover.each_turn",
+        "recover.end",
+        "purge.mid",
+        "migrate.mid",
+        "drain.begin",
+        "drain.mid",
+    }
+)
+
+
+def _plan(variable: str) -> tuple[str, float]:
+    name, _, number = os.environ.get(variable, "").partition(":")
+    return name, float(number or 1)
+
+
+_crash_at, _crash_on = _plan("CRASH_AT")
+_delay_at, _delay_seconds = _plan("DELAY_AT")
+_armed = bool(_crash_at or _delay_at or os.environ.get("CARNET_NOTE_POINTS"))
+_passed: dict[str, int] = {}
+
+
+def passed() -> dict[str, int]:
+    """How often each point was passed while the points were armed."""
+    return dict(_passed)
+
+
+def point(name: str) -> None:
+    """Pass a named point."""
+    if _armed:
+        _pass(name)
+
+
+def _pass(name: str) -> None:
+    if name not in POINTS:
+        raise AssertionError(f"{name} is not a listed fault point")
+    _passed[name] = _passed.get(name, 0) + 1
+    if name == _crash_at and _passed[name] >= _crash_on:
+        os.kill(os.getpid(), signal.SIGKILL)
+    if name == _delay_at:
+        time.sleep(_delay_seconds)
