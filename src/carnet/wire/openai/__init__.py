@@ -1,0 +1,35 @@
+"""The OpenAI dialect: chat completions, whole and streamed, on both sides of the gateway.
+
+It is pure, and it reads and writes bodies alone: what rides in headers (the Tangle chain, who
+pays) belongs to the stamps.
+
+    inbound    read_ask, request_digest        → Ask      request.py
+               write_answer, write_models      ← events   answer.py
+               ChunkWriter                     ← events   chunk.py
+               REFUSALS, error_object, write_error        refusals.py
+    outbound   write_request                   ← Ask      request.py
+               read_answer                     → events   answer.py
+               AnswerReader                    → events   stream.py
+               read_refusal                    → error    refusals.py
+"""
+
+from carnet.wire.openai.answer import read_answer, write_answer, write_models
+from carnet.wire.openai.chunk import ChunkWriter
+from carnet.wire.openai.refusals import REFUSALS, error_object, read_refusal, write_error
+from carnet.wire.openai.request import read_ask, request_digest, write_request
+from carnet.wire.openai.stream import AnswerReader
+
+__all__ = [
+    "REFUSALS",
+    "AnswerReader",
+    "ChunkWriter",
+    "error_object",
+    "read_answer",
+    "read_ask",
+    "read_refusal",
+    "request_digest",
+    "write_answer",
+    "write_error",
+    "write_models",
+    "write_request",
+]

@@ -1,0 +1,235 @@
+"""A whole answer: the events of a turn as one chat completion, and back; the list of models.
+
+It writes answers that are complete. A turn that failed has no answer: `write_answer` raises its
+error, and `refusals.write_error` writes that.
+
+Law 1. The bytes are a function of (turn, events, model, currency): a repeat gets the same ones.
+Law 2. What this dialect cannot carry is left out: tool results, interrupts and extensions.
+Law 3. Reading takes fields that we do not know and refuses wrong types of those that we do; what
+       is not an answer raises `ProviderError`, with nothing of the peer's in its safe text.
+Law 4. A cost in a currency that is not ours is unknown, never converted and never 0.
+
+A peer's answer is decoded straight into the few fields we use, which is several times as fast as
+the strict reader. A key twice is then read as its last value: nothing is decided by these fields
+that the peer could not have said outright.
+"""
+
+from collections.abc import Sequence
+from hashlib import blake2b
+from typing import Annotated, Any, Final
+
+import msgspec
+from msgspec import Meta, Struct
+
+from carnet.core.events import Data, Done, Event, Failed, Text, ToolCall, Usage
+from carnet.core.money import format_amount, parse_amount
+from carnet.core.turn import Turn
+from carnet.errors import Internal, InvalidRequest, ProviderError
+from carnet.wire import json
+
+MOST_TOOL_CALLS: Final = 128
+
+_STOP: Final = "stop"
+_FINISH_WORDS: Final = frozenset({_STOP, "length", "tool_calls", "content_filter", "function_call"})
+_BROKEN_WORDS: Final = frozenset({"error", "abort"})  # how some servers end what went wrong
+
+# What a decoder raises for bytes that are not what they should be: msgspec's errors and those of
+# UTF-8 are ValueErrors; a recursion limit is what deep nesting runs into.
+UNREADABLE: Final = (ValueError, RecursionError)
+
+
+# ------------------------------------------------------------------ writing
+
+
+def completion_id(turn: Turn) -> str:
+    """The same for every writing of a turn, and silent about how many turns there are."""
+    name = f"{turn.n}\0{turn.created}\0{turn.run}\0{turn.turn}"
+    return f"chatcmpl-{blake2b(name.encode(), digest_size=12).hexdigest()}"
+
+
+def created_seconds(turn: Turn) -> int:
+    """When the turn was claimed, in the unit of this dialect."""
+    return turn.created // 1_000_000
+
+
+def write_answer(turn: Turn, events: Sequence[Event], *, model: str, currency: str) -> bytes:
+    """The chat completion that the events of a turn add up to."""
+    parts = _gather(events)
+    if parts.reason is None:
+        raise Internal("an answer was to be written before its terminal event")
+    content = "".join(parts.texts) or data_text(parts.data)
+    message: dict[str, Any] = {"role": "assistant", "content": content}
+    if parts.calls:
+        message["content"] = content or None
+        message["tool_calls"] = parts.calls
+    return json.write(
+        {
+            "id": completion_id(turn),
+            "object": "chat.completion",
+            "created": created_seconds(turn),
+            "model": model,
+            "choices": [{"index": 0, "message": message, "finish_reason": parts.reason}],
+            "usage": usage_object(parts.usage, currency),
+        }
+    )
+
+
+class _Parts:
+    """What an answer is made of."""
+
+    __slots__ = ("calls", "data", "reason", "texts", "usage")
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self.data: list[object] = []
+        self.calls: list[dict[str, Any]] = []
+        self.usage: Usage | None = None
+        self.reason: str | None = None
+
+
+def _gather(events: Sequence[Event]) -> _Parts:
+    parts = _Parts()
+    for event in events:
+        match event:
+            case Text():
+                parts.texts.append(event.text)
+            case ToolCall():
+                parts.calls.append(tool_call_object(event.id, event.name, event.arguments))
+            case Data():
+                parts.data.append(event.value)
+            case Usage():
+                parts.usage = event
+            case Done():
+                parts.reason = finish_word(event.reason)
+            case Failed():
+                raise event.error()
+    return parts
+
+
+def data_text(values: Sequence[object]) -> str:
+    """Structured output as text, for an answer that has no other: one JSON value a line."""
+    return "\n".join([json.write_text(value) for value in values])
+
+
+def tool_call_object(id: str, name: str, arguments: str) -> dict[str, Any]:
+    """A tool call as a message holds it."""
+    return {"id": id, "type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+def usage_object(usage: Usage | None, currency: str) -> dict[str, Any]:
+    """Tokens and costs; a cost that nobody knows is null, not 0."""
+    usage = usage or Usage()
+    tokens_in, tokens_out = usage.tokens_in or 0, usage.tokens_out or 0
+    return {
+        "prompt_tokens": tokens_in,
+        "completion_tokens": tokens_out,
+        "total_tokens": tokens_in + tokens_out,
+        "cost": None if usage.cost is None else format_amount(usage.cost),
+        "currency": currency,
+        "run_cost": None if usage.run_cost is None else format_amount(usage.run_cost),
+    }
+
+
+def write_models(names: Sequence[str], *, owner: str, created: int) -> bytes:
+    """The agents as a list of models. `created` is in seconds since the epoch."""
+    entry = {"object": "model", "created": created, "owned_by": owner}
+    return json.write({"object": "list", "data": [{"id": name, **entry} for name in names]})
+
+
+# ------------------------------------------------------------------ reading
+
+_Count = Annotated[int, Meta(ge=0, le=json.MAX_INTEGER)]  # a negative count would lower a bill
+_Name = Annotated[str, Meta(min_length=1)]
+
+
+class ReportedUsage(Struct, gc=False):
+    """What a peer says the call used. Its amounts are judged by `read_usage`."""
+
+    prompt_tokens: _Count | None = None
+    completion_tokens: _Count | None = None
+    cost: object = None
+    run_cost: object = None
+    currency: object = None
+
+
+class _Function(Struct, gc=False):
+    name: _Name
+    arguments: str
+
+
+class _Call(Struct, gc=False):
+    id: _Name
+    function: _Function
+
+
+class _Message(Struct, gc=False):
+    content: str | None = None
+    tool_calls: list[_Call] | None = None
+
+
+class _Choice(Struct, gc=False):
+    message: _Message
+    finish_reason: str | None = None
+
+
+class _Completion(Struct, gc=False):
+    choices: Annotated[list[_Choice], Meta(min_length=1)]
+    usage: ReportedUsage | None = None
+
+
+_COMPLETION: Final = msgspec.json.Decoder(_Completion)
+
+
+def read_answer(body: bytes, *, currency: str) -> list[Event]:
+    """The events of a whole answer: text, tool calls, usage and the end of it."""
+    try:
+        completion = _COMPLETION.decode(body)
+    except UNREADABLE as error:
+        raise ProviderError(f"the answer is not a chat completion: {error}") from None
+    choice = completion.choices[0]
+    calls = choice.message.tool_calls or []
+    if len(calls) > MOST_TOOL_CALLS:
+        raise ProviderError(f"the answer has more than {MOST_TOOL_CALLS} tool calls")
+    events: list[Event] = [Text(choice.message.content)] if choice.message.content else []
+    for index, call in enumerate(calls):
+        events.append(ToolCall(call.id, call.function.name, call.function.arguments, index))
+    if completion.usage is not None:
+        events.append(read_usage(completion.usage, currency))
+    events.append(Done(read_finish(choice.finish_reason, has_calls=bool(calls))))
+    return events
+
+
+def read_usage(reported: ReportedUsage, currency: str) -> Usage:
+    """What a peer reports, with its amounts only where they are in our currency."""
+    if reported.currency != currency:
+        return Usage(reported.prompt_tokens, reported.completion_tokens)
+    return Usage(
+        reported.prompt_tokens,
+        reported.completion_tokens,
+        _read_amount(reported.cost),
+        _read_amount(reported.run_cost),
+        currency,
+    )
+
+
+def _read_amount(value: object) -> int | None:
+    if not isinstance(value, str):
+        return None  # a float has been rounded already
+    try:
+        return parse_amount(value)
+    except InvalidRequest:
+        return None
+
+
+def finish_word(reason: str) -> str:
+    """A reason as the clients of this dialect know it; their list is closed."""
+    return reason if reason in _FINISH_WORDS else _STOP
+
+
+def read_finish(reason: str | None, *, has_calls: bool) -> str:
+    """Why a peer's answer ended, in one of the words we know."""
+    if reason is None:
+        return "tool_calls" if has_calls else _STOP
+    if reason in _BROKEN_WORDS:
+        raise ProviderError("the answer ended in an error")
+    return finish_word(reason)

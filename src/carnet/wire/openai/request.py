@@ -1,0 +1,160 @@
+"""A chat request: from the body that arrived, and into the body that leaves.
+
+It reads what we act on and keeps the rest. It does not judge the values that only a model
+understands (temperature, tools, response_format), and it does not find the agent.
+
+Law 1. A field that we act on has its type or the request is refused; nothing is coerced. `null`
+       is absent, as in OpenAI's own interface.
+Law 2. A refusal names the place (`messages[2].role`) and never the value.
+Law 3. Keys that we do not know are kept and reach an OpenAI-like upstream (R19).
+"""
+
+import re
+from hashlib import sha256
+from typing import Any, Final, get_args
+
+from carnet.core.call import Ask, Message, Role
+from carnet.errors import InvalidRequest
+from carnet.wire import json
+
+MOST_MESSAGES: Final = 1024
+MOST_MODEL_CHARACTERS: Final = 256
+
+_MODEL: Final = re.compile(rf"[!-~]{{1,{MOST_MODEL_CHARACTERS}}}", re.ASCII)
+_ROLES: Final[dict[object, Role]] = {role: role for role in get_args(Role)}
+
+
+def read_ask(body: dict[str, object]) -> tuple[str | None, Ask]:
+    """What is asked, and of which model; None where the path names the agent."""
+    _refuse_several_choices(body.get("n"))
+    options = _read_options(body.get("stream_options"))
+    ask = Ask(
+        messages=_read_messages(body.get("messages")),
+        stream=_read_flag(body.get("stream"), "stream"),
+        include_usage=_read_flag(options.get("include_usage"), "stream_options.include_usage"),
+        max_tokens=_read_max_tokens(body),
+        body=body,
+    )
+    return _read_model(body.get("model")), ask
+
+
+def request_digest(body: dict[str, Any]) -> bytes:
+    """Thirty-two bytes that are equal for the same request, however its keys were ordered."""
+    return sha256(json.canonical(body)).digest()
+
+
+def write_request(ask: Ask, *, model: str, stream: bool) -> bytes:
+    """The body to send: as it came where it came in this dialect, else made of the messages."""
+    body = _compose(ask) if ask.body is None else dict(ask.body)
+    options = body.pop("stream_options", None) or {}
+    body["model"] = model
+    body["stream"] = stream
+    if stream:  # upstreams refuse these options beside stream: false
+        body["stream_options"] = {**options, "include_usage": True}
+    return json.write(body)
+
+
+def _compose(ask: Ask) -> dict[str, Any]:
+    body: dict[str, Any] = {"messages": [_compose_message(message) for message in ask.messages]}
+    if ask.max_tokens is not None:
+        body["max_tokens"] = ask.max_tokens
+    return body
+
+
+def _compose_message(message: Message) -> dict[str, str]:
+    named = {} if message.name is None else {"name": message.name}
+    return {"role": message.role, "content": message.content, **named}
+
+
+def _read_model(value: object) -> str | None:
+    if value is None:
+        return None
+    if not isinstance(value, str) or _MODEL.fullmatch(value) is None:
+        raise InvalidRequest(
+            "model", f"must be 1 to {MOST_MODEL_CHARACTERS} visible ASCII characters"
+        )
+    return value
+
+
+def _read_messages(value: object) -> tuple[Message, ...]:
+    if not isinstance(value, list) or not value:
+        raise InvalidRequest("messages", "must be a list of at least one message")
+    if len(value) > MOST_MESSAGES:
+        raise InvalidRequest("messages", f"must not hold more than {MOST_MESSAGES} messages")
+    return tuple([_read_message(message, index) for index, message in enumerate(value)])
+
+
+def _read_message(value: object, index: int) -> Message:
+    if not isinstance(value, dict):
+        raise InvalidRequest(f"messages[{index}]", "must be an object")
+    said = value.get("role")
+    role = _ROLES.get(said) if isinstance(said, str) else None
+    if role is None:
+        raise InvalidRequest(
+            f"messages[{index}].role", f"must be one of {', '.join(_ROLES.values())}"
+        )
+    name = value.get("name")
+    if not (name is None or isinstance(name, str)):
+        raise InvalidRequest(f"messages[{index}].name", "must be text")
+    content = value.get("content")
+    if not isinstance(content, str):
+        content = _read_parts(content, f"messages[{index}].content")
+    return Message(role, content, name)
+
+
+def _read_parts(value: object, place: str) -> str:
+    """The text among the parts; images and the like stay in the body alone."""
+    if value is None:
+        return ""
+    if not isinstance(value, list):
+        raise InvalidRequest(place, "must be text, null or a list of parts")
+    texts = [_read_part(part, f"{place}[{index}]") for index, part in enumerate(value)]
+    return "\n".join([text for text in texts if text is not None])
+
+
+def _read_part(value: object, place: str) -> str | None:
+    if not isinstance(value, dict):
+        raise InvalidRequest(place, "must be an object")
+    kind, text = value.get("type"), value.get("text")
+    if not isinstance(kind, str):
+        raise InvalidRequest(f"{place}.type", "must be text")
+    if kind != "text":
+        return None
+    if not isinstance(text, str):
+        raise InvalidRequest(f"{place}.text", "must be text")
+    return text
+
+
+def _read_flag(value: object, field: str) -> bool:
+    if value is None:
+        return False
+    if not isinstance(value, bool):
+        raise InvalidRequest(field, "must be true or false")
+    return value
+
+
+def _read_max_tokens(body: dict[str, object]) -> int | None:
+    older = _read_count(body.get("max_tokens"), "max_tokens")
+    newer = _read_count(body.get("max_completion_tokens"), "max_completion_tokens")
+    return older if newer is None else newer
+
+
+def _read_count(value: object, field: str) -> int | None:
+    if value is None:
+        return None
+    if type(value) is not int or value < 1:  # not isinstance: True is an int to Python
+        raise InvalidRequest(field, "must be a whole number of at least 1")
+    return value
+
+
+def _refuse_several_choices(value: object) -> None:
+    if value is not None and (type(value) is not int or value != 1):
+        raise InvalidRequest("n", "must be 1: an agent gives one answer")
+
+
+def _read_options(value: object) -> dict[str, object]:
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise InvalidRequest("stream_options", "must be an object")
+    return value
