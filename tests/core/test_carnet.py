@@ -1,0 +1,205 @@
+"""The travel document and how stamps become one: depth grows, the limit shrinks, the run stays."""
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from carnet.core.carnet import (
+    TOP,
+    Carnet,
+    DepthLimits,
+    Mark,
+    Position,
+    StampName,
+    Trace,
+    check_depth,
+    merge,
+)
+from carnet.core.turn_id import scoped_turn_id, turn_id
+from carnet.errors import ChainFinal, ChainMismatch, DepthExceeded
+
+STAMPS: list[StampName] = ["tangle", "caller_context", "mentionable", "delegation", "travel"]
+NAMES = st.none() | st.sampled_from(["a", "b"])
+# A depth of 0 beside others is a contradiction of its own; it has its own tests.
+MARKS = st.builds(
+    Mark,
+    stamp=st.sampled_from(STAMPS),
+    depth=st.none() | st.integers(1, 20),
+    last_depth=st.none() | st.integers(0, 20),
+    run=st.none() | st.just("run"),
+    turn=st.none() | st.just("turn"),
+    parent_turn=st.none() | st.just("parent"),
+    speaker=NAMES,
+)
+CARNETS = st.builds(
+    Carnet,
+    run=st.sampled_from(["run", "run.with.dots"]),
+    turn=st.just("turn"),
+    depth=st.integers(0, 20),
+    last_depth=st.none() | st.integers(0, 20),
+    bound_by=st.none() | st.sampled_from(STAMPS),
+    parent_turn=st.none() | st.just("parent"),
+    run_is_ours=st.booleans(),
+    path=st.just(("@a@a.example",)),
+    on_behalf_of=st.just(("alice",)),
+    deadline=st.none() | st.just(5.0),
+    trace=st.none() | st.just(Trace("1" * 32, "2" * 16)),
+)
+
+
+@given(marks=st.lists(MARKS, max_size=5), data=st.data())
+def test_the_order_of_stamps_does_not_matter(marks: list[Mark], data: st.DataObject) -> None:
+    assert merge(data.draw(st.permutations(marks))) == merge(marks)
+
+
+@given(marks=st.lists(MARKS, max_size=5), more=MARKS)
+def test_another_stamp_never_lowers_the_depth_and_never_raises_the_limit(
+    marks: list[Mark], more: Mark
+) -> None:
+    before, after = merge(marks), merge([*marks, more])
+    assert after.depth >= before.depth
+    if before.last_depth is not None:
+        assert after.last_depth is not None
+        assert after.last_depth <= before.last_depth
+
+
+@given(marks=st.lists(MARKS, min_size=1, max_size=5))
+def test_the_largest_depth_and_the_smallest_limit_hold(marks: list[Mark]) -> None:
+    position = merge(marks)
+    depths = [mark.depth for mark in marks if mark.depth is not None]
+    limits = [mark.last_depth for mark in marks if mark.last_depth is not None]
+    assert position.depth == max(depths, default=0)
+    assert position.last_depth == min(limits, default=None)
+    assert (position.bound_by is None) == (position.last_depth is None)
+    if limits:
+        assert (position.bound_by, min(limits)) in {(m.stamp, m.last_depth) for m in marks}
+
+
+@given(mark=MARKS)
+def test_one_stamp_is_read_as_it_is(mark: Mark) -> None:
+    position = merge([mark])
+    assert position == merge([mark, mark])
+    assert position.depth == (mark.depth or 0)
+    assert (position.last_depth, position.run, position.turn, position.parent_turn) == (
+        *(mark.last_depth, mark.run, mark.turn, mark.parent_turn),
+    )
+
+
+def test_no_stamp_is_the_top_of_a_chain() -> None:
+    assert merge([]) == TOP == Position()
+    assert (TOP.depth, TOP.last_depth, TOP.run) == (0, None, None)
+
+
+def test_an_explicit_depth_0_beside_a_depth_above_0_is_a_contradiction() -> None:
+    zero, one = Mark(stamp="tangle", depth=0), Mark(stamp="caller_context", depth=1)
+    for marks in ([zero, one], [one, zero]):
+        with pytest.raises(ChainMismatch, match="explicit depth 0"):
+            merge(marks)
+    assert merge([zero, Mark(stamp="mentionable", depth=0)]).depth == 0
+    assert merge([one, Mark(stamp="tangle")]).depth == 1
+
+
+@pytest.mark.parametrize(
+    ("field", "told"),
+    [("run", "two different runs"), ("turn", "turns"), ("parent_turn", "parent turns")],
+)
+def test_stamps_that_name_different_things_contradict_one_another(field: str, told: str) -> None:
+    first = Mark(stamp="tangle", **{field: "a"})  # type: ignore[arg-type]
+    other = Mark(stamp="travel", **{field: "b"})  # type: ignore[arg-type]
+    with pytest.raises(ChainMismatch, match=told):
+        merge([first, other])
+
+
+def test_a_call_deeper_than_its_chain_may_go_is_refused() -> None:
+    check_depth(Position(depth=3, last_depth=3))
+    check_depth(Position(depth=99))
+    with pytest.raises(DepthExceeded) as caught:
+        check_depth(Position(depth=4, last_depth=3))
+    assert caught.value.public_facts() == {"observed": 4, "limit": 4}
+
+
+@given(carnet=CARNETS, default=st.integers(0, 20), index=st.integers(0, 9))
+def test_a_hop_goes_one_deeper_in_the_same_run_under_no_larger_limit(
+    carnet: Carnet, default: int, index: int
+) -> None:
+    assume(not carnet.is_final(default))
+    child = carnet.next_hop(index=index, speaker="Critic", default=default)
+    assert child.depth == carnet.depth + 1
+    assert child.run == carnet.run
+    assert child.last_depth == carnet.bound(default)
+    assert child.depth <= child.bound(0)
+    assert child.remaining(0) == carnet.remaining(default) - 1
+    assert child.turn != carnet.turn
+    assert child.speaker == "Critic"
+    assert child.run_is_ours is False
+    assert (child.path, child.on_behalf_of, child.deadline, child.trace) == (
+        *(carnet.path, carnet.on_behalf_of, carnet.deadline, carnet.trace),
+    )
+    assert child == carnet.next_hop(index=index, speaker="Critic", default=default)
+
+
+@given(carnet=CARNETS, default=st.integers(0, 20))
+def test_a_carnet_without_a_hop_left_cannot_be_extended(carnet: Carnet, default: int) -> None:
+    assume(carnet.is_final(default))
+    assert carnet.remaining(default) == 0
+    with pytest.raises(ChainFinal if carnet.bound_by == "mentionable" else DepthExceeded):
+        carnet.next_hop(index=0, speaker="critic", default=default)
+
+
+@given(carnet=CARNETS, default=st.integers(0, 20))
+def test_every_chain_ends(carnet: Carnet, default: int) -> None:
+    hops = 0
+    while not carnet.is_final(default):
+        carnet = carnet.next_hop(index=0, speaker="critic", default=default)
+        hops += 1
+    assert hops <= 20
+    assert carnet.depth >= carnet.bound(default)
+
+
+def test_the_refusal_names_the_depth_the_callee_would_have_had() -> None:
+    with pytest.raises(DepthExceeded) as deep:
+        Carnet(run="r", turn="t", depth=3, last_depth=3).refuse_if_final(99)
+    assert deep.value.public_facts() == {"observed": 4, "limit": 4}
+    with pytest.raises(ChainFinal) as final:
+        Carnet(run="r", turn="t", depth=3, last_depth=3, bound_by="mentionable").refuse_if_final(9)
+    assert final.value.public_facts() == {"hop": 3, "hops": 3}
+    Carnet(run="r", turn="t", depth=3).refuse_if_final(4)
+
+
+def test_where_we_named_the_run_calls_out_of_it_are_its_first_level() -> None:
+    origin = Carnet(run="conv_abc", turn="turn_1", run_is_ours=True)
+    child = origin.next_hop(index=0, speaker="researcher", default=3)
+    assert origin.opens_the_run
+    assert child.turn == turn_id("conv_abc", 0, "researcher")
+    assert child.parent_turn is None
+    assert child.bound_by == "tangle"
+    grandchild = child.next_hop(index=1, speaker="critic", default=3)
+    assert grandchild.turn == scoped_turn_id("conv_abc", child.turn, 1, "critic")
+    assert grandchild.parent_turn == child.turn
+
+
+@pytest.mark.parametrize(
+    "carnet",
+    [
+        Carnet(run="conv_abc", turn="conv_abc.t0.researcher", depth=1),
+        Carnet(run="conv_abc", turn="t", parent_turn="elsewhere", run_is_ours=True),
+    ],
+)
+def test_inside_another_turn_ids_are_scoped_and_name_their_parent(carnet: Carnet) -> None:
+    child = carnet.next_hop(index=0, speaker="critic", default=3)
+    assert child.turn == scoped_turn_id(carnet.run, carnet.turn, 0, "critic")
+    assert child.parent_turn == carnet.turn
+
+
+def test_a_deadline_only_moves_closer() -> None:
+    carnet = Carnet(run="r", turn="t")
+    assert carnet.until(9.0).deadline == 9.0
+    assert carnet.until(9.0).until(5.0).deadline == 5.0
+    assert carnet.until(5.0).until(9.0).deadline == 5.0
+
+
+def test_each_dialect_brings_its_own_limit() -> None:
+    limits = DepthLimits()
+    assert [limits.of(stamp) for stamp in STAMPS] == [3, 16, 4, 3, 3]
+    assert limits.clamped(10) == DepthLimits(tangle=3, caller_context=10, mentionable=4)
+    assert limits.clamped(2) == DepthLimits(tangle=2, caller_context=2, mentionable=2)

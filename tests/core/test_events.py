@@ -1,0 +1,127 @@
+"""Events: what is journaled is what was said."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from carnet.core.events import (
+    LEG,
+    Data,
+    Done,
+    Event,
+    Extension,
+    Failed,
+    Interrupted,
+    Leg,
+    Resolved,
+    Text,
+    ToolCall,
+    ToolResult,
+    Usage,
+    is_terminal,
+    joined_text,
+    read_events,
+    write_events,
+)
+from carnet.core.interrupt import Interrupt, Resolution
+from carnet.errors import (
+    AgentNotFound,
+    DepthExceeded,
+    Internal,
+    ProviderTimeout,
+    RateLimited,
+    leaves,
+)
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+COUNTS = st.none() | st.integers(0, 2**53)
+JSON: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | TEXTS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
+    max_leaves=8,
+)
+INTERRUPTS = st.builds(
+    Interrupt,
+    id=TEXTS,
+    state=TEXTS,
+    kind=st.sampled_from(["approval", "payment", "carrier_pigeon"]),
+    message=st.just("please"),
+    url=st.none() | TEXTS,
+    amount=COUNTS,
+)
+RESOLUTIONS = st.builds(
+    Resolution, outcome=st.sampled_from(["accepted", "rejected"]), proof=st.none() | TEXTS
+)
+EVENTS: st.SearchStrategy[Event] = st.one_of(
+    st.builds(Text, TEXTS),
+    st.builds(ToolCall, TEXTS, TEXTS, TEXTS, st.integers(0, 9)),
+    st.builds(ToolResult, TEXTS, st.sampled_from(["ok", "error", "denied"]), JSON),
+    st.builds(Data, JSON),
+    st.builds(Interrupted, INTERRUPTS),
+    st.builds(Resolved, TEXTS, RESOLUTIONS),
+    st.builds(Usage, COUNTS, COUNTS, COUNTS, COUNTS, st.none() | TEXTS),
+    st.builds(Done, TEXTS),
+    st.builds(Failed, TEXTS, st.dictionaries(TEXTS, st.none() | st.integers(0, 9) | TEXTS)),
+    st.builds(Extension, TEXTS, JSON),
+)
+
+
+@given(events=st.lists(EVENTS, max_size=6))
+def test_a_batch_is_read_as_it_was_written(events: list[Event]) -> None:
+    assert read_events(write_events(events)) == events
+
+
+@given(event=EVENTS)
+def test_done_and_failed_alone_end_a_stream(event: Event) -> None:
+    assert is_terminal(event) is isinstance(event, Done | Failed)
+
+
+def test_the_text_of_an_answer_is_its_pieces_in_order() -> None:
+    assert joined_text([Text("a"), Usage(), Text("b"), Data("c"), Done()]) == "ab"
+    assert joined_text([]) == ""
+
+
+@pytest.mark.parametrize("kind", list(leaves()))
+def test_every_error_can_be_recorded_and_told_again(kind: type[Any]) -> None:
+    failed = Failed(kind.code)
+    assert failed.retryable is kind.retryable
+    assert type(failed.error()) is kind
+    assert failed.error().safe_text
+
+
+def test_an_error_comes_back_with_its_facts_and_without_its_detail() -> None:
+    failed = Failed.of(DepthExceeded(observed=4, limit=4))
+    again = failed.error()
+    assert isinstance(again, DepthExceeded)
+    assert again.safe_text == DepthExceeded(observed=4, limit=4).safe_text
+    assert "secret path" not in str(Failed.of(ProviderTimeout("secret path")).error())
+    near = AgentNotFound("ech", suggestion="echo")
+    assert Failed.of(near).error().safe_text == near.safe_text
+
+
+def test_a_recorded_failure_of_a_code_we_do_not_know_is_an_internal_error() -> None:
+    failed = Failed("of_a_later_version", {"x": 1})
+    assert failed.retryable
+    assert isinstance(failed.error(), Internal)
+    assert "of_a_later_version" not in failed.error().safe_text
+
+
+def test_a_failure_recorded_without_its_facts_can_still_be_told() -> None:
+    assert "unknown" in Failed(RateLimited.code).error().safe_text
+
+
+def test_a_leg_is_an_event_of_the_turn_that_made_it() -> None:
+    leg = Leg(turn="r.t0.critic", to="@critic@globex.example", depth=1, status="done", cost=5)
+    event = leg.event()
+    assert event.name == LEG
+    assert event.payload == {
+        "turn": "r.t0.critic",
+        "to": "@critic@globex.example",
+        "depth": 1,
+        "status": "done",
+        "cost": 5,
+        "code": None,
+    }
+    assert read_events(write_events([event])) == [event]

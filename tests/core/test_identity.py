@@ -1,0 +1,64 @@
+"""Rights: an intersection, deny first."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from carnet.core.identity import NO_CEILING, Account, Actor, Caller, Ceiling, Payer, allows
+
+PERMISSIONS = st.sampled_from(["call:echo", "call:critic", "call:remote", "pay", "tool:sh"])
+GRANTS = st.frozensets(st.one_of(PERMISSIONS, st.sampled_from(["*", "call:*", "tool:*"])))
+
+
+def caller(scopes: frozenset[str], ceiling: Ceiling = NO_CEILING) -> Caller:
+    return Caller(actor=Actor(name="token:alice"), scopes=scopes, ceiling=ceiling)
+
+
+@pytest.mark.parametrize(
+    ("granted", "permission", "held"),
+    [
+        ({"call:echo"}, "call:echo", True),
+        ({"call:echo"}, "call:critic", False),
+        ({"call:*"}, "call:critic", True),
+        ({"call:*"}, "pay", False),
+        ({"*"}, "admin:tokens", True),
+        (set(), "pay", False),
+    ],
+)
+def test_a_star_stands_for_all_of_its_noun(
+    granted: set[str], permission: str, *, held: bool
+) -> None:
+    assert allows(frozenset(granted), permission) is held
+
+
+def test_deny_wins_over_allow() -> None:
+    ceiling = Ceiling(allow=frozenset({"call:*"}), deny=frozenset({"call:remote"}))
+    assert ceiling.allows("call:echo")
+    assert not ceiling.allows("call:remote")
+    assert not ceiling.allows("pay")
+
+
+def test_without_an_allow_list_everything_not_denied_is_allowed() -> None:
+    assert NO_CEILING.allows("pay")
+    assert not NO_CEILING.allows("")
+    assert not Ceiling(deny=frozenset({"pay"})).allows("pay")
+
+
+@given(scopes=GRANTS, allow=st.none() | GRANTS, deny=GRANTS, permission=PERMISSIONS)
+def test_a_right_is_held_only_within_scopes_and_ceiling(
+    scopes: frozenset[str], allow: frozenset[str] | None, deny: frozenset[str], permission: str
+) -> None:
+    ceiling = Ceiling(allow=allow, deny=deny)
+    may = caller(scopes, ceiling).may(permission)
+    assert may is (allows(scopes, permission) and ceiling.allows(permission))
+    assert not (may and allows(deny, permission))
+
+
+def test_an_account_is_written_with_its_issuer_and_sorts_by_it() -> None:
+    assert str(Account("globex.example", "critic")) == "critic@globex.example"
+    assert Account("a", "z") < Account("b", "a")
+
+
+def test_a_payer_is_an_account_of_ours_unless_said() -> None:
+    payer = Payer(account=Account("acme.example", "alice"), purse="token:alice")
+    assert (payer.limit, payer.own_issue, payer.by_forwarding) == (None, True, False)
