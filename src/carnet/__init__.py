@@ -4,7 +4,11 @@ The public names live in `carnet.api`; they are loaded on first use so that impo
 `carnet` (and answering `carnet --help`) stays cheap.
 """
 
-from typing import Any
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from carnet.api import *  # noqa: F403  so that type checkers know the lazy names
 
 __version__ = "0.1.0"
 
@@ -13,9 +17,7 @@ def __getattr__(name: str) -> Any:
     """Offer the names of `carnet.api` lazily (PEP 562)."""
     if name.startswith("_"):
         raise AttributeError(f"module 'carnet' has no attribute {name!r}")
-    from carnet import api  # noqa: PLC0415  the lazy table is the reason this function exists
-
-    try:
-        return getattr(api, name)
-    except AttributeError:
-        raise AttributeError(f"module 'carnet' has no attribute {name!r}") from None
+    api = importlib.import_module("carnet.api")
+    if name not in api.__all__:
+        raise AttributeError(f"module 'carnet' has no attribute {name!r}")
+    return getattr(api, name)

@@ -1,8 +1,8 @@
 """A request as it was read, and a call that was admitted.
 
 Law 1. A `Claim` is believed by nobody; an Agent cannot be given one.
-Law 2. From the wire, only `guards.admission` turns a Claim into a `Call`. In process, only
-       `Call.child` makes another, and it never has more rights, depth budget or time.
+Law 2. From the wire, only `guards.admission` turns a Claim into a `Call`; in process too: a
+       child call never has more rights, depth or time than the call it is made in.
 """
 
 from typing import Any, Literal

@@ -1,0 +1,42 @@
+"""The public names of Carnet, listed. `carnet/__init__.py` offers them lazily."""
+
+from carnet.core.budget import IterationBudget
+from carnet.core.carnet import Carnet
+from carnet.core.events import Data, Done, Event, Failed, Text, ToolCall, ToolResult, Usage
+from carnet.core.interrupt import Interrupt
+from carnet.core.turn_id import turn_id
+from carnet.errors import CarnetError, DepthExceeded, Refused, Upstream
+from carnet.runtime.breaker import Breaker
+from carnet.runtime.native import agent
+from carnet.runtime.visit import Visit
+from carnet.wire.caller_context import CallerContext
+from carnet.wire.mentionable import AgentChain, render_agent_chain
+from carnet.wire.tangle import DEFAULT_MAX_DEPTH, build_forward_headers, read_depth
+
+__all__ = [
+    "DEFAULT_MAX_DEPTH",
+    "AgentChain",
+    "Breaker",
+    "CallerContext",
+    "Carnet",
+    "CarnetError",
+    "Data",
+    "DepthExceeded",
+    "Done",
+    "Event",
+    "Failed",
+    "Interrupt",
+    "IterationBudget",
+    "Refused",
+    "Text",
+    "ToolCall",
+    "ToolResult",
+    "Upstream",
+    "Usage",
+    "Visit",
+    "agent",
+    "build_forward_headers",
+    "read_depth",
+    "render_agent_chain",
+    "turn_id",
+]

@@ -1,0 +1,1 @@
+"""The bill of materials: from configuration to running parts."""

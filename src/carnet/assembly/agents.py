@@ -1,0 +1,168 @@
+"""From `[agents]` and peers to targets: which parts answer for which name."""
+
+from carnet.assembly.functions import load_function
+from carnet.config import AgentSettings, SecretRef, Settings, resolve_secret
+from carnet.core.address import Address, local_name
+from carnet.core.carnet import DepthLimits
+from carnet.core.money import MICROS
+from carnet.core.secret import Secret
+from carnet.ports.admission import Dispatch
+from carnet.ports.agent import Agent, Target
+from carnet.ports.clock import Clock, Ids
+from carnet.ports.door import Bounds, Door
+from carnet.ports.trust import Peer, Peers
+from carnet.runtime.breaker import Breaker, Breaking
+from carnet.runtime.limited import Limited
+from carnet.runtime.native import Native
+from carnet.runtime.remote import Endpoint, Provider, Remote
+from carnet.runtime.retrying import Retrying
+from carnet.runtime.routing import Routing
+from carnet.runtime.timed import Timed
+
+PEER_RETRIES = 2  # safe toward a peer: the turn id makes a repeat the same call
+PEER_SECONDS = 600.0
+CHAT = "/chat/completions"
+
+
+class Agents:
+    """Builds targets."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        door: Door,
+        clock: Clock,
+        ids: Ids,
+        dispatch: Dispatch,
+        depths: DepthLimits,
+    ) -> None:
+        """`dispatch` is what the agents call one another through."""
+        self._settings = settings
+        self._door = door
+        self._clock = clock
+        self._ids = ids
+        self._dispatch = dispatch
+        self._depths = depths
+        self.breakers: dict[str, Breaker] = {}  # one an endpoint, shared by all who call it
+
+    def open_circuits(self) -> int:
+        """How many upstreams are left alone at the moment."""
+        return sum(breaker.state != "closed" for breaker in self.breakers.values())
+
+    def router(self, peers: Peers) -> Routing:
+        """Everything that can be called."""
+        agents = {name: self._target(name, agent) for name, agent in self._settings.agents.items()}
+        return Routing(
+            agents=agents, peers=peers, domain=self._settings.gateway.domain, reach=self._reach
+        )
+
+    def _target(self, name: str, agent: AgentSettings) -> Target:
+        is_remote = agent.kind == "tangle"
+        return Target(
+            name=name,
+            speaker=local_name(name),
+            agent=self._answering(name, agent),
+            credit=f"peer:{name}" if is_remote else f"agent:{name}",
+            is_remote=is_remote,
+            price=agent.full_price,
+            most_cost=_most_cost(agent) if is_remote else 0,
+            forwards=agent.auth_source,
+            takes_credential=agent.may_forward_authorization,
+            on_disconnect=agent.on_disconnect,
+            default=name == self._settings.default_agent,
+            kind=agent.kind,
+            needs=f"call:{name}",
+        )
+
+    def _answering(self, name: str, agent: AgentSettings) -> Agent:
+        if agent.kind == "python":
+            answering: Agent = self._native(name, agent)
+        elif agent.kind == "openai":
+            answering = self._provider(name, agent)
+        else:
+            answering = self._tangle(name, agent)
+        if agent.concurrency is not None:
+            queue = self._settings.limits.queue
+            answering = Limited(answering, concurrency=agent.concurrency, queue=queue)
+        return answering
+
+    def _native(self, name: str, agent: AgentSettings) -> Agent:
+        target = agent.target or ""
+        function = load_function(target, self._settings.base, key=f"agents.{name}.target")
+        native = Native(function, self._dispatch, last_depth=self._depths.tangle)
+        return Timed(native, seconds=agent.timeout, clock=self._clock)
+
+    def _provider(self, name: str, agent: AgentSettings) -> Agent:
+        endpoint = self._endpoint(name, agent, self._secret(agent.api_key, f"{name}.api_key"))
+        provider = Provider(self._door, endpoint, system_prompt=agent.system)
+        return self._hardened(
+            provider, agent.url or "", seconds=agent.timeout, retries=agent.retries
+        )
+
+    def _tangle(self, name: str, agent: AgentSettings) -> Agent:
+        token = self._secret(agent.token or agent.api_key, f"{name}.token")
+        remote = Remote(
+            self._door,
+            self._endpoint(name, agent, token),
+            most_cost=_most_cost(agent),
+            takes_credential=agent.may_forward_authorization,
+            forwards=agent.auth_source,
+        )
+        return self._hardened(remote, agent.url or "", seconds=agent.timeout, retries=agent.retries)
+
+    def _endpoint(self, name: str, agent: AgentSettings, token: Secret | None) -> Endpoint:
+        return Endpoint(
+            url=(agent.url or "").rstrip("/") + CHAT,
+            model=agent.model or (name if agent.kind == "tangle" else local_name(name)),
+            token=token,
+            currency=self._settings.ledger.currency,
+            bounds=_bounds(agent.timeout),
+        )
+
+    def _reach(self, peer: Peer, address: Address) -> Target:
+        """The target for an agent of another organisation."""
+        base = peer.url.rstrip("/")
+        endpoint = Endpoint(
+            url=f"{base}/agents/{address.local}/v1{CHAT}",
+            model=address.local,
+            token=peer.token,
+            currency=self._settings.ledger.currency,
+            bounds=_bounds(PEER_SECONDS),
+        )
+        remote = Remote(
+            self._door, endpoint, most_cost=peer.most_cost, takes_credential=peer.may_forward
+        )
+        return Target(
+            name=str(address),
+            speaker=address.local,
+            agent=self._hardened(remote, base, seconds=PEER_SECONDS, retries=PEER_RETRIES),
+            credit=f"peer:{peer.domain}",
+            is_remote=True,
+            most_cost=peer.most_cost,
+            takes_credential=peer.may_forward,
+            kind="peer",
+            needs="call:remote",
+        )
+
+    def _hardened(self, agent: Agent, endpoint: str, *, seconds: float, retries: int) -> Agent:
+        breaker = self.breakers.get(endpoint)
+        if breaker is None:
+            breaker = self.breakers[endpoint] = Breaker(clock=self._clock)
+        hardened: Agent = Breaking(Timed(agent, seconds=seconds, clock=self._clock), breaker)
+        if retries:
+            hardened = Retrying(hardened, retries=retries, clock=self._clock, ids=self._ids)
+        return hardened
+
+    def _secret(self, ref: SecretRef | None, key: str) -> Secret | None:
+        return (
+            None if ref is None else resolve_secret(ref, self._settings.base, key=f"agents.{key}")
+        )
+
+
+def _bounds(seconds: float) -> Bounds:
+    return Bounds(total_seconds=seconds, first_byte_seconds=min(120.0, seconds))
+
+
+def _most_cost(agent: AgentSettings) -> int:
+    return MICROS if agent.max_cost is None else agent.max_cost

@@ -1,0 +1,46 @@
+"""From settings to an open store: where it is, its keys, and the peers that the file names."""
+
+from collections.abc import Iterable
+
+from carnet.config import PeerSettings, Settings, resolve_secret, secret_path
+from carnet.ports.trust import Peer
+from carnet.runtime.system import SystemClock, SystemIds
+from carnet.stores.opening import Store, open_store
+
+
+async def open_from(
+    settings: Settings, *, exclusive: bool, peers: Iterable[Peer] | None = None
+) -> Store:
+    """Open the store of a configuration.
+
+    `exclusive` is for the one gateway that serves from it. `peers` stand over the stored ones; by
+    default they are those of the file.
+    """
+    return await open_store(
+        settings.store.url,
+        base=settings.base,
+        secrets=secret_path(settings.store.secrets, settings.base),
+        clock=SystemClock(),
+        ids=SystemIds(),
+        file_peers=file_peers(settings) if peers is None else peers,
+        exclusive=exclusive,
+    )
+
+
+def file_peers(settings: Settings) -> list[Peer]:
+    """The peers that carnet.toml names, with their tokens opened."""
+    return [_peer(settings, domain, peer) for domain, peer in settings.peers.items()]
+
+
+def _peer(settings: Settings, domain: str, peer: PeerSettings) -> Peer:
+    key = f'peers."{domain}".token'
+    return Peer(
+        domain=domain,
+        url=peer.url,
+        may_forward=peer.may_forward_authorization,
+        token=None if peer.token is None else resolve_secret(peer.token, settings.base, key=key),
+        dialect=peer.dialect,
+        credit=peer.credit,
+        most_cost=peer.max_cost,
+        from_file=True,
+    )

@@ -1,0 +1,1 @@
+"""The carnet command, one file a command group."""

@@ -1,0 +1,153 @@
+"""`carnet call`: say something to an agent and print what it answers."""
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from carnet.cli.invocation import Command, Invocation, pass_invocation, to_json, wait
+
+if TYPE_CHECKING:
+    from carnet.cli.composing import Asked
+    from carnet.ports.door import Answer, Outbound
+
+DONE = "[DONE]"
+
+
+@click.command(cls=Command)
+@click.argument("address")
+@click.argument("text")
+@click.option("--stream", is_flag=True, help="Print the answer as it is written.")
+@click.option("--as", "token", metavar="TOKEN", help="The token to call with, or @FILE.")
+@click.option("--dialect", type=click.Choice(["openai"]), help="What an http(s) ADDRESS speaks.")
+@click.option("--dry-run", is_flag=True, help="Print the exact request and send nothing.")
+@click.option("--direct", is_flag=True, help="Send it from here, not through the gateway.")
+@click.option("--run", metavar="ID", help="The run this call belongs to.")
+@click.option("--turn", metavar="ID", help="The turn: the same id again gives the same answer.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(0, min_open=True),
+    default=600.0,
+    metavar="S",
+    help="Seconds to wait for the whole answer (default: 600).",
+)
+@pass_invocation
+def call(
+    invocation: Invocation, /, address: str, text: str, token: str | None, **options: Any
+) -> int:
+    """Call an agent.
+
+    ADDRESS is the name of an agent here, @name@domain for one of a peer, or with --dialect the
+    URL of any OpenAI-compatible endpoint. TEXT is what to say; - reads it from standard input.
+    """
+    from carnet.cli.composing import Asked
+
+    if text == "-":
+        text = sys.stdin.read()
+    asked = Asked(address=address, text=text, token=token, **options)
+    if asked.stream and invocation.format == "json":
+        asked.stream = False  # whole JSON is one value: there is nothing to show early
+    return wait(_call(invocation, asked))
+
+
+async def _call(invocation: Invocation, asked: "Asked") -> int:
+    from carnet.cli.composing import compose, describe
+    from carnet.cli.reaching import open_door, sending
+
+    async with compose(invocation, asked) as (request, is_new):
+        if asked.dry_run:
+            page = describe(request)
+            invocation.result(page, lambda: _as_http(page))
+            return 0
+        async with open_door() as door, sending(door, request, token_is_new=is_new) as answer:
+            if asked.stream:
+                await _print_stream(invocation, request, answer)
+            else:
+                await _print_answer(invocation, answer)
+    return 0
+
+
+def _as_http(page: dict[str, Any]) -> str:
+    head = [f"{page['method']} {page['url']}"]
+    head += [f"{name}: {value}" for name, value in page["headers"].items()]
+    return "\n".join([*head, "", to_json(page["body"], indent=2)])
+
+
+async def _print_answer(invocation: Invocation, answer: "Answer") -> None:
+    from carnet.cli.reaching import decode
+
+    page = decode(await answer.read())
+    usage = page.get("usage") or {}
+    invocation.result(page, lambda: _visible(_text_of(page)))
+    if invocation.format == "text":
+        invocation.note(_summary(answer, usage))
+
+
+async def _print_stream(invocation: Invocation, request: "Outbound", answer: "Answer") -> None:
+    from carnet.cli.reaching import decode, read_events
+
+    usage: dict[str, Any] = {}
+    ended = False
+    async for event in read_events(answer):
+        if event.data == DONE:
+            ended = True
+            break
+        chunk = decode(event.data)
+        _refuse_error_frame(chunk)
+        usage = chunk.get("usage") or usage
+        if invocation.format == "text":
+            click.echo(_visible(_delta_of(chunk)), nl=False)
+        else:
+            click.echo(event.data)
+    if invocation.format == "text":
+        click.echo()
+        invocation.note(_summary(answer, usage))
+    if not ended:
+        _refuse_unended(request)
+
+
+def _refuse_error_frame(chunk: dict[str, Any]) -> None:
+    from carnet.cli.failures import GatewaySaid
+
+    if isinstance(chunk.get("error"), dict):
+        click.echo()  # what was printed so far ends its line
+        raise GatewaySaid(chunk["error"], 502)
+
+
+def _refuse_unended(request: "Outbound") -> None:
+    from carnet.errors import ProviderUnavailable
+
+    raise ProviderUnavailable(f"the stream of {request.url} ended without its last frame")
+
+
+def _text_of(page: dict[str, Any]) -> str:
+    choices = page.get("choices") or [{}]
+    return str(choices[0].get("message", {}).get("content") or "")
+
+
+def _delta_of(chunk: dict[str, Any]) -> str:
+    choices = chunk.get("choices") or [{}]
+    return str(choices[0].get("delta", {}).get("content") or "")
+
+
+def _visible(text: str) -> str:
+    """What an agent says may not steer the terminal it is shown on."""
+    if not sys.stdout.isatty():
+        return text
+    return "".join(
+        c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in text
+    )
+
+
+def _summary(answer: "Answer", usage: dict[str, Any]) -> str:
+    words = [
+        f"{word} {value}"
+        for word, value in (
+            ("run", answer.header("x-tangle-runid")),
+            ("turn", answer.header("x-tangle-turnid")),
+        )
+        if value
+    ]
+    if usage.get("cost") is not None:
+        words.append(f"cost {usage['cost']} {usage.get('currency') or ''}".rstrip())
+    return "  ".join(words) or "The answer names no run."

@@ -1,0 +1,199 @@
+"""What `carnet doctor` looks at: each finding says what is so, what it means and how to mend it.
+
+Law. A check that cannot be made is a finding too; none hides the ones after it.
+"""
+
+import stat
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct, to_builtins
+
+from carnet.cli import reaching
+from carnet.cli.invocation import Invocation
+from carnet.config import SecretRef, Settings, resolve_secret, secret_path
+from carnet.errors import CarnetError
+
+if TYPE_CHECKING:
+    from carnet.ports.door import Door
+    from carnet.ports.trust import Peer
+    from carnet.stores.opening import Store
+
+OTHERS = stat.S_IRWXG | stat.S_IRWXO
+
+
+class Finding(Struct, frozen=True):
+    """One line of the doctor."""
+
+    status: Literal["ok", "warn", "fail"]
+    what: str
+    message: str
+    fix: str = ""
+
+    def page(self) -> dict[str, str]:
+        """The finding as JSON has it."""
+        page: dict[str, str] = to_builtins(self)
+        return page
+
+
+async def examine(invocation: Invocation) -> list[Finding]:
+    """Every finding, in the order things depend on one another."""
+    try:
+        settings = invocation.settings
+    except CarnetError as error:
+        return [Finding("fail", "config", error.safe_text, error.next_step)]
+    findings = [Finding("ok", "config", f"{settings.source} can be used.")]
+    findings += _secrets(settings)
+    findings += _agents(settings)
+    async with reaching.open_door() as door:
+        running = await _is_running(settings, door)
+        findings += _port(settings, running=running)
+        of_store, stored = await _store(settings, running=running)
+        findings += of_store
+        places = [(domain, peer.url, True) for domain, peer in settings.peers.items()]
+        places += [(peer.domain, peer.url, False) for peer in stored]
+        findings += [await _peer(door, *place) for place in places]
+    return findings
+
+
+def _failure(what: str, error: CarnetError, fix: str = "") -> Finding:
+    text = f"{error.safe_text} ({error.detail})" if error.detail else error.safe_text
+    return Finding("fail", what, text, fix or error.next_step)
+
+
+def _secrets(settings: Settings) -> Iterator[Finding]:
+    own = secret_path(settings.store.secrets, settings.base)
+    if not own.exists():
+        fix = f"Make it: carnet init {settings.base}"
+        yield Finding("fail", "secrets", f"{own} does not exist; tokens cannot be checked.", fix)
+    else:
+        yield _mode(own)
+    for key, ref in _references(settings):
+        try:
+            resolve_secret(ref, settings.base, key=key)
+        except CarnetError as error:
+            yield _failure("secrets", error)
+            continue
+        yield (
+            Finding("ok", "secrets", f"{key} is there.")
+            if ref.env
+            else _mode(secret_path(ref, settings.base))
+        )
+
+
+def _references(settings: Settings) -> Iterator[tuple[str, SecretRef]]:
+    for name, agent in settings.agents.items():
+        for key, ref in (("api_key", agent.api_key), ("token", agent.token)):
+            if ref is not None:
+                yield f"agents.{name}.{key}", ref
+    for domain, peer in settings.peers.items():
+        if peer.token is not None:
+            yield f'peers."{domain}".token', peer.token
+
+
+def _mode(path: Path) -> Finding:
+    mode = stat.S_IMODE(path.stat().st_mode)
+    if mode & OTHERS:
+        text = f"{path} can be read by other users of this machine (mode {mode:03o})."
+        return Finding("fail", "secrets", text, f"Close it: chmod 600 {path}")
+    return Finding("ok", "secrets", f"{path} is readable by its owner alone.")
+
+
+def _agents(settings: Settings) -> Iterator[Finding]:
+    from carnet.assembly.functions import load_function
+
+    if not settings.agents:
+        fix = f"Write a section [agents.NAME] into {settings.source}."
+        yield Finding("warn", "agents", "No agent is configured.", fix)
+    for name, agent in settings.agents.items():
+        if agent.target is None:
+            yield Finding("ok", "agents", f"{name} is at {agent.url}.")
+            continue
+        try:
+            load_function(agent.target, settings.base, key=f"agents.{name}.target")
+        except CarnetError as error:
+            yield _failure("agents", error)
+        else:
+            yield Finding("ok", "agents", f"{name} is {agent.target}.")
+
+
+async def _is_running(settings: Settings, door: "Door") -> bool:
+    place = reaching.Place(reaching.gateway_url(settings), is_ours=True)
+    return await reaching.is_answering(door, place)
+
+
+def _port(settings: Settings, *, running: bool) -> Iterator[Finding]:
+    from carnet.assembly.serving import check_port
+
+    url = reaching.gateway_url(settings)
+    if running:
+        yield Finding("ok", "port", f"A gateway answers at {url}.")
+        return
+    try:
+        check_port(settings)
+    except CarnetError as error:
+        yield _failure("port", error)
+    else:
+        yield Finding("ok", "port", f"{url} is free; no gateway runs there.")
+
+
+async def _store(settings: Settings, *, running: bool) -> tuple[list[Finding], list["Peer"]]:
+    """What is to be said of the store, and the peers that are only there."""
+    from carnet.assembly.storing import open_from
+
+    try:
+        store = await open_from(settings, exclusive=False, peers=())
+    except CarnetError as error:
+        return [_failure("store", error)], []
+    try:
+        findings = list(_writable(settings, store))
+        stored = await store.peers.list()
+    finally:
+        await store.close()
+    findings.append(await _lock(settings, running=running))
+    findings += _both_speak(settings, stored)
+    return findings, [peer for peer in stored if peer.domain not in settings.peers]
+
+
+def _writable(settings: Settings, store: "Store") -> Iterator[Finding]:
+    if store.is_writable():
+        yield Finding("ok", "store", f"{settings.store.url} can be written.")
+    else:
+        fix = "Check the disk and the rights of the folder."
+        yield Finding("fail", "store", f"{settings.store.url} cannot be written.", fix)
+
+
+async def _lock(settings: Settings, *, running: bool) -> Finding:
+    """Whether a gateway could take the store for itself."""
+    from carnet.assembly.storing import open_from
+
+    try:
+        store = await open_from(settings, exclusive=True)
+    except CarnetError as error:
+        if running:
+            return Finding("ok", "lock", "The running gateway has the store.")
+        fix = "Stop the gateway that has it, or give this one a store of its own ([store] url)."
+        return Finding("warn", "lock", error.safe_text, fix)
+    await store.close()
+    if running:
+        text = "A gateway answers on the port, but it does not use this store."
+        return Finding("warn", "lock", text, "Check that it runs with this configuration.")
+    return Finding("ok", "lock", "No other gateway has the store.")
+
+
+def _both_speak(settings: Settings, stored: Sequence["Peer"]) -> Iterator[Finding]:
+    for peer in stored:
+        if peer.domain in settings.peers:
+            name = settings.source.name
+            text = f"{peer.domain} is in {name} and in the store; {name} wins."
+            fix = f'Keep one: take [peers."{peer.domain}"] out of {name}, or leave it as it is.'
+            yield Finding("warn", "peers", text, fix)
+
+
+async def _peer(door: "Door", domain: str, url: str, from_file: bool) -> Finding:  # noqa: FBT001
+    if await reaching.is_answering(door, reaching.Place(url, is_ours=False)):
+        return Finding("ok", "peers", f"{domain} answers at {url}.")
+    text = f"{domain} does not answer at {url}; calls to it will fail."
+    fix = f'[peers."{domain}"] url' if from_file else f"carnet peers add {domain} --url URL"
+    return Finding("warn", "peers", text, f"Ask its operator, or correct it: {fix}")

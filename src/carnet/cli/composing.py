@@ -1,0 +1,174 @@
+"""The request that `carnet call` sends: to the gateway, or with --direct to the agent itself.
+
+Law 1. The caller is an origin: no depth header, no parent turn.
+Law 2. A token made here for the operator is never sent to anybody but our own gateway.
+"""
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+import msgspec
+from msgspec import Struct
+
+from carnet.cli.invocation import Invocation
+from carnet.cli.reaching import credential, find_place, read_token
+from carnet.core.address import Address, is_agent_uri, is_handle, parse_handle
+from carnet.core.secret import Secret
+from carnet.errors import PeerUnknown, UsageInvalid
+from carnet.ports.door import Bounds, Outbound
+from carnet.ports.trust import Peer
+
+CHAT = "/v1/chat/completions"
+
+
+Composed = tuple[Outbound, bool]  # the request, and whether its token was made just now
+
+
+class Asked(Struct, kw_only=True):
+    """What the command line said."""
+
+    address: str
+    text: str
+    token: str | None = None
+    stream: bool = False
+    dialect: str | None = None
+    dry_run: bool = False
+    direct: bool = False
+    run: str | None = None
+    turn: str | None = None
+    timeout: float = 600.0
+
+    @property
+    def is_url(self) -> bool:
+        """Whether the address is that of an endpoint."""
+        return self.address.startswith(("http://", "https://"))
+
+
+@asynccontextmanager
+async def compose(invocation: Invocation, asked: Asked) -> AsyncIterator[Composed]:
+    """The request; a token made for it lives as long as the context."""
+    _check(asked)
+    if asked.is_url:
+        yield _to_endpoint(asked), False
+    elif (asked.direct or asked.dry_run) and is_handle(asked.address):
+        address = parse_handle(asked.address)
+        if address.domain != invocation.settings.gateway.domain:
+            yield await _to_peer(invocation, asked, address), False
+            return
+        async with _to_gateway(invocation, asked) as composed:
+            yield composed
+    elif asked.direct:
+        raise UsageInvalid(
+            reason=f"'{asked.address}' is served by your own gateway, so there is no direct way.",
+            fix="Leave out --direct; it is for @name@domain of a peer and for URLs.",
+        )
+    else:
+        async with _to_gateway(invocation, asked) as composed:
+            yield composed
+
+
+def describe(request: Outbound) -> dict[str, Any]:
+    """A request as it would be sent, its secrets as ***."""
+    hidden = dict.fromkeys(request.secrets, "Bearer ***")
+    return {
+        "method": request.method,
+        "url": request.url,
+        "headers": {**request.headers, **hidden},
+        "body": msgspec.json.decode(request.body),
+    }
+
+
+def _check(asked: Asked) -> None:
+    if is_agent_uri(asked.address):
+        raise UsageInvalid(
+            reason="agent:// addresses come in a later release, with signed calls.",
+            fix="Use @name@domain, the name of an agent here, or a URL with --dialect openai.",
+        )
+    for option, value in (("--run", asked.run), ("--turn", asked.turn)):
+        if value is not None and not (value.isascii() and value.isprintable() and value.strip()):
+            raise UsageInvalid(
+                reason=f"{option} holds characters that cannot travel in a header.",
+                fix="Use visible ASCII characters.",
+            )
+    if asked.is_url and asked.dialect is None:
+        raise UsageInvalid(
+            reason="A URL does not say what is spoken there.",
+            fix="Add --dialect openai.",
+        )
+
+
+@asynccontextmanager
+async def _to_gateway(invocation: Invocation, asked: Asked) -> AsyncIterator[Composed]:
+    place = find_place(invocation)
+    url = f"{place.url}{CHAT}"
+    if asked.dry_run:  # the token is not shown, so none is made
+        yield _request(asked, url, asked.address, Secret("")), False
+        return
+    async with credential(invocation, place, asked.token) as by:
+        yield _request(asked, url, asked.address, by.token), by.is_new
+
+
+async def _to_peer(invocation: Invocation, asked: Asked, address: Address) -> Outbound:
+    peer = await _find_peer(invocation, address.domain)
+    url = f"{peer.url}/agents/{quote(address.local, safe='')}{CHAT}"
+    token = _given(asked) or peer.token
+    return _request(asked, url, address.local, token)
+
+
+def _to_endpoint(asked: Asked) -> Outbound:
+    path = urlsplit(asked.address).path
+    url = asked.address.rstrip("/")
+    if not path.endswith("/chat/completions"):
+        url += "/chat/completions" if path.rstrip("/").endswith("/v1") else CHAT
+    _, _, name = path.partition("/agents/")
+    return _request(asked, url, name.partition("/")[0] or "default", _given(asked))
+
+
+async def _find_peer(invocation: Invocation, domain: str) -> Peer:
+    from carnet.assembly.storing import open_from
+
+    store = await open_from(invocation.settings, exclusive=False)
+    try:
+        peer = store.peers.find(domain)
+    finally:
+        await store.close()
+    if peer is None:
+        raise PeerUnknown(domain)
+    return peer
+
+
+def _given(asked: Asked) -> Secret | None:
+    text = asked.token or os.environ.get("CARNET_TOKEN")
+    return read_token(text) if text else None
+
+
+def _request(asked: Asked, url: str, model: str, token: Secret | None) -> Outbound:
+    body: dict[str, Any] = {
+        "model": model,
+        "messages": [{"role": "user", "content": asked.text}],
+        "stream": asked.stream,
+    }
+    if asked.stream:
+        body["stream_options"] = {"include_usage": True}
+    headers = {
+        "content-type": "application/json",
+        "accept": "text/event-stream" if asked.stream else "application/json",
+    }
+    if asked.run:
+        headers["x-tangle-runid"] = asked.run
+    if asked.turn:
+        headers["x-tangle-turnid"] = asked.turn
+    return Outbound(
+        url=url,
+        body=msgspec.json.encode(body),
+        headers=headers,
+        secrets={} if token is None else {"authorization": Secret(f"Bearer {token.reveal()}")},
+        bounds=Bounds(
+            first_byte_seconds=asked.timeout,
+            idle_seconds=asked.timeout,
+            total_seconds=asked.timeout,
+        ),
+    )

@@ -1,0 +1,70 @@
+"""How a failure is told to the person at the terminal, and the exit code it becomes.
+
+Law 1. 0 ok, 1 refused by a peer or a policy, 2 bad usage or configuration, 3 unreachable or timed
+       out, 4 verification failed, 5 our fault.
+Law 2. An error in JSON has the same fields as the HTTP error.
+"""
+
+from typing import Any
+
+from carnet.errors import (
+    BY_CODE,
+    CarnetError,
+    CircuitOpen,
+    ConfigInvalid,
+    Malformed,
+    Ours,
+    ProviderTimeout,
+    ProviderUnavailable,
+    Unreachable,
+    UsageInvalid,
+)
+
+OK, REFUSED, USAGE, UNREACHABLE, UNVERIFIED, OURS = range(6)
+INTERRUPTED = 130  # what a shell expects after Ctrl-C
+
+_SERVER_FAULT = 500
+_GATEWAY_TROUBLE = {502, 503, 504}
+
+# The first that fits; whatever else is refused was refused by a peer or a policy.
+EXITS: tuple[tuple[tuple[type[CarnetError], ...], int], ...] = (
+    ((ConfigInvalid, UsageInvalid, Malformed), USAGE),
+    ((Unreachable, ProviderUnavailable, ProviderTimeout, CircuitOpen), UNREACHABLE),
+    ((Ours,), OURS),
+    ((CarnetError,), REFUSED),
+)
+
+
+class GatewaySaid(Exception):
+    """A gateway answered with an error; `said` is its error object."""
+
+    def __init__(self, said: dict[str, Any], status: int) -> None:
+        super().__init__(said.get("message", ""))
+        self.said = said
+        self.status = status
+
+    @property
+    def exit_code(self) -> int:
+        """By its code if we know the word, else by its status."""
+        kind = BY_CODE.get(str(self.said.get("code")))
+        if kind is not None:
+            return exit_code(kind)
+        if self.status in _GATEWAY_TROUBLE:
+            return UNREACHABLE
+        return OURS if self.status >= _SERVER_FAULT else REFUSED
+
+
+def exit_code(kind: type[CarnetError]) -> int:
+    """The exit code of a kind of error."""
+    return next(code for kinds, code in EXITS if issubclass(kind, kinds))
+
+
+def error_object(error: CarnetError) -> dict[str, Any]:
+    """The one shape of an error."""
+    return {
+        "code": error.code,
+        "message": error.safe_text,
+        **error.public_facts(),
+        "hint": error.next_step,
+        "docs": f"/-/errors/{error.code}",
+    }

@@ -1,0 +1,162 @@
+"""One use of the command line: which configuration, which format, and how it speaks.
+
+Law 1. Results go to stdout, everything said about them to stderr.
+Law 2. The configuration is read on first use: commands that need none work without one.
+"""
+
+import os
+import sys
+from collections.abc import Callable, Coroutine, Iterable
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from carnet.config import Settings
+
+T = TypeVar("T")
+Format = Literal["text", "json", "jsonl"]
+FORMATS = ("text", "json", "jsonl")
+
+
+class Invocation:
+    """What every command is given."""
+
+    def __init__(self, format: Format = "text", config: Path | None = None) -> None:
+        self.format: Format = format
+        self.config = config
+
+    @cached_property
+    def settings(self) -> "Settings":
+        """The settings of the configuration that `-c` names or that is found upward from here."""
+        from carnet.config import find, load
+        from carnet.errors import UsageInvalid
+
+        path = self.config or find(Path.cwd())
+        if path is None:
+            raise UsageInvalid(
+                reason="There is no carnet.toml in this folder or above it.",
+                fix="Make one with 'carnet init', or name one with -c FILE.",
+            )
+        return load(path, os.environ)
+
+    def result(
+        self,
+        page: dict[str, Any],
+        text: Callable[[], str],
+        rows: Iterable[Any] | None = None,
+    ) -> None:
+        """Print a result: as text for people, whole as JSON, or its rows as lines of JSON."""
+        if self.format == "text":
+            click.echo(text())
+        elif self.format == "json":
+            click.echo(to_json(page, indent=2))
+        else:
+            for row in [page] if rows is None else rows:
+                click.echo(to_json(row))
+
+    def line(self, row: Any, text: str) -> None:
+        """Print one of many lines as it comes; JSON has one value a line here too."""
+        click.echo(text if self.format == "text" else to_json(row))
+
+    def say(self, text: str) -> None:
+        """Print a line of text for people; nothing in the other formats."""
+        if self.format == "text":
+            click.echo(text)
+
+    def note(self, text: str) -> None:
+        """Say something beside the result."""
+        click.echo(self.dim(text), err=True)
+
+    def dim(self, text: str) -> str:
+        """Text that steps back, where a terminal can show it."""
+        return click.style(text, dim=True) if has_color(sys.stderr) else text
+
+
+def paint(text: str, color: str) -> str:
+    """Coloured text, where the terminal shows it and the person wants it."""
+    return click.style(text, fg=color) if has_color(sys.stdout) else text
+
+
+def has_color(stream: Any) -> bool:
+    """Whether a stream is a terminal that may be coloured (NO_COLOR)."""
+    return not os.environ.get("NO_COLOR") and bool(stream.isatty())
+
+
+def to_json(value: Any, *, indent: int = 0) -> str:
+    """JSON in the order of the fields; on one line unless indented."""
+    import msgspec
+
+    data = msgspec.json.encode(value)
+    return (msgspec.json.format(data, indent=indent) if indent else data).decode()
+
+
+def wait(work: Coroutine[Any, Any, T]) -> T:
+    """Run what a command does over the network or in the store."""
+    import asyncio
+
+    return asyncio.run(work)
+
+
+def table(rows: list[list[str]], titles: list[str]) -> str:
+    """Aligned columns under their titles."""
+    lines = [titles, *rows]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(titles))]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in lines
+    )
+
+
+def _set_format(ctx: click.Context, _: click.Parameter, value: Format | None) -> None:
+    if value is not None:
+        ctx.ensure_object(Invocation).format = value
+
+
+def _set_config(ctx: click.Context, _: click.Parameter, value: Path | None) -> None:
+    if value is not None:
+        ctx.ensure_object(Invocation).config = value
+
+
+def everywhere() -> list[click.Parameter]:
+    """The options that every command takes, before or after its name."""
+    return [
+        click.Option(
+            ["-c", "--config"],
+            type=click.Path(path_type=Path, dir_okay=False),
+            callback=_set_config,
+            expose_value=False,
+            help="The configuration (default: carnet.toml, looked for upward from here).",
+        ),
+        click.Option(
+            ["--format"],
+            type=click.Choice(FORMATS),
+            callback=_set_format,
+            expose_value=False,
+            help="How results are printed (default: text).",
+        ),
+    ]
+
+
+class Command(click.Command):
+    """A command with the options that every command takes."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.params.extend(everywhere())
+
+
+class Group(click.Group):
+    """A group whose commands take them too."""
+
+    command_class = Command
+    group_class = type
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.params.extend(everywhere())
+
+
+pass_invocation = click.make_pass_decorator(Invocation, ensure=True)

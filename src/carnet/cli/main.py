@@ -1,0 +1,155 @@
+"""`carnet`: the command line, and the one place where a failure becomes an exit code.
+
+The commands live in one file a group and import what they need when they run, so that
+`carnet --help` answers at once.
+
+Law. A person's mistake never ends in a traceback; CARNET_DEBUG=1 shows it for ours.
+"""
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any, get_args
+
+import click
+
+from carnet import __version__
+from carnet.cli import call, money, operate, see, start, trust
+from carnet.cli.failures import (
+    INTERRUPTED,
+    OURS,
+    REFUSED,
+    USAGE,
+    GatewaySaid,
+    error_object,
+    exit_code,
+)
+from carnet.cli.invocation import Format, Group, Invocation, to_json
+from carnet.errors import CarnetError, Internal, UsageInvalid
+
+GROUPS: dict[str, tuple[click.Command, ...]] = {
+    "start": (start.init, start.serve, start.doctor),
+    "call": (call.call,),
+    "see": (see.runs, see.run, see.tail, see.explain),
+    "trust": (trust.tokens, trust.peers, trust.agents),
+    "money": (money.ledger,),
+    "run it": (
+        operate.config,
+        operate.migrate,
+        operate.prune,
+        operate.version,
+        operate.completion,
+    ),
+}
+
+
+class Root(Group):
+    """The group of all commands, listed by what they are for."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        width = max(len(name) for name in self.list_commands(ctx))
+        for title, commands in GROUPS.items():
+            with formatter.section(title.capitalize()):
+                formatter.write_dl(
+                    [(str(c.name).ljust(width), c.get_short_help_str(80)) for c in commands]
+                )
+
+
+@click.group(cls=Root, invoke_without_command=True)
+@click.version_option(__version__, prog_name="carnet", message="%(prog)s %(version)s")
+@click.pass_context
+def carnet(ctx: click.Context) -> None:
+    """Calls between agents of different organisations.
+
+    Begin with 'carnet init' and 'carnet serve'; then 'carnet call echo "hello"'.
+    """
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+
+
+for _commands in GROUPS.values():
+    for _command in _commands:
+        carnet.add_command(_command)
+
+
+def main() -> None:
+    """The console script."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(args: Sequence[str]) -> int:
+    """Run one command and give its exit code."""
+    invocation = Invocation(_format_in(args))
+    try:
+        result = carnet.main(list(args), "carnet", standalone_mode=False, obj=invocation)
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001  the edge: all end here
+        return _end(invocation, error)
+    return result if isinstance(result, int) else 0
+
+
+def _end(invocation: Invocation, error: BaseException) -> int:
+    if _debugging() and not isinstance(error, click.ClickException | click.Abort):
+        sys.excepthook(type(error), error, error.__traceback__)
+    match error:
+        case click.Abort() | KeyboardInterrupt():
+            code = INTERRUPTED
+        case click.exceptions.NoArgsIsHelpError():
+            click.echo(error.format_message(), err=True)
+            code = USAGE
+        case click.ClickException():
+            code = _tell(invocation, error_object(_usage(error)), USAGE)
+        case GatewaySaid():
+            code = _tell(invocation, error.said, error.exit_code)
+        case CarnetError():
+            code = _tell(invocation, error_object(error), exit_code(type(error)))
+        case _:
+            code = _tell(invocation, _confession(error), OURS)
+    return code
+
+
+def _format_in(args: Sequence[str]) -> Format:
+    """The format that was asked for, known before the line is parsed: also for its mistakes."""
+    asked = ""
+    for place, word in enumerate(args):
+        if word == "--format":
+            asked = args[place + 1] if place + 1 < len(args) else ""
+        elif word.startswith("--format="):
+            asked = word.removeprefix("--format=")
+    return next((known for known in get_args(Format) if known == asked), "text")
+
+
+def _usage(error: click.ClickException) -> UsageInvalid:
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    command = context.command_path if context else "carnet"
+    return UsageInvalid(
+        reason=error.format_message(), fix=f"'{command} --help' shows what it takes."
+    )
+
+
+def _tell(invocation: Invocation, said: dict[str, Any], code: int) -> int:
+    if invocation.format == "text":
+        click.echo(f"Error: {said.get('message', '')}", err=True)
+        if said.get("hint"):
+            click.echo(f"  {said['hint']}", err=True)
+        if code == REFUSED and said.get("code"):
+            click.echo(f"  More: carnet explain {said['code']}", err=True)
+    else:
+        click.echo(to_json(said, indent=2 if invocation.format == "json" else 0), err=True)
+    return code
+
+
+def _confession(error: BaseException) -> dict[str, Any]:
+    return {
+        "code": Internal.code,
+        "message": f"Carnet itself failed at this ({type(error).__name__}: {error}).",
+        "hint": "CARNET_DEBUG=1 shows where; 'carnet doctor' checks configuration and store.",
+        "docs": f"/-/errors/{Internal.code}",
+    }
+
+
+def _debugging() -> bool:
+    return os.environ.get("CARNET_DEBUG", "") not in {"", "0"}
+
+
+if __name__ == "__main__":
+    main()

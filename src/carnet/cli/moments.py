@@ -1,0 +1,48 @@
+"""Times and durations as people read them; nothing here asks what time it is."""
+
+import re
+from typing import Final
+
+from carnet.errors import UsageInvalid
+
+SECOND: Final = 1_000_000  # the store counts microseconds
+DAY: Final = 86_400
+
+_SPAN: Final = re.compile(r"([1-9][0-9]{0,5})([smhd])", re.ASCII)
+_RATE: Final = re.compile(r"([1-9][0-9]{0,8})/(s|min|h)", re.ASCII)
+_UNITS: Final = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": DAY}
+
+
+def short(moment: str | None) -> str:
+    """A time of a page, without its fraction and zone, for a column."""
+    return moment[:19].replace("T", " ") if moment else "-"
+
+
+def read_span(text: str, *, option: str) -> int | None:
+    """`30d`, `12h`, `45m`, `90s` as seconds; `never` is None."""
+    if text == "never":
+        return None
+    match = _SPAN.fullmatch(text)
+    if match is None:
+        raise UsageInvalid(
+            reason=f"{option} {text} is no length of time.",
+            fix="Write a number and a unit, such as 30d, 12h or 45m; or never.",
+        )
+    return int(match[1]) * _UNITS[match[2]]
+
+
+def read_rate(text: str) -> tuple[int, int]:
+    """`60/min` as (calls, seconds)."""
+    match = _RATE.fullmatch(text)
+    if match is None:
+        raise UsageInvalid(
+            reason=f"--rate {text} is no rate.",
+            fix="Write calls per second, minute or hour: 5/s, 60/min or 1000/h.",
+        )
+    return int(match[1]), _UNITS[match[2]]
+
+
+def write_rate(calls: int, seconds: int) -> str:
+    """The other way round."""
+    unit = {1: "s", 60: "min", 3600: "h"}.get(seconds)
+    return f"{calls}/{unit}" if unit else f"{calls} in {seconds} s"

@@ -1,0 +1,241 @@
+"""How a command reaches a gateway: where it is, with which token, and what it says.
+
+Law 1. A token made here for the operator goes to the gateway of this configuration and to no other;
+       it lives five minutes at the most and ends with the command.
+Law 2. What a gateway refuses is raised with its own words.
+"""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import msgspec
+from msgspec import Struct
+
+from carnet.cli.failures import GatewaySaid
+from carnet.cli.invocation import Invocation
+from carnet.cli.moments import SECOND
+from carnet.cli.scopes import OPERATOR
+from carnet.config import Settings
+from carnet.core.secret import Secret
+from carnet.errors import (
+    ProviderError,
+    ProviderUnavailable,
+    TokenInvalid,
+    Unreachable,
+    Upstream,
+    UsageInvalid,
+)
+from carnet.ports.door import Answer, Bounds, Door, Outbound
+from carnet.ports.trust import NewToken
+from carnet.wire.sse import SseEvent, SseReader
+
+OPERATOR_SECONDS: Final = 300
+SEEN_WITHIN_SECONDS: Final = 2.0  # a running gateway learns of a new token within a second
+LOOK_AGAIN_SECONDS: Final = 0.2
+QUICK: Final = Bounds(connect_seconds=3, first_byte_seconds=10, idle_seconds=10, total_seconds=30)
+
+_OK = range(200, 300)
+_LOOPBACK = {"127.0.0.1", "::1", "localhost"}
+_ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  read, not bound
+
+
+class Place(Struct, frozen=True):
+    """A gateway: its address, and whether a token from our own store may go there."""
+
+    url: str
+    is_ours: bool
+
+
+def find_place(invocation: Invocation, env: Mapping[str, str] = os.environ) -> Place:
+    """The gateway that CARNET_URL names, else that of the configuration."""
+    url = env.get("CARNET_URL", "").rstrip("/")
+    if not url:
+        return Place(gateway_url(invocation.settings), is_ours=True)
+    parts = urlsplit(url)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise UsageInvalid(
+            reason="CARNET_URL is no http or https URL.",
+            fix="Set it to the address of a gateway, such as http://127.0.0.1:8700, or unset it.",
+        )
+    return Place(url, is_ours=parts.hostname in _LOOPBACK)
+
+
+def gateway_url(settings: Settings) -> str:
+    """Where the gateway of a configuration is reached from this machine."""
+    host, port = settings.gateway.host, settings.gateway.port
+    host = _ANYWHERE.get(host, host)
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def read_token(given: str) -> Secret:
+    """A token as it was given: its text, or `@FILE`."""
+    if not given.startswith("@"):
+        return Secret(given)
+    path = Path(given[1:]).expanduser()
+    try:
+        text = path.read_text().strip()
+    except (OSError, UnicodeDecodeError):
+        text = ""
+    if not text:
+        raise UsageInvalid(
+            reason=f"The token file {path} cannot be read or is empty.",
+            fix="Name a file that holds one token, or give the token itself.",
+        )
+    return Secret(text)
+
+
+class Credential(Struct, frozen=True):
+    """A token to send. A gateway may not have heard yet of one that is new."""
+
+    token: Secret
+    is_new: bool = False
+
+    @property
+    def headers(self) -> dict[str, Secret]:
+        """The header that carries it."""
+        return {"authorization": Secret(f"Bearer {self.token.reveal()}")}
+
+
+@asynccontextmanager
+async def credential(
+    invocation: Invocation, place: Place, given: str | None = None
+) -> AsyncIterator[Credential]:
+    """The token to send: the one given, CARNET_TOKEN, or one made for this command."""
+    text = given or os.environ.get("CARNET_TOKEN")
+    if text:
+        yield Credential(read_token(text))
+    elif place.is_ours:
+        async with operator_token(invocation.settings) as secret:
+            yield Credential(secret, is_new=True)
+    else:
+        raise UsageInvalid(
+            reason=f"Calls to {place.url} need a token, and none was given.",
+            fix="Give one with --as TOKEN, --as @FILE or CARNET_TOKEN; its operator makes it with "
+            "'carnet tokens create NAME'.",
+        )
+
+
+@asynccontextmanager
+async def operator_token(settings: Settings) -> AsyncIterator[Secret]:
+    """A token for the person who can read the store anyway; it ends with the command."""
+    from carnet.assembly.storing import open_from
+    from carnet.runtime.system import SystemClock, SystemIds
+
+    clock = SystemClock()
+    store = await open_from(settings, exclusive=False)
+    try:
+        name = f"operator-{SystemIds().uuid()[:8]}"
+        now = clock.wall_us()
+        new = NewToken(name=name, scopes=OPERATOR, expires=now + OPERATOR_SECONDS * SECOND)
+        _, secret = await store.tokens.create(new, now)
+        try:
+            yield secret
+        finally:
+            await store.tokens.revoke(name, clock.wall_us())
+    finally:
+        await store.close()
+
+
+@asynccontextmanager
+async def open_door() -> AsyncIterator[Door]:
+    """The one way out, for the length of a command."""
+    from carnet.runtime.egress import EgressDoor
+
+    door = EgressDoor()
+    try:
+        yield door
+    finally:
+        await door.close()
+
+
+@asynccontextmanager
+async def sending(
+    door: Door, request: Outbound, *, token_is_new: bool = False
+) -> AsyncIterator[Answer]:
+    """Send a request; an answer that is an error is raised, with the gateway's own words."""
+    waited = 0.0 if token_is_new else SEEN_WITHIN_SECONDS
+    while True:
+        try:
+            async with door.send(request) as answer:
+                if answer.status not in _OK:
+                    raise _said(await answer.read(), answer.status)
+                yield answer
+                return
+        except ProviderUnavailable as error:
+            raise Unreachable(error.detail, url=_origin(request.url)) from error
+        except GatewaySaid as said:
+            # A token made a moment ago is new to the gateway: nothing was run, so ask again.
+            if said.said.get("code") != TokenInvalid.code or waited >= SEEN_WITHIN_SECONDS:
+                raise
+        waited += LOOK_AGAIN_SECONDS
+        await asyncio.sleep(LOOK_AGAIN_SECONDS)
+
+
+async def read_events(answer: Answer) -> AsyncIterator[SseEvent]:
+    """The server-sent events of an answer."""
+    reader = SseReader(max_event_bytes=1024 * 1024, deliver_trailing=True)
+    async for chunk in answer.chunks():
+        for event in reader.feed(chunk):
+            yield event
+    for event in reader.close():
+        yield event
+
+
+def request_to(
+    place: Place, method: str, path: str, by: Credential, *, bounds: Bounds = QUICK
+) -> Outbound:
+    """A request without a body."""
+    return Outbound(
+        method=method,
+        url=f"{place.url}{path}",
+        body=b"",
+        headers={"accept": "*/*"},
+        secrets=by.headers,
+        bounds=bounds,
+    )
+
+
+async def is_answering(door: Door, place: Place) -> bool:
+    """Whether a gateway is there at all."""
+    request = Outbound(method="GET", url=f"{place.url}/healthz", body=b"", headers={}, bounds=QUICK)
+    try:
+        async with door.send(request) as answer:
+            return answer.status in _OK
+    except Upstream:
+        return False
+
+
+def decode(data: bytes | str) -> dict[str, Any]:
+    """A JSON object that a gateway sent."""
+    try:
+        return msgspec.json.decode(data, type=dict[str, Any])
+    except msgspec.DecodeError:
+        raise ProviderError("the gateway sent something that is no JSON object") from None
+
+
+def _said(body: bytes, status: int) -> GatewaySaid:
+    try:
+        said = decode(body)
+    except ProviderError:
+        said = {}
+    error = said.get("error", said)
+    if isinstance(error, dict) and error.get("message"):
+        return GatewaySaid(error, status)
+    return GatewaySaid(
+        {
+            "code": "provider_error",
+            "message": f"The gateway answered with status {status} and no explanation.",
+            "hint": "Check that the address is that of a Carnet gateway.",
+        },
+        status,
+    )
+
+
+def _origin(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}"

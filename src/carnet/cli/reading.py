@@ -1,0 +1,121 @@
+"""Pages of what happened: from the gateway if it answers, else from the store beside it.
+
+Law. Both give the same page; whoever asks does not see the difference.
+"""
+
+import asyncio
+import os
+from contextlib import AsyncExitStack
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import parse_qs, unquote, urlsplit
+
+from carnet.cli import reaching
+from carnet.cli.invocation import Invocation
+from carnet.errors import RunNotFound, Unreachable
+
+if TYPE_CHECKING:
+    from carnet.ports.door import Door
+    from carnet.stores.opening import Store
+
+RENEW_SECONDS: Final = reaching.OPERATOR_SECONDS * 0.8
+DEFAULT_LINES: Final = 50
+
+
+def read_page(invocation: Invocation, path: str) -> dict[str, Any]:
+    """One page, such as `/runs?limit=20` or `/runs/ID`."""
+
+    async def read() -> dict[str, Any]:
+        async with Pages(invocation) as pages:
+            return await pages.read(path)
+
+    return asyncio.run(read())
+
+
+class Pages:
+    """A reader of pages, for as long as it is entered."""
+
+    def __init__(self, invocation: Invocation) -> None:
+        self._invocation = invocation
+        self._stack = AsyncExitStack()
+        self._place = reaching.find_place(invocation)
+        self._door: Door | None = None
+        self._store: Store | None = None
+        self._by: reaching.Credential | None = None
+        self._until = 0.0
+
+    async def __aenter__(self) -> "Pages":
+        """Find out who answers."""
+        try:
+            door = await self._stack.enter_async_context(reaching.open_door())
+            if await reaching.is_answering(door, self._place):
+                self._door = door
+            else:
+                self._store = await self._open_store()
+        except BaseException:
+            await self._stack.aclose()
+            raise
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """End what was opened."""
+        await self._stack.aclose()
+
+    async def _open_store(self) -> "Store":
+        from carnet.assembly.storing import open_from
+
+        if os.environ.get("CARNET_URL"):  # another gateway's runs are not in our store
+            raise Unreachable(url=self._place.url)
+        store = await open_from(self._invocation.settings, exclusive=False)
+        self._stack.push_async_callback(store.close)
+        return store
+
+    async def read(self, path: str) -> dict[str, Any]:
+        """One page."""
+        if self._door is None:
+            return await self._from_store(path)
+        by = await self._credential()
+        request = reaching.request_to(self._place, "GET", path, by)
+        async with reaching.sending(self._door, request, token_is_new=by.is_new) as answer:
+            return reaching.decode(await answer.read())
+
+    async def _credential(self) -> reaching.Credential:
+        """The credential; one made here is made anew before it ends."""
+        from carnet.runtime.system import SystemClock
+
+        now = SystemClock().monotonic()
+        if self._by is None or (self._by.is_new and now >= self._until):
+            self._until = now + RENEW_SECONDS
+            self._by = await self._stack.enter_async_context(
+                reaching.credential(self._invocation, self._place)
+            )
+        return self._by
+
+    async def _from_store(self, path: str) -> dict[str, Any]:
+        from carnet.assembly.building import depth_limits
+        from carnet.gateway import pages
+
+        settings, store = self._invocation.settings, self._store
+        assert store is not None  # noqa: S101  one of the two was opened
+        currency = settings.ledger.currency
+        parts = urlsplit(path)
+        run = unquote(parts.path.removeprefix("/runs").removeprefix("/"))
+        if not run:
+            query = parse_qs(parts.query)
+            return await pages.runs_page(
+                store.records,
+                reader=None,
+                limit=int(query.get("limit", [str(DEFAULT_LINES)])[0]),
+                before=int(query.get("before", ["0"])[0]) or None,
+                currency=currency,
+            )
+        limit = depth_limits(settings).tangle + 1
+        page = await pages.run_page(store.records, run, reader=None, currency=currency, limit=limit)
+        if page is None:
+            raise RunNotFound
+        return page

@@ -1,0 +1,191 @@
+"""`carnet runs`, `run`, `tail`, `explain`: what happened, and what a code means."""
+
+from typing import Any
+
+import click
+
+from carnet.cli.invocation import Command, Group, Invocation, pass_invocation, table, to_json, wait
+
+POLL_SECONDS = 1.0
+MOST_RUNS = 100
+
+
+@click.command(cls=Command)
+@click.option("--limit", type=click.IntRange(1, MOST_RUNS), default=20, help="How many (20).")
+@click.option("--before", metavar="CURSOR", help="Go on where the last list ended.")
+@pass_invocation
+def runs(invocation: Invocation, limit: int, before: str | None) -> None:
+    """List the newest runs."""
+    from carnet.cli.reading import read_page
+
+    page = read_page(invocation, _runs_path(limit, before))
+    invocation.result(page, lambda: _runs_text(page), page["runs"])
+
+
+def _runs_path(limit: int, before: str | None = None) -> str:
+    from urllib.parse import quote
+
+    return f"/runs?limit={limit}" + (f"&before={quote(before, safe='')}" if before else "")
+
+
+def _runs_text(page: dict[str, Any]) -> str:
+    if not page["runs"]:
+        return "No runs yet. Make one: carnet call echo hello"
+    rows = [_run_row(entry) for entry in page["runs"]]
+    titles = ["RUN", "STARTED", "AGENT", "PAYER", "TURNS", "DEPTH", "COST", "STATE"]
+    more = f"\nMore: carnet runs --before {page['next']}" if page.get("next") else ""
+    return table(rows, titles) + more
+
+
+def _run_row(entry: dict[str, Any]) -> list[str]:
+    from carnet.cli.moments import short
+
+    cost = "-" if entry.get("cost") is None else f"{entry['cost']} {entry.get('currency') or ''}"
+    words = [entry["run"], short(entry["started"]), entry["agent"], entry["payer"]]
+    words += [entry["turns"], entry["depth"], cost.rstrip(), entry["state"]]
+    return [str(word) for word in words]
+
+
+@click.group(cls=Group)
+def run() -> None:
+    """Look at one run, or cancel it."""
+
+
+@run.command()
+@click.argument("run_id", metavar="ID")
+@pass_invocation
+def show(invocation: Invocation, run_id: str) -> None:
+    """Show a run as a tree: who called whom, how deep, who paid, where it was refused."""
+    from carnet.cli.reading import read_page
+    from carnet.cli.tree import draw
+
+    page = read_page(invocation, _run_path(run_id))
+    invocation.result(page, lambda: draw(page))
+
+
+@run.command()
+@click.argument("run_id", metavar="ID")
+@pass_invocation
+def cancel(invocation: Invocation, run_id: str) -> None:
+    """Cancel what is running in a run."""
+    page = wait(_cancel(invocation, run_id))
+    count = page.get("cancelled", 0)
+    told = f"Told {count} running turn{'' if count == 1 else 's'} of {run_id} to stop."
+    invocation.result(page, lambda: told if count else f"Nothing of {run_id} is running here.")
+
+
+def _run_path(run_id: str, tail: str = "") -> str:
+    from urllib.parse import quote
+
+    return f"/runs/{quote(run_id, safe='')}{tail}"
+
+
+async def _cancel(invocation: Invocation, run_id: str) -> dict[str, Any]:
+    from carnet.cli import reaching
+
+    place = reaching.find_place(invocation)
+    async with reaching.open_door() as door, reaching.credential(invocation, place) as by:
+        request = reaching.request_to(place, "POST", _run_path(run_id, "/cancel"), by)
+        async with reaching.sending(door, request, token_is_new=by.is_new) as answer:
+            return reaching.decode(await answer.read())
+
+
+@click.command(cls=Command)
+@click.argument("run_id", metavar="[RUN]", required=False)
+@pass_invocation
+def tail(invocation: Invocation, run_id: str | None) -> None:
+    """Follow the events of a run as they happen, or the newest runs. Ctrl-C ends it."""
+    wait(_tail_run(invocation, run_id) if run_id else _tail_runs(invocation))
+
+
+async def _tail_run(invocation: Invocation, run_id: str) -> None:
+    from carnet.cli import reaching
+    from carnet.ports.door import Bounds
+
+    place = reaching.find_place(invocation)
+    long = Bounds(idle_seconds=3600, total_seconds=86_400)  # a quiet run is no fault
+    async with reaching.open_door() as door, reaching.credential(invocation, place) as by:
+        request = reaching.request_to(place, "GET", _run_path(run_id, "/events"), by, bounds=long)
+        async with reaching.sending(door, request, token_is_new=by.is_new) as answer:
+            async for event in reaching.read_events(answer):
+                data = reaching.decode(event.data)
+                shown = {"id": event.id, "event": event.event, "data": data}
+                invocation.line(shown, _event_line(event.event, data))
+
+
+def _event_line(kind: str, data: dict[str, Any]) -> str:
+    told = {name: value for name, value in data.items() if name not in {"turn", "kind"}}
+    words = [f"{kind:<10}", str(data.get("turn") or data.get("run") or "")]
+    return "  ".join([*words, to_json(told) if told else ""]).rstrip()
+
+
+async def _tail_runs(invocation: Invocation) -> None:
+    import asyncio
+
+    from carnet.cli.reading import Pages
+
+    seen: dict[str, dict[str, Any]] = {}
+    async with Pages(invocation) as pages:
+        while True:
+            page = await pages.read(_runs_path(MOST_RUNS))
+            for entry in reversed(page["runs"]):
+                if seen.get(entry["run"]) != entry:
+                    seen[entry["run"]] = entry
+                    invocation.line(entry, "  ".join(_run_row(entry)))
+            await asyncio.sleep(POLL_SECONDS)
+
+
+@click.command(cls=Command)
+@click.argument("code")
+@pass_invocation
+def explain(invocation: Invocation, code: str) -> None:
+    """Say what an error code means and what to do about it."""
+    from carnet.errors import BY_CODE
+
+    kind = BY_CODE.get(code)
+    if kind is None:
+        _refuse_code(code)
+        return
+    page = {
+        "code": kind.code,
+        "status": kind.status,
+        "retryable": kind.retryable,
+        "meaning": _paragraphs(kind.__doc__ or ""),
+        "message": kind.template,
+        "hint": kind.hint,
+    }
+    invocation.result(page, lambda: _explanation(page))
+
+
+def _refuse_code(code: str) -> None:
+    from difflib import get_close_matches
+
+    from carnet.errors import BY_CODE, UsageInvalid
+
+    near = get_close_matches(code, BY_CODE, n=1, cutoff=0.5)
+    raise UsageInvalid(
+        reason=f"'{code}' is no code of this gateway."
+        + (f" Did you mean '{near[0]}'?" if near else ""),
+        fix=f"Known codes: {', '.join(sorted(BY_CODE))}.",
+    )
+
+
+def _paragraphs(text: str) -> str:
+    import inspect
+
+    blocks = inspect.cleandoc(text).split("\n\n")
+    return "\n\n".join(" ".join(block.split()) for block in blocks)
+
+
+def _explanation(page: dict[str, Any]) -> str:
+    again = "may be sent again as it is" if page["retryable"] else "will be refused again as it is"
+    return "\n".join(
+        [
+            f"{page['code']}  (HTTP {page['status']}; the same request {again})",
+            "",
+            page["meaning"],
+            "",
+            f"It says:  {page['message']}",
+            f"Do this:  {page['hint']}",
+        ]
+    )

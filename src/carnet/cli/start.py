@@ -1,0 +1,87 @@
+"""`carnet init`, `serve`, `doctor`: from nothing to a gateway that answers."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from carnet.cli.invocation import Command, Invocation, paint, pass_invocation, wait
+
+if TYPE_CHECKING:
+    from carnet.cli.starter import Started
+
+COLORS = {"ok": "green", "warn": "yellow", "fail": "red"}
+
+
+@click.command(cls=Command)
+@click.argument("folder", metavar="[DIR]", default=".", type=click.Path(path_type=Path))
+@click.option("--domain", default="carnet.localhost", help="The domain of this organisation.")
+@click.option("--port", type=click.IntRange(1, 65_535), default=8700, help="The port (8700).")
+@pass_invocation
+def init(invocation: Invocation, folder: Path, domain: str, port: int) -> None:
+    """Write a working configuration, an example agent, keys and a first token.
+
+    Files that exist are never overwritten.
+    """
+    from carnet.cli.starter import start_in
+
+    started, settings = wait(start_in(folder.absolute(), domain=domain, port=port))
+    name = settings.default_agent or "AGENT"
+    steps = _next_steps(folder, name)
+    page = {
+        "config": str(started.config),
+        "created": started.created,
+        "kept": started.kept,
+        "next": steps,
+    }
+    invocation.result(page, lambda: _init_text(started, steps))
+
+
+def _next_steps(folder: Path, name: str) -> list[str]:
+    here = folder.resolve() == Path.cwd()
+    option = "" if here else f"-c {folder / 'carnet.toml'} "
+    return [f"carnet {option}serve", f"carnet {option}call {name} hello"]
+
+
+def _init_text(started: "Started", steps: list[str]) -> str:
+    lines = []
+    if started.created:
+        lines += [f"In {started.config.parent}:"]
+        lines += [f"  wrote  {name}" for name in started.created]
+        lines += [f"  kept   {name}" for name in started.kept]
+    else:
+        lines += [f"{started.config.parent} has everything already; nothing was changed."]
+    lines += ["", "Next:", *(f"  {step}" for step in steps)]
+    return "\n".join(lines)
+
+
+@click.command(cls=Command)
+@click.option("--host", help="Listen on this address instead of the configured one.")
+@click.option("--port", type=click.IntRange(0, 65_535), help="Listen on this port instead.")
+@pass_invocation
+def serve(invocation: Invocation, host: str | None, port: int | None) -> int:
+    """Run the gateway until Ctrl-C. The log is JSON on stdout."""
+    settings = invocation.settings
+    from carnet.assembly.serving import serve as run_gateway
+
+    return run_gateway(settings, host=host, port=port)
+
+
+@click.command(cls=Command)
+@pass_invocation
+def doctor(invocation: Invocation) -> int:
+    """Check configuration, store, keys, port, agents and peers, and say how to mend each."""
+    from carnet.cli.checks import examine
+
+    findings = wait(examine(invocation))
+    failed = any(finding.status == "fail" for finding in findings)
+    checks: list[dict[str, Any]] = [finding.page() for finding in findings]
+    page = {"ok": not failed, "checks": checks}
+    invocation.result(page, lambda: "\n".join(map(_finding_text, checks)), checks)
+    return 2 if failed else 0
+
+
+def _finding_text(check: dict[str, Any]) -> str:
+    status = paint(f"{check['status']:<4}", COLORS[check["status"]])
+    line = f"{status}  {check['what']:<8} {check['message']}"
+    return f"{line}\n               {check['fix']}" if check["fix"] else line

@@ -1,0 +1,33 @@
+"""Settings: what an operator may set, read once at start. Known to `assembly` and `cli` alone."""
+
+from carnet.config.limits import Limits
+from carnet.config.loading import find, load
+from carnet.config.readers import SecretRef
+from carnet.config.secrets import resolve_secret, secret_path
+from carnet.config.settings import (
+    AgentSettings,
+    EgressSettings,
+    GatewaySettings,
+    LedgerSettings,
+    PeerSettings,
+    RetentionSettings,
+    Settings,
+    StoreSettings,
+)
+
+__all__ = [
+    "AgentSettings",
+    "EgressSettings",
+    "GatewaySettings",
+    "LedgerSettings",
+    "Limits",
+    "PeerSettings",
+    "RetentionSettings",
+    "SecretRef",
+    "Settings",
+    "StoreSettings",
+    "find",
+    "load",
+    "resolve_secret",
+    "secret_path",
+]

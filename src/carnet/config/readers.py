@@ -1,0 +1,300 @@
+"""How one configured value is read: what it must be, in words, and the typed value it becomes.
+
+A reader knows nothing of keys, files or sections; whoever asks it adds those to the complaint.
+
+Law 1. A reader gives a value of its type or raises `Wrong`; it never guesses and never coerces.
+Law 2. A complaint about a secret never repeats what was written.
+"""
+
+import base64
+import binascii
+import ipaddress
+import re
+import tomllib
+from collections.abc import Callable, Sequence
+from typing import Any, Final, Literal
+from urllib.parse import urlsplit
+
+from msgspec import Struct
+
+from carnet.core.address import check_domain
+from carnet.core.money import parse_amount
+from carnet.errors import AddressInvalid, InvalidRequest
+
+_WHOLE: Final = re.compile(r"[0-9]{1,15}", re.ASCII)
+_TARGET: Final = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*", re.ASCII)
+_MOST_SHOWN: Final = 60
+_KEY_BYTES: Final = 32
+
+
+class Wrong(Exception):
+    """The value cannot be used; the text says what it should be."""
+
+
+class SecretRef(Struct, frozen=True, kw_only=True):
+    """Where a secret is kept. The configuration never holds the secret itself."""
+
+    env: str | None = None
+    file: str | None = None
+
+    def __str__(self) -> str:
+        """As it is written in TOML."""
+        return f'{{env = "{self.env}"}}' if self.env else f'{{file = "{self.file}"}}'
+
+
+class Reader(Struct, frozen=True):
+    """Reads one value. `read_text` reads the same from an environment variable."""
+
+    expects: str
+    read: Callable[[Any], Any]
+    read_text: Callable[[str], Any]
+
+
+def _shown(value: object) -> str:
+    text = f"'{value}'" if isinstance(value, str) else str(value).lower()
+    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."
+
+
+def _text_reader(expects: str, check: Callable[[str], Any]) -> Reader:
+    """A reader of text; `check` gives the value or raises Wrong, AddressInvalid, InvalidRequest."""
+
+    def read(value: Any) -> Any:
+        if not isinstance(value, str):
+            raise Wrong(f"should be {expects}, but is {_shown(value)}, which is not text")
+        try:
+            return check(value)
+        except (ValueError, AddressInvalid, InvalidRequest):
+            raise Wrong(f"should be {expects}, but is {_shown(value)}") from None
+
+    return Reader(expects, read, read)
+
+
+def text() -> Reader:
+    """Any text that is not blank."""
+
+    def check(value: str) -> str:
+        if not value.strip():
+            raise ValueError
+        return value
+
+    return _text_reader("a text that is not blank", check)
+
+
+def one_of(
+    *words: str, later: Sequence[str] = (), instead: str = "Use one that is served now"
+) -> Reader:
+    """One of a few words; `later` ones are known and refused with that reason."""
+    expects = f"one of {', '.join(words)}" if len(words) > 1 else f"'{words[0]}'"
+
+    def check(value: str) -> str:
+        if value in later:
+            raise Wrong(f"'{value}' comes in a later release. {instead}: {', '.join(words)}")
+        if value not in words:
+            raise ValueError
+        return value
+
+    return _text_reader(expects, check)
+
+
+def whole(least: int, most: int | None = None) -> Reader:
+    """A whole number within bounds."""
+    expects = f"a whole number from {least} " + (f"to {most}" if most is not None else "up")
+
+    def read(value: Any) -> int:
+        if type(value) is not int or value < least or (most is not None and value > most):
+            raise Wrong(f"should be {expects}, but is {_shown(value)}")
+        return value
+
+    def read_text(value: str) -> int:
+        # int() alone would also take ' 4', '1_0' and the digits of other scripts.
+        if not _WHOLE.fullmatch(value):
+            raise Wrong(f"should be {expects}, but is {_shown(value)}")
+        return read(int(value))
+
+    return Reader(expects, read, read_text)
+
+
+def seconds(*, most: int = 86_400) -> Reader:
+    """A duration in seconds, above zero."""
+    expects = f"a number of seconds above 0 and at most {most}"
+
+    def read(value: Any) -> float:
+        if type(value) not in {int, float} or not 0 < value <= most:
+            raise Wrong(f"should be {expects}, but is {_shown(value)}")
+        return float(value)
+
+    return Reader(expects, read, lambda value: read(_toml_value(value, expects)))
+
+
+def truth() -> Reader:
+    """True or false."""
+    expects = "true or false"
+
+    def read(value: Any) -> bool:
+        if type(value) is not bool:
+            raise Wrong(f"should be {expects} (without quotes), but is {_shown(value)}")
+        return value
+
+    return Reader(expects, read, lambda value: read(_toml_value(value, expects)))
+
+
+def amount() -> Reader:
+    """An amount of money as decimal text, read into micro-units."""
+    return _text_reader(
+        'an amount as text with at most six decimals, such as "0.0002"', parse_amount
+    )
+
+
+def target() -> Reader:
+    """`module:function`."""
+
+    def check(value: str) -> str:
+        if not _TARGET.fullmatch(value):
+            raise ValueError
+        return value
+
+    return _text_reader('"module:function", such as "agents:echo"', check)
+
+
+def domain() -> Reader:
+    """A domain in its stored form."""
+    return _text_reader("a lower-case DNS name of two or more labels", check_domain)
+
+
+def url() -> Reader:
+    """An http or https URL without credentials or query; a slash at its end is dropped."""
+
+    def check(value: str) -> str:
+        parts = urlsplit(value)
+        if parts.password is not None or parts.username is not None:
+            raise Wrong("holds a credential; put it in token or api_key as {env} or {file}")
+        if parts.scheme not in {"http", "https"} or not parts.hostname or not value.isascii():
+            raise ValueError
+        if parts.query or parts.fragment or any(c.isspace() for c in value) or parts.port == 0:
+            raise ValueError
+        return value.rstrip("/")
+
+    return _text_reader('an http or https URL, such as "https://gw.globex.example"', check)
+
+
+def store_url() -> Reader:
+    """Where records are kept."""
+    fix = 'Use "sqlite:PATH"'
+
+    def check(value: str) -> str:
+        if value.startswith(("postgres:", "postgresql:")):
+            raise Wrong(f"PostgreSQL comes in a later release. {fix}")
+        if not value.removeprefix("sqlite:").strip() or not value.startswith("sqlite:"):
+            raise ValueError
+        return value
+
+    return _text_reader('"sqlite:PATH", such as "sqlite:var/carnet.db"', check)
+
+
+def many(expects: str, check: Callable[[str], str]) -> Reader:
+    """A list of texts. In the environment: a TOML list, or texts with commas between them."""
+    expects = f"a list of {expects}"
+
+    def read(value: Any) -> tuple[str, ...]:
+        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+            raise Wrong(f"should be {expects}, but is {_shown(value)}")
+        return tuple(checked(item) for item in value)
+
+    def checked(item: str) -> str:
+        try:
+            return check(item)
+        except ValueError:
+            raise Wrong(f"should be {expects}, but holds {_shown(item)}") from None
+
+    def read_text(value: str) -> tuple[str, ...]:
+        if value.lstrip().startswith("["):
+            return read(_toml_value(value, expects))
+        return read([item.strip() for item in value.split(",") if item.strip()])
+
+    return Reader(expects, read, read_text)
+
+
+def networks() -> Reader:
+    """Addresses or CIDR ranges."""
+    return many('IP addresses or ranges, such as "10.0.0.0/8"', _check_network)
+
+
+def web_origins() -> Reader:
+    """Web origins for CORS."""
+
+    def check(value: str) -> str:
+        parts = urlsplit(value)
+        if value != f"{parts.scheme}://{parts.netloc}" or parts.scheme not in {"http", "https"}:
+            raise ValueError
+        return value
+
+    return many('origins, such as "https://app.acme.example"', check)
+
+
+def destinations() -> Reader:
+    """Destinations: `host:port` or CIDR."""
+
+    def check(value: str) -> str:
+        host, colon, port = value.rpartition(":")
+        if colon and host and _WHOLE.fullmatch(port):
+            return value
+        return _check_network(value)
+
+    return many('"host:port" or ranges, such as "127.0.0.1:8701" or "10.0.0.0/8"', check)
+
+
+def _check_network(value: str) -> str:
+    ipaddress.ip_network(value, strict=False)
+    return value
+
+
+def public_keys() -> Reader:
+    """Pinned Ed25519 keys in base64."""
+
+    def check(value: str) -> str:
+        try:
+            raw = base64.b64decode(value, validate=True)
+        except binascii.Error:
+            raise ValueError from None
+        if len(raw) != _KEY_BYTES:
+            raise ValueError
+        return value
+
+    return many("Ed25519 public keys (32 bytes) in base64", check)
+
+
+def secret() -> Reader:
+    """A reference to a secret, never the secret."""
+    expects = 'a reference, {env = "NAME"} or {file = "PATH"}'
+    fix = (
+        "holds the secret itself. Secrets are kept outside the configuration: put it in a file"
+        ' and write {file = "var/NAME.key"}, or in a variable and write {env = "NAME"}'
+    )
+
+    def read(value: Any) -> SecretRef:
+        if isinstance(value, str):
+            raise Wrong(fix)
+        if not isinstance(value, dict) or len(value) != 1 or not value.keys() <= {"env", "file"}:
+            raise Wrong(f"should be {expects}")
+        (where,) = value.values()
+        if not isinstance(where, str) or not where.strip():
+            raise Wrong(f"should be {expects}")
+        return SecretRef(**value)
+
+    def read_text(value: str) -> SecretRef:
+        if not value.lstrip().startswith("{"):
+            raise Wrong(fix)
+        try:
+            return read(tomllib.loads(f"value = {value}")["value"])
+        except tomllib.TOMLDecodeError:
+            raise Wrong(f"should be {expects}") from None
+
+    return Reader(expects, read, read_text)
+
+
+def _toml_value(value: str, expects: str) -> Literal[True, False] | int | float | list[Any]:
+    try:
+        (found,) = tomllib.loads(f"value = {value}").values()
+    except (tomllib.TOMLDecodeError, ValueError):
+        raise Wrong(f"should be {expects}, but is {_shown(value)}") from None
+    return found  # type: ignore[no-any-return]  # the reader that asked checks the type

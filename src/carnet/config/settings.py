@@ -1,0 +1,215 @@
+"""What an operator can set, section by section, as typed and frozen values.
+
+Each field is the key as it is typed in `carnet.toml`; beside its type stand the reader that checks
+it and the sentence that explains it. Amounts are micro-units, secrets are references.
+
+Not here: finding, merging and checking the values (`loading`), and opening secrets (`secrets`).
+"""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from msgspec import Struct, structs
+
+from carnet.config import readers as read
+from carnet.config.limits import Limits
+from carnet.config.readers import SecretRef
+from carnet.core.money import MICROS, Price
+
+MOST_DEPTH = 1000  # beyond it a limit is a mistake, not a limit
+MOST_DAYS = 36_500
+LATER_KINDS = ("samvad", "a2a", "engine", "conversation")
+LATER_DIALECTS = ("samvad", "a2a", "engine_chat", "agents_api", "openai")
+
+
+class GatewaySettings(Struct, frozen=True, kw_only=True):
+    """The `[gateway]` section."""
+
+    host: Annotated[str, read.text(), "The address the gateway listens on."] = "127.0.0.1"
+    port: Annotated[int, read.whole(0, 65_535), "The port; 0 lets the system choose."] = 8700
+    domain: Annotated[str, read.domain(), "The domain of this organisation."] = "carnet.localhost"
+    public_url: Annotated[
+        str, read.url(), "Where others reach this gateway; by default http://host:port."
+    ] = "http://127.0.0.1:8700"
+    max_depth: Annotated[
+        int, read.whole(1, MOST_DEPTH), "Tangle: the first depth that is refused."
+    ] = 4
+    max_hops: Annotated[
+        int, read.whole(1, MOST_DEPTH), "Mentionable: the last hop, answered and final."
+    ] = 4
+    max_chain_depth: Annotated[
+        int, read.whole(1, MOST_DEPTH), "agents-api: the last depth that is answered."
+    ] = 16
+    hard_max_depth: Annotated[
+        int | None, read.whole(1, MOST_DEPTH), "Clamps all three of the above, if set."
+    ] = None
+    strangers: Annotated[
+        bool, read.truth(), "Whether domains that are no peers may be discovered and called."
+    ] = False
+    trusted_proxies: Annotated[
+        tuple[str, ...], read.networks(), "Whose X-Forwarded-For and Client-Cert are believed."
+    ] = ()
+    cors_origins: Annotated[
+        tuple[str, ...], read.web_origins(), "Web pages that may call this gateway from a browser."
+    ] = ()
+    drain_seconds: Annotated[
+        float, read.seconds(most=3600), "How long running calls may take to end at shutdown."
+    ] = 25.0
+
+
+class StoreSettings(Struct, frozen=True, kw_only=True):
+    """The `[store]` section."""
+
+    url: Annotated[str, read.store_url(), "Where records are kept."] = "sqlite:var/carnet.db"
+    secrets: Annotated[
+        SecretRef, read.secret(), "The file with the token pepper and the sealing key."
+    ] = SecretRef(file="var/secrets.key")
+
+
+class LedgerSettings(Struct, frozen=True, kw_only=True):
+    """The `[ledger]` section."""
+
+    currency: Annotated[str, read.text(), "The one currency of this gateway."] = "credits"
+
+
+class RetentionSettings(Struct, frozen=True, kw_only=True):
+    """The `[retention]` section: days, for `carnet prune`."""
+
+    turns: Annotated[int, read.whole(1, MOST_DAYS), "Days a finished turn is kept."] = 30
+    events: Annotated[int, read.whole(1, MOST_DAYS), "Days the events of a turn are kept."] = 30
+
+
+class AgentSettings(Struct, frozen=True, kw_only=True):
+    """One `[agents.NAME]` section."""
+
+    kind: Annotated[
+        Literal["python", "openai", "tangle"],
+        read.one_of("python", "openai", "tangle", later=LATER_KINDS),
+        "What answers: a Python function, an OpenAI-compatible model, a Tangle gateway.",
+    ] = "python"
+    target: Annotated[
+        str | None, read.target(), "python: module:function, found beside carnet.toml."
+    ] = None
+    default: Annotated[bool, read.truth(), "Whether it answers when no agent is named."] = False
+    price: Annotated[int, read.amount(), "The price of one call."] = 0
+    price_in: Annotated[int, read.amount(), "The price of a million tokens read."] = 0
+    price_out: Annotated[int, read.amount(), "The price of a million tokens written."] = 0
+    trust: Annotated[
+        Literal["public", "authenticated", "trusted-peers"],
+        read.one_of("public", "authenticated", "trusted-peers"),
+        "Which signed callers may call it; unsigned ones always need a token.",
+    ] = "authenticated"
+    url: Annotated[str | None, read.url(), "openai, tangle: where it is."] = None
+    model: Annotated[str | None, read.text(), "openai, tangle: the model to ask for there."] = None
+    api_key: Annotated[SecretRef | None, read.secret(), "openai: how we authenticate to it."] = None
+    token: Annotated[SecretRef | None, read.secret(), "tangle: how we authenticate to it."] = None
+    timeout: Annotated[float, read.seconds(), "Seconds one call may take."] = 600.0
+    concurrency: Annotated[
+        int | None, read.whole(1), "Calls it answers at once; by default as many as come."
+    ] = None
+    on_disconnect: Annotated[
+        Literal["cancel", "finish"],
+        read.one_of("cancel", "finish"),
+        "What happens to a call when its last reader has gone.",
+    ] = "cancel"
+    auth_source: Annotated[
+        Literal["forward-user", "agent-owned", "per-call"],
+        read.one_of("forward-user", "agent-owned", "per-call"),
+        "Who pays for the calls it makes: the person behind the run, or the agent itself.",
+    ] = "forward-user"
+    reentry: Annotated[
+        bool, read.truth(), "Whether it may be called again within its own chain."
+    ] = False
+    system: Annotated[str | None, read.text(), "openai: the system message put first."] = None
+    retries: Annotated[
+        int, read.whole(0, 3), "How often a call that failed without an answer is sent again."
+    ] = 0
+    max_cost: Annotated[
+        int | None, read.amount(), "The most another organisation may charge for one call."
+    ] = None
+    may_forward_authorization: Annotated[
+        bool, read.truth(), "tangle: whether the payer's credential may be forwarded to it."
+    ] = False
+
+    @property
+    def full_price(self) -> Price:
+        """The three prices together."""
+        return Price(
+            per_call=self.price, per_million_in=self.price_in, per_million_out=self.price_out
+        )
+
+
+class PeerSettings(Struct, frozen=True, kw_only=True):
+    """One `[peers."domain"]` section."""
+
+    url: Annotated[str, read.url(), "Where its gateway is."]
+    may_forward_authorization: Annotated[
+        bool, read.truth(), "Whether forwarded credentials may go to it and come from it."
+    ] = False
+    keys: Annotated[
+        tuple[str, ...], read.public_keys(), "Its pinned keys; otherwise they come from its card."
+    ] = ()
+    token: Annotated[SecretRef | None, read.secret(), "How we authenticate to it."] = None
+    dialect: Annotated[
+        Literal["tangle"], read.one_of("tangle", later=LATER_DIALECTS), "What it speaks."
+    ] = "tangle"
+    credit: Annotated[int, read.amount(), "What it may owe us."] = 0
+    max_cost: Annotated[int, read.amount(), "The most it may charge us for one call."] = MICROS
+
+
+class EgressSettings(Struct, frozen=True, kw_only=True):
+    """The `[egress]` section."""
+
+    allow: Annotated[
+        tuple[str, ...], read.destinations(), "Learned destinations that may be private."
+    ] = ()
+
+
+class Settings(Struct, frozen=True, kw_only=True):
+    """Everything that was set, and where each value came from."""
+
+    gateway: GatewaySettings
+    store: StoreSettings
+    ledger: LedgerSettings
+    retention: RetentionSettings
+    agents: dict[str, AgentSettings]
+    peers: dict[str, PeerSettings]
+    egress: EgressSettings
+    limits: Limits
+    source: Path  # carnet.toml
+    base: Path  # its folder: paths and target modules are relative to it
+    origins: dict[str, str]  # "gateway.port" -> "carnet.toml:4", "environment ...", "default"
+
+    @property
+    def default_agent(self) -> str | None:
+        """The agent that answers when none is named: the one marked, or the only one."""
+        marked = [name for name, agent in self.agents.items() if agent.default]
+        if not marked and len(self.agents) == 1:
+            marked = list(self.agents)
+        return marked[0] if marked else None
+
+    def listening_at(self, host: str | None, port: int | None) -> "Settings":
+        """The same settings with the address that a command line gave."""
+        changes = {"host": host, "port": port}
+        given = {name: value for name, value in changes.items() if value is not None}
+        origins = self.origins | {f"gateway.{name}": f"option --{name}" for name in given}
+        gateway = structs.replace(self.gateway, **given)
+        if origins["gateway.public_url"] == "default":
+            gateway = structs.replace(gateway, public_url=local_url(gateway.host, gateway.port))
+        return structs.replace(self, gateway=gateway, origins=origins)
+
+
+def local_url(host: str, port: int) -> str:
+    """The URL of a listening address."""
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+SECTIONS: dict[str, type[Struct]] = {
+    "gateway": GatewaySettings,
+    "store": StoreSettings,
+    "ledger": LedgerSettings,
+    "retention": RetentionSettings,
+    "egress": EgressSettings,
+    "limits": Limits,
+}
+FAMILIES: dict[str, type[Struct]] = {"agents": AgentSettings, "peers": PeerSettings}

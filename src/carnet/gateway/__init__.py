@@ -1,0 +1,1 @@
+"""Answers: ASGI in, an Agent behind."""

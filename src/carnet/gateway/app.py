@@ -1,0 +1,121 @@
+"""The ASGI application: one table of routes, one boundary for errors.
+
+Law 1. Paths are matched as they were sent; an encoded slash is not a slash.
+Law 2. Whatever an endpoint raises becomes one answer of the closed enum. What is not ours becomes
+       `internal` with an incident id, and its details go to the log.
+"""
+
+import logging
+import re
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+from urllib.parse import unquote_to_bytes
+
+from carnet.errors import CarnetError, Internal, InvalidRequest, MethodNotAllowed, RouteNotFound
+from carnet.gateway.chat import Chat, refuse_request
+from carnet.gateway.exchange import Disconnected, Exchange, Receive, Scope, Send
+from carnet.gateway.operations import Operations
+from carnet.gateway.runs import Runs
+from carnet.ports.clock import Ids
+from carnet.telemetry import Metrics
+
+logger = logging.getLogger("carnet.gateway")
+
+F = TypeVar("F")
+
+Plain = Callable[[Exchange], Awaitable[None]]
+Named = Callable[[Exchange, str], Awaitable[None]]
+
+_SEGMENT = rb"([A-Za-z0-9%._~!$&'()*+,;=:@-]{1,384})"
+
+
+class App:
+    """Routes requests to endpoints."""
+
+    def __init__(
+        self, *, chat: Chat, runs: Runs, operations: Operations, ids: Ids, metrics: Metrics
+    ) -> None:
+        """The endpoints; `ids` names incidents."""
+        self._ids = ids
+        self._metrics = metrics
+        self._plain: dict[bytes, dict[str, Plain]] = {
+            b"/v1/chat/completions": {"POST": chat},
+            b"/v1/models": {"GET": operations.models},
+            b"/runs": {"GET": runs.list},
+            b"/healthz": {"GET": operations.health},
+            b"/readyz": {"GET": operations.ready},
+            b"/metrics": {"GET": operations.metrics},
+            b"/openapi.json": {"GET": operations.openapi},
+        }
+        self._named: list[tuple[re.Pattern[bytes], dict[str, Named]]] = [
+            (_pattern(rb"/agents/", rb"/v1/chat/completions"), {"POST": chat}),
+            (_pattern(rb"/runs/", rb""), {"GET": runs.show}),
+            (_pattern(rb"/runs/", rb"/events"), {"GET": runs.events}),
+            (_pattern(rb"/runs/", rb"/cancel"), {"POST": runs.cancel}),
+            (_pattern(rb"/-/errors/", rb""), {"GET": operations.error}),
+        ]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            raise RuntimeError("this application speaks HTTP only")
+        exchange = Exchange(scope, receive, send)
+        try:
+            await self._dispatch(exchange)
+        except Disconnected:
+            return
+        except CarnetError as error:
+            await self._refuse(exchange, error)
+        except Exception as error:  # noqa: BLE001  the edge: RecursionError, MemoryError, all
+            await self._refuse(exchange, self._incident(error))
+
+    async def _dispatch(self, exchange: Exchange) -> None:
+        methods = self._plain.get(exchange.path)
+        if methods is not None:
+            await _choose(methods, exchange.method)(exchange)
+            return
+        for pattern, named in self._named:
+            match = pattern.fullmatch(exchange.path)
+            if match is not None:
+                await _choose(named, exchange.method)(exchange, _decode(match[1]))
+                return
+        raise RouteNotFound
+
+    def _incident(self, error: BaseException) -> Internal:
+        internal = Internal(type(error).__name__, incident=self._ids.uuid())
+        logger.error(
+            "unforeseen %s",
+            type(error).__name__,
+            exc_info=error,
+            extra={"incident": internal.facts["incident"], "code": internal.code},
+        )
+        return internal
+
+    async def _refuse(self, exchange: Exchange, error: CarnetError) -> None:
+        self._metrics.refusals.labels(error.code).inc()
+        if exchange.started:
+            raise error  # the server closes the connection: a half answer is no answer
+        logger.info("refused", extra={"code": error.code, "detail": str(error)})
+        status, headers, body = refuse_request(error, run=None)
+        await exchange.reply(status, headers, body)
+
+
+def _pattern(before: bytes, after: bytes) -> re.Pattern[bytes]:
+    return re.compile(re.escape(before) + _SEGMENT + re.escape(after))
+
+
+def _choose(methods: dict[str, F], method: str) -> F:
+    found = methods.get("GET" if method == "HEAD" else method)
+    if found is None:
+        raise MethodNotAllowed
+    return found
+
+
+def _decode(segment: bytes) -> str:
+    try:
+        text = unquote_to_bytes(segment).decode("ascii")
+    except UnicodeDecodeError:
+        raise InvalidRequest("path", "is not ASCII") from None
+    if not text.isprintable():
+        raise InvalidRequest("path", "holds control characters")
+    return text

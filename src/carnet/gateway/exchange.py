@@ -1,0 +1,154 @@
+"""One HTTP request and its answer, over plain ASGI.
+
+Law 1. A body is read whole and bounded before anything is done with it.
+Law 2. An answer starts once. After that a fault ends the connection; it never writes a second one.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from types import TracebackType
+from typing import Any
+
+from carnet.errors import BodyTooLarge, EncodingUnsupported, MediaTypeUnsupported
+from carnet.wire.headers import Headers
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+RawHeaders = list[tuple[bytes, bytes]]
+
+WATCH_AFTER_SECONDS = 0.2  # a call that is answered sooner needs nobody watching its client
+
+
+class Disconnected(Exception):
+    """The client went away."""
+
+
+class Exchange:
+    """What an endpoint is given."""
+
+    __slots__ = ("_receive", "_send", "headers", "method", "path", "query", "started", "status")
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Wrap what the server hands over; nothing is read yet."""
+        self.method: str = scope["method"]
+        self.path: bytes = scope["raw_path"]
+        self.query: bytes = scope["query_string"]
+        self.headers = Headers(scope["headers"])
+        self.started = False
+        self.status = 0
+        self._receive = receive
+        self._send = send
+
+    async def read(self, max_bytes: int) -> bytes:
+        """The whole body."""
+        length = self.headers.read_count("content-length")
+        if length is not None and length > max_bytes:
+            raise BodyTooLarge(limit=max_bytes)
+        message = await self._receive()
+        body: bytes = message.get("body", b"")
+        if message.get("more_body"):
+            body = await self._read_on(body, max_bytes)
+        elif message["type"] == "http.disconnect":
+            raise Disconnected
+        if len(body) > max_bytes:
+            raise BodyTooLarge(limit=max_bytes)
+        return body
+
+    async def _read_on(self, body: bytes, max_bytes: int) -> bytes:
+        parts, size = [body], len(body)
+        while True:
+            message = await self._receive()
+            if message["type"] == "http.disconnect":
+                raise Disconnected
+            parts.append(message.get("body", b""))
+            size += len(parts[-1])
+            if size > max_bytes:
+                raise BodyTooLarge(limit=max_bytes)
+            if not message.get("more_body"):
+                return b"".join(parts)
+
+    async def start(self, status: int, headers: Iterable[tuple[bytes, bytes]]) -> None:
+        """Begin the answer."""
+        self.started = True
+        self.status = status
+        await self._send(
+            {"type": "http.response.start", "status": status, "headers": list(headers)}
+        )
+
+    async def write(self, data: bytes, *, more: bool = True) -> None:
+        """Go on with the answer, or end it."""
+        await self._send({"type": "http.response.body", "body": data, "more_body": more})
+
+    async def reply(self, status: int, headers: RawHeaders, body: bytes) -> None:
+        """Answer at once."""
+        headers.append((b"content-length", str(len(body)).encode()))
+        await self.start(status, headers)
+        await self.write(b"" if self.method == "HEAD" else body, more=False)
+
+    def watch(self, *, after: float = WATCH_AFTER_SECONDS) -> "Watch":
+        """Cancel the current task when the client goes away."""
+        return Watch(self._receive, after)
+
+
+class Watch:
+    """While it is entered, a client that disconnects cancels the task that entered it.
+
+    The look-out starts late: most answers are written before it would be worth its price.
+    """
+
+    __slots__ = ("_after", "_gone", "_looking", "_receive", "_task", "_timer")
+
+    def __init__(self, receive: Receive, after: float) -> None:
+        """Made by `Exchange.watch`."""
+        self._receive = receive
+        self._after = after
+        self._gone = False
+        self._looking: asyncio.Task[None] | None = None
+
+    def __enter__(self) -> "Watch":
+        """Arm the timer."""
+        loop = asyncio.get_running_loop()
+        self._task = asyncio.current_task()
+        self._timer = loop.call_later(self._after, self._look)
+        return self
+
+    def _look(self) -> None:
+        self._looking = asyncio.get_running_loop().create_task(self._wait())
+
+    async def _wait(self) -> None:
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+        self._gone = True
+        if self._task is not None:
+            self._task.cancel()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Stop looking; a cancellation that came from here becomes Disconnected."""
+        self._timer.cancel()
+        if self._looking is not None:
+            self._looking.cancel()
+        if self._gone and kind is asyncio.CancelledError:
+            if self._task is not None:
+                self._task.uncancel()
+            raise Disconnected from None
+
+
+def check_json_body(headers: Headers) -> None:
+    """Refuse a body that is not plain JSON in UTF-8."""
+    encoding = headers.get("content-encoding")
+    if encoding is not None and encoding.lower() != "identity":
+        raise EncodingUnsupported
+    kind = headers.get("content-type")
+    if kind == "application/json":  # what nearly every client sends
+        return
+    media, _, parameters = (kind or "").partition(";")
+    charset = parameters.replace(" ", "").replace('"', "").lower()
+    if media.strip().lower() != "application/json" or charset not in {"", "charset=utf-8"}:
+        raise MediaTypeUnsupported

@@ -1,0 +1,147 @@
+"""What happened, as data: the pages of runs. The console, the CLI and curl read the same ones."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from carnet.core.events import LEG, Extension, read_events
+from carnet.core.money import format_amount
+from carnet.core.turn import Turn
+from carnet.ports.records import JournalEntry, LedgerEntry, Records, RunSummary
+
+Page = dict[str, Any]
+
+STATES = ("running", "waiting", "queued", "unknown", "failed", "done")  # the first present wins
+
+
+def when(micros: int | None) -> str | None:
+    """A time for people and machines."""
+    if micros is None:
+        return None
+    return datetime.fromtimestamp(micros / 1_000_000, UTC).isoformat(timespec="milliseconds")
+
+
+def run_line(summary: RunSummary, currency: str) -> Page:
+    """One line of the list of runs."""
+    return {
+        "run": summary.run,
+        "started": when(summary.started),
+        "ended": when(summary.ended),
+        "agent": summary.agent,
+        "payer": str(summary.payer),
+        "turns": summary.turns,
+        "depth": summary.depth,
+        "cost": format_amount(summary.cost),
+        "currency": currency,
+        "state": summary.state,
+    }
+
+
+async def runs_page(
+    records: Records, *, reader: str | None, limit: int, before: int | None, currency: str
+) -> Page:
+    """The newest runs, and where the next page begins."""
+    found = await records.runs(reader=reader, limit=limit, before=before)
+    following = found[-1].started if len(found) == limit else None
+    return {"runs": [run_line(summary, currency) for summary in found], "next": following}
+
+
+async def run_page(
+    records: Records, run: str, *, reader: str | None, currency: str, limit: int
+) -> Page | None:
+    """One run as a tree by parent turn; None if there is none to see."""
+    turns = await records.run(run, reader=reader)
+    if not turns:
+        return None
+    legs = legs_by_turn(await records.legs(run, reader=reader))
+    ended = [turn.ended for turn in turns]
+    return {
+        "run": run,
+        "state": next(state for state in STATES if state in {turn.state for turn in turns}),
+        "payer": str(turns[0].payer),
+        "cost": format_amount(_cost(turns)),
+        "currency": currency,
+        "started": when(turns[0].created),
+        "ended": None if None in ended else when(max(end for end in ended if end is not None)),
+        "depth": _deepest(turns, legs),
+        "limit": limit,
+        "turns": tree(turns, legs),
+    }
+
+
+def legs_by_turn(entries: Sequence[JournalEntry]) -> dict[str, list[Page]]:
+    """The calls that each turn made to other organisations."""
+    legs: dict[str, list[Page]] = {}
+    for entry in entries:
+        for event in read_events(entry.data):
+            if isinstance(event, Extension) and event.name == LEG:
+                leg = dict(event.payload)
+                if leg.get("cost") is not None:
+                    leg["cost"] = format_amount(leg["cost"])
+                legs.setdefault(entry.turn, []).append(leg)
+    return legs
+
+
+def tree(turns: Sequence[Turn], legs: Mapping[str, list[Page]]) -> list[Page]:
+    """The turns, each under its parent; those whose parent is elsewhere stand at the top."""
+    pages = [turn_page(turn, legs.get(turn.turn, [])) for turn in turns]
+    by_turn = {page["turn"]: page for page in reversed(pages)}
+    roots: list[Page] = []
+    for page in pages:
+        above = by_turn.get(page["parent_turn"])
+        (roots if above is None or above is page else above["children"]).append(page)
+    return roots
+
+
+def turn_page(turn: Turn, legs: list[Page]) -> Page:
+    """One turn."""
+    return {
+        "turn": turn.turn,
+        "parent_turn": turn.parent_turn,
+        "agent": turn.agent,
+        "speaker": turn.speaker,
+        "depth": turn.depth,
+        "state": turn.state,
+        "attempt": turn.attempt,
+        "actor": turn.actor,
+        "payer": str(turn.payer),
+        "cost": None if turn.cost is None else format_amount(turn.cost),
+        "started": when(turn.created),
+        "ended": when(turn.ended),
+        "code": turn.code,
+        "legs": legs,
+        "children": [],
+    }
+
+
+def _cost(turns: Sequence[Turn]) -> int:
+    """What the run cost here: a turn's cost includes its children's, so only roots count."""
+    own = {turn.turn for turn in turns}
+    return sum(turn.cost or 0 for turn in turns if turn.parent_turn not in own)
+
+
+def _deepest(turns: Sequence[Turn], legs: Mapping[str, list[Page]]) -> int:
+    here = max(turn.depth for turn in turns)
+    out = [
+        int(leg["depth"]) for found in legs.values() for leg in found if leg["status"] != "refused"
+    ]
+    return max([here, *out])
+
+
+def ledger_page(entries: Sequence[LedgerEntry], currency: str) -> Page:
+    """Postings, newest first."""
+    return {
+        "entries": [
+            {
+                "n": entry.n,
+                "at": when(entry.at),
+                "run": entry.run,
+                "turn": entry.turn,
+                "debit": str(entry.debit),
+                "credit": entry.credit,
+                "amount": format_amount(entry.amount),
+                "currency": currency,
+            }
+            for entry in entries
+        ],
+    }

@@ -1,0 +1,212 @@
+"""The endpoints that tell what happened, and the one that stops it.
+
+Law. A token sees the runs it took part in; an operator sees all. What a caller may not see does
+not exist for it: the answer is the one for an unknown id.
+"""
+
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
+from urllib.parse import parse_qs
+
+import msgspec
+
+from carnet.core.events import Event, read_events
+from carnet.core.identity import Caller
+from carnet.errors import InvalidRequest, PermissionMissing, RunNotFound, TokenInvalid
+from carnet.gateway import pages
+from carnet.gateway.exchange import Disconnected, Exchange
+from carnet.gateway.inbound import read_authorization
+from carnet.guards.authn import authenticate, caller_of
+from carnet.ports.agent import Journal
+from carnet.ports.clock import Clock
+from carnet.ports.records import JournalEntry, Records
+from carnet.ports.trust import Tokens
+from carnet.wire import json, sse
+
+MOST_LINES = 200
+MOST_ENTRIES = 500
+LOOK_SECONDS = 1.0
+ENDED = frozenset({"done", "failed", "unknown"})
+SEES_ALL = "admin:runs"
+
+
+class Access:
+    """Who asks, and for what they may ask."""
+
+    def __init__(
+        self, tokens: Tokens, clock: Clock, look_again: Callable[[], Awaitable[bool]]
+    ) -> None:
+        """Look tokens up here; `look_again` reads them anew and tells whether they changed."""
+        self._tokens = tokens
+        self._clock = clock
+        self._look_again = look_again
+
+    async def check(self, exchange: Exchange, permission: str) -> Caller:
+        """The caller, if its token holds the permission."""
+        authorization = read_authorization(exchange.headers)
+        now = self._clock.wall_us()
+        try:
+            token = authenticate(authorization, self._tokens, now)
+        except TokenInvalid:
+            if not await self._look_again():
+                raise
+            token = authenticate(authorization, self._tokens, now)
+        caller = caller_of(token)
+        if not caller.may(permission):
+            raise PermissionMissing(permission=permission)
+        return caller
+
+
+def reader_of(caller: Caller) -> str | None:
+    """Whose runs are shown: None is everybody's."""
+    return None if caller.may(SEES_ALL) else caller.actor.name
+
+
+class Runs:
+    """The pages of runs over HTTP."""
+
+    def __init__(
+        self,
+        *,
+        access: Access,
+        records: Records,
+        journal: Journal,
+        wait_change: Callable[[float], Awaitable[None]],
+        currency: str,
+        limit: int,
+    ) -> None:
+        """`wait_change` returns when the journal grew, or after the seconds given."""
+        self._access = access
+        self._records = records
+        self._journal = journal
+        self._wait_change = wait_change
+        self._currency = currency
+        self._limit = limit
+
+    async def list(self, exchange: Exchange) -> None:
+        """GET /runs."""
+        caller = await self._access.check(exchange, "run:read")
+        query = parse_qs(exchange.query.decode("latin-1"))
+        page = await pages.runs_page(
+            self._records,
+            reader=reader_of(caller),
+            limit=min(_number(query, "limit", 50), MOST_LINES),
+            before=_number(query, "before", 0) or None,
+            currency=self._currency,
+        )
+        await reply_json(exchange, page)
+
+    async def show(self, exchange: Exchange, run: str) -> None:
+        """GET /runs/{id}."""
+        caller = await self._access.check(exchange, "run:read")
+        page = await pages.run_page(
+            self._records,
+            run,
+            reader=reader_of(caller),
+            currency=self._currency,
+            limit=self._limit,
+        )
+        if page is None:
+            raise RunNotFound
+        await reply_json(exchange, page)
+
+    async def cancel(self, exchange: Exchange, run: str) -> None:
+        """POST /runs/{id}/cancel."""
+        caller = await self._access.check(exchange, "run:cancel")
+        if not await self._records.run(run, reader=reader_of(caller)):
+            raise RunNotFound
+        await reply_json(exchange, {"run": run, "cancelled": await self._journal.cancel(run)})
+
+    async def events(self, exchange: Exchange, run: str) -> None:
+        """GET /runs/{id}/events: the journal of a run as it grows, until its turns have ended."""
+        reader = reader_of(await self._access.check(exchange, "run:read"))
+        if not await self._records.run(run, reader=reader):
+            raise RunNotFound
+        row, sequence = _cursor(exchange.headers.get("last-event-id"))
+        headers = [
+            (b"content-type", b"text/event-stream; charset=utf-8"),
+            (b"cache-control", b"no-store"),
+            (b"x-accel-buffering", b"no"),
+        ]
+        try:
+            with exchange.watch(after=0):
+                await exchange.start(200, headers)
+                async with aclosing(self._frames(run, reader, row, sequence)) as frames:
+                    async for frame in frames:
+                        await exchange.write(frame)
+                await exchange.write(b"", more=False)
+        except Disconnected:
+            return
+
+    async def _frames(
+        self, run: str, reader: str | None, row: int, sequence: int
+    ) -> AsyncGenerator[bytes, None]:
+        after = row - 1  # the row itself may hold events beyond the last one seen
+        while True:
+            entries = await self._records.entries(
+                run, reader=reader, after=after, limit=MOST_ENTRIES
+            )
+            for entry in entries:
+                seen = sequence if entry.n == row else -1
+                frames = b"".join(_frames_of(entry, seen))
+                if frames:
+                    yield frames
+            if entries:
+                after = entries[-1].n
+                continue
+            if all(turn.state in ENDED for turn in await self._records.run(run, reader=reader)):
+                if not await self._records.entries(run, reader=reader, after=after, limit=1):
+                    yield sse.write_event(json.write({"run": run}), event="end")
+                    return
+                continue
+            await self._wait_change(LOOK_SECONDS)
+
+
+def _frames_of(entry: JournalEntry, seen: int) -> list[bytes]:
+    if entry.kind != "events":
+        if seen >= 0:
+            return []
+        data = json.write({"turn": entry.turn, "kind": entry.kind})
+        return [sse.write_event(data, event=entry.kind, id=f"{entry.n}.0")]
+    return [
+        sse.write_event(
+            json.write({"turn": entry.turn, **_plain(event)}),
+            event=str(type(event).__struct_config__.tag),
+            id=f"{entry.n}.{entry.first + offset}",
+        )
+        for offset, event in enumerate(read_events(entry.data))
+        if entry.first + offset > seen
+    ]
+
+
+def _plain(event: Event) -> dict[str, object]:
+    return {name: msgspec.to_builtins(getattr(event, name)) for name in event.__struct_fields__}
+
+
+def _cursor(last_event_id: str | None) -> tuple[int, int]:
+    """Row and sequence of the last event a client saw; nothing seen before the first."""
+    row, _, sequence = (last_event_id or "").partition(".")
+    if not row:
+        return 0, -1
+    if not (_is_number(row) and _is_number(sequence)):
+        raise InvalidRequest("last-event-id", "is not an id of this stream")
+    return int(row), int(sequence)
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= 18  # noqa: PLR2004  fits 64 bits
+
+
+def _number(query: dict[str, list[str]], name: str, default: int) -> int:
+    values = query.get(name)
+    if not values:
+        return default
+    if len(values) > 1 or not _is_number(values[0]):
+        raise InvalidRequest(name, "must be one whole number")
+    return int(values[0])
+
+
+async def reply_json(exchange: Exchange, page: object, status: int = 200) -> None:
+    """Answer with a JSON page."""
+    headers = [(b"content-type", b"application/json"), (b"cache-control", b"no-store")]
+    await exchange.reply(status, headers, json.write(page))

@@ -1,0 +1,91 @@
+"""The server process around the application: listening, and stopping without losing anything.
+
+Law. On the first signal the gateway takes no new work, finishes or ends what is running within
+the drain time, and only then stops listening. A second signal stops it at once.
+"""
+
+import asyncio
+import contextlib
+import signal
+import socket
+from collections.abc import Awaitable, Callable, Coroutine, Generator
+from typing import Any
+
+import uvicorn
+import uvloop
+
+Main = Callable[[], Coroutine[Any, Any, int]]
+Drain = Callable[[], Awaitable[None]]
+
+
+class Server(uvicorn.Server):
+    """A uvicorn server that drains before it stops."""
+
+    def __init__(
+        self, config: uvicorn.Config, *, drain: Drain, on_listening: Callable[[], None]
+    ) -> None:
+        """`drain` returns when nothing is running any more."""
+        super().__init__(config)
+        self._drain = drain
+        self._on_listening = on_listening
+        self._draining: asyncio.Task[None] | None = None
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen, then say so."""
+        await super().startup(sockets)
+        if not self.should_exit:
+            self._on_listening()
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        """Take the signals ourselves: uvicorn would close the listener at once."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._stop)
+        try:
+            yield
+        finally:
+            for number in (signal.SIGTERM, signal.SIGINT):
+                loop.remove_signal_handler(number)
+
+    def _stop(self) -> None:
+        if self._draining is not None:
+            self.should_exit = self.force_exit = True
+            return
+        self._draining = asyncio.get_running_loop().create_task(self._drain_then_exit())
+
+    async def _drain_then_exit(self) -> None:
+        try:
+            await self._drain()
+        finally:
+            self.should_exit = True
+
+
+def run(main: Main) -> int:
+    """Run a gateway's main coroutine on the event loop it is built for."""
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(main())
+
+
+def make_server(
+    app: Any, *, host: str, port: int, drain: Drain, on_listening: Callable[[], None]
+) -> Server:
+    """A server for the application; the protocol class is named, never chosen by chance."""
+    config = uvicorn.Config(
+        app,
+        host=host,
+        port=port,
+        http="httptools",
+        loop="uvloop",
+        ws="none",
+        lifespan="off",
+        interface="asgi3",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        backlog=2048,
+        timeout_keep_alive=30,
+        timeout_graceful_shutdown=2,
+    )
+    return Server(config, drain=drain, on_listening=on_listening)

@@ -1,0 +1,1 @@
+"""Why a claim may be refused, one reason a file."""

@@ -1,0 +1,60 @@
+"""Who is calling?
+
+Law 1. Unknown, revoked and expired tokens are refused alike: there is no oracle.
+Law 2. A token that came with malformed chain headers was refused before this guard looked at it,
+       so its last use is untouched.
+"""
+
+import re
+from collections.abc import Callable
+
+from carnet.core.identity import Actor, Caller
+from carnet.core.secret import Secret
+from carnet.errors import TokenInvalid, TokenMissing
+from carnet.guards.candidate import Candidate
+from carnet.ports.trust import Token, Tokens
+
+_BEARER = re.compile(r"[Bb][Ee][Aa][Rr][Ee][Rr] +([\x21-\x7e]{1,8192})", re.ASCII)
+
+
+def bearer(authorization: Secret | None) -> Secret | None:
+    """The credential of an Authorization value, or None if it is not a bearer."""
+    match = _BEARER.fullmatch(authorization.reveal()) if authorization else None
+    return Secret(match[1]) if match else None
+
+
+def authenticate(authorization: Secret | None, tokens: Tokens, now: int) -> Token:
+    """The live token that an Authorization value names."""
+    if authorization is None:
+        raise TokenMissing
+    credential = bearer(authorization)
+    token = tokens.find(credential) if credential else None
+    if token is None or not token.is_live(now):
+        raise TokenInvalid
+    return token
+
+
+def caller_of(token: Token, *, peer_may_forward: bool = False) -> Caller:
+    """The caller that a token stands for."""
+    actor = Actor(
+        name=f"peer:{token.peer}" if token.peer else f"token:{token.name}",
+        domain=token.peer,
+        may_forward=token.may_forward or peer_may_forward,
+    )
+    return Caller(actor=actor, scopes=token.scopes)
+
+
+class KnownCaller:
+    """Refuses a claim without a live token."""
+
+    def __init__(self, tokens: Tokens, peer_may_forward: Callable[[str], bool]) -> None:
+        """`peer_may_forward` tells whether a peer is listed as an inter-agent caller."""
+        self._tokens = tokens
+        self._peer_may_forward = peer_may_forward
+
+    def __call__(self, candidate: Candidate, /) -> None:
+        """Prove the caller."""
+        token = authenticate(candidate.claim.authorization, self._tokens, candidate.now)
+        listed = token.peer is not None and self._peer_may_forward(token.peer)
+        candidate.token = token
+        candidate.caller = caller_of(token, peer_may_forward=listed)

@@ -1,0 +1,14 @@
+"""Where in its chain does the call stand?
+
+Law. Every stamp counts: the deepest depth and the lowest limit hold, and contradictions are
+refused. Malformed stamps never get here; the dialect refused them as it read them.
+"""
+
+from carnet.core.carnet import check_depth, merge
+from carnet.guards.candidate import Candidate
+
+
+def within_chain(candidate: Candidate, /) -> None:
+    """Refuse a call that arrived deeper than its chain may go."""  # tangle:depth:refuse
+    candidate.position = merge(candidate.claim.marks)
+    check_depth(candidate.position)

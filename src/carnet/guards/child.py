@@ -1,0 +1,19 @@
+"""The request of a call that an agent makes in process: what is compared when it is repeated."""
+
+from hashlib import sha256
+
+from carnet.core.call import Ask
+from carnet.wire import json
+
+
+def child_request(ask: Ask) -> bytes:
+    """What was asked, canonically."""
+    if ask.body is not None:
+        return json.canonical(ask.body)
+    messages = [{"role": message.role, "content": message.content} for message in ask.messages]
+    return json.canonical({"messages": messages})
+
+
+def child_digest(agent: str, request: bytes) -> bytes:
+    """The digest under which a repeat of the call is recognised."""
+    return sha256(agent.encode() + b"\x00" + request).digest()

@@ -1,0 +1,24 @@
+"""May this call leave for another organisation?
+
+Law. Both answers are given before any I/O: a chain with no hop left is refused, and a credential
+that would have to be forwarded to a peer that is not listed stops the call. It is never sent
+without the credential, because then the wrong party would pay.
+"""
+
+from carnet.core.carnet import Carnet
+from carnet.core.secret import Secret
+from carnet.errors import PeerNotListed
+from carnet.ports.agent import Target
+
+
+def check_credential(target: Target, credential: Secret | None) -> None:
+    """Refuse to forward a credential to a peer that is not listed for it."""  # R5
+    if target.is_remote and credential is not None and not target.takes_credential:
+        raise PeerNotListed
+
+
+def papers(carnet: Carnet, target: Target, *, last_depth: int) -> Carnet | None:
+    """What a callee elsewhere receives; None for an agent of ours."""
+    if not target.is_remote:
+        return None
+    return carnet.next_hop(index=0, speaker=target.speaker, default=last_depth)

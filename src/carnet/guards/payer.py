@@ -1,0 +1,97 @@
+"""Who pays?
+
+Law 1. A forwarded credential is honoured from listed callers alone; from anybody else the call is
+       refused and nobody is billed in its place.
+Law 2. A forwarded credential of our own issue pays or is refused; it is never replaced.
+Law 3. One that is not ours becomes an account of the caller that vouches for it, bounded by what
+       that caller may owe.
+"""
+
+from carnet.core.carnet import Position
+from carnet.core.identity import Account, Payer
+from carnet.core.secret import Secret
+from carnet.errors import ForwardingNotAllowed, PayerRefused, PermissionMissing
+from carnet.guards.candidate import Candidate
+from carnet.ports.agent import Target
+from carnet.ports.trust import Peers, Token, Tokens
+
+PAY = "pay"
+
+
+def is_origin(position: Position) -> bool:
+    """Whether the chain begins here: nobody before us named a run or a depth."""
+    return position.run is None and position.depth == 0 and position.parent_turn is None
+
+
+class Paying:
+    """Finds the payer of a claim."""
+
+    def __init__(self, *, tokens: Tokens, peers: Peers, domain: str) -> None:
+        """`domain` is ours: the issuer of our own tokens' accounts."""
+        self._tokens = tokens
+        self._peers = peers
+        self._domain = domain
+
+    def __call__(self, candidate: Candidate, /) -> None:
+        """Prove the payer, and keep what may be forwarded."""
+        claim, target = candidate.claim, candidate.target
+        if claim.forwarded is not None:
+            payer = self._forwarded(candidate, claim.forwarded)
+            candidate.credential = claim.forwarded
+        else:
+            payer = self._own(candidate.token)
+            if candidate.token.forwardable and is_origin(candidate.position):
+                candidate.credential = claim.authorization  # tangle:authorization:origin
+            if not target.price.is_free and not candidate.caller.may(PAY):
+                raise PermissionMissing(permission=PAY)
+        if target.forwards == "agent-owned":
+            payer, candidate.credential = self.agent_account(target.name), None
+        candidate.payer = payer
+
+    def _forwarded(self, candidate: Candidate, forwarded: Secret) -> Payer:
+        actor = candidate.caller.actor
+        if not actor.may_forward:
+            raise ForwardingNotAllowed
+        credential = Secret(forwarded.reveal().partition(" ")[2])
+        token = self._tokens.find(credential)
+        if token is not None:
+            if not token.is_live(candidate.now) or not _may_pay(token, candidate.target):
+                raise PayerRefused
+            return self._own(token, by_forwarding=True)
+        issuer = actor.domain or actor.name
+        return Payer(
+            account=Account(issuer, self._tokens.fingerprint(credential)),
+            purse=actor.name,
+            limit=self._credit(candidate.token),
+            own_issue=False,
+            by_forwarding=True,
+        )
+
+    def _own(self, token: Token, *, by_forwarding: bool = False) -> Payer:
+        if token.peer is not None:
+            account = Account(token.peer, token.peer)
+            purse = f"peer:{token.peer}"
+        else:
+            account = Account(self._domain, token.name)
+            purse = f"token:{token.name}"
+        return Payer(
+            account=account,
+            purse=purse,
+            limit=self._credit(token),
+            own_issue=token.peer is None,
+            by_forwarding=by_forwarding,
+        )
+
+    def _credit(self, token: Token) -> int | None:
+        if token.peer is None:
+            return token.spending_limit
+        peer = self._peers.find(token.peer)
+        return peer.credit if peer else 0
+
+    def agent_account(self, agent: str) -> Payer:
+        """The account of one of our own agents, which pays for what it calls `agent-owned`."""
+        return Payer(account=Account(self._domain, f"agent:{agent}"), purse=f"agent:{agent}")
+
+
+def _may_pay(token: Token, target: Target) -> bool:
+    return target.price.is_free or PAY in token.scopes or "*" in token.scopes

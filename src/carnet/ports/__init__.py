@@ -1,0 +1,1 @@
+"""Every Protocol the house depends on, by noun."""

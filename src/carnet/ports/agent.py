@@ -1,0 +1,76 @@
+"""What answers a call.
+
+Law. An Agent is any callable from a Call to an asynchronous stream of Events that ends in exactly
+one terminal event or raises; whatever journals, retries or times an Agent is an Agent.
+"""
+
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from typing import Protocol
+
+from msgspec import Struct
+
+from carnet.core.call import Call
+from carnet.core.events import Event
+from carnet.core.money import Price
+
+
+class Agent(Protocol):
+    """Answers a call with events."""
+
+    def __call__(self, call: Call, /) -> AsyncIterator[Event]:
+        """Start answering."""
+        ...
+
+
+class Journal(Protocol):
+    """An Agent that records what it says, and can say it again.
+
+    `batches` gives the same events in the groups they were committed in: what a reader sees was
+    durable before. The last batch holds one Usage and the terminal event.
+    """
+
+    def __call__(self, call: Call, /) -> AsyncIterator[Event]:
+        """One event at a time, for callers in process."""
+        ...
+
+    def batches(
+        self, call: Call, /, heartbeat: float | None = None
+    ) -> AsyncGenerator[Sequence[Event], None]:
+        """Committed groups of events, for the gateway; an empty one after a silence."""
+        ...
+
+    async def cancel(self, run: str) -> int:
+        """Cancel what is running in a run here; the number of turns that were told."""
+        ...
+
+
+class Target(Struct, frozen=True, kw_only=True, eq=False):
+    """Where a name leads: a local agent, or an agent of another organisation."""
+
+    name: str  # the stored name: "echo", or "@critic@globex.example"
+    speaker: str  # the local name of the called agent
+    agent: Agent
+    credit: str  # the ledger account that is credited: "agent:echo", "peer:globex.example"
+    is_remote: bool = False  # calls to it get the next hop's papers
+    last_depth: int | None = None  # lower than the gateway's, for this agent alone
+    price: Price = Price()
+    most_cost: int = 0  # the most another organisation may charge for one call
+    forwards: str = "forward-user"  # forward-user | agent-owned | per-call
+    takes_credential: bool = False  # listed: a forwarded credential may leave to it
+    on_disconnect: str = "cancel"  # cancel | finish
+    concurrency: int | None = None
+    default: bool = False
+    kind: str = "python"
+    needs: str = ""  # the permission a caller must hold
+
+
+class Router(Protocol):
+    """Finds the target of a name or address."""
+
+    def find(self, name: str) -> Target:
+        """The target, or AgentNotFound, PeerUnknown or AddressInvalid."""
+        ...
+
+    def local(self) -> Sequence[Target]:
+        """The agents served here, in the order of the configuration."""
+        ...

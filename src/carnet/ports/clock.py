@@ -1,0 +1,31 @@
+"""Time and chance, so that nothing else reads a clock or draws a number."""
+
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """Wall time for windows and records, monotonic time for durations."""
+
+    def wall_us(self) -> int:
+        """Microseconds since the epoch."""
+        ...
+
+    def monotonic(self) -> float:
+        """Seconds that never jump."""
+        ...
+
+
+class Ids(Protocol):
+    """A source of names nobody can guess."""
+
+    def uuid(self) -> str:
+        """A random UUID in its canonical text."""
+        ...
+
+    def token(self) -> str:
+        """At least 160 random bits as URL-safe text."""
+        ...
+
+    def fraction(self) -> float:
+        """A number in [0, 1), for jitter."""
+        ...

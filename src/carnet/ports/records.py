@@ -1,0 +1,76 @@
+"""What happened: runs, their events and the ledger, for reading."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from msgspec import Struct
+
+from carnet.core.identity import Account
+from carnet.core.turn import Turn
+
+
+class RunSummary(Struct, frozen=True, kw_only=True):
+    """One line of `carnet runs`."""
+
+    run: str
+    started: int
+    ended: int | None
+    agent: str  # of the first turn
+    payer: Account
+    turns: int
+    depth: int  # the deepest reached here
+    cost: int
+    state: str
+
+
+class JournalEntry(Struct, frozen=True, kw_only=True):
+    """One row of the journal of a run."""
+
+    n: int
+    turn: str
+    kind: str  # accepted | events | discard | ended
+    first: int
+    last: int
+    data: bytes
+
+
+class LedgerEntry(Struct, frozen=True, kw_only=True):
+    """One posting: the debit account owes, the credit account is owed."""
+
+    n: int
+    at: int
+    run: str
+    turn: str
+    debit: Account
+    credit: str
+    amount: int
+
+
+class Records(Protocol):
+    """Readers over the store. `reader` None sees all; otherwise an actor's own runs."""
+
+    async def runs(
+        self, *, reader: str | None, limit: int, before: int | None
+    ) -> Sequence[RunSummary]:
+        """The newest runs."""
+        ...
+
+    async def run(self, run: str, *, reader: str | None) -> Sequence[Turn]:
+        """The turns of a run, oldest first; empty if there is none to see."""
+        ...
+
+    async def legs(self, run: str, *, reader: str | None) -> Sequence[JournalEntry]:
+        """The journal rows of a run that hold calls to other organisations."""
+        ...
+
+    async def entries(
+        self, run: str, *, reader: str | None, after: int, limit: int
+    ) -> Sequence[JournalEntry]:
+        """The journal of a run after a row."""
+        ...
+
+    async def ledger(
+        self, *, run: str | None, account: str | None, limit: int
+    ) -> Sequence[LedgerEntry]:
+        """Postings, newest first."""
+        ...

@@ -1,0 +1,119 @@
+"""The four hot operations on turns: claim, append, finish, renew.
+
+Law 1. A claim is one transaction that answers in this order: known turn, run bound, rate,
+       reservation, then the turn and its journal entry. A refusal leaves no trace.
+Law 2. `append` and `finish` carry the fence of the claim; a late writer is told `Fenced`.
+Law 3. What these coroutines return is durable.
+"""
+
+from collections.abc import Sequence
+from typing import Literal, Protocol
+
+from msgspec import Struct
+
+from carnet.core.identity import Payer
+from carnet.core.turn import Turn, TurnState
+
+
+class Rate(Struct, frozen=True, kw_only=True):
+    """At most `calls` in `seconds`, counted per bucket, all replicas together."""
+
+    bucket: str
+    calls: int
+    seconds: int
+
+
+class TurnClaim(Struct, frozen=True, kw_only=True):
+    """Everything the claim transaction needs."""
+
+    key: bytes
+    digest: bytes
+    agent: str
+    run: str
+    turn: str
+    parent_turn: str | None
+    speaker: str | None
+    depth: int
+    actor: str
+    payer: Payer
+    reserve: int  # micro-units held until the finish
+    rate: Rate | None
+    most_run_calls: int
+    now: int  # microseconds since the epoch
+    request: bytes  # what was asked, for the journal
+
+
+class Claimed(Struct, frozen=True, tag=True):
+    """The turn is ours to run."""
+
+    turn: Turn
+
+
+class Known(Struct, frozen=True, tag=True):
+    """The turn exists: replay it if it has ended, attach if it is running."""
+
+    turn: Turn
+
+
+class Denied(Struct, frozen=True, tag=True):
+    """The transaction refused; nothing was written."""
+
+    reason: Literal["mismatch", "rate", "spending", "run_calls"]
+    retry_after: int | None = None
+
+
+Verdict = Claimed | Known | Denied
+
+
+class Debit(Struct, frozen=True):
+    """One ledger entry of a finish: the payer is debited, `credit` is credited."""
+
+    credit: str  # "agent:echo" or "peer:globex.example"
+    amount: int
+
+
+class TurnFinish(Struct, frozen=True, kw_only=True):
+    """How a turn ended. One transaction: events, terminal state, ledger, released reservation."""
+
+    turn: Turn
+    state: TurnState
+    payer: Payer
+    events: bytes  # the events not yet appended, in the journal's form; b"" if none
+    first: int  # sequence number of the first of them within the turn
+    last: int
+    debits: Sequence[Debit]
+    children_cost: int  # what children in process already debited
+    reserve: int
+    now: int
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    code: str | None = None
+    retryable: bool = False
+
+
+class Fenced(Exception):
+    """Another worker owns the turn now; this one's write was dropped."""
+
+
+class Turns(Protocol):
+    """The turns of one store."""
+
+    async def claim(self, claim: TurnClaim) -> Verdict:
+        """Claim a turn, or learn why not."""
+        ...
+
+    async def append(self, turn: Turn, first: int, last: int, events: bytes) -> None:
+        """Make a batch of events durable. Raises Fenced."""
+        ...
+
+    async def finish(self, finish: TurnFinish) -> Turn:
+        """End a turn; gives the record with its frozen costs. Raises Fenced."""
+        ...
+
+    async def events(self, turn: Turn) -> list[bytes]:
+        """The event batches of the turn's current attempt, oldest first."""
+        ...
+
+    async def reload(self, turn: Turn) -> Turn:
+        """The record as it is now."""
+        ...

@@ -1,0 +1,1 @@
+"""Calls: Agents made of Agents, and the one way out."""

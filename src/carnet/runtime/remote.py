@@ -1,0 +1,259 @@
+"""Agents that are elsewhere: another gateway, or a model provider, both over chat completions.
+
+Law 1. A call to another agent carries the callee's document as it was given: depth, run, turn,
+       parent and speaker. Nothing is counted here.
+Law 2. A call to a model provider carries none of it: a model is not a hop.
+Law 3. The payer's credential leaves only to a callee that is listed for it, byte for byte. If it
+       would have to and may not, the call is not made: without it the wrong party would pay.
+Law 4. Every call to another agent leaves one record (`Leg`), just before its end, however it ends.
+Law 5. What a callee charges beyond its limit is not owed.
+"""
+
+import asyncio
+import logging
+import re
+from collections.abc import AsyncIterator
+from hashlib import blake2b
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from carnet.core.call import Ask, Call, Message
+from carnet.core.carnet import Trace
+from carnet.core.events import Done, Event, Failed, Leg, Usage
+from carnet.core.secret import Secret
+from carnet.errors import (
+    CarnetError,
+    ConfigInvalid,
+    Malformed,
+    PeerNotListed,
+    PeerRefused,
+    ProviderError,
+    Refused,
+)
+from carnet.ports.door import Answer, Bounds, Door, Outbound
+from carnet.runtime.closing import closing
+from carnet.wire import openai, tangle, trace
+
+logger = logging.getLogger("carnet.runtime")
+
+AGENT_OWNED: Final = "agent-owned"
+
+_MOST_REFUSAL_BYTES: Final = 64 * 1024
+_REST_SECONDS: Final = 0.1  # how long the end of a stream may take after its last word
+_TOKEN: Final = re.compile(r"[!-~]+", re.ASCII)
+_JSON: Final = "application/json"
+_SSE: Final = "text/event-stream"
+
+
+class Endpoint(Struct, frozen=True, kw_only=True):
+    """Where chat completions are served, and how we are known there."""
+
+    url: str  # in full, with the path of the completions
+    model: str  # the name the agent or model has there
+    token: Secret | None = None
+    currency: str = "credits"
+    bounds: Bounds = Bounds()
+
+    def authorization(self) -> dict[str, Secret]:
+        """The header that says who we are."""
+        if self.token is None:
+            return {}
+        token = self.token.reveal()
+        if not _TOKEN.fullmatch(token):
+            raise ConfigInvalid(key="token", reason="holds a character that no header can carry")
+        return {"authorization": Secret(f"Bearer {token}")}
+
+    def outbound(self, ask: Ask, headers: dict[str, str], secrets: dict[str, Secret]) -> Outbound:
+        """The request for what is asked."""
+        accept = _SSE if ask.stream else _JSON
+        return Outbound(
+            url=self.url,
+            body=openai.write_request(ask, model=self.model, stream=ask.stream),
+            headers={"content-type": _JSON, "accept": accept, **headers},
+            secrets=secrets,
+            bounds=self.bounds,
+        )
+
+
+class Remote:
+    """An agent of another gateway, reached with the Tangle stamp."""
+
+    def __init__(
+        self,
+        door: Door,
+        endpoint: Endpoint,
+        *,
+        most_cost: int,
+        takes_credential: bool = False,
+        forwards: str = "forward-user",
+    ) -> None:
+        """Reach one agent.
+
+        Args:
+            door: The way out.
+            endpoint: Where it is.
+            most_cost: The most it may charge for one call, in micro-units.
+            takes_credential: Whether the payer's credential may leave to it.
+            forwards: "agent-owned" if calls to it are paid by the caller itself.
+        """
+        self._door = door
+        self._endpoint = endpoint
+        self._authorization = endpoint.authorization()
+        self._most_cost = most_cost
+        self._takes_credential = takes_credential
+        self._forwards = forwards
+
+    async def __call__(self, call: Call, /) -> AsyncIterator[Event]:
+        """Send the call and give the answer as it comes."""
+        cost: int | None = None
+        try:
+            async with (
+                self._door.send(self._outbound(call)) as answer,
+                closing(_listen(answer, call.ask, self._endpoint.currency)) as events,
+            ):
+                async for event in events:
+                    said = event
+                    if type(said) is Usage:
+                        said = self._within_limit(said, call)
+                        cost = said.cost
+                    elif type(said) is Done:
+                        yield _leg(call, cost, None)
+                    yield said
+        except CarnetError as error:
+            yield _leg(call, cost, error)
+            raise
+
+    def _outbound(self, call: Call) -> Outbound:
+        headers, secrets = tangle.write(call.carnet, forwarded=self._forwarded(call))
+        if call.carnet.trace is not None:
+            headers |= trace.write(call.carnet.trace, span_id(call.carnet.trace, call.carnet.turn))
+        return self._endpoint.outbound(call.ask, headers, {**self._authorization, **secrets})
+
+    def _forwarded(self, call: Call) -> Secret | None:
+        if call.credential is None or self._forwards == AGENT_OWNED:
+            return None
+        if not self._takes_credential:  # R5
+            raise PeerNotListed
+        return call.credential
+
+    def _within_limit(self, usage: Usage, call: Call) -> Usage:
+        if usage.cost is None or usage.cost <= self._most_cost:
+            return usage
+        logger.warning(
+            "callee charged more than its limit",
+            extra={
+                "run": call.carnet.run,
+                "turn": call.carnet.turn,
+                "agent": call.agent,
+                "reported": usage.cost,
+                "limit": self._most_cost,
+            },
+        )
+        return msgspec.structs.replace(usage, cost=self._most_cost)
+
+
+class Provider:
+    """A model, reached like any client reaches it."""
+
+    def __init__(self, door: Door, endpoint: Endpoint, *, system_prompt: str | None = None) -> None:
+        """`system_prompt` is said before everything else."""
+        self._door = door
+        self._endpoint = endpoint
+        self._authorization = endpoint.authorization()
+        self._system_prompt = system_prompt
+
+    async def __call__(self, call: Call, /) -> AsyncIterator[Event]:
+        """Ask the model. What it costs is ours to say, by the tokens it counts."""
+        ask = call.ask if self._system_prompt is None else _prompted(call.ask, self._system_prompt)
+        request = self._endpoint.outbound(ask, {}, self._authorization)
+        async with (
+            self._door.send(request) as answer,
+            closing(_listen(answer, ask, self._endpoint.currency)) as events,
+        ):
+            async for event in events:
+                yield Usage(event.tokens_in, event.tokens_out) if type(event) is Usage else event
+
+
+def span_id(trace: Trace, turn: str) -> str:
+    """The span of a call out: the same for every attempt, so that it needs no record."""
+    return blake2b(f"{trace.trace_id}{turn}".encode(), digest_size=8).hexdigest()
+
+
+def _prompted(ask: Ask, prompt: str) -> Ask:
+    body = ask.body
+    if body is not None:
+        body = {**body, "messages": [{"role": "system", "content": prompt}, *body["messages"]]}
+    messages = (Message("system", prompt), *ask.messages)
+    return msgspec.structs.replace(ask, messages=messages, body=body)
+
+
+def _leg(call: Call, cost: int | None, error: CarnetError | None) -> Event:
+    refused = isinstance(error, Refused | Malformed | PeerRefused)
+    leg = Leg(
+        turn=call.carnet.turn,
+        to=call.agent,
+        depth=call.carnet.depth,
+        status="done" if error is None else "refused" if refused else "failed",
+        cost=cost,
+        code=None if error is None else error.code,
+    )
+    return leg.event()
+
+
+# ---------------------------------------------------------------------- reading the answer
+
+
+async def _listen(answer: Answer, ask: Ask, currency: str) -> AsyncIterator[Event]:
+    """The events of an answer, the last of them `Done`; anything else raises."""
+    if not 200 <= answer.status < 300:  # noqa: PLR2004  the class of success
+        raise await _refusal(answer)
+    if not _is_stream(answer, ask):
+        for event in openai.read_answer(await answer.read(), currency=currency):
+            yield event
+        return
+    reader = openai.AnswerReader(currency=currency)
+    async with closing(answer.chunks()) as chunks:
+        async for chunk in chunks:
+            for event in reader.feed(chunk):
+                if type(event) is Done:
+                    await _finish(chunks)
+                yield _unless_failed(event, reader.fault)
+    for event in reader.close():
+        yield _unless_failed(event, reader.fault)
+
+
+def _is_stream(answer: Answer, ask: Ask) -> bool:
+    # Some gateways stream whatever was asked for: what came decides.
+    media_type = (answer.header("content-type") or "").partition(";")[0].strip().lower()
+    return media_type == _SSE if media_type else ask.stream
+
+
+def _unless_failed(event: Event, fault: str) -> Event:
+    if type(event) is Failed:
+        raise ProviderError(fault) if fault else event.error()
+    return event
+
+
+async def _finish(chunks: AsyncIterator[bytes]) -> None:
+    """Read the end of a stream that has said all, so that its connection can be used again."""
+    try:
+        async with asyncio.timeout(_REST_SECONDS):
+            async for _ in chunks:
+                pass
+    except (TimeoutError, CarnetError):
+        pass  # then it cannot
+
+
+async def _refusal(answer: Answer) -> CarnetError:
+    body = bytearray()
+    try:
+        async with closing(answer.chunks()) as chunks:
+            async for chunk in chunks:
+                body += chunk
+                if len(body) > _MOST_REFUSAL_BYTES:
+                    break
+    except CarnetError:
+        pass  # the status has said enough
+    return openai.read_refusal(answer.status, bytes(body), answer.header("retry-after"))

@@ -1,0 +1,96 @@
+"""Where a name leads.
+
+Law 1. An exact name of ours wins, then the last segment of a path, then addresses.
+Law 2. Our own domain is never dialled; another domain only if it is a peer.
+"""
+
+import difflib
+from collections.abc import Callable, Mapping, Sequence
+
+from carnet.core.address import (
+    Address,
+    is_agent_uri,
+    is_handle,
+    local_name,
+    parse_agent_uri,
+    parse_handle,
+)
+from carnet.errors import AgentNotFound, PeerUnknown
+from carnet.ports.agent import Target
+from carnet.ports.trust import Peer, Peers
+
+MOST_REMEMBERED = 4096
+
+
+class Routing:
+    """Finds targets by name, path or address."""
+
+    def __init__(
+        self,
+        *,
+        agents: Mapping[str, Target],
+        peers: Peers,
+        domain: str,
+        reach: Callable[[Peer, Address], Target],
+    ) -> None:
+        """`reach` builds the target for an agent of a peer."""
+        self._agents = dict(agents)
+        self._peers = peers
+        self._domain = domain
+        self._reach = reach
+        self._default = next((target for target in agents.values() if target.default), None)
+        self._remote: dict[str, tuple[Peer, Target]] = {}
+
+    def find(self, name: str) -> Target:
+        """The target of a name; the default agent for an empty one."""
+        found = self._agents.get(name)
+        if found is not None:
+            return found
+        if not name and self._default is not None:
+            return self._default
+        if is_handle(name):
+            return self._of_handle(name)
+        if is_agent_uri(name):
+            return self._of_identity(name)
+        found = self._agents.get(local_name(name))
+        if found is None:
+            raise AgentNotFound(suggestion=self._nearest(name))
+        return found
+
+    def local(self) -> Sequence[Target]:
+        """The agents served here."""
+        return list(self._agents.values())
+
+    def _of_handle(self, name: str) -> Target:
+        address = parse_handle(name)
+        if address.domain == self._domain:
+            return self._own(address.local)
+        peer = self._peers.find(address.domain)
+        if peer is None:
+            raise PeerUnknown
+        key = str(address)
+        remembered = self._remote.get(key)
+        if remembered is None or remembered[0] != peer:
+            if len(self._remote) >= MOST_REMEMBERED:
+                self._remote.clear()
+            remembered = self._remote[key] = (peer, self._reach(peer, address))
+        return remembered[1]
+
+    def _of_identity(self, name: str) -> Target:
+        domain = parse_agent_uri(name)
+        if domain == self._domain and self._default is not None:
+            return self._default
+        local, _, parent = domain.partition(".")
+        if parent == self._domain:
+            return self._own(local)
+        raise PeerUnknown
+
+    def _own(self, local: str) -> Target:
+        found = self._agents.get(local)
+        if found is None:
+            raise AgentNotFound(suggestion=self._nearest(local))
+        return found
+
+    def _nearest(self, name: str) -> str:
+        near = difflib.get_close_matches(local_name(name), list(self._agents), n=1)
+        return near[0] if near else ""

@@ -1,0 +1,147 @@
+"""What a user's function is given: the admitted call and its doors out.
+
+Law 1. Every door inherits run, depth, payer and deadline; none can widen them.
+Law 2. The ordinal of a call out is fixed when the door is used, so that a retry repeats it.
+Law 3. A call that is refused before it leaves is noted in this turn: the trace shows where.
+"""
+
+from collections.abc import AsyncIterator, Sequence
+
+from carnet.core.call import Ask, Call, Message
+from carnet.core.carnet import Carnet
+from carnet.core.events import (
+    CHILD,
+    Done,
+    Event,
+    Extension,
+    Failed,
+    Leg,
+    Usage,
+    joined_text,
+)
+from carnet.errors import CarnetError, Refused
+from carnet.ports.admission import Dispatch
+from carnet.runtime.closing import closing
+
+Said = str | Sequence[Message]
+
+
+class Door:
+    """Another agent, as this turn may call it."""
+
+    def __init__(self, visit: "Visit", address: str, auth: str | None) -> None:
+        """Made by `Visit.peer`."""
+        self._visit = visit
+        self._address = address
+        self._auth = auth
+
+    def __call__(self, said: Said, *, stream: bool | None = None) -> AsyncIterator[Event]:
+        """Call it; gives its events. Raises a CarnetError when it fails or is refused."""
+        visit = self._visit
+        ask = Ask(messages=_messages(said), stream=visit.streams if stream is None else stream)
+        return visit.dispatch(self._address, ask, self._auth)
+
+    async def ask(self, said: Said) -> str:
+        """Call it and wait for the whole text of its answer."""
+        return joined_text([event async for event in self(said, stream=False)])
+
+
+def _messages(said: Said) -> tuple[Message, ...]:
+    return (Message("user", said),) if isinstance(said, str) else tuple(said)
+
+
+class Visit:
+    """One call as the agent that answers it sees it."""
+
+    def __init__(self, call: Call, dispatch: Dispatch, *, last_depth: int) -> None:
+        """`last_depth` bounds a call whose chain carries no limit of its own."""
+        self._call = call
+        self._dispatch = dispatch
+        self._last_depth = last_depth
+        self._next_index = 0
+        self._notes: list[Event] = []
+
+    @property
+    def call(self) -> Call:
+        """The admitted call."""
+        return self._call
+
+    @property
+    def carnet(self) -> Carnet:
+        """Its travel document."""
+        return self._call.carnet
+
+    @property
+    def text(self) -> str:
+        """The last thing the user said."""
+        return self._call.ask.text
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """The whole conversation."""
+        return self._call.ask.messages
+
+    @property
+    def streams(self) -> bool:
+        """Whether the caller reads as we speak."""
+        return self._call.ask.stream
+
+    @property
+    def is_final(self) -> bool:
+        """Whether this hop may answer but not call on."""
+        return self.carnet.is_final(self._last_depth)
+
+    def peer(self, address: str, *, auth: str | None = None) -> Door:
+        """Another agent: `@name@domain`, or the name of one here.
+
+        `auth` chooses who pays where the agent leaves it to the call: "forward-user" or
+        "agent-owned".
+        """
+        return Door(self, address, auth)
+
+    def dispatch(self, address: str, ask: Ask, auth: str | None) -> AsyncIterator[Event]:
+        """Call another agent with the next ordinal of this turn."""
+        index, self._next_index = self._next_index, self._next_index + 1
+        return self._listen(address, ask, index, auth)
+
+    async def _listen(
+        self, address: str, ask: Ask, index: int, auth: str | None
+    ) -> AsyncIterator[Event]:
+        try:
+            called = self._dispatch(self._call, address, ask, index=index, auth=auth)
+            async with closing(called) as events:
+                async for event in events:
+                    match event:
+                        case Usage():
+                            self._note_child(address, index, event)
+                        case Failed():
+                            raise event.error()
+                        case Done():
+                            return
+                        case Extension():
+                            pass  # the child's own record has it
+                        case _:
+                            yield event
+        except Refused as refused:
+            self._note_refusal(address, index, refused)
+            raise
+
+    def _note_child(self, address: str, index: int, usage: Usage) -> None:
+        cost = usage.cost or 0
+        self._notes.append(Extension(CHILD, {"to": address, "index": index, "cost": cost}))
+
+    def _note_refusal(self, address: str, index: int, refused: CarnetError) -> None:
+        carnet = self.carnet
+        leg = Leg(
+            turn=carnet.child_turn(index, address.removeprefix("@").partition("@")[0]),
+            to=address,
+            depth=carnet.depth + 1,
+            status="refused",
+            code=refused.code,
+        )
+        self._notes.append(leg.event())
+
+    def take_notes(self) -> list[Event]:
+        """What this turn's record should say about the calls it made."""
+        notes, self._notes = self._notes, []
+        return notes

@@ -1,0 +1,207 @@
+"""A batch of jobs, and committing it as one transaction.
+
+Law 1. If a row breaks the batch, the batch is rolled back and repeated row by row, each behind its
+       own savepoint; only the broken one is told.
+Law 2. A failed commit is unknown to everybody in the batch, and the store takes no more writes. A
+       full disk is not that: nothing was written, and the next batch may find room again.
+"""
+
+from asyncio import Future
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, NamedTuple, Protocol
+
+from carnet.core.turn import Turn
+from carnet.errors import CarnetError, Internal, OutcomeUnknown, StorageUnavailable
+from carnet.faults import point
+from carnet.ports.turns import Fenced, TurnClaim, TurnFinish, Verdict
+from carnet.stores.database import Flush, Statement
+
+Fault = Literal["row", "full", "store"]
+Job = tuple[Any, Future[Any]]
+Outcome = tuple[Job, Any]
+
+
+class Driver(Protocol):
+    """What the writer's thread asks of a database; nobody else calls it."""
+
+    def begin(self) -> None: ...
+    def commit(self) -> None: ...
+    def rollback(self) -> None: ...
+    def savepoint(self) -> None: ...
+    def release(self) -> None: ...
+    def undo(self) -> None: ...
+    def close(self) -> None: ...
+    def claim(self, claims: Sequence[TurnClaim]) -> list[Verdict]: ...
+    def append(self, flushes: Sequence[Flush]) -> list[Fenced | None]: ...
+    def finish(self, finishes: Sequence[TurnFinish]) -> list[Turn | Fenced]: ...
+    def write(self, statements: Sequence[Statement]) -> list[int]: ...
+
+    def changes(self) -> int:
+        """A number that others change by writing."""
+        ...
+
+    def blame(self, error: Exception) -> Fault:
+        """Whether an error is the row's, a full disk, or the store's."""
+        ...
+
+
+class Batch:
+    """Jobs by kind, in the order they came."""
+
+    __slots__ = ("appends", "claims", "finishes", "polls", "writes")
+
+    def __init__(self) -> None:
+        self.claims: list[Job] = []
+        self.appends: list[Job] = []
+        self.finishes: list[Job] = []
+        self.writes: list[Job] = []
+        self.polls: list[Job] = []
+
+    def take(self, other: "Batch") -> None:
+        """Put the jobs of another batch behind these."""
+        self.claims += other.claims
+        self.appends += other.appends
+        self.finishes += other.finishes
+        self.writes += other.writes
+        self.polls += other.polls
+
+    def cancelled(self) -> list[Job]:
+        """Take out the claims that nobody waits for any more; they were never made."""
+        gone = [job for job in self.claims if job[1].cancelled()]
+        if gone:
+            self.claims = [job for job in self.claims if job not in gone]
+        return gone
+
+    def repeats(self) -> list[Job]:
+        """Take out the claims whose key is in this batch already."""
+        if len({claim.key for claim, _ in self.claims}) == len(self.claims):
+            return []
+        seen: set[bytes] = set()
+        first: list[Job] = []
+        later: list[Job] = []
+        for job in self.claims:
+            (later if job[0].key in seen else first).append(job)
+            seen.add(job[0].key)
+        self.claims = first
+        return later
+
+    def changes(self) -> list[Job]:
+        """All jobs that write."""
+        return self.claims + self.appends + self.finishes + self.writes
+
+
+def refused(jobs: Sequence[Job], error: type[CarnetError], detail: str) -> list[Outcome]:
+    """The same refusal for each, as an exception of its own."""
+    return [(job, error(detail)) for job in jobs]
+
+
+class Committed(NamedTuple):
+    """What came of a batch."""
+
+    outcomes: list[Outcome]
+    trouble: str = ""  # why nothing of it was acknowledged
+    is_final: bool = False  # and the store must be opened anew before it takes more
+
+
+def commit(driver: Driver, batch: Batch) -> Committed:
+    """Write a batch."""
+    try:
+        driver.begin()
+        outcomes = _apply(driver, batch)
+        _pass_points(batch, claims="t1.before_commit", finishes="t3.before_commit")
+    except Exception as error:  # noqa: BLE001  whatever it is, nobody in the batch has been written
+        return _abort(driver, batch, error)
+    try:
+        driver.commit()
+    except Exception as error:  # noqa: BLE001  whatever it is, the file may hold the batch or not
+        if driver.blame(error) == "full":
+            return _abort(driver, batch, error)
+        trouble = f"a commit failed: {_named(error)}"
+        return Committed(refused(batch.changes(), OutcomeUnknown, trouble), trouble, is_final=True)
+    _pass_points(
+        batch, claims="t1.after_commit", appends="event.after_t2", finishes="t3.after_commit"
+    )
+    return Committed(outcomes)
+
+
+def _abort(driver: Driver, batch: Batch, error: Exception) -> Committed:
+    is_final = False
+    try:
+        driver.rollback()
+    except Exception:  # noqa: BLE001  a transaction that cannot be undone would swallow the next
+        is_final = True
+    trouble = _named(error)
+    return Committed(refused(batch.changes(), StorageUnavailable, trouble), trouble, is_final)
+
+
+def _named(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
+def _pass_points(batch: Batch, *, claims: str = "", appends: str = "", finishes: str = "") -> None:
+    if claims and batch.claims:
+        point(claims)
+    if appends and batch.appends:
+        point(appends)
+    if finishes and batch.finishes:
+        point(finishes)
+
+
+def _apply(driver: Driver, batch: Batch) -> list[Outcome]:
+    try:
+        outcomes = _together(driver, batch)
+    except Exception as error:
+        if driver.blame(error) != "row":
+            raise
+        driver.rollback()
+        driver.begin()
+        outcomes = _singly(driver, batch)
+    # Rare, and written by hand: each stands behind a savepoint from the start.
+    outcomes += [(job, _guarded(driver, driver.write, job[0])) for job in batch.writes]
+    return outcomes
+
+
+def _together(driver: Driver, batch: Batch) -> list[Outcome]:
+    outcomes: list[Outcome] = []
+    if batch.claims:
+        point("t1.begin")
+        outcomes += zip(batch.claims, driver.claim([job[0] for job in batch.claims]), strict=True)
+    if batch.appends:
+        point("event.before_t2")
+        outcomes += zip(
+            batch.appends, driver.append([job[0] for job in batch.appends]), strict=True
+        )
+    if batch.finishes:
+        point("t3.begin")
+        outcomes += zip(
+            batch.finishes, driver.finish([job[0] for job in batch.finishes]), strict=True
+        )
+    return outcomes
+
+
+def _singly(driver: Driver, batch: Batch) -> list[Outcome]:
+    kinds: list[tuple[list[Job], Callable[[Any], Sequence[Any]]]] = [
+        (batch.claims, driver.claim),
+        (batch.appends, driver.append),
+        (batch.finishes, driver.finish),
+    ]
+    outcomes: list[Outcome] = []
+    for jobs, act in kinds:
+        for job in jobs:
+            answer = _guarded(driver, act, [job[0]])
+            outcomes.append((job, answer if isinstance(answer, Internal) else answer[0]))
+    return outcomes
+
+
+def _guarded(driver: Driver, act: Callable[[Any], Any], payload: object) -> Any:  # noqa: ANN401, RUF100
+    """Act behind a savepoint: the answer, or the error of a row that cannot be written."""
+    driver.savepoint()
+    try:
+        answer = act(payload)
+    except Exception as error:
+        if driver.blame(error) != "row":
+            raise
+        driver.undo()
+        return Internal(f"the store cannot hold this row: {_named(error)}")
+    driver.release()
+    return answer

@@ -1,0 +1,44 @@
+"""The rows of the journal: their kinds and their checksum.
+
+accepted   what was asked, written by the claim
+events     a batch of events, in the journal's form
+discard    the attempt before this row is no longer part of the answer
+ended      the turn ended without an event: its worker is gone, or it waits
+
+Law. A row whose checksum does not fit is reported by its number and never served.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+from zlib import crc32
+
+from carnet.errors import Internal
+from carnet.stores.database import Row
+
+ACCEPTED: Final = "accepted"
+EVENTS: Final = "events"
+DISCARD: Final = "discard"
+ENDED: Final = "ended"
+
+_SEEDS: Final = {ACCEPTED: 1, EVENTS: 2, DISCARD: 3, ENDED: 4}
+_WORD: Final = 0xFFFFFFFF
+
+
+def checksum(turn: int, kind: str, first: int, last: int, data: bytes) -> int:
+    """The CRC-32 of a row; its small fields are the seed, so that none of them can change alone."""
+    seed = turn * 0x9E3779B1 + first * 0x85EBCA6B + last * 0xC2B2AE35 + _SEEDS[kind]
+    return crc32(data, seed & _WORD)
+
+
+def sealed_row(turn: int, kind: str, first: int, last: int, data: bytes) -> Row:
+    """The values of a row to insert, without its number."""
+    return (turn, kind, first, last, data, checksum(turn, kind, first, last, data))
+
+
+def verified(rows: Iterable[Row]) -> Iterable[Row]:
+    """The same rows (all columns, in the table's order); raises at the first damaged one."""
+    for row in rows:
+        n, turn, kind, first, last, data, crc = row
+        if kind not in _SEEDS or checksum(turn, kind, first, last, data) != crc:
+            raise Internal(f"journal row {n} of turn {turn} is damaged: its checksum does not fit")
+        yield row

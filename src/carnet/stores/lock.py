@@ -1,0 +1,44 @@
+"""The lock file beside a database: one gateway at a time.
+
+The lock is the kernel's and goes with its process, however that ends; the file itself stays.
+"""
+
+import fcntl
+import os
+from pathlib import Path
+
+from carnet.errors import UsageInvalid
+
+
+class Lock:
+    """Held from `take` until `release`."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    @classmethod
+    def take(cls, database: Path) -> "Lock":
+        """Lock a database for this process, or say who has it."""
+        path = database.with_name(database.name + ".lock")
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.ftruncate(descriptor, 0)
+            os.write(descriptor, b"%d\n" % os.getpid())
+        except BlockingIOError:
+            holder = os.read(descriptor, 20).decode(errors="replace").strip() or "unknown"
+            os.close(descriptor)
+            raise UsageInvalid(
+                reason=f"Another gateway (process {holder}) is using {database}.",
+                fix="Stop it first, or give this gateway a database of its own in [store] url.",
+            ) from None
+        except OSError:
+            os.close(descriptor)
+            raise
+        return cls(descriptor)
+
+    def release(self) -> None:
+        """Let the next one in."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1

@@ -1,0 +1,108 @@
+"""Forgetting what is older than the retention says.
+
+Law 1. The ledger is kept, and so is every turn that has not ended.
+Law 2. Many small transactions: calls go on between them, and a crash leaves a smaller job.
+Law 3. The newest rows stay, so that no number is given twice.
+Law 4. A turn whose events are gone cannot be replayed, so it gives its key free: the same request
+       is a new turn. Retention is at least a day (D5).
+"""
+# ruff: noqa: S608  the texts are put together from our own words; every value is an argument
+
+from typing import Final
+
+from msgspec import Struct
+
+from carnet.faults import point
+from carnet.stores.database import Database, Statement, marks
+
+AT_A_TIME: Final = 200
+DAY: Final = 86_400_000_000  # microseconds
+
+_OLD = (
+    "state IN ('done', 'failed', 'unknown') AND ended < ? AND n < (SELECT MAX(n) FROM turn)"
+    " AND n <> COALESCE((SELECT turn FROM journal ORDER BY n DESC LIMIT 1), 0)"
+)
+_OLD_TURNS = f"SELECT n, run FROM turn WHERE n > ? AND {_OLD} ORDER BY n LIMIT ?"
+_OLD_EVENTS = (
+    f"SELECT n FROM turn WHERE n > ? AND {_OLD}"
+    " AND EXISTS (SELECT 1 FROM journal WHERE journal.turn = turn.n) ORDER BY n LIMIT ?"
+)
+_COUNT_TURNS = f"SELECT COUNT(*) FROM turn WHERE {_OLD}"
+_COUNT_EVENTS = f"SELECT COUNT(*) FROM journal WHERE turn IN (SELECT n FROM turn WHERE {_OLD})"
+
+
+class Pruned(Struct, frozen=True, kw_only=True):
+    """What was forgotten, or would be."""
+
+    turns: int = 0
+    events: int = 0  # rows of the journal
+    runs: int = 0
+    tokens: int = 0
+
+
+async def count_old(database: Database, *, now: int, turn_days: int, event_days: int) -> Pruned:
+    """What `prune` would forget; runs and tokens are not counted."""
+    turns = await database.fetch(_COUNT_TURNS, (now - turn_days * DAY,))
+    older = now - min(turn_days, event_days) * DAY
+    events = await database.fetch(_COUNT_EVENTS, (older,))
+    return Pruned(turns=turns[0][0], events=events[0][0])
+
+
+async def prune(database: Database, *, now: int, turn_days: int, event_days: int) -> Pruned:
+    """Forget turns and events, then what only they needed."""
+    if min(turn_days, event_days) < 1:
+        raise ValueError("what ended less than a day ago is kept: a caller may still repeat it")
+    turns, runs, with_turns = await _forget_turns(database, now - turn_days * DAY)
+    alone = await _forget_events(database, now - event_days * DAY)
+    tokens = await _forget_the_rest(database, now=now, cutoff=now - turn_days * DAY)
+    return Pruned(turns=turns, events=with_turns + alone, runs=runs, tokens=tokens)
+
+
+async def _forget_turns(database: Database, cutoff: int) -> tuple[int, int, int]:
+    turns = runs = events = last = 0
+    while old := await database.fetch(_OLD_TURNS, (last, cutoff, AT_A_TIME)):
+        last = old[-1][0]
+        numbers = [row[0] for row in old]
+        theirs = sorted({row[1] for row in old})
+        these = f"n IN ({marks(len(numbers))}) AND {_OLD}"
+        of_turns = f"DELETE FROM journal WHERE turn IN (SELECT n FROM turn WHERE {these})"
+        of_runs = (
+            f"DELETE FROM run WHERE n IN ({marks(len(theirs))}) AND n < (SELECT MAX(n) FROM run)"
+            " AND NOT EXISTS (SELECT 1 FROM turn WHERE turn.run = run.n)"
+        )
+        gone = await database.transact(
+            [
+                (of_turns, (*numbers, cutoff)),
+                (f"DELETE FROM turn WHERE {these}", (*numbers, cutoff)),
+                (of_runs, theirs),
+            ]
+        )
+        events, turns, runs = events + gone[0], turns + gone[1], runs + gone[2]
+        point("purge.mid")
+    return turns, runs, events
+
+
+async def _forget_events(database: Database, cutoff: int) -> int:
+    events = last = 0
+    while old := await database.fetch(_OLD_EVENTS, (last, cutoff, AT_A_TIME)):
+        last = old[-1][0]
+        numbers = [row[0] for row in old]
+        these = f"n IN ({marks(len(numbers))}) AND {_OLD}"
+        forget = f"DELETE FROM journal WHERE turn IN (SELECT n FROM turn WHERE {these})"
+        free = f"UPDATE turn SET key = ? WHERE n = ? AND {_OLD}"  # 8 bytes: a real key has 16
+        freed: list[Statement] = [(free, (n.to_bytes(8, "big"), n, cutoff)) for n in numbers]
+        gone = await database.transact([(forget, (*numbers, cutoff)), *freed])
+        events += gone[0]
+        point("purge.mid")
+    return events
+
+
+async def _forget_the_rest(database: Database, *, now: int, cutoff: int) -> int:
+    """Rates that have run out, and ended tokens. A forwardable one is kept: it could come back."""
+    gone = await database.transact(
+        [
+            ("DELETE FROM rate WHERE tat < ?", (now,)),
+            ("DELETE FROM token WHERE revoked < ? AND forwardable = 0", (cutoff,)),
+        ]
+    )
+    return gone[1]

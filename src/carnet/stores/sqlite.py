@@ -1,0 +1,242 @@
+"""The SQLite driver: the one door to sqlite3.
+
+WAL with synchronous=FULL: a commit is on the disk before it is acknowledged. One connection writes
+(`writer`), one reads (`reader`), each on a thread of its own.
+
+Law 1. Nothing of a transaction reaches the disk before its commit (cache_spill is off), so an error
+       before the commit means that nothing was written.
+Law 2. Turns are written by one process, which holds the lock file; others may read, and write the
+       rest (tokens, peers) beside it.
+"""
+
+import asyncio
+import sqlite3
+from asyncio import Future
+from collections.abc import Sequence
+from pathlib import Path
+from sqlite3 import Connection
+from typing import Final, NamedTuple
+
+from carnet.core.turn import Turn
+from carnet.errors import ConfigInvalid, StorageUnavailable
+from carnet.ports.turns import Fenced, TurnClaim, TurnFinish, Verdict
+from carnet.stores.batches import Fault
+from carnet.stores.claims import ClaimBatch, Numbers
+from carnet.stores.database import Flush, Lease, Row, Statement, Value
+from carnet.stores.finishes import FinishBatch, append
+from carnet.stores.reader import Reader
+from carnet.stores.schema import migrate, migrations
+from carnet.stores.writer import Writer
+
+BUSY_SECONDS: Final = 5.0
+
+# A page of 8 KiB holds three journal rows of 2 KB where 4 KiB holds one: 20 % less CPU a call.
+# A checkpoint each 8 MB: larger ones save a little more CPU and make the slowest call slower.
+_SETTINGS: Final = (
+    "PRAGMA page_size = 8192",
+    "PRAGMA journal_mode = WAL",
+    "PRAGMA synchronous = FULL",
+    "PRAGMA wal_autocheckpoint = 1000",
+    "PRAGMA cache_size = -32768",
+    "PRAGMA cache_spill = OFF",
+    "PRAGMA trusted_schema = OFF",
+)
+
+# What no row can be blamed for. Everything else that a statement raises is about its own values.
+_STORE_CODES: Final = frozenset(
+    {
+        sqlite3.SQLITE_BUSY,
+        sqlite3.SQLITE_LOCKED,
+        sqlite3.SQLITE_NOMEM,
+        sqlite3.SQLITE_READONLY,
+        sqlite3.SQLITE_INTERRUPT,
+        sqlite3.SQLITE_IOERR,
+        sqlite3.SQLITE_CORRUPT,
+        sqlite3.SQLITE_FULL,
+        sqlite3.SQLITE_CANTOPEN,
+        sqlite3.SQLITE_PROTOCOL,
+        sqlite3.SQLITE_NOTADB,
+    }
+)
+_PRIMARY: Final = 0xFF  # the low byte of an extended code
+
+_RENEW: Final = (
+    "INSERT INTO worker (id, started, until) VALUES (?, ?, ?)"
+    " ON CONFLICT (id) DO UPDATE SET until = excluded.until"
+)
+
+
+class Opened(NamedTuple):
+    """A connection to write with and one to read with."""
+
+    writing: Connection
+    reading: Connection
+
+
+def open_connections(path: Path, *, now: int) -> Opened:
+    """Open a file and bring it to today's layout, or say what is wrong with it."""
+    opened: list[Connection] = []
+    try:
+        opened.append(connect(path))
+        opened.append(connect(path))
+        migrate(opened[0], migrations("sqlite"), now=now)
+    except sqlite3.Error as error:
+        _close(opened)
+        raise _unusable(path, error) from None
+    except BaseException:
+        _close(opened)
+        raise
+    return Opened(*opened)
+
+
+def connect(path: Path) -> Connection:
+    """One connection with the settings of this house."""
+    connection = sqlite3.connect(
+        path,
+        timeout=BUSY_SECONDS,
+        isolation_level=None,
+        check_same_thread=False,
+        cached_statements=256,
+    )
+    try:
+        for setting in _SETTINGS:
+            connection.execute(setting)
+    except sqlite3.Error:
+        connection.close()
+        raise
+    return connection
+
+
+def _close(connections: list[Connection]) -> None:
+    for connection in connections:
+        connection.close()
+
+
+def _unusable(path: Path, error: sqlite3.Error) -> ConfigInvalid:
+    """What is wrong with a file, and what to do."""
+    code = getattr(error, "sqlite_errorcode", 0) & _PRIMARY
+    if code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
+        reason = "another process is writing it and does not stop; try again in a moment"
+    elif code == sqlite3.SQLITE_NOTADB:
+        reason = "it is not a SQLite database; move it away or name another file"
+    elif code in {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM}:
+        reason = "it cannot be written; give this user the right to the file and its folder"
+    elif code == sqlite3.SQLITE_FULL:
+        reason = "there is no room on its disk; make room and try again"
+    else:
+        reason = f"it cannot be used ({error}); restore a backup, or name another file"
+    return ConfigInvalid(str(error), key="[store] url", reason=f"{path}: {reason}")
+
+
+def blame(error: Exception) -> Fault:
+    """Whether an error is the row's, a full disk, or the store's."""
+    if not isinstance(error, sqlite3.Error):
+        return "row"
+    code = getattr(error, "sqlite_errorcode", 0) & _PRIMARY
+    if code == sqlite3.SQLITE_FULL:
+        return "full"
+    return "store" if code in _STORE_CODES else "row"
+
+
+class SqliteDriver:
+    """The writing connection, as the writer's thread sees it."""
+
+    def __init__(self, connection: Connection, worker: str) -> None:
+        self._connection = connection
+        self._worker = worker
+        self._numbers = Numbers(connection)
+
+    def begin(self) -> None:
+        self._connection.execute("BEGIN IMMEDIATE")
+
+    def commit(self) -> None:
+        self._connection.execute("COMMIT")
+
+    def rollback(self) -> None:
+        if self._connection.in_transaction:  # some errors have rolled back already
+            self._connection.execute("ROLLBACK")
+
+    def savepoint(self) -> None:
+        self._connection.execute("SAVEPOINT one")
+
+    def release(self) -> None:
+        self._connection.execute("RELEASE one")
+
+    def undo(self) -> None:
+        self._connection.execute("ROLLBACK TO one")
+        self._connection.execute("RELEASE one")
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def claim(self, claims: Sequence[TurnClaim]) -> list[Verdict]:
+        return ClaimBatch(self._connection, self._numbers, self._worker).claim(claims)
+
+    def append(self, flushes: Sequence[Flush]) -> list[Fenced | None]:
+        return append(self._connection, flushes)
+
+    def finish(self, finishes: Sequence[TurnFinish]) -> list[Turn | Fenced]:
+        return FinishBatch(self._connection).finish(finishes)
+
+    def write(self, statements: Sequence[Statement]) -> list[int]:
+        return [self._connection.execute(sql, args).rowcount for sql, args in statements]
+
+    def changes(self) -> int:
+        # On the writing connection: there it counts the commits of others, not our own.
+        version: int = self._connection.execute("PRAGMA data_version").fetchone()[0]
+        return version
+
+    def blame(self, error: Exception) -> Fault:
+        return blame(error)
+
+
+class SqliteDatabase:
+    """A `Database` over one file. Made on the event loop that will use it."""
+
+    def __init__(self, opened: Opened, *, worker: str, alone: bool) -> None:
+        loop = asyncio.get_running_loop()
+        self._alone = alone
+        self._writer = Writer(SqliteDriver(opened.writing, worker), loop)
+        self._reader = Reader(opened.reading, loop, opened.reading.close)
+
+    @property
+    def trouble(self) -> str:
+        return self._writer.trouble
+
+    @property
+    def refusal(self) -> str:
+        return self._writer.refusal
+
+    async def fetch(self, sql: str, args: Sequence[Value] = ()) -> list[Row]:
+        return await self._reader.fetch(sql, args)
+
+    async def execute(self, sql: str, args: Sequence[Value] = ()) -> int:
+        return (await self._writer.write([(sql, args)]))[0]
+
+    async def transact(self, statements: Sequence[Statement]) -> list[int]:
+        return await self._writer.write(statements)
+
+    def claim(self, claim: TurnClaim) -> Future[Verdict]:
+        if not self._alone:
+            raise StorageUnavailable("turns are run by the process that holds the lock file")
+        return self._writer.claim(claim)
+
+    def append(self, flush: Flush) -> Future[None]:
+        return self._writer.append(flush)
+
+    def finish(self, finish: TurnFinish) -> Future[Turn]:
+        return self._writer.finish(finish)
+
+    async def renew(self, lease: Lease) -> None:
+        await self.execute(_RENEW, (lease.worker, lease.now, lease.until))
+
+    async def changes(self) -> int:
+        return await self._writer.poll()
+
+    async def check(self) -> Sequence[str]:
+        rows = await self.fetch("PRAGMA quick_check(10)")
+        return [text for (text,) in rows if text != "ok"]
+
+    async def close(self) -> None:
+        await self._writer.stop()
+        await self._reader.stop()

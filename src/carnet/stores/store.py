@@ -1,0 +1,186 @@
+"""A store: the ports over one database, and what keeps them fresh.
+
+Law 1. Opened is not started: only `start` takes over turns and writes the mark of an unclean stop.
+Law 2. What others write (tokens, peers) is seen within a second.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable
+from typing import Final
+
+from carnet.errors import CarnetError, ConfigInvalid
+from carnet.ports.clock import Clock
+from carnet.stores.database import Database, Lease
+from carnet.stores.peers import StoredPeers
+from carnet.stores.prune import Pruned, count_old, prune
+from carnet.stores.records import StoredRecords
+from carnet.stores.recovery import recover
+from carnet.stores.tokens import StoredTokens
+from carnet.stores.turns import StoredTurns
+from carnet.stores.watch import Watch, Watches
+
+LOOK_SECONDS: Final = 1.0
+LOOK_AGAIN_SECONDS: Final = 0.05
+FLUSH_SECONDS: Final = 5.0
+LEASE_SECONDS: Final = 30.0
+
+_log = logging.getLogger(__name__)
+
+_MARK = "running"  # in meta while a gateway runs: who finds it was not the one to remove it
+_READ_MARK = "SELECT value FROM meta WHERE name = ?"
+_SET_MARK = (
+    "INSERT INTO meta (name, value) VALUES (?, ?)"
+    " ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+)
+_REMOVE_MARK = "DELETE FROM meta WHERE name = ? AND value = ?"
+
+
+class Store:
+    """What survives a crash."""
+
+    def __init__(
+        self,
+        *,
+        database: Database,
+        tokens: StoredTokens,
+        peers: StoredPeers,
+        clock: Clock,
+        worker: str,
+        release: Callable[[], object] | None,
+    ) -> None:
+        """`release` lets the lock go; None where there is none, beside a running gateway."""
+        self._database = database
+        self._clock = clock
+        self._release = release
+        self._watches = Watches(clock.monotonic)
+        self._upkeep: asyncio.Task[None] | None = None
+        self._version = 0
+        self._looked = 0.0
+        self._found = False
+        self._looking: asyncio.Task[bool] | None = None  # many who ask at once share one look
+        self._flushed = clock.monotonic()
+        self._renewed = clock.monotonic()
+        self.worker: Final = worker
+        self.tokens: Final = tokens
+        self.peers: Final = peers
+        self.turns: Final = StoredTurns(database, self._watches)
+        self.records: Final = StoredRecords(database)
+
+    def is_writable(self) -> bool:
+        """Whether the last write succeeded."""
+        return not self._database.trouble
+
+    def is_broken(self) -> bool:
+        """Whether a commit failed: nothing is written any more until the process starts anew."""
+        return bool(self._database.refusal)
+
+    async def start(self) -> int:
+        """Take the store into service; the number of turns that an earlier worker left behind."""
+        lost = 0
+        if self._release is not None:
+            await self._check_files()
+            now = self._clock.wall_us()
+            await self._database.execute(_SET_MARK, (_MARK, self.worker))
+            lost = await recover(self._database, worker=self.worker, now=now)
+            await self._renew()
+        await self.refresh()
+        self._upkeep = asyncio.create_task(self._keep_up(), name="carnet-store-upkeep")
+        return lost
+
+    async def _check_files(self) -> None:
+        if not await self._database.fetch(_READ_MARK, (_MARK,)):
+            return
+        wrong = await self._database.check()
+        if wrong:
+            raise ConfigInvalid(
+                "; ".join(wrong),
+                key="[store] url",
+                reason="the database is damaged; restore a backup, or set it aside and start anew",
+            )
+
+    async def refresh(self) -> None:
+        """Read tokens and peers again."""
+        self._version = await self._database.changes()
+        await self.tokens.refresh()
+        await self.peers.refresh()
+
+    async def look(self) -> bool:
+        """Read tokens and peers again if somebody else has written meanwhile; whether they had."""
+        if await self._database.changes() == self._version:
+            return False
+        await self.refresh()
+        self._watches.touch_all()
+        return True
+
+    async def look_again(self) -> bool:
+        """Look out of turn, for a token or peer that is not known yet; seldom, however often asked.
+
+        A token made a moment ago works at once, and a flood of unknown ones costs little.
+        """
+        if self._looking is None:
+            if self._clock.monotonic() - self._looked < LOOK_AGAIN_SECONDS:
+                return self._found
+            self._looking = asyncio.create_task(self._look_once())
+        return await asyncio.shield(self._looking)
+
+    async def _look_once(self) -> bool:
+        try:
+            self._found = await self.look()
+        finally:
+            self._looked = self._clock.monotonic()
+            self._looking = None
+        return self._found
+
+    async def upkeep(self) -> None:
+        """One look: what others wrote, and what is due to be written."""
+        await self.look()
+        now = self._clock.monotonic()
+        if now - self._flushed >= FLUSH_SECONDS:
+            self._flushed = now
+            await self.tokens.flush()
+        if self._release is not None and now - self._renewed >= LEASE_SECONDS / 3:
+            await self._renew()
+
+    async def _renew(self) -> None:
+        self._renewed = self._clock.monotonic()
+        now = self._clock.wall_us()
+        until = now + int(LEASE_SECONDS * 1_000_000)
+        await self._database.renew(Lease(self.worker, now, until))
+
+    async def _keep_up(self) -> None:
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            try:
+                await self.upkeep()
+            except CarnetError as error:  # the next look may succeed; readiness shows it meanwhile
+                _log.warning("store upkeep failed: %s", error)
+
+    def watch(self, run: str) -> Watch:
+        """Be woken when something of a run is committed here: `with store.watch(run) as watch`."""
+        return self._watches.on(run)
+
+    async def wait_change(self, seconds: float) -> None:
+        """Return when something was committed, or after the seconds given."""
+        await self._watches.wait(seconds)
+
+    async def prune(self, *, turn_days: int, event_days: int, dry_run: bool = False) -> Pruned:
+        """Forget what is older; with `dry_run` only count it."""
+        now = self._clock.wall_us()
+        act = count_old if dry_run else prune
+        return await act(self._database, now=now, turn_days=turn_days, event_days=event_days)
+
+    async def close(self) -> None:
+        """Write what is pending and let go. A store that cannot be written is let go as it is."""
+        if self._upkeep is not None:
+            self._upkeep.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._upkeep
+        with contextlib.suppress(CarnetError):
+            await self.tokens.flush()
+            if self._upkeep is not None:
+                await self._database.execute(_REMOVE_MARK, (_MARK, self.worker))
+        await self._database.close()
+        if self._release is not None:
+            self._release()

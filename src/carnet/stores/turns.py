@@ -1,0 +1,60 @@
+"""Turns over a database: the port `carnet.ports.turns.Turns`."""
+
+from typing import Final
+
+from carnet.core.turn import Turn, may_become
+from carnet.errors import RunNotFound
+from carnet.ports.turns import Claimed, TurnClaim, TurnFinish, Verdict
+from carnet.stores.database import Database, Flush
+from carnet.stores.journal import verified
+from carnet.stores.rows import SELECT_TURN, read_turn
+from carnet.stores.watch import Watches
+
+_DATA: Final = 5  # the place of `data` in a row of the journal
+
+_EVENTS = (
+    "SELECT n, turn, kind, first, last, data, crc FROM journal WHERE turn = ? AND kind = 'events'"
+    " AND n > COALESCE((SELECT MAX(n) FROM journal WHERE turn = ? AND kind = 'discard'), 0)"
+    " ORDER BY n"
+)
+_RELOAD = f"{SELECT_TURN} WHERE t.n = ?"
+
+
+class StoredTurns:
+    """The hot operations, and what replay and attach read."""
+
+    def __init__(self, database: Database, watches: Watches) -> None:
+        self._database = database
+        self._watches = watches
+
+    async def claim(self, claim: TurnClaim) -> Verdict:
+        """Claim a turn, or learn why not."""
+        verdict = await self._database.claim(claim)
+        if type(verdict) is Claimed:
+            self._watches.touch(claim.run)
+        return verdict
+
+    async def append(self, turn: Turn, first: int, last: int, events: bytes) -> None:
+        """Make a batch of events durable. Raises Fenced."""
+        await self._database.append(Flush(turn, first, last, events))
+        self._watches.touch(turn.run)
+
+    async def finish(self, finish: TurnFinish) -> Turn:
+        """End a turn; gives the record with its frozen costs. Raises Fenced."""
+        if not may_become("running", finish.state):
+            raise ValueError(f"a turn cannot finish as {finish.state}")
+        ended = await self._database.finish(finish)
+        self._watches.touch(ended.run)
+        return ended
+
+    async def events(self, turn: Turn) -> list[bytes]:
+        """The event batches of the turn's current attempt, oldest first."""
+        rows = await self._database.fetch(_EVENTS, (turn.n, turn.n))
+        return [row[_DATA] for row in verified(rows)]
+
+    async def reload(self, turn: Turn) -> Turn:
+        """The record as it is now."""
+        rows = await self._database.fetch(_RELOAD, (turn.n,))
+        if not rows:
+            raise RunNotFound(f"turn {turn.n} is no longer kept")
+        return read_turn(rows[0])

@@ -1,0 +1,100 @@
+"""Waking whoever reads a run while it happens.
+
+Law. A change is never missed: it is noted from the moment the watch begins, also while its reader
+is busy reading. What changed is not told; the reader asks the store.
+"""
+
+import asyncio
+from collections.abc import Callable
+from types import TracebackType
+from typing import Final, Self
+
+JUST_NOW_SECONDS: Final = 0.05
+
+
+class Watches:
+    """The runs that somebody watches. Costs one look at an empty table when nobody does."""
+
+    def __init__(self, monotonic: Callable[[], float]) -> None:
+        self._monotonic = monotonic
+        self._by_run: dict[str, set[Watch]] = {}
+        self._waiting: set[Watch] = set()  # for whatever it is
+        self._last = monotonic()
+
+    def on(self, run: str) -> "Watch":
+        """A watch on one run, to be used in a `with` statement."""
+        return Watch(self, run)
+
+    def touch(self, run: str) -> None:
+        """Something of the run was committed."""
+        self._last = self._monotonic()
+        for watch in self._waiting:
+            watch.wake()
+        if self._by_run:
+            for watch in self._by_run.get(run, ()):
+                watch.wake()
+
+    def touch_all(self) -> None:
+        """Somebody else wrote; nobody knows what."""
+        for run in ("", *self._by_run):
+            self.touch(run)
+
+    async def wait(self, seconds: float) -> None:
+        """Wait for anything.
+
+        Something that was committed a moment ago may be what the caller has just not seen, so it
+        counts; a short pause then keeps a busy store from being asked all the time.
+        """
+        if self._monotonic() - self._last < JUST_NOW_SECONDS:
+            await asyncio.sleep(min(seconds, JUST_NOW_SECONDS))
+            return
+        watch = Watch(self, "")
+        self._waiting.add(watch)
+        try:
+            await watch.changed(seconds)
+        finally:
+            self._waiting.discard(watch)
+
+    def add(self, watch: "Watch") -> None:
+        self._by_run.setdefault(watch.run, set()).add(watch)
+
+    def discard(self, watch: "Watch") -> None:
+        left = self._by_run.get(watch.run, set())
+        left.discard(watch)
+        if not left:
+            self._by_run.pop(watch.run, None)
+
+
+class Watch:
+    """One reader of one run."""
+
+    def __init__(self, watches: Watches, run: str) -> None:
+        self.run = run
+        self._watches = watches
+        self._changed = asyncio.Event()
+
+    def wake(self) -> None:
+        """Note a change."""
+        self._changed.set()
+
+    async def changed(self, seconds: float) -> bool:
+        """Wait for a change since the last call; False if none came in time."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._changed.wait()
+        except TimeoutError:
+            return False
+        self._changed.clear()
+        return True
+
+    def __enter__(self) -> Self:
+        self._watches.add(self)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._watches.discard(self)

@@ -1,0 +1,1 @@
+"""Public fakes and conformance suites."""

@@ -1,0 +1,96 @@
+"""Tokens and peers in memory, for tests that ask about a guard and not about a store."""
+
+from collections.abc import Sequence
+from hashlib import sha256
+
+from msgspec import structs
+
+from carnet.core.secret import Secret
+from carnet.ports.trust import NewToken, Peer, Token
+
+
+def _hash(credential: Secret) -> bytes:
+    return sha256(credential.reveal().encode()).digest()
+
+
+class MemoryTokens:
+    """The Tokens port over a dictionary."""
+
+    def __init__(self) -> None:
+        """Start with none."""
+        self._by_hash: dict[bytes, Token] = {}
+        self.uses: list[tuple[str, int]] = []
+
+    def add(self, text: str, token: NewToken, now: int = 0) -> Token:
+        """Know a token by its text."""
+        credential = Secret(text)
+        record = Token(
+            n=len(self._by_hash) + 1,
+            name=token.name,
+            hash=_hash(credential),
+            prefix=text[:8],
+            scopes=token.scopes,
+            created=now,
+            peer=token.peer,
+            forwardable=token.forwardable,
+            may_forward=token.may_forward,
+            rate_calls=token.rate_calls,
+            rate_seconds=token.rate_seconds,
+            spending_limit=token.spending_limit,
+            expires=token.expires,
+        )
+        self._by_hash[record.hash] = record
+        return record
+
+    def find(self, credential: Secret) -> Token | None:
+        """Look one up."""
+        return self._by_hash.get(_hash(credential))
+
+    def fingerprint(self, credential: Secret) -> str:
+        """A stable name for somebody else's credential."""
+        return "fp_" + _hash(credential).hex()[:16]
+
+    def used(self, token: Token, now: int) -> None:
+        """Remember that it was used."""
+        self.uses.append((token.name, now))
+
+    async def create(self, new: NewToken, now: int) -> tuple[Token, Secret]:
+        """Make one with a text derived from its name."""
+        text = f"ck_{new.name}"
+        return self.add(text, new, now), Secret(text)
+
+    async def revoke(self, name: str, now: int) -> bool:
+        """End one by name."""
+        for key, token in self._by_hash.items():
+            if token.name == name and token.is_live(now):
+                self._by_hash[key] = structs.replace(token, revoked=now)
+                return True
+        return False
+
+    async def list(self) -> Sequence[Token]:
+        """All of them."""
+        return list(self._by_hash.values())
+
+
+class MemoryPeers:
+    """The Peers port over a dictionary."""
+
+    def __init__(self, *peers: Peer) -> None:
+        """Start with these."""
+        self._peers = {peer.domain: peer for peer in peers}
+
+    def find(self, domain: str) -> Peer | None:
+        """Look one up."""
+        return self._peers.get(domain)
+
+    async def put(self, peer: Peer) -> None:
+        """Add or replace one."""
+        self._peers[peer.domain] = peer
+
+    async def remove(self, domain: str) -> bool:
+        """Forget one."""
+        return self._peers.pop(domain, None) is not None
+
+    async def list(self) -> Sequence[Peer]:
+        """All of them."""
+        return list(self._peers.values())

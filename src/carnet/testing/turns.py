@@ -1,0 +1,120 @@
+"""Turns in memory: the port's promises without a disk, for tests that ask about an agent."""
+
+from collections.abc import Callable
+
+import msgspec
+
+from carnet.core.events import Event, read_events
+from carnet.core.turn import Turn, on_repeat
+from carnet.ports.turns import (
+    Claimed,
+    Debit,
+    Denied,
+    Fenced,
+    Known,
+    TurnClaim,
+    TurnFinish,
+    Verdict,
+)
+
+
+class MemoryTurns:
+    """The Turns port over dictionaries. It keeps no rates and no reservations."""
+
+    def __init__(self) -> None:
+        """Start with none."""
+        self._keys: dict[bytes, int] = {}
+        self._digests: dict[int, bytes] = {}
+        self._retryable: set[int] = set()
+        self.turns: dict[int, Turn] = {}
+        self.batches: dict[int, list[bytes]] = {}
+        self.debits: list[Debit] = []
+        self.before_write: Callable[[], None] = lambda: None  # raise here to break a write
+
+    async def claim(self, claim: TurnClaim) -> Verdict:
+        """Claim a turn, or learn why not."""
+        n = self._keys.get(claim.key)
+        if n is not None:
+            return self._repeat(n, claim)
+        n = self._keys[claim.key] = len(self._keys) + 1
+        self._digests[n] = claim.digest
+        self.batches[n] = []
+        turn = self.turns[n] = Turn(
+            n=n,
+            agent=claim.agent,
+            run=claim.run,
+            turn=claim.turn,
+            parent_turn=claim.parent_turn,
+            speaker=claim.speaker,
+            depth=claim.depth,
+            actor=claim.actor,
+            payer=claim.payer.account,
+            created=claim.now,
+        )
+        return Claimed(turn)
+
+    def _repeat(self, n: int, claim: TurnClaim) -> Verdict:
+        turn = self.turns[n]
+        repeat = on_repeat(
+            turn.state,
+            same_digest=self._digests[n] == claim.digest,
+            retryable=n in self._retryable,
+            worker_alive=True,
+        )
+        if repeat == "mismatch":
+            return Denied("mismatch")
+        if repeat != "run_again":
+            return Known(turn)
+        self.batches[n] = []
+        again = msgspec.structs.replace(
+            turn, state="running", attempt=turn.attempt + 1, fence=turn.fence + 1
+        )
+        self.turns[n] = again
+        return Claimed(again)
+
+    async def append(self, turn: Turn, first: int, last: int, events: bytes) -> None:
+        """Keep a batch."""
+        self.before_write()
+        self._check(turn)
+        if last < first:
+            raise ValueError("a batch holds at least one event")
+        self.batches[turn.n].append(events)
+
+    async def finish(self, finish: TurnFinish) -> Turn:
+        """End a turn."""
+        self.before_write()
+        self._check(finish.turn)
+        own = sum(debit.amount for debit in finish.debits)
+        self.debits += finish.debits
+        self.batches[finish.turn.n].append(finish.events)
+        if finish.retryable:
+            self._retryable.add(finish.turn.n)
+        ended = msgspec.structs.replace(
+            finish.turn,
+            state=finish.state,
+            ended=finish.now,
+            tokens_in=finish.tokens_in,
+            tokens_out=finish.tokens_out,
+            cost=own + finish.children_cost,
+            run_cost=sum(debit.amount for debit in self.debits),
+            code=finish.code,
+        )
+        self.turns[ended.n] = ended
+        return ended
+
+    async def events(self, turn: Turn) -> list[bytes]:
+        """The batches of the current attempt."""
+        return list(self.batches[turn.n])
+
+    async def reload(self, turn: Turn) -> Turn:
+        """The record as it is now."""
+        return self.turns[turn.n]
+
+    def said(self, n: int) -> list[Event]:
+        """Everything a turn has said."""
+        return [event for batch in self.batches[n] for event in read_events(batch)]
+
+    def _check(self, turn: Turn) -> None:
+        now = self.turns[turn.n]
+        if now.fence != turn.fence or now.state != "running":
+            raise Fenced(f"turn {turn.n}")

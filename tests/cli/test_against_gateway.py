@@ -1,0 +1,220 @@
+"""The command line against a running gateway: a real process, the way an operator has one."""
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.organisation import Organisation
+
+AGENTS = '''
+"""Agents of the test."""
+
+import asyncio
+
+
+async def echo(visit):
+    """Say it again."""
+    return visit.text
+
+
+async def words(visit):
+    """Say it word by word."""
+    for word in visit.text.split():
+        yield word + " "
+
+
+async def slow(visit):
+    """Take very long."""
+    await asyncio.sleep(60)
+    return "late"
+
+
+async def broken(visit):
+    """Fail."""
+    raise ValueError("nobody outside may read this")
+
+
+async def relay(visit):
+    """Ask echo."""
+    async for event in visit.peer("echo")(visit.text):
+        yield event
+'''
+
+CONFIG = """
+[agents.words]
+target = "agents:words"
+
+[agents.slow]
+target = "agents:slow"
+
+[agents.broken]
+target = "agents:broken"
+
+[agents.relay]
+target = "agents:relay"
+
+[agents.paid]
+target = "agents:echo"
+price = "0.0002"
+"""
+
+
+@pytest.fixture(scope="session")
+def acme(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Organisation]:
+    """An organisation whose gateway runs."""
+    organisation = Organisation(tmp_path_factory.mktemp("acme"), "acme.example")
+    organisation.configure(CONFIG, agents=AGENTS)
+    organisation.start()
+    yield organisation
+    assert organisation.stop() == 0
+
+
+def test_a_call_prints_the_answer_and_a_line_about_it(acme: Organisation) -> None:
+    ran = acme.carnet("call", "echo", "hello")
+    assert ran.stdout == "hello\n"
+    assert ran.stderr.startswith("run ")
+    assert " turn " in ran.stderr
+    assert "cost 0 credits" in ran.stderr
+
+
+def test_a_call_reads_its_text_from_a_pipe_and_streams_it(acme: Organisation) -> None:
+    ran = acme.carnet("call", "words", "one two three", "--stream")
+    assert ran.stdout == "one two three \n"
+    assert "run " in ran.stderr
+
+
+def test_a_streamed_call_in_lines_of_json_prints_every_chunk(acme: Organisation) -> None:
+    ran = acme.carnet("call", "words", "one two", "--stream", "--format", "jsonl")
+    chunks = [json.loads(line) for line in ran.stdout.splitlines()]
+    said = "".join(
+        choice["delta"].get("content") or "" for chunk in chunks for choice in chunk["choices"]
+    )
+    assert said == "one two "
+    assert chunks[-1]["usage"]["currency"] == "credits"
+
+
+def test_json_prints_the_whole_answer(acme: Organisation) -> None:
+    page = acme.json("call", "paid", "hello")
+    assert page["choices"][0]["message"]["content"] == "hello"
+    assert page["usage"]["cost"] == "0.0002"
+
+
+def test_a_token_can_be_given_as_text_file_or_variable(acme: Organisation) -> None:
+    for words, env in [
+        (["--as", acme.token], None),
+        (["--as", "@var/starter.token"], None),
+        ([], {"CARNET_TOKEN": acme.token, "CARNET_URL": acme.url}),
+    ]:
+        assert acme.carnet("call", "echo", "hi", *words, env=env).stdout == "hi\n"
+
+
+def test_another_port_is_named_by_the_environment(acme: Organisation) -> None:
+    env = {"CARNET__GATEWAY__PORT": "9", "CARNET_URL": acme.url}
+    assert acme.carnet("call", "echo", "hi", env=env).stdout == "hi\n"
+
+
+def test_the_same_turn_gives_the_same_answer(acme: Organisation) -> None:
+    words = ("call", "echo", "hi", "--run", "conv_same", "--turn", "conv_same.t0.echo")
+    token = ("--as", acme.token)
+    assert acme.json(*words, *token) == acme.json(*words, *token)
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "error"),
+    [
+        (["echo", "x", "--as", "wrong"], 1, "token_invalid"),
+        (["ehco", "x"], 1, "agent_not_found"),
+        (["@x@nowhere.example", "x"], 1, "peer_unknown"),
+        (["broken", "x"], 1, "agent_failed"),
+        (["slow", "x", "--timeout", "0.3"], 3, "provider_timeout"),
+    ],
+)
+def test_a_refusal_is_told_with_its_code_and_exit_code(
+    acme: Organisation, words: list[str], code: int, error: str
+) -> None:
+    ran = acme.try_carnet("call", *words, "--format", "json")
+    assert (ran.returncode, ran.stdout) == (code, "")
+    told = json.loads(ran.stderr)
+    assert told["code"] == error
+    assert told["hint"]
+    assert "nobody outside" not in ran.stderr
+    plain = acme.try_carnet("call", *words)
+    assert plain.returncode == code
+    assert plain.stderr.startswith("Error: ")
+
+
+def test_runs_are_listed_and_shown_as_a_tree(acme: Organisation) -> None:
+    acme.carnet("call", "relay", "hi", "--run", "conv_tree")
+    line = next(run for run in acme.json("runs")["runs"] if run["run"] == "conv_tree")
+    assert (line["agent"], line["turns"], line["state"]) == ("relay", 2, "done")
+    page = acme.json("run", "show", "conv_tree")
+    (root,) = page["turns"]
+    assert [child["agent"] for child in root["children"]] == ["echo"]
+    drawn = acme.carnet("run", "show", "conv_tree").stdout
+    assert "└─ relay  depth 0 of 4  done" in drawn
+    assert "   └─ echo  depth 1 of 4  done" in drawn
+    assert "conv_tree" in acme.carnet("runs").stdout
+
+
+def test_a_failure_is_marked_in_the_tree(acme: Organisation) -> None:
+    acme.try_carnet("call", "broken", "x", "--run", "conv_broken")
+    assert "agent_failed  ◀ failed here" in acme.carnet("run", "show", "conv_broken").stdout
+
+
+def test_a_run_of_nobody_is_not_found(acme: Organisation) -> None:
+    ran = acme.try_carnet("run", "show", "conv_none", "--format", "json")
+    assert ran.returncode == 1
+    assert json.loads(ran.stderr)["code"] == "run_not_found"
+
+
+def test_the_events_of_a_run_can_be_followed_to_their_end(acme: Organisation) -> None:
+    acme.carnet("call", "words", "a b", "--run", "conv_tail")
+    lines = acme.carnet("tail", "conv_tail", "--format", "jsonl").stdout.splitlines()
+    events = [json.loads(line) for line in lines]
+    assert events[-1]["event"] == "end"
+    assert [e["data"]["text"] for e in events if e["event"] == "text"] == ["a ", "b "]
+    assert "text" in acme.carnet("tail", "conv_tail").stdout
+
+
+def test_cancelling_says_how_many_were_told(acme: Organisation) -> None:
+    acme.carnet("call", "echo", "x", "--run", "conv_ended")
+    page = acme.json("run", "cancel", "conv_ended")
+    assert page == {"run": "conv_ended", "cancelled": 0}
+    assert "Nothing of conv_ended is running" in acme.carnet("run", "cancel", "conv_ended").stdout
+
+
+def test_the_ledger_has_a_posting_for_every_served_call(acme: Organisation) -> None:
+    acme.carnet("call", "paid", "x", "--run", "conv_paid", "--as", acme.token)
+    (entry,) = acme.json("ledger", "--run", "conv_paid")["entries"]
+    assert (entry["credit"], entry["amount"]) == ("agent:paid", "0.0002")
+    assert "conv_paid" in acme.carnet("ledger", "--run", "conv_paid").stdout
+
+
+def test_a_token_made_and_ended_while_the_gateway_runs_is_noticed(acme: Organisation) -> None:
+    token = acme.new_token("guest")
+    assert acme.carnet("call", "echo", "x", "--as", token).stdout == "x\n"
+    acme.carnet("tokens", "revoke", "guest")
+
+
+def test_doctor_finds_the_running_gateway(acme: Organisation) -> None:
+    page = acme.json("doctor")
+    told = {check["what"]: check for check in page["checks"]}
+    assert page["ok"] is True
+    assert "A gateway answers" in told["port"]["message"]
+    assert told["lock"]["message"] == "The running gateway has the store."
+
+
+def test_a_second_gateway_on_the_same_store_is_refused(acme: Organisation) -> None:
+    ran = acme.try_carnet("serve", "--port", "0")
+    assert ran.returncode == 2
+    assert "Traceback" not in ran.stderr
+    assert ran.stderr.startswith("Error: ")
+
+
+def test_pages_are_the_same_with_and_without_a_gateway(acme: Organisation) -> None:
+    acme.carnet("call", "relay", "hi", "--run", "conv_both")
+    over_http = acme.json("run", "show", "conv_both")
+    env = {"CARNET__GATEWAY__PORT": "9"}
+    ran = acme.carnet("run", "show", "conv_both", "--format", "json", env=env)
+    assert json.loads(ran.stdout) == over_http

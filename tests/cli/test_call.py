@@ -1,0 +1,170 @@
+"""The request that `carnet call` makes, and what it says when nobody answers."""
+
+import socket
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Cli
+
+
+def closed_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@pytest.fixture
+def nobody(home: Path) -> str:
+    """A configuration whose gateway does not run."""
+    port = closed_port()
+    config = home / "carnet.toml"
+    config.write_text(config.read_text().replace("port = 8700", f"port = {port}"))
+    return f"http://127.0.0.1:{port}"
+
+
+def test_a_dry_run_prints_the_exact_request_and_sends_nothing(cli: Cli, nobody: str) -> None:
+    page = cli("call", "echo", "hello", "--dry-run", "--format", "json").page
+    assert page == {
+        "method": "POST",
+        "url": f"{nobody}/v1/chat/completions",
+        "headers": {
+            "content-type": "application/json",
+            "accept": "application/json",
+            "authorization": "Bearer ***",
+        },
+        "body": {
+            "model": "echo",
+            "messages": [{"role": "user", "content": "hello"}],
+            "stream": False,
+        },
+    }
+
+
+def test_a_dry_run_is_readable_and_hides_the_token(cli: Cli, nobody: str) -> None:
+    ran = cli("call", "echo", "hi", "--dry-run", "--as", "sk-shown-nowhere", "--stream")
+    assert ran.out.startswith(f"POST {nobody}/v1/chat/completions\n")
+    assert "authorization: Bearer ***" in ran.out
+    assert "include_usage" in ran.out
+    assert "sk-shown-nowhere" not in ran.out + ran.err
+
+
+@pytest.mark.usefixtures("nobody")
+def test_an_origin_sends_run_and_turn_but_never_a_depth(cli: Cli) -> None:
+    page = cli(
+        "call", "echo", "x", "--run", "r1", "--turn", "t1", "--dry-run", "--format", "json"
+    ).page
+    assert page["headers"]["x-tangle-runid"] == "r1"
+    assert page["headers"]["x-tangle-turnid"] == "t1"
+    assert not [name for name in page["headers"] if "depth" in name]
+
+
+def test_a_dry_run_to_a_peer_shows_the_request_as_it_would_go_there(cli: Cli, home: Path) -> None:
+    (home / "t").write_text("peer-credential\n")
+    cli("peers", "add", "b.example", "--url", "http://127.0.0.1:8702", "--token-file", "t")
+    ran = cli("call", "@critic@b.example", "x", "--dry-run", "--format", "json")
+    assert ran.page["url"] == "http://127.0.0.1:8702/agents/critic/v1/chat/completions"
+    assert ran.page["body"]["model"] == "critic"
+    assert ran.page["headers"]["authorization"] == "Bearer ***"
+    assert "peer-credential" not in ran.out
+
+
+@pytest.mark.usefixtures("home")
+def test_a_direct_call_to_an_unknown_peer_is_refused(cli: Cli) -> None:
+    ran = cli("call", "@critic@nowhere.example", "x", "--direct")
+    assert ran.code == 1
+    assert "carnet peers add" in ran.err
+
+
+@pytest.mark.usefixtures("home")
+def test_a_local_agent_has_no_direct_way(cli: Cli) -> None:
+    assert "Leave out --direct" in cli("call", "echo", "x", "--direct").err
+
+
+@pytest.mark.parametrize(
+    ("address", "url"),
+    [
+        ("http://127.0.0.1:9", "http://127.0.0.1:9/v1/chat/completions"),
+        ("http://127.0.0.1:9/v1/", "http://127.0.0.1:9/v1/chat/completions"),
+        ("http://127.0.0.1:9/v1/chat/completions", "http://127.0.0.1:9/v1/chat/completions"),
+        (
+            "http://127.0.0.1:9/agents/echo",
+            "http://127.0.0.1:9/agents/echo/v1/chat/completions",
+        ),
+    ],
+)
+def test_a_url_is_called_directly_in_the_dialect_that_is_named(
+    cli: Cli, address: str, url: str
+) -> None:
+    ran = cli("call", address, "x", "--dialect", "openai", "--dry-run", "--format", "json")
+    assert ran.page["url"] == url
+    assert "authorization" not in ran.page["headers"]  # our operator is nobody there
+
+
+def test_a_url_without_a_dialect_is_bad_usage(cli: Cli) -> None:
+    ran = cli("call", "http://127.0.0.1:9", "x")
+    assert ran.code == 2
+    assert "--dialect openai" in ran.err
+
+
+def test_signed_addresses_come_later(cli: Cli) -> None:
+    ran = cli("call", "agent://x.example", "x")
+    assert ran.code == 2
+    assert "later release" in ran.err
+
+
+@pytest.mark.usefixtures("home")
+def test_ids_that_cannot_travel_are_refused(cli: Cli) -> None:
+    assert cli("call", "echo", "x", "--run", "a\nb", "--dry-run").code == 2
+
+
+def test_without_a_gateway_the_command_that_starts_it_is_told(cli: Cli, nobody: str) -> None:
+    ran = cli("call", "echo", "hello")
+    assert ran.code == 3
+    assert nobody in ran.err
+    assert "carnet serve" in ran.err
+    told = cli("call", "echo", "hello", "--format", "json")
+    assert (told.code, told.error["code"]) == (3, "unreachable")
+
+
+@pytest.mark.usefixtures("nobody")
+def test_a_token_made_for_a_call_has_ended_with_it(cli: Cli) -> None:
+    cli("call", "echo", "hello")
+    rows = cli("tokens", "list", "--all", "--format", "json").page["tokens"]
+    made = [row for row in rows if row["name"].startswith("operator-")]
+    assert [row["state"] for row in made] == ["revoked"]
+    assert made[0]["forwardable"] is False
+
+
+@pytest.mark.usefixtures("home")
+def test_our_own_token_is_not_sent_to_another_machine(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CARNET_URL", "https://gw.globex.example")
+    ran = cli("call", "echo", "x")
+    assert ran.code == 2
+    assert "CARNET_TOKEN" in ran.err
+
+
+@pytest.mark.parametrize("url", ["gw", "ftp://x", "http://"])
+def test_a_gateway_address_that_is_none_is_refused(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, url: str
+) -> None:
+    monkeypatch.setenv("CARNET_URL", url)
+    assert cli("call", "echo", "x", "--as", "t").code == 2
+
+
+@pytest.mark.usefixtures("nobody")
+def test_a_token_file_that_is_not_there_is_bad_usage(cli: Cli) -> None:
+    ran = cli("call", "echo", "x", "--as", "@nowhere")
+    assert ran.code == 2
+    assert "token file" in ran.err
+
+
+@pytest.mark.usefixtures("home")
+def test_runs_of_another_gateway_are_not_looked_for_here(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CARNET_URL", f"http://127.0.0.1:{closed_port()}")
+    assert cli("runs").code == 3
+    assert cli("tail").code == 3

@@ -1,0 +1,252 @@
+"""The command line itself: help, suggestions, formats, exit codes, no tracebacks."""
+
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+from carnet import __version__
+from carnet.cli import main, operate
+from carnet.cli.failures import (
+    OURS,
+    REFUSED,
+    UNREACHABLE,
+    USAGE,
+    GatewaySaid,
+    error_object,
+    exit_code,
+)
+from carnet.errors import (
+    AddressInvalid,
+    CarnetError,
+    ConfigInvalid,
+    DepthExceeded,
+    Internal,
+    ProviderTimeout,
+    ProviderUnavailable,
+    TokenInvalid,
+    Unreachable,
+    UsageInvalid,
+    leaves,
+)
+from tests.cli.conftest import Cli
+
+SOURCE = str(Path(main.__file__).parents[2])
+HEAVY = ("aiohttp", "uvicorn", "uvloop", "rich", "sqlite3", "nacl", "prometheus_client", "msgspec")
+
+
+def python(code: str) -> str:
+    """What a fresh interpreter prints."""
+    ran = subprocess.run(  # noqa: S603  our own interpreter
+        [sys.executable, "-c", code],
+        env={"PYTHONPATH": SOURCE},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return ran.stdout
+
+
+def test_help_lists_every_command_under_what_it_is_for(cli: Cli) -> None:
+    ran = cli("--help")
+    assert ran.code == 0
+    for title, commands in main.GROUPS.items():
+        assert title.capitalize() in ran.out
+        for command in commands:
+            assert f"\n  {command.name} " in ran.out
+
+
+def test_carnet_alone_shows_the_help(cli: Cli) -> None:
+    ran = cli()
+    assert (ran.code, ran.out) == (0, cli("--help").out)
+
+
+def test_every_command_explains_itself_and_takes_the_global_options(cli: Cli) -> None:
+    def visit(command: click.Command, *path: str) -> None:
+        ran = cli(*path, "--help")
+        assert ran.code == 0
+        assert "--format" in ran.out
+        assert "--config" in ran.out
+        assert command.help
+        if isinstance(command, click.Group):
+            for name, child in command.commands.items():
+                visit(child, *path, name)
+
+    visit(main.carnet)
+
+
+def test_help_imports_nothing_heavy() -> None:
+    code = (
+        "import sys\nfrom carnet.cli.main import run\nrun(['--help'])\n"
+        f"print('heavy:', [n for n in {HEAVY!r} if n in sys.modules])"
+    )
+    assert python(code).splitlines()[-1] == "heavy: []"
+
+
+def processor_seconds() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def test_help_costs_less_than_three_tenths_of_a_second() -> None:
+    took = []
+    for _ in range(3):  # the first may compile
+        began = processor_seconds()
+        python("from carnet.cli.main import run\nrun(['--help'])")
+        took.append(processor_seconds() - began)
+    assert min(took) < 0.3
+
+
+@pytest.mark.parametrize(
+    ("words", "near"),
+    [
+        (["rnus"], "'runs'"),
+        (["tokens", "creat"], "'create'"),
+        (["call", "--strem"], "'--stream'"),
+        (["--fromat", "json"], "'--format'"),
+    ],
+)
+def test_a_near_miss_is_answered_with_a_suggestion(cli: Cli, words: list[str], near: str) -> None:
+    ran = cli(*words)
+    assert ran.code == USAGE
+    assert near in ran.err
+    assert "--help" in ran.err
+    assert ran.out == ""
+
+
+def test_a_group_alone_shows_its_help_and_is_bad_usage(cli: Cli) -> None:
+    ran = cli("tokens")
+    assert ran.code == USAGE
+    assert "create" in ran.err
+
+
+@pytest.mark.parametrize("words", [["--format", "json", "rnus"], ["rnus", "--format=json"]])
+def test_a_mistake_is_told_in_the_format_that_was_asked_for(cli: Cli, words: list[str]) -> None:
+    ran = cli(*words)
+    assert ran.code == USAGE
+    assert ran.error["code"] == "usage_invalid"
+    assert ran.error["docs"] == "/-/errors/usage_invalid"
+    assert set(ran.error) == {"code", "message", "hint", "docs"}
+
+
+def test_without_a_configuration_the_way_to_one_is_told(cli: Cli) -> None:
+    ran = cli("config", "check")
+    assert ran.code == USAGE
+    assert "There is no carnet.toml" in ran.err
+    assert "carnet init" in ran.err
+
+
+def test_a_bad_configuration_is_exit_2_with_key_and_place(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "carnet.toml").write_text("[gateway]\nprot = 1\n")
+    ran = cli("config", "check")
+    assert ran.code == USAGE
+    assert "gateway.prot: is no known key (carnet.toml:2). Did you mean 'port'?" in ran.err
+    assert "Traceback" not in ran.err
+
+
+def test_a_malformed_depth_variable_is_exit_2(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "carnet.toml").write_text("")
+    monkeypatch.setenv("CLI_BRIDGE_MAX_DEPTH", "four")
+    ran = cli("serve")
+    assert ran.code == USAGE
+    assert "CLI_BRIDGE_MAX_DEPTH" in ran.err
+
+
+def test_what_we_did_not_foresee_is_our_fault_and_no_traceback(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("by zero")
+
+    monkeypatch.setattr(operate.version, "callback", broken)
+    ran = cli("version")
+    assert ran.code == OURS
+    assert "ZeroDivisionError" in ran.err
+    assert "Traceback" not in ran.err
+    assert cli("version", "--format", "json").error["code"] == "internal"
+    monkeypatch.setenv("CARNET_DEBUG", "1")
+    assert "Traceback" in cli("version").err
+
+
+@pytest.mark.parametrize(
+    ("kind", "code"),
+    [
+        (ConfigInvalid, USAGE),
+        (UsageInvalid, USAGE),
+        (AddressInvalid, USAGE),
+        (DepthExceeded, REFUSED),
+        (TokenInvalid, REFUSED),
+        (Unreachable, UNREACHABLE),
+        (ProviderUnavailable, UNREACHABLE),
+        (ProviderTimeout, UNREACHABLE),
+        (Internal, OURS),
+    ],
+)
+def test_errors_become_the_documented_exit_codes(kind: type[CarnetError], code: int) -> None:
+    assert exit_code(kind) == code
+
+
+def test_every_error_has_an_exit_code() -> None:
+    assert {exit_code(kind) for kind in leaves()} == {REFUSED, USAGE, UNREACHABLE, OURS}
+
+
+@pytest.mark.parametrize(
+    ("said", "status", "code"),
+    [
+        ({"code": "bridge_depth_exceeded"}, 429, REFUSED),
+        ({"code": "provider_timeout"}, 504, UNREACHABLE),
+        ({"code": "something_else"}, 418, REFUSED),
+        ({}, 502, UNREACHABLE),
+        ({}, 500, OURS),
+    ],
+)
+def test_what_a_gateway_says_becomes_an_exit_code(
+    said: dict[str, str], status: int, code: int
+) -> None:
+    assert GatewaySaid(said, status).exit_code == code
+
+
+def test_an_error_in_json_has_the_fields_of_the_http_error() -> None:
+    told = error_object(DepthExceeded(observed=4, limit=4))
+    assert told == {
+        "code": "bridge_depth_exceeded",
+        "message": "This call arrived at depth 4; the limit here is 4.",
+        "observed": 4,
+        "limit": 4,
+        "hint": DepthExceeded.hint,
+        "docs": "/-/errors/bridge_depth_exceeded",
+    }
+
+
+def test_output_has_no_color_off_a_terminal(cli: Cli) -> None:
+    assert "\x1b" not in cli("--help").out
+
+
+def test_version_is_told_in_every_format(cli: Cli) -> None:
+    assert cli("--version").out == f"carnet {__version__}\n"
+    assert cli("version").out.startswith(f"carnet {__version__} ")
+    assert cli("version", "--format", "json").page["carnet"] == __version__
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_prints_a_script_for_the_shell(cli: Cli, shell: str) -> None:
+    ran = cli("completion", shell)
+    assert ran.code == 0
+    assert "_CARNET_COMPLETE" in ran.out
+
+
+def test_the_module_runs_as_a_program() -> None:
+    ran = subprocess.run(
+        [sys.executable, "-m", "carnet.cli.main", "rnus"],
+        env={"PYTHONPATH": SOURCE},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == USAGE
+    assert "Did you mean 'runs'?" in ran.stderr

@@ -1,0 +1,162 @@
+"""Runs as lists and trees, and codes explained."""
+
+from typing import Any
+
+import pytest
+
+from carnet.cli.moments import read_rate, read_span, short, write_rate
+from carnet.cli.scopes import OPERATOR, PLAIN, check_scope
+from carnet.cli.tree import draw
+from carnet.core.identity import allows
+from carnet.errors import BY_CODE, UsageInvalid
+from tests.cli.conftest import Cli
+
+
+def turn(**changes: Any) -> dict[str, Any]:
+    page: dict[str, Any] = {
+        "turn": "r.t0.echo",
+        "parent_turn": None,
+        "agent": "echo",
+        "speaker": None,
+        "depth": 0,
+        "state": "done",
+        "attempt": 1,
+        "actor": "token:alice",
+        "payer": "alice@token:alice",
+        "cost": "0.5",
+        "started": None,
+        "ended": None,
+        "code": None,
+        "legs": [],
+        "children": [],
+    }
+    return page | changes
+
+
+def run_page(*turns: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "run": "conv_1",
+        "state": "done",
+        "payer": "alice@token:alice",
+        "cost": "0.5",
+        "currency": "credits",
+        "started": "2026-11-15T09:00:00.000+00:00",
+        "ended": None,
+        "depth": 1,
+        "limit": 4,
+        "turns": list(turns),
+    }
+
+
+def test_a_run_is_drawn_as_a_tree_with_calls_out_indented() -> None:
+    leg = {
+        "turn": "r.t0.critic",
+        "to": "@critic@globex.example",
+        "depth": 1,
+        "status": "done",
+        "cost": "0.2",
+        "code": None,
+    }
+    child = turn(turn="r.t1.helper", agent="helper", depth=1)
+    assert draw(run_page(turn(legs=[leg], children=[child]))).splitlines() == [
+        "run conv_1  done  payer alice@token:alice  cost 0.5 credits  deepest 1 of 4",
+        "started 2026-11-15T09:00:00.000+00:00",
+        "└─ echo  depth 0 of 4  done  cost 0.5  payer alice@token:alice  r.t0.echo",
+        "   ├─ → @critic@globex.example  depth 1  done  cost 0.2  r.t0.critic",
+        "   └─ helper  depth 1 of 4  done  cost 0.5  payer alice@token:alice  r.t1.helper",
+    ]
+
+
+def test_the_refusal_is_marked_where_it_happened() -> None:
+    code = "bridge_depth_exceeded"
+    leg = {"turn": "l", "to": "@x@b.example", "depth": 4, "status": "refused", "code": code}
+    deep = turn(turn="b", agent="deep", state="failed", code=code, depth=3, legs=[leg])
+    lines = draw(run_page(turn(state="failed", code=code, children=[deep]))).splitlines()
+    marked = [line for line in lines if "◀" in line]
+    assert len(marked) == 1
+    assert "→ @x@b.example" in marked[0]
+    assert marked[0].endswith("bridge_depth_exceeded  ◀ refused here")
+
+
+def test_a_failure_that_is_no_refusal_is_marked_as_such() -> None:
+    assert draw(run_page(turn(state="failed", code="agent_failed"))).endswith("◀ failed here")
+    assert draw(run_page(turn(state="failed", code=None))).endswith("◀ failed here")
+
+
+def test_a_cost_that_nobody_knows_is_a_dash_and_attempts_are_told() -> None:
+    line = draw(run_page(turn(cost=None, attempt=2))).splitlines()[-1]
+    assert "cost -" in line
+    assert line.endswith("attempt 2")
+
+
+# ----------------------------------------------------------------------------------- explain
+
+
+@pytest.mark.parametrize("code", sorted(BY_CODE))
+def test_every_code_is_explained(cli: Cli, code: str) -> None:
+    page = cli("explain", code, "--format", "json").page
+    kind = BY_CODE[code]
+    assert (page["code"], page["status"], page["retryable"]) == (code, kind.status, kind.retryable)
+    assert page["meaning"]
+    assert page["hint"]
+
+
+def test_an_explanation_says_meaning_and_next_step(cli: Cli) -> None:
+    ran = cli("explain", "bridge_depth_exceeded")
+    assert ran.code == 0
+    assert "HTTP 429" in ran.out
+    assert "will be refused again" in ran.out
+    assert "raise max_depth" in ran.out
+
+
+def test_an_unknown_code_is_answered_with_the_nearest(cli: Cli) -> None:
+    ran = cli("explain", "depth_exceeded")
+    assert ran.code == 2
+    assert "Did you mean 'bridge_depth_exceeded'?" in ran.err
+
+
+# ---------------------------------------------------------------- times, rates, permissions
+
+
+def test_spans_are_read_and_anything_else_is_refused() -> None:
+    assert read_span("30d", option="--expires") == 30 * 86_400
+    assert read_span("12h", option="--expires") == 12 * 3600
+    assert read_span("never", option="--expires") is None
+    for text in ["", "30", "d", "-1d", "1w", " 1d", "0d", "1.5h", "٣d"]:
+        with pytest.raises(UsageInvalid):
+            read_span(text, option="--expires")
+
+
+@pytest.mark.parametrize("text", ["5/s", "60/min", "1000/h"])
+def test_rates_are_read_and_written(text: str) -> None:
+    assert write_rate(*read_rate(text)) == text
+
+
+@pytest.mark.parametrize("text", ["", "5", "0/s", "5/day", "5 /s", "a/s"])
+def test_what_is_no_rate_is_refused(text: str) -> None:
+    with pytest.raises(UsageInvalid):
+        read_rate(text)
+
+
+def test_a_rate_of_another_length_is_still_told() -> None:
+    assert write_rate(5, 90) == "5 in 90 s"
+
+
+def test_a_time_is_shortened_for_a_column() -> None:
+    assert short("2026-11-15T09:00:00.123+00:00") == "2026-11-15 09:00:00"
+    assert short(None) == "-"
+
+
+def test_permissions_are_checked_against_the_vocabulary() -> None:
+    for scope in ["call:echo", "call:bridge/x", "call:*", "pay", "tool:x", "admin:runs", "*"]:
+        assert check_scope(scope) == scope
+    for scope in ["cal:*", "call:", "call:a b", "run:write", "", "pay:x"]:
+        with pytest.raises(UsageInvalid):
+            check_scope(scope)
+
+
+def test_a_plain_token_is_no_operator() -> None:
+    assert not allows(PLAIN, "admin:runs")
+    assert not allows(PLAIN, "metrics")
+    for permission in ["admin:runs", "metrics", "run:read", "call:echo", "call:remote", "pay"]:
+        assert allows(OPERATOR, permission)

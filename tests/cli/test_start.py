@@ -1,0 +1,173 @@
+"""`carnet init` and `carnet doctor`: from an empty folder to one that can be served."""
+
+import json
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from carnet.cli import main
+from carnet.config import load
+from tests.cli.conftest import Cli, Ran
+
+SOURCE = str(Path(main.__file__).parents[2])
+
+
+def mode_of(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def typed_apart(folder: Path, *words: str) -> Ran:
+    """Type a command in a process of its own: doctor imports the agents of the folder."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("CARNET")}
+    ran = subprocess.run(  # noqa: S603  our own command
+        [sys.executable, "-m", "carnet.cli.main", *words],
+        cwd=folder,
+        env={**kept, "PYTHONPATH": SOURCE, "PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return Ran(ran.returncode, ran.stdout, ran.stderr)
+
+
+def test_init_writes_what_a_gateway_needs(cli: Cli, tmp_path: Path) -> None:
+    ran = cli("init", "org", "--domain", "acme.example", "--port", "8765", "--format", "json")
+    assert ran.code == 0
+    folder = tmp_path / "org"
+    assert ran.page["created"] == [
+        "carnet.toml",
+        "agents.py",
+        "var/secrets.key",
+        "var/starter.token",
+    ]
+    settings = load(folder / "carnet.toml", {})
+    assert (settings.gateway.domain, settings.gateway.port) == ("acme.example", 8765)
+    assert settings.default_agent == "echo"
+    assert settings.agents["echo"].trust == "public"
+    assert "async def echo(visit):" in (folder / "agents.py").read_text()
+    assert (folder / "var" / "carnet.db").exists()
+
+
+def test_init_keeps_secrets_to_their_owner(home: Path) -> None:
+    assert mode_of(home / "var") == 0o700
+    assert mode_of(home / "var" / "secrets.key") == 0o600
+    assert mode_of(home / "var" / "starter.token") == 0o600
+
+
+def test_init_says_what_comes_next(cli: Cli) -> None:
+    here = cli("init")
+    assert here.code == 0
+    assert "carnet serve" in here.out
+    assert "carnet call echo hello" in here.out
+    elsewhere = cli("init", "other")
+    assert "carnet -c other/carnet.toml serve" in elsewhere.out
+
+
+def test_init_never_prints_the_token_or_the_keys(cli: Cli, tmp_path: Path) -> None:
+    told = cli("init")
+    token = (tmp_path / "var" / "starter.token").read_text().strip()
+    assert token not in told.out + told.err
+
+
+def test_init_never_overwrites(cli: Cli, home: Path) -> None:
+    config, agents = home / "carnet.toml", home / "agents.py"
+    config.write_text(config.read_text() + "# mine\n")
+    agents.write_text("mine = 1\n")
+    before = {path: path.read_bytes() for path in home.rglob("*.t*")}
+    ran = cli("init", ".", "--domain", "other.example")
+    assert ran.code == 0
+    assert "nothing was changed" in ran.out
+    assert {path: path.read_bytes() for path in home.rglob("*.t*")} == before
+    assert agents.read_text() == "mine = 1\n"
+
+
+def test_init_adds_what_is_missing_beside_a_configuration_of_ones_own(
+    cli: Cli, tmp_path: Path
+) -> None:
+    (tmp_path / "carnet.toml").write_text('[store]\nsecrets = {file = "keys/own.key"}\n')
+    page = cli("init", "--format", "json").page
+    assert page["kept"] == ["carnet.toml"]
+    assert page["created"] == ["keys/own.key", "var/starter.token"]
+    assert not (tmp_path / "agents.py").exists()
+
+
+def test_a_starter_token_that_was_taken_away_is_not_made_again(cli: Cli, home: Path) -> None:
+    (home / "var" / "starter.token").unlink()
+    assert cli("init").code == 0
+    assert not (home / "var" / "starter.token").exists()
+
+
+@pytest.mark.parametrize("domain", ["localhost", "Acme.Example", "acme.example:80", "10.0.0.1"])
+def test_init_refuses_what_is_no_domain_and_writes_nothing(
+    cli: Cli, tmp_path: Path, domain: str
+) -> None:
+    ran = cli("init", "org", "--domain", domain)
+    assert ran.code == 2
+    assert "DNS name" in ran.err
+    assert not (tmp_path / "org").exists()
+
+
+def test_init_says_why_a_folder_cannot_be_used(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    ran = cli("init", "file/inside")
+    assert ran.code == 2
+    assert "cannot be used" in ran.err
+
+
+# ------------------------------------------------------------------------------------ doctor
+
+
+def test_doctor_finds_a_fresh_folder_in_order(home: Path) -> None:
+    ran = typed_apart(home, "doctor", "--format", "json")
+    page = json.loads(ran.out)
+    assert (ran.code, page["ok"]) == (0, True), ran
+    assert {check["what"] for check in page["checks"]} >= {
+        *("config", "secrets", "agents", "port", "store", "lock")
+    }
+    assert {check["status"] for check in page["checks"]} == {"ok"}
+
+
+def test_doctor_names_the_fix_for_each_fault(home: Path) -> None:
+    (home / "var" / "secrets.key").chmod(0o644)
+    (home / "agents.py").write_text("raise ValueError('broken on purpose')\n")
+    config = home / "carnet.toml"
+    peer = '[peers."globex.example"]\nurl = "http://127.0.0.1:9"\n'
+    config.write_text(config.read_text() + peer)
+    ran = typed_apart(home, "doctor")
+    assert ran.code == 2
+    assert "Traceback" not in ran.err
+    lines = ran.out.splitlines()
+    told = {line[:15].strip(): (line, lines[n + 1]) for n, line in enumerate(lines[:-1])}
+    assert "chmod 600" in told["fail  secrets"][1]
+    assert "broken on purpose" in told["fail  agents"][0]
+    assert "globex.example does not answer" in told["warn  peers"][0]
+
+
+def test_doctor_without_a_usable_configuration_says_so(cli: Cli, tmp_path: Path) -> None:
+    assert cli("doctor").code == 2
+    (tmp_path / "carnet.toml").write_text("[gatway]\n")
+    ran = cli("doctor", "--format", "json")
+    assert ran.code == 2
+    assert ran.page["checks"][0]["status"] == "fail"
+    assert "Did you mean 'gateway'?" in ran.page["checks"][0]["message"]
+
+
+def test_doctor_says_how_to_make_keys_that_are_missing(home: Path) -> None:
+    (home / "var" / "secrets.key").unlink()
+    ran = typed_apart(home, "doctor")
+    assert ran.code == 2
+    assert "carnet init" in ran.out
+
+
+def test_doctor_warns_where_file_and_store_both_speak(cli: Cli, home: Path) -> None:
+    assert cli("peers", "add", "globex.example", "--url", "http://127.0.0.1:9").code == 0
+    config = home / "carnet.toml"
+    peer = '[peers."globex.example"]\nurl = "http://127.0.0.1:10"\n'
+    config.write_text(config.read_text() + peer)
+    checks = json.loads(typed_apart(home, "doctor", "--format", "json").out)["checks"]
+    warned = [check for check in checks if check["status"] == "warn"]
+    assert any("carnet.toml wins" in check["message"] for check in warned), checks

@@ -1,0 +1,168 @@
+"""What happened: lists, trees, event streams, cancelling, disconnecting, draining."""
+
+import json
+import threading
+import time
+from pathlib import Path
+
+from tests.support.http import chat_body, request, stream
+from tests.support.organisation import Organisation
+from tests.support.served import AGENTS, CONFIG, executions
+
+WAIT_SECONDS = 10.0
+
+
+def fields(acme: Organisation, *more: tuple[str, str]) -> list[tuple[str, str]]:
+    return [("authorization", f"Bearer {acme.token}"), ("content-type", "application/json"), *more]
+
+
+def wait_for_state(acme: Organisation, run: str, state: str) -> dict[str, str]:
+    deadline = time.monotonic() + WAIT_SECONDS
+    turn: dict[str, str] = {}
+    while time.monotonic() < deadline:
+        reply = acme.get(f"/runs/{run}")
+        if reply.status == 200:
+            turn = reply.json["turns"][0]
+            if turn["state"] == state:
+                return turn
+    raise AssertionError(f"{run} is {turn} and not {state}")
+
+
+def run_events(
+    acme: Organisation, run: str, *, after: str | None = None
+) -> list[tuple[str, str, dict[str, object]]]:
+    more = [("last-event-id", after)] if after else []
+    found, event, number = [], "", ""
+    for line in stream("GET", f"{acme.url}/runs/{run}/events", fields(acme, *more)):
+        name, _, value = line.decode().strip().partition(": ")
+        if name == "event":
+            event = value
+        elif name == "id":
+            number = value
+        elif name == "data":
+            found.append((event, number, json.loads(value)))
+    return found
+
+
+def test_runs_are_listed_newest_first_to_those_who_took_part(acme: Organisation) -> None:
+    token = acme.new_token("lister")
+    for run in ("conv_list_1", "conv_list_2"):
+        acme.chat("hi", "paid", headers=[("x-tangle-runid", run)], token=token)
+    page = acme.get("/runs", token=token).json
+    assert [run["run"] for run in page["runs"]] == ["conv_list_2", "conv_list_1"]
+    assert page["runs"][0]["cost"] == "0.0002"
+    assert page["runs"][0]["state"] == "done"
+    assert acme.get("/runs?limit=1", token=token).json["next"]
+    stranger = acme.new_token("stranger")
+    assert acme.get("/runs", token=stranger).json["runs"] == []
+    assert acme.get("/runs/conv_list_1", token=stranger).code == "run_not_found"
+    assert acme.get("/runs/no_such_run", token=stranger).code == "run_not_found"
+
+
+def test_a_run_is_shown_as_a_tree_with_payer_and_cost(acme: Organisation) -> None:
+    acme.chat("paid hello", "relay", headers=[("x-tangle-runid", "conv_tree")])
+    page = acme.get("/runs/conv_tree").json
+    (root,) = page["turns"]
+    (child,) = root["children"]
+    assert (root["agent"], root["depth"], root["cost"]) == ("relay", 0, "0.0002")
+    assert (child["agent"], child["depth"], child["cost"]) == ("paid", 1, "0.0002")
+    assert child["payer"] == root["payer"]
+    assert child["actor"] == "agent:relay"
+    assert (page["cost"], page["limit"], page["depth"]) == ("0.0002", 4, 1)
+
+
+def test_the_journal_of_a_run_can_be_followed_from_any_event(acme: Organisation) -> None:
+    run = [("x-tangle-runid", "conv_follow")]
+    acme.chat("a b c", "words", headers=run, stream=True)
+    events = run_events(acme, "conv_follow")
+    assert events[0][0] == "accepted"
+    texts = [data["text"] for event, _, data in events if event == "text"]
+    assert texts == ["a ", "b ", "c "]
+    assert events[-1][0] == "end"
+    second = next(number for event, number, _ in events if event == "text")
+    rest = run_events(acme, "conv_follow", after=second)
+    assert [data["text"] for event, _, data in rest if event == "text"] == ["b ", "c "]
+
+
+def test_a_run_can_be_cancelled(acme: Organisation) -> None:
+    replies = []
+
+    def ask() -> None:
+        replies.append(acme.chat("100", "slow", headers=[("x-tangle-runid", "conv_cancel")]))
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    wait_for_state(acme, "conv_cancel", "running")
+    reply = request("POST", acme.url + "/runs/conv_cancel/cancel", fields(acme), b"")
+    assert reply.json == {"run": "conv_cancel", "cancelled": 1}
+    asking.join(WAIT_SECONDS)
+    assert (replies[0].status, replies[0].code) == (409, "cancelled")
+    assert acme.get("/runs/conv_cancel").json["turns"][0]["code"] == "cancelled"
+
+
+def test_when_the_last_reader_has_gone_the_turn_is_cancelled(acme: Organisation) -> None:
+    body = chat_body("100", "slow", stream=True)
+    path = acme.url + "/v1/chat/completions"
+    lines = stream("POST", path, fields(acme, ("x-tangle-runid", "conv_gone")), body)
+    next(lines)
+    began = time.monotonic()
+    lines.close()  # type: ignore[attr-defined]
+    assert wait_for_state(acme, "conv_gone", "failed")["code"] == "cancelled"
+    assert time.monotonic() - began < 3.0
+
+
+def test_an_agent_that_finishes_on_its_own_outlives_its_reader(acme: Organisation) -> None:
+    body = chat_body("8", "stubborn", stream=True)
+    path = acme.url + "/v1/chat/completions"
+    lines = stream("POST", path, fields(acme, ("x-tangle-runid", "conv_stubborn")), body)
+    next(lines)
+    lines.close()  # type: ignore[attr-defined]
+    assert wait_for_state(acme, "conv_stubborn", "done")["code"] is None
+
+
+def test_a_retry_after_a_disconnect_is_a_new_attempt_with_a_discard_marker(
+    acme: Organisation,
+) -> None:
+    ids = [("x-tangle-runid", "conv_retry"), ("x-tangle-turnid", "conv_retry.t0.slow")]
+    path = acme.url + "/v1/chat/completions"
+    lines = stream("POST", path, fields(acme, *ids), chat_body("20", "slow", stream=True))
+    next(lines)
+    lines.close()  # type: ignore[attr-defined]
+    wait_for_state(acme, "conv_retry", "failed")
+    again = acme.chat("20", "slow", headers=ids, stream=True)
+    assert again.body.endswith(b"data: [DONE]\n\n")
+    assert executions(acme.folder, "slow").count("conv_retry.t0.slow") == 2
+    assert "discard" in [event for event, _, _ in run_events(acme, "conv_retry")]
+
+
+def test_a_gateway_drains_before_it_stops(tmp_path: Path) -> None:
+    gateway = Organisation(tmp_path, "drain.example")
+    gateway.configure(CONFIG, agents=AGENTS)
+    gateway.start()
+    replies = []
+
+    def ask() -> None:
+        replies.append(gateway.chat("10", "slow", headers=[("x-tangle-runid", "conv_drain")]))
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    wait_for_state(gateway, "conv_drain", "running")
+    assert gateway.stop() == 0
+    asking.join(WAIT_SECONDS)
+    assert replies[0].text == "0 1 2 3 4 5 6 7 8 9 "
+    assert b"Traceback" not in (tmp_path / "err.txt").read_bytes()
+
+
+def test_log_lines_are_json_with_the_fixed_fields(acme: Organisation) -> None:
+    run = "conv_logged"
+    acme.chat(
+        "hi", headers=[("x-tangle-runid", run), ("traceparent", f"00-{'a' * 32}-{'b' * 16}-01")]
+    )
+    deadline = time.monotonic() + WAIT_SECONDS
+    found: list[dict[str, object]] = []
+    while not found and time.monotonic() < deadline:
+        lines = (acme.folder / "log.jsonl").read_text().splitlines()
+        found = [line for line in map(json.loads, lines) if line["run"] == run]
+    names = ["timestamp", "correlation_id", "component", "level", "message", "run", "turn"]
+    assert list(found[0])[: len(names)] == names
+    assert found[0]["correlation_id"] == "a" * 32

@@ -1,0 +1,30 @@
+"""How many calls are open at once."""
+
+import pytest
+
+from carnet.errors import Overloaded, TooManyCalls
+from carnet.guards.crowd import Crowd
+
+
+def test_a_caller_may_have_only_so_many_calls_open() -> None:
+    crowd = Crowd(per_caller=2, in_all=10)
+    crowd.enter("a")
+    crowd.enter("a")
+    with pytest.raises(TooManyCalls) as refused:
+        crowd.enter("a")
+    assert refused.value.public_facts() == {"limit": 2}
+    crowd.enter("b")
+    crowd.leave("a")
+    crowd.enter("a")
+    assert crowd.total == 3
+
+
+def test_all_callers_together_are_bounded() -> None:
+    crowd = Crowd(per_caller=5, in_all=2)
+    crowd.enter("a")
+    crowd.enter("b")
+    with pytest.raises(Overloaded):
+        crowd.enter("c")
+    crowd.leave("a")
+    crowd.leave("b")
+    assert crowd.total == 0

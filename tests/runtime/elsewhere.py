@@ -1,0 +1,50 @@
+"""Agents elsewhere and what they lead to, for the tests of `runtime.remote`."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from carnet.core.events import Extension, Leg
+from carnet.core.secret import Secret
+from carnet.runtime.egress import EgressDoor
+from carnet.runtime.remote import Endpoint, Provider, Remote
+from tests.runtime.peer import Peer, Script, chunk, reply, stream_head
+from tests.runtime.scene import completion
+
+ANSWER = reply(completion("well"))
+
+
+@asynccontextmanager
+async def remote_to(script: Script, **more: Any) -> AsyncIterator[tuple[Remote, Peer]]:
+    """A Remote and the peer it leads to."""
+    fields = {name: more.pop(name) for name in ("token", "bounds") if name in more}
+    async with Peer(script) as peer:
+        door = EgressDoor()
+        endpoint = Endpoint(url=peer.url, model="critic", **fields)
+        try:
+            yield Remote(door, endpoint, **{"most_cost": 1_000_000, **more}), peer
+        finally:
+            await door.close()
+
+
+@asynccontextmanager
+async def provider_to(script: Script, **more: Any) -> AsyncIterator[tuple[Provider, Peer]]:
+    """A Provider and the server it leads to."""
+    async with Peer(script) as peer:
+        door = EgressDoor()
+        endpoint = Endpoint(url=peer.url, model="gpt-x", token=Secret("sk-model"))
+        try:
+            yield Provider(door, endpoint, **more), peer
+        finally:
+            await door.close()
+
+
+def leg(**fields: Any) -> Extension:
+    """The record of a call to the critic."""
+    told = {"turn": "run_1.t0.critic", "to": "@critic@globex.example", "depth": 1, **fields}
+    return Leg(**told).event()
+
+
+def streamed(*frames: bytes) -> bytes:
+    """A whole stream of these frames."""
+    return stream_head() + b"".join(chunk(frame) for frame in frames) + chunk(b"")

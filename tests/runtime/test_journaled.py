@@ -1,0 +1,312 @@
+"""Turns that run once, are shown to many, and are said again."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from carnet.core.call import Call, Claim
+from carnet.core.carnet import DepthLimits, Mark
+from carnet.core.events import Done, Event, Failed, Text, Usage, joined_text
+from carnet.core.money import Price
+from carnet.core.turn import Turn
+from carnet.errors import OutcomeUnknown, StorageUnavailable
+from carnet.guards.admission import Gate
+from carnet.guards.crowd import Crowd
+from carnet.ports.agent import Target
+from carnet.ports.turns import Debit
+from carnet.runtime.dispatching import Dispatching
+from carnet.runtime.journaled import Journaled
+from carnet.runtime.limited import Limited
+from carnet.runtime.native import Native
+from carnet.runtime.visit import Visit
+from carnet.testing.clock import FakeClock, FakeIds
+from carnet.testing.turns import MemoryTurns
+from tests.guards.scene import DOMAIN, Directory, claim, known_peers, known_tokens, target
+
+
+async def nothing_new() -> bool:
+    return False
+
+
+class Stage:
+    """A gate and a journal over a few agents, in one process."""
+
+    def __init__(self, **agents: Target) -> None:
+        self.turns = MemoryTurns()
+        clock, ids = FakeClock(), FakeIds()
+        router = Directory(*agents.values())
+        self.journal = Journaled(
+            router=router, turns=self.turns, clock=clock, ids=ids, currency="credits"
+        )
+        self.gate = Gate(
+            router=router,
+            tokens=known_tokens(),
+            peers=known_peers(),
+            turns=self.turns,
+            clock=clock,
+            ids=ids,
+            domain=DOMAIN,
+            depths=DepthLimits(),
+            crowd=Crowd(per_caller=100, in_all=100),
+            most_run_calls=100,
+            look_again=nothing_new,
+        )
+
+    async def ask(self, name: str, text: str = "hi", **more: Any) -> list[Event]:
+        call = await self.gate.admit(claim(name, text=text, **more))
+        return [event async for event in self.journal(call)]
+
+
+def native(function: Callable[[Visit], Any], dispatch: Dispatching | None = None) -> Native:
+    return Native(function, dispatch or Dispatching(), last_depth=3)
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Let the others run until something holds."""
+    for _ in range(100_000):
+        if condition():
+            return
+        await asyncio.sleep(0)
+    raise AssertionError("it never came true")
+
+
+async def speak(visit: Visit) -> AsyncIterator[str]:
+    for word in visit.text.split():
+        yield word
+        await asyncio.sleep(0)
+
+
+async def test_the_last_events_are_the_usage_and_the_end() -> None:
+    stage = Stage(a=target("speak", price=7, agent=native(speak)))
+    events = await stage.ask("speak", "a b")
+    assert events == [Text("a"), Text("b"), Usage(None, None, 7, 7, "credits"), Done()]
+    assert stage.turns.debits == [Debit("agent:speak", 7)]
+
+
+async def test_a_call_that_is_free_is_entered_in_the_ledger_all_the_same() -> None:
+    stage = Stage(a=target("speak", agent=native(speak)))
+    await stage.ask("speak")
+    assert stage.turns.debits == [Debit("agent:speak", 0)]
+
+
+async def test_an_exception_of_the_agent_ends_in_one_failure_and_costs_nothing() -> None:
+    async def broken(_: Visit) -> str:
+        raise RuntimeError("inside")
+
+    stage = Stage(a=target("broken", price=7, agent=native(broken)))
+    events = await stage.ask("broken")
+    assert events[-1] == Failed("agent_failed", {})
+    assert stage.turns.debits == []
+    assert stage.turns.turns[1].code == "agent_failed"
+
+
+async def test_tokens_are_priced() -> None:
+    async def model(_: Call, /) -> AsyncIterator[Event]:
+        yield Text("x")
+        yield Usage(tokens_in=1000, tokens_out=500)
+        yield Done("length")
+
+    priced = target("model", agent=model)
+    price = Price(per_call=1, per_million_in=2_000_000, per_million_out=4_000_000)
+    stage = Stage(a=replace(priced, price=price))
+    events = await stage.ask("model")
+    assert events[-2] == Usage(1000, 500, 4001, 4001, "credits")
+    assert events[-1] == Done("length")
+
+
+async def test_what_follows_the_end_is_not_heard() -> None:
+    async def chatty(_: Call, /) -> AsyncIterator[Event]:
+        yield Done()
+        yield Text("too late")
+
+    stage = Stage(a=target("chatty", agent=chatty))
+    assert joined_text(await stage.ask("chatty")) == ""
+
+
+async def test_a_stream_that_simply_ends_is_complete() -> None:
+    async def terse(_: Call, /) -> AsyncIterator[Event]:
+        yield Text("all")
+
+    stage = Stage(a=target("terse", agent=terse))
+    assert (await stage.ask("terse"))[-1] == Done()
+
+
+async def test_when_the_end_cannot_be_recorded_nobody_is_told_that_it_is_done() -> None:
+    stage = Stage(a=target("speak", agent=native(speak)))
+
+    def full() -> None:
+        raise StorageUnavailable
+
+    stage.turns.before_write = full
+    events = await stage.ask("speak")
+    assert isinstance(events[-1], Failed)
+    assert events[-1].code == "storage_unavailable"
+
+
+async def test_a_turn_that_was_taken_over_is_unknown_to_those_who_read_it() -> None:
+    async def slow(visit: Visit) -> str:
+        stage.turns.turns[1] = _taken(stage)
+        return visit.text
+
+    stage = Stage(a=target("slow", agent=native(slow)))
+    events = await stage.ask("slow")
+    assert events[-1] == Failed.of(OutcomeUnknown())
+
+
+def _taken(stage: Stage) -> Turn:
+    return replace(stage.turns.turns[1], fence=9)
+
+
+async def test_readers_that_come_later_see_everything_from_the_first() -> None:
+    gate = asyncio.Event()
+
+    async def held(visit: Visit) -> AsyncIterator[str]:
+        yield "first "
+        await gate.wait()
+        yield visit.text
+
+    stage = Stage(a=target("held", agent=native(held)))
+    call = await stage.gate.admit(claim("held"))
+    reading = asyncio.create_task(_read(stage, call))
+    await until(lambda: stage.journal.running > 0)
+    second = asyncio.create_task(_read(stage, call))
+    await asyncio.sleep(0)
+    gate.set()
+    assert await reading == await second
+
+
+async def _read(stage: Stage, call: Call) -> list[Event]:
+    return [event async for event in stage.journal(call)]
+
+
+async def test_the_last_reader_that_leaves_ends_the_turn() -> None:
+    stopped = asyncio.Event()
+
+    async def endless(_: Visit) -> AsyncIterator[str]:
+        try:
+            while True:
+                yield "."
+                await asyncio.sleep(0.001)
+        finally:
+            stopped.set()
+
+    stage = Stage(a=target("endless", agent=native(endless)))
+    call = await stage.gate.admit(_streamed("endless"))
+    async with aclosing(stage.journal.batches(call)) as batches:
+        assert await anext(batches)
+    await asyncio.wait_for(stopped.wait(), 5)
+    await until(lambda: stage.journal.running == 0)
+    assert stage.turns.turns[1].code == "cancelled"
+
+
+def _streamed(name: str) -> Claim:
+    plain = claim(name)
+    return replace(plain, ask=replace(plain.ask, stream=True))
+
+
+async def test_an_agent_that_finishes_on_its_own_is_left_alone() -> None:
+    gate = asyncio.Event()
+
+    async def patient(_: Visit) -> AsyncIterator[str]:
+        yield "begun"
+        await gate.wait()
+
+    stage = Stage(a=target("patient", agent=native(patient), on_disconnect="finish"))
+    call = await stage.gate.admit(_streamed("patient"))
+    async with aclosing(stage.journal.batches(call)) as batches:
+        assert await anext(batches)
+    gate.set()
+    await until(lambda: stage.journal.running == 0)
+    assert stage.turns.turns[1].state == "done"
+
+
+async def test_draining_ends_what_does_not_end_by_itself() -> None:
+    async def endless(_: Visit) -> str:
+        await asyncio.sleep(3600)
+        return ""
+
+    stage = Stage(a=target("endless", agent=native(endless)))
+    call = await stage.gate.admit(claim("endless"))
+    reading = asyncio.create_task(_read(stage, call))
+    await until(lambda: stage.journal.running > 0)
+    assert await stage.journal.drain(0.01) == 1
+    assert (await reading)[-1] == stage.turns.said(1)[-1]
+    assert stage.turns.turns[1].code == "shutting_down"
+    assert await stage.journal.drain(0.01) == 0
+
+
+async def test_a_silence_is_told_to_a_reader_that_wants_to_know() -> None:
+    async def late(_: Visit) -> str:
+        await asyncio.sleep(0.05)
+        return "at last"
+
+    stage = Stage(a=target("late", agent=native(late)))
+    call = await stage.gate.admit(claim("late"))
+    batches = [batch async for batch in stage.journal.batches(call, heartbeat=0.01)]
+    assert batches[0] == ()
+    assert joined_text(batches[-1]) == "at last"
+
+
+async def test_a_child_is_answered_from_its_record_when_the_parent_runs_again() -> None:
+    dispatch = Dispatching()
+    ran: list[str] = []
+
+    async def child(visit: Visit) -> str:
+        ran.append(visit.carnet.turn)
+        return visit.text.upper()
+
+    async def parent(visit: Visit) -> str:
+        text = await visit.peer("child").ask("said")
+        if stage.turns.turns[1].attempt == 1:
+            raise RuntimeError("the first attempt fails after the child was paid")
+        return text
+
+    stage = Stage(
+        p=target("parent", agent=native(parent, dispatch)),
+        c=target("child", price=5, agent=native(child)),
+    )
+    dispatch.connect(stage.gate, stage.journal)
+    assert (await stage.ask("parent", marks=_marks()))[-1] == Failed("agent_failed", {})
+    events = await stage.ask("parent", marks=_marks())
+    assert joined_text(events) == "SAID"
+    assert len(ran) == 1
+    assert [debit.amount for debit in stage.turns.debits] == [5, 0]
+    assert events[-2] == Usage(None, None, 5, 5, "credits")
+
+
+def _marks() -> tuple[Mark, ...]:
+    return (Mark(stamp="tangle", depth=1, last_depth=3, run="conv_1", turn="conv_1.t0.parent"),)
+
+
+async def test_an_agent_answers_only_so_many_calls_at_once() -> None:
+    gate, running, most = asyncio.Event(), 0, 0
+
+    async def counted(_: Call, /) -> AsyncIterator[Event]:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        await gate.wait()
+        running -= 1
+        yield Done()
+
+    limited = Limited(counted, concurrency=2, queue=1)
+    stage = Stage(a=target("counted", agent=limited))
+    calls = [asyncio.create_task(stage.ask("counted")) for _ in range(4)]
+    for _ in range(20):
+        await asyncio.sleep(0)
+    gate.set()
+    ends = [(await call)[-1] for call in calls]
+    assert most == 2
+    assert sorted(type(end).__name__ for end in ends) == ["Done", "Done", "Done", "Failed"]
+
+
+async def test_dispatching_must_be_connected_first() -> None:
+    dispatch = Dispatching()
+    stage = Stage(a=target("speak", agent=native(speak)))
+    call = await stage.gate.admit(claim("speak"))
+    with pytest.raises(RuntimeError):
+        await anext(dispatch(call, "speak", call.ask, index=0, auth=None))

@@ -1,0 +1,194 @@
+"""When a call is sent again, after how long, and when not."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from carnet.core.events import Done, Event, Extension, Failed, Leg, Text, Usage
+from carnet.errors import (
+    AgentFailed,
+    CarnetError,
+    ChainFinal,
+    CircuitOpen,
+    DepthExceeded,
+    EgressRefused,
+    Internal,
+    InvalidRequest,
+    Overloaded,
+    PeerNotListed,
+    PeerRefused,
+    ProviderError,
+    ProviderTimeout,
+    ProviderUnavailable,
+    RateLimited,
+)
+from carnet.ports.agent import Agent
+from carnet.runtime.retrying import Retrying
+from carnet.testing.clock import FakeClock, FakeIds
+from tests.runtime.scene import GOOD, collect, fail, in_turn, make_call, saying
+
+NOW = 1_800_000_000.0  # where a FakeClock stands
+
+
+def failing(error: CarnetError, *before: Event) -> Agent:
+    return saying(*before, then=error)
+
+
+def leg(code: str | None = None) -> Extension:
+    status: Any = "failed" if code else "done"
+    return Leg(turn="t", to="@critic@globex.example", depth=1, status=status, code=code).event()
+
+
+def busy(seconds: int | None) -> PeerRefused:
+    return PeerRefused(peer_status=429, peer_code="rate_limited", retry_after=seconds)
+
+
+def retrying(agent: Agent, clock: FakeClock, *, retries: int = 3, fraction: float = 0.0) -> Agent:
+    ids = FakeIds(fraction=fraction)
+    return Retrying(agent, retries=retries, clock=clock, ids=ids, sleep=clock.sleep)
+
+
+@pytest.mark.parametrize("error", [ProviderUnavailable(), ProviderTimeout(), busy(0)])
+async def test_an_error_that_says_so_is_followed_by_another_attempt(error: CarnetError) -> None:
+    agent, calls = in_turn(failing(error), failing(error), GOOD)
+    clock = FakeClock()
+    assert await collect(retrying(agent, clock)(make_call())) == [Text("well"), Done()]
+    assert clock.slept == [0.25, 0.5]
+    assert [call.carnet.turn for call in calls] == ["run_1.t0.critic"] * 3
+    assert calls[0] is calls[1] is calls[2]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        DepthExceeded(observed=4, limit=4),
+        ChainFinal(hop=3, hops=3),
+        CircuitOpen(retry_after=1),
+        EgressRefused(),
+        PeerNotListed(),
+        RateLimited(retry_after=1),
+        Overloaded(retry_after=1),
+        InvalidRequest("model", "is wrong"),
+        ProviderError(),
+        AgentFailed(),
+        Internal(),
+        PeerRefused(peer_status=402, peer_code="payment_required"),
+        PeerRefused(peer_status=429, peer_code="run_calls_exceeded"),
+    ],
+)
+async def test_any_other_error_is_final(error: CarnetError) -> None:
+    agent, calls = in_turn(failing(error))
+    clock = FakeClock()
+    with pytest.raises(type(error)) as caught:
+        await collect(retrying(agent, clock)(make_call()))
+    assert caught.value is error
+    assert len(calls) == 1
+    assert clock.slept == []
+
+
+async def test_the_last_error_is_raised_when_every_attempt_failed() -> None:
+    errors = [ProviderUnavailable(str(number)) for number in range(4)]
+    agent, calls = in_turn(*(failing(error) for error in errors))
+    clock = FakeClock()
+    with pytest.raises(ProviderUnavailable) as caught:
+        await collect(retrying(agent, clock)(make_call()))
+    assert caught.value is errors[3]
+    assert len(calls) == 4
+    assert clock.slept == [0.25, 0.5, 1.0]
+
+
+async def test_nothing_is_repeated_once_something_was_said() -> None:
+    agent, calls = in_turn(failing(ProviderTimeout(), Text("one")), GOOD)
+    error, said = await fail(retrying(agent, FakeClock())(make_call()))
+    assert isinstance(error, ProviderTimeout)
+    assert said == [Text("one")]
+    assert len(calls) == 1
+
+
+async def test_a_failed_end_is_repeated_like_an_error() -> None:
+    agent, calls = in_turn(saying(leg("x"), Failed("provider_unavailable")), GOOD)
+    assert await collect(retrying(agent, FakeClock())(make_call())) == [Text("well"), Done()]
+    assert len(calls) == 2
+
+
+async def test_only_the_record_of_the_last_attempt_is_given() -> None:
+    first, second = leg("provider_timeout"), leg("provider_unavailable")
+    agent, _ = in_turn(
+        failing(ProviderTimeout(), first),
+        failing(ProviderUnavailable(), second),
+        saying(Text("well"), leg(), Done()),
+    )
+    assert await collect(retrying(agent, FakeClock())(make_call())) == [Text("well"), leg(), Done()]
+    agent, _ = in_turn(failing(ProviderTimeout(), first), failing(ProviderUnavailable(), second))
+    error, said = await fail(retrying(agent, FakeClock(), retries=1)(make_call()))
+    assert isinstance(error, ProviderUnavailable)
+    assert said == [second]
+
+
+async def test_a_record_stays_before_the_end_it_came_with() -> None:
+    for events in ([leg(), Done()], [Usage(1, 2), leg(), Done()], [leg()]):
+        assert await collect(retrying(saying(*events), FakeClock())(make_call())) == events
+
+
+async def test_a_callee_that_says_how_long_is_not_asked_sooner() -> None:
+    clock = FakeClock()
+    agent, _ = in_turn(failing(busy(7)), failing(ProviderUnavailable(retry_after=2)), GOOD)
+    await collect(retrying(agent, clock)(make_call()))
+    assert clock.slept == [7, 2]
+
+
+async def test_a_callee_that_asks_for_too_long_is_not_waited_for() -> None:
+    clock = FakeClock()
+    agent, calls = in_turn(failing(busy(31)), GOOD)
+    with pytest.raises(PeerRefused) as caught:
+        await collect(retrying(agent, clock)(make_call()))
+    assert caught.value.retry_after == 31
+    assert len(calls) == 1
+
+
+async def test_chance_is_added_to_the_wait() -> None:
+    clock = FakeClock()
+    agent, _ = in_turn(failing(ProviderUnavailable()), failing(ProviderUnavailable()), GOOD)
+    await collect(retrying(agent, clock, fraction=0.5)(make_call()))
+    assert clock.slept == [0.375, 0.625]
+
+
+async def test_no_attempt_begins_after_the_deadline_of_the_call() -> None:
+    clock = FakeClock()
+    agent, calls = in_turn(failing(ProviderUnavailable()))
+    with pytest.raises(ProviderUnavailable):
+        await collect(retrying(agent, clock)(make_call(deadline=NOW + 0.6)))
+    assert clock.slept == [0.25]  # the next would have been at 0.75 s
+    assert len(calls) == 2
+
+
+async def test_a_cancellation_is_not_an_error_to_repeat() -> None:
+    agent, calls = in_turn(saying(then=asyncio.CancelledError()), GOOD)
+    with pytest.raises(asyncio.CancelledError):
+        await collect(retrying(agent, FakeClock())(make_call()))
+    assert len(calls) == 1
+
+
+async def test_waiting_can_be_cancelled() -> None:
+    agent, calls = in_turn(failing(busy(30)), GOOD)
+    waiting = Retrying(agent, retries=3, clock=FakeClock(), ids=FakeIds())
+    task = asyncio.create_task(collect(waiting(make_call())))
+    await asyncio.sleep(0.01)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert len(calls) == 1
+
+
+@pytest.mark.parametrize("retries", [-1, 4, 100])
+def test_there_are_at_most_three_retries(retries: int) -> None:
+    with pytest.raises(ValueError, match="0 to 3"):
+        retrying(GOOD, FakeClock(), retries=retries)
+
+
+async def test_no_retries_is_one_attempt() -> None:
+    agent, calls = in_turn(failing(ProviderUnavailable()))
+    with pytest.raises(ProviderUnavailable):
+        await collect(retrying(agent, FakeClock(), retries=0)(make_call()))
+    assert len(calls) == 1

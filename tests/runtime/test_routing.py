@@ -1,0 +1,85 @@
+"""Where a name leads."""
+
+import pytest
+
+from carnet.core.address import Address
+from carnet.errors import AddressInvalid, AgentNotFound, PeerUnknown
+from carnet.ports.agent import Target
+from carnet.ports.trust import Peer
+from carnet.runtime.routing import Routing
+from carnet.testing.trust import MemoryPeers
+from tests.guards.scene import target
+
+
+class Scene:
+    """A router over three agents and a peer."""
+
+    def __init__(self) -> None:
+        self.reached: list[Address] = []
+        self.peers = MemoryPeers(Peer(domain="b.example", url="http://127.0.0.1:1"))
+        names = ["echo", "critic", "bridge/sandbox/critic"]
+        agents = {name: target(name, default=name == "echo") for name in names}
+        self.router = Routing(
+            agents=agents, peers=self.peers, domain="acme.example", reach=self._reach
+        )
+
+    def _reach(self, peer: Peer, address: Address) -> Target:
+        self.reached.append(address)
+        return target(str(address), is_remote=True, credit=f"peer:{peer.domain}")
+
+    def find(self, name: str) -> str:
+        return self.router.find(name).name
+
+
+@pytest.mark.parametrize(
+    ("name", "leads_to"),
+    [
+        ("echo", "echo"),
+        ("", "echo"),
+        ("bridge/sandbox/critic", "bridge/sandbox/critic"),
+        ("bridge/other/critic", "critic"),
+        ("@critic@acme.example", "critic"),
+        ("acct:critic@acme.example", "critic"),
+        ("agent://acme.example", "echo"),
+        ("agent://critic.acme.example", "critic"),
+        ("@critic@b.example", "@critic@b.example"),
+    ],
+)
+def test_names_paths_and_addresses_lead_to_agents(name: str, leads_to: str) -> None:
+    assert Scene().find(name) == leads_to
+
+
+@pytest.mark.parametrize("name", ["nobody", "@nobody@acme.example", "agent://nobody.acme.example"])
+def test_what_is_not_served_here_is_not_found(name: str) -> None:
+    with pytest.raises(AgentNotFound):
+        Scene().find(name)
+
+
+def test_the_nearest_name_is_suggested() -> None:
+    with pytest.raises(AgentNotFound) as refused:
+        Scene().find("critik")
+    assert "'critic'" in refused.value.safe_text
+
+
+@pytest.mark.parametrize("name", ["@x@unknown.example", "agent://unknown.example"])
+def test_a_domain_that_is_no_peer_is_refused(name: str) -> None:
+    with pytest.raises(PeerUnknown):
+        Scene().find(name)
+
+
+def test_a_broken_address_is_refused_as_such() -> None:
+    with pytest.raises(AddressInvalid):
+        Scene().find("@x@B.example")
+
+
+async def test_a_target_elsewhere_is_built_once_until_its_peer_changes() -> None:
+    scene = Scene()
+    first = scene.router.find("@critic@b.example")
+    assert scene.router.find("@critic@b.example") is first
+    await scene.peers.put(Peer(domain="b.example", url="http://127.0.0.1:2"))
+    assert scene.router.find("@critic@b.example") is not first
+    assert len(scene.reached) == 2
+
+
+def test_agents_are_listed_in_the_order_they_were_given() -> None:
+    assert [found.name for found in Scene().router.local()][:2] == ["echo", "critic"]

@@ -1,0 +1,93 @@
+"""Log lines and metrics."""
+
+import io
+import json
+import logging
+import sys
+
+import pytest
+
+from carnet.telemetry import JsonLines, Metrics, Sink, redact
+
+
+def line(message: str, **fields: object) -> dict[str, object]:
+    record = logging.LogRecord("carnet.gateway", logging.INFO, __file__, 1, message, None, None)
+    record.__dict__.update(fields)
+    found: dict[str, object] = json.loads(JsonLines().format(record))
+    return found
+
+
+def test_every_line_begins_with_the_same_fields() -> None:
+    found = line("call answered", run="conv_1", turn="t", agent="echo")
+    names = ["timestamp", "correlation_id", "component", "level", "message", "run", "turn"]
+    assert list(found)[:7] == names
+    assert found["component"] == "gateway"
+    assert found["correlation_id"] == "conv_1"
+    assert found["agent"] == "echo"
+
+
+def test_fields_that_are_not_on_the_list_are_left_out() -> None:
+    assert "password" not in line("x", password="p")
+
+
+def test_control_characters_stay_inside_their_line() -> None:
+    text = 'a\n{"level":"info"}\x1b[31m'
+    assert line(text)["message"] == text
+    record = logging.LogRecord("x", logging.INFO, __file__, 1, text, None, None)
+    assert "\n" not in JsonLines().format(record)
+
+
+def test_long_values_are_cut() -> None:
+    assert len(str(line("m" * 1_000_000)["message"])) == 1024
+
+
+@pytest.mark.parametrize(
+    "secret",
+    [
+        "Bearer abcdefgh",
+        "bearer sk-tan-user-123",
+        "sk-tan-user-123",
+        "ck_0123456789abcdef",
+        "eyJhbGciOiJub25lIn0.eyJzdWIiOiJ4In0.",
+        "-----BEGIN PRIVATE KEY-----",
+    ],
+)
+def test_what_looks_like_a_credential_is_blanked_out(secret: str) -> None:
+    assert "***" in redact(f"before {secret} after")
+    assert secret not in str(line(f"before {secret} after", detail=secret))
+
+
+def test_an_exception_is_told_in_the_line() -> None:
+    try:
+        int("what went wrong")
+    except ValueError:
+        detail = line("failed", exc_info=sys.exc_info())["detail"]
+    else:
+        detail = ""
+    assert "what went wrong" in str(detail)
+
+
+def test_a_sink_writes_lines_and_survives_a_closed_stream() -> None:
+    stream = io.StringIO()
+    sink = Sink(stream)
+    sink.setFormatter(JsonLines())
+    sink.emit(logging.LogRecord("x", logging.INFO, __file__, 1, "one", None, None))
+    sink.close()
+    assert json.loads(stream.getvalue())["message"] == "one"
+    closed = io.StringIO()
+    closed.close()
+    broken = Sink(closed)
+    broken.setFormatter(JsonLines())
+    broken.emit(logging.LogRecord("x", logging.INFO, __file__, 1, "two", None, None))
+    broken.close()
+    assert broken.dropped == 1
+
+
+def test_metrics_count_calls_by_agent_and_state() -> None:
+    metrics = Metrics(open_calls=lambda: 3, circuits=lambda: 1)
+    metrics.called("echo", "done", 0.01)
+    metrics.called("echo", "done", 0.02)
+    text = metrics.text().decode()
+    assert 'carnet_calls_total{agent="echo",state="done"} 2.0' in text
+    assert "carnet_open_calls 3.0" in text
+    assert "carnet_open_circuits 1.0" in text
