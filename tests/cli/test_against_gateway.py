@@ -1,6 +1,9 @@
 """The command line against a running gateway: a real process, the way an operator has one."""
 
 import json
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -35,6 +38,12 @@ async def broken(visit):
     raise ValueError("nobody outside may read this")
 
 
+async def half(visit):
+    """Begin, then fail."""
+    yield "the first half"
+    raise ValueError("nobody outside may read this")
+
+
 async def relay(visit):
     """Ask echo."""
     async for event in visit.peer("echo")(visit.text):
@@ -50,6 +59,9 @@ target = "agents:slow"
 
 [agents.broken]
 target = "agents:broken"
+
+[agents.half]
+target = "agents:half"
 
 [agents.relay]
 target = "agents:relay"
@@ -78,7 +90,7 @@ def test_a_call_prints_the_answer_and_a_line_about_it(acme: Organisation) -> Non
     assert "cost 0 credits" in ran.stderr
 
 
-def test_a_call_reads_its_text_from_a_pipe_and_streams_it(acme: Organisation) -> None:
+def test_a_streamed_call_prints_the_same_text(acme: Organisation) -> None:
     ran = acme.carnet("call", "words", "one two three", "--stream")
     assert ran.stdout == "one two three \n"
     assert "run " in ran.stderr
@@ -142,6 +154,50 @@ def test_a_refusal_is_told_with_its_code_and_exit_code(
     plain = acme.try_carnet("call", *words)
     assert plain.returncode == code
     assert plain.stderr.startswith("Error: ")
+
+
+def test_a_stream_that_breaks_is_told_after_what_was_said(acme: Organisation) -> None:
+    ran = acme.try_carnet("call", "half", "x", "--stream")
+    assert ran.returncode == 1
+    assert ran.stdout == "the first half\n"
+    assert "Error: The agent failed" in ran.stderr
+    assert "carnet explain agent_failed" in ran.stderr
+
+
+def test_a_url_is_called_from_here(acme: Organisation) -> None:
+    address = f"{acme.url}/agents/echo"
+    words = ("call", address, "hi", "--dialect", "openai", "--as", acme.token)
+    assert acme.carnet(*words).stdout == "hi\n"
+
+
+def test_an_agent_of_a_peer_can_be_called_from_here(acme: Organisation) -> None:
+    peer = ("peers", "add", "b.example", "--url", acme.url, "--token-file", "var/starter.token")
+    acme.carnet(*peer)
+    assert acme.carnet("call", "@echo@b.example", "hi", "--direct").stdout == "hi\n"
+    acme.carnet("peers", "remove", "b.example")
+
+
+def test_the_newest_runs_can_be_followed_until_ctrl_c(acme: Organisation) -> None:
+    acme.carnet("call", "echo", "x", "--run", "conv_followed")
+    command = [sys.executable, "-m", "carnet.cli.main", "tail", "--format", "jsonl"]
+    with subprocess.Popen(  # noqa: S603  our own command
+        command, cwd=acme.folder, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        while json.loads(process.stdout.readline())["run"] != "conv_followed":
+            pass
+        process.send_signal(signal.SIGINT)
+        assert process.wait(10) == 130
+
+
+def test_a_list_goes_on_where_the_last_one_ended(acme: Organisation) -> None:
+    for number in range(3):
+        acme.carnet("call", "echo", "x", "--run", f"conv_page{number}")
+    first = acme.json("runs", "--limit", "2")
+    then = acme.json("runs", "--limit", "2", "--before", str(first["next"]))
+    names = [run["run"] for run in first["runs"] + then["runs"]]
+    assert names[:3] == ["conv_page2", "conv_page1", "conv_page0"]
+    assert len(set(names)) == 4
 
 
 def test_runs_are_listed_and_shown_as_a_tree(acme: Organisation) -> None:

@@ -1,5 +1,6 @@
 """The request that `carnet call` makes, and what it says when nobody answers."""
 
+import io
 import socket
 from pathlib import Path
 
@@ -47,6 +48,15 @@ def test_a_dry_run_is_readable_and_hides_the_token(cli: Cli, nobody: str) -> Non
     assert "authorization: Bearer ***" in ran.out
     assert "include_usage" in ran.out
     assert "sk-shown-nowhere" not in ran.out + ran.err
+
+
+@pytest.mark.usefixtures("nobody")
+def test_a_dash_reads_the_text_from_standard_input(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("from a pipe"))
+    page = cli("call", "echo", "-", "--dry-run", "--format", "json").page
+    assert page["body"]["messages"][0]["content"] == "from a pipe"
 
 
 @pytest.mark.usefixtures("nobody")

@@ -58,7 +58,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
         )
     b.start()
     yield Pair(a, b)
-    a.stop()
+    a.kill()
     assert b.stop() == 0
 
 

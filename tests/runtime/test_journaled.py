@@ -208,6 +208,36 @@ def _streamed(name: str) -> Claim:
     return replace(plain, ask=replace(plain.ask, stream=True))
 
 
+async def test_a_reader_that_leaves_while_the_end_is_recorded_changes_nothing() -> None:
+    stage = Stage(a=target("speak", agent=native(speak)))
+    call = await stage.gate.admit(_streamed("speak"))
+    leaving = asyncio.Event()
+
+    async def leave_after_the_first() -> None:
+        async with aclosing(stage.journal.batches(call)) as batches:
+            await anext(batches)
+            await leaving.wait()
+
+    reading = asyncio.create_task(leave_after_the_first())
+    stage.turns.before_write = leaving.set
+    await reading
+    await until(lambda: stage.journal.running == 0)
+    assert stage.turns.turns[1].state in {"done", "failed"}
+
+
+async def test_a_turn_that_is_stopped_before_it_begins_is_recorded_as_cancelled() -> None:
+    stage = Stage(a=target("speak", agent=native(speak)))
+    call = await stage.gate.admit(_streamed("speak"))
+    batches = stage.journal.batches(call)
+    first = asyncio.ensure_future(anext(batches))
+    await asyncio.sleep(0)
+    first.cancel()
+    await asyncio.gather(first, return_exceptions=True)
+    await batches.aclose()
+    await until(lambda: stage.journal.running == 0)
+    assert stage.turns.turns[1].state in {"done", "failed"}
+
+
 async def test_an_agent_that_finishes_on_its_own_is_left_alone() -> None:
     gate = asyncio.Event()
 

@@ -23,7 +23,9 @@ DONE = "[DONE]"
 @click.option("--dry-run", is_flag=True, help="Print the exact request and send nothing.")
 @click.option("--direct", is_flag=True, help="Send it from here, not through the gateway.")
 @click.option("--run", metavar="ID", help="The run this call belongs to.")
-@click.option("--turn", metavar="ID", help="The turn: the same id again gives the same answer.")
+@click.option(
+    "--turn", metavar="ID", help="The turn; the same id with the same token gives the same answer."
+)
 @click.option(
     "--timeout",
     type=click.FloatRange(0, min_open=True),
@@ -39,6 +41,9 @@ def call(
 
     ADDRESS is the name of an agent here, @name@domain for one of a peer, or with --dialect the
     URL of any OpenAI-compatible endpoint. TEXT is what to say; - reads it from standard input.
+
+    The call goes through the gateway. --direct sends it from here to the peer itself; --dry-run
+    shows that request, with the token as ***.
     """
     from carnet.cli.composing import Asked
 

@@ -61,11 +61,6 @@ class Invocation:
         """Print one of many lines as it comes; JSON has one value a line here too."""
         click.echo(text if self.format == "text" else to_json(row))
 
-    def say(self, text: str) -> None:
-        """Print a line of text for people; nothing in the other formats."""
-        if self.format == "text":
-            click.echo(text)
-
     def note(self, text: str) -> None:
         """Say something beside the result."""
         click.echo(self.dim(text), err=True)

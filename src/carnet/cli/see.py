@@ -12,9 +12,9 @@ MOST_RUNS = 100
 
 @click.command(cls=Command)
 @click.option("--limit", type=click.IntRange(1, MOST_RUNS), default=20, help="How many (20).")
-@click.option("--before", metavar="CURSOR", help="Go on where the last list ended.")
+@click.option("--before", type=click.IntRange(1), metavar="N", help="Go on where a list ended.")
 @pass_invocation
-def runs(invocation: Invocation, limit: int, before: str | None) -> None:
+def runs(invocation: Invocation, limit: int, before: int | None) -> None:
     """List the newest runs."""
     from carnet.cli.reading import read_page
 
@@ -22,10 +22,8 @@ def runs(invocation: Invocation, limit: int, before: str | None) -> None:
     invocation.result(page, lambda: _runs_text(page), page["runs"])
 
 
-def _runs_path(limit: int, before: str | None = None) -> str:
-    from urllib.parse import quote
-
-    return f"/runs?limit={limit}" + (f"&before={quote(before, safe='')}" if before else "")
+def _runs_path(limit: int, before: int | None = None) -> str:
+    return f"/runs?limit={limit}" + (f"&before={before}" if before else "")
 
 
 def _runs_text(page: dict[str, Any]) -> str:

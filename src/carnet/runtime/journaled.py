@@ -26,7 +26,37 @@ from carnet.runtime.recording import Recording
 
 logger = logging.getLogger("carnet.runtime")
 
+STOP_SECONDS = 5.0  # how long a cancelled turn may take to be recorded
 POLL_SECONDS = 0.1  # how often a turn that runs in another process is looked at
+
+
+class Execution:
+    """A turn that is running. It can be stopped while its agent speaks, not in its recording."""
+
+    __slots__ = ("listening", "live", "run", "stopped", "task")
+
+    task: asyncio.Task[None]
+
+    def __init__(self, live: Live, run: str) -> None:
+        """The task is set when it has been made."""
+        self.live = live
+        self.run = run
+        self.listening = False
+        self.stopped = False
+
+    def stop(self) -> None:
+        """Cancel the agent, or keep it from being started."""
+        if not self.stopped:
+            self.stopped = True
+            if self.listening:
+                self.task.cancel()
+
+
+async def _stop(executions: Sequence[Execution]) -> None:
+    for running in executions:
+        running.stop()
+    if executions:
+        await asyncio.wait([running.task for running in executions], timeout=STOP_SECONDS)
 
 
 class Journaled:
@@ -41,7 +71,7 @@ class Journaled:
         self._clock = clock
         self._ids = ids
         self._currency = currency
-        self._running: dict[int, tuple[Live, asyncio.Task[None], Call]] = {}
+        self._running: dict[int, Execution] = {}
         self._draining = False
 
     @property
@@ -62,31 +92,25 @@ class Journaled:
         """Committed groups of events; the last holds one Usage and the terminal event."""
         running = self._running.get(call.record.n)
         if running is not None:
-            return running[0].read(heartbeat)
+            return running.live.read(heartbeat)
         if call.known:
             return self._replay(call)
         return self._start(call).read(heartbeat)
 
     async def cancel(self, run: str) -> int:
         """Cancel what is running in a run here."""
-        found = [task for _, task, call in self._running.values() if call.carnet.run == run]
-        for task in found:
-            task.cancel()
-        if found:
-            await asyncio.wait(found, timeout=5.0)
+        found = [running for running in self._running.values() if running.run == run]
+        await _stop(found)
         return len(found)
 
     async def drain(self, seconds: float) -> int:
         """Wait for what is running; end what has not ended by then. The number that was ended."""
         self._draining = True
-        tasks = [task for _, task, _ in self._running.values()]
-        if not tasks:
-            return 0
-        _, late = await asyncio.wait(tasks, timeout=seconds)
-        for task in late:
-            task.cancel()
-        if late:
-            await asyncio.wait(late, timeout=5.0)
+        if self._running:
+            tasks = [running.task for running in self._running.values()]
+            await asyncio.wait(tasks, timeout=seconds)
+        late = list(self._running.values())
+        await _stop(late)
         return len(late)
 
     def _start(self, call: Call) -> Live:
@@ -94,18 +118,24 @@ class Journaled:
         target = self._router.find(call.agent)
 
         def abandoned() -> None:
-            if target.on_disconnect == "cancel" and n in self._running:
-                self._running[n][1].cancel()
+            if target.on_disconnect == "cancel":
+                running.stop()
 
         live = Live(abandoned)
-        task = asyncio.get_running_loop().create_task(self._run(live, call, target))
-        self._running[n] = (live, task, call)
+        running = self._running[n] = Execution(live, call.carnet.run)
+        running.task = asyncio.get_running_loop().create_task(self._run(running, call, target))
         return live
 
-    async def _run(self, live: Live, call: Call, target: Target) -> None:
+    async def _run(self, running: "Execution", call: Call, target: Target) -> None:
+        live = running.live
         recording = Recording(turns=self._turns, call=call, target=target, live=live)
         try:
-            end = await self._listen(recording, call, target)
+            running.listening = True
+            if running.stopped:
+                end: Done | Failed = self._cancelled()
+            else:
+                end = await self._listen(recording, call, target)
+            running.listening = False
             await self._finish(recording, live, call, end)
         finally:
             self._running.pop(call.record.n, None)
@@ -125,7 +155,7 @@ class Journaled:
             task = asyncio.current_task()
             if task is not None:
                 task.uncancel()
-            return Failed.of(ShuttingDown() if self._draining else Cancelled())
+            return self._cancelled()
         except CarnetError as error:
             logger.info("call failed", extra=self._fields(call, error.code, str(error)))
             return Failed.of(error)
@@ -137,6 +167,9 @@ class Journaled:
             )
             return Failed.of(internal)
         return Done()  # a stream that simply ends is complete
+
+    def _cancelled(self) -> Failed:
+        return Failed.of(ShuttingDown() if self._draining else Cancelled())
 
     async def _finish(
         self, recording: Recording, live: Live, call: Call, end: Done | Failed

@@ -7,7 +7,7 @@ import fcntl
 import os
 from pathlib import Path
 
-from carnet.errors import UsageInvalid
+from carnet.errors import ConfigInvalid, UsageInvalid
 
 
 class Lock:
@@ -20,7 +20,14 @@ class Lock:
     def take(cls, database: Path) -> "Lock":
         """Lock a database for this process, or say who has it."""
         path = database.with_name(database.name + ".lock")
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise ConfigInvalid(
+                key="[store] url",
+                reason=f"{path} cannot be written ({error.strerror});"
+                " give this user the right to its folder",
+            ) from None
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             os.ftruncate(descriptor, 0)

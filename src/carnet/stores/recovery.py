@@ -2,8 +2,9 @@
 
 Law 1. A running turn whose worker is gone becomes unknown, and what it held is released, in one
        transaction each. A crash in the middle leaves whole turns for the next start.
-Law 2. Doing it twice changes nothing. One process does it at a time: for SQLite the holder of the
-       lock file.
+Law 2. Doing it twice changes nothing.
+Law 3. It is done before the first claim, by the one process that may run turns (for SQLite the
+       holder of the lock file), so every turn that is still running is an earlier worker's.
 """
 
 import asyncio
@@ -15,24 +16,21 @@ from carnet.stores.journal import ENDED, sealed_row
 
 AT_A_TIME: Final = 100
 
-_LOST = (
-    "SELECT n, fence, reserve, purse FROM turn WHERE state = 'running' AND worker <> ?"
-    " ORDER BY n LIMIT ?"
-)
+_LOST = "SELECT n, fence, reserve, purse FROM turn WHERE state = 'running' ORDER BY n LIMIT ?"
 _END = (
     "UPDATE turn SET state = 'unknown', ended = ?, reserve = 0, retryable = 1"
     " WHERE n = ? AND fence = ? AND state = 'running'"
 )
 _RELEASE = "UPDATE purse SET reserved = reserved - ? WHERE name = ?"
 _NOTE = "INSERT INTO journal (turn, kind, first, last, data, crc) VALUES (?, ?, ?, ?, ?, ?)"
-_FORGET_WORKERS = "DELETE FROM worker WHERE id <> ?"
+_FORGET_WORKERS = "DELETE FROM worker"
 
 
-async def recover(database: Database, *, worker: str, now: int) -> int:
-    """Give up the turns of every worker but this one; how many there were."""
+async def recover(database: Database, *, now: int) -> int:
+    """Give up the turns of earlier workers; how many there were."""
     point("recover.begin")
     ended = 0
-    while lost := await database.fetch(_LOST, (worker, AT_A_TIME)):
+    while lost := await database.fetch(_LOST, (AT_A_TIME,)):
         # Each is a transaction of its own; those of one round share a commit.
         given_up = []
         for row in lost:
@@ -40,7 +38,7 @@ async def recover(database: Database, *, worker: str, now: int) -> int:
             given_up.append(database.transact(_given_up(row, now)))
         await asyncio.gather(*given_up)
         ended += len(lost)
-    await database.execute(_FORGET_WORKERS, (worker,))
+    await database.execute(_FORGET_WORKERS)
     point("recover.end")
     return ended
 

@@ -10,6 +10,7 @@ Law 2. Turns are written by one process, which holds the lock file; others may r
 """
 
 import asyncio
+import contextlib
 import sqlite3
 from asyncio import Future
 from collections.abc import Sequence
@@ -77,6 +78,8 @@ def open_connections(path: Path, *, now: int) -> Opened:
     """Open a file and bring it to today's layout, or say what is wrong with it."""
     opened: list[Connection] = []
     try:
+        with contextlib.suppress(OSError):  # what is wrong with it, SQLite says better
+            path.touch(mode=0o600)
         opened.append(connect(path))
         opened.append(connect(path))
         migrate(opened[0], migrations("sqlite"), now=now)

@@ -83,7 +83,7 @@ class Store:
             await self._check_files()
             now = self._clock.wall_us()
             await self._database.execute(_SET_MARK, (_MARK, self.worker))
-            lost = await recover(self._database, worker=self.worker, now=now)
+            lost = await recover(self._database, now=now)
             await self._renew()
         await self.refresh()
         self._upkeep = asyncio.create_task(self._keep_up(), name="carnet-store-upkeep")

@@ -44,7 +44,7 @@ CREATE TABLE turn (
     UNIQUE (run, key)
 ) STRICT;
 
-CREATE INDEX turn_running ON turn (worker) WHERE state = 'running';
+CREATE INDEX turn_running ON turn (n) WHERE state = 'running';
 
 CREATE TABLE journal (
     n INTEGER PRIMARY KEY,

@@ -1,0 +1,126 @@
+"""A place for a store, and the claims and finishes that the scenes are made of.
+
+`Place` is what a second driver replaces: the tests that take a `store` know nothing of SQLite.
+"""
+
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from carnet.core.events import Done, Event, Text, write_events
+from carnet.core.identity import Account, Payer
+from carnet.core.turn import Turn
+from carnet.ports.trust import Peer
+from carnet.ports.turns import Claimed, Debit, TurnClaim, TurnFinish, Verdict
+from carnet.stores import secrets_file
+from carnet.stores.opening import Store, open_store
+from carnet.testing.clock import FakeClock, FakeIds
+
+ALICE = Payer(account=Account("token:alice", "alice"), purse="token:alice")
+BOB = Payer(account=Account("token:bob", "bob"), purse="token:bob")
+LIMITED = Payer(account=ALICE.account, purse="token:alice", limit=10**9)
+ANSWER: tuple[Event, ...] = (Text("hello"), Done())
+
+
+class Place:
+    """A folder with a database and its secrets, a clock and a source of ids."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.database = folder / "carnet.db"
+        self.secrets = folder / "secrets.key"
+        self.clock = FakeClock()
+        self.ids = FakeIds()
+        if not self.secrets.exists():
+            secrets_file.create(self.secrets)
+
+    async def open(
+        self, *, exclusive: bool = True, file_peers: Sequence[Peer] = (), url: str = ""
+    ) -> Store:
+        return await open_store(
+            url or "sqlite:carnet.db",
+            base=self.folder,
+            secrets=self.secrets,
+            clock=self.clock,
+            ids=self.ids,
+            file_peers=file_peers,
+            exclusive=exclusive,
+        )
+
+    async def start(self) -> Store:
+        store = await self.open()
+        await store.start()
+        return store
+
+    def rows(self, sql: str, *args: object) -> list[tuple[Any, ...]]:
+        """Look into the database from outside, or change it there."""
+        with closing(sqlite3.connect(self.database, timeout=5)) as connection:
+            found = connection.execute(sql, args).fetchall()
+            connection.commit()
+            return found
+
+    def counts(self) -> dict[str, int]:
+        """How many rows each table of turns has."""
+        tables = ("run", "turn", "journal", "ledger", "purse", "rate")
+        return {name: self.rows(f"SELECT COUNT(*) FROM {name}")[0][0] for name in tables}  # noqa: S608
+
+
+def a_claim(name: str = "r1", **changes: Any) -> TurnClaim:  # noqa: ANN401, RUF100
+    """A claim of the only turn of run `name`; `changes` replace its fields."""
+    turn = changes.get("turn", f"{name}.t0.echo")
+    payer: Payer = changes.get("payer", ALICE)
+    actor = changes.get("actor", "token:alice")
+    claim = TurnClaim(
+        key=f"{payer.account}|{actor}|{turn}".encode(),
+        digest=b"digest",
+        agent="echo",
+        run=name,
+        turn=turn,
+        parent_turn=None,
+        speaker="echo",
+        depth=0,
+        actor=actor,
+        payer=payer,
+        reserve=0,
+        rate=None,
+        most_run_calls=256,
+        now=1_800_000_000_000_000,
+        request=b'{"ask":"hello"}',
+    )
+    return msgspec.structs.replace(claim, **changes)
+
+
+def a_finish(turn: Turn, **changes: Any) -> TurnFinish:  # noqa: ANN401, RUF100
+    """The end of a turn that answered; `changes` replace its fields."""
+    finish = TurnFinish(
+        turn=turn,
+        state="done",
+        payer=ALICE,
+        events=write_events(ANSWER),
+        first=0,
+        last=1,
+        debits=(Debit("agent:echo", 200),),
+        children_cost=0,
+        reserve=0,
+        now=turn.created + 1000,
+        tokens_in=3,
+        tokens_out=5,
+    )
+    return msgspec.structs.replace(finish, **changes)
+
+
+def claimed(verdict: Verdict) -> Turn:
+    """The turn of a claim that was admitted."""
+    assert isinstance(verdict, Claimed), verdict
+    return verdict.turn
+
+
+async def finished(store: Store, name: str = "r1", **changes: Any) -> Turn:  # noqa: ANN401, RUF100
+    """Claim and end a turn."""
+    turn = claimed(await store.turns.claim(a_claim(name, **changes)))
+    payer = changes.get("payer", ALICE)
+    return await store.turns.finish(a_finish(turn, payer=payer))

@@ -1,0 +1,142 @@
+"""kill -9 at every point of the store and at any moment: what was acknowledged is there, once."""
+
+import os
+import random
+import subprocess
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+from carnet.core.events import Text, write_events
+from carnet.ports.turns import Known
+from tests.stores.scenes import ANSWER, LIMITED, Place, a_claim, a_finish, claimed
+
+KILLED = -9
+CALLING = [
+    "t1.begin",
+    "t1.before_commit",
+    "t1.after_commit",
+    "event.before_t2",
+    "event.after_t2",
+    "t3.begin",
+    "t3.before_commit",
+    "t3.after_commit",
+]
+
+Said = dict[str, list[str]]  # what was acknowledged: "done" -> names
+
+
+def run_victim(
+    place: Place, *what: str, crash_at: str = "", kill_after: int = 0
+) -> tuple[Said, int]:
+    """Let a victim work until it dies: at a crash point, or after so many lines."""
+    said: Said = defaultdict(list)
+    environment = os.environ | {"CRASH_AT": crash_at}
+    command = [sys.executable, "-m", "tests.stores.victim", str(place.folder), *what]
+    root = Path(__file__).parents[2]
+    with subprocess.Popen(  # noqa: S603
+        command, stdout=subprocess.PIPE, text=True, env=environment, cwd=root
+    ) as victim:
+        assert victim.stdout is not None
+        for lines, line in enumerate(victim.stdout, 1):
+            word, _, name = line.strip().partition(" ")
+            said[word].append(name)
+            if kill_after and lines == kill_after:
+                victim.kill()
+    return said, victim.returncode
+
+
+async def check(place: Place, said: Said) -> None:
+    """Open what the victim left: everything it acknowledged is there, once, and adds up."""
+    assert place.rows("PRAGMA integrity_check") == [("ok",)]
+    store = await place.start()
+    for name in said["claimed"]:
+        (turn,) = await store.records.run(name, reader=None)
+        assert turn.state in {"done", "unknown"}
+    for name in said["appended"]:
+        (turn,) = await store.records.run(name, reader=None)
+        assert (await store.turns.events(turn))[0] == write_events([Text(name)])
+    for name in said["done"]:
+        (turn,) = await store.records.run(name, reader=None)
+        assert (turn.state, turn.cost) == ("done", 200)
+        assert await store.turns.events(turn) == [write_events([Text(name)]), write_events(ANSWER)]
+        assert await store.turns.claim(a_claim(name, payer=LIMITED, reserve=500)) == Known(turn)
+    add_up(place)
+    for (name,) in place.rows(
+        "SELECT r.id FROM turn t JOIN run r ON r.n = t.run WHERE state = 'unknown'"
+    ):
+        again = claimed(await store.turns.claim(a_claim(name, payer=LIMITED, reserve=500)))
+        assert again.attempt == 2
+        await store.turns.finish(a_finish(again, payer=LIMITED, reserve=500))
+    add_up(place)
+    assert place.rows("SELECT DISTINCT state FROM turn") in ([("done",)], [])
+    await store.close()
+
+
+def add_up(place: Place) -> None:
+    """One ledger entry for each done turn, the same sum everywhere, nothing held."""
+    done, cost = place.rows(
+        "SELECT COUNT(*), COALESCE(SUM(cost), 0) FROM turn WHERE state = 'done'"
+    )[0]
+    assert place.rows("SELECT COUNT(*), COALESCE(SUM(amount), 0) FROM ledger") == [(done, cost)]
+    assert place.rows("SELECT COUNT(DISTINCT run || turn) FROM ledger") == [(done,)]
+    assert place.rows("SELECT COALESCE(SUM(cost), 0) FROM run") == [(cost,)]
+    purse = place.rows("SELECT COALESCE(SUM(spent), 0), COALESCE(SUM(reserved), 0) FROM purse")
+    assert purse == [(cost, 0)]
+
+
+@pytest.mark.parametrize("point", CALLING)
+async def test_killed_at_a_point_of_a_call(place: Place, point: str) -> None:
+    said, code = run_victim(place, "work", "w", crash_at=f"{point}:7")
+    assert code == KILLED
+    assert said["claimed"]
+    await check(place, said)
+
+
+async def test_killed_at_any_moment_again_and_again(place: Place) -> None:
+    dice = random.Random(1)  # noqa: S311  the same moments on every run
+    everything: Said = defaultdict(list)
+    for life in range(5):
+        said, code = run_victim(place, "work", f"w{life}", kill_after=dice.randrange(3, 400))
+        assert code == KILLED
+        for word, names in said.items():
+            everything[word] += names
+    assert len(everything["done"]) > 50
+    await check(place, everything)
+
+
+async def test_killed_while_recovering_again_and_again(place: Place) -> None:
+    said, _ = run_victim(place, "work", "w", crash_at="t1.after_commit:2")
+    for point in ("recover.begin", "recover.each_turn:3", "recover.each_turn", "recover.end"):
+        _, code = run_victim(place, "start", crash_at=point)
+        assert code == KILLED
+    await check(place, said)
+
+
+async def test_killed_while_migrating(place: Place) -> None:
+    said, code = run_victim(place, "start", crash_at="migrate.mid")
+    assert (said, code) == ({}, KILLED)
+    assert place.rows("SELECT name FROM sqlite_schema") == []  # the old layout: none
+    await check(place, said)
+
+
+async def test_killed_while_pruning(place: Place) -> None:
+    store = await place.start()
+    for i in range(450):
+        turn = claimed(
+            await store.turns.claim(a_claim("old", turn=f"t{i}", now=0, most_run_calls=500))
+        )
+        await store.turns.finish(a_finish(turn, now=0))
+    await store.close()
+    _, code = run_victim(place, "prune", crash_at="purge.mid")
+    assert code == KILLED
+    assert place.rows("SELECT COUNT(*) FROM turn") == [(250,)]
+    assert place.rows("SELECT COUNT(*) FROM journal WHERE turn NOT IN (SELECT n FROM turn)") == [
+        (0,)
+    ]
+    said, code = run_victim(place, "prune")
+    assert (code, said["started"]) == (0, [""])
+    assert place.rows("SELECT COUNT(*) FROM turn") == [(1,)]  # the newest stays
+    assert place.rows("SELECT COUNT(*), SUM(amount) FROM ledger") == [(450, 90_000)]

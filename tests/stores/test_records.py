@@ -1,0 +1,168 @@
+"""What happened, and who may know."""
+
+import asyncio
+
+import msgspec
+import pytest
+
+from carnet.core.events import Leg, Text, write_events
+from carnet.core.identity import Account, Payer
+from carnet.errors import RunNotFound
+from carnet.ports.records import JournalEntry, RunSummary
+from carnet.stores.opening import Store
+from tests.stores.scenes import ALICE, BOB, Place, a_claim, a_finish, claimed, finished
+
+NOW = 1_800_000_000_000_000
+
+
+async def test_a_run_is_summed_up_in_one_line(store: Store) -> None:
+    await finished(store, turn="t0", depth=1)
+    await finished(store, turn="t1", depth=3, agent="critic", actor="agent:echo", parent_turn="t0")
+    assert await store.records.runs(reader=None, limit=9, before=None) == [
+        RunSummary(
+            run="r1",
+            started=NOW,
+            ended=NOW + 1000,
+            agent="echo",
+            payer=ALICE.account,
+            turns=2,
+            depth=3,
+            cost=400,
+            state="done",
+        )
+    ]
+
+
+async def test_a_run_goes_on_while_one_of_its_turns_does(store: Store) -> None:
+    await finished(store, turn="t0")
+    await store.turns.claim(a_claim(turn="t1"))
+    (line,) = await store.records.runs(reader=None, limit=9, before=None)
+    assert (line.state, line.ended, line.turns) == ("running", None, 2)
+
+
+async def test_runs_come_newest_first_a_page_at_a_time(store: Store) -> None:
+    for i in range(5):
+        await finished(store, f"r{i}", now=NOW + i)
+    first = await store.records.runs(reader=None, limit=2, before=None)
+    assert [line.run for line in first] == ["r4", "r3"]
+    second = await store.records.runs(reader=None, limit=9, before=first[-1].started)
+    assert [line.run for line in second] == ["r2", "r1", "r0"]
+    assert await store.records.runs(reader=None, limit=9, before=NOW) == []
+
+
+async def test_a_reader_sees_its_own_runs_and_what_was_done_below_them(store: Store) -> None:
+    mine = await finished(store, turn="t0")
+    below = await finished(store, turn="t1", actor="agent:echo", parent_turn="t0")
+    agents = Payer(account=Account("acme.example", "agent:echo"), purse="agent:echo")
+    paid = await finished(store, turn="t2", actor="agent:echo", parent_turn="t1", payer=agents)
+    await finished(store, "r2", actor="token:bob", payer=BOB)
+    assert await store.records.run("r1", reader="token:alice") == [mine, below, paid]
+    assert await store.records.run("r1", reader="token:bob") == []
+    lines = await store.records.runs(reader="token:alice", limit=9, before=None)
+    assert [line.run for line in lines] == ["r1"]
+    assert await store.records.runs(reader="token:carol", limit=9, before=None) == []
+
+
+async def test_a_shared_run_id_shows_nobody_the_turns_of_another(store: Store) -> None:
+    # A41: the id of a run travels along its chain; B repeats the ids that it saw A use.
+    a = await finished(store, turn="t0", actor="peer:a.example")
+    below_a = await finished(store, turn="t1", actor="agent:echo", parent_turn="t0")
+    b = await finished(store, turn="t9", actor="peer:b.example")
+    below_b = await finished(store, turn="t10", actor="agent:echo", parent_turn="t9")
+    assert await store.records.run("r1", reader="peer:a.example") == [a, below_a]
+    assert await store.records.run("r1", reader="peer:b.example") == [b, below_b]
+    entries = await store.records.entries("r1", reader="peer:b.example", after=0, limit=99)
+    assert {entry.turn for entry in entries} == {"t9", "t10"}
+
+
+async def test_what_is_below_a_turn_id_that_two_callers_use_is_shown_to_neither(
+    store: Store,
+) -> None:
+    a = await finished(store, turn="t0", actor="peer:a.example")
+    await finished(store, turn="t1", actor="agent:echo", parent_turn="t0")
+    b = await finished(store, turn="t0", actor="peer:b.example", payer=BOB)
+    assert await store.records.run("r1", reader="peer:a.example") == [a]
+    assert await store.records.run("r1", reader="peer:b.example") == [b]
+    assert len(await store.records.run("r1", reader=None)) == 3
+
+
+async def test_the_journal_of_a_run_is_read_after_a_row(store: Store) -> None:
+    turn = claimed(await store.turns.claim(a_claim()))
+    await finished(store, "other")
+    await store.turns.append(turn, 0, 4, b"[]")
+    read = store.records.entries
+    first, second = await read("r1", reader="token:alice", after=0, limit=9)
+    assert first == JournalEntry(
+        n=1, turn="r1.t0.echo", kind="accepted", first=0, last=0, data=b'{"ask":"hello"}'
+    )
+    assert (second.kind, second.first, second.last) == ("events", 0, 4)
+    assert await read("r1", reader=None, after=1, limit=9) == [second]
+    assert await read("r1", reader=None, after=0, limit=1) == [first]
+    assert await read("r1", reader=None, after=second.n, limit=9) == []
+    assert await read("none", reader=None, after=0, limit=9) == []
+
+
+async def test_legs_are_the_rows_that_hold_calls_to_others(store: Store) -> None:
+    turn = claimed(await store.turns.claim(a_claim()))
+    leg = Leg(turn="t1", to="@critic@globex.example", depth=1, status="done", cost=5)
+    said = Text('it says "carnet.leg" here')
+    await store.turns.append(turn, 0, 0, write_events([said]))
+    await store.turns.append(turn, 1, 1, write_events([leg.event()]))
+    await store.turns.finish(a_finish(turn))
+    legs = await store.records.legs("r1", reader="token:alice")
+    assert [entry.first for entry in legs] == [1]
+    assert await store.records.legs("r1", reader="token:bob") == []
+
+
+async def test_the_ledger_is_read_by_run_and_by_either_account(store: Store) -> None:
+    for i in range(3):
+        await finished(store, f"r{i}")
+    await finished(store, "r0", payer=BOB, actor="token:bob")
+    read = store.records.ledger
+    everything = await read(run=None, account=None, limit=9)
+    assert [entry.n for entry in everything] == [4, 3, 2, 1]
+    assert [entry.n for entry in await read(run=None, account=None, limit=2)] == [4, 3]
+    assert [entry.n for entry in await read(run="r0", account=None, limit=9)] == [4, 1]
+    assert [entry.n for entry in await read(run="r0", account="bob@token:bob", limit=9)] == [4]
+    assert len(await read(run=None, account="agent:echo", limit=9)) == 4
+    assert await read(run=None, account="alice", limit=9) == []
+
+
+async def test_a_watch_misses_nothing_between_two_looks(store: Store) -> None:
+    with store.watch("r1") as watch:
+        assert not await watch.changed(0)
+        turn = claimed(await store.turns.claim(a_claim()))
+        assert await watch.changed(0)
+        assert not await watch.changed(0)
+        await finished(store, "r2")
+        assert not await watch.changed(0)
+        await store.turns.append(turn, 0, 0, b"[]")
+        await store.turns.finish(a_finish(turn))
+        assert await watch.changed(0)
+        waiting = asyncio.ensure_future(watch.changed(30))
+        await store.turns.claim(a_claim(turn="t1"))
+        assert await waiting
+
+
+async def test_a_watch_is_woken_by_what_another_process_wrote(store: Store, place: Place) -> None:
+    with store.watch("r1") as watch:
+        place.rows("INSERT INTO meta VALUES ('x', 'y')")
+        await store.upkeep()
+        assert await watch.changed(0)
+
+
+async def test_whoever_waits_for_any_change_is_woken(store: Store, place: Place) -> None:
+    place.clock.advance(60)  # nothing was committed a moment ago
+    waiting = asyncio.ensure_future(store.wait_change(30))
+    await asyncio.sleep(0)
+    await finished(store)
+    await waiting
+    await store.wait_change(30)  # what was committed just now may not have been seen
+    place.clock.advance(60)
+    await store.wait_change(0)
+
+
+async def test_a_turn_that_was_forgotten_is_not_found(store: Store) -> None:
+    turn = claimed(await store.turns.claim(a_claim()))
+    with pytest.raises(RunNotFound):
+        await store.turns.reload(msgspec.structs.replace(turn, n=7))

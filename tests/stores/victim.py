@@ -1,0 +1,58 @@
+"""A process that calls, appends and finishes until it is killed; it prints what was acknowledged.
+
+python -m tests.stores.victim FOLDER work NAME     claims and finishes, eight at a time
+python -m tests.stores.victim FOLDER start         opens, recovers and closes
+python -m tests.stores.victim FOLDER prune         forgets all that is old
+"""
+
+import asyncio
+import os
+import sys
+from itertools import count
+from pathlib import Path
+
+from carnet.core.events import Text, write_events
+from carnet.stores.opening import Store
+from tests.stores.scenes import LIMITED, Place, a_claim, a_finish, claimed
+
+CALLERS = 8
+
+
+def say(*words: object) -> None:
+    """One line, written at once: what the parent reads was acknowledged before."""
+    os.write(1, (" ".join(map(str, words)) + "\n").encode())
+
+
+async def call(store: Store, name: str) -> None:
+    turn = claimed(await store.turns.claim(a_claim(name, payer=LIMITED, reserve=500)))
+    say("claimed", name)
+    await store.turns.append(turn, 0, 0, write_events([Text(name)]))
+    say("appended", name)
+    await store.turns.finish(a_finish(turn, payer=LIMITED, first=1, last=2, reserve=500))
+    say("done", name)
+
+
+async def work(store: Store, prefix: str) -> None:
+    names = (f"{prefix}-{i}" for i in count())
+
+    async def caller() -> None:
+        for name in names:
+            await call(store, name)
+
+    await asyncio.gather(*[caller() for _ in range(CALLERS)])
+
+
+async def main(folder: str, what: str, *rest: str) -> None:
+    store = await Place(Path(folder)).open()
+    say("opened")
+    await store.start()
+    say("started")
+    if what == "work":
+        await work(store, *rest)
+    if what == "prune":
+        await store.prune(turn_days=1, event_days=1)
+    await store.close()
+
+
+if __name__ == "__main__":
+    asyncio.run(main(*sys.argv[1:]))
