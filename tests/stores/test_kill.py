@@ -140,3 +140,19 @@ async def test_killed_while_pruning(place: Place) -> None:
     assert (code, said["started"]) == (0, [""])
     assert place.rows("SELECT COUNT(*) FROM turn") == [(1,)]  # the newest stays
     assert place.rows("SELECT COUNT(*), SUM(amount) FROM ledger") == [(450, 90_000)]
+
+
+@pytest.mark.parametrize("damage", ["cut", "flipped", "garbage"])
+async def test_a_damaged_tail_of_the_log_costs_the_tail_alone(place: Place, damage: str) -> None:
+    run_victim(place, "work", "w", crash_at="t3.after_commit:30")
+    log = place.folder / "carnet.db-wal"
+    data = log.read_bytes()
+    tail = len(data) - 20_000
+    if damage == "cut":
+        log.write_bytes(data[:tail])
+    elif damage == "flipped":
+        log.write_bytes(data[:tail] + bytes(byte ^ 1 for byte in data[tail:]))
+    else:
+        log.write_bytes(data + b"\xa5" * 30_000)
+    await check(place, defaultdict(list))
+    assert place.counts()["turn"] > 100

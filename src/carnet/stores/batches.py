@@ -67,9 +67,11 @@ class Batch:
 
     def cancelled(self) -> list[Job]:
         """Take out the claims that nobody waits for any more; they were never made."""
-        gone = [job for job in self.claims if job[1].cancelled()]
-        if gone:
-            self.claims = [job for job in self.claims if job not in gone]
+        left: list[Job] = []
+        gone: list[Job] = []
+        for job in self.claims:
+            (gone if job[1].cancelled() else left).append(job)
+        self.claims = left
         return gone
 
     def repeats(self) -> list[Job]:

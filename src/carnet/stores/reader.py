@@ -53,6 +53,13 @@ class Reader:
     # From here on the reader's own thread.
 
     def _work(self) -> None:
+        try:
+            self._answer_all()
+            self._close()
+        finally:
+            self._tell(self._stopped.set_result, None)
+
+    def _answer_all(self) -> None:
         is_open = True
         while is_open:
             queries = [self._inbox.get()]
@@ -61,8 +68,6 @@ class Reader:
             is_open = None not in queries
             answers = [(query[2], self._answer(query)) for query in queries if query is not None]
             self._tell(self._settle, answers)
-        self._close()
-        self._tell(self._stopped.set_result, None)
 
     def _answer(self, query: Query) -> list[Row] | StorageUnavailable:
         try:

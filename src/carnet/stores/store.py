@@ -156,6 +156,8 @@ class Store:
                 await self.upkeep()
             except CarnetError as error:  # the next look may succeed; readiness shows it meanwhile
                 _log.warning("store upkeep failed: %s", error)
+            except Exception:  # noqa: BLE001  a task has no caller; the next look may be well
+                _log.exception("store upkeep failed")
 
     def watch(self, run: str) -> Watch:
         """Be woken when something of a run is committed here: `with store.watch(run) as watch`."""
@@ -175,8 +177,7 @@ class Store:
         """Write what is pending and let go. A store that cannot be written is let go as it is."""
         if self._upkeep is not None:
             self._upkeep.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._upkeep
+            await asyncio.wait([self._upkeep])
         with contextlib.suppress(CarnetError):
             await self.tokens.flush()
             if self._upkeep is not None:

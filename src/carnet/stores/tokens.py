@@ -10,7 +10,7 @@ import hmac
 from typing import Final
 
 from carnet.core.secret import Secret
-from carnet.errors import UsageInvalid
+from carnet.errors import CarnetError, UsageInvalid
 from carnet.ports.clock import Ids
 from carnet.ports.trust import NewToken, Token
 from carnet.stores.database import Database, Row
@@ -115,7 +115,11 @@ class StoredTokens:
         """Write down which tokens were used and when."""
         if self._used:
             used, self._used = self._used, {}
-            await self._database.transact([(_USED, (at, n, at)) for n, at in used.items()])
+            try:
+                await self._database.transact([(_USED, (at, n, at)) for n, at in used.items()])
+            except CarnetError:
+                self._used = used | self._used  # for the next time
+                raise
 
     def _hash(self, credential: Secret) -> bytes:
         return hmac.digest(self._keys.pepper, credential.reveal().encode(), "sha256")

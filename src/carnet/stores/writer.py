@@ -115,6 +115,13 @@ class Writer:
     # From here on the writer's own thread.
 
     def _work(self) -> None:
+        try:
+            self._serve_all()
+            self._driver.close()
+        finally:
+            self._tell(self._stopped.set_result, None)
+
+    def _serve_all(self) -> None:
         later: list[Job] = []
         is_open = True
         while is_open or later:
@@ -129,8 +136,6 @@ class Writer:
             done = self._serve(batch)
             outcomes = done.outcomes + [(job, None) for job in gone]
             self._tell(self._settle, outcomes, done.trouble, self._broken)
-        self._driver.close()
-        self._tell(self._stopped.set_result, None)
 
     def _gather(self, batch: Batch) -> bool:
         arrived = self._inbox.get()

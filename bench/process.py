@@ -1,0 +1,98 @@
+"""Processes that the benchmark starts, and stops by their id.
+
+Law. Whatever was started is stopped when its block ends, whether it measured or failed.
+"""
+
+import os
+import socket
+import subprocess
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from bench.cpu import running_on
+from bench.load import Wrong
+
+START_SECONDS = 20.0
+STOP_SECONDS = 10.0
+RUN_SECONDS = 60.0
+POLL_SECONDS = 0.05
+LAST_LINES = 5
+
+
+def free_port() -> int:
+    """A port on the loopback that nothing listens on at this moment."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextmanager
+def serving(
+    command: Sequence[str],
+    *,
+    port: int,
+    core: int | None,
+    folder: Path,
+    env: Mapping[str, str] | None = None,
+) -> Iterator[int]:
+    """Run a server on a core until the block ends; its process id."""
+    log = folder / f"{Path(command[0]).name}-{port}.log"
+    with log.open("wb") as output, running_on(core):
+        process = subprocess.Popen(  # noqa: S603 - the commands are in subjects.py
+            command,
+            cwd=folder,
+            env={**os.environ, **(env or {})},
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
+    try:
+        _wait_until_listening(process, port, log)
+        yield process.pid
+    finally:
+        _stop(process)
+
+
+def _wait_until_listening(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            raise Wrong(f"it ended with {process.returncode} before it listened: {_tail(log)}")
+        try:
+            with socket.create_connection(("127.0.0.1", port), timeout=1):
+                return
+        except OSError:
+            time.sleep(POLL_SECONDS)
+    raise Wrong(f"it did not listen within {START_SECONDS:.0f} s: {_tail(log)}")
+
+
+def _tail(log: Path) -> str:
+    lines = log.read_text(errors="replace").splitlines()
+    return " | ".join(lines[-LAST_LINES:]) or "it wrote nothing"
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    try:
+        process.wait(STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def run(command: Sequence[str], *, folder: Path) -> None:
+    """Run a command to its end."""
+    done = subprocess.run(  # noqa: S603 - the commands are in subjects.py
+        command,
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=RUN_SECONDS,
+        check=False,
+    )
+    if done.returncode != 0:
+        said = (done.stderr or done.stdout).strip().splitlines()[-LAST_LINES:]
+        raise Wrong(f"{Path(command[0]).name} ended with {done.returncode}: {' | '.join(said)}")

@@ -1,0 +1,203 @@
+"""The figures of one run, as a table for people and as JSON."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bench.bodies import BODY_BYTES
+from bench.cpu import Cores
+from bench.measures import RATE, SYNC_BYTES, SYNC_COUNT, Added, Throughput, Window
+from bench.subjects import CONNECTIONS, REFERENCE, SUBJECTS, Subject
+from bench.upstream import BURST_EVENTS
+
+NOISY = 0.05  # a share of the core taken by others that moves the figures
+SATURATED = 0.8  # below it, the load or the disk was the limit and not the CPU
+
+
+@dataclass(slots=True, kw_only=True)
+class Results:
+    """What one run has found so far; a measurement that failed left its reason."""
+
+    seconds: float
+    cores: Cores
+    facts: dict[str, str]
+    sync: float
+    throughputs: dict[str, Throughput] = field(default_factory=dict)
+    added: Added | None = None
+    burst: Window | None = None
+    trickle: Window | None = None
+    failures: dict[str, str] = field(default_factory=dict)
+
+    def ratio(self, name: str) -> float | None:
+        """Requests for a CPU second, against the plain proxy in the same run."""
+        reference = self.throughputs.get(REFERENCE)
+        if reference is None:
+            return None
+        return self.throughputs[name].per_cpu_second / reference.per_cpu_second
+
+    def windows(self) -> list[Window]:
+        others = [window for window in (self.burst, self.trickle) if window is not None]
+        return [each.window for each in self.throughputs.values()] + others
+
+
+def ms(seconds: float) -> str:
+    """Milliseconds, for people."""
+    return f"{seconds * 1000:.2f} ms"
+
+
+def us(seconds: float) -> str:
+    """Microseconds, for people."""
+    return f"{seconds * 1_000_000:.0f} us"
+
+
+def show(results: Results) -> None:
+    """Print everything."""
+    for name, fact in results.facts.items():
+        print(f"{name:<9} {fact}")
+    print(f"{'cores':<9} {results.cores}")
+    print(
+        f"{'method':<9} {BODY_BYTES} byte bodies, {CONNECTIONS} connections, closed loop,"
+        f" {results.seconds:g} s each after the warm-up"
+    )
+    print()
+    if results.throughputs:
+        _show_subjects(results)
+        print()
+    _show_rest(results)
+    _show_warnings(results)
+
+
+def _show_subjects(results: Results) -> None:
+    rows: list[tuple[str, ...]] = [
+        ("", "req/CPU-s", "x caddy", "req/s", "CPU", "p50", "p99", "does")
+    ]
+    rows += [_row(results, subject) for subject in SUBJECTS if subject.name in results.throughputs]
+    _print_aligned(rows)
+
+
+def _row(results: Results, subject: Subject) -> tuple[str, ...]:
+    found = results.throughputs[subject.name]
+    ratio = results.ratio(subject.name)
+    window = found.window
+    return (
+        subject.name,
+        f"{found.per_cpu_second:,.0f}",
+        "-" if ratio is None else f"{ratio:.2f}",
+        f"{window.answered / window.seconds:,.0f}",
+        f"{window.cpu_seconds / window.seconds:.0%}",
+        ms(found.p50),
+        ms(found.p99),
+        subject.does,
+    )
+
+
+def _print_aligned(rows: Sequence[tuple[str, ...]]) -> None:
+    """Numbers to the right, the first and the last column to the left."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    for row in rows:
+        middle = "  ".join(
+            cell.rjust(width) for cell, width in zip(row[1:-1], widths[1:-1], strict=True)
+        )
+        print(f"{row[0].ljust(widths[0])}  {middle}  {row[-1]}".rstrip())
+
+
+def _show_rest(results: Results) -> None:
+    print(f"disk      {ms(results.sync)}: median of {SYNC_COUNT} fdatasync of {SYNC_BYTES} bytes")
+    if results.added is not None:
+        added = results.added
+        parts = [
+            f"p{share * 100:.0f} {ms(added.at(share))}"
+            f" ({ms(added.direct.quantile(share))} to {ms(added.through.quantile(share))})"
+            for share in (0.5, 0.99)
+        ]
+        print(f"added     by the hop at {RATE} requests/s, open loop: {', '.join(parts)}")
+    if results.burst is not None:
+        window = results.burst
+        print(
+            f"burst     {window.events / window.cpu_seconds:,.0f} events/CPU-s:"
+            f" {CONNECTIONS} streams at a time, each of {BURST_EVENTS} events at once"
+            f" ({us(window.cpu_seconds / window.events)} an event)"
+        )
+    if results.trickle is not None:
+        window = results.trickle
+        print(
+            f"trickle   {us(window.cpu_seconds / window.events)} of CPU an event:"
+            f" {CONNECTIONS} streams, {window.events / window.seconds:,.0f} events/s in all"
+        )
+
+
+def _show_warnings(results: Results) -> None:
+    for name, why in results.failures.items():
+        print(f"\nno figure for {name}: {why}")
+    if results.cores.subject is None:
+        return  # the load shares the core: nobody can tell what is noise
+    noise = max((each.others_seconds / each.seconds for each in results.windows()), default=0.0)
+    if noise > NOISY:
+        print(f"\nnoise     other processes took up to {noise:.0%} of the subject's core")
+    for name, found in results.throughputs.items():
+        used = (found.window.cpu_seconds + found.window.others_seconds) / found.window.seconds
+        if used < SATURATED:
+            print(f"\nnote      {name} was busy {used:.0%} of the time: it waited for something")
+
+
+def to_json(results: Results) -> dict[str, Any]:
+    """The same, for machines: seconds, counts and ratios without rounding."""
+    return {
+        "machine": results.facts,
+        "method": {
+            "seconds": results.seconds,
+            "body_bytes": BODY_BYTES,
+            "connections": CONNECTIONS,
+            "subject_core": results.cores.subject,
+            "load_core": results.cores.load,
+        },
+        "subjects": {name: _subject_json(results, name) for name in results.throughputs},
+        "fdatasync_seconds": results.sync,
+        "added_latency": _added_json(results.added),
+        "burst": _window_json(results.burst),
+        "trickle": _window_json(results.trickle),
+        "failures": results.failures,
+    }
+
+
+def _subject_json(results: Results, name: str) -> dict[str, Any]:
+    found = results.throughputs[name]
+    return {
+        "per_cpu_second": found.per_cpu_second,
+        "ratio_to_caddy": results.ratio(name),
+        "p50_seconds": found.p50,
+        "p99_seconds": found.p99,
+        **(_window_json(found.window) or {}),
+    }
+
+
+def _window_json(window: Window | None) -> dict[str, float] | None:
+    if window is None:
+        return None
+    return {
+        "wall_seconds": window.seconds,
+        "cpu_seconds": window.cpu_seconds,
+        "others_cpu_seconds": window.others_seconds,
+        "answered": window.answered,
+        "events": window.events,
+    }
+
+
+def _added_json(added: Added | None) -> dict[str, float] | None:
+    if added is None:
+        return None
+    return {
+        "requests_per_second": RATE,
+        "requests": len(added.through),
+        "direct_p50_seconds": added.direct.quantile(0.5),
+        "direct_p99_seconds": added.direct.quantile(0.99),
+        "added_p50_seconds": added.at(0.5),
+        "added_p99_seconds": added.at(0.99),
+    }
+
+
+def write_json(results: Results, path: Path) -> None:
+    """The figures in a file."""
+    path.write_text(json.dumps(to_json(results), indent=2) + "\n")

@@ -1,0 +1,91 @@
+"""The message endpoint of the `samvad` package, and requests signed with its own functions."""
+
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pydantic import BaseModel
+from samvad import (  # type: ignore[import-untyped]
+    Agent,
+    RateLimit,
+    SkillContext,
+    canonical_json,
+    content_digest,
+    sign_request,
+)
+from samvad.keys import Keypair, load_or_generate_keypair  # type: ignore[import-untyped]
+from starlette.applications import Starlette
+
+from bench.bodies import BODY_BYTES, filled, post, text
+
+KEYS = "BENCH_SAMVAD_KEYS"  # the folder of both key pairs, for the server process
+SENDER = "agent://client-bench"
+MARK = b'"status":"ok"'
+_PATH = "/agent/message"
+_ENVELOPE_BYTES = 150  # what the answer carries beside the text
+_UNLIMITED = 10**9
+
+
+class Said(BaseModel):
+    """The payload and the result."""
+
+    text: str
+
+
+async def answer(said: BaseModel, context: SkillContext) -> Said:  # noqa: ARG001 - its signature
+    """2 KB at once."""
+    return Said(text=text(BODY_BYTES - _ENVELOPE_BYTES))
+
+
+def client_keys(folder: Path) -> Keypair:
+    """The pair that the requests are signed with; made when there is none."""
+    return load_or_generate_keypair(folder, "client")
+
+
+def build() -> Starlette:
+    """The application, with its own in-memory nonce store and a rate limit that never acts."""
+    folder = Path(os.environ[KEYS])
+    agent = Agent(
+        name="bench",
+        url="http://127.0.0.1",
+        keys_dir=str(folder),
+        rate_limit=RateLimit(requestsPerMinute=_UNLIMITED, requestsPerSender=_UNLIMITED),
+    )
+    agent.skill(
+        name="say",
+        description="answers at once",
+        input_schema=Said,
+        output_schema=Said,
+        modes=["sync"],
+        trust="public",
+        handler=answer,
+    )
+    agent.trust_peer(SENDER, client_keys(folder).public_key_b64)
+    app: Starlette = agent.build_app()
+    return app
+
+
+def signed_requests(folder: Path, count: int) -> list[bytes]:
+    """Requests with a nonce of their own each, signed before anything is measured."""
+    keys = client_keys(folder)
+    return [_signed(number, keys) for number in range(count)]
+
+
+def _signed(number: int, keys: Keypair) -> bytes:
+    # The server holds the timestamp against its own clock.
+    now = datetime.now(UTC)  # noqa: TID251
+    envelope = {
+        "from": SENDER,
+        "to": "agent://127.0.0.1",
+        "skill": "say",
+        "mode": "sync",
+        "nonce": f"nonce-{number:09}",
+        "timestamp": now.isoformat().replace("+00:00", "Z"),
+        "traceId": f"trace-{number:09}",
+        "spanId": f"span-{number:09}",
+        "payload": {"text": "@@"},
+    }
+    body = filled(canonical_json(envelope))
+    headers = {"content-type": "application/json", "content-digest": content_digest(body)}
+    signature = sign_request("POST", _PATH, headers, keys.private_key_b64, keys.kid)
+    return post(_PATH, body, headers | signature)

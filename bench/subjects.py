@@ -1,0 +1,225 @@
+"""The processes that are compared: how each is set up, started and asked.
+
+Law. All get the same load from the same place: bodies of 2 KB, answers of 2 KB, and for those that
+forward, the same upstream. Each runs as its authors would run it in production: no access log.
+"""
+
+import itertools
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench import a2a_peer, samvad_peer
+from bench.bodies import CHAT_PATH, COMPLETION_ID, chat_request, post
+from bench.cpu import Cores
+from bench.process import free_port, run, serving
+from bench.upstream import BURST_EVENTS
+
+ROOT = Path(__file__).parent.parent
+BIN = Path(sys.executable).parent
+CONNECTIONS = 64
+WARM_UP_SECONDS = 1.0
+# It sweeps its whole nonce table on each call and slows down with every request it has answered:
+# this many are a fresh process, and the figure is the best it gives.
+SAMVAD_REQUESTS = 3000
+SAMVAD_WARM_UP_SECONDS = 0.2
+TRICKLE_RATE = 50
+# A trickling stream lasts longer than it is measured; this many events are enough for any setting.
+TRICKLE_EVENTS = 30_000
+
+_UPSTREAM_MARK = COMPLETION_ID.encode()
+# The gateway gives its completions ids of its own.
+_CARNET_MARK = b'"chat.completion"'
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """Where subjects are set up."""
+
+    folder: Path
+    upstream: int  # its port
+    cores: Cores
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """A subject that runs and can be asked."""
+
+    pid: int
+    port: int
+    requests: Iterator[bytes]
+    mark: bytes  # in every right answer
+    warm_up: float = WARM_UP_SECONDS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gateway:
+    """A running Carnet and the token to call it with."""
+
+    pid: int
+    port: int
+    token: str
+
+    def request(self, agent: str, *, stream: bool = False) -> bytes:
+        body = chat_request(agent, stream=stream)
+        return post(CHAT_PATH, body, {"authorization": f"Bearer {self.token}"})
+
+    def target(self, agent: str) -> Target:
+        requests = itertools.repeat(self.request(agent))
+        return Target(pid=self.pid, port=self.port, requests=requests, mark=_CARNET_MARK)
+
+
+@contextmanager
+def upstream(folder: Path, cores: Cores) -> Iterator[int]:
+    """The model behind every hop; its port."""
+    port = free_port()
+    command = [sys.executable, "-m", "bench.upstream", str(port)]
+    with serving(command, port=port, core=cores.load, folder=folder, env=_importable()):
+        yield port
+
+
+def _importable() -> dict[str, str]:
+    return {"PYTHONPATH": str(ROOT)}
+
+
+# ------------------------------------------------------------------------------------ Carnet
+
+
+def _agents(site: Site) -> str:
+    base = f"http://127.0.0.1:{site.upstream}"
+    urls = {
+        "up": ("openai", f"{base}/v1"),
+        "hop": ("tangle", f"{base}/v1"),
+        "burst": ("openai", f"{base}/{BURST_EVENTS}x0/v1"),
+        "trickle": ("openai", f"{base}/{TRICKLE_EVENTS}x{TRICKLE_RATE}/v1"),
+    }
+    return "".join(
+        f'\n[agents.{name}]\nkind = "{kind}"\nurl = "{url}"\nmodel = "m"\n'
+        for name, (kind, url) in urls.items()
+    )
+
+
+@contextmanager
+def gateway(site: Site, *, under: tuple[str, ...] = ()) -> Iterator[Gateway]:
+    """A Carnet as a person sets one up, with agents at the upstream added.
+
+    `under` replaces the console script, for a launcher that does the same and watches it.
+    """
+    port = free_port()
+    folder = site.folder / f"carnet-{port}"
+    folder.mkdir()
+    run([str(BIN / "carnet"), "init", str(folder), "--port", str(port)], folder=folder)
+    with (folder / "carnet.toml").open("a") as settings:
+        settings.write(_agents(site))
+    command = [*(under or (str(BIN / "carnet"),)), "serve"]
+    env = _importable() | {"CARNET__GATEWAY__DRAIN_SECONDS": "2"}
+    with serving(command, port=port, core=site.cores.subject, folder=folder, env=env) as pid:
+        token = (folder / "var" / "starter.token").read_text().strip()
+        yield Gateway(pid=pid, port=port, token=token)
+
+
+@contextmanager
+def carnet_openai(site: Site) -> Iterator[Target]:
+    """A hop to an OpenAI-compatible model."""
+    with gateway(site) as running:
+        yield running.target("up")
+
+
+@contextmanager
+def carnet_tangle(site: Site) -> Iterator[Target]:
+    """A hop to another gateway: one deeper in the chain, with the headers that say so."""
+    with gateway(site) as running:
+        yield running.target("hop")
+
+
+# ------------------------------------------------------------------------------------ others
+
+
+def _plain(pid: int, port: int) -> Target:
+    requests = itertools.repeat(post(CHAT_PATH, chat_request("m")))
+    return Target(pid=pid, port=port, requests=requests, mark=_UPSTREAM_MARK)
+
+
+@contextmanager
+def caddy(site: Site) -> Iterator[Target]:
+    """A reverse proxy that only forwards, on one Go processor."""
+    port = free_port()
+    settings = site.folder / "Caddyfile"
+    # By default it keeps 32 idle connections upstream and would redial for the other half.
+    settings.write_text(
+        "{\n\tadmin off\n\tauto_https off\n\tpersist_config off\n}\n"
+        f"http://127.0.0.1:{port} {{\n\tbind 127.0.0.1\n"
+        f"\treverse_proxy 127.0.0.1:{site.upstream} {{\n"
+        f"\t\ttransport http {{\n\t\t\tkeepalive_idle_conns_per_host {CONNECTIONS}\n\t\t}}\n"
+        "\t}\n}\n"
+    )
+    command = [str(BIN / "caddy"), "run", "--config", str(settings), "--adapter", "caddyfile"]
+    env = {"GOMAXPROCS": "1", "HOME": str(site.folder), "XDG_DATA_HOME": str(site.folder)}
+    core = site.cores.subject
+    with serving(command, port=port, core=core, folder=site.folder, env=env) as pid:
+        yield _plain(pid, port)
+
+
+@contextmanager
+def _uvicorn(
+    site: Site, app: str, *, factory: bool = False, env: dict[str, str] | None = None
+) -> Iterator[tuple[int, int]]:
+    port = free_port()
+    options = ["--http", "httptools", "--loop", "uvloop", "--lifespan", "off"]
+    options += ["--no-access-log", "--log-level", "warning", "--port", str(port)]
+    command = [str(BIN / "uvicorn"), app, *options, *(["--factory"] if factory else [])]
+    core, all_env = site.cores.subject, _importable() | (env or {})
+    with serving(command, port=port, core=core, folder=site.folder, env=all_env) as pid:
+        yield pid, port
+
+
+@contextmanager
+def echo(site: Site) -> Iterator[Target]:
+    """The server below Carnet, doing nothing."""
+    with _uvicorn(site, "bench.echo:app") as (pid, port):
+        yield _plain(pid, port)
+
+
+@contextmanager
+def samvad(site: Site) -> Iterator[Target]:
+    """A signed message endpoint, fresh."""
+    keys = site.folder / "samvad-keys"
+    requests = iter(samvad_peer.signed_requests(keys, SAMVAD_REQUESTS))
+    env = {samvad_peer.KEYS: str(keys)}
+    with _uvicorn(site, "bench.samvad_peer:build", factory=True, env=env) as (pid, port):
+        yield Target(
+            pid=pid,
+            port=port,
+            requests=requests,
+            mark=samvad_peer.MARK,
+            warm_up=SAMVAD_WARM_UP_SECONDS,
+        )
+
+
+@contextmanager
+def a2a(site: Site) -> Iterator[Target]:
+    """A JSON-RPC message endpoint."""
+    with _uvicorn(site, "bench.a2a_peer:build", factory=True) as (pid, port):
+        yield Target(pid=pid, port=port, requests=a2a_peer.requests(), mark=a2a_peer.MARK)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """A row of the table."""
+
+    name: str
+    does: str
+    run: Callable[[Site], AbstractContextManager[Target]]
+
+
+REFERENCE = "caddy"
+SUBJECTS = (
+    Subject(name="carnet", does="token, journal, ledger, forward (openai)", run=carnet_openai),
+    Subject(name="carnet-tangle", does="the same, as a Tangle hop", run=carnet_tangle),
+    Subject(name=REFERENCE, does="forward, nothing else (GOMAXPROCS=1)", run=caddy),
+    Subject(name="uvicorn", does="read the body, answer; no forward", run=echo),
+    Subject(name="samvad", does="verify a signature, answer; no store", run=samvad),
+    Subject(name="a2a-sdk", does="JSON-RPC message send, answer; no store", run=a2a),
+)
