@@ -126,7 +126,7 @@ _AUTHORIZATION = (
         "000 headers, forwarded-authorization",
         (
             _WIRE + "test_one_bearer_credential_is_kept_byte_for_byte",
-            _REMOTE + "test_a_call_out_carries_the_payers_credential_byte_for_byte",
+            _REMOTE + "test_a_forwarded_credential_leaves_byte_for_byte_to_a_listed_peer",
         ),
     ),
     Row(
@@ -339,7 +339,7 @@ _INVARIANTS = (
         "of the one who began.",
         "000 invariant 2",
         (
-            _REMOTE + "test_a_call_out_carries_the_payers_credential_byte_for_byte",
+            _REMOTE + "test_a_forwarded_credential_leaves_byte_for_byte_to_a_listed_peer",
             _EXAMPLE + "test_every_header_of_every_hop_is_as_the_example_says",
         ),
         Divergence(
@@ -443,7 +443,7 @@ _INVARIANTS = (
         (
             _REFUSALS + "test_a_chain_that_is_too_deep_never_says_when_to_try_again",
             _REFUSALS + "test_a_chain_too_deep_for_the_peer_is_ours_too_and_terminal",
-            _REMOTE + "test_a_refusal_by_depth_is_not_retried",
+            _REMOTE + "test_a_depth_refusal_is_final_and_never_retried",
         ),
     ),
 )
@@ -595,7 +595,7 @@ _CONSUMER = (
         "tangle:consumer:merge",
         "A backend that speaks HTTP adds them to its own request.",
         "000 runtime consumer contract",
-        (_REMOTE + "test_the_forward_headers_stand_beside_our_own_authorization",),
+        (_REMOTE + "test_every_outbound_agent_call_carries_depth_run_turn_parent_and_speaker",),
     ),
 )
 
@@ -657,7 +657,7 @@ _STATUS = (
         "tangle:status:bridge",
         "A bridge hands the forwarded credential to the backend that it calls.",
         "000 implementation status",
-        (_REMOTE + "test_a_call_out_carries_the_payers_credential_byte_for_byte",),
+        (_REMOTE + "test_a_forwarded_credential_leaves_byte_for_byte_to_a_listed_peer",),
     ),
     Row(
         "tangle:status:gateway",

@@ -37,6 +37,37 @@ def chain_of(error: BaseException) -> list[BaseException]:
 # ---------------------------------------------------------------------- what leaves
 
 
+async def test_a_call_out_carries_all_six_headers() -> None:
+    call = make_call(
+        run="conv_abc",
+        turn="conv_abc.1a2b3c4d.t0.critic",
+        parent_turn="conv_abc.t0.researcher",
+        depth=2,
+        credential=CREDENTIAL,
+    )
+    async with remote_to(answering(ANSWER), takes_credential=True) as (remote, peer):
+        await collect(remote(call))
+    headers = peer.requests[0].headers
+    assert {name: headers[name] for name in headers if name.startswith("x-tangle-")} == {
+        "x-tangle-forwarded-authorization": CREDENTIAL.reveal(),
+        "x-tangle-forwarded-depth": "2",
+        "x-tangle-runid": "conv_abc",
+        "x-tangle-turnid": "conv_abc.1a2b3c4d.t0.critic",
+        "x-tangle-parent-turnid": "conv_abc.t0.researcher",
+        "x-tangle-speaker": "critic",
+    }
+
+
+async def test_a_retry_repeats_the_turn_id() -> None:
+    clock = FakeClock()
+    async with remote_to(answering(reply(b"{}", status=503))) as (remote, peer):
+        again = Retrying(remote, retries=2, clock=clock, ids=FakeIds(), sleep=clock.sleep)
+        error, _ = await fail(again(make_call(turn="run_1.t0.critic")))
+    assert isinstance(error, ProviderUnavailable)
+    turns = [request.headers["x-tangle-turnid"] for request in peer.requests]
+    assert turns == ["run_1.t0.critic"] * 3
+
+
 async def test_every_outbound_agent_call_carries_depth_run_turn_parent_and_speaker() -> None:
     call = make_call(
         run="run_9",

@@ -1,0 +1,107 @@
+"""The real `openai` package against a gateway, and a gateway as a provider of another."""
+
+from collections.abc import Iterator
+
+import openai
+import pytest
+
+from tests.support.federation import organisation
+from tests.support.organisation import Organisation
+
+PROVIDED = """
+[agents.model]
+kind = "openai"
+url = "{url}/v1"
+model = "words"
+api_key = {{file = "var/model.key"}}
+system = "Answer briefly."
+price = "0.0001"
+"""
+
+
+@pytest.fixture(scope="module")
+def front(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Organisation]:
+    """A gateway whose agent `model` is served by another gateway, as by any provider."""
+    folder = tmp_path_factory.mktemp("sdk")
+    provider = organisation(folder / "provider", "provider.example")
+    front = organisation(folder / "front", "front.example")
+    front.configure(PROVIDED.format(url=provider.url))
+    (front.folder / "var" / "model.key").write_text(provider.token)
+    provider.start()
+    front.start()
+    yield front
+    assert (front.stop(), provider.stop()) == (0, 0)
+
+
+@pytest.fixture
+def client(front: Organisation) -> Iterator[openai.OpenAI]:
+    with openai.OpenAI(base_url=f"{front.url}/v1", api_key=front.token) as found:
+        yield found
+
+
+def test_the_client_gets_a_completion(client: openai.OpenAI) -> None:
+    answer = client.chat.completions.create(
+        model="echo", messages=[{"role": "user", "content": "hello"}]
+    )
+    assert answer.choices[0].message.content == "hello"
+    assert answer.usage is not None
+    assert answer.usage.model_extra is not None
+    assert answer.usage.model_extra["currency"] == "credits"
+
+
+def test_the_client_gets_a_stream_with_usage(client: openai.OpenAI) -> None:
+    text, usage = "", None
+    with client.chat.completions.create(
+        model="words",
+        messages=[{"role": "user", "content": "a b c"}],
+        stream=True,
+        stream_options={"include_usage": True},
+    ) as chunks:
+        for chunk in chunks:
+            text += "".join(choice.delta.content or "" for choice in chunk.choices)
+            usage = chunk.usage or usage
+    assert text == "a b c "
+    assert usage is not None
+
+
+def test_the_client_lists_the_agents(client: openai.OpenAI) -> None:
+    assert "echo" in [model.id for model in client.models.list()]
+
+
+def test_the_client_does_not_repeat_what_is_refused_for_good(client: openai.OpenAI) -> None:
+    with pytest.raises(openai.RateLimitError) as refused:
+        client.chat.completions.create(
+            model="echo",
+            messages=[{"role": "user", "content": "hello"}],
+            extra_headers={"x-tangle-forwarded-depth": "4"},
+        )
+    assert refused.value.code == "bridge_depth_exceeded"
+    with pytest.raises(openai.NotFoundError):
+        client.chat.completions.create(
+            model="nobody", messages=[{"role": "user", "content": "hello"}]
+        )
+    with pytest.raises(openai.AuthenticationError):
+        client.with_options(api_key="ck_wrong").models.list()
+
+
+def test_a_provider_is_asked_like_a_model_and_priced_here(
+    front: Organisation, client: openai.OpenAI
+) -> None:
+    run = "conv_provided"
+    raw = client.chat.completions.with_raw_response.create(
+        model="model",
+        messages=[{"role": "user", "content": "one two"}],
+        extra_headers={"x-tangle-runid": run, "x-tangle-forwarded-depth": "3"},
+    )
+    assert raw.headers["x-tangle-runid"] == run
+    assert raw.parse().choices[0].message.content == "one two "
+    (entry,) = front.json("ledger", "--run", run)["entries"]
+    assert (entry["credit"], entry["amount"]) == ("agent:model", "0.0001")
+
+
+def test_a_stream_passes_through_a_provider(client: openai.OpenAI) -> None:
+    with client.chat.completions.create(
+        model="model", messages=[{"role": "user", "content": "x y"}], stream=True
+    ) as chunks:
+        parts = [choice.delta.content for chunk in chunks for choice in chunk.choices]
+    assert [part for part in parts if part] == ["x ", "y "]
