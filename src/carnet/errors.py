@@ -16,7 +16,7 @@
     │   └── load             RateLimited  TooManyCalls  Overloaded  ShuttingDown
     ├── Upstream             someone we called did not answer properly
     │   └── ProviderError  ProviderUnavailable  ProviderTimeout  CircuitOpen  PeerRefused
-    │       EgressRefused  AgentFailed
+    │       PeerBusy  EgressRefused  AgentFailed
     ├── Ours                 our own fault; the detail is in the log under the incident id
     │   └── Internal  StorageUnavailable  OutcomeUnknown
     └── ConfigInvalid  UsageInvalid  Unreachable      at the command line, never on the wire
@@ -501,6 +501,16 @@ class PeerRefused(Upstream):
     retryable = False
     template = "The other organisation's gateway refused this call ({peer_status} {peer_code})."
     hint = "'carnet explain CODE' tells what its code means; its operator can tell why."
+    public = ("peer_status", "peer_code")
+
+
+class PeerBusy(Upstream):
+    """The other organisation's gateway could not take the call just now and may take it later."""
+
+    code = "peer_busy"
+    status = 503
+    template = "The other organisation's gateway is busy ({peer_status} {peer_code})."
+    hint = "Repeat the request after the time that Retry-After gives."
     public = ("peer_status", "peer_code")
 
 

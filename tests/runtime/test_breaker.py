@@ -14,6 +14,7 @@ from carnet.errors import (
     CircuitOpen,
     DepthExceeded,
     EgressRefused,
+    PeerBusy,
     PeerRefused,
     ProviderError,
     ProviderTimeout,
@@ -178,7 +179,7 @@ async def test_what_is_not_about_the_callee_neither_counts_nor_clears(error: Car
     [
         DepthExceeded(observed=4, limit=4),
         PeerRefused(peer_status=403, peer_code="forwarding_not_allowed"),
-        PeerRefused(peer_status=429, peer_code="rate_limited", retry_after=1),
+        PeerBusy(peer_status=429, peer_code="rate_limited", retry_after=1),
     ],
 )
 async def test_a_refusal_is_an_answer(error: CarnetError) -> None:

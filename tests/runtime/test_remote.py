@@ -12,6 +12,7 @@ from carnet.core.secret import Secret
 from carnet.errors import (
     ConfigInvalid,
     DepthExceeded,
+    PeerBusy,
     PeerNotListed,
     PeerRefused,
     ProviderError,
@@ -244,7 +245,7 @@ async def test_a_rate_limit_of_a_peer_says_how_long_to_wait() -> None:
     answer = reply(b"{}", status=429, headers={**JSON, "retry-after": "7"})
     async with remote_to(answering(answer)) as (remote, _):
         error, _ = await fail(remote(make_call()))
-    assert isinstance(error, PeerRefused)
+    assert isinstance(error, PeerBusy)
     assert error.retry_after == 7
 
 

@@ -16,6 +16,7 @@ from carnet.errors import (
     Internal,
     InvalidRequest,
     Overloaded,
+    PeerBusy,
     PeerNotListed,
     PeerRefused,
     ProviderError,
@@ -40,8 +41,8 @@ def leg(code: str | None = None) -> Extension:
     return Leg(turn="t", to="@critic@globex.example", depth=1, status=status, code=code).event()
 
 
-def busy(seconds: int | None) -> PeerRefused:
-    return PeerRefused(peer_status=429, peer_code="rate_limited", retry_after=seconds)
+def busy(seconds: int | None) -> PeerBusy:
+    return PeerBusy(peer_status=429, peer_code="rate_limited", retry_after=seconds)
 
 
 def retrying(agent: Agent, clock: FakeClock, *, retries: int = 3, fraction: float = 0.0) -> Agent:
@@ -141,7 +142,7 @@ async def test_a_callee_that_says_how_long_is_not_asked_sooner() -> None:
 async def test_a_callee_that_asks_for_too_long_is_not_waited_for() -> None:
     clock = FakeClock()
     agent, calls = in_turn(failing(busy(31)), GOOD)
-    with pytest.raises(PeerRefused) as caught:
+    with pytest.raises(PeerBusy) as caught:
         await collect(retrying(agent, clock)(make_call()))
     assert caught.value.retry_after == 31
     assert len(calls) == 1

@@ -14,6 +14,7 @@ from carnet.errors import (
     DepthExceeded,
     Internal,
     InvalidRequest,
+    PeerBusy,
     PeerRefused,
     ProviderError,
     ProviderTimeout,
@@ -221,7 +222,8 @@ def test_our_own_refusal_of_depth_is_read_back_as_it_was() -> None:
         (529, ProviderUnavailable),
         (307, ProviderError),
         (204, ProviderError),
-        *[(status, PeerRefused) for status in (400, 401, 402, 403, 404, 409, 410, 422, 429, 451)],
+        *[(status, PeerRefused) for status in (400, 401, 402, 403, 404, 409, 410, 422, 451)],
+        (429, PeerBusy),
     ],
 )
 def test_the_status_decides_what_kind_of_failure_it_is(
@@ -317,6 +319,23 @@ def test_a_code_whose_sentence_needs_the_peers_words_is_told_as_the_peers() -> N
         "peer_refused", {"peer_status": 400, "peer_code": "invalid_request"}
     )
     assert read_failure({"code": "internal", "incident": "sk-123"}) == Failed("provider_error")
+
+
+@pytest.mark.parametrize(
+    ("code", "told", "status"),
+    [
+        ("token_invalid", "peer_refused", 401),
+        ("payment_required", "peer_refused", 402),
+        ("rate_limited", "peer_busy", 429),
+        ("shutting_down", "peer_busy", 503),
+    ],
+)
+def test_what_a_peer_says_of_us_is_not_said_of_our_caller(
+    code: str, told: str, status: int
+) -> None:
+    failed = read_failure({"code": code, "retry_after": 3})
+    assert (failed.code, failed.facts["peer_status"]) == (told, status)
+    assert failed.facts["peer_code"] == code
 
 
 def test_a_refusal_by_the_peers_peer_keeps_its_status_and_a_code_we_know() -> None:

@@ -23,6 +23,7 @@ from carnet.errors import (
     EgressRefused,
     Malformed,
     Ours,
+    PeerBusy,
     PeerRefused,
     ProviderTimeout,
     Refused,
@@ -148,7 +149,7 @@ def judge(error: CarnetError) -> Verdict:
             return "neither"
         case ProviderTimeout() if error.facts.get("by") == BY_CALLER:
             return "neither"
-        case Refused() | Malformed():
+        case Refused() | Malformed() | PeerBusy():
             return "good"
         case PeerRefused():
             status = error.facts.get("peer_status")

@@ -27,6 +27,7 @@ from carnet.errors import (
     CarnetError,
     ConfigInvalid,
     Malformed,
+    PeerBusy,
     PeerNotListed,
     PeerRefused,
     ProviderError,
@@ -190,7 +191,7 @@ def _prompted(ask: Ask, prompt: str) -> Ask:
 
 
 def _leg(call: Call, cost: int | None, error: CarnetError | None) -> Event:
-    refused = isinstance(error, Refused | Malformed | PeerRefused)
+    refused = isinstance(error, Refused | Malformed | PeerRefused | PeerBusy)
     leg = Leg(
         turn=call.carnet.turn,
         to=call.agent,

@@ -16,7 +16,7 @@ from typing import Final
 
 from carnet.core.call import Call
 from carnet.core.events import LEG, Event, Extension, Failed
-from carnet.errors import CarnetError, PeerRefused, ProviderTimeout, ProviderUnavailable
+from carnet.errors import CarnetError, PeerBusy, ProviderTimeout, ProviderUnavailable
 from carnet.ports.agent import Agent
 from carnet.ports.clock import Clock, Ids
 from carnet.runtime.closing import closing
@@ -103,9 +103,7 @@ class Retrying:
 
 def may_repeat(error: CarnetError) -> bool:
     """Whether the same call may succeed when it is sent again."""
-    if isinstance(error, PeerRefused):
-        return error.retry_after is not None  # a peer that is busy says so
-    return isinstance(error, ProviderUnavailable | ProviderTimeout)
+    return isinstance(error, PeerBusy | ProviderUnavailable | ProviderTimeout)
 
 
 class _Opening:

@@ -7,7 +7,8 @@ Law 2. What we write is our sentence and our facts; of what a peer wrote only nu
        we know ourselves are kept, never its text (A65).
 Law 3. A chain that is too deep is terminal: it never carries Retry-After, and clients that repeat
        every 429 are told not to (tangle 1.4).
-Law 4. A `PeerRefused` that carries `retry_after` may be sent again; one without may not.
+Law 4. What a peer says of its own callers (who, money, load) is about us, not about ours: it is
+       told as `PeerRefused`, or as `PeerBusy` where the same call may succeed later.
 """
 
 from string import Formatter
@@ -18,13 +19,17 @@ from carnet.core.events import Failed
 from carnet.errors import (
     BY_CODE,
     CarnetError,
+    ChainFinal,
     DepthExceeded,
     Fact,
     InvalidJson,
+    Ours,
+    PeerBusy,
     PeerRefused,
     ProviderError,
     ProviderTimeout,
     ProviderUnavailable,
+    Refused,
 )
 from carnet.wire import json
 
@@ -67,6 +72,7 @@ REFUSALS: Final[dict[type[CarnetError], tuple[int, str]]] = {
     errors.ProviderTimeout: (504, "provider_timeout"),
     errors.CircuitOpen: (503, "circuit_open"),
     errors.PeerRefused: (502, "peer_refused"),
+    errors.PeerBusy: (503, "peer_busy"),
     errors.EgressRefused: (502, "egress_refused"),
     errors.AgentFailed: (500, "agent_failed"),
     errors.Internal: (500, "internal"),
@@ -169,30 +175,37 @@ def read_refusal(status: int, body: bytes, retry_after: str | None) -> CarnetErr
         return ProviderUnavailable() if wait is None else ProviderUnavailable(retry_after=wait)
     if status < 400:  # noqa: PLR2004  neither an answer nor a refusal: a redirect, say
         return ProviderError(f"the answer has the status {status}")
-    facts: dict[str, Fact] = {"peer_status": status, "peer_code": code}
+    return _refused(status, code, UNTOLD_WAIT_SECONDS if wait is None else wait)
+
+
+def _refused(status: int, code: str, wait: int) -> CarnetError:
     if _may_be_repeated(status, code):
-        facts["retry_after"] = UNTOLD_WAIT_SECONDS if wait is None else wait
-    return PeerRefused(**facts)
+        return PeerBusy(peer_status=status, peer_code=code, retry_after=wait)
+    return PeerRefused(peer_status=status, peer_code=code)
 
 
 def read_failure(error: object) -> Failed:
     """The terminal event that an error inside a peer's stream stands for.
 
-    A code of ours is kept if its sentence can be said with numbers and words of ours. Otherwise
-    it becomes the refusal of a peer, or, where another try may help, a provider's error.
+    A code about the chain or about what lies further on is kept if its sentence can be said with
+    numbers and words of ours; any other refusal is one of the peer.
     """
     places = [error] if isinstance(error, dict) else []
     code = _known_code(places)
     kind = BY_CODE.get(code, ProviderError)
     blanks = _BLANKS[kind.code]
-    if blanks <= _TAKEN_OVER:
+    if blanks <= _TAKEN_OVER and not _is_about_us(kind):
         facts: dict[str, Fact] = {name: _count(places, name) for name in blanks & _COUNTS}
         if "peer_code" in blanks:
             facts["peer_code"] = _known_code(places, "peer_code")
         return Failed(kind.code, facts)
-    if kind.retryable:
+    if issubclass(kind, Ours):  # the peer's own fault is a fault of what we asked
         return Failed(ProviderError.code)
-    return Failed(PeerRefused.code, {"peer_status": REFUSALS[kind][0], "peer_code": code})
+    return Failed.of(_refused(REFUSALS[kind][0], code, UNTOLD_WAIT_SECONDS))
+
+
+def _is_about_us(kind: type[CarnetError]) -> bool:
+    return issubclass(kind, Refused) and not issubclass(kind, DepthExceeded | ChainFinal)
 
 
 def _places(body: bytes) -> list[dict[str, object]]:
