@@ -21,6 +21,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 MOST_VALUE = 1024
 MOST_LINE = 8192
 MOST_WAITING = 10_000
+WRITE_SECONDS = 0.05
 
 FIELDS = (
     "agent",
@@ -86,8 +87,7 @@ class Sink(logging.Handler):
         super().__init__()
         self._stream = stream or sys.stdout
         self._lines: deque[logging.LogRecord] = deque()
-        self._wake = threading.Event()
-        self._open = True
+        self._closed = threading.Event()
         self.dropped = 0
         self._thread = threading.Thread(target=self._write, name="carnet-log", daemon=True)
         self._thread.start()
@@ -98,13 +98,11 @@ class Sink(logging.Handler):
             self.dropped += 1
             return
         self._lines.append(record)
-        if not self._wake.is_set():
-            self._wake.set()
 
     def _write(self) -> None:
-        while self._open or self._lines:
-            self._wake.wait(1.0)
-            self._wake.clear()
+        # Woken by the clock and not by each line: a thread that is woken takes the interpreter
+        # from the event loop, which costs more than the line.
+        while not self._closed.wait(WRITE_SECONDS) or self._lines:
             batch: list[str] = []
             while self._lines and len(batch) < MOST_WAITING:
                 batch.append(self.format(self._lines.popleft()))
@@ -120,8 +118,7 @@ class Sink(logging.Handler):
 
     def close(self) -> None:
         """Write what is queued and stop."""
-        self._open = False
-        self._wake.set()
+        self._closed.set()
         self._thread.join(timeout=2.0)
         super().close()
 
