@@ -87,7 +87,7 @@ class Sink(logging.Handler):
         super().__init__()
         self._stream = stream or sys.stdout
         self._lines: deque[logging.LogRecord] = deque()
-        self._closed = threading.Event()
+        self._ending = threading.Event()
         self.dropped = 0
         self._thread = threading.Thread(target=self._write, name="carnet-log", daemon=True)
         self._thread.start()
@@ -102,7 +102,7 @@ class Sink(logging.Handler):
     def _write(self) -> None:
         # Woken by the clock and not by each line: a thread that is woken takes the interpreter
         # from the event loop, which costs more than the line.
-        while not self._closed.wait(WRITE_SECONDS) or self._lines:
+        while not self._ending.wait(WRITE_SECONDS) or self._lines:
             batch: list[str] = []
             while self._lines and len(batch) < MOST_WAITING:
                 batch.append(self.format(self._lines.popleft()))
@@ -118,7 +118,7 @@ class Sink(logging.Handler):
 
     def close(self) -> None:
         """Write what is queued and stop."""
-        self._closed.set()
+        self._ending.set()
         self._thread.join(timeout=2.0)
         super().close()
 
