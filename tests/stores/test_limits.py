@@ -136,3 +136,24 @@ async def test_running_again_reserves_again_once(store: Store, place: Place, sta
     assert place.rows("SELECT reserved FROM purse") == [(600,)]
     await store.turns.finish(a_finish(again, payer=LIMITED))
     assert place.rows("SELECT spent, reserved FROM purse") == [(200, 0)]
+
+
+async def test_running_again_may_be_refused_and_leaves_the_turn_as_it_was(store: Store) -> None:
+    rate = Rate(bucket="b", calls=1, seconds=10)
+    turn = claimed(await store.turns.claim(a_claim(payer=LIMITED, rate=rate)))
+    ended = await store.turns.finish(a_finish(turn, state="unknown", debits=(), events=b""))
+    assert await store.turns.claim(a_claim(payer=LIMITED, rate=rate)) == Denied("rate", 10)
+    dear = a_claim(payer=LIMITED, reserve=1001)
+    assert await store.turns.claim(dear) == Denied("spending")
+    assert await store.turns.reload(turn) == ended
+    entries = await store.records.entries("r1", reader=None, after=0, limit=9)
+    assert [entry.kind for entry in entries] == ["accepted", "ended"]
+
+
+async def test_what_an_attempt_held_that_nobody_ended_is_released_by_the_next(
+    store: Store, place: Place
+) -> None:
+    claimed(await store.turns.claim(a_claim(payer=LIMITED, reserve=700)))
+    place.rows("UPDATE turn SET worker = 'gone'")  # as after a lease that ran out
+    claimed(await store.turns.claim(a_claim(payer=LIMITED, reserve=900)))
+    assert place.rows("SELECT reserved FROM purse") == [(900,)]

@@ -81,6 +81,15 @@ async def test_a_full_disk_refuses_and_recovers_by_itself(store: Store, place: P
     assert store.is_writable()
 
 
+async def test_a_query_that_fails_is_told_to_the_one_who_asked(store: Store) -> None:
+    database = store._database  # noqa: SLF001
+    answers = await asyncio.gather(
+        database.fetch("SELECT 1"), database.fetch("SELECT nothing"), return_exceptions=True
+    )
+    assert answers[0] == [(1,)]
+    assert isinstance(answers[1], StorageUnavailable)
+
+
 async def test_a_closed_store_takes_nothing(place: Place) -> None:
     store = await place.start()
     await store.close()
