@@ -118,7 +118,7 @@ def build(settings: Settings, store: Store, clock: Clock, ids: Ids) -> Gateway:
         access=access,
         records=store.records,
         journal=behind.journal,
-        wait_change=store.wait_change,
+        watch=store.watch,
         currency=currency,
         limit=depths.tangle + 1,
     )

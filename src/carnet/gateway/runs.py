@@ -6,6 +6,8 @@ not exist for it: the answer is the one for an unknown id.
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
+from types import TracebackType
+from typing import Protocol, Self
 from urllib.parse import parse_qs
 
 import msgspec
@@ -28,6 +30,28 @@ MOST_ENTRIES = 500
 LOOK_SECONDS = 1.0
 ENDED = frozenset({"done", "failed", "unknown"})
 SEES_ALL = "admin:runs"
+
+
+class Watching(Protocol):
+    """Tells when something of a run was committed."""
+
+    def __enter__(self) -> Self:
+        """Begin to watch."""
+        ...
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+        /,
+    ) -> None:
+        """Stop watching."""
+        ...
+
+    async def changed(self, seconds: float) -> bool:
+        """Wait for a change since the last call; False if none came in time."""
+        ...
 
 
 class Access:
@@ -71,15 +95,15 @@ class Runs:
         access: Access,
         records: Records,
         journal: Journal,
-        wait_change: Callable[[float], Awaitable[None]],
+        watch: Callable[[str], Watching],
         currency: str,
         limit: int,
     ) -> None:
-        """`wait_change` returns when the journal grew, or after the seconds given."""
+        """`watch` tells when the journal of a run grows."""
         self._access = access
         self._records = records
         self._journal = journal
-        self._wait_change = wait_change
+        self._watch = watch
         self._currency = currency
         self._limit = limit
 
@@ -142,24 +166,24 @@ class Runs:
         self, run: str, reader: str | None, row: int, sequence: int
     ) -> AsyncGenerator[bytes, None]:
         after = row - 1  # the row itself may hold events beyond the last one seen
-        while True:
-            entries = await self._records.entries(
-                run, reader=reader, after=after, limit=MOST_ENTRIES
-            )
-            for entry in entries:
-                seen = sequence if entry.n == row else -1
-                frames = b"".join(_frames_of(entry, seen))
-                if frames:
-                    yield frames
-            if entries:
-                after = entries[-1].n
-                continue
-            if all(turn.state in ENDED for turn in await self._records.run(run, reader=reader)):
-                if not await self._records.entries(run, reader=reader, after=after, limit=1):
+        with self._watch(run) as watching:
+            while True:
+                # Asked before the entries are read: what ends meanwhile is read by the next look.
+                is_over = await self._is_over(run, reader)
+                entries = await self._records.entries(
+                    run, reader=reader, after=after, limit=MOST_ENTRIES
+                )
+                for entry in entries:
+                    after = entry.n
+                    yield b"".join(_frames_of(entry, sequence if entry.n == row else -1))
+                if is_over and not entries:
                     yield sse.write_event(json.write({"run": run}), event="end")
                     return
-                continue
-            await self._wait_change(LOOK_SECONDS)
+                if not entries:
+                    await watching.changed(LOOK_SECONDS)
+
+    async def _is_over(self, run: str, reader: str | None) -> bool:
+        return all(turn.state in ENDED for turn in await self._records.run(run, reader=reader))
 
 
 def _frames_of(entry: JournalEntry, seen: int) -> list[bytes]:

@@ -186,7 +186,7 @@ class Gate:
 
     def _document(self, candidate: Candidate) -> Carnet:
         position = candidate.position
-        run = position.run or f"conv_{self._ids.uuid()}"
+        run = position.run or f"conv_{self._ids.ordered_uuid()}"
         return Carnet(
             run=run,
             turn=position.turn or f"turn_{self._ids.uuid()}",

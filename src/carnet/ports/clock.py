@@ -22,6 +22,10 @@ class Ids(Protocol):
         """A random UUID in its canonical text."""
         ...
 
+    def ordered_uuid(self) -> str:
+        """A UUID that begins with the time, so that rows named by it are kept side by side."""
+        ...
+
     def token(self) -> str:
         """At least 160 random bits as URL-safe text."""
         ...

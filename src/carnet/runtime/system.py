@@ -33,6 +33,13 @@ class SystemIds:
     def uuid(self) -> str:
         return str(uuid.uuid4())
 
+    def ordered_uuid(self) -> str:
+        # RFC 9562, version 7: 48 bits of milliseconds, then 74 random ones.
+        time_ms = f"{time.time_ns() // 1_000_000:012x}"
+        dice = secrets.token_bytes(10).hex()
+        variant = "89ab"[int(dice[3], 16) & 3]
+        return f"{time_ms[:8]}-{time_ms[8:]}-7{dice[:3]}-{variant}{dice[4:7]}-{dice[7:19]}"
+
     def token(self) -> str:
         return secrets.token_urlsafe(32)
 

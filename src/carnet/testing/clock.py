@@ -47,6 +47,9 @@ class FakeIds:
     def uuid(self) -> str:
         return f"00000000-0000-4000-8000-{self._next():012d}"
 
+    def ordered_uuid(self) -> str:
+        return self.uuid()
+
     def token(self) -> str:
         return f"token-{self._next():038d}"
 
