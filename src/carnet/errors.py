@@ -4,7 +4,9 @@
     ├── Malformed            the request cannot be read; sending it again changes nothing
     │   ├── InvalidJson  InvalidRequest  MalformedCallerContext  ChainMismatch
     │   ├── UnsupportedProtocolVersion  AddressInvalid
-    │   └── BodyTooLarge  MediaTypeUnsupported  EncodingUnsupported
+    │   ├── BodyTooLarge  MediaTypeUnsupported  EncodingUnsupported
+    │   └── the edge         MalformedRequest  HeadersTooLarge  UriTooLong  HeaderTimeout
+    │                        BodyTimeout
     ├── Refused              the request was understood and may not run
     │   ├── who              TokenMissing  TokenInvalid  PermissionMissing
     │   ├── where            AgentNotFound  PeerUnknown  RunNotFound  RouteNotFound
@@ -13,7 +15,8 @@
     │   ├── money            PaymentRequired  SpendingLimitReached  PayerRefused
     │   ├── forwarding       ForwardingNotAllowed  PeerNotListed
     │   ├── turns            IdempotencyMismatch  InProgress  DefinitionChanged  Cancelled
-    │   └── load             RateLimited  TooManyCalls  Overloaded  ShuttingDown
+    │   └── load             RateLimited  TooManyCalls  TooManyStreams  Overloaded
+    │                        ShuttingDown
     ├── Upstream             someone we called did not answer properly
     │   └── ProviderError  ProviderUnavailable  ProviderTimeout  CircuitOpen  PeerRefused
     │       PeerBusy  EgressRefused  AgentFailed
@@ -55,6 +58,7 @@ class CarnetError(Exception):
         """Keep `detail` for the log and `facts` for the template."""
         self.detail = detail
         self.facts = facts
+        self.run: str | None = None  # of the request that met it, if it named one
         super().__init__(detail)
 
     @property
@@ -194,6 +198,63 @@ class EncodingUnsupported(Malformed):
     hint = "Send the body uncompressed."
 
 
+class MalformedRequest(Malformed):
+    """The request is not HTTP/1.1 that every server would read the same way.
+
+    Two lengths, a length beside chunks, no host or two, folded lines and the like are how one
+    request is made to look like two. It is refused before anything reads it, and the connection
+    is closed.
+    """
+
+    code = "malformed_request"
+    template = "This is not a request that can be read in one way only: {reason}."
+    hint = "Send plain HTTP/1.1, each framing field once, with the path alone as its target."
+
+    def __init__(self, reason: str, detail: str = "") -> None:
+        """Say what was wrong in words of ours; `detail` is what the parser said."""
+        super().__init__(detail, reason=reason)
+
+
+class HeadersTooLarge(Malformed):
+    """The request line and the header fields are larger, or more, than this gateway takes."""
+
+    code = "headers_too_large"
+    status = 431
+    template = "The head of this request has more than {limit} bytes or {fields} fields."
+    hint = "Send less, or ask the operator to raise [limits] header_bytes or header_fields."
+    public = ("limit", "fields")
+
+
+class UriTooLong(Malformed):
+    """The path and query are longer than this gateway takes."""
+
+    code = "uri_too_long"
+    status = 414
+    template = "The path and query of this request are longer than {limit} bytes."
+    hint = "Send a shorter one, or ask the operator to raise [limits] url_bytes."
+    public = ("limit",)
+
+
+class HeaderTimeout(Malformed):
+    """The head of the request did not arrive in the time it may take. Nothing was run."""
+
+    code = "header_timeout"
+    status = 408
+    retryable = True
+    template = "The head of this request did not arrive in time."
+    hint = "Send the request again, its head at once; [limits] header_seconds is the time it has."
+
+
+class BodyTimeout(Malformed):
+    """The body of the request did not arrive in the time it may take. Nothing was run."""
+
+    code = "body_timeout"
+    status = 408
+    retryable = True
+    template = "The body of this request did not arrive in time."
+    hint = "Send the request again without pauses; [limits] body_seconds is the time a body has."
+
+
 class Refused(CarnetError):
     """The request was understood and may not run."""
 
@@ -289,9 +350,20 @@ class DepthExceeded(Refused):
     hint = "Answer from what you have, or ask the operator of this gateway to raise max_depth."
     public = ("observed", "limit")
 
-    def __init__(self, *, observed: int, limit: int) -> None:
-        """`limit` is exclusive: the first depth that is refused."""
-        super().__init__(observed=observed, limit=limit)
+    def __init__(self, *, observed: int, limit: int, leaving: bool = False) -> None:
+        """`limit` is exclusive: the first depth that is refused; `leaving` is a call from here."""
+        super().__init__(observed=observed, limit=limit, **({"leaving": 1} if leaving else {}))
+
+    @property
+    def safe_text(self) -> str:
+        """The sentence a peer may read; a call that did not leave has not arrived anywhere."""
+        if self.facts.get("leaving"):
+            return (
+                "A call from here would be at depth {observed}; the limit here is {limit}.".format(
+                    **self.facts
+                )
+            )
+        return super().safe_text
 
 
 class ChainFinal(Refused):
@@ -326,7 +398,7 @@ class PaymentRequired(Refused):
     code = "payment_required"
     status = 402
     template = "This agent has a price and the payer of this call has no credit here."
-    hint = "The operator grants a peer credit with 'carnet peers add DOMAIN --credit AMOUNT'."
+    hint = "The operator grants credit: carnet peers add DOMAIN --url URL --credit AMOUNT"
 
 
 class SpendingLimitReached(Refused):
@@ -427,6 +499,17 @@ class TooManyCalls(Refused):
     retryable = True
     template = "This caller has {limit} calls open, which is the most it may have."
     hint = "Wait for one to end, then send the same request again."
+    public = ("limit",)
+
+
+class TooManyStreams(Refused):
+    """The caller has as many streamed answers open at once as it may."""
+
+    code = "too_many_streams"
+    status = 429
+    retryable = True
+    template = "This caller has {limit} streams open, which is the most it may have."
+    hint = "Read one to its end or close it, then send the same request again."
     public = ("limit",)
 
 
@@ -575,7 +658,7 @@ class ConfigInvalid(CarnetError):
     code = "config_invalid"
     status = 500
     template = "{key}: {reason}"
-    hint = "Correct it and run 'carnet config check'."
+    hint = "Correct it; 'carnet doctor' shows what else is wrong."
 
 
 class UsageInvalid(CarnetError):

@@ -1,7 +1,7 @@
 """Log lines and metrics: what the operator sees.
 
 Law 1. One JSON object a line on stdout, with the same first fields always; control characters are
-       escaped, values cut at 1 KiB, lines at 8 KiB.
+       escaped, values cut at 1 KiB, tracebacks at 4.
 Law 2. Fields come from an allow list of ours; a redaction pattern is the second net.
 Law 3. A blocked or closed stdout never holds up a call: lines are dropped and counted.
 """
@@ -19,7 +19,7 @@ import msgspec
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 MOST_VALUE = 1024
-MOST_LINE = 8192
+MOST_DETAIL = 4096  # an exception with its traceback; a line is then 8 KiB at the most
 MOST_WAITING = 10_000
 WRITE_SECONDS = 0.05
 
@@ -76,12 +76,14 @@ class JsonLines(logging.Formatter):
             if value is not None:
                 line[name] = _cut(value) if isinstance(value, str) else value
         if record.exc_info:
-            line["detail"] = _cut(self.formatException(record.exc_info), MOST_LINE // 2)
-        return redact(msgspec.json.encode(line).decode())[:MOST_LINE]
+            line["detail"] = _cut(self.formatException(record.exc_info), MOST_DETAIL)
+        return redact(msgspec.json.encode(line).decode())
 
 
 def _cut(text: str, most: int = MOST_VALUE) -> str:
-    return text if len(text) <= most else text[: most - 1] + "…"
+    """A value that fits its line and can be encoded, whatever somebody put into it."""
+    sound = text if text.isascii() else text.encode(errors="replace").decode()
+    return sound if len(sound) <= most else sound[: most - 1] + "…"
 
 
 class Sink(logging.Handler):
@@ -110,9 +112,18 @@ class Sink(logging.Handler):
         while not self._ending.wait(WRITE_SECONDS) or self._lines:
             batch: list[str] = []
             while self._lines and len(batch) < MOST_WAITING:
-                batch.append(self.format(self._lines.popleft()))
+                batch.append(self._format(self._lines.popleft()))
             if batch:
                 self._put("\n".join(batch) + "\n")
+
+    def _format(self, record: logging.LogRecord) -> str:
+        try:
+            return self.format(record)
+        except Exception:  # noqa: BLE001  one odd line must not end the log
+            self.dropped += 1
+            return (
+                '{"level":"error","component":"telemetry","message":"a line could not be written"}'
+            )
 
     def _put(self, text: str) -> None:
         try:

@@ -133,3 +133,10 @@ def test_a_spending_limit_is_not_overshot(acme: Organisation) -> None:
         statuses = [future.result() for future in [pool.submit(ask) for _ in range(8)]]
     assert sorted(statuses) == [200, 200, 402, 402, 402, 402, 402, 402]
     assert acme.chat("hi", "paid", token=token).code == "spending_limit_reached"
+
+
+def test_a_repeat_may_ask_for_the_other_form_of_the_answer(acme: Organisation) -> None:
+    acme.chat("a b", "words", headers=turn("conv_form"), stream=True)
+    whole = acme.chat("a b", "words", headers=turn("conv_form"))
+    assert whole.text == "a b "
+    assert len([t for t in executions(acme.folder, "words") if t.startswith("conv_form.")]) == 1

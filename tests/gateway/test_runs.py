@@ -166,3 +166,28 @@ def test_log_lines_are_json_with_the_fixed_fields(acme: Organisation) -> None:
     names = ["timestamp", "correlation_id", "component", "level", "message", "run", "turn"]
     assert list(found[0])[: len(names)] == names
     assert found[0]["correlation_id"] == "a" * 32
+
+
+def test_a_run_id_shared_with_somebody_else_cancels_only_ones_own_turns(acme: Organisation) -> None:
+    run = [("x-tangle-runid", "conv_shared_cancel")]
+    replies = []
+
+    def ask() -> None:
+        replies.append(acme.chat("15", "slow", headers=run))
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    wait_for_state(acme, "conv_shared_cancel", "running")
+    mallory = acme.new_token("mallory-cancels")
+    acme.chat("me too", headers=run, token=mallory)
+    path = acme.url + "/runs/conv_shared_cancel/cancel"
+    reply = request("POST", path, [("authorization", f"Bearer {mallory}")], b"")
+    assert reply.json["cancelled"] == 0
+    asking.join(WAIT_SECONDS)
+    assert replies[0].status == 200
+
+
+def test_a_page_of_nothing_is_a_page_of_one(acme: Organisation) -> None:
+    acme.chat("hi")
+    assert len(acme.get("/runs?limit=0").json["runs"]) == 1
+    assert acme.get("/runs?limit=x").code == "invalid_request"

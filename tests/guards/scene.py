@@ -65,7 +65,7 @@ def directory() -> Directory:
         target("shallow", last_depth=1),
         target("@critic@b.example", **REMOTE, takes_credential=True),
         target("@critic@c.example", **REMOTE),
-        target("own", **REMOTE, forwards="agent-owned"),
+        target("own", **REMOTE, auth_source="agent-owned"),
     )
 
 

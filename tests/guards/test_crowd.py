@@ -2,7 +2,7 @@
 
 import pytest
 
-from carnet.errors import Overloaded, TooManyCalls
+from carnet.errors import Overloaded, TooManyCalls, TooManyStreams
 from carnet.guards.crowd import Crowd
 
 
@@ -28,3 +28,17 @@ def test_all_callers_together_are_bounded() -> None:
     crowd.leave("a")
     crowd.leave("b")
     assert crowd.total == 0
+
+
+def test_a_caller_may_have_only_so_many_streams_among_its_calls() -> None:
+    crowd = Crowd(per_caller=3, in_all=10, streams=1)
+    crowd.enter("a", stream=True)
+    with pytest.raises(TooManyStreams) as refused:
+        crowd.enter("a", stream=True)
+    assert refused.value.public_facts() == {"limit": 1}
+    assert crowd.total == 1
+    crowd.enter("a")
+    crowd.enter("b", stream=True)
+    crowd.leave("a", stream=True)
+    crowd.enter("a", stream=True)
+    assert crowd.total == 3

@@ -24,6 +24,7 @@ from carnet.errors import (
 from carnet.ports.agent import Agent
 from carnet.runtime.breaker import Breaker, Breaking
 from carnet.testing.clock import FakeClock
+from carnet.wire.openai import BY_PEER, BY_STATUS, UNRECOGNISED
 from tests.runtime.scene import GOOD, collect, in_turn, make_call, saying
 
 BAD = saying(then=ProviderUnavailable())
@@ -151,7 +152,8 @@ async def test_a_probe_whose_caller_goes_away_makes_room_for_the_next() -> None:
     "error",
     [
         *(ProviderError(), ProviderUnavailable(), ProviderTimeout(by="agent"), AgentFailed()),
-        *(PeerRefused(peer_status=500, peer_code="internal"), RuntimeError("a bug")),
+        *(ProviderUnavailable(by=BY_STATUS), ProviderTimeout(by=BY_STATUS), RuntimeError("a bug")),
+        PeerBusy(peer_status=503, peer_code=UNRECOGNISED, retry_after=1),
     ],
 )
 async def test_a_fault_of_the_callee_counts(error: Exception) -> None:
@@ -180,9 +182,16 @@ async def test_what_is_not_about_the_callee_neither_counts_nor_clears(error: Car
         DepthExceeded(observed=4, limit=4),
         PeerRefused(peer_status=403, peer_code="forwarding_not_allowed"),
         PeerBusy(peer_status=429, peer_code="rate_limited", retry_after=1),
+        PeerBusy(peer_status=429, peer_code=UNRECOGNISED),
+        PeerBusy(peer_status=503, peer_code="overloaded", retry_after=1),
+        PeerRefused(peer_status=502, peer_code="egress_refused"),
+        ProviderError(by=BY_PEER),
+        ProviderUnavailable(by=BY_PEER),
+        ProviderTimeout(by=BY_PEER),
+        PeerBusy(peer_status=503, peer_code=UNRECOGNISED, by=BY_PEER),
     ],
 )
-async def test_a_refusal_is_an_answer(error: CarnetError) -> None:
+async def test_a_refusal_or_a_reported_failure_is_an_answer(error: CarnetError) -> None:
     breaker, _ = make_breaker(2)
     await ask(BAD, breaker)
     await ask(saying(then=error), breaker)

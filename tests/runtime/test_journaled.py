@@ -1,77 +1,23 @@
 """Turns that run once, are shown to many, and are said again."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import aclosing
-from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
-from carnet.core.call import Call, Claim
-from carnet.core.carnet import DepthLimits, Mark
+from carnet.core.call import Call
 from carnet.core.events import Done, Event, Failed, Text, Usage, joined_text
 from carnet.core.money import Price
 from carnet.core.turn import Turn
 from carnet.errors import OutcomeUnknown, StorageUnavailable
-from carnet.guards.admission import Gate
-from carnet.guards.crowd import Crowd
-from carnet.ports.agent import Target
 from carnet.ports.turns import Debit
 from carnet.runtime.dispatching import Dispatching
-from carnet.runtime.journaled import Journaled
 from carnet.runtime.limited import Limited
-from carnet.runtime.native import Native
 from carnet.runtime.visit import Visit
-from carnet.testing.clock import FakeClock, FakeIds
-from carnet.testing.turns import MemoryTurns
-from tests.guards.scene import DOMAIN, Directory, claim, known_peers, known_tokens, target
-
-
-async def nothing_new() -> bool:
-    return False
-
-
-class Stage:
-    """A gate and a journal over a few agents, in one process."""
-
-    def __init__(self, **agents: Target) -> None:
-        self.turns = MemoryTurns()
-        clock, ids = FakeClock(), FakeIds()
-        router = Directory(*agents.values())
-        self.journal = Journaled(
-            router=router, turns=self.turns, clock=clock, ids=ids, currency="credits"
-        )
-        self.gate = Gate(
-            router=router,
-            tokens=known_tokens(),
-            peers=known_peers(),
-            turns=self.turns,
-            clock=clock,
-            ids=ids,
-            domain=DOMAIN,
-            depths=DepthLimits(),
-            crowd=Crowd(per_caller=100, in_all=100),
-            most_run_calls=100,
-            look_again=nothing_new,
-        )
-
-    async def ask(self, name: str, text: str = "hi", **more: Any) -> list[Event]:
-        call = await self.gate.admit(claim(name, text=text, **more))
-        return [event async for event in self.journal(call)]
-
-
-def native(function: Callable[[Visit], Any], dispatch: Dispatching | None = None) -> Native:
-    return Native(function, dispatch or Dispatching(), last_depth=3)
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    """Let the others run until something holds."""
-    for _ in range(100_000):
-        if condition():
-            return
-        await asyncio.sleep(0)
-    raise AssertionError("it never came true")
+from tests.guards.scene import claim, target
+from tests.runtime.stage import Stage, in_run, native, streamed, until
 
 
 async def speak(visit: Visit) -> AsyncIterator[str]:
@@ -81,14 +27,14 @@ async def speak(visit: Visit) -> AsyncIterator[str]:
 
 
 async def test_the_last_events_are_the_usage_and_the_end() -> None:
-    stage = Stage(a=target("speak", price=7, agent=native(speak)))
+    stage = Stage(target("speak", price=7, agent=native(speak)))
     events = await stage.ask("speak", "a b")
     assert events == [Text("a"), Text("b"), Usage(None, None, 7, 7, "credits"), Done()]
     assert stage.turns.debits == [Debit("agent:speak", 7)]
 
 
 async def test_a_call_that_is_free_is_entered_in_the_ledger_all_the_same() -> None:
-    stage = Stage(a=target("speak", agent=native(speak)))
+    stage = Stage(target("speak", agent=native(speak)))
     await stage.ask("speak")
     assert stage.turns.debits == [Debit("agent:speak", 0)]
 
@@ -97,7 +43,7 @@ async def test_an_exception_of_the_agent_ends_in_one_failure_and_costs_nothing()
     async def broken(_: Visit) -> str:
         raise RuntimeError("inside")
 
-    stage = Stage(a=target("broken", price=7, agent=native(broken)))
+    stage = Stage(target("broken", price=7, agent=native(broken)))
     events = await stage.ask("broken")
     assert events[-1] == Failed("agent_failed", {})
     assert stage.turns.debits == []
@@ -112,7 +58,7 @@ async def test_tokens_are_priced() -> None:
 
     priced = target("model", agent=model)
     price = Price(per_call=1, per_million_in=2_000_000, per_million_out=4_000_000)
-    stage = Stage(a=replace(priced, price=price))
+    stage = Stage(replace(priced, price=price))
     events = await stage.ask("model")
     assert events[-2] == Usage(1000, 500, 4001, 4001, "credits")
     assert events[-1] == Done("length")
@@ -123,7 +69,7 @@ async def test_what_follows_the_end_is_not_heard() -> None:
         yield Done()
         yield Text("too late")
 
-    stage = Stage(a=target("chatty", agent=chatty))
+    stage = Stage(target("chatty", agent=chatty))
     assert joined_text(await stage.ask("chatty")) == ""
 
 
@@ -131,12 +77,12 @@ async def test_a_stream_that_simply_ends_is_complete() -> None:
     async def terse(_: Call, /) -> AsyncIterator[Event]:
         yield Text("all")
 
-    stage = Stage(a=target("terse", agent=terse))
+    stage = Stage(target("terse", agent=terse))
     assert (await stage.ask("terse"))[-1] == Done()
 
 
 async def test_when_the_end_cannot_be_recorded_nobody_is_told_that_it_is_done() -> None:
-    stage = Stage(a=target("speak", agent=native(speak)))
+    stage = Stage(target("speak", agent=native(speak)))
 
     def full() -> None:
         raise StorageUnavailable
@@ -152,7 +98,7 @@ async def test_a_turn_that_was_taken_over_is_unknown_to_those_who_read_it() -> N
         stage.turns.turns[1] = _taken(stage)
         return visit.text
 
-    stage = Stage(a=target("slow", agent=native(slow)))
+    stage = Stage(target("slow", agent=native(slow)))
     events = await stage.ask("slow")
     assert events[-1] == Failed.of(OutcomeUnknown())
 
@@ -169,18 +115,14 @@ async def test_readers_that_come_later_see_everything_from_the_first() -> None:
         await gate.wait()
         yield visit.text
 
-    stage = Stage(a=target("held", agent=native(held)))
+    stage = Stage(target("held", agent=native(held)))
     call = await stage.gate.admit(claim("held"))
-    reading = asyncio.create_task(_read(stage, call))
+    reading = asyncio.create_task(stage.read(call))
     await until(lambda: stage.journal.running > 0)
-    second = asyncio.create_task(_read(stage, call))
+    second = asyncio.create_task(stage.read(call))
     await asyncio.sleep(0)
     gate.set()
     assert await reading == await second
-
-
-async def _read(stage: Stage, call: Call) -> list[Event]:
-    return [event async for event in stage.journal(call)]
 
 
 async def test_the_last_reader_that_leaves_ends_the_turn() -> None:
@@ -194,8 +136,8 @@ async def test_the_last_reader_that_leaves_ends_the_turn() -> None:
         finally:
             stopped.set()
 
-    stage = Stage(a=target("endless", agent=native(endless)))
-    call = await stage.gate.admit(_streamed("endless"))
+    stage = Stage(target("endless", agent=native(endless)))
+    call = await stage.gate.admit(streamed("endless"))
     async with aclosing(stage.journal.batches(call)) as batches:
         assert await anext(batches)
     await asyncio.wait_for(stopped.wait(), 5)
@@ -203,14 +145,9 @@ async def test_the_last_reader_that_leaves_ends_the_turn() -> None:
     assert stage.turns.turns[1].code == "cancelled"
 
 
-def _streamed(name: str) -> Claim:
-    plain = claim(name)
-    return replace(plain, ask=replace(plain.ask, stream=True))
-
-
 async def test_a_reader_that_leaves_while_the_end_is_recorded_changes_nothing() -> None:
-    stage = Stage(a=target("speak", agent=native(speak)))
-    call = await stage.gate.admit(_streamed("speak"))
+    stage = Stage(target("speak", agent=native(speak)))
+    call = await stage.gate.admit(streamed("speak"))
     leaving = asyncio.Event()
 
     async def leave_after_the_first() -> None:
@@ -226,8 +163,8 @@ async def test_a_reader_that_leaves_while_the_end_is_recorded_changes_nothing() 
 
 
 async def test_a_turn_that_is_stopped_before_it_begins_is_recorded_as_cancelled() -> None:
-    stage = Stage(a=target("speak", agent=native(speak)))
-    call = await stage.gate.admit(_streamed("speak"))
+    stage = Stage(target("speak", agent=native(speak)))
+    call = await stage.gate.admit(streamed("speak"))
     batches = stage.journal.batches(call)
     first = asyncio.ensure_future(anext(batches))
     await asyncio.sleep(0)
@@ -245,8 +182,8 @@ async def test_an_agent_that_finishes_on_its_own_is_left_alone() -> None:
         yield "begun"
         await gate.wait()
 
-    stage = Stage(a=target("patient", agent=native(patient), on_disconnect="finish"))
-    call = await stage.gate.admit(_streamed("patient"))
+    stage = Stage(target("patient", agent=native(patient), on_disconnect="finish"))
+    call = await stage.gate.admit(streamed("patient"))
     async with aclosing(stage.journal.batches(call)) as batches:
         assert await anext(batches)
     gate.set()
@@ -259,9 +196,9 @@ async def test_draining_ends_what_does_not_end_by_itself() -> None:
         await asyncio.sleep(3600)
         return ""
 
-    stage = Stage(a=target("endless", agent=native(endless)))
+    stage = Stage(target("endless", agent=native(endless)))
     call = await stage.gate.admit(claim("endless"))
-    reading = asyncio.create_task(_read(stage, call))
+    reading = asyncio.create_task(stage.read(call))
     await until(lambda: stage.journal.running > 0)
     assert await stage.journal.drain(0.01) == 1
     assert (await reading)[-1] == stage.turns.said(1)[-1]
@@ -274,7 +211,7 @@ async def test_a_silence_is_told_to_a_reader_that_wants_to_know() -> None:
         await asyncio.sleep(0.05)
         return "at last"
 
-    stage = Stage(a=target("late", agent=native(late)))
+    stage = Stage(target("late", agent=native(late)))
     call = await stage.gate.admit(claim("late"))
     batches = [batch async for batch in stage.journal.batches(call, heartbeat=0.01)]
     assert batches[0] == ()
@@ -296,20 +233,16 @@ async def test_a_child_is_answered_from_its_record_when_the_parent_runs_again() 
         return text
 
     stage = Stage(
-        p=target("parent", agent=native(parent, dispatch)),
-        c=target("child", price=5, agent=native(child)),
+        target("parent", agent=native(parent, dispatch)),
+        target("child", price=5, agent=native(child)),
     )
     dispatch.connect(stage.gate, stage.journal)
-    assert (await stage.ask("parent", marks=_marks()))[-1] == Failed("agent_failed", {})
-    events = await stage.ask("parent", marks=_marks())
+    assert (await stage.ask("parent", marks=in_run()))[-1] == Failed("agent_failed", {})
+    events = await stage.ask("parent", marks=in_run())
     assert joined_text(events) == "SAID"
     assert len(ran) == 1
     assert [debit.amount for debit in stage.turns.debits] == [5, 0]
     assert events[-2] == Usage(None, None, 5, 5, "credits")
-
-
-def _marks() -> tuple[Mark, ...]:
-    return (Mark(stamp="tangle", depth=1, last_depth=3, run="conv_1", turn="conv_1.t0.parent"),)
 
 
 async def test_an_agent_answers_only_so_many_calls_at_once() -> None:
@@ -324,7 +257,7 @@ async def test_an_agent_answers_only_so_many_calls_at_once() -> None:
         yield Done()
 
     limited = Limited(counted, concurrency=2, queue=1)
-    stage = Stage(a=target("counted", agent=limited))
+    stage = Stage(target("counted", agent=limited))
     calls = [asyncio.create_task(stage.ask("counted")) for _ in range(4)]
     for _ in range(20):
         await asyncio.sleep(0)
@@ -336,7 +269,7 @@ async def test_an_agent_answers_only_so_many_calls_at_once() -> None:
 
 async def test_dispatching_must_be_connected_first() -> None:
     dispatch = Dispatching()
-    stage = Stage(a=target("speak", agent=native(speak)))
+    stage = Stage(target("speak", agent=native(speak)))
     call = await stage.gate.admit(claim("speak"))
     with pytest.raises(RuntimeError):
-        await anext(dispatch(call, "speak", call.ask, index=0, auth=None))
+        await anext(dispatch(call, "speak", call.ask, index=0, auth="forward-user"))

@@ -1,6 +1,7 @@
 """Agents elsewhere: what leaves, and what a refusal is read as."""
 
 import json
+from hashlib import blake2b
 from typing import Any
 
 import msgspec
@@ -61,10 +62,11 @@ async def test_a_call_out_carries_all_six_headers() -> None:
 
 async def test_a_retry_repeats_the_turn_id() -> None:
     clock = FakeClock()
-    async with remote_to(answering(reply(b"{}", status=503))) as (remote, peer):
+    busy = reply(b"{}", status=503, headers={**JSON, "retry-after": "1"})
+    async with remote_to(answering(busy)) as (remote, peer):
         again = Retrying(remote, retries=2, clock=clock, ids=FakeIds(), sleep=clock.sleep)
         error, _ = await fail(again(make_call(turn="run_1.t0.critic")))
-    assert isinstance(error, ProviderUnavailable)
+    assert isinstance(error, PeerBusy)
     turns = [request.headers["x-tangle-turnid"] for request in peer.requests]
     assert turns == ["run_1.t0.critic"] * 3
 
@@ -104,6 +106,21 @@ async def test_every_outbound_agent_call_carries_depth_run_turn_parent_and_speak
         "stream": False,
         "messages": [{"role": "user", "content": "hello"}],
     }
+
+
+async def test_calls_of_a_run_without_a_trace_share_the_one_that_the_run_names() -> None:
+    calls = [make_call(), make_call(turn="run_1.t1.critic", depth=2), make_call(run="run_2")]
+    async with remote_to(answering(ANSWER)) as (remote, peer):
+        for call in (*calls, calls[0]):
+            await collect(remote(call))
+    parents = [request.headers["traceparent"] for request in peer.requests]
+    _, named, span, flags = parents[0].split("-")
+    assert named == blake2b(b"run_1").digest()[:16].hex()
+    assert (len(span), flags) == (16, "01")
+    assert [parent.split("-")[1] == named for parent in parents] == [True, True, False, True]
+    assert parents[3] == parents[0]
+    assert parents[1] != parents[0]
+    assert "tracestate" not in peer.requests[0].headers
 
 
 async def test_a_call_to_a_model_provider_carries_no_chain_header() -> None:
@@ -247,6 +264,20 @@ async def test_a_rate_limit_of_a_peer_says_how_long_to_wait() -> None:
         error, _ = await fail(remote(make_call()))
     assert isinstance(error, PeerBusy)
     assert error.retry_after == 7
+
+
+async def test_a_date_to_come_back_at_is_measured_from_the_date_of_the_answer() -> None:
+    dates = {
+        "date": "Wed, 21 Oct 2026 07:28:00 GMT",
+        "retry-after": "Wed, 21 Oct 2026 07:28:09 GMT",
+    }
+    async with remote_to(answering(reply(b"{}", status=503, headers={**JSON, **dates}))) as (
+        remote,
+        _,
+    ):
+        error, _ = await fail(remote(make_call()))
+    assert isinstance(error, PeerBusy)
+    assert error.retry_after == 9
 
 
 @pytest.mark.parametrize("status", [500, 502, 503])

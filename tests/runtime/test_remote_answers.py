@@ -11,6 +11,8 @@ from carnet.core.events import Done, Event, Text, ToolCall, Usage
 from carnet.errors import DepthExceeded, ProviderError, ProviderTimeout
 from carnet.ports.door import Bounds
 from carnet.runtime.remote import Remote
+from carnet.runtime.timed import Timed
+from carnet.testing.clock import FakeClock
 from tests.runtime.elsewhere import ANSWER, leg, provider_to, remote_to, streamed
 from tests.runtime.peer import Line, answering, chunk, reply, stream_head
 from tests.runtime.scene import END, FINISH, collect, completion, delta, fail, make_call
@@ -179,33 +181,79 @@ async def test_a_peer_that_hangs_is_recorded_as_failed() -> None:
     assert said == [leg(status="failed", code="provider_timeout")]
 
 
-async def test_a_reader_that_leaves_closes_the_socket() -> None:
-    async def script(line: Line) -> None:
-        await line.request()
-        await line.say(stream_head() + chunk(delta("one")))
-        await line.until_gone()
+# ---------------------------------------------------------------------- what failed and cost
 
-    async with remote_to(script) as (remote, peer):
-        async with aclosing(remote(make_call(stream=True))) as events:  # type: ignore[type-var]
+
+CHARGE = b'"usage": {"prompt_tokens": 3, "cost": "%b", "currency": "%b"}'
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(("cost", "owed"), [(b"0.5", 500_000), (b"2.5", 1_000_000)])
+async def test_what_a_failed_call_has_cost_is_owed_within_the_limit(
+    stream: bool,  # noqa: FBT001
+    cost: bytes,
+    owed: int,
+) -> None:
+    body = b'{"error": {"code": "agent_failed"}, ' + CHARGE % (cost, b"credits") + b"}"
+    answer = streamed(b"data: " + body + b"\n\n") if stream else reply(body, status=500)
+    async with remote_to(answering(answer)) as (remote, _):
+        error, said = await fail(remote(make_call(stream=stream)))
+    assert isinstance(error, ProviderError)
+    assert said == [
+        Usage(3, None, owed, None, "credits"),
+        leg(status="failed", code="provider_error", cost=owed),
+    ]
+
+
+async def test_a_cost_in_another_currency_is_not_owed() -> None:
+    body = b'{"error": {"code": "agent_failed"}, ' + CHARGE % (b"0.5", b"USD") + b"}"
+    async with remote_to(answering(reply(body, status=500))) as (remote, _):
+        _, said = await fail(remote(make_call()))
+    assert said == [leg(status="failed", code="provider_error")]
+
+
+# ---------------------------------------------------------------------- nobody listens any more
+
+
+async def one_and_no_more(line: Line) -> None:
+    """Say one word, and wait until the other side has left."""
+    await line.request()
+    await line.say(stream_head() + chunk(delta("one")))
+    await line.until_gone()
+
+
+async def test_a_reader_that_leaves_closes_the_socket_and_leaves_a_record() -> None:
+    call = make_call(stream=True)
+    async with remote_to(one_and_no_more) as (remote, peer):
+        async with aclosing(remote(call)) as events:  # type: ignore[type-var]
             assert await anext(events) == Text("one")
         await asyncio.wait_for(peer.gone.wait(), 1)
+    assert call.notes == [leg(status="failed", code="cancelled")]
 
 
-async def test_a_cancelled_call_closes_the_socket_and_records_nothing_more() -> None:
-    async def script(line: Line) -> None:
-        await line.request()
-        await line.say(stream_head() + chunk(delta("one")))
-        await line.until_gone()
+async def test_a_reader_that_leaves_at_the_end_leaves_no_second_record() -> None:
+    for last in (leg(status="done"), Done()):
+        call = make_call()
+        async with (
+            remote_to(answering(ANSWER)) as (remote, _),
+            aclosing(remote(call)) as events,  # type: ignore[type-var]
+        ):
+            while await anext(events) != last:
+                pass
+        assert call.notes == []
 
+
+async def test_a_cancelled_call_closes_the_socket_and_leaves_a_record() -> None:
     said: list[Event] = []
     heard = asyncio.Event()
+    call = make_call(stream=True)
 
     async def listen(remote: Remote) -> None:
-        async for event in remote(make_call(stream=True)):
+        async for event in remote(call):
             said.append(event)
             heard.set()
 
-    async with remote_to(script) as (remote, peer):
+    async with remote_to(one_and_no_more) as (remote, peer):
         task = asyncio.create_task(listen(remote))
         await heard.wait()
         task.cancel()
@@ -213,3 +261,14 @@ async def test_a_cancelled_call_closes_the_socket_and_records_nothing_more() -> 
             await task
         await asyncio.wait_for(peer.gone.wait(), 1)
     assert said == [Text("one")]
+    assert call.notes == [leg(status="failed", code="provider_timeout")]
+
+
+async def test_a_call_that_takes_too_long_leaves_a_record() -> None:
+    call = make_call(stream=True)
+    async with remote_to(one_and_no_more) as (remote, peer):
+        error, said = await fail(Timed(remote, seconds=0.1, clock=FakeClock())(call))
+        await asyncio.wait_for(peer.gone.wait(), 1)
+    assert isinstance(error, ProviderTimeout)
+    assert said == [Text("one")]
+    assert call.notes == [leg(status="failed", code="provider_timeout")]

@@ -1,10 +1,12 @@
 """When a call is sent again, after how long, and when not."""
 
 import asyncio
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
+from carnet.core.call import Call
 from carnet.core.events import Done, Event, Extension, Failed, Leg, Text, Usage
 from carnet.errors import (
     AgentFailed,
@@ -25,8 +27,13 @@ from carnet.errors import (
     RateLimited,
 )
 from carnet.ports.agent import Agent
+from carnet.ports.door import NotSent
+from carnet.runtime.breaker import Breaker, Breaking
 from carnet.runtime.retrying import Retrying
 from carnet.testing.clock import FakeClock, FakeIds
+from carnet.wire.openai import BY_PEER, BY_STATUS
+from tests.runtime.elsewhere import ANSWER, provider_to, remote_to, streamed
+from tests.runtime.peer import Line, answering, reply
 from tests.runtime.scene import GOOD, collect, fail, in_turn, make_call, saying
 
 NOW = 1_800_000_000.0  # where a FakeClock stands
@@ -45,9 +52,18 @@ def busy(seconds: int | None) -> PeerBusy:
     return PeerBusy(peer_status=429, peer_code="rate_limited", retry_after=seconds)
 
 
-def retrying(agent: Agent, clock: FakeClock, *, retries: int = 3, fraction: float = 0.0) -> Agent:
+def retrying(
+    agent: Agent, clock: FakeClock, *, retries: int = 3, fraction: float = 0.0, **more: Any
+) -> Agent:
     ids = FakeIds(fraction=fraction)
-    return Retrying(agent, retries=retries, clock=clock, ids=ids, sleep=clock.sleep)
+    return Retrying(agent, retries=retries, clock=clock, ids=ids, sleep=clock.sleep, **more)
+
+
+def unsent() -> ProviderUnavailable:
+    """Nobody was there to take the request."""
+    error = ProviderUnavailable()
+    error.__cause__ = NotSent()
+    return error
 
 
 @pytest.mark.parametrize("error", [ProviderUnavailable(), ProviderTimeout(), busy(0)])
@@ -76,6 +92,14 @@ async def test_an_error_that_says_so_is_followed_by_another_attempt(error: Carne
         Internal(),
         PeerRefused(peer_status=402, peer_code="payment_required"),
         PeerRefused(peer_status=429, peer_code="run_calls_exceeded"),
+        PeerRefused(peer_status=409, peer_code="cancelled"),
+        busy(None),
+        PeerBusy(peer_status=429, peer_code="rate_limited", retry_after=1, by=BY_PEER),
+        ProviderUnavailable(by=BY_PEER),
+        ProviderUnavailable(by=BY_PEER, retry_after=1),
+        ProviderTimeout(by=BY_PEER),
+        ProviderUnavailable(by=BY_STATUS),
+        ProviderTimeout(by=BY_STATUS),
     ],
 )
 async def test_any_other_error_is_final(error: CarnetError) -> None:
@@ -86,6 +110,53 @@ async def test_any_other_error_is_final(error: CarnetError) -> None:
     assert caught.value is error
     assert len(calls) == 1
     assert clock.slept == []
+
+
+@pytest.mark.parametrize("error", [unsent(), busy(0)])
+async def test_a_call_that_was_not_taken_is_repeated_even_where_repeats_are_not_safe(
+    error: CarnetError,
+) -> None:
+    agent, calls = in_turn(failing(error), GOOD)
+    await collect(retrying(agent, FakeClock(), repeats_are_safe=False)(make_call()))
+    assert len(calls) == 2
+
+
+@pytest.mark.parametrize("error", [ProviderUnavailable(), ProviderTimeout(by="agent")])
+async def test_a_call_that_may_have_been_taken_is_not_repeated_where_repeats_are_not_safe(
+    error: CarnetError,
+) -> None:
+    agent, calls = in_turn(failing(error), GOOD)
+    with pytest.raises(type(error)):
+        await collect(retrying(agent, FakeClock(), repeats_are_safe=False)(make_call()))
+    assert len(calls) == 1
+
+
+async def test_nothing_is_repeated_once_a_cost_was_told() -> None:
+    agent, calls = in_turn(failing(busy(0), Usage(cost=5), leg("x")), GOOD)
+    _, said = await fail(retrying(agent, FakeClock())(make_call()))
+    assert said == [Usage(cost=5), leg("x")]
+    assert len(calls) == 1
+
+
+async def test_only_the_note_of_the_last_attempt_is_kept() -> None:
+    def late(number: int) -> Agent:
+        async def agent(call: Call, /) -> AsyncIterator[Event]:
+            call.notes.append(leg(str(number)))
+            raise ProviderTimeout
+            yield  # makes it a generator
+
+        return agent
+
+    earlier = leg("earlier")
+    call = make_call()
+    call.notes.append(earlier)
+    agent, _ = in_turn(late(1), late(2))
+    await fail(retrying(agent, FakeClock(), retries=1)(call))
+    assert call.notes == [earlier, leg("2")]
+    agent, _ = in_turn(late(1), GOOD)
+    call = make_call()
+    await collect(retrying(agent, FakeClock())(call))
+    assert call.notes == []
 
 
 async def test_the_last_error_is_raised_when_every_attempt_failed() -> None:
@@ -172,14 +243,16 @@ async def test_a_cancellation_is_not_an_error_to_repeat() -> None:
 
 
 async def test_waiting_can_be_cancelled() -> None:
-    agent, calls = in_turn(failing(busy(30)), GOOD)
+    agent, calls = in_turn(failing(busy(30), leg("peer_busy")), GOOD)
     waiting = Retrying(agent, retries=3, clock=FakeClock(), ids=FakeIds())
-    task = asyncio.create_task(collect(waiting(make_call())))
+    call = make_call()
+    task = asyncio.create_task(collect(waiting(call)))
     await asyncio.sleep(0.01)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
     assert len(calls) == 1
+    assert call.notes == [leg("peer_busy")]
 
 
 @pytest.mark.parametrize("retries", [-1, 4, 100])
@@ -193,3 +266,86 @@ async def test_no_retries_is_one_attempt() -> None:
     with pytest.raises(ProviderUnavailable):
         await collect(retrying(agent, FakeClock(), retries=0)(make_call()))
     assert len(calls) == 1
+
+
+# ---------------------------------------------------------------------- with a callee elsewhere
+
+
+OUTCOMES = [
+    *((500, "agent_failed"), (502, "provider_error"), (503, "provider_unavailable")),
+    *((504, "provider_timeout"), (503, "circuit_open"), (500, "internal")),
+    *((503, "outcome_unknown"), (503, "storage_unavailable"), (502, "peer_refused")),
+    *((503, "peer_busy"), (502, "egress_refused"), (409, "cancelled")),
+]
+
+
+@pytest.mark.parametrize(("status", "code"), OUTCOMES)
+@pytest.mark.parametrize("stream", [False, True])
+async def test_an_outcome_that_the_peer_reports_is_neither_repeated_nor_its_fault(
+    status: int,
+    code: str,
+    stream: bool,  # noqa: FBT001
+) -> None:
+    frame = b'data: {"error": {"code": "%b"}}\n\n' % code.encode()
+    answer = (
+        streamed(frame)
+        if stream
+        else reply(b'{"error": {"code": "%b"}}' % code.encode(), status=status)
+    )
+    clock = FakeClock()
+    breaker = Breaker(failures_to_open=1, clock=clock)
+    async with remote_to(answering(answer)) as (remote, peer):
+        agent = Breaking(remote, breaker)
+        again = Retrying(agent, retries=3, clock=clock, ids=FakeIds(), sleep=clock.sleep)
+        await fail(again(make_call(stream=stream)))
+    assert len(peer.requests) == 1
+    assert (breaker.state, breaker.failures) == ("closed", 0)
+
+
+@pytest.mark.parametrize("status", [500, 502, 503, 504, 429])
+async def test_a_status_that_nothing_explains_is_not_repeated(status: int) -> None:
+    clock = FakeClock()
+    async with remote_to(answering(reply(b"oops", status=status))) as (remote, peer):
+        again = Retrying(remote, retries=3, clock=clock, ids=FakeIds(), sleep=clock.sleep)
+        await fail(again(make_call()))
+    assert len(peer.requests) == 1
+
+
+@pytest.mark.parametrize("turns_are_known", [True, False])
+async def test_a_request_that_may_have_arrived_is_repeated_where_turns_are_known(
+    turns_are_known: bool,  # noqa: FBT001
+) -> None:
+    async def script(line: Line) -> None:
+        await line.request()
+        line.reset()
+
+    clock = FakeClock()
+    to = remote_to if turns_are_known else provider_to
+    async with to(script) as (agent, peer):
+        again = Retrying(
+            agent,
+            retries=2,
+            clock=clock,
+            ids=FakeIds(),
+            repeats_are_safe=turns_are_known,
+            sleep=clock.sleep,
+        )
+        await fail(again(make_call()))
+    assert len(peer.requests) == (3 if turns_are_known else 1)
+
+
+async def test_a_request_that_never_left_is_repeated_everywhere() -> None:
+    clock = FakeClock()
+    async with provider_to(answering(ANSWER)) as (provider, peer):
+        await peer.__aexit__(None, None, None)  # nobody listens any more
+        again = Retrying(
+            provider,
+            retries=2,
+            clock=clock,
+            ids=FakeIds(),
+            repeats_are_safe=False,
+            sleep=clock.sleep,
+        )
+        error, _ = await fail(again(make_call()))
+    assert isinstance(error, ProviderUnavailable)
+    assert clock.slept == [0.25, 0.5]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 AGENTS = Path(__file__).with_name("agents_module.py").read_text()
 
-NAMES = ("words", "slow", "broken", "half", "relay", "careful", "twice", "own_pocket", "onward")
+NAMES = ("words", "slow", "broken", "half", "relay", "careful", "twice", "onward")
 
 CONFIG = (
     "\n".join(f'[agents.{name}]\nkind = "python"\ntarget = "agents:{name}"\n' for name in NAMES)
@@ -13,6 +13,11 @@ CONFIG = (
 kind = "python"
 target = "agents:echo"
 price = "0.0002"
+
+[agents.own_pocket]
+kind = "python"
+target = "agents:own_pocket"
+auth_source = "per-call"
 
 [agents.stubborn]
 kind = "python"

@@ -1,17 +1,21 @@
 """From `[agents]` and peers to targets: which parts answer for which name."""
 
+from urllib.parse import urlsplit
+
 from carnet.assembly.functions import load_function
 from carnet.config import AgentSettings, SecretRef, Settings, resolve_secret
 from carnet.core.address import Address, local_name
 from carnet.core.carnet import DepthLimits
 from carnet.core.money import MICROS
 from carnet.core.secret import Secret
+from carnet.errors import ConfigInvalid
 from carnet.ports.admission import Dispatch
 from carnet.ports.agent import Agent, Target
 from carnet.ports.clock import Clock, Ids
 from carnet.ports.door import Bounds, Door
 from carnet.ports.trust import Peer, Peers
 from carnet.runtime.breaker import Breaker, Breaking
+from carnet.runtime.detached import Detached
 from carnet.runtime.limited import Limited
 from carnet.runtime.native import Native
 from carnet.runtime.remote import Endpoint, Provider, Remote
@@ -67,7 +71,9 @@ class Agents:
             is_remote=is_remote,
             price=agent.full_price,
             most_cost=_most_cost(agent) if is_remote else 0,
-            forwards=agent.auth_source,
+            auth_source=agent.auth_source,
+            seconds=agent.timeout,
+            last_depth=None if agent.max_depth is None else agent.max_depth - 1,
             takes_credential=agent.may_forward_authorization,
             on_disconnect=agent.on_disconnect,
             default=name == self._settings.default_agent,
@@ -90,10 +96,24 @@ class Agents:
     def _native(self, name: str, agent: AgentSettings) -> Agent:
         target = agent.target or ""
         function = load_function(target, self._settings.base, key=f"agents.{name}.target")
-        native = Native(function, self._dispatch, last_depth=self._depths.tangle)
-        return Timed(native, seconds=agent.timeout, clock=self._clock)
+        native = Native(
+            function,
+            self._dispatch,
+            last_depth=self._depths.tangle,
+            auth_source=agent.auth_source,
+        )
+        return Timed(Detached(native), seconds=agent.timeout, clock=self._clock)
+
+    def _refuse_own_address(self, name: str, agent: AgentSettings) -> None:
+        """A model is not a hop: a gateway that is its own provider would call itself for ever."""
+        gateway, parts = self._settings.gateway, urlsplit(agent.url or "")
+        own = {gateway.host, "127.0.0.1", "localhost", urlsplit(gateway.public_url).hostname}
+        if parts.port == gateway.port and parts.hostname in own:
+            reason = "is this gateway itself; name the agent directly, or another provider"
+            raise ConfigInvalid(key=f"agents.{name}.url", reason=reason)
 
     def _provider(self, name: str, agent: AgentSettings) -> Agent:
+        self._refuse_own_address(name, agent)
         endpoint = self._endpoint(name, agent, self._secret(agent.api_key, f"{name}.api_key"))
         provider = Provider(self._door, endpoint, system_prompt=agent.system)
         return self._hardened(
@@ -141,6 +161,7 @@ class Agents:
             is_remote=True,
             most_cost=peer.most_cost,
             takes_credential=peer.may_forward,
+            seconds=PEER_SECONDS,
             kind="peer",
             needs="call:remote",
         )

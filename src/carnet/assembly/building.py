@@ -5,6 +5,7 @@ from msgspec import Struct
 from carnet.assembly.agents import Agents
 from carnet.config import Settings
 from carnet.core.carnet import DepthLimits
+from carnet.errors import CarnetError
 from carnet.faults import point
 from carnet.gateway.app import App
 from carnet.gateway.chat import Chat
@@ -30,6 +31,7 @@ class Gateway(Struct, frozen=True, kw_only=True, eq=False):
     journal: Journaled
     door: EgressDoor
     store: Store
+    metrics: Metrics
     drain_seconds: float
 
     async def drain(self) -> None:
@@ -38,6 +40,10 @@ class Gateway(Struct, frozen=True, kw_only=True, eq=False):
         self.chat.draining = self.operations.draining = True
         await self.journal.drain(self.drain_seconds)
         point("drain.mid")
+
+    def note(self, error: CarnetError) -> None:
+        """Count a request that was refused before the application saw it."""
+        self.metrics.refusals.labels(error.code).inc()
 
     async def close(self) -> None:
         """Release what is open, the store last."""
@@ -77,9 +83,18 @@ def build_behind(settings: Settings, store: Store, clock: Clock, ids: Ids) -> Be
     agents = Agents(settings, door=door, clock=clock, ids=ids, dispatch=dispatching, depths=depths)
     router = agents.router(store.peers)
     journal = Journaled(
-        router=router, turns=store.turns, clock=clock, ids=ids, currency=settings.ledger.currency
+        router=router,
+        turns=store.turns,
+        clock=clock,
+        ids=ids,
+        currency=settings.ledger.currency,
+        worker=store.worker,
     )
-    crowd = Crowd(per_caller=limits.calls_per_caller, in_all=limits.calls)
+    crowd = Crowd(
+        per_caller=limits.calls_per_caller,
+        in_all=limits.calls,
+        streams=limits.streams_per_caller,
+    )
     gate = Gate(
         router=router,
         tokens=store.tokens,
@@ -137,5 +152,6 @@ def build(settings: Settings, store: Store, clock: Clock, ids: Ids) -> Gateway:
         journal=behind.journal,
         door=behind.door,
         store=store,
+        metrics=metrics,
         drain_seconds=settings.gateway.drain_seconds,
     )

@@ -23,6 +23,7 @@ from carnet.cli.scopes import OPERATOR
 from carnet.config import Settings
 from carnet.core.secret import Secret
 from carnet.errors import (
+    CarnetError,
     ProviderError,
     ProviderUnavailable,
     TokenInvalid,
@@ -40,7 +41,6 @@ LOOK_AGAIN_SECONDS: Final = 0.2
 QUICK: Final = Bounds(connect_seconds=3, first_byte_seconds=10, idle_seconds=10, total_seconds=30)
 
 _OK = range(200, 300)
-_LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 _ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  read, not bound
 
 
@@ -62,7 +62,15 @@ def find_place(invocation: Invocation, env: Mapping[str, str] = os.environ) -> P
             reason="CARNET_URL is no http or https URL.",
             fix="Set it to the address of a gateway, such as http://127.0.0.1:8700, or unset it.",
         )
-    return Place(url, is_ours=parts.hostname in _LOOPBACK)
+    return Place(url, is_ours=_is_ours(invocation, url))
+
+
+def _is_ours(invocation: Invocation, url: str) -> bool:
+    """Whether a URL is the gateway of the configuration at hand, if there is one."""
+    try:
+        return url == gateway_url(invocation.settings)
+    except CarnetError:
+        return False
 
 
 def gateway_url(settings: Settings) -> str:

@@ -1,6 +1,8 @@
-"""Every bound of a gateway in one table: name, default and what it bounds.
+"""Every bound of a gateway that an operator can set: name, default and what it bounds.
 
-Law. Nothing a caller sends is unbounded: what grows with a request has a row here.
+`docs/operations/limits.md` tells what happens at each of them, and lists the fixed ones.
+
+Law. A row here is enforced: what nothing reads is not listed.
 """
 
 from typing import Annotated
@@ -22,11 +24,10 @@ class Limits(Struct, frozen=True, kw_only=True):
     header_seconds: Annotated[
         float, seconds(), "From the connection to the end of the header fields."
     ] = 10.0
-    body_bytes: Annotated[
-        int, whole(1 * KIB), "A request body, on every path but the chat front door."
-    ] = MIB
+    header_fields: Annotated[int, whole(10, 1000), "Header fields of one request."] = 100
+    url_bytes: Annotated[int, whole(256, 64 * KIB), "The path and query of a request."] = 2 * KIB
     chat_body_bytes: Annotated[
-        int, whole(1 * KIB), "A request body of /v1/chat/completions, which carries history."
+        int, whole(1 * KIB), "A request body; no path takes a larger one than the chat front door."
     ] = 10 * MIB
     body_seconds: Annotated[
         float, seconds(), "From the end of the header fields to the end of the body."
@@ -34,16 +35,13 @@ class Limits(Struct, frozen=True, kw_only=True):
     write_stall_seconds: Annotated[
         float, seconds(), "How long a reader may take nothing of its answer before it is cut off."
     ] = 30.0
-    streams_per_caller: Annotated[int, whole(1), "Streams one caller may hold open at once."] = 256
+    streams_per_caller: Annotated[int, whole(1), "Streamed answers one caller may have open."] = 256
     calls_per_caller: Annotated[int, whole(1), "Calls one caller may have running at once."] = 512
     calls: Annotated[int, whole(1), "Calls all callers together may have running at once."] = 4096
     run_calls: Annotated[
         int, whole(1), "Calls one run may make through this gateway, however deep."
     ] = 256
-    fan_out: Annotated[int, whole(1, 1024), "Agents one call may ask at once."] = 16
-    event_bytes: Annotated[int, whole(1 * KIB), "One event of a stream, in or out."] = 256 * KIB
-    queue: Annotated[int, whole(1), "Writes that may wait for the store before we refuse."] = 4096
+    queue: Annotated[
+        int, whole(1), "Calls that may wait for an agent whose 'concurrency' is used up."
+    ] = 4096
     retries: Annotated[int, whole(0, 3), "The most retries any agent may be configured to get."] = 3
-    run_id_bytes: Annotated[int, whole(16, 1024), "A run id, in visible ASCII."] = 128
-    turn_id_bytes: Annotated[int, whole(16, 1024), "A turn id, in visible ASCII."] = 256
-    speaker_bytes: Annotated[int, whole(1, 1024), "A speaker's name, in visible ASCII."] = 128

@@ -126,13 +126,15 @@ def seconds(*, most: int = 86_400) -> Reader:
     return Reader(expects, read, lambda value: read(_toml_value(value, expects)))
 
 
-def truth() -> Reader:
-    """True or false."""
+def truth(*, later: bool = False) -> Reader:
+    """True or false; with `later`, true is for a later release."""
     expects = "true or false"
 
     def read(value: Any) -> bool:
         if type(value) is not bool:
             raise Wrong(f"should be {expects} (without quotes), but is {_shown(value)}")
+        if value and later:
+            raise Wrong("comes in a later release; leave it out, or set it to false")
         return value
 
     return Reader(expects, read, lambda value: read(_toml_value(value, expects)))
@@ -179,16 +181,25 @@ def url() -> Reader:
 
 def store_url() -> Reader:
     """Where records are kept."""
-    fix = 'Use "sqlite:PATH"'
 
     def check(value: str) -> str:
-        if value.startswith(("postgres:", "postgresql:")):
-            raise Wrong(f"PostgreSQL comes in a later release. {fix}")
+        if value.startswith("postgresql://"):
+            return _postgres_url(value)
         if not value.removeprefix("sqlite:").strip() or not value.startswith("sqlite:"):
             raise ValueError
         return value
 
-    return _text_reader('"sqlite:PATH", such as "sqlite:var/carnet.db"', check)
+    expects = '"sqlite:PATH", such as "sqlite:var/carnet.db", or "postgresql://USER@HOST/DATABASE"'
+    return _text_reader(expects, check)
+
+
+def _postgres_url(value: str) -> str:
+    parts = urlsplit(value)
+    if parts.password is not None or "password=" in parts.query:
+        raise Wrong("holds a password; put it in PGPASSWORD, or in the file that PGPASSFILE names")
+    if parts.path in {"", "/"} or any(c.isspace() for c in value):
+        raise ValueError
+    return value
 
 
 def many(expects: str, check: Callable[[str], str]) -> Reader:
@@ -212,23 +223,6 @@ def many(expects: str, check: Callable[[str], str]) -> Reader:
         return read([item.strip() for item in value.split(",") if item.strip()])
 
     return Reader(expects, read, read_text)
-
-
-def networks() -> Reader:
-    """Addresses or CIDR ranges."""
-    return many('IP addresses or ranges, such as "10.0.0.0/8"', _check_network)
-
-
-def web_origins() -> Reader:
-    """Web origins for CORS."""
-
-    def check(value: str) -> str:
-        parts = urlsplit(value)
-        if value != f"{parts.scheme}://{parts.netloc}" or parts.scheme not in {"http", "https"}:
-            raise ValueError
-        return value
-
-    return many('origins, such as "https://app.acme.example"', check)
 
 
 def destinations() -> Reader:

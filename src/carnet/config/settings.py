@@ -44,14 +44,10 @@ class GatewaySettings(Struct, frozen=True, kw_only=True):
         int | None, read.whole(1, MOST_DEPTH), "Clamps all three of the above, if set."
     ] = None
     strangers: Annotated[
-        bool, read.truth(), "Whether domains that are no peers may be discovered and called."
+        bool,
+        read.truth(later=True),
+        "Whether domains that are no peers may be discovered and called.",
     ] = False
-    trusted_proxies: Annotated[
-        tuple[str, ...], read.networks(), "Whose X-Forwarded-For and Client-Cert are believed."
-    ] = ()
-    cors_origins: Annotated[
-        tuple[str, ...], read.web_origins(), "Web pages that may call this gateway from a browser."
-    ] = ()
     drain_seconds: Annotated[
         float, read.seconds(most=3600), "How long running calls may take to end at shutdown."
     ] = 25.0
@@ -117,8 +113,11 @@ class AgentSettings(Struct, frozen=True, kw_only=True):
         read.one_of("forward-user", "agent-owned", "per-call"),
         "Who pays for the calls it makes: the person behind the run, or the agent itself.",
     ] = "forward-user"
+    max_depth: Annotated[
+        int | None, read.whole(1, MOST_DEPTH), "Lower than the gateway's, for this agent alone."
+    ] = None
     reentry: Annotated[
-        bool, read.truth(), "Whether it may be called again within its own chain."
+        bool, read.truth(later=True), "Whether it may be called again within its own chain."
     ] = False
     system: Annotated[str | None, read.text(), "openai: the system message put first."] = None
     retries: Annotated[

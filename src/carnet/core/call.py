@@ -10,6 +10,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from carnet.core.carnet import Carnet, Mark, Trace
+from carnet.core.events import Event
 from carnet.core.identity import Caller, Payer
 from carnet.core.secret import Secret
 from carnet.core.turn import Turn
@@ -71,6 +72,8 @@ class Call(Struct, frozen=True, kw_only=True):
     payer: Payer
     record: Turn
     known: bool = False  # the record existed: replay or attach, do not run
+    is_child: bool = False  # made in process, by an agent that answers another call
     onward: Carnet | None = None  # what the callee receives, where this call goes to a peer
     credential: Secret | None = None  # to forward toward listed peers; never recorded
     reserve: int = 0  # micro-units the claim holds until the finish
+    notes: list[Event] = []  # what is noted of calls out of this turn; recorded with it

@@ -149,7 +149,7 @@ class Carnet(Struct, frozen=True, kw_only=True):
         last = self.bound(default)
         if self.bound_by == "mentionable":
             raise ChainFinal(hop=self.depth, hops=last)
-        raise DepthExceeded(observed=self.depth + 1, limit=last + 1)
+        raise DepthExceeded(observed=self.depth + 1, limit=last + 1, leaving=True)
 
     @property
     def opens_the_run(self) -> bool:

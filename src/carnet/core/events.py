@@ -111,6 +111,7 @@ Event = (
 )
 
 CHILD = "carnet.child"  # an Extension that says what a call made in process has cost
+UNKNOWN_COST = "carnet.unknown_cost"  # an Extension: somebody charged and did not say how much
 LEG = "carnet.leg"  # an Extension that records a call this gateway made to another organisation
 
 
@@ -141,6 +142,16 @@ def joined_text(events: Sequence[Event]) -> str:
 
 _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder(list[Event])
+
+
+def write_event(event: Event) -> bytes:
+    """The journal's form of one event; raises for what cannot be encoded."""
+    return _encoder.encode(event)
+
+
+def join_events(encoded: Sequence[bytes]) -> bytes:
+    """The journal's form of a batch, from that of its events."""
+    return b"[" + b",".join(encoded) + b"]"
 
 
 def write_events(events: Sequence[Event]) -> bytes:

@@ -48,6 +48,11 @@ class Price(Struct, frozen=True, kw_only=True):
         """Whether nobody needs credit to call."""
         return not (self.per_call or self.per_million_in or self.per_million_out)
 
+    @property
+    def counts_tokens(self) -> bool:
+        """Whether the price depends on how much was read and written."""
+        return bool(self.per_million_in or self.per_million_out)
+
     def of(self, tokens_in: int, tokens_out: int) -> int:
         """The price of one served call. A part of a micro-unit counts as a whole one."""
         tokens = tokens_in * self.per_million_in + tokens_out * self.per_million_out

@@ -95,8 +95,8 @@ class App:
         self._metrics.refusals.labels(error.code).inc()
         if exchange.started:
             raise error  # the server closes the connection: a half answer is no answer
-        logger.info("refused", extra={"code": error.code, "detail": str(error)})
-        status, headers, body = refuse_request(error, run=None)
+        logger.info("refused", extra={"run": error.run, "code": error.code, "detail": str(error)})
+        status, headers, body = refuse_request(error, run=error.run)
         await exchange.reply(status, headers, body)
 
 

@@ -60,13 +60,12 @@ class Chat:
         if self.draining:
             raise ShuttingDown(retry_after=1)
         began = self._clock.monotonic()
-        check_json_body(exchange.headers)
         stamps = read_stamps(exchange.headers, self._depths)
-        body = await exchange.read(self._max_bytes)
-        point("recv.body")
-        claim = read_chat(exchange.headers, stamps, body, agent)
-        point("parse.ok")
-        call = await self._admission.admit(claim)
+        try:
+            call = await self._admit(exchange, stamps, agent)
+        except CarnetError as error:
+            error.run = run_of(stamps)
+            raise
         actor = call.caller.actor.name
         state = "failed"
         try:
@@ -77,8 +76,18 @@ class Chat:
         except Disconnected:
             state = "disconnected"
         finally:
-            self._crowd.leave(actor)
+            self._crowd.leave(actor, stream=call.ask.stream)
             self._note(call, state, self._clock.monotonic() - began)
+
+    async def _admit(self, exchange: Exchange, stamps: Stamps, agent: str | None) -> Call:
+        check_json_body(exchange.headers)
+        body = await exchange.read(self._max_bytes)
+        point("recv.body")
+        claim = read_chat(exchange.headers, stamps, body, agent)
+        point("parse.ok")
+        if self.draining:  # it began while the body was on its way
+            raise ShuttingDown(retry_after=1)
+        return await self._admission.admit(claim)
 
     async def _answer(self, exchange: Exchange, call: Call) -> str:
         events: list[Event] = []
@@ -105,6 +114,7 @@ class Chat:
             currency=self._currency,
         )
         held: list[Event] = []  # until it is known whether this is a stream or an error
+        last: Event | None = None
         with exchange.watch(after=0):
             async with aclosing(self._batches(call)) as batches:
                 async for batch in batches:
@@ -117,6 +127,7 @@ class Chat:
                             continue
                         await self._start_stream(exchange, call)
                         batch = held  # noqa: PLW2901  what was held goes out with what came
+                    last = batch[-1] if batch else last
                     await exchange.write(writer.write(batch) if batch else KEEP_ALIVE)
                     point("event.after_socket_write")
         if not exchange.started:
@@ -125,7 +136,7 @@ class Chat:
             return failed.code
         await exchange.write(b"", more=False)
         point("reply.after_write")
-        return "done"
+        return last.code if isinstance(last, Failed) else "done"
 
     async def _start_stream(self, exchange: Exchange, call: Call) -> None:
         point("reply.before_write")

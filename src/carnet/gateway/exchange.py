@@ -134,10 +134,11 @@ class Watch:
         self._timer.cancel()
         if self._looking is not None:
             self._looking.cancel()
-        if self._gone and kind is asyncio.CancelledError:
+        if self._gone:  # the cancellation has come, or is on its way and must not hit what follows
             if self._task is not None:
                 self._task.uncancel()
-            raise Disconnected from None
+            if kind is None or kind is asyncio.CancelledError:
+                raise Disconnected from None
 
 
 def check_json_body(headers: Headers) -> None:

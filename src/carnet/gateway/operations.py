@@ -61,7 +61,7 @@ class Operations:
 
     async def models(self, exchange: Exchange) -> None:
         """GET /v1/models: the agents this caller may call."""
-        caller = await self._access.check(exchange, "run:read")
+        caller = await self._access.check(exchange, None)
         names = [target.name for target in self._router.local() if caller.may(target.needs)]
         body = openai.write_models(names, owner=self._domain, created=self._started)
         await exchange.reply(200, [(b"content-type", b"application/json")], body)

@@ -11,6 +11,9 @@ from carnet.ports.records import JournalEntry, LedgerEntry, Records, RunSummary
 
 Page = dict[str, Any]
 
+MOST_LEVELS = 32  # deeper than any chain we answer; a tree that claims more is shown flat
+MOST_ENTRIES = 10_000
+
 STATES = ("running", "waiting", "queued", "unknown", "failed", "done")  # the first present wins
 
 
@@ -54,12 +57,13 @@ async def run_page(
     if not turns:
         return None
     legs = legs_by_turn(await records.legs(run, reader=reader))
+    entries = await records.ledger(run=run, account=None, limit=MOST_ENTRIES)
     ended = [turn.ended for turn in turns]
     return {
         "run": run,
         "state": next(state for state in STATES if state in {turn.state for turn in turns}),
         "payer": str(turns[0].payer),
-        "cost": format_amount(_cost(turns)),
+        "cost": format_amount(_cost(turns, entries)),
         "currency": currency,
         "started": when(turns[0].created),
         "ended": None if None in ended else when(max(end for end in ended if end is not None)),
@@ -87,9 +91,16 @@ def tree(turns: Sequence[Turn], legs: Mapping[str, list[Page]]) -> list[Page]:
     pages = [turn_page(turn, legs.get(turn.turn, [])) for turn in turns]
     by_turn = {page["turn"]: page for page in reversed(pages)}
     roots: list[Page] = []
+    levels: dict[int, int] = {}
     for page in pages:
         above = by_turn.get(page["parent_turn"])
-        (roots if above is None or above is page else above["children"]).append(page)
+        level = levels.get(id(above), MOST_LEVELS) + 1 if above is not None else 0
+        if above is None or level > MOST_LEVELS:  # also one that names itself or a later turn
+            roots.append(page)
+            level = 0
+        else:
+            above["children"].append(page)
+        levels[id(page)] = level
     return roots
 
 
@@ -114,10 +125,10 @@ def turn_page(turn: Turn, legs: list[Page]) -> Page:
     }
 
 
-def _cost(turns: Sequence[Turn]) -> int:
-    """What the run cost here: a turn's cost includes its children's, so only roots count."""
-    own = {turn.turn for turn in turns}
-    return sum(turn.cost or 0 for turn in turns if turn.parent_turn not in own)
+def _cost(turns: Sequence[Turn], entries: Sequence[LedgerEntry]) -> int:
+    """What the turns that are shown cost: what the ledger says, and nothing else."""
+    shown = {(turn.turn, turn.payer) for turn in turns}
+    return sum(entry.amount for entry in entries if (entry.turn, entry.debit) in shown)
 
 
 def _deepest(turns: Sequence[Turn], legs: Mapping[str, list[Page]]) -> int:

@@ -65,8 +65,8 @@ class Access:
         self._clock = clock
         self._look_again = look_again
 
-    async def check(self, exchange: Exchange, permission: str) -> Caller:
-        """The caller, if its token holds the permission."""
+    async def check(self, exchange: Exchange, permission: str | None) -> Caller:
+        """The caller, if its token is live and holds the permission that is asked for."""
         authorization = read_authorization(exchange.headers)
         now = self._clock.wall_us()
         try:
@@ -76,7 +76,7 @@ class Access:
                 raise
             token = authenticate(authorization, self._tokens, now)
         caller = caller_of(token)
-        if not caller.may(permission):
+        if permission is not None and not caller.may(permission):
             raise PermissionMissing(permission=permission)
         return caller
 
@@ -114,7 +114,7 @@ class Runs:
         page = await pages.runs_page(
             self._records,
             reader=reader_of(caller),
-            limit=min(_number(query, "limit", 50), MOST_LINES),
+            limit=max(1, min(_number(query, "limit", 50), MOST_LINES)),
             before=_number(query, "before", 0) or None,
             currency=self._currency,
         )
@@ -137,9 +137,12 @@ class Runs:
     async def cancel(self, exchange: Exchange, run: str) -> None:
         """POST /runs/{id}/cancel."""
         caller = await self._access.check(exchange, "run:cancel")
-        if not await self._records.run(run, reader=reader_of(caller)):
+        seen = await self._records.run(run, reader=reader_of(caller))
+        if not seen:
             raise RunNotFound
-        await reply_json(exchange, {"run": run, "cancelled": await self._journal.cancel(run)})
+        # Those it may see and no others: a run's id is known to all who took part in it.
+        cancelled = await self._journal.cancel({turn.n for turn in seen})
+        await reply_json(exchange, {"run": run, "cancelled": cancelled})
 
     async def events(self, exchange: Exchange, run: str) -> None:
         """GET /runs/{id}/events: the journal of a run as it grows, until its turns have ended."""

@@ -1,7 +1,8 @@
 """The server process around the application: listening, and stopping without losing anything.
 
-Law. On the first signal the gateway takes no new work, finishes or ends what is running within
-the drain time, and only then stops listening. A second signal stops it at once.
+Law 1. On the first signal the gateway takes no new work, finishes or ends what is running within
+       the drain time, and only then stops listening. A second signal stops it at once.
+Law 2. Every connection speaks the protocol of `gateway.edge`, and is looked at on every sweep.
 """
 
 import asyncio
@@ -15,8 +16,13 @@ from typing import Any
 import uvicorn
 import uvloop
 
+from carnet.gateway.edge import SWEEP_SECONDS, EdgeLimits, Note, hardened, sweep
+
 Main = Callable[[], Coroutine[Any, Any, int]]
 Drain = Callable[[], Awaitable[None]]
+
+TICK_SECONDS = 0.1  # how often uvicorn calls `on_tick`
+TICKS_A_SWEEP = round(SWEEP_SECONDS / TICK_SECONDS)
 
 
 class Server(uvicorn.Server):
@@ -36,6 +42,12 @@ class Server(uvicorn.Server):
         await super().startup(sockets)
         if not self.should_exit:
             self._on_listening()
+
+    async def on_tick(self, counter: int) -> bool:
+        """Hold every connection to its deadlines, now and then."""
+        if counter % TICKS_A_SWEEP == 0:
+            sweep(self.server_state.connections, asyncio.get_running_loop().time())
+        return await super().on_tick(counter)
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
@@ -77,14 +89,24 @@ def run(main: Main) -> int:
 
 
 def make_server(
-    app: Any, *, host: str, port: int, drain: Drain, on_listening: Callable[[], None]
+    app: Any,
+    *,
+    host: str,
+    port: int,
+    limits: EdgeLimits,
+    note: Note,
+    drain: Drain,
+    on_listening: Callable[[], None],
 ) -> Server:
-    """A server for the application; the protocol class is named, never chosen by chance."""
+    """A server for the application; the protocol class is named, never chosen by chance.
+
+    `note` is told of every request that is refused before the application sees it.
+    """
     config = uvicorn.Config(
         app,
         host=host,
         port=port,
-        http="httptools",
+        http=hardened(limits, note),
         loop="uvloop",
         ws="none",
         lifespan="off",

@@ -16,6 +16,7 @@ from carnet.core.secret import Secret
 from carnet.core.turn import turn_key
 from carnet.errors import (
     CarnetError,
+    DefinitionChanged,
     IdempotencyMismatch,
     PaymentRequired,
     PeerUnknown,
@@ -30,7 +31,7 @@ from carnet.guards.chain import within_chain
 from carnet.guards.child import child_digest, child_request
 from carnet.guards.crowd import Crowd
 from carnet.guards.leaving import check_credential, papers
-from carnet.guards.payer import Paying
+from carnet.guards.payer import Paying, check_pay
 from carnet.guards.target import KnownAgent, permit, permitted
 from carnet.ports.agent import Router, Target
 from carnet.ports.clock import Clock, Ids
@@ -38,7 +39,6 @@ from carnet.ports.trust import Peers, Token, Tokens
 from carnet.ports.turns import Claimed, Denied, Rate, TurnClaim, Turns
 
 LIKELY_TOKENS_OUT = 4096  # reserved for an answer whose length nobody bounded
-BYTES_A_TOKEN = 3  # a cautious estimate for the reservation of what goes in
 
 
 class Entry(Struct, frozen=True, kw_only=True):
@@ -112,10 +112,10 @@ class Gate:
             candidate = self._examine(claim, now)
         target = candidate.target
         check_credential(target, candidate.credential)
-        carnet = self._document(candidate)
+        carnet = self._in_time(self._document(candidate), target)
         onward = papers(carnet, target, last_depth=self._last_depth)
         actor = candidate.caller.actor.name
-        self._crowd.enter(actor)
+        self._crowd.enter(actor, stream=claim.ask.stream)
         try:
             call = await self._claim(
                 Entry(
@@ -132,7 +132,7 @@ class Gate:
                 )
             )
         except BaseException:
-            self._crowd.leave(actor)
+            self._crowd.leave(actor, stream=claim.ask.stream)
             raise
         self._tokens.used(candidate.token, now)
         return call
@@ -144,7 +144,7 @@ class Gate:
         return candidate
 
     async def admit_child(
-        self, parent: Call, name: str, ask: Ask, *, index: int, auth: str | None
+        self, parent: Call, name: str, ask: Ask, *, index: int, auth: str
     ) -> Call:
         """Admit a call that an agent makes on behalf of the call it answers."""
         target = self._router.find(name)
@@ -154,6 +154,7 @@ class Gate:
         permit(parent.caller, target)
         payer, credential = self._child_payer(parent, target, auth)
         check_credential(target, credential)
+        carnet = self._in_time(carnet, target)
         caller = Caller(
             actor=Actor(name=f"agent:{parent.agent}", how="in_process"),
             scopes=parent.caller.scopes,
@@ -176,13 +177,17 @@ class Gate:
             )
         )
 
-    def _child_payer(
-        self, parent: Call, target: Target, auth: str | None
-    ) -> tuple[Payer, Secret | None]:
-        source = auth or target.forwards
-        if source == "agent-owned":
+    def _child_payer(self, parent: Call, target: Target, auth: str) -> tuple[Payer, Secret | None]:
+        if auth == "agent-owned":
             return self._paying.agent_account(parent.agent), None
+        check_pay(parent.caller, target)
         return parent.payer, parent.credential
+
+    def _in_time(self, carnet: Carnet, target: Target) -> Carnet:
+        """The document with the time this target may take, retries and waiting included."""
+        if target.seconds is None:
+            return carnet
+        return carnet.until(self._clock.wall_us() / 1_000_000 + target.seconds)
 
     def _document(self, candidate: Candidate) -> Carnet:
         position = candidate.position
@@ -206,6 +211,8 @@ class Gate:
             reserve = quote(entry.target, entry.ask, len(entry.request))
         verdict = await self._turns.claim(self._turn_claim(entry, reserve))
         if isinstance(verdict, Denied):
+            if verdict.reason == "mismatch" and entry.made_in is not None:
+                raise DefinitionChanged
             raise refusal(verdict, payer, self._most_run_calls)
         return Call(
             agent=entry.target.name,
@@ -218,6 +225,7 @@ class Gate:
             onward=entry.onward,
             credential=entry.credential,
             reserve=reserve,
+            is_child=entry.made_in is not None,
         )
 
     def _turn_claim(self, entry: Entry, reserve: int) -> TurnClaim:
@@ -250,7 +258,8 @@ class Gate:
 def quote(target: Target, ask: Ask, request_bytes: int) -> int:
     """The most a call may cost: what is reserved before it runs."""
     tokens_out = ask.max_tokens or LIKELY_TOKENS_OUT
-    return target.price.of(request_bytes // BYTES_A_TOKEN, tokens_out) + target.most_cost
+    # A token is at least a byte; what a call costs beyond its reservation is not debited.
+    return target.price.of(request_bytes, tokens_out) + target.most_cost
 
 
 def refusal(denied: Denied, payer: Payer, most_run_calls: int) -> CarnetError:

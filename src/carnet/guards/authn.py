@@ -14,7 +14,7 @@ from carnet.errors import TokenInvalid, TokenMissing
 from carnet.guards.candidate import Candidate
 from carnet.ports.trust import Token, Tokens
 
-_BEARER = re.compile(r"[Bb][Ee][Aa][Rr][Ee][Rr] +([\x21-\x7e]{1,8192})", re.ASCII)
+_BEARER = re.compile(r"[Bb][Ee][Aa][Rr][Ee][Rr] ([\x21-\x7e]{1,8192})", re.ASCII)
 
 
 def bearer(authorization: Secret | None) -> Secret | None:
@@ -37,7 +37,7 @@ def authenticate(authorization: Secret | None, tokens: Tokens, now: int) -> Toke
 def caller_of(token: Token, *, peer_may_forward: bool = False) -> Caller:
     """The caller that a token stands for."""
     actor = Actor(
-        name=f"peer:{token.peer}" if token.peer else f"token:{token.name}",
+        name=f"peer:{token.peer}" if token.peer else f"token:{token.account}",
         domain=token.peer,
         may_forward=token.may_forward or peer_may_forward,
     )

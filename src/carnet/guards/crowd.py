@@ -3,32 +3,45 @@
 Law. Counted in this process, per caller and in all; whoever enters leaves, whatever happens.
 """
 
-from carnet.errors import Overloaded, TooManyCalls
+from carnet.errors import Overloaded, TooManyCalls, TooManyStreams
 
 
 class Crowd:
-    """The open calls of each caller."""
+    """The open calls of each caller, and how many of them are streamed."""
 
-    def __init__(self, *, per_caller: int, in_all: int) -> None:
-        """Both bounds hold."""
+    def __init__(self, *, per_caller: int, in_all: int, streams: int | None = None) -> None:
+        """All bounds hold; `streams` is for each caller, by default as many as calls."""
         self._per_caller = per_caller
         self._in_all = in_all
+        self._most_streams = per_caller if streams is None else streams
         self._open: dict[str, int] = {}
+        self._streams: dict[str, int] = {}
         self.total = 0
 
-    def enter(self, actor: str) -> None:
+    def enter(self, actor: str, *, stream: bool = False) -> None:
         """Count one more, or refuse."""
         here = self._open.get(actor, 0)
         if here >= self._per_caller:
             raise TooManyCalls(limit=self._per_caller, retry_after=1)
         if self.total >= self._in_all:
             raise Overloaded(retry_after=1)
+        if stream:
+            streams = self._streams.get(actor, 0)
+            if streams >= self._most_streams:
+                raise TooManyStreams(limit=self._most_streams, retry_after=1)
+            self._streams[actor] = streams + 1
         self._open[actor] = here + 1
         self.total += 1
 
-    def leave(self, actor: str) -> None:
-        """Count one less."""
-        left = self._open.pop(actor) - 1
-        if left:
-            self._open[actor] = left
+    def leave(self, actor: str, *, stream: bool = False) -> None:
+        """Count one less, of the kind that entered."""
+        _take_one(self._open, actor)
+        if stream:
+            _take_one(self._streams, actor)
         self.total -= 1
+
+
+def _take_one(counts: dict[str, int], actor: str) -> None:
+    left = counts.pop(actor) - 1
+    if left:
+        counts[actor] = left

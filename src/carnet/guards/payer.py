@@ -8,7 +8,7 @@ Law 3. One that is not ours becomes an account of the caller that vouches for it
 """
 
 from carnet.core.carnet import Position
-from carnet.core.identity import Account, Payer
+from carnet.core.identity import Account, Caller, Payer, allows
 from carnet.core.secret import Secret
 from carnet.errors import ForwardingNotAllowed, PayerRefused, PermissionMissing
 from carnet.guards.candidate import Candidate
@@ -19,8 +19,8 @@ PAY = "pay"
 
 
 def is_origin(position: Position) -> bool:
-    """Whether the chain begins here: nobody before us named a run or a depth."""
-    return position.run is None and position.depth == 0 and position.parent_turn is None
+    """Whether the chain begins here: no agent called before us."""
+    return position.depth == 0 and position.parent_turn is None
 
 
 class Paying:
@@ -42,9 +42,8 @@ class Paying:
             payer = self._own(candidate.token)
             if candidate.token.forwardable and is_origin(candidate.position):
                 candidate.credential = claim.authorization  # tangle:authorization:origin
-            if not target.price.is_free and not candidate.caller.may(PAY):
-                raise PermissionMissing(permission=PAY)
-        if target.forwards == "agent-owned":
+            check_pay(candidate.caller, target)
+        if target.is_remote and target.auth_source == "agent-owned":
             payer, candidate.credential = self.agent_account(target.name), None
         candidate.payer = payer
 
@@ -72,8 +71,8 @@ class Paying:
             account = Account(token.peer, token.peer)
             purse = f"peer:{token.peer}"
         else:
-            account = Account(self._domain, token.name)
-            purse = f"token:{token.name}"
+            account = Account(self._domain, token.account)
+            purse = f"token:{token.account}"
         return Payer(
             account=account,
             purse=purse,
@@ -86,12 +85,19 @@ class Paying:
         if token.peer is None:
             return token.spending_limit
         peer = self._peers.find(token.peer)
-        return peer.credit if peer else 0
+        credit = peer.credit if peer else 0
+        return credit if token.spending_limit is None else min(credit, token.spending_limit)
 
     def agent_account(self, agent: str) -> Payer:
         """The account of one of our own agents, which pays for what it calls `agent-owned`."""
         return Payer(account=Account(self._domain, f"agent:{agent}"), purse=f"agent:{agent}")
 
 
+def check_pay(caller: Caller, target: Target) -> None:
+    """Refuse a caller that may not spend, where a call may cost something."""
+    if target.may_cost and not caller.may(PAY):
+        raise PermissionMissing(permission=PAY)
+
+
 def _may_pay(token: Token, target: Target) -> bool:
-    return target.price.is_free or PAY in token.scopes or "*" in token.scopes
+    return not target.may_cost or allows(token.scopes, PAY)

@@ -15,7 +15,7 @@ class Admission(Protocol):
         ...
 
     async def admit_child(
-        self, parent: Call, name: str, ask: Ask, *, index: int, auth: str | None
+        self, parent: Call, name: str, ask: Ask, *, index: int, auth: str
     ) -> Call:
         """Admit a call that an agent makes in process, on behalf of the call it answers."""
         ...
@@ -25,7 +25,7 @@ class Dispatch(Protocol):
     """How an agent calls another agent, here or elsewhere."""
 
     def __call__(
-        self, parent: Call, name: str, ask: Ask, *, index: int, auth: str | None
+        self, parent: Call, name: str, ask: Ask, *, index: int, auth: str
     ) -> AsyncIterator[Event]:
         """Admit the child and answer with its events."""
         ...

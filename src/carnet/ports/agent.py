@@ -4,7 +4,7 @@ Law. An Agent is any callable from a Call to an asynchronous stream of Events th
 one terminal event or raises; whatever journals, retries or times an Agent is an Agent.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Sequence
 from typing import Protocol
 
 from msgspec import Struct
@@ -39,8 +39,8 @@ class Journal(Protocol):
         """Committed groups of events, for the gateway; an empty one after a silence."""
         ...
 
-    async def cancel(self, run: str) -> int:
-        """Cancel what is running in a run here; the number of turns that were told."""
+    async def cancel(self, turns: Collection[int]) -> int:
+        """Cancel those of these turns that are running here; how many were told."""
         ...
 
 
@@ -55,13 +55,18 @@ class Target(Struct, frozen=True, kw_only=True, eq=False):
     last_depth: int | None = None  # lower than the gateway's, for this agent alone
     price: Price = Price()
     most_cost: int = 0  # the most another organisation may charge for one call
-    forwards: str = "forward-user"  # forward-user | agent-owned | per-call
+    auth_source: str = "forward-user"  # who pays for the calls it makes; or agent-owned, per-call
     takes_credential: bool = False  # listed: a forwarded credential may leave to it
     on_disconnect: str = "cancel"  # cancel | finish
-    concurrency: int | None = None
+    seconds: float | None = None  # how long one call may take, retries and waiting included
     default: bool = False
     kind: str = "python"
     needs: str = ""  # the permission a caller must hold
+
+    @property
+    def may_cost(self) -> bool:
+        """Whether somebody may have to pay for a call."""
+        return not self.price.is_free or (self.is_remote and self.most_cost > 0)
 
 
 class Router(Protocol):

@@ -27,6 +27,11 @@ class Token(Struct, frozen=True, kw_only=True):
     revoked: int | None = None
     last_used: int | None = None
 
+    @property
+    def account(self) -> str:
+        """Who holds it: tokens named `NAME#...` are all NAME's."""
+        return self.name.partition("#")[0]
+
     def is_live(self, now: int) -> bool:
         """Neither revoked nor expired."""
         return self.revoked is None and (self.expires is None or self.expires > now)

@@ -6,8 +6,9 @@
 
 Law 1. One breaker an endpoint, shared by all runs of this process.
 Law 2. Half open lets one call through at a time; the others are refused until it has ended.
-Law 3. Only failures of the callee count. A refusal is an answer; a caller that goes away, or had
-       too little time, says nothing about the callee.
+Law 3. Only failures of the callee count. A refusal is an answer, and so is a failure that the
+       callee reports: one agent that fails says nothing of the others behind the same endpoint.
+       A caller that goes away, or had too little time, says nothing about the callee.
 Law 4. A call that began before the state changed has no say in the new one.
 """
 
@@ -25,13 +26,13 @@ from carnet.errors import (
     Ours,
     PeerBusy,
     PeerRefused,
-    ProviderTimeout,
     Refused,
 )
 from carnet.ports.agent import Agent
 from carnet.ports.clock import Clock
 from carnet.runtime.closing import closing
 from carnet.runtime.timed import BY_CALLER
+from carnet.wire.openai import BY_PEER, UNRECOGNISED
 
 BreakerState = Literal["closed", "open", "half_open"]
 Verdict = Literal["good", "bad", "neither"]
@@ -144,14 +145,15 @@ def judge_end(event: Done | Failed) -> Verdict:
 
 def judge(error: CarnetError) -> Verdict:
     """What an error says about the callee."""
-    match error:
-        case CircuitOpen() | EgressRefused() | Ours():
-            return "neither"
-        case ProviderTimeout() if error.facts.get("by") == BY_CALLER:
-            return "neither"
-        case Refused() | Malformed() | PeerBusy():
-            return "good"
-        case PeerRefused():
-            status = error.facts.get("peer_status")
-            return "bad" if isinstance(status, int) and status >= _SERVER_ERROR else "good"
-    return "bad"
+    by = error.facts.get("by")
+    if by == BY_PEER or isinstance(error, Refused | Malformed | PeerRefused):
+        return "good"
+    if by == BY_CALLER or isinstance(error, CircuitOpen | EgressRefused | Ours):
+        return "neither"
+    return "good" if isinstance(error, PeerBusy) and not _is_unexplained(error) else "bad"
+
+
+def _is_unexplained(error: PeerBusy) -> bool:
+    status = error.facts.get("peer_status")
+    is_fault = isinstance(status, int) and status >= _SERVER_ERROR
+    return is_fault and error.facts.get("peer_code") == UNRECOGNISED

@@ -25,7 +25,7 @@ class Dispatching:
         self._parts = (admission, agent)
 
     async def __call__(
-        self, parent: Call, name: str, ask: Ask, *, index: int, auth: str | None
+        self, parent: Call, name: str, ask: Ask, *, index: int, auth: str
     ) -> AsyncIterator[Event]:
         """Admit the child and answer with its events."""
         if self._parts is None:

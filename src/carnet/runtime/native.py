@@ -10,11 +10,12 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from carnet.core.call import Call
-from carnet.core.events import Data, Done, Event, Text
+from carnet.core.events import Data, Done, Event, Interrupted, Resolved, Text
+from carnet.core.interrupt import Interrupt
 from carnet.errors import AgentFailed, CarnetError, ConfigInvalid
 from carnet.ports.admission import Dispatch
 from carnet.runtime.closing import closing
-from carnet.runtime.visit import Visit
+from carnet.runtime.visit import FORWARD_USER, Visit
 
 logger = logging.getLogger("carnet.agent")
 
@@ -46,34 +47,37 @@ class Native:
     """A user's function as an Agent."""
 
     def __init__(
-        self, function: Callable[[Visit], Any], dispatch: Dispatch, *, last_depth: int
+        self,
+        function: Callable[[Visit], Any],
+        dispatch: Dispatch,
+        *,
+        last_depth: int,
+        auth_source: str = FORWARD_USER,
     ) -> None:
-        """`dispatch` is its door to other agents."""
+        """`dispatch` is its door to others; `auth_source` says who pays for the calls it makes."""
         self._function = function
         self._dispatch = dispatch
         self._last_depth = last_depth
+        self._auth_source = auth_source
 
     async def __call__(self, call: Call, /) -> AsyncIterator[Event]:
         """Run the function and give what it says as events."""
-        visit = Visit(call, self._dispatch, last_depth=self._last_depth)
-        failure: CarnetError | None = None
+        visit = Visit(
+            call, self._dispatch, last_depth=self._last_depth, auth_source=self._auth_source
+        )
         try:
             async with closing(_items(self._function(visit))) as items:
                 async for item in items:
-                    for note in visit.take_notes():
-                        yield note
                     yield _as_event(item)
-        except CarnetError as error:
-            failure = error
-        except Exception as error:  # the user's code; its text is for our log alone
+        except CarnetError:
+            raise
+        except (Exception, SystemExit) as error:  # the user's code; its text is for our log alone
             carnet = call.carnet
             extra = {"run": carnet.run, "turn": carnet.turn, "agent": call.agent}
             logger.exception("agent raised %s", type(error).__name__, extra=extra)
-            failure = AgentFailed(type(error).__name__)
-        for note in visit.take_notes():
-            yield note
-        if failure is not None:
-            raise failure
+            raise AgentFailed(type(error).__name__) from None
+        finally:
+            visit.close()
         yield Done()
 
 
@@ -93,4 +97,11 @@ async def _items(given: Any) -> AsyncIterator[object]:
 def _as_event(item: object) -> Event:
     if isinstance(item, str):
         return Text(item)
+    if inspect.iscoroutine(item):
+        item.close()
+        raise TypeError("the agent gave a coroutine; did you forget 'await'?")
+    if inspect.isasyncgen(item):
+        raise TypeError("the agent gave a stream; pass it on with 'async for' and 'yield'")
+    if isinstance(item, Interrupt | Interrupted | Resolved):
+        raise TypeError("interrupts come in a later release")
     return item if isinstance(item, Event) else Data(item)

@@ -1,19 +1,46 @@
 """What one turn has said so far: batched, made durable, shown, and at last summed up.
 
-Law 1. One append is on its way at a time; what is said meanwhile goes with the next one.
-Law 2. What is not yet durable is bounded: past `MOST_WAITING` events the agent waits.
+Law 1. What cannot be recorded is not said: an event is encoded when it is heard.
+Law 2. One append is on its way at a time; what is said meanwhile goes with the next one, and so
+       does what an append could not write.
+Law 3. What is not yet durable is bounded: past `MOST_WAITING` events the agent waits.
+Law 4. A payer with a limit is never debited more than was reserved. A cost that nobody told is
+       debited as the reservation where there is one, and is shown as unknown where there is none.
 """
 
 import asyncio
+import logging
 from collections.abc import Sequence
 
 from carnet.core.call import Call
-from carnet.core.events import CHILD, Done, Event, Extension, Failed, Usage, write_events
+from carnet.core.events import (
+    CHILD,
+    UNKNOWN_COST,
+    Done,
+    Event,
+    Extension,
+    Failed,
+    Usage,
+    join_events,
+    write_event,
+)
 from carnet.core.turn import Turn
-from carnet.errors import CarnetError
+from carnet.errors import (
+    AgentFailed,
+    CarnetError,
+    ChainFinal,
+    DefinitionChanged,
+    DepthExceeded,
+    IdempotencyMismatch,
+    Internal,
+    PeerRefused,
+    Refused,
+)
 from carnet.ports.agent import Target
 from carnet.ports.turns import Debit, Fenced, TurnFinish, Turns
 from carnet.runtime.live import Live
+
+logger = logging.getLogger("carnet.runtime")
 
 MOST_WAITING = 1024
 
@@ -29,6 +56,7 @@ class Recording:
         self._live = live
         self._streams = call.ask.stream
         self._waiting: list[Event] = []
+        self._encoded: list[bytes] = []
         self._sequence = 0
         self._flush: asyncio.Task[None] | None = None
         self._broken: CarnetError | Fenced | None = None
@@ -36,23 +64,39 @@ class Recording:
         self._tokens_out: int | None = None
         self._peer_cost: int | None = None
         self._children_cost = 0
+        self._has_spoken = False
 
     async def hear(self, event: Event) -> None:
         """Take one event of the agent."""
+        self._take_notes()
         if type(event) is Usage:
             self._count(event)
             return
+        self._keep(event)
+        self._has_spoken = True
+        if not self._streams:
+            return
+        if self._broken is not None:
+            raise self._broken
+        if self._flush is None:
+            self._flush = asyncio.get_running_loop().create_task(self._flush_waiting())
+        elif len(self._waiting) > MOST_WAITING:
+            await asyncio.shield(self._flush)
+
+    def _keep(self, event: Event) -> None:
+        try:
+            encoded = write_event(event)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise AgentFailed(f"said what cannot be recorded: {error}") from None
+        self._waiting.append(event)
+        self._encoded.append(encoded)
         if type(event) is Extension and event.name == CHILD:
             self._children_cost += int(event.payload["cost"])
-        self._waiting.append(event)
-        if self._streams:
-            if self._broken is not None:
-                raise self._broken
-            if self._flush is None:
-                loop = asyncio.get_running_loop()
-                self._flush = loop.create_task(self._flush_waiting())
-            elif len(self._waiting) > MOST_WAITING:
-                await asyncio.shield(self._flush)
+
+    def _take_notes(self) -> None:
+        notes = self._call.notes
+        while notes:
+            self._keep(notes.pop(0))
 
     def _count(self, usage: Usage) -> None:
         if usage.tokens_in is not None:
@@ -65,52 +109,105 @@ class Recording:
     async def _flush_waiting(self) -> None:
         try:
             while self._waiting:
-                batch, self._waiting = self._waiting, []
-                first = self._sequence
-                self._sequence += len(batch)
-                await self._turns.append(
-                    self._call.record, first, self._sequence - 1, write_events(batch)
-                )
+                batch, encoded = self._take()
+                last = self._sequence + len(batch) - 1
+                try:
+                    await self._turns.append(
+                        self._call.record, self._sequence, last, join_events(encoded)
+                    )
+                except BaseException:
+                    self._waiting[:0], self._encoded[:0] = batch, encoded
+                    raise
+                self._sequence = last + 1
                 self._live.publish(batch)
         except (CarnetError, Fenced) as error:  # told to the agent's loop at its next event
             self._broken = error
+        except Exception as error:  # noqa: BLE001  a task of ours must not fail unseen
+            self._broken = Internal(f"{type(error).__name__}: {error}")
         finally:
             self._flush = None
+
+    def _take(self) -> tuple[list[Event], list[bytes]]:
+        taken = self._waiting, self._encoded
+        self._waiting, self._encoded = [], []
+        return taken
 
     async def finish(self, end: Done | Failed, *, now: int) -> tuple[Sequence[Event], Turn]:
         """Make the end durable; the events that go with it and the record with its costs."""
         if self._flush is not None:
             await self._flush
-        if self._broken is not None:
+        if isinstance(self._broken, Fenced):
             raise self._broken
-        batch, self._waiting = self._waiting, []
-        failed = isinstance(end, Failed)
+        self._take_notes()
+        served = isinstance(end, Done)
+        debits = self._debits(served=served)
+        self._keep(end)
+        batch, encoded = self._take()
         record = await self._turns.finish(
             TurnFinish(
                 turn=self._call.record,
-                state="failed" if failed else "done",
+                state="done" if served else "failed",
                 payer=self._call.payer,
-                events=write_events([*batch, end]),
+                events=join_events(encoded),
                 first=self._sequence,
-                last=self._sequence + len(batch),
-                debits=self._debits(served=not failed),
+                last=self._sequence + len(batch) - 1,
+                debits=debits,
                 children_cost=self._children_cost,
                 reserve=self._call.reserve,
                 now=now,
                 tokens_in=self._tokens_in,
                 tokens_out=self._tokens_out,
                 code=end.code if isinstance(end, Failed) else None,
-                retryable=isinstance(end, Failed) and end.retryable,
+                retryable=isinstance(end, Failed) and self._may_run_again(end),
             )
         )
-        return batch, record
+        return batch[:-1], record
+
+    def _may_run_again(self, end: Failed) -> bool:
+        """Whether a repeat of the turn runs again.
+
+        A refusal met before anything was said is not an answer: credit may be granted, a peer
+        added. Only what is settled by the call itself stays.
+        """
+        if end.retryable:
+            return True
+        error = end.error()
+        settled = (DepthExceeded, ChainFinal, IdempotencyMismatch, DefinitionChanged)
+        is_refusal = isinstance(error, Refused | PeerRefused) and not isinstance(error, settled)
+        return is_refusal and not self._has_spoken
 
     def _debits(self, *, served: bool) -> list[Debit]:
-        debits = []
-        target = self._target
+        target, debits = self._target, []
         if target.is_remote and (served or self._peer_cost):
-            debits.append(Debit(target.credit, self._peer_cost or 0))
+            debits.append(Debit(target.credit, self._told(self._peer_cost, target.most_cost)))
         if served and (not target.is_remote or not target.price.is_free):
-            price = target.price.of(self._tokens_in or 0, self._tokens_out or 0)
-            debits.append(Debit(f"agent:{target.name}", price))
-        return debits
+            debits.append(Debit(f"agent:{target.name}", self._price()))
+        return self._within_reserve(debits)
+
+    def _price(self) -> int:
+        price = self._target.price
+        if price.counts_tokens and self._tokens_in is None and self._tokens_out is None:
+            return self._told(None, self._call.reserve)
+        return price.of(self._tokens_in or 0, self._tokens_out or 0)
+
+    def _told(self, cost: int | None, quote: int) -> int:
+        if cost is not None:
+            return cost
+        if self._call.payer.limit is not None:
+            return quote
+        self._keep(Extension(UNKNOWN_COST, None))
+        return 0
+
+    def _within_reserve(self, debits: list[Debit]) -> list[Debit]:
+        if self._call.payer.limit is None:
+            return debits
+        left, bounded = self._call.reserve, []
+        for debit in debits:
+            amount = min(debit.amount, left)
+            left -= amount
+            bounded.append(Debit(debit.credit, amount))
+        if bounded != debits:
+            carnet = self._call.carnet
+            extra = {"run": carnet.run, "turn": carnet.turn, "agent": self._call.agent}
+            logger.warning("a call cost more than was reserved for it", extra=extra)
+        return bounded

@@ -5,8 +5,11 @@ Law 1. A call to another agent carries the callee's document as it was given: de
 Law 2. A call to a model provider carries none of it: a model is not a hop.
 Law 3. The payer's credential leaves only to a callee that is listed for it, byte for byte. If it
        would have to and may not, the call is not made: without it the wrong party would pay.
-Law 4. Every call to another agent leaves one record (`Leg`), just before its end, however it ends.
-Law 5. What a callee charges beyond its limit is not owed.
+Law 4. Every call to another agent leaves one record (`Leg`), however it ends: just before its end,
+       or among the notes of the call where nobody listens any more.
+Law 5. What a callee charges is told also where it failed; what it charges beyond its limit is not
+       owed.
+Law 6. All calls of a run belong to one trace: the one that came, or one that the run names.
 """
 
 import asyncio
@@ -14,16 +17,17 @@ import logging
 import re
 from collections.abc import AsyncIterator
 from hashlib import blake2b
-from typing import Final
+from typing import Final, Literal
 
 import msgspec
 from msgspec import Struct
 
 from carnet.core.call import Ask, Call, Message
-from carnet.core.carnet import Trace
+from carnet.core.carnet import Carnet, Trace
 from carnet.core.events import Done, Event, Failed, Leg, Usage
 from carnet.core.secret import Secret
 from carnet.errors import (
+    Cancelled,
     CarnetError,
     ConfigInvalid,
     Malformed,
@@ -31,6 +35,7 @@ from carnet.errors import (
     PeerNotListed,
     PeerRefused,
     ProviderError,
+    ProviderTimeout,
     Refused,
 )
 from carnet.ports.door import Answer, Bounds, Door, Outbound
@@ -46,6 +51,8 @@ _REST_SECONDS: Final = 0.1  # how long the end of a stream may take after its la
 _TOKEN: Final = re.compile(r"[!-~]+", re.ASCII)
 _JSON: Final = "application/json"
 _SSE: Final = "text/event-stream"
+
+LegStatus = Literal["done", "failed", "refused"]
 
 
 class Endpoint(Struct, frozen=True, kw_only=True):
@@ -109,6 +116,7 @@ class Remote:
     async def __call__(self, call: Call, /) -> AsyncIterator[Event]:
         """Send the call and give the answer as it comes."""
         cost: int | None = None
+        recorded = False
         try:
             async with (
                 self._door.send(self._outbound(call)) as answer,
@@ -120,16 +128,23 @@ class Remote:
                         said = self._within_limit(said, call)
                         cost = said.cost
                     elif type(said) is Done:
-                        yield _leg(call, cost, None)
+                        recorded = True
+                        yield _leg(call, cost, "done")
                     yield said
         except CarnetError as error:
-            yield _leg(call, cost, error)
+            yield _leg(call, cost, _ending(error), error.code)
+            raise
+        except (asyncio.CancelledError, GeneratorExit) as leaving:  # nothing can be said any more
+            if not recorded:
+                late = isinstance(leaving, asyncio.CancelledError)
+                code = ProviderTimeout.code if late else Cancelled.code
+                call.notes.append(_leg(call, cost, "failed", code))
             raise
 
     def _outbound(self, call: Call) -> Outbound:
         headers, secrets = tangle.write(call.carnet, forwarded=self._forwarded(call))
-        if call.carnet.trace is not None:
-            headers |= trace.write(call.carnet.trace, span_id(call.carnet.trace, call.carnet.turn))
+        belongs_to = trace_of(call.carnet)
+        headers |= trace.write(belongs_to, span_id(belongs_to, call.carnet.turn))
         return self._endpoint.outbound(call.ask, headers, {**self._authorization, **secrets})
 
     def _forwarded(self, call: Call) -> Secret | None:
@@ -177,6 +192,14 @@ class Provider:
                 yield Usage(event.tokens_in, event.tokens_out) if type(event) is Usage else event
 
 
+def trace_of(carnet: Carnet) -> Trace:
+    """The trace of a call out. A run without one gets the same at every hop."""
+    if carnet.trace is not None:
+        return carnet.trace
+    digest = blake2b(carnet.run.encode()).hexdigest()
+    return Trace(digest[:32], digest[32:48])
+
+
 def span_id(trace: Trace, turn: str) -> str:
     """The span of a call out: the same for every attempt, so that it needs no record."""
     return blake2b(f"{trace.trace_id}{turn}".encode(), digest_size=8).hexdigest()
@@ -190,30 +213,39 @@ def _prompted(ask: Ask, prompt: str) -> Ask:
     return msgspec.structs.replace(ask, messages=messages, body=body)
 
 
-def _leg(call: Call, cost: int | None, error: CarnetError | None) -> Event:
-    refused = isinstance(error, Refused | Malformed | PeerRefused | PeerBusy)
+def _leg(call: Call, cost: int | None, status: LegStatus, code: str | None = None) -> Event:
     leg = Leg(
         turn=call.carnet.turn,
         to=call.agent,
         depth=call.carnet.depth,
-        status="done" if error is None else "refused" if refused else "failed",
+        status=status,
         cost=cost,
-        code=None if error is None else error.code,
+        code=code,
     )
     return leg.event()
+
+
+def _ending(error: CarnetError) -> LegStatus:
+    refused = isinstance(error, Refused | Malformed | PeerRefused | PeerBusy)
+    return "refused" if refused else "failed"
 
 
 # ---------------------------------------------------------------------- reading the answer
 
 
-async def _listen(answer: Answer, ask: Ask, currency: str) -> AsyncIterator[Event]:
+def _listen(answer: Answer, ask: Ask, currency: str) -> AsyncIterator[Event]:
     """The events of an answer, the last of them `Done`; anything else raises."""
     if not 200 <= answer.status < 300:  # noqa: PLR2004  the class of success
-        raise await _refusal(answer)
-    if not _is_stream(answer, ask):
-        for event in openai.read_answer(await answer.read(), currency=currency):
-            yield event
-        return
+        return _refused(answer, currency)
+    return _streamed(answer, currency) if _is_stream(answer, ask) else _whole(answer, currency)
+
+
+async def _whole(answer: Answer, currency: str) -> AsyncIterator[Event]:
+    for event in openai.read_answer(await answer.read(), currency=currency):
+        yield event
+
+
+async def _streamed(answer: Answer, currency: str) -> AsyncIterator[Event]:
     reader = openai.AnswerReader(currency=currency)
     async with closing(answer.chunks()) as chunks:
         async for chunk in chunks:
@@ -247,7 +279,21 @@ async def _finish(chunks: AsyncIterator[bytes]) -> None:
         pass  # then it cannot
 
 
-async def _refusal(answer: Answer) -> CarnetError:
+async def _refused(answer: Answer, currency: str) -> AsyncIterator[Event]:
+    """What a refusal charges all the same; then it is raised."""
+    refusal = openai.read_refusal(
+        answer.status,
+        await _read_some(answer),
+        currency=currency,
+        retry_after=answer.header("retry-after"),
+        date=answer.header("date"),
+    )
+    if refusal.usage is not None:
+        yield refusal.usage
+    raise refusal.error
+
+
+async def _read_some(answer: Answer) -> bytes:
     body = bytearray()
     try:
         async with closing(answer.chunks()) as chunks:
@@ -257,4 +303,4 @@ async def _refusal(answer: Answer) -> CarnetError:
                     break
     except CarnetError:
         pass  # the status has said enough
-    return openai.read_refusal(answer.status, bytes(body), answer.header("retry-after"))
+    return bytes(body)

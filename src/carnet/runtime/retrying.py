@@ -2,10 +2,12 @@
 
 Law 1. Only while nothing has been said: what a reader has seen is never taken back. Records of
        calls out do not count as said; those of the last attempt are given, the others dropped.
-Law 2. Only errors that say another try may help. A refusal of ours, a chain too deep, an open
-       circuit and a cancellation are final.
+Law 2. Only where another try may help and nobody nearer to the fault has tried: the callee was
+       busy and said for how long, or it gave no answer at all. A refusal, a failure that it
+       reports, a chain too deep, an open circuit and a cancellation are final.
 Law 3. Every attempt is the same call under the same turn id, so that a callee that did answer
-       answers again from its record.
+       answers again from its record. A callee that keeps no record is asked again only if the
+       request never left or was turned away.
 Law 4. Never longer than the call has time, and never sooner than the callee asked for.
 """
 
@@ -19,7 +21,9 @@ from carnet.core.events import LEG, Event, Extension, Failed
 from carnet.errors import CarnetError, PeerBusy, ProviderTimeout, ProviderUnavailable
 from carnet.ports.agent import Agent
 from carnet.ports.clock import Clock, Ids
+from carnet.ports.door import NotSent
 from carnet.runtime.closing import closing
+from carnet.wire.openai import BY_PEER, BY_STATUS
 
 logger = logging.getLogger("carnet.runtime")
 
@@ -39,22 +43,36 @@ class Retrying:
         retries: int,
         clock: Clock,
         ids: Ids,
+        repeats_are_safe: bool = True,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
-        """`ids` gives the jitter; `sleep` is where a cancellation finds a waiting call."""
+        """Wrap an Agent.
+
+        Args:
+            agent: Who is asked.
+            retries: How often it is asked again.
+            clock: Tells how much time the call has left.
+            ids: Gives the jitter.
+            repeats_are_safe: Whether the callee knows a turn that it has seen, so that a request
+                which may have reached it can be sent again.
+            sleep: Where a cancellation finds a waiting call.
+        """
         if not 0 <= retries <= MOST_RETRIES:
             raise ValueError(f"retries must be 0 to {MOST_RETRIES}")
         self._agent = agent
         self._retries = retries
         self._clock = clock
         self._ids = ids
+        self._repeats_are_safe = repeats_are_safe
         self._sleep = sleep
 
     async def __call__(self, call: Call, /) -> AsyncIterator[Event]:
         """Answer, if need be at a later attempt."""
         opening = _Opening()
+        noted = len(call.notes)
         for attempt in range(self._retries + 1):
             opening = _Opening()
+            del call.notes[noted:]
             try:
                 async with closing(self._agent(call)) as events:
                     async for event in events:
@@ -65,6 +83,7 @@ class Retrying:
             seconds = self._wait_after(opening, attempt, call)
             if seconds is None:
                 break
+            call.notes.extend(opening.held)  # in case nothing comes after this attempt
             await self._sleep(seconds)
         for record in opening.held:
             yield record
@@ -74,7 +93,9 @@ class Retrying:
     def _wait_after(self, opening: "_Opening", attempt: int, call: Call) -> float | None:
         """How long to wait before the next attempt; None if there is to be none."""
         error = opening.error
-        if error is None or opening.over or attempt == self._retries or not may_repeat(error):
+        if error is None or opening.over or attempt == self._retries:
+            return None
+        if not may_repeat(error, repeats_are_safe=self._repeats_are_safe):
             return None
         asked = error.retry_after or 0
         backoff = min(FIRST_SECONDS * (1 << attempt), MOST_SECONDS)
@@ -101,9 +122,15 @@ class Retrying:
         )
 
 
-def may_repeat(error: CarnetError) -> bool:
-    """Whether the same call may succeed when it is sent again."""
-    return isinstance(error, PeerBusy | ProviderUnavailable | ProviderTimeout)
+def may_repeat(error: CarnetError, *, repeats_are_safe: bool) -> bool:
+    """Whether the same call may succeed when it is sent again, and cannot be run twice."""
+    if error.facts.get("by") in {BY_PEER, BY_STATUS}:  # there was an answer
+        return False
+    if isinstance(error, PeerBusy):
+        return error.retry_after is not None
+    if isinstance(error, ProviderUnavailable | ProviderTimeout):
+        return repeats_are_safe or isinstance(error.__cause__, NotSent)
+    return False
 
 
 class _Opening:

@@ -3,6 +3,7 @@
 Law 1. Every door inherits run, depth, payer and deadline; none can widen them.
 Law 2. The ordinal of a call out is fixed when the door is used, so that a retry repeats it.
 Law 3. A call that is refused before it leaves is noted in this turn: the trace shows where.
+Law 4. When the agent has ended its doors are closed: nothing is billed to a turn that is over.
 """
 
 from collections.abc import AsyncIterator, Sequence
@@ -19,17 +20,21 @@ from carnet.core.events import (
     Usage,
     joined_text,
 )
-from carnet.errors import CarnetError, Refused
+from carnet.errors import Cancelled, CarnetError, Refused
 from carnet.ports.admission import Dispatch
 from carnet.runtime.closing import closing
 
 Said = str | Sequence[Message]
 
+FORWARD_USER = "forward-user"
+AGENT_OWNED = "agent-owned"
+PER_CALL = "per-call"
+
 
 class Door:
     """Another agent, as this turn may call it."""
 
-    def __init__(self, visit: "Visit", address: str, auth: str | None) -> None:
+    def __init__(self, visit: "Visit", address: str, auth: str) -> None:
         """Made by `Visit.peer`."""
         self._visit = visit
         self._address = address
@@ -53,13 +58,16 @@ def _messages(said: Said) -> tuple[Message, ...]:
 class Visit:
     """One call as the agent that answers it sees it."""
 
-    def __init__(self, call: Call, dispatch: Dispatch, *, last_depth: int) -> None:
+    def __init__(
+        self, call: Call, dispatch: Dispatch, *, last_depth: int, auth_source: str = FORWARD_USER
+    ) -> None:
         """`last_depth` bounds a call whose chain carries no limit of its own."""
         self._call = call
         self._dispatch = dispatch
         self._last_depth = last_depth
+        self._auth_source = auth_source
         self._next_index = 0
-        self._notes: list[Event] = []
+        self._is_over = False
 
     @property
     def call(self) -> Call:
@@ -94,41 +102,51 @@ class Visit:
     def peer(self, address: str, *, auth: str | None = None) -> Door:
         """Another agent: `@name@domain`, or the name of one here.
 
-        `auth` chooses who pays where the agent leaves it to the call: "forward-user" or
-        "agent-owned".
+        `auth` chooses who pays, "forward-user" or "agent-owned", for an agent whose `auth_source`
+        is "per-call"; for any other its configuration has decided.
         """
-        return Door(self, address, auth)
+        return Door(self, address, self._payer_of(auth))
 
-    def dispatch(self, address: str, ask: Ask, auth: str | None) -> AsyncIterator[Event]:
+    def _payer_of(self, auth: str | None) -> str:
+        if auth not in {None, FORWARD_USER, AGENT_OWNED}:
+            raise ValueError(f"auth is 'forward-user' or 'agent-owned', not {auth!r}")
+        if self._auth_source == PER_CALL:
+            return auth or FORWARD_USER
+        if auth is not None and auth != self._auth_source:
+            raise ValueError("set auth_source = 'per-call' for this agent to choose at each call")
+        return self._auth_source
+
+    def dispatch(self, address: str, ask: Ask, auth: str) -> AsyncIterator[Event]:
         """Call another agent with the next ordinal of this turn."""
+        if self._is_over:
+            raise Cancelled("the agent has ended")
         index, self._next_index = self._next_index, self._next_index + 1
         return self._listen(address, ask, index, auth)
 
-    async def _listen(
-        self, address: str, ask: Ask, index: int, auth: str | None
-    ) -> AsyncIterator[Event]:
+    async def _listen(self, address: str, ask: Ask, index: int, auth: str) -> AsyncIterator[Event]:
+        has_begun = False
         try:
             called = self._dispatch(self._call, address, ask, index=index, auth=auth)
             async with closing(called) as events:
                 async for event in events:
-                    match event:
-                        case Usage():
-                            self._note_child(address, index, event)
-                        case Failed():
-                            raise event.error()
-                        case Done():
-                            return
-                        case Extension():
-                            pass  # the child's own record has it
-                        case _:
-                            yield event
+                    has_begun = True
+                    if isinstance(event, Done):
+                        return
+                    if isinstance(event, Failed):
+                        raise event.error()
+                    if isinstance(event, Usage):
+                        self._note_child(address, index, event, auth)
+                    elif not isinstance(event, Extension):  # those the child's own record has
+                        yield event
         except Refused as refused:
-            self._note_refusal(address, index, refused)
+            if not has_begun:  # else the child ran, and its own record says what it met
+                self._note_refusal(address, index, refused)
             raise
 
-    def _note_child(self, address: str, index: int, usage: Usage) -> None:
-        cost = usage.cost or 0
-        self._notes.append(Extension(CHILD, {"to": address, "index": index, "cost": cost}))
+    def _note_child(self, address: str, index: int, usage: Usage, auth: str) -> None:
+        # What the agent pays from its own account is no cost of the one who pays for this turn.
+        cost = 0 if auth == AGENT_OWNED else usage.cost or 0
+        self._call.notes.append(Extension(CHILD, {"to": address, "index": index, "cost": cost}))
 
     def _note_refusal(self, address: str, index: int, refused: CarnetError) -> None:
         carnet = self.carnet
@@ -139,9 +157,8 @@ class Visit:
             status="refused",
             code=refused.code,
         )
-        self._notes.append(leg.event())
+        self._call.notes.append(leg.event())
 
-    def take_notes(self) -> list[Event]:
-        """What this turn's record should say about the calls it made."""
-        notes, self._notes = self._notes, []
-        return notes
+    def close(self) -> None:
+        """Close the doors: the agent has ended."""
+        self._is_over = True

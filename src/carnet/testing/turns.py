@@ -86,7 +86,8 @@ class MemoryTurns:
         self._check(finish.turn)
         own = sum(debit.amount for debit in finish.debits)
         self.debits += finish.debits
-        self.batches[finish.turn.n].append(finish.events)
+        if finish.events:
+            self.batches[finish.turn.n].append(finish.events)
         if finish.retryable:
             self._retryable.add(finish.turn.n)
         ended = msgspec.structs.replace(

@@ -10,19 +10,24 @@ pays) belongs to the stamps.
     outbound   write_request                   ← Ask      request.py
                read_answer                     → events   answer.py
                AnswerReader                    → events   stream.py
-               read_refusal                    → error    refusals.py
+               read_refusal                    → error    reports.py
 """
 
 from carnet.wire.openai.answer import read_answer, write_answer, write_models
 from carnet.wire.openai.chunk import ChunkWriter
-from carnet.wire.openai.refusals import REFUSALS, error_object, read_refusal, write_error
+from carnet.wire.openai.refusals import REFUSALS, error_object, write_error
+from carnet.wire.openai.reports import BY_PEER, BY_STATUS, UNRECOGNISED, Refusal, read_refusal
 from carnet.wire.openai.request import read_ask, request_digest, write_request
 from carnet.wire.openai.stream import AnswerReader
 
 __all__ = [
+    "BY_PEER",
+    "BY_STATUS",
     "REFUSALS",
+    "UNRECOGNISED",
     "AnswerReader",
     "ChunkWriter",
+    "Refusal",
     "error_object",
     "read_answer",
     "read_ask",

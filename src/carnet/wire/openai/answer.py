@@ -28,6 +28,7 @@ from carnet.errors import Internal, InvalidRequest, ProviderError
 from carnet.wire import json
 
 MOST_TOOL_CALLS: Final = 128
+MOST_TOKENS: Final = 10**12  # of one call: beyond it a count is a mistake, and a bill overflows
 
 _STOP: Final = "stop"
 _FINISH_WORDS: Final = frozenset({_STOP, "length", "tool_calls", "content_filter", "function_call"})
@@ -130,6 +131,14 @@ def usage_object(usage: Usage | None, currency: str) -> dict[str, Any]:
     }
 
 
+def charge_member(usage: Usage | None, currency: str | None) -> dict[str, Any]:
+    """What stands beside an error: the usage of a call that failed and yet cost something."""
+    currency = currency or (usage.currency if usage else None)
+    if usage is None or not usage.cost or currency is None:
+        return {}
+    return {"usage": usage_object(usage, currency)}
+
+
 def write_models(names: Sequence[str], *, owner: str, created: int) -> bytes:
     """The agents as a list of models. `created` is in seconds since the epoch."""
     entry = {"object": "model", "created": created, "owned_by": owner}
@@ -138,7 +147,7 @@ def write_models(names: Sequence[str], *, owner: str, created: int) -> bytes:
 
 # ------------------------------------------------------------------ reading
 
-_Count = Annotated[int, Meta(ge=0, le=json.MAX_INTEGER)]  # a negative count would lower a bill
+_Count = Annotated[int, Meta(ge=0, le=MOST_TOKENS)]  # a negative count would lower a bill
 _Name = Annotated[str, Meta(min_length=1)]
 
 

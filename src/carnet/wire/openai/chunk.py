@@ -7,7 +7,7 @@ Law 1. The bytes are a function of (turn, events); where the batches were cut ma
 Law 2. One event is one frame of one line, whatever its text holds (A59). Only a text too long for
        a reader's bound is spread over several.
 Law 3. A stream ends with `[DONE]` after `Done`, or with one error frame and no `[DONE]` after
-       `Failed`. Nothing is written after that.
+       `Failed`, which also tells what the call has cost. Nothing is written after that.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,6 +17,7 @@ from carnet.core.events import Data, Done, Event, Failed, Text, ToolCall, Usage
 from carnet.core.turn import Turn
 from carnet.wire import json
 from carnet.wire.openai.answer import (
+    charge_member,
     completion_id,
     created_seconds,
     data_text,
@@ -127,7 +128,8 @@ class ChunkWriter:
     def _failed(self, event: Failed) -> Iterator[bytes]:
         self._ended, self._flows = True, False
         told = error_object(event.error(), run=self._run)
-        yield b"data: %b\n\n" % _write({"error": told})
+        charge = charge_member(self._usage, self._currency)
+        yield b"data: %b\n\n" % _write({"error": told, **charge})
 
     def _open(self) -> Iterator[bytes]:
         if not self._opened:

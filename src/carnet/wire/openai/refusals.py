@@ -1,37 +1,22 @@
-"""Errors in the OpenAI dialect: ours into JSON, and a peer's into an error of ours.
+"""Errors in the OpenAI dialect: ours into JSON. A peer's are read by `reports`.
 
 It does not decide who may retry or how often; it says what happened and what may follow.
 
 Law 1. Every leaf of the error tree has one row: a status and a wire code.
-Law 2. What we write is our sentence and our facts; of what a peer wrote only numbers and words that
-       we know ourselves are kept, never its text (A65).
+Law 2. What we write is our sentence and our facts, never the raw detail.
 Law 3. A chain that is too deep is terminal: it never carries Retry-After, and clients that repeat
        every 429 are told not to (tangle 1.4).
-Law 4. What a peer says of its own callers (who, money, load) is about us, not about ours: it is
-       told as `PeerRefused`, or as `PeerBusy` where the same call may succeed later.
+Law 4. What a failed call has cost stands beside its error, so that the caller's books agree with
+       ours; where it cost nothing, or nobody knows, there is no word of it.
 """
 
-from string import Formatter
-from typing import Final
+from typing import Any, Final
 
 from carnet import errors
-from carnet.core.events import Failed
-from carnet.errors import (
-    BY_CODE,
-    CarnetError,
-    ChainFinal,
-    DepthExceeded,
-    Fact,
-    InvalidJson,
-    Ours,
-    PeerBusy,
-    PeerRefused,
-    ProviderError,
-    ProviderTimeout,
-    ProviderUnavailable,
-    Refused,
-)
+from carnet.core.events import Usage
+from carnet.errors import CarnetError, DepthExceeded, Fact
 from carnet.wire import json
+from carnet.wire.openai.answer import charge_member
 
 REFUSALS: Final[dict[type[CarnetError], tuple[int, str]]] = {
     errors.InvalidJson: (400, "invalid_json"),
@@ -43,6 +28,11 @@ REFUSALS: Final[dict[type[CarnetError], tuple[int, str]]] = {
     errors.BodyTooLarge: (413, "body_too_large"),
     errors.MediaTypeUnsupported: (415, "media_type_unsupported"),
     errors.EncodingUnsupported: (415, "encoding_unsupported"),
+    errors.MalformedRequest: (400, "malformed_request"),
+    errors.HeadersTooLarge: (431, "headers_too_large"),
+    errors.UriTooLong: (414, "uri_too_long"),
+    errors.HeaderTimeout: (408, "header_timeout"),
+    errors.BodyTimeout: (408, "body_timeout"),
     errors.TokenMissing: (401, "token_missing"),
     errors.TokenInvalid: (401, "token_invalid"),
     errors.PermissionMissing: (403, "permission_missing"),
@@ -65,6 +55,7 @@ REFUSALS: Final[dict[type[CarnetError], tuple[int, str]]] = {
     errors.Cancelled: (409, "cancelled"),
     errors.RateLimited: (429, "rate_limited"),
     errors.TooManyCalls: (429, "too_many_calls"),
+    errors.TooManyStreams: (429, "too_many_streams"),
     errors.Overloaded: (503, "overloaded"),
     errors.ShuttingDown: (503, "shutting_down"),
     errors.ProviderError: (502, "provider_error"),
@@ -97,13 +88,6 @@ _TYPES: Final = {
 # OpenAI's own client repeats these statuses unless x-should-retry forbids it.
 _REPEATED_BY_CLIENTS: Final = frozenset({408, 409, 429})
 
-UNRECOGNISED: Final = "unrecognised"
-UNTOLD_WAIT_SECONDS: Final = 1  # for a peer that is busy and does not say for how long
-_WAIT_DIGITS: Final = 6  # eleven days; a longer number is no waiting time
-
-_COUNTS: Final = frozenset({"observed", "limit", "hop", "hops", "retry_after", "peer_status"})
-_TAKEN_OVER: Final = _COUNTS | {"peer_code"}
-
 
 def error_object(error: CarnetError, *, run: str | None) -> dict[str, Fact]:
     """The one shape of an error, with the `type` that OpenAI's clients look for."""
@@ -121,15 +105,20 @@ def error_object(error: CarnetError, *, run: str | None) -> dict[str, Fact]:
 
 
 def write_error(
-    error: CarnetError, *, run: str | None = None, turn: str | None = None
+    error: CarnetError,
+    *,
+    run: str | None = None,
+    turn: str | None = None,
+    usage: Usage | None = None,
+    currency: str | None = None,
 ) -> tuple[int, dict[str, str], bytes]:
-    """The status, the headers and the body of a refusal."""
+    """The status, the headers and the body of a refusal; `usage` is what the call has cost."""
     status, _ = _row(error)
     told = error_object(error, run=run)
     if turn is not None:
         told["turn"] = turn
-    body = json.write({"error": told, "code": told["code"], "message": told["message"]})
-    return status, _headers(error, status), body
+    body: dict[str, Any] = {"error": told, "code": told["code"], "message": told["message"]}
+    return status, _headers(error, status), json.write(body | charge_member(usage, currency))
 
 
 def _headers(error: CarnetError, status: int) -> dict[str, str]:
@@ -157,98 +146,3 @@ def _type(status: int) -> str:
 
 def _is_fault(status: int) -> bool:
     return status >= 500  # noqa: PLR2004  the class of server errors
-
-
-# ------------------------------------------------------------------ what a peer says
-
-
-def read_refusal(status: int, body: bytes, retry_after: str | None) -> CarnetError:
-    """The error of ours that a peer's refusal stands for. Its body may be anything."""
-    places = _places(body)
-    code = _known_code(places)
-    if status in {413, 429} and code == DepthExceeded.code:  # R1: the code first, then the status
-        return DepthExceeded(observed=_count(places, "observed"), limit=_count(places, "limit"))
-    wait = _wait_seconds(retry_after)
-    if status in {408, 504}:
-        return ProviderTimeout()
-    if status == 425 or _is_fault(status):  # noqa: PLR2004  425: too early, come again
-        return ProviderUnavailable() if wait is None else ProviderUnavailable(retry_after=wait)
-    if status < 400:  # noqa: PLR2004  neither an answer nor a refusal: a redirect, say
-        return ProviderError(f"the answer has the status {status}")
-    return _refused(status, code, UNTOLD_WAIT_SECONDS if wait is None else wait)
-
-
-def _refused(status: int, code: str, wait: int) -> CarnetError:
-    if _may_be_repeated(status, code):
-        return PeerBusy(peer_status=status, peer_code=code, retry_after=wait)
-    return PeerRefused(peer_status=status, peer_code=code)
-
-
-def read_failure(error: object) -> Failed:
-    """The terminal event that an error inside a peer's stream stands for.
-
-    A code about the chain or about what lies further on is kept if its sentence can be said with
-    numbers and words of ours; any other refusal is one of the peer.
-    """
-    places = [error] if isinstance(error, dict) else []
-    code = _known_code(places)
-    kind = BY_CODE.get(code, ProviderError)
-    blanks = _BLANKS[kind.code]
-    if blanks <= _TAKEN_OVER and not _is_about_us(kind):
-        facts: dict[str, Fact] = {name: _count(places, name) for name in blanks & _COUNTS}
-        if "peer_code" in blanks:
-            facts["peer_code"] = _known_code(places, "peer_code")
-        return Failed(kind.code, facts)
-    if issubclass(kind, Ours):  # the peer's own fault is a fault of what we asked
-        return Failed(ProviderError.code)
-    return Failed.of(_refused(REFUSALS[kind][0], code, UNTOLD_WAIT_SECONDS))
-
-
-def _is_about_us(kind: type[CarnetError]) -> bool:
-    return issubclass(kind, Refused) and not issubclass(kind, DepthExceeded | ChainFinal)
-
-
-def _places(body: bytes) -> list[dict[str, object]]:
-    """Where a code may stand: in the object under `error`, then at the top."""
-    try:
-        top = json.read_object(body)
-    except InvalidJson:
-        return []
-    inner = top.get("error")
-    return [inner, top] if isinstance(inner, dict) else [top]
-
-
-def _known_code(places: list[dict[str, object]], name: str = "code") -> str:
-    for place in places:
-        code = place.get(name)
-        if isinstance(code, str) and code in BY_CODE:
-            return code
-    return UNRECOGNISED
-
-
-def _count(places: list[dict[str, object]], name: str) -> int:
-    for place in places:
-        value = place.get(name)
-        if type(value) is int and 0 <= value <= json.MAX_INTEGER:
-            return value
-    return 0
-
-
-def _wait_seconds(text: str | None) -> int | None:
-    # A date is the other form of Retry-After; without a clock it says nothing here.
-    if text is None or not (text.isascii() and text.isdigit() and len(text) <= _WAIT_DIGITS):
-        return None
-    return int(text)
-
-
-def _may_be_repeated(status: int, code: str) -> bool:
-    kind = BY_CODE.get(code)
-    return kind.retryable if kind else status == 429  # noqa: PLR2004  a rate that we do not know
-
-
-def _blanks(kind: type[CarnetError]) -> frozenset[str]:
-    sentences = Formatter().parse(kind.template + kind.hint)
-    return frozenset(name for _, name, _, _ in sentences if name)
-
-
-_BLANKS: Final = {kind.code: _blanks(kind) for kind in REFUSALS}

@@ -26,7 +26,7 @@ from carnet.wire.openai.answer import (
     read_finish,
     read_usage,
 )
-from carnet.wire.openai.refusals import read_failure
+from carnet.wire.openai.reports import read_failure
 from carnet.wire.sse import MAX_EVENT_BYTES, SseEvent, SseReader
 
 _END: Final = "[DONE]"
@@ -112,12 +112,12 @@ class AnswerReader:
             self._complete(events)
 
     def _read_chunk(self, chunk: _Chunk, events: list[Event]) -> None:
+        if chunk.usage is not None:
+            self._usage = chunk.usage
         if chunk.error is not None:
             self._end(events, read_failure(chunk.error))
             return
-        if chunk.usage is not None:
-            self._usage = chunk.usage
-        elif chunk.choices is None:
+        if chunk.usage is None and chunk.choices is None:
             raise ProviderError("a frame is not part of a chat completion")
         for choice in chunk.choices or ():
             if choice.index == 0:  # we ask for one

@@ -1,0 +1,376 @@
+"""The edge: uvicorn's HTTP protocol, held to deadlines, sizes and one reading of every request.
+
+It judges bytes and time, never meaning: who calls, which route and what the fields say is for the
+application. It leans on the insides of `HttpToolsProtocol`, so uvicorn is pinned to one minor
+version, and the raw requests of `tests/edge` say whether the next one still behaves.
+
+Law 1. Every connection is bounded in time and space: a head, a body and an answer each have an
+       absolute deadline or a rate, also for whoever sends nothing or reads nothing.
+Law 2. A request that two servers could read differently is refused before the application sees it;
+       nothing behind it on the same connection is read.
+Law 3. A refusal never overtakes an answer: behind requests that are still being answered the
+       connection is closed after the last of them, and nothing is written.
+Law 4. One sweep of all connections watches the clock, in place of a timer for each request, and
+       the usual request costs no callback for each of its header fields.
+"""
+
+import asyncio
+import logging
+import re
+import socket
+from collections.abc import Callable, Iterable
+from itertools import chain
+from typing import Any, ClassVar, Final
+
+import httptools
+from msgspec import Struct
+from uvicorn.protocols.http.httptools_impl import (
+    STATUS_LINE,
+    HttpToolsProtocol,
+    RequestResponseCycle,
+)
+
+from carnet.errors import (
+    BodyTimeout,
+    BodyTooLarge,
+    CarnetError,
+    HeadersTooLarge,
+    HeaderTimeout,
+    MalformedRequest,
+    UriTooLong,
+)
+from carnet.wire import openai
+
+logger = logging.getLogger("carnet.edge")
+
+Note = Callable[[CarnetError], None]
+Fields = list[tuple[bytes, bytes]]
+
+SWEEP_SECONDS: Final = 0.5
+BODY_GRACE_SECONDS: Final = 5.0  # from then on a body has to come at a rate
+BODY_BYTES_A_SECOND: Final = 1024
+LINGER_SECONDS: Final = 1.0  # what is still under way is discarded, so that the refusal arrives
+MOST_PIPELINED: Final = 32  # requests that wait behind the one being answered
+# Without a bound the kernel holds up to 4 MiB for a reader that never reads.
+SEND_BUFFER_BYTES: Final = 128 * 1024
+
+# What a connection is doing.
+_IDLE: Final = 0  # between requests
+_HEAD: Final = 1  # a head is arriving; so is the first, from the moment of connecting
+_BODY: Final = 2  # a body is arriving
+_DEAF: Final = 3  # the last answer is on its way; nothing more is read
+_LINGER: Final = 4  # refused; waiting for the other side to close
+
+_HOST: Final = re.compile(rb"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?")
+_ONCE: Final = frozenset({b"host", b"content-length", b"transfer-encoding"})
+_LENGTH_DIGITS: Final = 19
+# A bad value in one of these is refused by the reader of the stamp, which names the header.
+_STAMPS: Final = (b"x-tangle-", b"x-agents-api-")
+
+
+class EdgeLimits(Struct, frozen=True, kw_only=True):
+    """What a connection is held to."""
+
+    header_bytes: int
+    header_fields: int
+    url_bytes: int
+    header_seconds: float
+    body_bytes: int  # the largest body that any route takes
+    body_seconds: float
+    write_stall_seconds: float
+
+
+def check_head(target: bytes, fields: Fields, limits: EdgeLimits) -> bool:
+    """Refuse a head that is too large or can be read in two ways; whether a body follows."""
+    if len(target) > limits.url_bytes:
+        raise UriTooLong(limit=limits.url_bytes)
+    values = b"".join(chain.from_iterable(fields))
+    if (
+        len(fields) > limits.header_fields
+        or len(target) + len(values) + 4 * len(fields) > limits.header_bytes  # 4: colon and so on
+    ):
+        raise HeadersTooLarge(limit=limits.header_bytes, fields=limits.header_fields)
+    if not target.startswith(b"/") or b"#" in target:
+        raise MalformedRequest("its target is not a path")
+    named = dict(fields)
+    if len(named) != len(fields):
+        _refuse_repeated(fields)
+    if not values.isascii():
+        _refuse_beyond_ascii(fields)
+    host = named.get(b"host")
+    if host is None or not _HOST.fullmatch(host.strip(b" \t")):
+        raise MalformedRequest("it does not name one valid host")
+    return _has_body(named.get(b"content-length"), named.get(b"transfer-encoding"), limits)
+
+
+def _has_body(length: bytes | None, coding: bytes | None, limits: EdgeLimits) -> bool:
+    if coding is not None:
+        if length is not None:
+            raise MalformedRequest("it has a length beside a transfer coding")
+        if coding.strip(b" \t") != b"chunked":
+            raise MalformedRequest("its transfer coding is not 'chunked'")
+        return True
+    if length is None:
+        return False
+    digits = length.strip(b" \t")
+    if not digits.isdigit() or len(digits) > _LENGTH_DIGITS:
+        raise MalformedRequest("its length is not a number")
+    if int(digits) > limits.body_bytes:
+        raise BodyTooLarge(limit=limits.body_bytes)
+    return int(digits) > 0
+
+
+def _refuse_repeated(fields: Fields) -> None:
+    framing = [name for name, _ in fields if name in _ONCE]
+    if len(framing) != len(set(framing)):
+        raise MalformedRequest("a field that may stand once stands twice")
+
+
+def _refuse_beyond_ascii(fields: Fields) -> None:
+    for name, value in fields:
+        if not (name.isascii() and value.isascii()) and not name.startswith(_STAMPS):
+            raise MalformedRequest("a header field holds a character beyond ASCII")
+
+
+def body_seconds(size: int, most: float) -> float:
+    """How long a body may have taken by the time that `size` bytes of it have come."""
+    return min(most, BODY_GRACE_SECONDS + size / BODY_BYTES_A_SECOND)
+
+
+class HardProtocol(HttpToolsProtocol):
+    """One connection. `hardened` makes the class for a set of limits."""
+
+    limits: ClassVar[EdgeLimits]
+    note: ClassVar[Note]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """As uvicorn makes it."""
+        super().__init__(*args, **kwargs)
+        self.url = b""
+        self._state = _HEAD
+        self._since = self.loop.time()  # when this state began, or when it last was not our turn
+        self._fruitless = 0  # bytes since the last end of a head or piece of a body
+        self._size = 0  # of the body so far
+        self._field_count = 0  # at the end of the head: what comes later is a trailer
+        self._running: RequestResponseCycle | None = None
+        self._ready: tuple[RequestResponseCycle, Any] | None = None  # not yet sure to start
+        self._backlog = 0  # bytes the reader has not taken
+        self._moved = self._since  # when it last took some
+
+    # ----------------------------------------------------------------- what the transport says
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Bound what the kernel keeps for a slow reader."""
+        super().connection_made(transport)
+        kernel = transport.get_extra_info("socket")
+        if kernel is not None:
+            kernel.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Tell the request being answered too: uvicorn tells only the one that came last."""
+        running = self._running
+        if running is not None and not running.response_complete:
+            running.disconnected = True
+            running.message_event.set()
+        self.pipeline.clear()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Read on, within the limits."""
+        state = self._state
+        if state == _IDLE:  # any byte begins a head, also a stray line break
+            self._state = _HEAD
+            self._since = self.loop.time()
+            self._fruitless = 0
+        elif state >= _DEAF:
+            return
+        self._fruitless += len(data)
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade:  # declined by answering as if it had not been asked
+            self._hang_up_after(self.cycle)
+        except httptools.HttpParserError as error:
+            self.refuse(_cause(error))
+        if self._ready is not None:
+            ready, self._ready = self._ready, None
+            super()._start_asgi_task(*ready)
+        if self._fruitless > self.limits.header_bytes and self._state < _DEAF:
+            self.refuse(self._too_much())
+
+    def _too_much(self) -> CarnetError:
+        if self._state == _HEAD and len(self.url) > self.limits.url_bytes:
+            return UriTooLong(limit=self.limits.url_bytes)
+        return HeadersTooLarge(limit=self.limits.header_bytes, fields=self.limits.header_fields)
+
+    # -------------------------------------------------------------------- what the parser says
+
+    def on_headers_complete(self) -> None:
+        """Judge the head before a request is made of it."""
+        parser, fields = self.parser, self.headers
+        if parser.get_http_version() != "1.1":
+            raise MalformedRequest("it is not HTTP/1.1")
+        has_body = check_head(self.url, fields, self.limits)
+        if has_body and parser.should_upgrade():  # the parser would not read the body
+            raise MalformedRequest("it asks for another protocol and has a body")
+        if len(self.pipeline) >= MOST_PIPELINED:
+            raise MalformedRequest("too many requests wait on this connection")
+        super().on_headers_complete()
+        self._state = _BODY
+        self._since = self.loop.time()
+        self._fruitless = self._size = 0
+        self._field_count = len(fields)
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        # What came with the head is read first: if it is malformed, nothing has begun.
+        self._running = cycle
+        self._ready = (cycle, app)
+
+    def on_body(self, body: bytes) -> None:
+        """Take a piece of the body, up to the most that any route takes."""
+        self._fruitless = 0
+        self._size += len(body)
+        if self._size > self.limits.body_bytes:
+            raise BodyTooLarge(limit=self.limits.body_bytes)
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """End the request; a trailer would be taken for a header that nobody judged."""
+        if len(self.headers) != self._field_count:
+            raise MalformedRequest("it has trailer fields")
+        self._state = _IDLE
+        if self.cycle.response_complete:
+            self._since = self.loop.time()
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        """Go on with the next request that waits; the sweep closes a connection that stays idle."""
+        self.server_state.total_requests += 1
+        if self.transport.is_closing():
+            return
+        self.flow.resume_reading()
+        if self.pipeline:
+            self._running, app = self.pipeline.pop()
+            super()._start_asgi_task(self._running, app)
+        elif self._state == _IDLE:
+            self._since = self.loop.time()
+
+    # ------------------------------------------------------------------------------- refusing
+
+    def refuse(self, error: CarnetError) -> None:
+        """Answer with an error and hang up."""
+        logger.info("refused", extra={"code": error.code, "detail": str(error)})
+        type(self).note(error)
+        own = self.cycle if self._state == _BODY else None
+        ahead = self._ahead(own)
+        if ahead is not None:
+            self._hang_up_after(ahead)
+        elif own is not None and own.response_started:
+            self._cut_off(own)
+        else:
+            if own is not None:
+                self._ready = None
+                own.disconnected = True
+                own.message_event.set()
+                self.cycle = None  # type: ignore[assignment]  # as before the first request
+            self.transport.write(_written(error, self.server_state.default_headers))
+            self._linger()
+
+    def _ahead(self, own: RequestResponseCycle | None) -> RequestResponseCycle | None:
+        """The last request before this one that is not answered yet."""
+        last = self._latest()
+        if own is not None:
+            if not self.pipeline or self.pipeline[0][0] is not own:
+                return None  # it is the one being answered
+            self.pipeline.popleft()
+            last = self.pipeline[0][0] if self.pipeline else self._running
+        return None if last is None or last.response_complete else last
+
+    def _latest(self) -> RequestResponseCycle | None:
+        return self.cycle  # None before the first, which uvicorn's annotation does not say
+
+    def _hang_up_after(self, cycle: RequestResponseCycle) -> None:
+        cycle.keep_alive = False
+        self.cycle = cycle
+        self._state = _DEAF
+
+    def _cut_off(self, cycle: RequestResponseCycle) -> None:
+        """End a request that was answered before its body had come."""
+        if cycle.response_complete:
+            self._linger()
+        else:
+            self.transport.abort()
+
+    def _linger(self) -> None:
+        # Closing over unread bytes would reset the connection, and the refusal with it.
+        self._state = _LINGER
+        self._since = self.loop.time()
+        self.flow.resume_reading()
+        if self.transport.can_write_eof():
+            self.transport.write_eof()
+        else:
+            self.transport.close()
+
+    # -------------------------------------------------------------------------------- the clock
+
+    def check(self, now: float) -> None:
+        """Hold the connection to its deadlines; called by the sweep."""
+        backlog = self.transport.get_write_buffer_size()
+        if not backlog or backlog < self._backlog:
+            self._moved = now
+        self._backlog = backlog
+        if backlog and now - self._moved > self.limits.write_stall_seconds:
+            logger.info("stalled reader cut off", extra={"seconds": round(now - self._moved, 3)})
+            self.transport.abort()
+        elif not self.transport.is_closing():
+            self._check_state(now)
+
+    def _check_state(self, now: float) -> None:
+        waited = now - self._since
+        if self._state == _IDLE:
+            latest = self._latest()
+            if waited > self.timeout_keep_alive and (latest is None or latest.response_complete):
+                self.transport.close()
+        elif self._state == _LINGER:
+            if waited > LINGER_SECONDS:
+                self.transport.abort()
+        elif self.flow.read_paused:  # it is we who do not read
+            self._since = now
+        else:
+            self._check_arrival(waited)
+
+    def _check_arrival(self, waited: float) -> None:
+        limits = self.limits
+        if self._state == _HEAD and waited > limits.header_seconds:
+            if self._fruitless:
+                self.refuse(HeaderTimeout())
+            else:
+                self.transport.close()  # it never said a word
+        elif self._state == _BODY and waited > body_seconds(self._size, limits.body_seconds):
+            self.refuse(BodyTimeout())
+
+
+def _cause(error: httptools.HttpParserError) -> CarnetError:
+    cause = error.__context__
+    if isinstance(cause, CarnetError):
+        return cause
+    return MalformedRequest("it breaks the grammar of HTTP", repr(cause or error))
+
+
+def _written(error: CarnetError, default_headers: Fields) -> bytes:
+    status, headers, body = openai.write_error(error)
+    fields = {**headers, "content-length": str(len(body)), "connection": "close"}
+    lines = [STATUS_LINE[status]]
+    lines += [b"%s: %s\r\n" % field for field in default_headers]
+    lines += [f"{name}: {value}\r\n".encode() for name, value in fields.items()]
+    return b"".join([*lines, b"\r\n", body])
+
+
+def hardened(limits: EdgeLimits, note: Note) -> type[HardProtocol]:
+    """The protocol class for these limits; `note` is told of every refusal."""
+    return type("HardProtocol", (HardProtocol,), {"limits": limits, "note": staticmethod(note)})
+
+
+def sweep(connections: Iterable[Any], now: float) -> None:
+    """Look at every connection once."""
+    for connection in tuple(connections):
+        connection.check(now)

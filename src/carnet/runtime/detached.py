@@ -1,0 +1,77 @@
+"""An Agent in a task of its own, so that whoever waits for it can always leave.
+
+For agents that others wrote: they may swallow a cancellation or wait for ever on their way out.
+
+Law 1. Leaving cancels the agent and waits a moment for it; one that does not end is let go, and
+       what it still says is heard by nobody.
+Law 2. An agent that ends by a cancellation nobody asked for has failed.
+Law 3. A listener that is slow slows the agent: only `MOST_WAITING` events wait between the two.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+
+from carnet.core.call import Call
+from carnet.core.events import Event
+from carnet.errors import AgentFailed
+from carnet.ports.agent import Agent
+from carnet.runtime.closing import closing
+
+logger = logging.getLogger("carnet.agent")
+
+GRACE_SECONDS = 0.5
+MOST_WAITING = 256
+
+
+class Detached:
+    """Runs an agent beside its listener."""
+
+    def __init__(self, agent: Agent, *, grace_seconds: float = GRACE_SECONDS) -> None:
+        """`grace_seconds` is what an agent has to end in when it is cancelled."""
+        self._agent = agent
+        self._grace_seconds = grace_seconds
+        self._let_go: set[asyncio.Task[None]] = set()
+
+    async def __call__(self, call: Call, /) -> AsyncIterator[Event]:
+        """Give the events as they come."""
+        said: asyncio.Queue[Event | None] = asyncio.Queue(MOST_WAITING)
+        speaking = asyncio.get_running_loop().create_task(self._speak(call, said))
+        try:
+            while (event := await said.get()) is not None:
+                yield event
+            await asyncio.wait([speaking])
+            if speaking.cancelled():
+                raise AgentFailed("it ended by a cancellation that nobody asked for")
+            await speaking
+        finally:
+            await self._leave(speaking, call)
+
+    async def _speak(self, call: Call, said: "asyncio.Queue[Event | None]") -> None:
+        try:
+            async with closing(self._agent(call)) as events:
+                async for event in events:
+                    await said.put(event)
+        finally:
+            await said.put(None)
+
+    async def _leave(self, speaking: "asyncio.Task[None]", call: Call) -> None:
+        if speaking.done():
+            return
+        speaking.cancel()
+        await asyncio.wait([speaking], timeout=self._grace_seconds)
+        if speaking.done():
+            _heard(speaking)
+            return
+        carnet = call.carnet
+        extra = {"run": carnet.run, "turn": carnet.turn, "agent": call.agent}
+        logger.warning("the agent ignores its cancellation and is let go", extra=extra)
+        self._let_go.add(speaking)
+        speaking.add_done_callback(self._let_go.discard)
+        speaking.add_done_callback(_heard)
+
+
+def _heard(task: "asyncio.Task[None]") -> None:
+    """Take note of how a task ended that nobody waits for."""
+    if not task.cancelled():
+        task.exception()

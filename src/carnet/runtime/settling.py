@@ -1,0 +1,50 @@
+"""Ending a turn whose end could not be recorded.
+
+Law. It is ended as unknown, without events and without a price: a repeat runs again under the same
+id. What it held of its payer's purse is released with it.
+"""
+
+import asyncio
+
+from carnet.core.call import Call
+from carnet.core.turn import Turn
+from carnet.errors import CarnetError
+from carnet.ports.clock import Clock
+from carnet.ports.turns import Fenced, TurnFinish, Turns
+
+WAITS_SECONDS = (0.0, 0.2, 0.5, 1.0, 2.0)  # the last one again and again
+
+
+async def settle(turns: Turns, call: Call, clock: Clock) -> None:
+    """End the turn as soon as the store can be written; a restart would do the same."""
+    attempt = 0
+    while True:
+        await asyncio.sleep(WAITS_SECONDS[min(attempt, len(WAITS_SECONDS) - 1)])
+        attempt += 1
+        try:
+            await end_as_unknown(turns, call, call.record, clock.wall_us())
+        except CarnetError:
+            continue
+        return
+
+
+async def end_as_unknown(turns: Turns, call: Call, record: Turn, now: int) -> None:
+    """End a turn that nobody knows the end of; one that another worker has is left to it."""
+    finish = TurnFinish(
+        turn=record,
+        state="unknown",
+        payer=call.payer,
+        events=b"",
+        first=0,
+        last=0,
+        debits=(),
+        children_cost=0,
+        reserve=call.reserve,
+        now=now,
+        code="outcome_unknown",
+        retryable=True,
+    )
+    try:
+        await turns.finish(finish)
+    except Fenced:
+        return

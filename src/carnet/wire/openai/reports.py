@@ -1,0 +1,224 @@
+"""What a peer says when it does not answer: its refusals and failures as errors of ours.
+
+It does not decide who may retry or how often; it says what happened, and who said so (`by`).
+
+Law 1. Of what a peer wrote only numbers and words that we know ourselves are kept, never its text
+       (A65).
+Law 2. What a peer says of its own callers (who, money, load) is about us, not about ours: it is
+       told as `PeerRefused`, or as `PeerBusy` where the same call may succeed later.
+Law 3. An outcome that the peer reports in a word of ours has been dealt with there: the hop next to
+       a fault repeats, the hops above do not. It keeps its meaning and is marked `by="peer"`.
+Law 4. A status that nothing explains is a fault, and no reason to send anything again: whether the
+       call was run is not known. It is marked `by="status"`.
+Law 5. What a failed call has cost is told beside its error, in our currency or not at all.
+"""
+
+import re
+from email.utils import parsedate_to_datetime
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from carnet import errors
+from carnet.core.events import Failed, Usage
+from carnet.errors import (
+    BY_CODE,
+    CarnetError,
+    ChainFinal,
+    DepthExceeded,
+    Fact,
+    InvalidJson,
+    PeerBusy,
+    PeerRefused,
+    ProviderError,
+    ProviderTimeout,
+    ProviderUnavailable,
+)
+from carnet.wire import json
+from carnet.wire.openai.answer import ReportedUsage, read_usage
+from carnet.wire.openai.refusals import REFUSALS
+
+BY_PEER: Final = "peer"  # the peer reported this outcome in words of ours
+BY_STATUS: Final = "status"  # nothing but the status of an answer says so
+
+UNRECOGNISED: Final = "unrecognised"
+UNTOLD_WAIT_SECONDS: Final = 1  # for a peer that is busy and does not say for how long
+MOST_WAIT_SECONDS: Final = 999_999  # eleven days; more is no waiting time
+
+# Not begun, and welcome later. Nothing else that a peer says is a reason to send a call again.
+_BUSY: Final = frozenset(
+    {
+        errors.RateLimited,
+        errors.TooManyCalls,
+        errors.TooManyStreams,
+        errors.Overloaded,
+        errors.ShuttingDown,
+        errors.InProgress,
+    }
+)
+
+# Begun, and this is what came of it.
+_OUTCOMES: Final[dict[type[CarnetError], type[CarnetError]]] = {
+    errors.AgentFailed: ProviderError,
+    errors.ProviderError: ProviderError,
+    errors.Internal: ProviderError,
+    errors.OutcomeUnknown: ProviderError,
+    errors.ProviderUnavailable: ProviderUnavailable,
+    errors.CircuitOpen: ProviderUnavailable,
+    errors.StorageUnavailable: ProviderUnavailable,
+    errors.ProviderTimeout: ProviderTimeout,
+    errors.HeaderTimeout: ProviderTimeout,
+    errors.BodyTimeout: ProviderTimeout,
+    errors.PeerBusy: PeerBusy,
+}
+
+# About the chain, which is ours as much as the peer's.
+_CHAIN: Final[dict[type[CarnetError], tuple[str, str]]] = {
+    DepthExceeded: ("observed", "limit"),
+    ChainFinal: ("hop", "hops"),
+}
+
+# A year below 1000 would be read as one of our century.
+_DATE: Final = re.compile(
+    r"[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} [1-9]\d{3} \d\d:\d\d:\d\d GMT", re.ASCII
+)
+_SECONDS: Final = re.compile(r"\d{1,6}", re.ASCII)
+
+_Places = list[dict[str, object]]
+
+
+class Refusal(Struct, frozen=True, kw_only=True):
+    """An answer that is none."""
+
+    error: CarnetError
+    usage: Usage | None = None  # what was charged all the same
+
+
+def read_refusal(
+    status: int,
+    body: bytes,
+    *,
+    currency: str,
+    retry_after: str | None = None,
+    date: str | None = None,
+) -> Refusal:
+    """The error of ours that a peer's refusal stands for, and what it charges.
+
+    `retry_after` and `date` are the headers of these names; the body may be anything.
+    """
+    places = _read_places(body)
+    code = _known_code(places)
+    wait = _wait_seconds(retry_after, date)
+    if status < 400:  # noqa: PLR2004  neither an answer nor a refusal: a redirect, say
+        error: CarnetError = ProviderError(f"the answer has the status {status}")
+    elif code == UNRECOGNISED:
+        error = _unexplained(status, wait)
+    else:
+        error = _explained(status, code, places, wait)
+    return Refusal(error=error, usage=_read_charge(places, currency))
+
+
+def read_failure(error: object) -> Failed:
+    """The terminal event that an error inside a peer's stream stands for."""
+    places = [error] if isinstance(error, dict) else []
+    code = _known_code(places)
+    if code == UNRECOGNISED:
+        return Failed(ProviderError.code)
+    return Failed.of(_explained(REFUSALS[BY_CODE[code]][0], code, places, None))
+
+
+def _explained(status: int, code: str, places: _Places, wait: int | None) -> CarnetError:
+    kind = BY_CODE[code]
+    if kind in _CHAIN and status in {413, 429}:  # R1: the code first, then the status
+        return Failed(code, {name: _count(places, name) for name in _CHAIN[kind]}).error()
+    if kind in _BUSY:
+        seconds = UNTOLD_WAIT_SECONDS if wait is None else wait
+        return PeerBusy(peer_status=status, peer_code=code, retry_after=seconds)
+    if kind in _OUTCOMES:
+        further = _further(places) if kind is PeerBusy else {}
+        return _OUTCOMES[kind](**further, by=BY_PEER, **_waiting(wait))
+    if kind is PeerRefused:
+        return PeerRefused(**_further(places))
+    return PeerRefused(peer_status=status, peer_code=code)
+
+
+def _unexplained(status: int, wait: int | None) -> CarnetError:
+    if status in {408, 504}:
+        return ProviderTimeout(by=BY_STATUS)
+    if status == 429 or (status == 503 and wait is not None):  # noqa: PLR2004
+        return PeerBusy(peer_status=status, peer_code=UNRECOGNISED, **_waiting(wait))
+    if status == 425 or status >= 500:  # noqa: PLR2004
+        return ProviderUnavailable(by=BY_STATUS, **_waiting(wait))
+    return PeerRefused(peer_status=status, peer_code=UNRECOGNISED)
+
+
+def _waiting(wait: int | None) -> dict[str, Fact]:
+    return {} if wait is None else {"retry_after": wait}
+
+
+def _further(places: _Places) -> dict[str, Fact]:
+    """What the peer's own peer has said."""
+    code = _known_code(places, "peer_code")
+    return {"peer_status": _count(places, "peer_status"), "peer_code": code}
+
+
+# ------------------------------------------------------------------ parts of what came
+
+
+def _read_places(body: bytes) -> _Places:
+    """Where a code may stand: in the object under `error`, then at the top."""
+    try:
+        top = json.read_object(body)
+    except InvalidJson:
+        return []
+    inner = top.get("error")
+    return [inner, top] if isinstance(inner, dict) else [top]
+
+
+def _known_code(places: _Places, name: str = "code") -> str:
+    for place in places:
+        code = place.get(name)
+        if isinstance(code, str) and code in BY_CODE:
+            return code
+    return UNRECOGNISED
+
+
+def _count(places: _Places, name: str) -> int:
+    for place in places:
+        value = place.get(name)
+        if type(value) is int and 0 <= value <= json.MAX_INTEGER:
+            return value
+    return 0
+
+
+def _read_charge(places: _Places, currency: str) -> Usage | None:
+    top = places[-1] if places else {}
+    try:
+        reported = msgspec.convert(top.get("usage"), ReportedUsage)
+    except msgspec.ValidationError:
+        return None  # the refusal itself has been understood
+    usage = read_usage(reported, currency)
+    return usage if usage.cost else None
+
+
+def _wait_seconds(text: str | None, date: str | None) -> int | None:
+    """Retry-After in either form; a date is measured from the answer's own."""
+    if text is None:
+        return None
+    if _SECONDS.fullmatch(text):
+        return int(text)
+    then, now = _read_date(text), _read_date(date or "")
+    if then is None or now is None or then - now > MOST_WAIT_SECONDS:
+        return None
+    return max(then - now, 0)
+
+
+def _read_date(text: str) -> int | None:
+    """An HTTP date, in seconds since the epoch."""
+    if _DATE.fullmatch(text) is None:
+        return None
+    try:
+        return int(parsedate_to_datetime(text).timestamp())
+    except ValueError:  # the 31st of February
+        return None

@@ -1,0 +1,104 @@
+"""A gate and a journal over a few agents, in one process."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from msgspec.structs import replace
+
+from carnet.core.call import Call, Claim
+from carnet.core.carnet import DepthLimits, Mark
+from carnet.core.events import Event, Failed, Usage
+from carnet.errors import CarnetError
+from carnet.guards.admission import Gate
+from carnet.guards.crowd import Crowd
+from carnet.ports.agent import Target
+from carnet.runtime.dispatching import Dispatching
+from carnet.runtime.journaled import Journaled
+from carnet.runtime.native import Native
+from carnet.runtime.visit import Visit
+from carnet.testing.clock import FakeClock, FakeIds
+from carnet.testing.turns import MemoryTurns
+from tests.guards.scene import DOMAIN, Directory, claim, known_peers, known_tokens
+
+
+async def nothing_new() -> bool:
+    return False
+
+
+class Stage:
+    """Everything between a claim and the events that answer it."""
+
+    def __init__(self, *agents: Target) -> None:
+        self.turns = MemoryTurns()
+        clock, ids = FakeClock(), FakeIds()
+        router = Directory(*agents)
+        self.journal = Journaled(
+            router=router,
+            turns=self.turns,
+            clock=clock,
+            ids=ids,
+            currency="credits",
+            worker="w",
+        )
+        self.gate = Gate(
+            router=router,
+            tokens=known_tokens(),
+            peers=known_peers(),
+            turns=self.turns,
+            clock=clock,
+            ids=ids,
+            domain=DOMAIN,
+            depths=DepthLimits(),
+            crowd=Crowd(per_caller=100, in_all=100),
+            most_run_calls=100,
+            look_again=nothing_new,
+        )
+
+    async def ask(self, name: str, text: str = "hi", **more: Any) -> list[Event]:
+        """Admit a call and hear it to its end; a refusal is told as a failure."""
+        try:
+            call = await self.gate.admit(claim(name, text=text, **more))
+        except CarnetError as refused:
+            return [Usage(), Failed.of(refused)]
+        return await self.read(call)
+
+    async def read(self, call: Call) -> list[Event]:
+        return [event async for event in self.journal(call)]
+
+
+def native(
+    function: Callable[[Visit], Any],
+    dispatch: Dispatching | None = None,
+    *,
+    auth_source: str = "forward-user",
+) -> Native:
+    return Native(function, dispatch or Dispatching(), last_depth=3, auth_source=auth_source)
+
+
+def streamed(name: str) -> Claim:
+    plain = claim(name)
+    return replace(plain, ask=replace(plain.ask, stream=True))
+
+
+def in_run(depth: int = 1) -> tuple[Mark, ...]:
+    """The marks of a turn that can be repeated."""
+    return (Mark(stamp="tangle", depth=depth, last_depth=3, run="conv_1", turn="conv_1.t0.x"),)
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Let the others run until something holds."""
+    for _ in range(100_000):
+        if condition():
+            return
+        await asyncio.sleep(0)
+    raise AssertionError("it never came true")
+
+
+async def eventually(condition: Callable[[], bool]) -> None:
+    """Wait a generous while for something that takes real time."""
+    for _ in range(500):
+        if condition():
+            return
+        await asyncio.sleep(0.01)
+    raise AssertionError("it never came true")
