@@ -1,23 +1,18 @@
-"""Errors: ours as JSON for clients, a peer's as an error of ours."""
+"""Errors: ours as JSON for clients, and a chain too deep, there and back."""
 
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from carnet import errors
-from carnet.core.events import Failed
+from carnet.core.events import Failed, Usage
 from carnet.errors import (
     BY_CODE,
     CarnetError,
     DepthExceeded,
     Internal,
     InvalidRequest,
-    PeerBusy,
-    PeerRefused,
     ProviderError,
-    ProviderTimeout,
     ProviderUnavailable,
     RateLimited,
     TokenInvalid,
@@ -25,7 +20,6 @@ from carnet.errors import (
 )
 from carnet.wire import json
 from carnet.wire.openai import REFUSALS, error_object, read_refusal, write_error
-from carnet.wire.openai.refusals import UNRECOGNISED, read_failure
 
 # Every fact that some sentence of ours asks for.
 COUNTS = {"observed": 4, "limit": 4, "hop": 3, "hops": 3, "retry_after": 9, "peer_status": 403}
@@ -35,32 +29,20 @@ FACTS: dict[str, errors.Fact] = {**COUNTS, **WORDS, **OTHERS}
 
 LEAVES = [leaf for leaf in leaves() if leaf.__module__ == "carnet.errors"]
 
-json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=2),
-    max_leaves=3,
-)
-reports = st.fixed_dictionaries(
-    {},
-    optional={
-        "code": st.sampled_from(sorted(BY_CODE)) | json_values,
-        **dict.fromkeys(FACTS, json_values),
-    },
-)
-
 
 def made(leaf: type[CarnetError]) -> CarnetError:
     """An error of this kind with every fact it could need."""
     return Failed(leaf.code, FACTS).error()
 
 
-def told(error: CarnetError, **names: str) -> dict[str, Any]:
-    _, _, body = write_error(error, **names)
+def told(error: CarnetError) -> dict[str, Any]:
+    _, _, body = write_error(error)
     return json.read_object(body)
 
 
 def refusal(status: int, body: object, retry_after: str | None = None) -> CarnetError:
-    return read_refusal(status, json.write(body), retry_after)
+    body_bytes = json.write(body)
+    return read_refusal(status, body_bytes, currency="credits", retry_after=retry_after).error
 
 
 # ------------------------------------------------------------------ writing
@@ -176,7 +158,40 @@ def test_an_error_outside_the_table_is_told_as_the_nearest_inside() -> None:
     assert error_object(odd, run=None)["code"] == Internal.code
 
 
-# ------------------------------------------------------------------ a peer's refusal
+# ------------------------------------------------------------------ what it has cost
+
+
+def test_what_a_failed_call_has_cost_stands_beside_its_error() -> None:
+    usage = Usage(3, 5, 200, 400, "credits")
+    _, _, body = write_error(ProviderError(), run="r", usage=usage, currency="credits")
+    written = json.read_object(body)
+    assert written.pop("usage") == {
+        "prompt_tokens": 3,
+        "completion_tokens": 5,
+        "total_tokens": 8,
+        "cost": "0.0002",
+        "currency": "credits",
+        "run_cost": "0.0004",
+    }
+    assert json.write(written) == write_error(ProviderError(), run="r")[2]
+
+
+def test_the_currency_of_a_cost_may_be_its_own() -> None:
+    _, _, body = write_error(ProviderError(), usage=Usage(cost=1, currency="credits"))
+    assert json.read_object(body)["usage"]["currency"] == "credits"  # type: ignore[index]
+
+
+@pytest.mark.parametrize(
+    "usage", [None, Usage(), Usage(3, 5), Usage(3, 5, 0, 7, "credits"), Usage(cost=1)]
+)
+def test_a_call_that_cost_nothing_has_no_word_of_it_beside_its_error(usage: Usage | None) -> None:
+    plain = write_error(ProviderError())
+    assert write_error(ProviderError(), usage=usage) == plain
+    if usage is None or not usage.cost:
+        assert write_error(ProviderError(), usage=usage, currency="credits") == plain
+
+
+# ------------------------------------------------------------------ a chain too deep for a peer
 
 
 @pytest.mark.parametrize("status", [429, 413])
@@ -205,149 +220,7 @@ def test_a_depth_that_is_not_a_count_is_told_as_zero(value: object) -> None:
 
 def test_our_own_refusal_of_depth_is_read_back_as_it_was() -> None:
     status, headers, body = write_error(DepthExceeded(observed=9, limit=4), run="r", turn="t")
-    error = read_refusal(status, body, headers.get("retry-after"))
+    wait = headers.get("retry-after")
+    error = read_refusal(status, body, currency="credits", retry_after=wait).error
     assert isinstance(error, DepthExceeded)
     assert error.facts == {"observed": 9, "limit": 4}
-
-
-@pytest.mark.parametrize(
-    ("status", "kind"),
-    [
-        (408, ProviderTimeout),
-        (504, ProviderTimeout),
-        (425, ProviderUnavailable),
-        (500, ProviderUnavailable),
-        (502, ProviderUnavailable),
-        (503, ProviderUnavailable),
-        (529, ProviderUnavailable),
-        (307, ProviderError),
-        (204, ProviderError),
-        *[(status, PeerRefused) for status in (400, 401, 402, 403, 404, 409, 410, 422, 451)],
-        (429, PeerBusy),
-    ],
-)
-def test_the_status_decides_what_kind_of_failure_it_is(
-    status: int, kind: type[CarnetError]
-) -> None:
-    assert type(refusal(status, {"error": {"message": "no"}})) is kind
-
-
-def test_the_time_an_unavailable_peer_asks_for_is_kept() -> None:
-    assert refusal(503, {}, "12").retry_after == 12
-    assert refusal(503, {}).retry_after is None
-
-
-@pytest.mark.parametrize(
-    ("body", "code"),
-    [
-        ({"error": {"code": "permission_missing"}}, "permission_missing"),
-        ({"code": "payment_required"}, "payment_required"),
-        ({"error": "payment_required"}, UNRECOGNISED),
-        ({"error": {"code": "insufficient_quota"}}, UNRECOGNISED),
-        ({"error": {"code": None}}, UNRECOGNISED),
-        ({"error": {"code": ["not_found"]}}, UNRECOGNISED),
-        ([], UNRECOGNISED),
-    ],
-)
-def test_a_peers_code_is_kept_only_if_it_is_a_word_of_ours(body: object, code: str) -> None:
-    error = refusal(403, body)
-    assert error.facts == {"peer_status": 403, "peer_code": code}
-    assert error.safe_text.endswith(f"(403 {code}).")
-
-
-@pytest.mark.parametrize("body", [b"", b"<html>", b'{"code":"not_found"', b"\xff", b"[" * 10_000])
-def test_a_refusal_that_cannot_be_read_is_still_a_refusal(body: bytes) -> None:
-    assert read_refusal(404, body, None).facts == {"peer_status": 404, "peer_code": UNRECOGNISED}
-
-
-@pytest.mark.parametrize(
-    ("status", "code", "retry_after", "wait"),
-    [
-        (429, "rate_limited", "7", 7),
-        (429, "something_else", "7", 7),
-        (429, "something_else", None, 1),
-        (429, "something_else", "Wed, 21 Oct 2026 07:28:00 GMT", 1),
-        (429, "something_else", "-1", 1),
-        (429, "something_else", "٣", 1),
-        (429, "something_else", "1" * 7, 1),
-        (429, "something_else", "", 1),
-        (409, "in_progress", "2", 2),
-        (409, "cancelled", None, 1),
-        (429, "run_calls_exceeded", "7", None),
-        (429, "chain_final", None, None),
-        (403, "something_else", "7", None),
-        (402, "spending_limit_reached", "7", None),
-    ],
-)
-def test_a_refusal_carries_a_time_to_wait_exactly_when_it_may_be_sent_again(
-    status: int, code: str, retry_after: str | None, wait: int | None
-) -> None:
-    assert refusal(status, {"error": {"code": code}}, retry_after).retry_after == wait
-
-
-def test_nothing_of_the_peers_text_is_kept() -> None:
-    secret = "sk-123 /srv/app"
-    error = refusal(400, {"error": {"message": secret, "code": secret}, "message": secret}, secret)
-    assert secret not in str(error)
-    assert secret not in write_error(error)[2].decode()
-
-
-@given(st.integers(100, 599), st.binary(max_size=60), st.none() | st.text(max_size=8))
-def test_whatever_a_peer_says_it_becomes_an_error_that_can_be_written(
-    status: int, body: bytes, retry_after: str | None
-) -> None:
-    assert write_error(read_refusal(status, body, retry_after))[0] >= 400
-
-
-# ------------------------------------------------------------------ an error inside a stream
-
-
-def test_a_code_of_ours_is_kept_with_its_numbers() -> None:
-    report = {"code": "bridge_depth_exceeded", "observed": 5, "limit": 4, "message": "no", "x": 1}
-    assert read_failure(report) == Failed("bridge_depth_exceeded", {"observed": 5, "limit": 4})
-    assert read_failure({"code": "agent_failed", "observed": 5}) == Failed("agent_failed")
-
-
-@pytest.mark.parametrize("report", ["boom", {}, {"code": "boom"}, {"code": 500}, [], 1, False])
-def test_a_code_that_is_not_ours_is_a_providers_error(report: object) -> None:
-    assert read_failure(report) == Failed("provider_error")
-
-
-def test_a_code_whose_sentence_needs_the_peers_words_is_told_as_the_peers() -> None:
-    report = {"code": "invalid_request", "field": "sk-123", "reason": "sk-123"}
-    assert read_failure(report) == Failed(
-        "peer_refused", {"peer_status": 400, "peer_code": "invalid_request"}
-    )
-    assert read_failure({"code": "internal", "incident": "sk-123"}) == Failed("provider_error")
-
-
-@pytest.mark.parametrize(
-    ("code", "told", "status"),
-    [
-        ("token_invalid", "peer_refused", 401),
-        ("payment_required", "peer_refused", 402),
-        ("rate_limited", "peer_busy", 429),
-        ("shutting_down", "peer_busy", 503),
-    ],
-)
-def test_what_a_peer_says_of_us_is_not_said_of_our_caller(
-    code: str, told: str, status: int
-) -> None:
-    failed = read_failure({"code": code, "retry_after": 3})
-    assert (failed.code, failed.facts["peer_status"]) == (told, status)
-    assert failed.facts["peer_code"] == code
-
-
-def test_a_refusal_by_the_peers_peer_keeps_its_status_and_a_code_we_know() -> None:
-    report = {"code": "peer_refused", "peer_status": 402, "peer_code": "payment_required"}
-    facts: dict[str, errors.Fact] = {"peer_status": 402, "peer_code": "payment_required"}
-    assert read_failure(report) == Failed("peer_refused", facts)
-    assert read_failure(report | {"peer_code": "sk-123"}).facts["peer_code"] == UNRECOGNISED
-
-
-@given(reports)
-def test_whatever_a_stream_reports_it_can_be_said_in_words_of_ours(report: dict[str, Any]) -> None:
-    error = read_failure(report).error()
-    assert error_object(error, run=None)["message"] == error.safe_text
-    words = [fact for fact in error.facts.values() if isinstance(fact, str)]
-    assert all(word in {*BY_CODE, UNRECOGNISED} for word in words)

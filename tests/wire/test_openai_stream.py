@@ -56,7 +56,7 @@ INJECTIONS = [
 
 words = st.sampled_from(["stop", "length", "tool_calls", "content_filter", "function_call"])
 amounts = st.none() | st.integers(0, 10**15)
-counts = st.integers(0, 2**51)  # their sum is written too
+counts = st.integers(0, 10**12)
 names = st.text(min_size=1, max_size=8)
 texts = st.builds(Text, st.text() | st.sampled_from(INJECTIONS))
 calls = st.builds(ToolCall, names, names, st.text(), st.integers(0, 3))
@@ -176,6 +176,25 @@ def test_a_failure_is_one_error_frame_and_no_done() -> None:
     assert stream[-1] == {"error": error_object(error, run="conv_abc")}
     assert len(stream) == 3
     assert frames(written(Failed.of(error))) == [{"error": error_object(error, run="conv_abc")}]
+
+
+@pytest.mark.parametrize("include_usage", [False, True])
+def test_what_a_failed_stream_has_cost_is_in_its_error_frame(include_usage: bool) -> None:  # noqa: FBT001
+    usage = Usage(1, 2, 200, 400, "credits")
+    (frame,) = frames(written(usage, FAILED, include_usage=include_usage))
+    assert frame == {
+        "error": error_object(FAILED.error(), run="conv_abc"),
+        "usage": {
+            "prompt_tokens": 1,
+            "completion_tokens": 2,
+            "total_tokens": 3,
+            "cost": "0.0002",
+            "currency": "credits",
+            "run_cost": "0.0004",
+        },
+    }
+    free = Usage(1, 2, 0, 400, "credits")
+    assert written(free, FAILED, include_usage=include_usage) == written(FAILED)
 
 
 @pytest.mark.parametrize("terminal", [Done(), FAILED])
@@ -356,6 +375,19 @@ def test_an_error_frame_is_the_end() -> None:
     assert read(chunk(choices=[], error="boom")) == [FAILED]
 
 
+def test_the_usage_beside_an_error_comes_before_the_end() -> None:
+    usage = {"prompt_tokens": 4, "cost": "0.5", "currency": "credits"}
+    failed = Failed("provider_error", {"by": "peer"})
+    stream = chunk(error={"code": "agent_failed"}, usage=usage)
+    assert read(delta(content="a"), stream) == [
+        Text("a"),
+        Usage(4, None, 500_000, None, "credits"),
+        failed,
+    ]
+    earlier = chunk(choices=[], usage={"prompt_tokens": 1})
+    assert read(earlier, chunk(error={"code": "agent_failed"})) == [Usage(1), failed]
+
+
 HOSTILE: dict[str, bytes] = {
     "done twice": END + END,
     "text after done": END + delta(content="more"),
@@ -376,6 +408,7 @@ HOSTILE: dict[str, bytes] = {
     "too many tool calls": b"".join(fragment(n, f"c{n}", "f", "") for n in range(129)) + END,
     "a tool call without an id": fragment(0, None, "f", "{}") + END,
     "a tool call without a name": fragment(0, "c", None, "{}") + delta("tool_calls"),
+    "too many tokens": chunk(choices=[], usage={"prompt_tokens": 9007199254740991}),
     "negative tokens": chunk(choices=[], usage={"prompt_tokens": -5}),
     "ended in an error": delta("error") + END,
     "invalid UTF-8": b'data: {"choices":[{"delta":{"content":"\xff"}}]}\n\n',
@@ -431,8 +464,10 @@ def test_what_we_write_is_read_back_wherever_it_is_cut(
     stream = writer().write([*said, usage, terminal])
     events = read(*cut(stream, places))
     assert joined_text(events) == joined_text(said)
-    assert events[-1] == terminal
+    assert type(events[-1]) is type(terminal)
+    assert usage in events or (isinstance(terminal, Failed) and not usage.cost)
     if isinstance(terminal, Done):
+        assert events[-1] == terminal
         wanted = [event for event in said if isinstance(event, ToolCall)]
         # Equal ids in a row are told apart by the index that the writer counts.
         assert [event for event in events if isinstance(event, ToolCall)] == [

@@ -167,12 +167,22 @@ class Agents:
         )
 
     def _hardened(self, agent: Agent, endpoint: str, *, seconds: float, retries: int) -> Agent:
+        """An agent elsewhere, timed, left alone when it keeps failing, and asked again if it may.
+
+        A peer knows a turn that is sent twice; a model provider would answer and charge twice.
+        """
         breaker = self.breakers.get(endpoint)
         if breaker is None:
             breaker = self.breakers[endpoint] = Breaker(clock=self._clock)
         hardened: Agent = Breaking(Timed(agent, seconds=seconds, clock=self._clock), breaker)
         if retries:
-            hardened = Retrying(hardened, retries=retries, clock=self._clock, ids=self._ids)
+            hardened = Retrying(
+                hardened,
+                retries=retries,
+                clock=self._clock,
+                ids=self._ids,
+                repeats_are_safe=not isinstance(agent, Provider),
+            )
         return hardened
 
     def _secret(self, ref: SecretRef | None, key: str) -> Secret | None:

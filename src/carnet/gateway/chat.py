@@ -98,7 +98,7 @@ class Chat:
         end = events[-1]
         point("reply.before_write")
         if isinstance(end, Failed):
-            await self.refuse(exchange, end.error(), call)
+            await self._refuse(exchange, call, end, events)
             return end.code
         body = openai.write_answer(call.record, events, model=call.agent, currency=self._currency)
         headers = [*_call_headers(call), (b"content-type", b"application/json")]
@@ -132,7 +132,7 @@ class Chat:
                     point("event.after_socket_write")
         if not exchange.started:
             failed = _only_failed(held) or Failed.of(OutcomeUnknown())
-            await self.refuse(exchange, failed.error(), call)
+            await self._refuse(exchange, call, failed, held)
             return failed.code
         await exchange.write(b"", more=False)
         point("reply.after_write")
@@ -154,10 +154,15 @@ class Chat:
         heartbeat = HEARTBEAT_SECONDS if call.ask.stream else None
         return self._journal.batches(call, heartbeat=heartbeat)
 
-    async def refuse(self, exchange: Exchange, error: CarnetError, call: Call) -> None:
-        """Answer an admitted call with an error."""
-        self._metrics.refusals.labels(error.code).inc()
-        status, headers, body = openai.write_error(error, run=call.carnet.run)
+    async def _refuse(
+        self, exchange: Exchange, call: Call, failed: Failed, events: Sequence[Event]
+    ) -> None:
+        """Answer an admitted call with an error, and say what it has cost all the same."""
+        self._metrics.refusals.labels(failed.code).inc()
+        usage = next((event for event in events if isinstance(event, Usage)), None)
+        status, headers, body = openai.write_error(
+            failed.error(), run=call.carnet.run, usage=usage, currency=self._currency
+        )
         await exchange.reply(status, [*_call_headers(call), *_raw(headers)], body)
 
     def _note(self, call: Call, state: str, seconds: float) -> None:

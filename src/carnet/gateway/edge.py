@@ -271,7 +271,7 @@ class HardProtocol(HttpToolsProtocol):
                 self._ready = None
                 own.disconnected = True
                 own.message_event.set()
-                self.cycle = None  # type: ignore[assignment]  # as before the first request
+                self.cycle = None  # type: ignore[assignment]  # a shutdown need not wait for it
             self.transport.write(_written(error, self.server_state.default_headers))
             self._linger()
 
