@@ -1,5 +1,7 @@
 """Two organisations as two processes: one run, both hops, one payer, ledgers that agree."""
 
+import threading
+import time
 from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
@@ -106,6 +108,37 @@ def test_the_last_hop_is_refused_before_anything_is_sent(pair: Pair) -> None:
     reply = a.chat("hi", "@echo@b.example", headers=[("x-tangle-forwarded-depth", "3")])
     assert (reply.status, reply.code) == (429, "bridge_depth_exceeded")
     assert executions(b.folder, "echo") == before
+
+
+def test_ledgers_agree_when_the_callee_fails_after_it_has_paid(pair: Pair) -> None:
+    a, b = pair
+    run = [("x-tangle-runid", "conv_spends")]
+    reply = a.chat("hi", "@spends@b.example", headers=run)
+    assert (reply.status, reply.code) == (502, "provider_error")
+    assert reply.json["usage"]["cost"] == "0.0002"
+    theirs = b.json("ledger", "--run", "conv_spends")["entries"]
+    ours = a.json("ledger", "--run", "conv_spends")["entries"]
+    assert total(ours, credit="peer:b.example") == total(theirs, debit="@a.example")
+    assert len(executions(b.folder, "spends")) == 1  # one retry layer: the hop next to the fault
+
+
+def test_what_is_cancelled_at_the_callee_stays_cancelled(pair: Pair) -> None:
+    a, b = pair
+    run = [("x-tangle-runid", "conv_stopped")]
+    replies = []
+
+    def ask() -> None:
+        replies.append(a.chat("100", "@slow@b.example", headers=run))
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    deadline = time.monotonic() + 10
+    while not executions(b.folder, "slow") and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert b.json("run", "cancel", "conv_stopped")["cancelled"] == 1
+    asking.join(10)
+    assert replies[0].json["error"]["peer_code"] == "cancelled"
+    assert len(executions(b.folder, "slow")) == 1
 
 
 def test_a_peer_without_credit_gets_402_and_nothing_runs(

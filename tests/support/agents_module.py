@@ -92,3 +92,10 @@ async def onward(visit: carnet.Visit) -> str:
     except carnet.DepthExceeded as refused:
         return f"stopped at {refused.facts['observed']} of {refused.facts['limit']}"
     return f"{visit.carnet.depth} > {below}"
+
+
+async def spends(visit: carnet.Visit) -> str:
+    """Have another agent paid, then fail."""
+    note(visit)
+    await visit.peer("paid").ask("x")
+    raise RuntimeError("after the money was spent")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 AGENTS = Path(__file__).with_name("agents_module.py").read_text()
 
-NAMES = ("words", "slow", "broken", "half", "relay", "careful", "twice", "onward")
+NAMES = ("words", "slow", "broken", "half", "relay", "careful", "twice", "onward", "spends")
 
 CONFIG = (
     "\n".join(f'[agents.{name}]\nkind = "python"\ntarget = "agents:{name}"\n' for name in NAMES)
