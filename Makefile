@@ -77,7 +77,7 @@ setup: $(VENV)/.self ## Create .venv and install Carnet into it
 
 .PHONY: serve
 serve: setup ## Run a gateway here, with a starter configuration if there is none
-	@test -e carnet.toml || $(BIN)/carnet init .
+	@test -e carnet.toml || $(BIN)/carnet init . --quiet
 	@exec $(BIN)/carnet serve $(ARGS)
 
 # ------------------------------------------------------------------------------------ checks

@@ -21,3 +21,8 @@ def __getattr__(name: str) -> Any:
     if name not in api.__all__:
         raise AttributeError(f"module 'carnet' has no attribute {name!r}")
     return getattr(api, name)
+
+
+def __dir__() -> list[str]:
+    """The names there are to find, the lazy ones among them."""
+    return sorted({*globals(), *importlib.import_module("carnet.api").__all__})

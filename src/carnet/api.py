@@ -3,9 +3,8 @@
 from carnet.core.budget import IterationBudget
 from carnet.core.carnet import Carnet
 from carnet.core.events import Data, Done, Event, Failed, Text, ToolCall, ToolResult, Usage
-from carnet.core.interrupt import Interrupt
 from carnet.core.turn_id import turn_id
-from carnet.errors import CarnetError, DepthExceeded, Refused, Upstream
+from carnet.errors import CarnetError, DepthExceeded
 from carnet.runtime.breaker import Breaker
 from carnet.runtime.native import agent
 from carnet.runtime.visit import Visit
@@ -25,13 +24,10 @@ __all__ = [
     "Done",
     "Event",
     "Failed",
-    "Interrupt",
     "IterationBudget",
-    "Refused",
     "Text",
     "ToolCall",
     "ToolResult",
-    "Upstream",
     "Usage",
     "Visit",
     "agent",

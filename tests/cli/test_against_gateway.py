@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -126,9 +127,10 @@ def test_another_port_is_named_by_the_environment(acme: Organisation) -> None:
     assert acme.carnet("call", "echo", "hi", env=env).stdout == "hi\n"
 
 
-def test_the_same_turn_gives_the_same_answer(acme: Organisation) -> None:
-    words = ("call", "echo", "hi", "--run", "conv_same", "--turn", "conv_same.t0.echo")
-    token = ("--as", acme.token)
+@pytest.mark.parametrize("run", ["conv_same", "conv_operator"])
+def test_the_same_turn_gives_the_same_answer(acme: Organisation, run: str) -> None:
+    words = ("call", "echo", "hi", "--run", run, "--turn", f"{run}.t0.echo")
+    token = ("--as", acme.token) if run == "conv_same" else ()
     assert acme.json(*words, *token) == acme.json(*words, *token)
 
 
@@ -140,6 +142,7 @@ def test_the_same_turn_gives_the_same_answer(acme: Organisation) -> None:
         (["@x@nowhere.example", "x"], 1, "peer_unknown"),
         (["broken", "x"], 1, "agent_failed"),
         (["slow", "x", "--timeout", "0.3"], 3, "provider_timeout"),
+        (["http://127.0.0.1:9", "x", "--dialect", "openai"], 3, "unreachable"),
     ],
 )
 def test_a_refusal_is_told_with_its_code_and_exit_code(
@@ -154,6 +157,27 @@ def test_a_refusal_is_told_with_its_code_and_exit_code(
     plain = acme.try_carnet("call", *words)
     assert plain.returncode == code
     assert plain.stderr.startswith("Error: ")
+
+
+def test_a_call_that_fails_names_its_run_and_turn(acme: Organisation) -> None:
+    for run, option in (("conv_failing", []), ("conv_breaking", ["--stream"])):
+        names = ("--run", run, "--turn", f"{run}.t0")
+        ran = acme.try_carnet("call", "half", "x", *names, *option)
+        assert ran.stderr.splitlines()[-1].strip() == f"run {run}  turn {run}.t0"
+    told = acme.try_carnet("call", "broken", "x", "--format", "json")
+    assert json.loads(told.stderr)["run"]
+    assert json.loads(told.stderr)["turn"]
+
+
+def test_a_call_that_took_too_long_names_the_option(acme: Organisation) -> None:
+    ran = acme.try_carnet("call", "slow", "x", "--timeout", "0.3")
+    assert "within 0.3 s (--timeout)" in ran.stderr
+
+
+def test_a_dead_url_is_not_answered_with_how_to_start_a_gateway(acme: Organisation) -> None:
+    ran = acme.try_carnet("call", "http://127.0.0.1:9", "x", "--dialect", "openai")
+    assert "Nothing answers at http://127.0.0.1:9" in ran.stderr
+    assert "carnet serve" not in ran.stderr
 
 
 def test_a_stream_that_breaks_is_told_after_what_was_said(acme: Organisation) -> None:
@@ -257,8 +281,45 @@ def test_doctor_finds_the_running_gateway(acme: Organisation) -> None:
     page = acme.json("doctor")
     told = {check["what"]: check for check in page["checks"]}
     assert page["ok"] is True
-    assert "A gateway answers" in told["port"]["message"]
+    assert told["port"]["message"] == f"Our gateway answers at {acme.url}."
     assert told["lock"]["message"] == "The running gateway has the store."
+
+
+def test_doctor_finds_a_stranger_on_our_port(acme: Organisation, tmp_path: Path) -> None:
+    other = Organisation(tmp_path, "other.example")
+    ran = other.try_carnet("doctor", env={"CARNET__GATEWAY__PORT": str(acme.port)})
+    assert ran.returncode == 2
+    assert f"Something answers at {acme.url}, but it does not know the tokens" in ran.stdout
+
+
+def test_a_run_is_found_by_the_beginning_of_its_id(acme: Organisation) -> None:
+    for run in ("conv_begun_1", "conv_begun_22"):
+        acme.carnet("call", "echo", "x", "--run", run)
+    assert acme.json("run", "show", "conv_begun_1")["run"] == "conv_begun_1"
+    assert acme.json("run", "show", "conv_begun_2")["run"] == "conv_begun_22"
+    both = acme.try_carnet("run", "show", "conv_begun")
+    assert both.returncode == 2
+    assert "2 runs begin with 'conv_begun'" in both.stderr
+
+
+def test_a_run_of_two_payers_is_followed_without_repeating_lines(acme: Organisation) -> None:
+    acme.carnet("call", "echo", "x", "--run", "conv_shared")
+    acme.carnet("call", "echo", "x", "--run", "conv_shared", "--as", acme.token)
+    command = [sys.executable, "-m", "carnet", "tail", "--format", "jsonl"]
+    runs: list[str] = []
+    with subprocess.Popen(  # noqa: S603  our own command
+        command, cwd=acme.folder, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        while runs.count("conv_shared") < 2:
+            runs.append(json.loads(process.stdout.readline())["run"])
+        for later in ("conv_second_look", "conv_third_look"):
+            acme.carnet("call", "echo", "x", "--run", later)
+            while runs[-1] != later:
+                runs.append(json.loads(process.stdout.readline())["run"])
+        process.send_signal(signal.SIGINT)
+        process.wait(10)
+    assert runs.count("conv_shared") == 2
 
 
 def test_a_second_gateway_on_the_same_store_is_refused(acme: Organisation) -> None:

@@ -1,12 +1,28 @@
 """The request that `carnet call` makes, and what it says when nobody answers."""
 
+import asyncio
 import io
 import socket
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+from carnet.assembly.storing import open_from
+from carnet.config import Settings, load
+from carnet.ports.trust import Token
 from tests.cli.conftest import Cli
+
+
+def stored_tokens(settings: Settings) -> Sequence[Token]:
+    async def read() -> Sequence[Token]:
+        store = await open_from(settings, exclusive=False)
+        try:
+            return await store.tokens.list()
+        finally:
+            await store.close()
+
+    return asyncio.run(read())
 
 
 def closed_port() -> int:
@@ -69,10 +85,20 @@ def test_an_origin_sends_run_and_turn_but_never_a_depth(cli: Cli) -> None:
     assert not [name for name in page["headers"] if "depth" in name]
 
 
-def test_a_dry_run_to_a_peer_shows_the_request_as_it_would_go_there(cli: Cli, home: Path) -> None:
+def test_a_dry_run_to_a_peer_shows_the_request_that_goes_through_the_gateway(
+    cli: Cli, nobody: str
+) -> None:
+    page = cli("call", "@critic@b.example", "x", "--dry-run", "--format", "json").page
+    assert page["url"] == f"{nobody}/v1/chat/completions"
+    assert page["body"]["model"] == "@critic@b.example"
+
+
+def test_a_direct_dry_run_shows_the_request_as_it_would_go_to_the_peer(
+    cli: Cli, home: Path
+) -> None:
     (home / "t").write_text("peer-credential\n")
     cli("peers", "add", "b.example", "--url", "http://127.0.0.1:8702", "--token-file", "t")
-    ran = cli("call", "@critic@b.example", "x", "--dry-run", "--format", "json")
+    ran = cli("call", "@critic@b.example", "x", "--dry-run", "--direct", "--format", "json")
     assert ran.page["url"] == "http://127.0.0.1:8702/agents/critic/v1/chat/completions"
     assert ran.page["body"]["model"] == "critic"
     assert ran.page["headers"]["authorization"] == "Bearer ***"
@@ -111,6 +137,13 @@ def test_a_url_is_called_directly_in_the_dialect_that_is_named(
     assert "authorization" not in ran.page["headers"]  # our operator is nobody there
 
 
+def test_the_model_of_an_endpoint_can_be_named_and_only_there(cli: Cli) -> None:
+    words = ("x", "--model", "some-model", "--dry-run", "--format", "json")
+    page = cli("call", "http://127.0.0.1:9", *words, "--dialect", "openai").page
+    assert page["body"]["model"] == "some-model"
+    assert cli("call", "echo", *words).code == 2
+
+
 def test_a_url_without_a_dialect_is_bad_usage(cli: Cli) -> None:
     ran = cli("call", "http://127.0.0.1:9", "x")
     assert ran.code == 2
@@ -141,9 +174,12 @@ def test_without_a_gateway_the_command_that_starts_it_is_told(cli: Cli, nobody: 
 def test_a_token_made_for_a_call_has_ended_with_it(cli: Cli) -> None:
     cli("call", "echo", "hello")
     rows = cli("tokens", "list", "--all", "--format", "json").page["tokens"]
-    made = [row for row in rows if row["name"].startswith("operator-")]
-    assert [row["state"] for row in made] == ["revoked"]
-    assert made[0]["forwardable"] is False
+    assert [row["name"] for row in rows] == ["starter"]  # nobody could use or end it
+    settings = load(Path("carnet.toml"), {})
+    (made,) = [token for token in stored_tokens(settings) if token.account == "operator"]
+    assert made.name.startswith("operator#")
+    assert made.revoked is not None
+    assert made.forwardable is False
 
 
 @pytest.mark.usefixtures("home")

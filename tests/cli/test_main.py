@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 import pytest
 
+import carnet
 from carnet import __version__
 from carnet.cli import main, operate
 from carnet.cli.failures import (
@@ -19,12 +20,14 @@ from carnet.cli.failures import (
     error_object,
     exit_code,
 )
+from carnet.cli.invocation import program
 from carnet.errors import (
     AddressInvalid,
     CarnetError,
     ConfigInvalid,
     DepthExceeded,
     Internal,
+    PeerBusy,
     ProviderTimeout,
     ProviderUnavailable,
     TokenInvalid,
@@ -240,9 +243,47 @@ def test_completion_prints_a_script_for_the_shell(cli: Cli, shell: str) -> None:
     assert "_CARNET_COMPLETE" in ran.out
 
 
-def test_the_module_runs_as_a_program() -> None:
-    ran = subprocess.run(
-        [sys.executable, "-m", "carnet.cli.main", "rnus"],
+def test_help_texts_are_not_cut_off(cli: Cli) -> None:
+    for words in ([], *([name] for name in ("tokens", "peers", "run", "config"))):
+        assert "..." not in cli(*words, "--help").out.replace("[ARGS]...", "")
+
+
+@pytest.mark.parametrize(
+    ("called", "said"),
+    [
+        (".venv/bin/carnet", ".venv/bin/carnet"),
+        ("/opt/x/carnet", "/opt/x/carnet"),
+        ("/opt/x/carnet/__main__.py", f"{Path(sys.executable).name} -m carnet"),
+        ("/opt/x/pytest", "carnet"),
+    ],
+)
+def test_commands_are_printed_with_the_name_that_was_typed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, called: str, said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", [called])
+    assert program() == said
+
+
+def test_what_a_peer_said_is_what_is_explained(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    for inner, told in (("rate_limited", "rate_limited"), ("word_of_theirs", "peer_busy")):
+
+        def busy(*_: object, inner: str = inner, **__: object) -> None:
+            raise PeerBusy(peer_status=429, peer_code=inner)
+
+        monkeypatch.setattr(operate.version, "callback", busy)
+        assert f"More: carnet explain {told}\n" in cli("version").err
+
+
+def test_the_public_names_are_found_by_dir() -> None:
+    assert {"agent", "Visit", "DepthExceeded", "__version__"} <= set(dir(carnet))
+    assert not {"Refused", "Upstream", "Interrupt"} & set(dir(carnet))
+
+
+@pytest.mark.parametrize("module", ["carnet", "carnet.cli.main"])
+def test_the_module_runs_as_a_program(module: str) -> None:
+    ran = subprocess.run(  # noqa: S603  our own interpreter
+        [sys.executable, "-m", module, "rnus"],
         env={"PYTHONPATH": SOURCE},
         capture_output=True,
         text=True,

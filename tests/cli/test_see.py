@@ -1,5 +1,6 @@
 """Runs as lists and trees, and codes explained."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -113,6 +114,30 @@ def test_an_unknown_code_is_answered_with_the_nearest(cli: Cli) -> None:
     ran = cli("explain", "depth_exceeded")
     assert ran.code == 2
     assert "Did you mean 'bridge_depth_exceeded'?" in ran.err
+    assert "Did you mean 'token_missing'?" in cli("explain", "TOKEN_MISING").err
+
+
+def test_a_code_may_be_written_in_capitals(cli: Cli) -> None:
+    assert cli("explain", "Token_Missing", "--format", "json").page["code"] == "token_missing"
+
+
+@pytest.mark.usefixtures("home")
+def test_an_id_alone_is_answered_with_the_command_that_takes_it(cli: Cli) -> None:
+    ran = cli("run", "conv_1")
+    assert ran.code == 2
+    assert "Did you mean 'run show conv_1'?" in ran.err
+    assert "Did you mean 'show'?" in cli("run", "shwo").err
+
+
+@pytest.mark.usefixtures("home")
+def test_a_list_that_has_ended_says_so(cli: Cli) -> None:
+    assert cli("runs", "--before", "5").out == "No earlier runs: the list ended.\n"
+
+
+def test_what_is_printed_to_be_typed_keeps_the_configuration(cli: Cli, home: Path) -> None:
+    config = str(home / "carnet.toml")
+    assert f"carnet -c {config} call echo hello" in cli("-c", config, "runs").out
+    assert f"carnet -c {config} tokens list" in cli("-c", config, "tokens", "revoke", "x").err
 
 
 # ---------------------------------------------------------------- times, rates, permissions

@@ -95,10 +95,39 @@ def test_init_adds_what_is_missing_beside_a_configuration_of_ones_own(
     assert not (tmp_path / "agents.py").exists()
 
 
-def test_a_starter_token_that_was_taken_away_is_not_made_again(cli: Cli, home: Path) -> None:
+def test_init_restores_what_was_lost(cli: Cli, home: Path) -> None:
+    token = home / "var" / "starter.token"
+    before = token.read_text()
+    token.unlink()
+    (home / "agents.py").unlink()
+    assert cli("init", "--format", "json").page["created"] == ["agents.py", "var/starter.token"]
+    assert token.read_text() != before
+    assert mode_of(token) == 0o600
+    rows = cli("tokens", "list", "--all", "--format", "json").page["tokens"]
+    assert [row["state"] for row in rows] == ["live", "revoked"]
+
+
+def test_a_starter_token_that_was_ended_is_not_made_again(cli: Cli, home: Path) -> None:
+    cli("tokens", "revoke", "starter")
     (home / "var" / "starter.token").unlink()
     assert cli("init").code == 0
     assert not (home / "var" / "starter.token").exists()
+
+
+def test_init_says_what_lost_keys_mean_and_renews_the_starter_token(cli: Cli, home: Path) -> None:
+    before = (home / "var" / "starter.token").read_text()
+    (home / "var" / "secrets.key").unlink()
+    ran = cli("init")
+    assert ran.code == 0
+    assert "every token made before is void" in ran.err
+    assert (home / "var" / "starter.token").read_text() != before
+    assert cli("init").err == ""
+
+
+def test_init_can_leave_out_what_comes_next(cli: Cli) -> None:
+    ran = cli("init", "--quiet")
+    assert "wrote  carnet.toml" in ran.out
+    assert "Next" not in ran.out
 
 
 @pytest.mark.parametrize("domain", ["localhost", "Acme.Example", "acme.example:80", "10.0.0.1"])
@@ -154,6 +183,32 @@ def test_doctor_without_a_usable_configuration_says_so(cli: Cli, tmp_path: Path)
     assert ran.code == 2
     assert ran.page["checks"][0]["status"] == "fail"
     assert "Did you mean 'gateway'?" in ran.page["checks"][0]["message"]
+
+
+def test_doctor_reads_the_keys(home: Path) -> None:
+    (home / "var" / "secrets.key").write_text("{}")
+    ran = typed_apart(home, "doctor")
+    assert ran.code == 2
+    assert "restore it from a backup" in ran.out
+
+
+def test_doctor_warns_of_upstreams_that_do_not_answer(home: Path) -> None:
+    config = home / "carnet.toml"
+    agent = '[agents.writer]\nkind = "openai"\nurl = "http://127.0.0.1:9/v1"\n'
+    config.write_text(config.read_text() + agent)
+    ran = typed_apart(home, "doctor")
+    assert ran.code == 0
+    assert "writer is at http://127.0.0.1:9/v1, where nothing answers" in ran.out
+
+
+def test_doctor_finds_a_database_that_cannot_be_written(
+    cli: Cli, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = home / "var" / "carnet.db"  # the superuser may write what is read-only: ask for it
+    monkeypatch.setattr(os, "access", lambda path, _: Path(path) != file)
+    ran = cli("doctor")
+    assert ran.code == 2
+    assert f"run: chmod u+w {file}" in ran.out
 
 
 def test_doctor_says_how_to_make_keys_that_are_missing(home: Path) -> None:

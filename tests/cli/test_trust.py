@@ -1,5 +1,6 @@
 """Tokens and peers from the command line."""
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -65,7 +66,7 @@ def test_what_cannot_be_is_refused_with_the_form_it_should_have(
 
 
 @pytest.mark.usefixtures("home")
-@pytest.mark.parametrize("name", ["", "a b", "operator-1", "x" * 65])
+@pytest.mark.parametrize("name", ["", "a b", "operator", "x" * 65])
 def test_a_token_needs_a_name_of_its_own(cli: Cli, name: str) -> None:
     assert cli("tokens", "create", name).code == 2
 
@@ -109,7 +110,9 @@ def test_a_peer_is_admitted_changed_listed_and_forgotten(cli: Cli, home: Path) -
     (home / "t").write_text("peer-credential\n")
     added = cli("peers", "add", "b.example", "--url", URL + "/", "--token-file", "t")
     assert added.code == 0
+    assert added.out.startswith(f"Known: b.example at {URL}.")
     assert "@name@b.example" in added.out
+    assert "--token-file" not in added.out
     assert cli("peers", "add", "b.example", "--credit", "100").code == 0
     assert cli("peers", "add", "b.example", "--may-forward-authorization").code == 0
     assert cli("peers", "list", "--format", "json").page["peers"] == [
@@ -135,6 +138,12 @@ def test_a_peers_credential_is_sealed_in_the_store(cli: Cli, home: Path) -> None
     cli("peers", "add", "b.example", "--url", URL, "--token-file", "t")
     stored = b"".join(p.read_bytes() for p in home.rglob("var/*") if p.is_file())
     assert b"peer-credential" not in stored
+
+
+@pytest.mark.usefixtures("home")
+def test_a_peer_without_a_token_is_told_how_it_gets_one(cli: Cli) -> None:
+    ran = cli("peers", "add", "b.example", "--url", URL)
+    assert "carnet peers add b.example --token-file FILE" in ran.out
 
 
 @pytest.mark.usefixtures("home")
@@ -183,13 +192,49 @@ def test_a_peer_of_the_file_is_listed_and_left_to_the_file(cli: Cli, home: Path)
 def test_agents_are_listed_from_the_configuration(cli: Cli) -> None:
     (agent,) = cli("agents", "list", "--format", "json").page["agents"]
     assert (agent["name"], agent["kind"], agent["default"]) == ("echo", "python", True)
-    assert "agents:echo" in cli("agents", "list").out
+    listed = cli("agents", "list").out
+    assert "agents:echo" in listed
+    assert "TRUST" not in listed  # it is about signed callers, of which there are none yet
 
 
 def test_config_check_says_the_file_can_be_used(cli: Cli, home: Path) -> None:
     ran = cli("config", "check")
     assert ran.code == 0
-    assert str(home / "carnet.toml") in ran.out
+    assert f"{home / 'carnet.toml'} can be used (1 agent, 0 peers)." in ran.out
+    assert "agents" not in sys.modules  # what was imported to look at it has gone again
+
+
+MODEL = '[agents.m]\nkind = "openai"\nurl = "http://x.example/v1"\napi_key = {env = "NO_KEY"}\n'
+PEER = f'[peers."b.example"]\nurl = "{URL}"\ntoken = {{file = "no"}}\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "agents", "key"),
+    [
+        ("", "import nothing_of_that_name\n", "agents.echo.target"),
+        ("", "ecco = 1\n", "agents.echo.target"),
+        (MODEL, "", "agents.m.api_key"),
+        (PEER, "", 'peers."b.example".token'),
+    ],
+)
+def test_config_check_looks_up_what_the_file_names(
+    cli: Cli, home: Path, text: str, agents: str, key: str
+) -> None:
+    config = home / "carnet.toml"
+    config.write_text(config.read_text() + text)
+    if agents:
+        (home / "agents.py").write_text(agents)
+    ran = cli("config", "check")
+    assert ran.code == 2
+    assert key in ran.err
+
+
+def test_config_check_needs_the_folder_of_the_store_and_the_keys(cli: Cli, home: Path) -> None:
+    config = home / "carnet.toml"
+    config.write_text(config.read_text().replace("sqlite:var/", "sqlite:elsewhere/"))
+    assert "mkdir -p" in cli("config", "check").err
+    (home / "var" / "secrets.key").write_text("{}")
+    assert "[store] secrets" in cli("config", "check").err
 
 
 @pytest.mark.usefixtures("home")

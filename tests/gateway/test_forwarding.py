@@ -1,5 +1,7 @@
 """Forwarded credentials: honoured from listed callers, refused from everybody else."""
 
+import time
+
 import pytest
 
 from tests.support.organisation import Organisation
@@ -54,7 +56,8 @@ def _until_refused(
     acme: Organisation, fields: list[tuple[str, str]], token: str
 ) -> tuple[int, str]:
     """Revocation reaches the gateway within a second or two."""
-    for _ in range(1000):
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
         reply = acme.chat("hi", "paid", headers=fields, token=token)
         if reply.status != 200:
             return reply.status, reply.code

@@ -10,13 +10,14 @@ from collections.abc import Iterator
 import pytest
 
 from tests.architecture.tree import PACKAGE, ROOT, name_of, parsed
-from tests.requirements import agents_api, mentionable, tangle
+from tests.requirements import agents_api, mentionable, security, tangle
 from tests.requirements.rows import Row
 
 TABLES = {
     "tangle": tangle.ROWS,
     "agents-api": agents_api.ROWS,
     "mentionable": mentionable.ROWS,
+    "security": security.ROWS,
 }
 ROWS = [row for rows in TABLES.values() for row in rows]
 

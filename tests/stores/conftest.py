@@ -1,17 +1,38 @@
-"""One fixture for every store: a second driver is a second parameter."""
+"""One fixture for every store: each test runs over both drivers.
 
-from collections.abc import AsyncIterator
+A test that is about one of them says so in its name: `..._sqlite_...`, `..._postgres_...`.
+"""
+
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 
 from carnet.stores.opening import Store
+from tests.stores import servers
 from tests.stores.scenes import Place
 
+DRIVERS = ("sqlite", "postgres")
 
-@pytest.fixture(params=["sqlite"])
-def place(tmp_path: Path) -> Place:
-    return Place(tmp_path)
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "driver" in metafunc.fixturenames:
+        named = [driver for driver in DRIVERS if driver in metafunc.function.__name__]
+        metafunc.parametrize("driver", named or DRIVERS)
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[servers.Server]:
+    with servers.running() as server:
+        yield server
+
+
+@pytest.fixture
+def place(driver: str, tmp_path: Path, request: pytest.FixtureRequest) -> Place:
+    if driver == "sqlite":
+        return Place(tmp_path)
+    server: servers.Server = request.getfixturevalue("server")  # not started for SQLite alone
+    return Place(tmp_path, server.fresh())
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """A place for a store, and the claims and finishes that the scenes are made of.
 
-`Place` is what a second driver replaces: the tests that take a `store` know nothing of SQLite.
+The tests that take a `store` know nothing of SQLite or PostgreSQL.
 """
 
 import sqlite3
@@ -14,11 +14,14 @@ import msgspec
 from carnet.core.events import Done, Event, Text, write_events
 from carnet.core.identity import Account, Payer
 from carnet.core.turn import Turn
+from carnet.ports.clock import Ids
 from carnet.ports.trust import Peer
 from carnet.ports.turns import Claimed, Debit, TurnClaim, TurnFinish, Verdict
+from carnet.runtime.system import SystemIds
 from carnet.stores import secrets_file
 from carnet.stores.opening import Store, open_store
 from carnet.testing.clock import FakeClock, FakeIds
+from tests.stores import servers
 
 ALICE = Payer(account=Account("token:alice", "alice"), purse="token:alice")
 BOB = Payer(account=Account("token:bob", "bob"), purse="token:bob")
@@ -27,28 +30,43 @@ ANSWER: tuple[Event, ...] = (Text("hello"), Done())
 
 
 class Place:
-    """A folder with a database and its secrets, a clock and a source of ids."""
+    """A folder with a database and its secrets, a clock and a source of ids.
 
-    def __init__(self, folder: Path) -> None:
+    The database is a file of the folder, or what the file `url` in it names.
+    """
+
+    def __init__(self, folder: Path, url: str = "") -> None:
         self.folder = folder
         self.database = folder / "carnet.db"
         self.secrets = folder / "secrets.key"
         self.clock = FakeClock()
-        self.ids = FakeIds()
         if not self.secrets.exists():
             secrets_file.create(self.secrets)
+        if url:
+            (folder / "url").write_text(url)
+        named = folder / "url"
+        self.postgres = named.read_text() if named.exists() else ""
+        # Where several stores are open, each has a name of its own.
+        self.ids: Ids = SystemIds() if self.postgres else FakeIds()
 
     async def open(
-        self, *, exclusive: bool = True, file_peers: Sequence[Peer] = (), url: str = ""
+        self,
+        *,
+        exclusive: bool = True,
+        file_peers: Sequence[Peer] = (),
+        url: str = "",
+        lease_seconds: float = 30,
+        ids: Ids | None = None,
     ) -> Store:
         return await open_store(
-            url or "sqlite:carnet.db",
+            url or self.postgres or "sqlite:carnet.db",
             base=self.folder,
             secrets=self.secrets,
             clock=self.clock,
-            ids=self.ids,
+            ids=ids or self.ids,
             file_peers=file_peers,
             exclusive=exclusive,
+            lease_seconds=lease_seconds,
         )
 
     async def start(self) -> Store:
@@ -58,10 +76,22 @@ class Place:
 
     def rows(self, sql: str, *args: object) -> list[tuple[Any, ...]]:
         """Look into the database from outside, or change it there."""
+        if self.postgres:
+            return servers.rows(self.postgres, sql, args)
         with closing(sqlite3.connect(self.database, timeout=5)) as connection:
             found = connection.execute(sql, args).fetchall()
             connection.commit()
             return found
+
+    def damage(self, n: int, old: bytes, new: bytes) -> None:
+        """Change the data of a row of the journal."""
+        ((data,),) = self.rows("SELECT data FROM journal WHERE n = ?", n)
+        assert old in data
+        self.rows("UPDATE journal SET data = ? WHERE n = ?", data.replace(old, new), n)
+
+    def end_leases(self) -> None:
+        """As if all workers had been silent for a minute."""
+        self.rows("UPDATE worker SET until = until - 60000000")
 
     def counts(self) -> dict[str, int]:
         """How many rows each table of turns has."""

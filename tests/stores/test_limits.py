@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from carnet.core.identity import Payer
 from carnet.ports.turns import Claimed, Debit, Denied, Rate
-from carnet.stores.claims import next_arrival
+from carnet.stores.claim_rules import next_arrival
 from carnet.stores.opening import Store
 from tests.stores.scenes import ALICE, Place, a_claim, a_finish, claimed
 

@@ -9,6 +9,7 @@ from carnet.core.events import Leg, Text, write_events
 from carnet.core.identity import Account, Payer
 from carnet.errors import RunNotFound
 from carnet.ports.records import JournalEntry, RunSummary
+from carnet.ports.trust import Peer
 from carnet.stores.opening import Store
 from tests.stores.scenes import ALICE, BOB, Place, a_claim, a_finish, claimed, finished
 
@@ -145,8 +146,10 @@ async def test_a_watch_misses_nothing_between_two_looks(store: Store) -> None:
 
 
 async def test_a_watch_is_woken_by_what_another_process_wrote(store: Store, place: Place) -> None:
+    beside = await place.open(exclusive=False)
     with store.watch("r1") as watch:
-        place.rows("INSERT INTO meta VALUES ('x', 'y')")
+        await beside.peers.put(Peer(domain="globex.example", url="https://globex.example"))
+        await beside.close()
         await store.upkeep()
         assert await watch.changed(0)
 

@@ -75,7 +75,9 @@ async def test_more_lost_turns_than_one_round_takes(place: Place) -> None:
     await store.close()
 
 
-async def test_the_running_turns_are_found_by_their_index(place: Place, store: Store) -> None:
+async def test_the_running_turns_are_found_by_their_sqlite_index(
+    place: Place, store: Store
+) -> None:
     await finished(store)
     plan = place.rows("EXPLAIN QUERY PLAN SELECT n FROM turn WHERE state = 'running' ORDER BY n")
     assert "turn_running" in plan[0][3]

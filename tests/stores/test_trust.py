@@ -11,7 +11,7 @@ from carnet.errors import ConfigInvalid, UsageInvalid
 from carnet.ports.trust import NewToken, Peer
 from carnet.runtime.system import SystemIds
 from carnet.stores import secrets_file
-from carnet.stores.opening import Store, open_store
+from carnet.stores.opening import Store
 from carnet.stores.sealing import Seal, Unsealable, draw_key
 from tests.stores.scenes import Place
 
@@ -34,6 +34,14 @@ def a_token(name: str = "alice") -> NewToken:
 
 
 def stored_bytes(place: Place) -> bytes:
+    if place.postgres:
+        tables = ("token", "peer", "meta")
+        return b"".join(
+            value if isinstance(value, bytes) else str(value).encode()
+            for table in tables
+            for row in place.rows(f"SELECT * FROM {table}")  # noqa: S608
+            for value in row
+        )
     return b"".join(path.read_bytes() for path in sorted(place.folder.glob("carnet.db*")))
 
 
@@ -49,14 +57,7 @@ async def test_a_token_is_found_by_its_text_and_by_nothing_else(store: Store) ->
 
 
 async def test_a_token_is_43_random_characters_after_its_mark(place: Place) -> None:
-    store = await open_store(
-        "sqlite:carnet.db",
-        base=place.folder,
-        secrets=place.secrets,
-        clock=place.clock,
-        ids=SystemIds(),
-        exclusive=True,
-    )
+    store = await place.open(ids=SystemIds())
     token, secret = await store.tokens.create(a_token(), 7)
     await store.close()
     assert secret.reveal().startswith("ck_")

@@ -64,7 +64,9 @@ async def test_a_claim_that_nobody_waits_for_is_not_left_running(
     assert isinstance(await store.turns.claim(claim), Claimed)
 
 
-async def test_a_full_disk_refuses_and_recovers_by_itself(store: Store, place: Place) -> None:
+async def test_a_full_disk_under_sqlite_refuses_and_recovers_by_itself(
+    store: Store, place: Place
+) -> None:
     database = store._database  # noqa: SLF001  the limit is a setting of the writing connection
     pages = place.rows("PRAGMA page_count")[0][0]
     ended = await finished(store)
@@ -136,7 +138,7 @@ asyncio.run(main())
 """
 
 
-async def test_a_failed_commit_is_unknown_and_ends_all_writing(place: Place) -> None:
+async def test_a_failed_sqlite_commit_is_unknown_and_ends_all_writing(place: Place) -> None:
     done = subprocess.run(  # noqa: ASYNC221, S603  a process of its own: its file size is limited
         [sys.executable, "-c", BROKEN_DISK, str(place.folder)],
         capture_output=True,

@@ -12,6 +12,7 @@ from itertools import count
 from pathlib import Path
 
 from carnet.core.events import Text, write_events
+from carnet.runtime.system import SystemIds
 from carnet.stores.opening import Store
 from tests.stores.scenes import LIMITED, Place, a_claim, a_finish, claimed
 
@@ -43,7 +44,7 @@ async def work(store: Store, prefix: str) -> None:
 
 
 async def main(folder: str, what: str, *rest: str) -> None:
-    store = await Place(Path(folder)).open()
+    store = await Place(Path(folder)).open(ids=SystemIds())  # every life is a worker of its own
     say("opened")
     await store.start()
     say("started")

@@ -1,19 +1,32 @@
-"""Running a gateway process: open the store, listen, drain, close."""
+"""Running a gateway process: open the store, listen, drain, close.
 
+Law. Where it really listens is written beside the database as long as it does, readable by its
+     owner alone: commands find a gateway that was started on another port.
+"""
+
+import contextlib
 import errno
 import logging
+import os
 import socket
 import sys
+from collections.abc import Iterator
+from pathlib import Path
 
 from carnet.assembly.building import Gateway, build
 from carnet.assembly.storing import open_from
-from carnet.config import Settings
+from carnet.config import Limits, Settings
+from carnet.config.settings import local_url
 from carnet.errors import ConfigInvalid
-from carnet.gateway.server import make_server, run
+from carnet.gateway.edge import EdgeLimits
+from carnet.gateway.server import Server, make_server, run
 from carnet.runtime.system import SystemClock, SystemIds
+from carnet.stores.opening import database_path, is_postgres
 from carnet.telemetry import start_logging
 
 logger = logging.getLogger("carnet.serve")
+
+ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  read, not bound
 
 
 def serve(settings: Settings, *, host: str | None = None, port: int | None = None) -> int:
@@ -39,6 +52,9 @@ async def _serve(settings: Settings) -> int:
     try:
         await _listen(settings, gateway)
     finally:
+        await gateway.journal.drain(
+            0
+        )  # what a second Ctrl-C did not wait for, while it can be told
         await gateway.close()
     logger.info("stopped")
     return 0
@@ -46,22 +62,98 @@ async def _serve(settings: Settings) -> int:
 
 async def _listen(settings: Settings, gateway: Gateway) -> None:
     at = settings.gateway
+    with contextlib.ExitStack() as until_stopped:
 
-    def announce() -> None:
-        logger.info("listening", extra={"path": settings.gateway.public_url})
-        sys.stderr.write(banner(settings))
-        sys.stderr.flush()
+        def announce() -> None:
+            real = settings.listening_at(None, _port_of(server))
+            until_stopped.enter_context(_written(address_file(settings), local_address(real)))
+            logger.info("listening", extra={"path": real.gateway.public_url})
+            _say(banner(real))
 
-    server = make_server(
-        gateway.app, host=at.host, port=at.port, drain=gateway.drain, on_listening=announce
+        async def drain() -> None:
+            _say(farewell(gateway.journal.running, settings.gateway.drain_seconds))
+            await gateway.drain()
+
+        server = make_server(
+            gateway.app,
+            host=at.host,
+            port=at.port,
+            limits=edge_limits(settings.limits),
+            note=gateway.note,
+            drain=drain,
+            on_listening=announce,
+        )
+        await server.serve()
+
+
+def _port_of(server: Server) -> int:
+    """The port it listens on: the system chooses one where 0 was asked for."""
+    return int(server.servers[0].sockets[0].getsockname()[1])
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(text)
+    sys.stderr.flush()
+
+
+def address_file(settings: Settings) -> Path:
+    """Where a running gateway writes its address."""
+    url = settings.store.url
+    folder = settings.base / "var" if is_postgres(url) else database_path(url, settings.base).parent
+    return folder / "gateway.url"
+
+
+def local_address(settings: Settings) -> str:
+    """Where the gateway of a configuration is reached from this machine."""
+    at = settings.gateway
+    return local_url(ANYWHERE.get(at.host, at.host), at.port)
+
+
+@contextlib.contextmanager
+def _written(path: Path, text: str) -> Iterator[None]:
+    """A file for its owner, there for the time of a context; one of a dead gateway is replaced."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        draft.unlink(missing_ok=True)
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            file.write(text + "\n")
+        draft.replace(path)
+    except OSError as error:  # commands then look at the configured address
+        logger.warning("the address is not written", extra={"detail": str(error)})
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            if path.read_text().strip() == text:  # not that of a gateway which began since
+                path.unlink()
+
+
+def farewell(running: int, seconds: float) -> str:
+    """What a person sees who has pressed Ctrl-C."""
+    if not running:
+        return "\nStopping.\n"
+    calls = "1 call" if running == 1 else f"{running} calls"
+    return f"\nFinishing {calls}, up to {seconds:g} s; Ctrl-C again stops now.\n"
+
+
+def edge_limits(limits: Limits) -> EdgeLimits:
+    """What the edge holds a connection to."""
+    return EdgeLimits(
+        header_bytes=limits.header_bytes,
+        header_fields=limits.header_fields,
+        url_bytes=limits.url_bytes,
+        header_seconds=limits.header_seconds,
+        body_bytes=limits.chat_body_bytes,
+        body_seconds=limits.body_seconds,
+        write_stall_seconds=limits.write_stall_seconds,
     )
-    await server.serve()
 
 
 def banner(settings: Settings) -> str:
     """What a person sees when the gateway is up: where it is and a line to paste."""
     gateway = settings.gateway
-    url = gateway.public_url
+    is_given = settings.origins["gateway.public_url"] != "default"
+    url = gateway.public_url if is_given else local_address(settings)
     name = settings.default_agent or next(iter(settings.agents), "AGENT")
     token = settings.base / "var" / "starter.token"
     credential = f'$(cat "{token}")' if token.exists() else "$CARNET_TOKEN"
@@ -71,7 +163,7 @@ def banner(settings: Settings) -> str:
         f"  agents   {agents}\n"
         f"  config   {settings.source}\n"
         "\nTry it:\n"
-        f"  curl -s {url}/v1/chat/completions \\\n"
+        f"  curl -i {url}/v1/chat/completions \\\n"
         f'    -H "authorization: Bearer {credential}" \\\n'
         "    -H 'content-type: application/json' \\\n"
         f'    -d \'{{"model": "{name}",'

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from carnet.config import PeerSettings, Settings, resolve_secret, secret_path
 from carnet.ports.trust import Peer
 from carnet.runtime.system import SystemClock, SystemIds
-from carnet.stores.opening import Store, open_store
+from carnet.stores.opening import Store, is_postgres, migrate_store, open_store
 
 
 async def open_from(
@@ -13,7 +13,7 @@ async def open_from(
 ) -> Store:
     """Open the store of a configuration.
 
-    `exclusive` is for the one gateway that serves from it. `peers` stand over the stored ones; by
+    `exclusive` is for a gateway that serves from it. `peers` stand over the stored ones; by
     default they are those of the file.
     """
     return await open_store(
@@ -25,6 +25,17 @@ async def open_from(
         file_peers=file_peers(settings) if peers is None else peers,
         exclusive=exclusive,
     )
+
+
+async def migrate_from(settings: Settings) -> int | None:
+    """Bring the store of a configuration to this version's layout; how many migrations it took.
+
+    None for SQLite, which is brought up to date whenever it is opened.
+    """
+    if is_postgres(settings.store.url):
+        return await migrate_store(settings.store.url, clock=SystemClock())
+    await (await open_from(settings, exclusive=False)).close()
+    return None
 
 
 def file_peers(settings: Settings) -> list[Peer]:

@@ -4,12 +4,12 @@ Law. A page never holds a credential; it says whether there is one.
 """
 
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from msgspec import structs
 
 from carnet.cli.moments import SECOND, read_rate, read_span, write_rate
-from carnet.cli.scopes import PLAIN, check_scope
+from carnet.cli.scopes import OPERATOR_NAME, PLAIN, check_scope
 from carnet.config import SecretRef, Settings, resolve_secret
 from carnet.config.readers import Wrong, url
 from carnet.core.address import check_domain, check_local, is_agent_uri
@@ -18,8 +18,6 @@ from carnet.core.secret import Secret
 from carnet.errors import AddressInvalid, InvalidRequest, UsageInvalid
 from carnet.gateway.pages import when
 from carnet.ports.trust import NewToken, Peer, Token
-
-OWN_NAMES: Final = "operator-"  # of the tokens that commands make for themselves
 
 
 def new_token(name: str, options: dict[str, Any], now: int) -> NewToken:
@@ -61,9 +59,9 @@ def token_page(token: Token, now: int) -> dict[str, Any]:
     }
 
 
-def is_worth_showing(token: Token, now: int) -> bool:
-    """Whether a person who lists tokens means this one."""
-    return token.is_live(now) and not token.name.startswith(OWN_NAMES)
+def is_of_a_command(token: Token) -> bool:
+    """Whether a command made it for itself: nobody can use or end it, so nobody lists it."""
+    return token.name != token.account == OPERATOR_NAME
 
 
 def changed_peer(known: Peer | None, domain: str, options: dict[str, Any]) -> Peer:
@@ -118,7 +116,6 @@ def agent_page(settings: Settings, name: str) -> dict[str, Any]:
         "price_in": format_amount(agent.price_in),
         "price_out": format_amount(agent.price_out),
         "currency": settings.ledger.currency,
-        "trust": agent.trust,
     }
 
 
@@ -130,9 +127,9 @@ def _check_token_name(name: str) -> None:
             reason=f"'{name}' is no name for a token.",
             fix="Use 1 to 64 letters, digits, '.', '_' or '-'.",
         ) from None
-    if name.startswith(OWN_NAMES):
+    if name == OPERATOR_NAME:
         raise UsageInvalid(
-            reason=f"Names that begin with '{OWN_NAMES}' belong to tokens that commands make.",
+            reason=f"'{OPERATOR_NAME}' is the account of the tokens that commands make.",
             fix="Choose another name.",
         )
 

@@ -8,8 +8,10 @@ import click
 from carnet.cli.invocation import Command, Invocation, pass_invocation, to_json, wait
 
 if TYPE_CHECKING:
-    from carnet.cli.composing import Asked
-    from carnet.ports.door import Answer, Outbound
+    from carnet.cli.composing import Asked, Composed
+    from carnet.cli.failures import GatewaySaid
+    from carnet.errors import Unreachable
+    from carnet.ports.door import Answer, Door, Outbound
 
 DONE = "[DONE]"
 
@@ -20,8 +22,9 @@ DONE = "[DONE]"
 @click.option("--stream", is_flag=True, help="Print the answer as it is written.")
 @click.option("--as", "token", metavar="TOKEN", help="The token to call with, or @FILE.")
 @click.option("--dialect", type=click.Choice(["openai"]), help="What an http(s) ADDRESS speaks.")
-@click.option("--dry-run", is_flag=True, help="Print the exact request and send nothing.")
-@click.option("--direct", is_flag=True, help="Send it from here, not through the gateway.")
+@click.option("--model", metavar="NAME", help="The model to ask for at an http(s) ADDRESS.")
+@click.option("--dry-run", is_flag=True, help="Print the request this command would send.")
+@click.option("--direct", is_flag=True, help="Send it to the peer itself, not to our gateway.")
 @click.option("--run", metavar="ID", help="The run this call belongs to.")
 @click.option(
     "--turn", metavar="ID", help="The turn; the same id with the same token gives the same answer."
@@ -42,8 +45,9 @@ def call(
     ADDRESS is the name of an agent here, @name@domain for one of a peer, or with --dialect the
     URL of any OpenAI-compatible endpoint. TEXT is what to say; - reads it from standard input.
 
-    The call goes through the gateway. --direct sends it from here to the peer itself; --dry-run
-    shows that request, with the token as ***.
+    The call goes through our gateway; one to a URL goes there from here. With --direct a call to
+    @name@domain goes from here to the peer too, without a record at our gateway. --dry-run shows
+    the request that would be sent, to the same place, with the token as ***.
     """
     from carnet.cli.composing import Asked
 
@@ -57,19 +61,54 @@ def call(
 
 async def _call(invocation: Invocation, asked: "Asked") -> int:
     from carnet.cli.composing import compose, describe
-    from carnet.cli.reaching import open_door, sending
+    from carnet.cli.reaching import open_door
+    from carnet.errors import ProviderTimeout, Unreachable
 
-    async with compose(invocation, asked) as (request, is_new):
+    async with open_door() as door, compose(invocation, asked, door) as (request, is_new):
         if asked.dry_run:
             page = describe(request)
             invocation.result(page, lambda: _as_http(page))
             return 0
-        async with open_door() as door, sending(door, request, token_is_new=is_new) as answer:
-            if asked.stream:
-                await _print_stream(invocation, request, answer)
-            else:
-                await _print_answer(invocation, answer)
+        try:
+            await _send(invocation, asked, door, (request, is_new))
+        except ProviderTimeout as error:
+            raise _too_late(asked) from error
+        except Unreachable as error:
+            if asked.is_url or asked.direct:
+                raise _nobody_at(error) from error
+            raise
     return 0
+
+
+async def _send(invocation: Invocation, asked: "Asked", door: "Door", composed: "Composed") -> None:
+    from carnet.cli.reaching import sending
+
+    request, is_new = composed
+    async with sending(door, request, token_is_new=is_new) as answer:
+        if asked.stream:
+            await _print_stream(invocation, request, answer)
+        else:
+            await _print_answer(invocation, answer)
+
+
+def _too_late(asked: "Asked") -> "GatewaySaid":
+    from carnet.cli.failures import GatewaySaid
+
+    said = {
+        "code": "provider_timeout",
+        "message": f"The whole answer did not come within {asked.timeout:g} s (--timeout).",
+        "hint": "Wait longer with --timeout SECONDS. With --run and --turn the same call can be "
+        "repeated without running twice.",
+    }
+    return GatewaySaid({**said, "run": asked.run, "turn": asked.turn}, 504)
+
+
+def _nobody_at(error: "Unreachable") -> "GatewaySaid":
+    from carnet.cli.failures import GatewaySaid
+
+    message = f"Nothing answers at {error.facts['url']}."
+    hint = "Check the address; whoever runs what is there can tell whether it is up."
+    return GatewaySaid({"code": error.code, "message": message, "hint": hint}, 503)
 
 
 def _as_http(page: dict[str, Any]) -> str:
@@ -98,7 +137,7 @@ async def _print_stream(invocation: Invocation, request: "Outbound", answer: "An
             ended = True
             break
         chunk = decode(event.data)
-        _refuse_error_frame(chunk)
+        _refuse_error_frame(chunk, answer)
         usage = chunk.get("usage") or usage
         if invocation.format == "text":
             click.echo(_visible(_delta_of(chunk)), nl=False)
@@ -111,12 +150,13 @@ async def _print_stream(invocation: Invocation, request: "Outbound", answer: "An
         _refuse_unended(request)
 
 
-def _refuse_error_frame(chunk: dict[str, Any]) -> None:
+def _refuse_error_frame(chunk: dict[str, Any], answer: "Answer") -> None:
     from carnet.cli.failures import GatewaySaid
+    from carnet.cli.reaching import names_in
 
     if isinstance(chunk.get("error"), dict):
         click.echo()  # what was printed so far ends its line
-        raise GatewaySaid(chunk["error"], 502)
+        raise GatewaySaid({**chunk["error"], **names_in(answer)}, 502)
 
 
 def _refuse_unended(request: "Outbound") -> None:
@@ -145,14 +185,9 @@ def _visible(text: str) -> str:
 
 
 def _summary(answer: "Answer", usage: dict[str, Any]) -> str:
-    words = [
-        f"{word} {value}"
-        for word, value in (
-            ("run", answer.header("x-tangle-runid")),
-            ("turn", answer.header("x-tangle-turnid")),
-        )
-        if value
-    ]
+    from carnet.cli.reaching import names_in
+
+    words = [f"{word} {value}" for word, value in names_in(answer).items()]
     if usage.get("cost") is not None:
         words.append(f"cost {usage['cost']} {usage.get('currency') or ''}".rstrip())
     return "  ".join(words) or "The answer names no run."

@@ -4,22 +4,26 @@ Law. A check that cannot be made is a finding too; none hides the ones after it.
 """
 
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct, to_builtins
 
 from carnet.cli import reaching
+from carnet.cli.failures import GatewaySaid
 from carnet.cli.invocation import Invocation
-from carnet.config import SecretRef, Settings, resolve_secret, secret_path
-from carnet.errors import CarnetError
+from carnet.cli.resolving import check_files, own_modules, references, resolve_function
+from carnet.config import Settings, resolve_secret, secret_path
+from carnet.errors import CarnetError, Upstream
+from carnet.ports.door import Bounds, Outbound
 
 if TYPE_CHECKING:
     from carnet.ports.door import Door
     from carnet.ports.trust import Peer
     from carnet.stores.opening import Store
 
+SHORT = Bounds(connect_seconds=2, first_byte_seconds=3, idle_seconds=3, total_seconds=3)
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
@@ -45,10 +49,10 @@ async def examine(invocation: Invocation) -> list[Finding]:
         return [Finding("fail", "config", error.safe_text, error.next_step)]
     findings = [Finding("ok", "config", f"{settings.source} can be used.")]
     findings += _secrets(settings)
-    findings += _agents(settings)
     async with reaching.open_door() as door:
-        running = await _is_running(settings, door)
-        findings += _port(settings, running=running)
+        findings += [finding async for finding in _agents(settings, door)]
+        running, of_port = await _gateway(settings, door)
+        findings += of_port
         of_store, stored = await _store(settings, running=running)
         findings += of_store
         places = [(domain, peer.url, True) for domain, peer in settings.peers.items()]
@@ -63,13 +67,21 @@ def _failure(what: str, error: CarnetError, fix: str = "") -> Finding:
 
 
 def _secrets(settings: Settings) -> Iterator[Finding]:
+    from carnet.stores import secrets_file
+
     own = secret_path(settings.store.secrets, settings.base)
     if not own.exists():
         fix = f"Make it: carnet init {settings.base}"
         yield Finding("fail", "secrets", f"{own} does not exist; tokens cannot be checked.", fix)
     else:
-        yield _mode(own)
-    for key, ref in _references(settings):
+        found = _mode(own)
+        if found.status == "ok":
+            try:
+                secrets_file.load(own)
+            except CarnetError as error:
+                found = _failure("secrets", error, "Restore it from a backup.")
+        yield found
+    for key, ref in references(settings):
         try:
             resolve_secret(ref, settings.base, key=key)
         except CarnetError as error:
@@ -82,16 +94,6 @@ def _secrets(settings: Settings) -> Iterator[Finding]:
         )
 
 
-def _references(settings: Settings) -> Iterator[tuple[str, SecretRef]]:
-    for name, agent in settings.agents.items():
-        for key, ref in (("api_key", agent.api_key), ("token", agent.token)):
-            if ref is not None:
-                yield f"agents.{name}.{key}", ref
-    for domain, peer in settings.peers.items():
-        if peer.token is not None:
-            yield f'peers."{domain}".token', peer.token
-
-
 def _mode(path: Path) -> Finding:
     mode = stat.S_IMODE(path.stat().st_mode)
     if mode & OTHERS:
@@ -100,42 +102,62 @@ def _mode(path: Path) -> Finding:
     return Finding("ok", "secrets", f"{path} is readable by its owner alone.")
 
 
-def _agents(settings: Settings) -> Iterator[Finding]:
-    from carnet.assembly.functions import load_function
-
+async def _agents(settings: Settings, door: "Door") -> AsyncIterator[Finding]:
     if not settings.agents:
         fix = f"Write a section [agents.NAME] into {settings.source}."
         yield Finding("warn", "agents", "No agent is configured.", fix)
     for name, agent in settings.agents.items():
-        if agent.target is None:
-            yield Finding("ok", "agents", f"{name} is at {agent.url}.")
+        if agent.url is not None and agent.target is None:
+            yield await _upstream(door, name, agent.url)
             continue
         try:
-            load_function(agent.target, settings.base, key=f"agents.{name}.target")
+            with own_modules(settings.base):
+                resolve_function(settings, name)
         except CarnetError as error:
             yield _failure("agents", error)
         else:
             yield Finding("ok", "agents", f"{name} is {agent.target}.")
 
 
-async def _is_running(settings: Settings, door: "Door") -> bool:
-    place = reaching.Place(reaching.gateway_url(settings), is_ours=True)
-    return await reaching.is_answering(door, place)
+async def _upstream(door: "Door", name: str, url: str) -> Finding:
+    """Whether anything at all answers there; without a credential it may well refuse."""
+    request = Outbound(method="GET", url=url, body=b"", headers={}, bounds=SHORT)
+    try:
+        async with door.send(request):
+            return Finding("ok", "agents", f"{name} is at {url}, which answers.")
+    except Upstream:
+        text = f"{name} is at {url}, where nothing answers; calls to it will fail."
+        return Finding("warn", "agents", text, f"Start it, or correct [agents.{name}] url.")
 
 
-def _port(settings: Settings, *, running: bool) -> Iterator[Finding]:
+async def _gateway(settings: Settings, door: "Door") -> tuple[bool, list[Finding]]:
+    """Whether our gateway runs, and what is to be said of its address."""
     from carnet.assembly.serving import check_port
 
-    url = reaching.gateway_url(settings)
-    if running:
-        yield Finding("ok", "port", f"A gateway answers at {url}.")
-        return
+    place = await reaching.own_place(settings, door)
+    if await reaching.is_answering(door, place):
+        if await _is_our_own(settings, door, place):
+            return True, [Finding("ok", "port", f"Our gateway answers at {place.url}.")]
+        text = f"Something answers at {place.url}, but it does not know the tokens of this store."
+        fix = f"Stop it, or choose another port in {settings.source.name}: [gateway] port"
+        return False, [Finding("fail", "port", text, fix)]
     try:
         check_port(settings)
     except CarnetError as error:
-        yield _failure("port", error)
-    else:
-        yield Finding("ok", "port", f"{url} is free; no gateway runs there.")
+        return False, [_failure("port", error)]
+    return False, [Finding("ok", "port", f"{place.url} is free; no gateway runs there.")]
+
+
+async def _is_our_own(settings: Settings, door: "Door", place: reaching.Place) -> bool:
+    """Whether a token of our store is good there."""
+    try:
+        async with reaching.operator_token(settings) as secret:
+            by = reaching.Credential(secret, is_new=True)
+            request = reaching.request_to(place, "GET", "/runs?limit=1", by)
+            async with reaching.sending(door, request, token_is_new=True):
+                return True
+    except (CarnetError, GatewaySaid):
+        return False
 
 
 async def _store(settings: Settings, *, running: bool) -> tuple[list[Finding], list["Peer"]]:
@@ -143,6 +165,7 @@ async def _store(settings: Settings, *, running: bool) -> tuple[list[Finding], l
     from carnet.assembly.storing import open_from
 
     try:
+        check_files(settings)
         store = await open_from(settings, exclusive=False, peers=())
     except CarnetError as error:
         return [_failure("store", error)], []

@@ -14,11 +14,11 @@ import msgspec
 from msgspec import Struct
 
 from carnet.cli.invocation import Invocation
-from carnet.cli.reaching import credential, find_place, read_token
-from carnet.core.address import Address, is_agent_uri, is_handle, parse_handle
+from carnet.cli.reaching import find_place, reached, read_token
+from carnet.core.address import is_agent_uri, is_handle, parse_handle
 from carnet.core.secret import Secret
 from carnet.errors import PeerUnknown, UsageInvalid
-from carnet.ports.door import Bounds, Outbound
+from carnet.ports.door import Bounds, Door, Outbound
 from carnet.ports.trust import Peer
 
 CHAT = "/v1/chat/completions"
@@ -40,6 +40,7 @@ class Asked(Struct, kw_only=True):
     run: str | None = None
     turn: str | None = None
     timeout: float = 600.0
+    model: str | None = None
 
     @property
     def is_url(self) -> bool:
@@ -48,25 +49,15 @@ class Asked(Struct, kw_only=True):
 
 
 @asynccontextmanager
-async def compose(invocation: Invocation, asked: Asked) -> AsyncIterator[Composed]:
+async def compose(invocation: Invocation, asked: Asked, door: Door) -> AsyncIterator[Composed]:
     """The request; a token made for it lives as long as the context."""
     _check(asked)
     if asked.is_url:
         yield _to_endpoint(asked), False
-    elif (asked.direct or asked.dry_run) and is_handle(asked.address):
-        address = parse_handle(asked.address)
-        if address.domain != invocation.settings.gateway.domain:
-            yield await _to_peer(invocation, asked, address), False
-            return
-        async with _to_gateway(invocation, asked) as composed:
-            yield composed
     elif asked.direct:
-        raise UsageInvalid(
-            reason=f"'{asked.address}' is served by your own gateway, so there is no direct way.",
-            fix="Leave out --direct; it is for @name@domain of a peer and for URLs.",
-        )
+        yield await _to_peer(invocation, asked), False
     else:
-        async with _to_gateway(invocation, asked) as composed:
+        async with _to_gateway(invocation, asked, door) as composed:
             yield composed
 
 
@@ -93,6 +84,11 @@ def _check(asked: Asked) -> None:
                 reason=f"{option} holds characters that cannot travel in a header.",
                 fix="Use visible ASCII characters.",
             )
+    if asked.model and not asked.is_url:
+        raise UsageInvalid(
+            reason="--model is for URLs; elsewhere the address names the agent.",
+            fix="Leave out --model.",
+        )
     if asked.is_url and asked.dialect is None:
         raise UsageInvalid(
             reason="A URL does not say what is spoken there.",
@@ -101,17 +97,22 @@ def _check(asked: Asked) -> None:
 
 
 @asynccontextmanager
-async def _to_gateway(invocation: Invocation, asked: Asked) -> AsyncIterator[Composed]:
-    place = find_place(invocation)
-    url = f"{place.url}{CHAT}"
+async def _to_gateway(invocation: Invocation, asked: Asked, door: Door) -> AsyncIterator[Composed]:
     if asked.dry_run:  # the token is not shown, so none is made
-        yield _request(asked, url, asked.address, Secret("")), False
+        place = await find_place(invocation, door)
+        yield _request(asked, f"{place.url}{CHAT}", asked.address, Secret("")), False
         return
-    async with credential(invocation, place, asked.token) as by:
-        yield _request(asked, url, asked.address, by.token), by.is_new
+    async with reached(invocation, door, asked.token) as (place, by):
+        yield _request(asked, f"{place.url}{CHAT}", asked.address, by.token), by.is_new
 
 
-async def _to_peer(invocation: Invocation, asked: Asked, address: Address) -> Outbound:
+async def _to_peer(invocation: Invocation, asked: Asked) -> Outbound:
+    address = parse_handle(asked.address) if is_handle(asked.address) else None
+    if address is None or address.domain == invocation.settings.gateway.domain:
+        raise UsageInvalid(
+            reason=f"'{asked.address}' is served by your own gateway, so there is no direct way.",
+            fix="Leave out --direct; it is for @name@domain of a peer and for URLs.",
+        )
     peer = await _find_peer(invocation, address.domain)
     url = f"{peer.url}/agents/{quote(address.local, safe='')}{CHAT}"
     token = _given(asked) or peer.token
@@ -124,7 +125,8 @@ def _to_endpoint(asked: Asked) -> Outbound:
     if not path.endswith("/chat/completions"):
         url += "/chat/completions" if path.rstrip("/").endswith("/v1") else CHAT
     _, _, name = path.partition("/agents/")
-    return _request(asked, url, name.partition("/")[0] or "default", _given(asked))
+    model = asked.model or name.partition("/")[0] or "default"
+    return _request(asked, url, model, _given(asked))
 
 
 async def _find_peer(invocation: Invocation, domain: str) -> Peer:

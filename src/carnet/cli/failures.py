@@ -36,7 +36,7 @@ EXITS: tuple[tuple[tuple[type[CarnetError], ...], int], ...] = (
 
 
 class GatewaySaid(Exception):
-    """A gateway answered with an error; `said` is its error object."""
+    """A call ended with an error; `said` is its error object, mostly in the gateway's words."""
 
     def __init__(self, said: dict[str, Any], status: int) -> None:
         super().__init__(said.get("message", ""))

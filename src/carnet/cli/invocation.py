@@ -5,6 +5,7 @@ Law 2. The configuration is read on first use: commands that need none work with
 """
 
 import os
+import re
 import sys
 from collections.abc import Callable, Coroutine, Iterable
 from functools import cached_property
@@ -19,6 +20,11 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Format = Literal["text", "json", "jsonl"]
 FORMATS = ("text", "json", "jsonl")
+WHOLE = 200  # a first sentence of a help text is never cut off
+
+# A command within a sentence. `init`, `explain` and `completion` read no configuration.
+_READS_CONFIG = "serve|doctor|call|runs?|tail|tokens|peers|agents|ledger|config|migrate|prune"
+_COMMAND = re.compile(rf"\bcarnet (?=({_READS_CONFIG}|init|explain|completion)\b)")
 
 
 class Invocation:
@@ -57,6 +63,17 @@ class Invocation:
             for row in [page] if rows is None else rows:
                 click.echo(to_json(row))
 
+    def spell(self, text: str) -> str:
+        """A sentence whose commands can be typed as they stand: our own name, and `-c` if given."""
+        own = program()
+        option = f"-c {self.config} " if self.config else ""
+
+        def spelled(match: re.Match[str]) -> str:
+            reads_config = re.fullmatch(_READS_CONFIG, match[1])
+            return f"{own} {option if reads_config else ''}"
+
+        return _COMMAND.sub(spelled, text)
+
     def line(self, row: Any, text: str) -> None:
         """Print one of many lines as it comes; JSON has one value a line here too."""
         click.echo(text if self.format == "text" else to_json(row))
@@ -68,6 +85,25 @@ class Invocation:
     def dim(self, text: str) -> str:
         """Text that steps back, where a terminal can show it."""
         return click.style(text, dim=True) if has_color(sys.stderr) else text
+
+
+def program() -> str:
+    """How this program was called, so that what it prints can be typed."""
+    import shutil
+
+    called = Path(sys.argv[0])
+    if called.name == "__main__.py" and called.parent.name == "carnet":
+        return f"{Path(sys.executable).name} -m carnet"
+    if called.name != "carnet" or shutil.which("carnet") == str(called.absolute()):
+        return "carnet"
+    here = Path.cwd()
+    inside = called.is_absolute() and called.is_relative_to(here)
+    return str(called.relative_to(here) if inside else called)
+
+
+def count(number: int, noun: str) -> str:
+    """`1 agent`, `2 agents`."""
+    return f"{number} {noun}" + ("" if number == 1 else "s")
 
 
 def paint(text: str, color: str) -> str:
@@ -152,6 +188,11 @@ class Group(click.Group):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.params.extend(everywhere())
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        names = self.list_commands(ctx)
+        with formatter.section("Commands"):
+            formatter.write_dl([(n, self.commands[n].get_short_help_str(WHOLE)) for n in names])
 
 
 pass_invocation = click.make_pass_decorator(Invocation, ensure=True)

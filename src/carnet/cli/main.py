@@ -8,7 +8,7 @@ Law. A person's mistake never ends in a traceback; CARNET_DEBUG=1 shows it for o
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, get_args
 
 import click
@@ -24,8 +24,8 @@ from carnet.cli.failures import (
     error_object,
     exit_code,
 )
-from carnet.cli.invocation import Format, Group, Invocation, to_json
-from carnet.errors import CarnetError, Internal, UsageInvalid
+from carnet.cli.invocation import WHOLE, Format, Group, Invocation, to_json
+from carnet.errors import BY_CODE, CarnetError, Internal, UsageInvalid
 
 GROUPS: dict[str, tuple[click.Command, ...]] = {
     "start": (start.init, start.serve, start.doctor),
@@ -51,7 +51,7 @@ class Root(Group):
         for title, commands in GROUPS.items():
             with formatter.section(title.capitalize()):
                 formatter.write_dl(
-                    [(str(c.name).ljust(width), c.get_short_help_str(80)) for c in commands]
+                    [(str(c.name).ljust(width), c.get_short_help_str(WHOLE)) for c in commands]
                 )
 
 
@@ -128,14 +128,24 @@ def _usage(error: click.ClickException) -> UsageInvalid:
 
 def _tell(invocation: Invocation, said: dict[str, Any], code: int) -> int:
     if invocation.format == "text":
-        click.echo(f"Error: {said.get('message', '')}", err=True)
-        if said.get("hint"):
-            click.echo(f"  {said['hint']}", err=True)
-        if code == REFUSED and said.get("code"):
-            click.echo(f"  More: carnet explain {said['code']}", err=True)
+        click.echo("\n  ".join(_lines(invocation, said, code)), err=True)
     else:
         click.echo(to_json(said, indent=2 if invocation.format == "json" else 0), err=True)
     return code
+
+
+def _lines(invocation: Invocation, said: dict[str, Any], code: int) -> Iterator[str]:
+    """An error for people: what happened, what to do, where to look."""
+    yield f"Error: {invocation.spell(str(said.get('message', '')))}"
+    if said.get("hint"):
+        yield invocation.spell(str(said["hint"]))
+    if code == REFUSED and said.get("code"):
+        # What another gateway said tells more than that it said something.
+        known = said["peer_code"] if said.get("peer_code") in BY_CODE else said["code"]
+        yield invocation.spell(f"More: carnet explain {known}")
+    named = [f"{word} {said[word]}" for word in ("run", "turn") if said.get(word)]
+    if named:
+        yield "  ".join(named)
 
 
 def _confession(error: BaseException) -> dict[str, Any]:

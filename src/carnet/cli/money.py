@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from carnet.cli.invocation import Command, Invocation, pass_invocation, table, wait
+from carnet.cli.invocation import Command, Invocation, count, pass_invocation, table, wait
 
 
 @click.command(cls=Command)
@@ -15,7 +15,7 @@ from carnet.cli.invocation import Command, Invocation, pass_invocation, table, w
 def ledger(invocation: Invocation, run: str | None, account: str | None, limit: int) -> None:
     """List postings, newest first: the debit account owes, the credit account is owed."""
     page = wait(_postings(invocation, run, account, limit))
-    invocation.result(page, lambda: _text(page), page["entries"])
+    invocation.result(page, lambda: invocation.spell(_text(page)), page["entries"])
 
 
 async def _postings(
@@ -46,5 +46,5 @@ def _text(page: dict[str, Any]) -> str:
         [short(entry["at"]), *(str(entry[column]) for column in columns[1:])]
         for entry in page["entries"]
     ]
-    total = f"{len(rows)} postings, {page['sum']} {page['currency']} together."
+    total = f"{count(len(rows), 'posting')}, {page['sum']} {page['currency']} together."
     return table(rows, [column.upper() for column in columns]) + "\n" + total

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from carnet.cli.invocation import Command, Group, Invocation, pass_invocation, wait
+from carnet.cli.invocation import Command, Group, Invocation, count, pass_invocation, wait
 
 if TYPE_CHECKING:
     from carnet.config import Settings
@@ -22,15 +22,18 @@ def config() -> None:
 @config.command()
 @pass_invocation
 def check(invocation: Invocation) -> None:
-    """Say whether the configuration can be used."""
+    """Say whether the configuration can be used: with its agents, its secrets and its store."""
+    from carnet.cli.resolving import resolve
+
     settings = invocation.settings
+    resolve(settings)
     page = {
         "ok": True,
         "config": str(settings.source),
         "agents": list(settings.agents),
         "peers": list(settings.peers),
     }
-    words = f"{len(settings.agents)} agents, {len(settings.peers)} peers"
+    words = f"{count(len(settings.agents), 'agent')}, {count(len(settings.peers), 'peer')}"
     invocation.result(page, lambda: f"{settings.source} can be used ({words}).")
 
 
@@ -98,16 +101,16 @@ def _as_toml(values: list[dict[str, Any]]) -> str:
 @pass_invocation
 def migrate(invocation: Invocation) -> None:
     """Bring the store to the form this version needs."""
-    wait(_open_once(invocation.settings))
-    page = {"store": invocation.settings.store.url, "up_to_date": True}
-    told = "is up to date: SQLite stores are brought up to date whenever they are opened."
-    invocation.result(page, lambda: f"{page['store']} {told}")
+    from carnet.assembly.storing import migrate_from
 
-
-async def _open_once(settings: "Settings") -> None:
-    from carnet.assembly.storing import open_from
-
-    await (await open_from(settings, exclusive=False)).close()
+    applied = wait(migrate_from(invocation.settings))
+    page = {"store": invocation.settings.store.url, "up_to_date": True, "applied": applied or 0}
+    told = (
+        "SQLite stores are brought up to date whenever they are opened"
+        if applied is None
+        else f"{count(applied, 'migration')} applied"
+    )
+    invocation.result(page, lambda: f"{page['store']} is up to date: {told}.")
 
 
 @click.command(cls=Command)
@@ -116,7 +119,7 @@ async def _open_once(settings: "Settings") -> None:
 def prune(invocation: Invocation, dry_run: bool) -> None:  # noqa: FBT001  click passes it
     """Forget turns and events older than [retention] says; the ledger is kept."""
     page = wait(_prune(invocation.settings, dry_run=dry_run))
-    what = f"{page['turns']} turns and {page['events']} rows of events"
+    what = f"{count(page['turns'], 'turn')} and {count(page['events'], 'row')} of events"
     told = f"{'Would forget' if dry_run else 'Forgot'} {what}; the ledger is kept."
     invocation.result(page, lambda: told)
 

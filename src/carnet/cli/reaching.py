@@ -1,7 +1,8 @@
 """How a command reaches a gateway: where it is, with which token, and what it says.
 
-Law 1. A token made here for the operator goes to the gateway of this configuration and to no other;
-       it lives five minutes at the most and ends with the command.
+Law 1. A token made here for the operator goes to the gateway of this configuration and to no other:
+       to the configured address, or to the one that our gateway wrote beside its database. It lives
+       five minutes at the most and ends with the command.
 Law 2. What a gateway refuses is raised with its own words.
 """
 
@@ -19,7 +20,7 @@ from msgspec import Struct
 from carnet.cli.failures import GatewaySaid
 from carnet.cli.invocation import Invocation
 from carnet.cli.moments import SECOND
-from carnet.cli.scopes import OPERATOR
+from carnet.cli.scopes import OPERATOR, OPERATOR_NAME
 from carnet.config import Settings
 from carnet.core.secret import Secret
 from carnet.errors import (
@@ -41,7 +42,8 @@ LOOK_AGAIN_SECONDS: Final = 0.2
 QUICK: Final = Bounds(connect_seconds=3, first_byte_seconds=10, idle_seconds=10, total_seconds=30)
 
 _OK = range(200, 300)
-_ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  read, not bound
+_OTHERS = 0o022  # who else could have written it
+_MOST_URL = 300
 
 
 class Place(Struct, frozen=True):
@@ -51,11 +53,13 @@ class Place(Struct, frozen=True):
     is_ours: bool
 
 
-def find_place(invocation: Invocation, env: Mapping[str, str] = os.environ) -> Place:
-    """The gateway that CARNET_URL names, else that of the configuration."""
+async def find_place(
+    invocation: Invocation, door: Door, env: Mapping[str, str] = os.environ
+) -> Place:
+    """The gateway that CARNET_URL names, else that of the configuration, wherever it listens."""
     url = env.get("CARNET_URL", "").rstrip("/")
     if not url:
-        return Place(gateway_url(invocation.settings), is_ours=True)
+        return await own_place(invocation.settings, door)
     parts = urlsplit(url)
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise UsageInvalid(
@@ -65,19 +69,44 @@ def find_place(invocation: Invocation, env: Mapping[str, str] = os.environ) -> P
     return Place(url, is_ours=_is_ours(invocation, url))
 
 
+async def own_place(settings: Settings, door: Door) -> Place:
+    """Where our gateway wrote that it listens, if it still answers there; else where it should."""
+    written = written_url(settings)
+    if written:
+        place = Place(written, is_ours=True)
+        if await is_answering(door, place):
+            return place
+    return Place(gateway_url(settings), is_ours=True)
+
+
 def _is_ours(invocation: Invocation, url: str) -> bool:
     """Whether a URL is the gateway of the configuration at hand, if there is one."""
     try:
-        return url == gateway_url(invocation.settings)
+        settings = invocation.settings
     except CarnetError:
         return False
+    return url in {gateway_url(settings), written_url(settings)}
 
 
 def gateway_url(settings: Settings) -> str:
     """Where the gateway of a configuration is reached from this machine."""
-    host, port = settings.gateway.host, settings.gateway.port
-    host = _ANYWHERE.get(host, host)
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    from carnet.assembly.serving import local_address
+
+    return local_address(settings)
+
+
+def written_url(settings: Settings) -> str | None:
+    """The address that a gateway of this configuration wrote when it began to listen."""
+    from carnet.assembly.serving import address_file
+
+    path = address_file(settings)
+    try:
+        with path.open() as file:
+            is_private = not os.fstat(file.fileno()).st_mode & _OTHERS
+            url = file.read(_MOST_URL).strip()
+    except (OSError, UnicodeDecodeError):
+        return None
+    return url if is_private and url.startswith("http://") else None
 
 
 def read_token(given: str) -> Secret:
@@ -129,6 +158,16 @@ async def credential(
 
 
 @asynccontextmanager
+async def reached(
+    invocation: Invocation, door: Door, given: str | None = None
+) -> AsyncIterator[tuple[Place, Credential]]:
+    """The gateway and the token to send there."""
+    place = await find_place(invocation, door)
+    async with credential(invocation, place, given) as by:
+        yield place, by
+
+
+@asynccontextmanager
 async def operator_token(settings: Settings) -> AsyncIterator[Secret]:
     """A token for the person who can read the store anyway; it ends with the command."""
     from carnet.assembly.storing import open_from
@@ -137,7 +176,7 @@ async def operator_token(settings: Settings) -> AsyncIterator[Secret]:
     clock = SystemClock()
     store = await open_from(settings, exclusive=False)
     try:
-        name = f"operator-{SystemIds().uuid()[:8]}"
+        name = f"{OPERATOR_NAME}#{SystemIds().uuid()[:8]}"  # of one account: a repeat is replayed
         now = clock.wall_us()
         new = NewToken(name=name, scopes=OPERATOR, expires=now + OPERATOR_SECONDS * SECOND)
         _, secret = await store.tokens.create(new, now)
@@ -171,7 +210,7 @@ async def sending(
         try:
             async with door.send(request) as answer:
                 if answer.status not in _OK:
-                    raise _said(await answer.read(), answer.status)
+                    raise said_by(answer, await answer.read())
                 yield answer
                 return
         except ProviderUnavailable as error:
@@ -226,14 +265,16 @@ def decode(data: bytes | str) -> dict[str, Any]:
         raise ProviderError("the gateway sent something that is no JSON object") from None
 
 
-def _said(body: bytes, status: int) -> GatewaySaid:
+def said_by(answer: Answer, body: bytes) -> GatewaySaid:
+    """The error that an answer holds, with the run and the turn that its headers name."""
+    status = answer.status
     try:
         said = decode(body)
     except ProviderError:
         said = {}
     error = said.get("error", said)
     if isinstance(error, dict) and error.get("message"):
-        return GatewaySaid(error, status)
+        return GatewaySaid({**error, **names_in(answer)}, status)
     return GatewaySaid(
         {
             "code": "provider_error",
@@ -242,6 +283,12 @@ def _said(body: bytes, status: int) -> GatewaySaid:
         },
         status,
     )
+
+
+def names_in(answer: Answer) -> dict[str, str]:
+    """The run and the turn that an answer names."""
+    named = {"run": answer.header("x-tangle-runid"), "turn": answer.header("x-tangle-turnid")}
+    return {word: value for word, value in named.items() if value}
 
 
 def _origin(url: str) -> str:

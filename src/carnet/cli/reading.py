@@ -38,7 +38,7 @@ class Pages:
     def __init__(self, invocation: Invocation) -> None:
         self._invocation = invocation
         self._stack = AsyncExitStack()
-        self._place = reaching.find_place(invocation)
+        self._place = reaching.Place("", is_ours=False)  # until it is entered
         self._door: Door | None = None
         self._store: Store | None = None
         self._by: reaching.Credential | None = None
@@ -48,6 +48,7 @@ class Pages:
         """Find out who answers."""
         try:
             door = await self._stack.enter_async_context(reaching.open_door())
+            self._place = await reaching.find_place(self._invocation, door)
             if await reaching.is_answering(door, self._place):
                 self._door = door
             else:

@@ -19,14 +19,16 @@ def runs(invocation: Invocation, limit: int, before: int | None) -> None:
     from carnet.cli.reading import read_page
 
     page = read_page(invocation, _runs_path(limit, before))
-    invocation.result(page, lambda: _runs_text(page), page["runs"])
+    invocation.result(page, lambda: invocation.spell(_runs_text(page, before)), page["runs"])
 
 
 def _runs_path(limit: int, before: int | None = None) -> str:
     return f"/runs?limit={limit}" + (f"&before={before}" if before else "")
 
 
-def _runs_text(page: dict[str, Any]) -> str:
+def _runs_text(page: dict[str, Any], before: int | None) -> str:
+    if not page["runs"] and before:
+        return "No earlier runs: the list ended."
     if not page["runs"]:
         return "No runs yet. Make one: carnet call echo hello"
     rows = [_run_row(entry) for entry in page["runs"]]
@@ -44,7 +46,21 @@ def _run_row(entry: dict[str, Any]) -> list[str]:
     return [str(word) for word in words]
 
 
-@click.group(cls=Group)
+class RunGroup(Group):
+    """Its commands come before the id; whoever gives the id alone is told so."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        from difflib import get_close_matches
+
+        word = args[0]
+        if word not in self.commands and not get_close_matches(word, self.commands):
+            raise click.UsageError(f"'{word}' is no command. Did you mean 'run show {word}'?", ctx)
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=RunGroup)
 def run() -> None:
     """Look at one run, or cancel it."""
 
@@ -53,12 +69,43 @@ def run() -> None:
 @click.argument("run_id", metavar="ID")
 @pass_invocation
 def show(invocation: Invocation, run_id: str) -> None:
-    """Show a run as a tree: who called whom, how deep, who paid, where it was refused."""
-    from carnet.cli.reading import read_page
+    """Show a run as a tree: who called whom, how deep, who paid, where it was refused.
+
+    The beginning of an ID is enough if only one of the newest runs begins so.
+    """
     from carnet.cli.tree import draw
 
-    page = read_page(invocation, _run_path(run_id))
+    page = wait(_show(invocation, run_id))
     invocation.result(page, lambda: draw(page))
+
+
+async def _show(invocation: Invocation, run_id: str) -> dict[str, Any]:
+    from carnet.cli.failures import GatewaySaid
+    from carnet.cli.reading import Pages
+    from carnet.errors import RunNotFound
+
+    async with Pages(invocation) as pages:
+        try:
+            return await pages.read(_run_path(run_id))
+        except (RunNotFound, GatewaySaid) as error:
+            if isinstance(error, GatewaySaid) and error.said.get("code") != RunNotFound.code:
+                raise
+            newest = (await pages.read(_runs_path(MOST_RUNS)))["runs"]
+            begun = {entry["run"] for entry in newest if entry["run"].startswith(run_id)}
+            if len(begun) > 1:
+                _refuse_prefix(run_id, sorted(begun))
+            if not begun:
+                raise
+            return await pages.read(_run_path(begun.pop()))
+
+
+def _refuse_prefix(run_id: str, begun: list[str]) -> None:
+    from carnet.errors import UsageInvalid
+
+    raise UsageInvalid(
+        reason=f"{len(begun)} runs begin with '{run_id}'.",
+        fix=f"Give more of it: {', '.join(begun[:5])}{', ...' if len(begun) > 5 else ''}",  # noqa: PLR2004
+    )
 
 
 @run.command()
@@ -81,8 +128,7 @@ def _run_path(run_id: str, tail: str = "") -> str:
 async def _cancel(invocation: Invocation, run_id: str) -> dict[str, Any]:
     from carnet.cli import reaching
 
-    place = reaching.find_place(invocation)
-    async with reaching.open_door() as door, reaching.credential(invocation, place) as by:
+    async with reaching.open_door() as door, reaching.reached(invocation, door) as (place, by):
         request = reaching.request_to(place, "POST", _run_path(run_id, "/cancel"), by)
         async with reaching.sending(door, request, token_is_new=by.is_new) as answer:
             return reaching.decode(await answer.read())
@@ -100,9 +146,8 @@ async def _tail_run(invocation: Invocation, run_id: str) -> None:
     from carnet.cli import reaching
     from carnet.ports.door import Bounds
 
-    place = reaching.find_place(invocation)
     long = Bounds(idle_seconds=3600, total_seconds=86_400)  # a quiet run is no fault
-    async with reaching.open_door() as door, reaching.credential(invocation, place) as by:
+    async with reaching.open_door() as door, reaching.reached(invocation, door) as (place, by):
         request = reaching.request_to(place, "GET", _run_path(run_id, "/events"), by, bounds=long)
         async with reaching.sending(door, request, token_is_new=by.is_new) as answer:
             async for event in reaching.read_events(answer):
@@ -122,13 +167,14 @@ async def _tail_runs(invocation: Invocation) -> None:
 
     from carnet.cli.reading import Pages
 
-    seen: dict[str, dict[str, Any]] = {}
+    seen: dict[tuple[str, str], dict[str, Any]] = {}  # a run has a line for each of its payers
     async with Pages(invocation) as pages:
         while True:
             page = await pages.read(_runs_path(MOST_RUNS))
             for entry in reversed(page["runs"]):
-                if seen.get(entry["run"]) != entry:
-                    seen[entry["run"]] = entry
+                line = (entry["run"], entry["payer"])
+                if seen.get(line) != entry:
+                    seen[line] = entry
                     invocation.line(entry, "  ".join(_run_row(entry)))
             await asyncio.sleep(POLL_SECONDS)
 
@@ -140,7 +186,7 @@ def explain(invocation: Invocation, code: str) -> None:
     """Say what an error code means and what to do about it."""
     from carnet.errors import BY_CODE
 
-    kind = BY_CODE.get(code)
+    kind = BY_CODE.get(code.lower())
     if kind is None:
         _refuse_code(code)
         return
@@ -160,7 +206,7 @@ def _refuse_code(code: str) -> None:
 
     from carnet.errors import BY_CODE, UsageInvalid
 
-    near = get_close_matches(code, BY_CODE, n=1, cutoff=0.5)
+    near = get_close_matches(code.lower(), BY_CODE, n=1, cutoff=0.5)
     raise UsageInvalid(
         reason=f"'{code}' is no code of this gateway."
         + (f" Did you mean '{near[0]}'?" if near else ""),

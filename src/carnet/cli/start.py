@@ -5,7 +5,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from carnet.cli.invocation import Command, Invocation, paint, pass_invocation, wait
+from carnet.cli.invocation import (
+    Command,
+    Invocation,
+    paint,
+    pass_invocation,
+    program,
+    wait,
+)
 
 if TYPE_CHECKING:
     from carnet.cli.starter import Started
@@ -17,30 +24,35 @@ COLORS = {"ok": "green", "warn": "yellow", "fail": "red"}
 @click.argument("folder", metavar="[DIR]", default=".", type=click.Path(path_type=Path))
 @click.option("--domain", default="carnet.localhost", help="The domain of this organisation.")
 @click.option("--port", type=click.IntRange(1, 65_535), default=8700, help="The port (8700).")
+@click.option("--quiet", is_flag=True, help="Say what was written, but not what comes next.")
 @pass_invocation
-def init(invocation: Invocation, folder: Path, domain: str, port: int) -> None:
+def init(invocation: Invocation, /, folder: Path, domain: str, port: int, quiet: bool) -> None:  # noqa: FBT001
     """Write a working configuration, an example agent, keys and a first token.
 
-    Files that exist are never overwritten.
+    What exists is kept; what is missing is made, also in a folder where something was lost.
     """
     from carnet.cli.starter import start_in
 
     started, settings = wait(start_in(folder.absolute(), domain=domain, port=port))
     name = settings.default_agent or "AGENT"
-    steps = _next_steps(folder, name)
+    steps = [] if quiet else _next_steps(folder, name)
     page = {
         "config": str(started.config),
         "created": started.created,
         "kept": started.kept,
+        "warnings": started.warnings,
         "next": steps,
     }
     invocation.result(page, lambda: _init_text(started, steps))
+    for warning in started.warnings if invocation.format == "text" else ():
+        click.echo(invocation.spell(f"Warning: {warning}"), err=True)
 
 
 def _next_steps(folder: Path, name: str) -> list[str]:
     here = folder.resolve() == Path.cwd()
     option = "" if here else f"-c {folder / 'carnet.toml'} "
-    return [f"carnet {option}serve", f"carnet {option}call {name} hello"]
+    own = program()
+    return [f"{own} {option}serve", f"{own} {option}call {name} hello"]
 
 
 def _init_text(started: "Started", steps: list[str]) -> str:
@@ -51,7 +63,8 @@ def _init_text(started: "Started", steps: list[str]) -> str:
         lines += [f"  kept   {name}" for name in started.kept]
     else:
         lines += [f"{started.config.parent} has everything already; nothing was changed."]
-    lines += ["", "Next:", *(f"  {step}" for step in steps)]
+    if steps:
+        lines += ["", "Next:", *(f"  {step}" for step in steps)]
     return "\n".join(lines)
 
 
@@ -77,8 +90,12 @@ def doctor(invocation: Invocation) -> int:
     failed = any(finding.status == "fail" for finding in findings)
     checks: list[dict[str, Any]] = [finding.page() for finding in findings]
     page = {"ok": not failed, "checks": checks}
-    invocation.result(page, lambda: "\n".join(map(_finding_text, checks)), checks)
+    invocation.result(page, lambda: invocation.spell(_findings_text(checks)), checks)
     return 2 if failed else 0
+
+
+def _findings_text(checks: list[dict[str, Any]]) -> str:
+    return "\n".join(map(_finding_text, checks))
 
 
 def _finding_text(check: dict[str, Any]) -> str:

@@ -1,6 +1,7 @@
 """What `carnet init` writes: a configuration that works, an agent, keys, a store and a token.
 
-Law 1. Nothing that exists is overwritten; what is there is kept and said so.
+Law 1. Nothing that works is overwritten; what is there is kept and said so. Only a starter token
+       that cannot be valid any more, because the keys it was made with are gone, is renewed.
 Law 2. Keys and tokens are readable by their owner alone from the moment they exist.
 """
 
@@ -16,11 +17,20 @@ from carnet.core.address import check_domain
 from carnet.errors import AddressInvalid, UsageInvalid
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from carnet.core.secret import Secret
+    from carnet.ports.trust import Token
+    from carnet.stores.opening import Store
 
 OWNER_ONLY: Final = 0o600
 OWNER_FOLDER: Final = 0o700
 STARTER: Final = "starter"
+ECHO: Final = "agents:echo"
+VOID: Final = (
+    "The keys are new, so every token made before is void, and so are the credentials of peers "
+    "that 'peers add' stored. Make them again; 'carnet tokens list' names them."
+)
 
 CONFIGURATION: Final = """\
 # The configuration of a Carnet gateway. Every value is optional and shown with what it does;
@@ -50,10 +60,11 @@ events = 30
 kind = "python"
 target = "agents:echo"
 default = true                     # answers when no agent is named
-trust = "public"
+trust = "public"                   # of signed callers, which come in a later release
 # price = "0.0002"                 # a call, in the ledger's currency
 
-# A model behind any OpenAI-compatible endpoint. Secrets are named, never written here.
+# A model behind any OpenAI-compatible endpoint. Secrets are named, never written here. Run, depth
+# and payer do not travel to a model; for an agent of another gateway use [peers] below.
 # [agents.writer]
 # kind = "openai"
 # url = "https://api.example/v1"
@@ -71,7 +82,10 @@ trust = "public"
 AGENTS: Final = '''\
 """The agents of this gateway. carnet.toml names them: target = "agents:echo"."""
 
+import carnet
 
+
+@carnet.agent("echo")
 async def echo(visit):
     """Answer with what was said. `visit.text` is the last thing the user said."""
     return visit.text
@@ -79,6 +93,7 @@ async def echo(visit):
 
 # An agent may call others; run, depth, payer and deadline travel along:
 #
+# @carnet.agent("researcher")
 # async def researcher(visit):
 #     async for event in visit.peer("@critic@globex.example")("Is this true? " + visit.text):
 #         yield event
@@ -91,6 +106,7 @@ class Started(Struct, kw_only=True):
     config: Path
     created: list[str] = []
     kept: list[str] = []
+    warnings: list[str] = []
 
     def note(self, path: Path, *, made: bool) -> None:
         """Remember one file."""
@@ -105,11 +121,11 @@ async def start_in(folder: Path, *, domain: str, port: int) -> tuple[Started, Se
     space = " " * max(1, 24 - len(domain))
     text = CONFIGURATION.format(port=port, domain=domain, space=space)
     started.note(started.config, made=_write(started.config, text))
-    if started.created:
-        started.note(folder / "agents.py", made=_write(folder / "agents.py", AGENTS))
     settings = load(started.config, os.environ)
-    _make_secrets(started, settings)
-    await _make_token(started, settings)
+    if any(agent.target == ECHO for agent in settings.agents.values()):
+        started.note(folder / "agents.py", made=_write(folder / "agents.py", AGENTS))
+    are_new = _make_secrets(started, settings)
+    await _make_token(started, settings, keys_are_new=are_new)
     return started, settings
 
 
@@ -145,42 +161,52 @@ def _write(path: Path, text: str, mode: int = 0o644) -> bool:
     return True
 
 
-def _make_secrets(started: Started, settings: Settings) -> None:
+def _make_secrets(started: Started, settings: Settings) -> bool:
+    """Make the keys; False if there are some."""
     from carnet.stores import secrets_file
 
     path = secret_path(settings.store.secrets, settings.base)
     if path.exists():
         started.note(path, made=False)
-        return
+        return False
     path.parent.mkdir(mode=OWNER_FOLDER, parents=True, exist_ok=True)
     secrets_file.create(path)
     started.note(path, made=True)
+    return True
 
 
-async def _make_token(started: Started, settings: Settings) -> None:
+async def _make_token(started: Started, settings: Settings, *, keys_are_new: bool) -> None:
+    """Make the starter token, and again if its file or the keys behind it were lost."""
+    from carnet.assembly.storing import open_from
+
     path = settings.base / "var" / "starter.token"
-    if path.exists():
-        started.note(path, made=False)
-        return
-    secret = await _create_token(settings)
+    store = await open_from(settings, exclusive=False, peers=())
+    try:
+        known = await store.tokens.list()
+        if keys_are_new and known:
+            started.warnings.append(VOID)
+        elif path.exists():
+            started.note(path, made=False)
+            return
+        secret = await _create_token(store, known)
+    finally:
+        await store.close()
     if secret is not None:
+        path.unlink(missing_ok=True)
         started.note(path, made=_write(path, secret.reveal() + "\n", OWNER_ONLY))
 
 
-async def _create_token(settings: Settings) -> "Secret | None":
-    """A plain token, unless there was one whose file somebody took away."""
-    from carnet.assembly.storing import open_from
+async def _create_token(store: "Store", known: "Sequence[Token]") -> "Secret | None":
+    """A plain token in place of a lost one; none if somebody ended it."""
     from carnet.ports.trust import NewToken
     from carnet.runtime.system import SystemClock
 
     now = SystemClock().wall_us()
-    store = await open_from(settings, exclusive=False)
-    try:
-        if any(token.name == STARTER for token in await store.tokens.list()):
-            return None
-        _, secret = await store.tokens.create(NewToken(name=STARTER, scopes=PLAIN), now)
-    finally:
-        await store.close()
+    starters = [token for token in known if token.name == STARTER]
+    if starters and not any(token.is_live(now) for token in starters):
+        return None
+    await store.tokens.revoke(STARTER, now)
+    _, secret = await store.tokens.create(NewToken(name=STARTER, scopes=PLAIN), now)
     return secret
 
 

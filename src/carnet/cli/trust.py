@@ -71,17 +71,19 @@ def _refuse_taken(known: "Sequence[Token]", name: str, now: int) -> None:
 
 
 @tokens.command("list")
-@click.option("--all", "everything", is_flag=True, help="Also ended ones and those of commands.")
+@click.option(
+    "--all", "everything", is_flag=True, help="Also those that were revoked or have expired."
+)
 @pass_invocation
 def list_tokens(invocation: Invocation, everything: bool) -> None:  # noqa: FBT001  click passes it
     """List the tokens; never their text, which nobody has."""
     page = wait(_list_tokens(invocation.settings, everything=everything))
-    invocation.result(page, lambda: _tokens_text(page), page["tokens"])
+    invocation.result(page, lambda: invocation.spell(_tokens_text(page)), page["tokens"])
 
 
 async def _list_tokens(settings: "Settings", *, everything: bool) -> dict[str, Any]:
     from carnet.assembly.storing import open_from
-    from carnet.cli.admitting import is_worth_showing, token_page
+    from carnet.cli.admitting import is_of_a_command, token_page
     from carnet.runtime.system import SystemClock
 
     now = SystemClock().wall_us()
@@ -90,7 +92,7 @@ async def _list_tokens(settings: "Settings", *, everything: bool) -> dict[str, A
         known = await store.tokens.list()
     finally:
         await store.close()
-    shown = [t for t in known if everything or is_worth_showing(t, now)]
+    shown = [t for t in known if not is_of_a_command(t) and (everything or t.is_live(now))]
     return {"tokens": [token_page(token, now) for token in shown]}
 
 
@@ -169,12 +171,33 @@ def peers() -> None:
 @click.option("--token-env", metavar="NAME", help="The same, from an environment variable.")
 @pass_invocation
 def add(invocation: Invocation, /, domain: str, **options: Any) -> None:
-    """Admit a gateway, or change what is known of it."""
+    """Admit a gateway, or change what is known of it.
+
+    What is not given stays as it was. --credit is what its calls to us may cost before they are
+    refused with 402; calls from us to it need a token that its operator made.
+    """
     from carnet.cli.admitting import peer_page
 
     peer = wait(_put_peer(invocation.settings, domain, options))
-    reach = f"Its agents are reached as @name@{domain}."
-    invocation.result(peer_page(peer), lambda: f"Admitted {domain} at {peer.url}. {reach}")
+    page = peer_page(peer)
+    invocation.result(page, lambda: invocation.spell(_peer_text(page)))
+
+
+def _peer_text(page: dict[str, Any]) -> str:
+    domain = page["domain"]
+    forwards = "may" if page["may_forward_authorization"] else "may not"
+    lines = [
+        f"Known: {domain} at {page['url']}.",
+        f"It may owe us {page['credit']} and charge us at most {page['max_cost']} a call.",
+        f"Payers' credentials {forwards} travel to it.",
+        f"Its agents are reached as @name@{domain}.",
+    ]
+    if not page["has_token"]:
+        lines.append(
+            "We have no token for it, and most gateways ask for one. Its operator makes it; then: "
+            f"carnet peers add {domain} --token-file FILE"
+        )
+    return "\n".join(lines)
 
 
 async def _put_peer(settings: "Settings", domain: str, options: dict[str, Any]) -> "Peer":
@@ -206,7 +229,7 @@ def _refuse_from_file(settings: "Settings", domain: str, verb: str) -> None:
 def list_peers(invocation: Invocation) -> None:
     """List the organisations this gateway knows."""
     page = wait(_list_peers(invocation.settings))
-    invocation.result(page, lambda: _peers_text(page), page["peers"])
+    invocation.result(page, lambda: invocation.spell(_peers_text(page)), page["peers"])
 
 
 async def _list_peers(settings: "Settings") -> dict[str, Any]:
@@ -247,15 +270,22 @@ def remove(invocation: Invocation, domain: str) -> None:
     """Forget an organisation."""
     if not wait(_remove_peer(invocation.settings, domain)):
         _refuse_unknown("peer", domain, "carnet peers list")
-    invocation.result({"domain": domain, "removed": True}, lambda: f"Forgot {domain}.")
+    invocation.result(
+        {"domain": domain, "removed": True}, lambda: f"Forgot {domain}; its tokens are revoked."
+    )
 
 
 async def _remove_peer(settings: "Settings", domain: str) -> bool:
     from carnet.assembly.storing import open_from
+    from carnet.runtime.system import SystemClock
 
     _refuse_from_file(settings, domain, "removes")
     store = await open_from(settings, exclusive=False)
     try:
+        now = SystemClock().wall_us()
+        for token in await store.tokens.list():  # who is forgotten may not come in either
+            if token.peer == domain and token.is_live(now):
+                await store.tokens.revoke(token.name, now)
         return await store.peers.remove(domain)
     finally:
         await store.close()
@@ -280,14 +310,13 @@ def list_agents(invocation: Invocation) -> None:
 def _agents_text(page: dict[str, Any]) -> str:
     if not page["agents"]:
         return "No agents. Write a section [agents.NAME] into carnet.toml."
-    titles = ["NAME", "KIND", "WHERE", "PRICE", "TRUST", ""]
+    titles = ["NAME", "KIND", "WHERE", "PRICE", ""]
     rows = [
         [
             entry["name"],
             entry["kind"],
             entry["where"] or "-",
             entry["price"],
-            entry["trust"],
             "default" if entry["default"] else "",
         ]
         for entry in page["agents"]

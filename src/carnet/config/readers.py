@@ -195,7 +195,7 @@ def store_url() -> Reader:
 
 def _postgres_url(value: str) -> str:
     parts = urlsplit(value)
-    if parts.password is not None or "password=" in parts.query:
+    if parts.password or "password=" in parts.query:
         raise Wrong("holds a password; put it in PGPASSWORD, or in the file that PGPASSFILE names")
     if parts.path in {"", "/"} or any(c.isspace() for c in value):
         raise ValueError

@@ -13,7 +13,7 @@ from carnet.core.call import Ask, Call, Claim
 from carnet.core.carnet import Carnet, DepthLimits
 from carnet.core.identity import Actor, Caller, Payer
 from carnet.core.secret import Secret
-from carnet.core.turn import turn_key
+from carnet.core.turn import Turn, turn_key
 from carnet.errors import (
     CarnetError,
     DefinitionChanged,
@@ -51,7 +51,7 @@ class Entry(Struct, frozen=True, kw_only=True):
     payer: Payer
     digest: bytes
     request: bytes
-    made_in: str | None = None  # the turn a child was made in, also where no header names it
+    made_in: Turn | None = None  # the turn a child was made in, also where no header names it
     onward: Carnet | None = None
     rate: Rate | None = None
     credential: Secret | None = None
@@ -109,6 +109,9 @@ class Gate:
         except (TokenInvalid, PeerUnknown):  # perhaps one that was added a moment ago
             if not await self._look_again():
                 raise
+            candidate = self._examine(claim, now)
+        is_foreign = claim.forwarded is not None and not candidate.payer.own_issue
+        if is_foreign and await self._look_again():  # perhaps a token of ours, made just now
             candidate = self._examine(claim, now)
         target = candidate.target
         check_credential(target, candidate.credential)
@@ -173,7 +176,7 @@ class Gate:
                 digest=child_digest(target.name, request),
                 request=request,
                 credential=credential,
-                made_in=parent.carnet.turn,
+                made_in=parent.record,
             )
         )
 
@@ -230,10 +233,12 @@ class Gate:
 
     def _turn_claim(self, entry: Entry, reserve: int) -> TurnClaim:
         carnet, actor, agent = entry.carnet, entry.caller.actor.name, entry.target.name
+        above = entry.made_in
         return TurnClaim(
             key=turn_key(
                 payer=entry.payer.account,
-                actor=actor,
+                # One turn id may be several callers': a child belongs to one record (A41).
+                actor=actor if above is None else f"{actor}#{above.n}",
                 agent=agent,
                 carnet=carnet,
                 digest=entry.digest,
@@ -242,7 +247,7 @@ class Gate:
             agent=agent,
             run=carnet.run,
             turn=carnet.turn,
-            parent_turn=entry.made_in or carnet.parent_turn,
+            parent_turn=carnet.parent_turn if above is None else above.turn,
             speaker=carnet.speaker,
             depth=carnet.depth,
             actor=actor,

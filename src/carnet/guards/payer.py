@@ -54,9 +54,12 @@ class Paying:
         credential = Secret(forwarded.reveal().partition(" ")[2])
         token = self._tokens.find(credential)
         if token is not None:
-            if not token.is_live(candidate.now) or not _may_pay(token, candidate.target):
+            # The principal's rights hold as well as the caller's (A35).
+            may = _may_pay(token, candidate.target) and allows(token.scopes, candidate.target.needs)
+            if not token.is_live(candidate.now) or not may:
                 raise PayerRefused
             return self._own(token, by_forwarding=True)
+        check_pay(candidate.caller, candidate.target)  # whoever vouches answers for it
         issuer = actor.domain or actor.name
         return Payer(
             account=Account(issuer, self._tokens.fingerprint(credential)),

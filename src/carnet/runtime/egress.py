@@ -57,7 +57,6 @@ KEEPALIVE_SECONDS: Final = 15.0
 TURN_HEADER: Final = "x-tangle-turnid"  # what makes a request safe to send twice
 
 _MOST_ROUTES: Final = 1024
-_MOST_DETAIL: Final = 256
 _MOST_BODY_OF_KEPT: Final = 256 * 1024  # connections that carried more are not kept
 _OWN_HEADERS: Final = {"user-agent": "carnet", "accept": "*/*", "accept-encoding": "identity"}
 
@@ -396,4 +395,6 @@ def _refuse_encoded(response: ClientResponse) -> None:
 
 
 def _brief(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"[:_MOST_DETAIL]
+    # Never str(error): aiohttp quotes what the peer sent, which may be what we sent it.
+    reason = f": {error.strerror}" if isinstance(error, OSError) and error.strerror else ""
+    return f"{type(error).__name__}{reason}"

@@ -91,6 +91,10 @@ class Batch:
         """All jobs that write."""
         return self.claims + self.appends + self.finishes + self.writes
 
+    def jobs(self) -> list[Job]:
+        """All of them."""
+        return self.changes() + self.polls
+
 
 def refused(jobs: Sequence[Job], error: type[CarnetError], detail: str) -> list[Outcome]:
     """The same refusal for each, as an exception of its own."""
@@ -110,7 +114,7 @@ def commit(driver: Driver, batch: Batch) -> Committed:
     try:
         driver.begin()
         outcomes = _apply(driver, batch)
-        _pass_points(batch, claims="t1.before_commit", finishes="t3.before_commit")
+        pass_points(batch, claims="t1.before_commit", finishes="t3.before_commit")
     except Exception as error:  # noqa: BLE001  whatever it is, nobody in the batch has been written
         return _abort(driver, batch, error)
     try:
@@ -120,7 +124,7 @@ def commit(driver: Driver, batch: Batch) -> Committed:
             return _abort(driver, batch, error)
         trouble = f"a commit failed: {_named(error)}"
         return Committed(refused(batch.changes(), OutcomeUnknown, trouble), trouble, is_final=True)
-    _pass_points(
+    pass_points(
         batch, claims="t1.after_commit", appends="event.after_t2", finishes="t3.after_commit"
     )
     return Committed(outcomes)
@@ -140,7 +144,8 @@ def _named(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-def _pass_points(batch: Batch, *, claims: str = "", appends: str = "", finishes: str = "") -> None:
+def pass_points(batch: Batch, *, claims: str = "", appends: str = "", finishes: str = "") -> None:
+    """Pass the named points of the kinds that the batch holds."""
     if claims and batch.claims:
         point(claims)
     if appends and batch.appends:

@@ -46,6 +46,21 @@ class Database(Protocol):
     """One open database."""
 
     @property
+    def is_shared(self) -> bool:
+        """Whether other processes may run turns on it too."""
+        ...
+
+    @property
+    def settled(self) -> str:
+        """The condition on a row `j` of the journal that nothing can appear before it any more."""
+        ...
+
+    @property
+    def abandoned(self) -> str:
+        """The condition on a running turn `t` that its worker is gone."""
+        ...
+
+    @property
     def trouble(self) -> str:
         """Why the last write was not made; empty if it was. The next one may succeed."""
         ...

@@ -4,17 +4,19 @@ import asyncio
 import os
 from collections.abc import Iterable
 from pathlib import Path
+from types import ModuleType
 
 from carnet.errors import ConfigInvalid
 from carnet.ports.clock import Clock, Ids
 from carnet.ports.trust import Peer
 from carnet.stores import secrets_file, sqlite
+from carnet.stores.database import Database
 from carnet.stores.lock import Lock
 from carnet.stores.peers import StoredPeers
-from carnet.stores.store import Store
+from carnet.stores.store import LEASE_SECONDS, Store
 from carnet.stores.tokens import StoredTokens
 
-__all__ = ["Store", "open_store"]
+__all__ = ["Store", "is_postgres", "migrate_store", "open_store"]
 
 
 async def open_store(
@@ -26,23 +28,33 @@ async def open_store(
     ids: Ids,
     file_peers: Iterable[Peer] = (),
     exclusive: bool,
+    lease_seconds: float = LEASE_SECONDS,
 ) -> Store:
-    """Open the store at a URL such as `sqlite:var/carnet.db`, relative to `base`.
+    """Open the store at a URL: `sqlite:var/carnet.db`, relative to `base`, or `postgresql://...`.
 
-    `exclusive` is for the one gateway that runs turns; others open it beside that gateway.
+    `exclusive` is for a gateway that runs turns: on SQLite the only one, on PostgreSQL one of many.
+    Others open it beside the gateways.
     """
-    path = database_path(url, base)
     keys = secrets_file.load(secrets)
-    lock, opened = await asyncio.to_thread(_open_files, path, clock.wall_us(), exclusive=exclusive)
     worker = ids.token()[:12]
-    database = sqlite.SqliteDatabase(opened, worker=worker, alone=exclusive)
+    database: Database
+    lock: Lock | None = None
+    if is_postgres(url):
+        database = await _postgres(url, worker, serves=exclusive)
+    else:
+        path = database_path(url, base)
+        now = clock.wall_us()
+        lock, opened = await asyncio.to_thread(_open_files, path, now, exclusive=exclusive)
+        database = sqlite.SqliteDatabase(opened, worker=worker, alone=exclusive)
     store = Store(
         database=database,
         tokens=StoredTokens(database, keys, ids),
         peers=StoredPeers(database, keys, file_peers),
         clock=clock,
         worker=worker,
+        serves=exclusive,
         release=None if lock is None else lock.release,
+        lease_seconds=lease_seconds,
     )
     try:
         await store.refresh()
@@ -52,11 +64,40 @@ async def open_store(
     return store
 
 
+def is_postgres(url: str) -> bool:
+    """Whether a URL names a PostgreSQL database."""
+    return url.startswith(("postgresql://", "postgres://"))
+
+
+async def migrate_store(url: str, *, clock: Clock) -> int:
+    """Bring a PostgreSQL database to this version's layout; how many migrations were applied."""
+    applied: int = await _driver().migrate(url, now=clock.wall_us())
+    return applied
+
+
+async def _postgres(url: str, worker: str, *, serves: bool) -> Database:
+    driver = _driver()
+    await driver.check_layout(url)
+    database: Database = driver.PostgresDatabase(url, worker=worker, serves=serves)
+    return database
+
+
+def _driver() -> ModuleType:
+    """The PostgreSQL driver: imported late, because who uses SQLite need not install asyncpg."""
+    try:
+        from carnet.stores import postgres  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        if error.name != "asyncpg":
+            raise
+        raise _invalid(
+            "PostgreSQL needs a driver that is not installed; run: pip install 'carnet[postgres]'"
+        ) from None
+    return postgres
+
+
 def database_path(url: str, base: Path) -> Path:
     """The file that a URL names."""
     scheme, _, rest = url.partition(":")
-    if scheme in {"postgresql", "postgres"}:
-        raise _invalid("PostgreSQL is not supported by this version yet; use sqlite:var/carnet.db")
     if scheme != "sqlite" or not rest or rest == ":memory:":
         raise _invalid("it must name a file, such as sqlite:var/carnet.db")
     return base / rest

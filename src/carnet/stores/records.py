@@ -45,11 +45,14 @@ def visible(turns: Sequence[Turn], reader: str | None) -> list[Turn]:
     return seen
 
 
-def summary(run: Row, turns: Sequence[Turn]) -> RunSummary:
+def summary(run: Row, turns: Sequence[Turn], *, reader: str | None = None) -> RunSummary:
     """One line about a run: `run` in the order of _NEWEST, `turns` oldest first and not empty."""
     _, name, issuer, account, cost, started = run
     states = {turn.state for turn in turns}
     going_on = [state for state in ("running", "queued", "waiting") if state in states]
+    if reader is not None:  # what the payer spent elsewhere in its run is not the reader's to know
+        own = {turn.turn for turn in turns}
+        cost = sum(turn.cost or 0 for turn in turns if turn.parent_turn not in own)
     ends = [turn.ended for turn in turns if turn.ended is not None]
     return RunSummary(
         run=name,
@@ -91,7 +94,7 @@ class StoredRecords:
             for turn in visible(turns, reader):
                 seen.setdefault((turn.run, turn.payer), []).append(turn)
         keyed = [(run, (run[1], Account(run[2], run[3]))) for run in runs]
-        return [summary(run, seen[key]) for run, key in keyed if key in seen]
+        return [summary(run, seen[key], reader=reader) for run, key in keyed if key in seen]
 
     async def _turns_of(self, runs: Sequence[str]) -> dict[str, list[Turn]]:
         """All turns that name these runs, whoever pays for them, oldest first."""
@@ -115,7 +118,8 @@ class StoredRecords:
         self, run: str, *, reader: str | None, after: int, limit: int
     ) -> list[JournalEntry]:
         """The journal of a run after a row."""
-        return await self._entries(run, reader, "j.n > ? ORDER BY j.n LIMIT ?", (after, limit))
+        which = f"j.n > ? AND {self._database.settled} ORDER BY j.n LIMIT ?"
+        return await self._entries(run, reader, which, (after, limit))
 
     async def _entries(
         self, run: str, reader: str | None, which: str, args: Sequence[Value]

@@ -2,53 +2,61 @@
 
 Law 1. A running turn whose worker is gone becomes unknown, and what it held is released, in one
        transaction each. A crash in the middle leaves whole turns for the next start.
-Law 2. Doing it twice changes nothing.
-Law 3. It is done before the first claim, by the one process that may run turns (for SQLite the
-       holder of the lock file), so every turn that is still running is an earlier worker's.
+Law 2. Doing it twice changes nothing, also by two processes at once: the fence decides.
+Law 3. Where one process runs turns (for SQLite the holder of the lock file), it is done before the
+       first claim, so every turn that is still running is an earlier worker's. Where several do,
+       only those of workers whose lease has run out are given up.
 """
 
 import asyncio
 from typing import Final
 
+from carnet.core.identity import Payer
+from carnet.core.turn import Turn
 from carnet.faults import point
-from carnet.stores.database import Database, Row, Statement
-from carnet.stores.journal import ENDED, sealed_row
+from carnet.ports.turns import Fenced, TurnFinish
+from carnet.stores.database import Database
+from carnet.stores.rows import SELECT_TURN, read_turn
 
 AT_A_TIME: Final = 100
 
-_LOST = "SELECT n, fence, reserve, purse FROM turn WHERE state = 'running' ORDER BY n LIMIT ?"
-_END = (
-    "UPDATE turn SET state = 'unknown', ended = ?, reserve = 0, retryable = 1"
-    " WHERE n = ? AND fence = ? AND state = 'running'"
-)
-_RELEASE = "UPDATE purse SET reserved = reserved - ? WHERE name = ?"
-_NOTE = "INSERT INTO journal (turn, kind, first, last, data, crc) VALUES (?, ?, ?, ?, ?, ?)"
+_LOST = f"{SELECT_TURN} WHERE t.state = 'running' AND {{}} ORDER BY t.n LIMIT ?"
 _FORGET_WORKERS = "DELETE FROM worker"
 
 
 async def recover(database: Database, *, now: int) -> int:
-    """Give up the turns of earlier workers; how many there were."""
+    """Give up the turns of workers that are gone; how many there were."""
     point("recover.begin")
     ended = 0
-    while lost := await database.fetch(_LOST, (AT_A_TIME,)):
-        # Each is a transaction of its own; those of one round share a commit.
+    query = _LOST.format(database.abandoned)
+    while lost := await database.fetch(query, (AT_A_TIME,)):
+        # Each stands for itself; those of one round share a commit.
         given_up = []
         for row in lost:
             point("recover.each_turn")
-            given_up.append(database.transact(_given_up(row, now)))
-        await asyncio.gather(*given_up)
-        ended += len(lost)
-    await database.execute(_FORGET_WORKERS)
+            given_up.append(database.finish(_given_up(read_turn(row), now)))
+        for answer in await asyncio.gather(*given_up, return_exceptions=True):
+            if not isinstance(answer, BaseException):
+                ended += 1
+            elif not isinstance(answer, Fenced):  # that one, another process has given up
+                raise answer
+    if not database.is_shared:  # else the leases are kept by the clock of the database
+        await database.execute(_FORGET_WORKERS)
     point("recover.end")
     return ended
 
 
-def _given_up(row: Row, now: int) -> list[Statement]:
-    n, fence, reserve, purse = row
-    statements: list[Statement] = [
-        (_END, (now, n, fence)),
-        (_NOTE, sealed_row(n, ENDED, 0, 0, b'{"state":"unknown"}')),
-    ]
-    if reserve:
-        statements.append((_RELEASE, (reserve, purse)))
-    return statements
+def _given_up(turn: Turn, now: int) -> TurnFinish:
+    return TurnFinish(
+        turn=turn,
+        state="unknown",
+        payer=Payer(account=turn.payer, purse=""),  # nothing is spent; the row says what it held
+        events=b"",
+        first=0,
+        last=0,
+        debits=(),
+        children_cost=0,
+        reserve=0,
+        now=now,
+        retryable=True,
+    )

@@ -20,12 +20,12 @@ from carnet.stores.rows import Connection
 _FILE: Final = re.compile(r"([0-9]{4})_([a-z_]+)\.([a-z]+)\.sql", re.ASCII)
 _STATEMENT_END: Final = re.compile(r";\n\s*(?:\n|\Z)", re.ASCII)
 
-_TABLE: Final = (
+TABLE: Final = (
     "CREATE TABLE IF NOT EXISTS migration (n INTEGER PRIMARY KEY, name TEXT NOT NULL,"
     " checksum TEXT NOT NULL, applied INTEGER NOT NULL)"
 )
-_APPLIED: Final = "SELECT n, name, checksum FROM migration ORDER BY n"
-_NOTE: Final = "INSERT INTO migration (n, name, checksum, applied) VALUES (?, ?, ?, ?)"
+APPLIED: Final = "SELECT n, name, checksum FROM migration ORDER BY n"
+NOTE: Final = "INSERT INTO migration (n, name, checksum, applied) VALUES (?, ?, ?, ?)"
 
 
 class Migration(Struct, frozen=True):
@@ -82,12 +82,12 @@ def migrate(connection: Connection, known: Sequence[Migration], *, now: int) -> 
     """Apply what is missing; how many that were."""
     connection.execute("BEGIN IMMEDIATE")
     try:
-        connection.execute(_TABLE)
-        todo = missing(known, connection.execute(_APPLIED).fetchall())
+        connection.execute(TABLE)
+        todo = missing(known, connection.execute(APPLIED).fetchall())
         for migration in todo:
             _apply(connection, migration)
             note = (migration.n, migration.name, migration.checksum, now)
-            connection.execute(_NOTE, note)
+            connection.execute(NOTE, note)
     except BaseException:
         connection.execute("ROLLBACK")
         raise

@@ -196,6 +196,10 @@ class SqliteDriver:
 class SqliteDatabase:
     """A `Database` over one file. Made on the event loop that will use it."""
 
+    is_shared = False
+    settled = "1 = 1"  # one writer: its numbers are committed in their order
+    abandoned = "1 = 1"  # who asks holds the lock file, and asks before its first claim
+
     def __init__(self, opened: Opened, *, worker: str, alone: bool) -> None:
         loop = asyncio.get_running_loop()
         self._alone = alone

@@ -25,6 +25,7 @@ LOOK_SECONDS: Final = 1.0
 LOOK_AGAIN_SECONDS: Final = 0.05
 FLUSH_SECONDS: Final = 5.0
 LEASE_SECONDS: Final = 30.0
+POLL_SECONDS: Final = 0.1  # how late a reader of a run sees what another gateway wrote
 
 _log = logging.getLogger(__name__)
 
@@ -35,6 +36,7 @@ _SET_MARK = (
     " ON CONFLICT (name) DO UPDATE SET value = excluded.value"
 )
 _REMOVE_MARK = "DELETE FROM meta WHERE name = ? AND value = ?"
+_END_LEASE = "DELETE FROM worker WHERE id = ?"
 
 
 class Store:
@@ -48,13 +50,19 @@ class Store:
         peers: StoredPeers,
         clock: Clock,
         worker: str,
-        release: Callable[[], object] | None,
+        serves: bool,
+        release: Callable[[], object] | None = None,
+        lease_seconds: float = LEASE_SECONDS,
     ) -> None:
-        """`release` lets the lock go; None where there is none, beside a running gateway."""
+        """`serves` is for a gateway; `release` lets its lock go, where there is one."""
         self._database = database
         self._clock = clock
+        self._serves = serves
         self._release = release
-        self._watches = Watches(clock.monotonic)
+        self._lease_seconds = lease_seconds
+        self._watches = Watches(
+            clock.monotonic, poll_seconds=POLL_SECONDS if database.is_shared else None
+        )
         self._upkeep: asyncio.Task[None] | None = None
         self._version = 0
         self._looked = 0.0
@@ -79,11 +87,11 @@ class Store:
     async def start(self) -> int:
         """Take the store into service; the number of turns that an earlier worker left behind."""
         lost = 0
-        if self._release is not None:
-            await self._check_files()
-            now = self._clock.wall_us()
-            await self._database.execute(_SET_MARK, (_MARK, self.worker))
-            lost = await recover(self._database, now=now)
+        if self._serves:
+            if not self._database.is_shared:
+                await self._check_files()
+                await self._database.execute(_SET_MARK, (_MARK, self.worker))
+            lost = await recover(self._database, now=self._clock.wall_us())
             await self._renew()
         await self.refresh()
         self._upkeep = asyncio.create_task(self._keep_up(), name="carnet-store-upkeep")
@@ -140,14 +148,20 @@ class Store:
         if now - self._flushed >= FLUSH_SECONDS:
             self._flushed = now
             await self.tokens.flush()
-        if self._release is not None and now - self._renewed >= LEASE_SECONDS / 3:
+        since = now - self._renewed
+        if self._serves and since >= self._lease_seconds / 3:
             await self._renew()
+            # Others may have stopped meanwhile. If our own lease has run out, then theirs perhaps
+            # for the same reason: the database was away, and they are about to renew it.
+            if self._database.is_shared and since < self._lease_seconds:
+                await recover(self._database, now=self._clock.wall_us())
 
     async def _renew(self) -> None:
-        self._renewed = self._clock.monotonic()
+        renewed = self._clock.monotonic()
         now = self._clock.wall_us()
-        until = now + int(LEASE_SECONDS * 1_000_000)
+        until = now + int(self._lease_seconds * 1_000_000)
         await self._database.renew(Lease(self.worker, now, until))
+        self._renewed = renewed
 
     async def _keep_up(self) -> None:
         while True:
@@ -180,8 +194,10 @@ class Store:
             await asyncio.wait([self._upkeep])
         with contextlib.suppress(CarnetError):
             await self.tokens.flush()
-            if self._upkeep is not None:
-                await self._database.execute(_REMOVE_MARK, (_MARK, self.worker))
+            if self._upkeep is not None and self._serves:
+                if not self._database.is_shared:
+                    await self._database.execute(_REMOVE_MARK, (_MARK, self.worker))
+                await self._database.execute(_END_LEASE, (self.worker,))
         await self._database.close()
         if self._release is not None:
             self._release()

@@ -1,7 +1,8 @@
 """Waking whoever reads a run while it happens.
 
 Law. A change is never missed: it is noted from the moment the watch begins, also while its reader
-is busy reading. What changed is not told; the reader asks the store.
+is busy reading. What changed is not told; the reader asks the store. Where other processes write
+too, nobody tells us: a reader is woken to ask each `poll_seconds`.
 """
 
 import asyncio
@@ -15,8 +16,11 @@ JUST_NOW_SECONDS: Final = 0.05
 class Watches:
     """The runs that somebody watches. Costs one look at an empty table when nobody does."""
 
-    def __init__(self, monotonic: Callable[[], float]) -> None:
+    def __init__(
+        self, monotonic: Callable[[], float], *, poll_seconds: float | None = None
+    ) -> None:
         self._monotonic = monotonic
+        self.poll_seconds: Final = poll_seconds
         self._by_run: dict[str, set[Watch]] = {}
         self._waiting: set[Watch] = set()  # for whatever it is
         self._last = monotonic()
@@ -79,11 +83,13 @@ class Watch:
 
     async def changed(self, seconds: float) -> bool:
         """Wait for a change since the last call; False if none came in time."""
+        poll = self._watches.poll_seconds
+        is_polling = poll is not None and poll < seconds
         try:
-            async with asyncio.timeout(seconds):
+            async with asyncio.timeout(poll if is_polling else seconds):
                 await self._changed.wait()
         except TimeoutError:
-            return False
+            return is_polling
         self._changed.clear()
         return True
 

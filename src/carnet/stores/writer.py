@@ -102,7 +102,7 @@ class Writer:
 
     def _give_back(self, payload: object, answer: object) -> None:
         if isinstance(payload, TurnClaim) and isinstance(answer, Claimed) and not self._refusal:
-            self.finish(given_back(payload, answer.turn)).add_done_callback(_heard)
+            self.finish(given_back(payload, answer.turn)).add_done_callback(heard)
 
     async def stop(self) -> None:
         """Write what is queued, close the connection, end the thread."""
@@ -185,7 +185,7 @@ def given_back(claim: TurnClaim, turn: Turn) -> TurnFinish:
     )
 
 
-def _heard(future: Future[Turn]) -> None:
+def heard(future: Future[Turn]) -> None:
     """Take the answer of a job nobody waits for, so that an error in it is not called unheard."""
     if not future.cancelled():
         future.exception()

@@ -1,0 +1,6 @@
+"""`python -m carnet` is `carnet`."""
+
+from carnet.cli.main import main
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,190 @@
+"""A batch of hot jobs in one PostgreSQL transaction, beside other processes that do the same.
+
+First every lock is taken, then everything is decided in memory (`claim_rules`, `finish_rules`),
+then all is written with one statement.
+
+Law 1. Locks are taken in one order: runs, rates, purses, and by key within each (D17). Nothing is
+       waited for after that, so overlapping batches wait for one another and never in a circle.
+Law 2. Turns and their journal are changed under the lock of their run.
+Law 3. A row that exists only because it had to be locked is deleted before the commit.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol
+
+from carnet.core.turn import Turn
+from carnet.ports.turns import TurnClaim, TurnFinish
+from carnet.stores import postgres_statements as sql
+from carnet.stores.batches import Batch, Outcome
+from carnet.stores.claim_rules import ClaimRules, Run
+from carnet.stores.database import Flush, Row
+from carnet.stores.finish_rules import FinishRules, appended
+from carnet.stores.rows import TURN_WIDTH
+
+Columns = list[Sequence[Any]]
+
+
+class Session(Protocol):
+    """The part of a connection that a batch uses."""
+
+    async def query(self, text: str, *args: object) -> list[Row]:
+        """Run one statement; its rows."""
+        ...
+
+
+def columns(rows: Sequence[Row], width: int) -> Columns:
+    """Rows as one list for each column, which is how they are sent."""
+    return list(zip(*rows, strict=True)) if rows else [()] * width
+
+
+class HotBatch:
+    """One batch: what was read for it, and what will be written."""
+
+    def __init__(self, session: Session, worker: str, batch: Batch) -> None:
+        self._session = session
+        self._batch = batch
+        self._claims: list[TurnClaim] = [job[0] for job in batch.claims]
+        self._flushes: list[Flush] = [job[0] for job in batch.appends]
+        self._finishes: list[TurnFinish] = [job[0] for job in batch.finishes]
+        self._numbers: Iterator[int] = iter(())
+        self._claiming = ClaimRules(worker, new_run=_no_run, new_turn=lambda: next(self._numbers))
+        self._finishing = FinishRules()
+        self._fences: dict[int, int] = {}
+        self._costs: dict[int, int] = {}  # of each run that is locked, as it was
+        self._new_runs: list[int] = []
+        self._new_rates: list[str] = []
+        self._new_purses: list[str] = []
+
+    async def apply(self) -> list[Outcome]:
+        """Lock, decide and write; an answer for each job."""
+        await self._lock_runs()
+        await self._read_turns()
+        await self._lock_rates()
+        await self._lock_purses()
+        verdicts = [self._claiming.decide(claim) for claim in self._claims]
+        told, journal = appended(self._flushes, self._fences)
+        ended = [self._finishing.end(finish) for finish in self._finishes]
+        await self._write(journal)
+        await self._clean()
+        return [
+            *zip(self._batch.claims, verdicts, strict=True),
+            *zip(self._batch.appends, told, strict=True),
+            *zip(self._batch.finishes, ended, strict=True),
+        ]
+
+    async def _lock_runs(self) -> None:
+        keys: dict[Row, int] = {}  # and when it started, if it is new
+        for turn in self._written():
+            keys[(turn.run, turn.payer.issuer, turn.payer.id)] = turn.created
+        for claim in self._claims:
+            account = claim.payer.account
+            keys[(claim.run, account.issuer, account.id)] = claim.now
+        rows = [(*key, keys[key]) for key in sorted(keys)]
+        found = await self._session.query(sql.LOCK_RUNS, *columns(rows, 4), len(self._claims))
+        numbers: list[int] = []
+        for n, name, issuer, account, calls, cost, is_new in found:
+            if name is None:
+                numbers.append(n)
+                continue
+            key = (name, issuer, account)
+            self._claiming.runs[key] = Run(key, n, calls, 0)
+            self._costs[n] = cost
+            if is_new:
+                self._new_runs.append(n)
+        self._numbers = iter(numbers)
+
+    def _written(self) -> Iterator[Turn]:
+        for flush in self._flushes:
+            yield flush.turn
+        for finish in self._finishes:
+            yield finish.turn
+
+    async def _read_turns(self) -> None:
+        claiming = self._claiming
+        new = set(self._new_runs)
+        repeats: list[Row] = []
+        for claim in self._claims:
+            account = claim.payer.account
+            run = claiming.runs[(claim.run, account.issuer, account.id)]
+            if run.n not in new:
+                repeats.append((run.n, claim.key))
+        if repeats:
+            for row in await self._session.query(sql.KNOWN_TURNS, *columns(repeats, 2)):
+                claiming.known[row[TURN_WIDTH]] = row[:-1]
+                if row[-1]:
+                    claiming.alive.add(row[TURN_WIDTH - 1])
+        numbers = list(dict.fromkeys(turn.n for turn in self._written()))
+        if numbers:
+            held = await self._session.query(sql.HELD_TURNS, numbers)
+            self._fences = {row[0]: row[1] for row in held}
+            self._finishing.read([(*row, self._costs[row[4]]) for row in held])
+
+    async def _lock_rates(self) -> None:
+        buckets = sorted({claim.rate.bucket for claim in self._claims if claim.rate is not None})
+        if buckets:
+            for bucket, tat, is_new in await self._session.query(sql.LOCK_RATES, buckets):
+                self._claiming.tats[bucket] = tat
+                if is_new:
+                    self._new_rates.append(bucket)
+
+    async def _lock_purses(self) -> None:
+        """Lock all purses if a verdict depends on one; else they are locked by the write."""
+        if not any(claim.reserve and claim.payer.limit is not None for claim in self._claims):
+            return
+        names = {claim.payer.purse for claim in self._claims if claim.reserve}
+        names |= {row[-1] for row in self._claiming.known.values() if row[-2]}
+        names |= {row[3] for row in self._finishing.held.values() if row[2]}
+        names |= {finish.payer.purse for finish in self._finishes if finish.debits}
+        found = await self._session.query(sql.LOCK_PURSES, sorted(names))
+        for name, held, is_new in found:
+            self._claiming.held[name] = held
+            if is_new:
+                self._new_purses.append(name)
+
+    def _purses(self) -> list[Row]:
+        more = dict(self._finishing.purses)
+        for name, reserved in self._claiming.reserved.items():
+            spent, before = more.get(name, (0, 0))
+            more[name] = (spent, before + reserved)
+        return [(name, *more[name]) for name in sorted(more)]
+
+    def _runs(self) -> list[Row]:
+        costs = self._finishing.run_costs_changed
+        return [
+            (run.n, run.calls, costs.get(run.n, self._costs[run.n]))
+            for run in self._claiming.runs.values()
+            if run.calls != run.was or run.n in costs
+        ]
+
+    async def _write(self, appends: list[Row]) -> None:
+        claiming, finishing = self._claiming, self._finishing
+        journal = claiming.journal + appends + finishing.journal
+        rates = [(bucket, claiming.tats[bucket]) for bucket in claiming.counted]
+        purses = self._purses()
+        if not (journal or rates or purses):
+            return
+        await self._session.query(
+            sql.WRITE,
+            *columns(claiming.turns, 14),
+            *columns(claiming.again, 6),
+            *columns(finishing.turns, 9),
+            *columns(self._runs(), 3),
+            *columns(journal, 6),
+            *columns(finishing.ledger, 7),
+            *columns(rates, 2),
+            *columns(purses, 3),
+        )
+
+    async def _clean(self) -> None:
+        """Delete what was made for its lock and then not used."""
+        used = {run.n for run in self._claiming.runs.values() if run.calls}
+        runs = [n for n in self._new_runs if n not in used]
+        rates = [bucket for bucket in self._new_rates if bucket not in self._claiming.counted]
+        moved = {row[0] for row in self._purses()} if self._new_purses else set()
+        purses = [name for name in self._new_purses if name not in moved]
+        if runs or rates or purses:
+            await self._session.query(sql.CLEAN, runs, rates, purses)
+
+
+def _no_run() -> int:
+    raise AssertionError("every run of the batch has been locked, and so exists")

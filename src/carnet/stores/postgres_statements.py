@@ -1,0 +1,120 @@
+"""The statements of a hot batch on PostgreSQL. Many rows come as one array for each column."""
+# ruff: noqa: S608  the texts are put together from our own words; every value is an argument
+
+from typing import Final
+
+from carnet.stores.rows import TURN_COLUMNS
+
+# By the clock of the database: those of the gateways may differ from one another.
+NOW: Final = "(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000)::bigint"
+
+# A run is inserted or, if it exists, locked: one pass in the order of the keys. The update changes
+# nothing, but unlike DO NOTHING it locks the row and gives it back as it is now. Below the runs
+# come numbers for as many new turns as there may be.
+LOCK_RUNS: Final = """
+WITH locked AS (
+    INSERT INTO run (id, issuer, account, calls, started)
+    SELECT w.id, w.issuer, w.account, 0, w.started
+    FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[])
+        AS w (id, issuer, account, started)
+    ON CONFLICT (id, issuer, account) DO UPDATE SET calls = run.calls
+    RETURNING n, id, issuer, account, calls, cost, xmax = 0 AS is_new
+)
+SELECT n, id, issuer, account, calls, cost, is_new FROM locked
+UNION ALL
+SELECT nextval('turn_n_seq'), NULL, NULL, NULL, 0, 0, FALSE FROM generate_series(1, $5::bigint)
+"""
+
+KNOWN_TURNS: Final = f"""
+SELECT {TURN_COLUMNS}, t.key, t.digest, t.retryable, t.reserve, t.purse,
+    COALESCE(l.until > {NOW}, FALSE)
+FROM unnest($1::bigint[], $2::bytea[]) AS w (run, key)
+JOIN turn t ON t.run = w.run AND t.key = w.key JOIN run r ON r.n = t.run
+LEFT JOIN worker l ON l.id = t.worker
+"""
+
+HELD_TURNS: Final = """
+SELECT t.n, t.fence, t.reserve, t.purse, t.run
+FROM unnest($1::bigint[]) AS w (n) JOIN turn t ON t.n = w.n WHERE t.state = 'running'
+"""
+
+LOCK_RATES: Final = """
+INSERT INTO rate (bucket, tat) SELECT w.bucket, 0 FROM unnest($1::text[]) AS w (bucket)
+ON CONFLICT (bucket) DO UPDATE SET tat = rate.tat RETURNING bucket, tat, xmax = 0
+"""
+
+LOCK_PURSES: Final = """
+INSERT INTO purse (name, spent, reserved) SELECT w.name, 0, 0 FROM unnest($1::text[]) AS w (name)
+ON CONFLICT (name) DO UPDATE SET spent = purse.spent
+RETURNING name, spent + reserved, xmax = 0
+"""
+
+# No row comes twice: a turn that is claimed again was not running, and one that ends was.
+WRITE: Final = """
+WITH begun AS (
+    INSERT INTO turn (n, run, key, digest, state, worker, fence, attempt, turn, parent, speaker,
+        depth, agent, actor, created, reserve, purse)
+    SELECT w.n, w.run, w.key, w.digest, 'running', w.worker, 1, 1, w.turn, w.parent, w.speaker,
+        w.depth, w.agent, w.actor, w.created, w.reserve, w.purse
+    FROM unnest($1::bigint[], $2::bigint[], $3::bytea[], $4::bytea[], $5::text[], $6::text[],
+        $7::text[], $8::text[], $9::bigint[], $10::text[], $11::text[], $12::bigint[],
+        $13::bigint[], $14::text[])
+        AS w (n, run, key, digest, worker, turn, parent, speaker, depth, agent, actor, created,
+            reserve, purse)
+), again AS (
+    UPDATE turn SET state = 'running', worker = w.worker, fence = w.fence, attempt = w.attempt,
+        ended = NULL, tokens_in = NULL, tokens_out = NULL, cost = NULL, run_cost = NULL,
+        code = NULL, retryable = 0, reserve = w.reserve, purse = w.purse
+    FROM unnest($15::text[], $16::bigint[], $17::bigint[], $18::bigint[], $19::text[],
+        $20::bigint[]) AS w (worker, fence, attempt, reserve, purse, n)
+    WHERE turn.n = w.n
+), ended AS (
+    UPDATE turn SET state = w.state, ended = w.ended, tokens_in = w.tokens_in,
+        tokens_out = w.tokens_out, cost = w.cost, run_cost = w.run_cost, reserve = 0,
+        code = w.code, retryable = w.retryable
+    FROM unnest($21::text[], $22::bigint[], $23::bigint[], $24::bigint[], $25::bigint[],
+        $26::bigint[], $27::text[], $28::bigint[], $29::bigint[])
+        AS w (state, ended, tokens_in, tokens_out, cost, run_cost, code, retryable, n)
+    WHERE turn.n = w.n
+), runs AS (
+    UPDATE run SET calls = w.calls, cost = w.cost
+    FROM unnest($30::bigint[], $31::bigint[], $32::bigint[]) AS w (n, calls, cost)
+    WHERE run.n = w.n
+), entries AS (
+    INSERT INTO journal (turn, kind, first, last, data, crc)
+    SELECT w.turn, w.kind, w.first, w.last, w.data, w.crc
+    FROM unnest($33::bigint[], $34::text[], $35::bigint[], $36::bigint[], $37::bytea[],
+        $38::bigint[]) AS w (turn, kind, first, last, data, crc)
+), postings AS (
+    INSERT INTO ledger (at, run, turn, issuer, account, credit, amount)
+    SELECT w.at, w.run, w.turn, w.issuer, w.account, w.credit, w.amount
+    FROM unnest($39::bigint[], $40::text[], $41::text[], $42::text[], $43::text[], $44::text[],
+        $45::bigint[]) AS w (at, run, turn, issuer, account, credit, amount)
+), rates AS (
+    UPDATE rate SET tat = w.tat FROM unnest($46::text[], $47::bigint[]) AS w (bucket, tat)
+    WHERE rate.bucket = w.bucket
+)
+INSERT INTO purse (name, spent, reserved)
+SELECT w.name, w.spent, w.reserved
+FROM unnest($48::text[], $49::bigint[], $50::bigint[]) AS w (name, spent, reserved)
+ON CONFLICT (name) DO UPDATE
+    SET spent = purse.spent + excluded.spent, reserved = purse.reserved + excluded.reserved
+"""
+
+CLEAN: Final = """
+WITH runs AS (DELETE FROM run WHERE n = ANY($1::bigint[])),
+rates AS (DELETE FROM rate WHERE bucket = ANY($2::text[]))
+DELETE FROM purse WHERE name = ANY($3::text[])
+"""
+
+# Leases that ran out a day ago are forgotten on the way.
+RENEW: Final = f"""
+WITH forgotten AS (DELETE FROM worker WHERE until < {NOW} - 86400000000 AND id <> $1)
+INSERT INTO worker (id, started, until) VALUES ($1, {NOW}, {NOW} + $2::bigint)
+ON CONFLICT (id) DO UPDATE SET until = excluded.until,
+    fence = worker.fence + (worker.until < {NOW})::int
+RETURNING fence
+"""
+
+# Of a running turn `t`: its worker is gone.
+ABANDONED: Final = f"NOT EXISTS (SELECT 1 FROM worker w WHERE w.id = t.worker AND w.until > {NOW})"

@@ -1,0 +1,285 @@
+"""Group commit on PostgreSQL: one connection that writes, and a batch is whatever queued meanwhile.
+
+It is the twin of `writer`, on the event loop instead of a thread: nothing here blocks.
+
+Law 1. An answer is given only after the commit that made it true.
+Law 2. A connection lost during the commit is unknown to everybody in the batch; lost before, it
+       is `StorageUnavailable`, and nothing was written. The next batch connects anew.
+Law 3. If a row breaks the batch, its halves are written by themselves, until it is alone.
+Law 4. No wait is without an end: a lock that others hold is `Overloaded` at the deadline, and a
+       database that cannot be reached refuses everybody who waits for it at once.
+"""
+
+import asyncio
+import logging
+from asyncio import AbstractEventLoop, Future
+from collections.abc import Awaitable, Callable
+from typing import Any, Final, Literal, Protocol
+
+from carnet.core.turn import Turn
+from carnet.errors import CarnetError, Internal, OutcomeUnknown, Overloaded, StorageUnavailable
+from carnet.ports.turns import Claimed, TurnClaim, TurnFinish, Verdict
+from carnet.stores.batches import Batch, Committed, Job, Outcome, pass_points, refused
+from carnet.stores.database import Flush, Row
+from carnet.stores.postgres_batches import HotBatch
+from carnet.stores.writer import MOST_WAITING, given_back, heard
+
+_log = logging.getLogger(__name__)
+
+CONNECT_SECONDS: Final = 0.9  # a database that is down is noticed within a second
+BATCH_SECONDS: Final = 4.0  # for a whole batch; the server's own timeouts come before it
+MOST_CLAIMS: Final = 1000  # in a batch; more only makes the others wait
+MOST_ATTEMPTS: Final = 3  # of a batch that fell to a deadlock with somebody who does not sort
+
+# row: a value that cannot be held. again: rolled back by the database, may be tried at once.
+# busy: a timeout on the server. store: anything else it said. lost: it says nothing any more.
+Fault = Literal["row", "again", "busy", "store", "lost"]
+
+
+class Session(Protocol):
+    """One connection."""
+
+    @property
+    def is_closed(self) -> bool: ...
+    async def query(self, text: str, *args: object) -> list[Row]: ...
+    async def begin(self) -> None: ...
+    async def commit(self) -> None: ...
+    async def rollback(self) -> None: ...
+    async def close(self) -> None: ...
+
+    def drop(self) -> None:
+        """Let go at once, whatever it is doing."""
+        ...
+
+    def blame(self, error: Exception) -> Fault:
+        """Whose fault an error is."""
+        ...
+
+    def name(self, error: Exception) -> str:
+        """An error in words that hold no value of a row."""
+        ...
+
+
+class PostgresWriter:
+    """The queue, and the task that empties it."""
+
+    def __init__(
+        self, connect: Callable[[], Awaitable[Session]], worker: str, loop: AbstractEventLoop
+    ) -> None:
+        self._connect = connect
+        self._worker = worker
+        self._loop = loop
+        self._next = Batch()
+        self._arrived = asyncio.Event()
+        self._waiting = 0
+        self._refusal = ""
+        self._trouble = ""
+        self._session: Session | None = None
+        self._task = loop.create_task(self._work(), name="carnet-writer")
+
+    @property
+    def trouble(self) -> str:
+        """Why the last batch was not written; empty if it was."""
+        return self._refusal or self._trouble
+
+    @property
+    def refusal(self) -> str:
+        """Why no more jobs are taken; empty while they are."""
+        return self._refusal
+
+    def claim(self, claim: TurnClaim) -> Future[Verdict]:
+        return self._submit(self._next.claims, claim)
+
+    def append(self, flush: Flush) -> Future[None]:
+        return self._submit(self._next.appends, flush)
+
+    def finish(self, finish: TurnFinish) -> Future[Turn]:
+        return self._submit(self._next.finishes, finish)
+
+    def poll(self) -> Future[None]:
+        """Ask whether there is a connection to write with, and make one if there is none."""
+        return self._submit(self._next.polls, None)
+
+    def _submit(self, jobs: list[Job], payload: object) -> Future[Any]:
+        if self._refusal:
+            raise StorageUnavailable(self._refusal)
+        if self._waiting >= MOST_WAITING:
+            raise Overloaded(f"{self._waiting} writes are waiting", retry_after=1)
+        self._waiting += 1
+        future = self._loop.create_future()
+        jobs.append((payload, future))
+        self._arrived.set()
+        return future
+
+    async def stop(self) -> None:
+        """Write what is queued and let the connection go."""
+        self._refusal = self._refusal or "the store is closed"
+        self._arrived.set()
+        await asyncio.wait([self._task])
+
+    async def _work(self) -> None:
+        later: list[Job] = []
+        while True:
+            if not later:
+                if self._refusal and not self._next.jobs():
+                    break
+                await self._arrived.wait()
+            batch = self._take(later)
+            gone = batch.cancelled()
+            later = batch.repeats()
+            try:
+                done = await self._serve(batch)
+            except Exception as error:  # noqa: BLE001  the task must go on: others wait for it
+                _log.exception("a batch was not served")
+                self._drop()
+                trouble = f"a batch was not served: {type(error).__name__}"
+                done = Committed(refused(batch.jobs(), OutcomeUnknown, trouble), trouble)
+            outcomes = done.outcomes + [(job, None) for job in gone]
+            self._settle(outcomes, done.trouble)
+        if self._session is not None:
+            await self._session.close()
+
+    def _take(self, later: list[Job]) -> Batch:
+        batch = Batch()
+        batch.claims = later
+        batch.take(self._next)
+        self._next = Batch()
+        self._arrived.clear()
+        batch.claims, self._next.claims = batch.claims[:MOST_CLAIMS], batch.claims[MOST_CLAIMS:]
+        if self._refusal or self._next.claims:
+            self._arrived.set()
+        return batch
+
+    def _settle(self, outcomes: list[Outcome], trouble: str) -> None:
+        self._waiting -= len(outcomes)
+        if trouble and trouble != self._trouble:
+            _log.error("the store was not written: %s", trouble)
+        self._trouble = trouble
+        for (payload, future), answer in outcomes:
+            if future.done():
+                self._give_back(payload, answer)
+            elif isinstance(answer, Exception):
+                future.set_exception(answer)
+            else:
+                future.set_result(answer)
+
+    def _give_back(self, payload: object, answer: object) -> None:
+        if isinstance(payload, TurnClaim) and isinstance(answer, Claimed) and not self._refusal:
+            self.finish(given_back(payload, answer.turn)).add_done_callback(heard)
+
+    async def _serve(self, batch: Batch) -> Committed:
+        changes = batch.changes()
+        try:
+            async with asyncio.timeout(CONNECT_SECONDS):
+                session = await self._begun()
+                if not changes:
+                    await session.rollback()
+        except Exception as error:  # noqa: BLE001  whatever it is, nobody in the batch was written
+            self._drop()
+            trouble = f"the database cannot be reached: {type(error).__name__}"
+            jobs = self._all_waiting(batch)
+            return Committed(refused(jobs, StorageUnavailable, trouble), trouble)
+        done = await self._commit(session, batch) if changes else Committed([])
+        polled = [(job, None) for job in batch.polls]
+        return done._replace(outcomes=done.outcomes + polled) if polled else done
+
+    def _all_waiting(self, batch: Batch) -> list[Job]:
+        """Also those who came while the connection was sought: they need not find out again."""
+        others, self._next = self._next, Batch()
+        return batch.jobs() + others.jobs()
+
+    async def _begun(self) -> Session:
+        """A connection on which a transaction has begun; a new one if the last is gone."""
+        if self._session is not None and not self._session.is_closed:
+            try:
+                await self._session.begin()
+            except Exception as error:
+                if self._session.blame(error) != "lost":
+                    raise
+            else:
+                return self._session
+        self._drop()
+        self._session = await self._connect()
+        await self._session.begin()
+        return self._session
+
+    def _drop(self) -> None:
+        if self._session is not None:
+            self._session.drop()
+            self._session = None
+
+    async def _commit(self, session: Session, batch: Batch, attempt: int = 1) -> Committed:
+        """Write a batch; the transaction has begun."""
+        try:
+            pass_points(batch, claims="t1.begin", appends="event.before_t2", finishes="t3.begin")
+            async with asyncio.timeout(BATCH_SECONDS):
+                outcomes = await HotBatch(session, self._worker, batch).apply()
+            pass_points(batch, claims="t1.before_commit", finishes="t3.before_commit")
+        except Exception as error:  # noqa: BLE001  whatever it is, nobody in the batch was written
+            return await self._undone(session, batch, error, attempt)
+        try:
+            async with asyncio.timeout(BATCH_SECONDS):
+                await session.commit()
+        except Exception as error:  # noqa: BLE001  whatever it is, the batch may be written or not
+            session.drop()
+            trouble = f"a commit failed: {session.name(error)}"
+            return Committed(refused(batch.changes(), OutcomeUnknown, trouble), trouble)
+        pass_points(
+            batch, claims="t1.after_commit", appends="event.after_t2", finishes="t3.after_commit"
+        )
+        return Committed(outcomes)
+
+    async def _undone(
+        self, session: Session, batch: Batch, error: Exception, attempt: int
+    ) -> Committed:
+        fault = session.blame(error)
+        trouble = session.name(error)
+        try:
+            async with asyncio.timeout(CONNECT_SECONDS):
+                await session.rollback()
+        except Exception:  # noqa: BLE001  it cannot be used any more; the next batch connects anew
+            session.drop()
+            if fault == "row":
+                fault = "lost"
+        if fault == "row" and len(batch.changes()) > 1:
+            return await self._halves(session, batch)
+        if fault == "again" and attempt < MOST_ATTEMPTS:
+            return await self._once_more(session, batch, attempt + 1)
+        if fault == "row":
+            broken = f"the store cannot hold this row: {trouble}"
+            return Committed(refused(batch.changes(), Internal, broken))
+        return Committed([(job, _refusal(fault, trouble)) for job in batch.changes()], trouble)
+
+    async def _halves(self, session: Session, batch: Batch) -> Committed:
+        first, second = _split(batch)
+        done = await self._once_more(session, first, 1)
+        rest = await self._once_more(session, second, 1)
+        return Committed(done.outcomes + rest.outcomes, rest.trouble or done.trouble)
+
+    async def _once_more(self, session: Session, batch: Batch, attempt: int) -> Committed:
+        try:
+            async with asyncio.timeout(CONNECT_SECONDS):
+                await session.begin()
+        except Exception as error:  # noqa: BLE001  whatever it is, nobody in the batch was written
+            session.drop()
+            trouble = session.name(error)
+            return Committed(refused(batch.changes(), StorageUnavailable, trouble), trouble)
+        return await self._commit(session, batch, attempt)
+
+
+def _refusal(fault: Fault, trouble: str) -> CarnetError:
+    if fault in {"busy", "again"}:
+        return Overloaded(f"the database is busy: {trouble}", retry_after=1)
+    return StorageUnavailable(trouble)
+
+
+def _split(batch: Batch) -> tuple[Batch, Batch]:
+    """Two batches of about the same size, in the same order."""
+    first, second = Batch(), Batch()
+    left = len(batch.changes()) // 2
+    for kind in ("claims", "appends", "finishes"):
+        jobs: list[Job] = getattr(batch, kind)
+        setattr(first, kind, jobs[:left])
+        setattr(second, kind, jobs[left:])
+        left = max(0, left - len(jobs))
+    return first, second

@@ -1,0 +1,138 @@
+"""`carnet serve` as a person sees it: where it listens, how commands find it, how it stops."""
+
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from carnet.assembly.serving import farewell
+from carnet.cli.reaching import written_url
+from carnet.config import load
+from tests.cli.conftest import Cli
+from tests.support.organisation import Organisation
+
+SLOW = '''
+"""An agent that takes very long."""
+
+import asyncio
+import pathlib
+
+
+async def echo(visit):
+    """Say that it began, then wait."""
+    pathlib.Path("begun").write_text("")
+    await asyncio.sleep(60)
+'''
+
+
+@contextmanager
+def serving(folder: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A gateway and what it prints until the line to paste."""
+    with subprocess.Popen(  # noqa: S603  our own command
+        [sys.executable, "-m", "carnet", "serve", *options],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stderr is not None
+        told = ""
+        while '"messages"' not in told:
+            line = process.stderr.readline()
+            assert line, told
+            told += line
+        try:
+            yield process, told
+        finally:
+            process.kill()
+
+
+def test_a_gateway_on_another_port_is_found_by_every_command(tmp_path: Path) -> None:
+    acme = Organisation(tmp_path, "acme.example")
+    written = tmp_path / "var" / "gateway.url"
+    with serving(tmp_path, "--port", "0") as (process, told):
+        url = written.read_text().strip()
+        assert url.startswith("http://127.0.0.1:")
+        assert url not in {acme.url, "http://127.0.0.1:0"}
+        assert f"Carnet serves acme.example at {url}\n" in told
+        assert f"curl -i {url}/v1/chat/completions" in told
+        assert stat.S_IMODE(written.stat().st_mode) == 0o600
+        assert acme.carnet("call", "echo", "hi").stdout == "hi\n"
+        assert acme.json("runs")["runs"]
+        checks = {check["what"]: check["message"] for check in acme.json("doctor")["checks"]}
+        assert checks["port"] == f"Our gateway answers at {url}."
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=15)
+    assert process.returncode == 0
+    assert err.endswith("Stopping.\n")
+    assert any(json.loads(line).get("path") == url for line in out.splitlines())
+    assert not written.exists()
+
+
+def test_an_address_that_a_dead_gateway_left_is_not_believed(tmp_path: Path) -> None:
+    acme = Organisation(tmp_path, "acme.example")
+    written = tmp_path / "var" / "gateway.url"
+    written.write_text("http://127.0.0.1:9\n")
+    written.chmod(0o600)
+    ran = acme.try_carnet("call", "echo", "hi")
+    assert ran.returncode == 3
+    assert acme.url in ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "mode", "believed"),
+    [
+        ("http://127.0.0.1:8800\n", 0o600, "http://127.0.0.1:8800"),
+        ("http://127.0.0.1:8800\n", 0o666, None),
+        ("", 0o600, None),
+        ("file:///etc/passwd", 0o600, None),
+    ],
+)
+def test_an_address_is_believed_if_only_its_owner_could_write_it(
+    home: Path, text: str, mode: int, believed: str | None
+) -> None:
+    written = home / "var" / "gateway.url"
+    written.write_text(text)
+    written.chmod(mode)
+    assert written_url(load(home / "carnet.toml", {})) == believed
+
+
+def test_our_token_goes_to_the_address_that_our_gateway_wrote(
+    cli: Cli, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CARNET_URL", "http://127.0.0.1:9")
+    assert cli("call", "echo", "x").code == 2  # no token for a stranger
+    (home / "var" / "gateway.url").write_text("http://127.0.0.1:9\n")
+    (home / "var" / "gateway.url").chmod(0o600)
+    assert cli("call", "echo", "x").code == 3  # one of ours, which does not answer
+
+
+def test_ctrl_c_says_what_is_being_finished_and_a_second_one_stops(tmp_path: Path) -> None:
+    acme = Organisation(tmp_path, "acme.example")
+    acme.configure("", agents=SLOW)
+    os.mkfifo(tmp_path / "begun")
+    with serving(tmp_path, "--port", "0") as (process, _):
+        caller = threading.Thread(target=acme.try_carnet, args=("call", "echo", "x"))
+        caller.start()
+        (tmp_path / "begun").read_text()  # until the agent runs
+        process.send_signal(signal.SIGINT)
+        assert process.stderr is not None
+        while "Finishing" not in (line := process.stderr.readline()):
+            assert line
+        assert line == "Finishing 1 call, up to 25 s; Ctrl-C again stops now.\n"
+        process.send_signal(signal.SIGINT)
+        process.wait(15)
+        caller.join()
+
+
+def test_a_farewell_counts() -> None:
+    assert "Finishing 2 calls, up to 2.5 s" in farewell(2, 2.5)
+    assert farewell(0, 25) == "\nStopping.\n"

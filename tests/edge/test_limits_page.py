@@ -1,0 +1,32 @@
+"""The page about limits says what the code says."""
+
+import re
+from pathlib import Path
+
+import msgspec
+
+from carnet.config import Limits
+from carnet.errors import BY_CODE
+
+PAGE = Path(__file__).parents[2] / "docs" / "operations" / "limits.md"
+
+
+def rows() -> dict[str, list[str]]:
+    """The table of limits: name, then its other cells."""
+    lines = (line.strip("|").split("|") for line in PAGE.read_text().splitlines())
+    cells = ([cell.strip() for cell in line] for line in lines if len(line) == 4)
+    return {name.strip("`"): rest for name, *rest in cells if name.startswith("`")}
+
+
+def test_every_limit_is_on_the_page_with_its_default() -> None:
+    told = {name: float(cells[0]) for name, cells in rows().items()}
+    assert told == {field.name: field.default for field in msgspec.structs.fields(Limits)}
+
+
+def test_every_code_on_the_page_exists_with_that_status() -> None:
+    for name, (_, _, what) in rows().items():
+        named = re.findall(r"(\d{3}) `(\w+)`", what)
+        assert named or name in {"write_stall_seconds", "retries"}
+        assert [(int(status), BY_CODE[code].status) for status, code in named] == [
+            (BY_CODE[code].status, int(status)) for status, code in named
+        ]

@@ -1,0 +1,318 @@
+"""The attacks of security.md that this gateway can be tried with today, and what answers them."""
+
+from tests.requirements.rows import Row
+
+_PAYER = "tests/security/test_payer.py::"
+_IDENTITY = "tests/security/test_identity.py::"
+_DEPTH = "tests/security/test_depth.py::"
+_TENANTS = "tests/security/test_tenants.py::"
+_REPEATS = "tests/security/test_repeats.py::"
+_UPSTREAM = "tests/security/test_upstream.py::"
+_STOLEN = "tests/security/test_stolen_database.py::"
+_FORWARDING = "tests/gateway/test_forwarding.py::"
+_GATEWAY_DEPTH = "tests/gateway/test_depth.py::"
+_IDEMPOTENCY = "tests/gateway/test_idempotency.py::"
+_EXAMPLE = "tests/interop/test_tangle_worked_example.py::"
+_TWO = "tests/interop/test_two_organisations.py::"
+_RECORDS = "tests/stores/test_records.py::"
+_TRUST = "tests/stores/test_trust.py::"
+
+_A33 = (
+    Row(
+        "security:a33:unlisted",
+        "A forwarded credential from a caller that is not listed is refused, and neither the "
+        "caller nor the owner of the credential is billed.",
+        "security.md A33",
+        (
+            _FORWARDING
+            + "test_a_forwarded_credential_from_a_caller_that_is_not_listed_bills_nobody",
+            _PAYER + "test_a_caller_not_listed_forwards_to_no_kind_of_agent",
+            _PAYER + "test_a_caller_not_listed_learns_nothing_about_a_credential",
+            _PAYER + "test_a_refused_credential_is_written_nowhere",
+        ),
+    ),
+    Row(
+        "security:a33:listed",
+        "From a listed caller the account that the credential names is billed, once, and nobody "
+        "in its place.",
+        "security.md A33; R5",
+        (
+            _FORWARDING + "test_a_listed_caller_bills_the_account_it_vouches_for",
+            _FORWARDING + "test_a_forwarded_credential_of_ours_is_the_effective_payer",
+            _FORWARDING + "test_a_revoked_credential_is_refused_and_never_replaced",
+            _PAYER + "test_a_listed_peer_bills_the_tenant_whose_token_it_forwards",
+            _PAYER + "test_a_peer_that_forwards_its_own_token_pays_itself_and_once",
+            _PAYER + "test_a_bridge_that_forwards_a_peers_token_bills_the_peer_within_its_credit",
+            _PAYER + "test_a_forwarded_token_that_may_not_pay_is_never_replaced",
+            _PAYER + "test_a_token_made_a_moment_ago_pays_when_it_is_forwarded",
+            _PAYER + "test_a_forwarded_token_pays_for_nothing_its_holder_may_not_call",
+        ),
+    ),
+    Row(
+        "security:a33:ended",
+        "A peer that was taken off the list, forgotten or whose token was revoked forwards and "
+        "calls no more.",
+        "security.md A33",
+        (
+            _PAYER + "test_a_peer_that_is_ended_forwards_and_calls_no_more",
+            _PAYER + "test_a_peer_that_is_forgotten_calls_no_more",
+        ),
+    ),
+    Row(
+        "security:a33:silence",
+        "A forwarded credential is in no answer, page, command, log, record or file, also when "
+        "the upstream that was sent it says it back.",
+        "security.md A33, A65, D10, I11",
+        (
+            _FORWARDING + "test_no_credential_is_written_anywhere",
+            "tests/runtime/test_remote.py::test_no_error_or_record_holds_a_credential",
+            _EXAMPLE + "test_the_credential_of_the_origin_is_written_down_nowhere",
+            _UPSTREAM + "test_a_credential_that_an_upstream_says_back_is_told_to_nobody",
+            _UPSTREAM + "test_a_credential_is_not_in_the_records_of_a_run_that_broke_midway",
+            _IDENTITY + "test_no_error_says_back_what_it_was_told",
+            _IDENTITY + "test_a_forwarded_credential_is_ignored_where_nothing_is_paid",
+            _STOLEN + "test_a_run_paid_by_forwarding_is_shown_without_the_credential",
+        ),
+    ),
+    Row(
+        "security:a33:amounts",
+        "What an upstream says a call cost is read strictly and bounded: a payer is billed "
+        "neither a negative nor a foreign nor an unlimited amount.",
+        "security.md A33, I3; R7",
+        (
+            _UPSTREAM + "test_what_an_upstream_charges_is_read_strictly_and_cut_at_its_limit",
+            _UPSTREAM + "test_a_bill_that_is_none_makes_the_answer_none",
+            _UPSTREAM + "test_an_upstream_that_fails_after_its_bill_gets_no_more_than_its_limit",
+            _UPSTREAM + "test_a_spending_limit_holds_whatever_a_model_says_it_counted",
+            _UPSTREAM + "test_a_bill_that_no_ledger_can_hold_leaves_no_turn_behind",
+            _UPSTREAM + "test_an_upstream_that_never_ends_is_cut_off_by_size",
+            _UPSTREAM + "test_an_upstream_that_never_ends_is_cut_off_by_time",
+        ),
+    ),
+)
+
+_A34 = (
+    Row(
+        "security:a34:malformed",
+        "A forwarded credential that is repeated, joined, too long, folded or not one bearer is "
+        "refused whoever sends it.",
+        "security.md A34",
+        (
+            _FORWARDING + "test_a_malformed_forwarded_credential_is_refused",
+            _FORWARDING + "test_two_forwarded_credentials_are_refused",
+            _PAYER + "test_what_is_not_one_bearer_is_refused_also_from_a_listed_caller",
+            _PAYER + "test_bytes_that_end_or_fold_a_line_are_refused_by_the_server",
+            _PAYER + "test_one_that_is_given_twice_is_refused_even_if_both_are_the_same",
+            _PAYER + "test_the_longest_credential_is_an_account_of_its_own",
+        ),
+    ),
+)
+
+_A36 = (
+    Row(
+        "security:a36:claims",
+        "What a client claims of its identity or rights is believed by nobody and passed on to "
+        "nobody; spellings that a proxy would read as ours are refused.",
+        "security.md A36",
+        (
+            _FORWARDING + "test_lookalike_spellings_are_refused",
+            _FORWARDING + "test_identity_headers_from_outside_are_believed_by_nobody",
+            _IDENTITY + "test_an_upstream_sees_our_headers_and_none_of_the_callers",
+            _IDENTITY + "test_a_claimed_identity_opens_no_page",
+            _IDENTITY + "test_a_name_that_a_proxy_would_read_as_another_is_refused",
+            _IDENTITY + "test_an_odd_authorization_is_nobodys",
+            _IDENTITY + "test_two_tokens_on_one_request_are_nobodys",
+        ),
+    ),
+    Row(
+        "security:a36:rights",
+        "A token does what it was made for and nothing else, by no path, page or agent between.",
+        "security.md A36, A35",
+        (
+            _IDENTITY + "test_a_token_that_may_call_one_agent_may_do_nothing_else",
+            _IDENTITY + "test_a_token_that_may_call_one_agent_may_call_no_other",
+            _IDENTITY + "test_a_token_is_shown_the_agents_it_may_call_and_no_others",
+            _IDENTITY + "test_an_agent_lends_nobody_its_rights",
+        ),
+    ),
+)
+
+_A38 = (
+    Row(
+        "security:a38:malformed",
+        "A depth that is not ASCII digits, or is given twice, is refused and never coerced.",
+        "security.md A38",
+        (
+            _GATEWAY_DEPTH + "test_a_malformed_depth_is_refused_and_never_read_as_zero",
+            _GATEWAY_DEPTH + "test_a_repeated_depth_is_refused",
+            _DEPTH + "test_a_depth_that_is_not_ascii_digits_is_refused_and_not_read_as_zero",
+            _DEPTH + "test_a_depth_is_refused_beside_another_of_any_spelling",
+        ),
+    ),
+    Row(
+        "security:a38:digits",
+        "Digits alone are never malformed: leading zeros are read, large numbers are too deep, "
+        "and none beside a parent turn is 0.",
+        "security.md A38",
+        (
+            _GATEWAY_DEPTH + "test_a_depth_below_the_limit_is_answered",
+            _GATEWAY_DEPTH + "test_a_depth_at_or_above_the_limit_is_refused_before_anything_runs",
+            _DEPTH + "test_no_depth_beside_a_parent_turn_is_zero",
+        ),
+    ),
+)
+
+_A39 = (
+    Row(
+        "security:a39:limit",
+        "At the limit a call is refused with what was observed and what is allowed, nothing is "
+        "forwarded or billed, and the trace shows the refusal.",
+        "security.md A39",
+        (
+            _GATEWAY_DEPTH + "test_a_depth_at_or_above_the_limit_is_refused_before_anything_runs",
+            _GATEWAY_DEPTH + "test_a_chain_in_process_stops_at_the_limit_and_shows_where",
+            _TWO + "test_the_last_hop_is_refused_before_anything_is_sent",
+            _DEPTH + "test_beyond_the_limit_nothing_is_forwarded_whoever_would_pay",
+            _DEPTH + "test_the_last_hop_that_calls_on_is_refused_and_its_trace_says_so",
+        ),
+    ),
+)
+
+_A41 = (
+    Row(
+        "security:a41:reuse",
+        "Who uses the run and turn ids of another gets a turn of its own, here and at a peer that "
+        "both call.",
+        "security.md A41",
+        (
+            _IDEMPOTENCY + "test_another_caller_with_the_same_ids_gets_its_own_turn",
+            _TENANTS + "test_whoever_uses_the_ids_of_another_gets_a_turn_of_its_own",
+            _TENANTS + "test_the_ids_of_a_tenant_mean_nothing_from_a_peer_that_forwards_another",
+            _TENANTS + "test_an_agent_that_pays_itself_answers_each_tenant_anew",
+            _TENANTS + "test_two_who_forward_the_same_payer_do_not_share_what_agents_call",
+            _TENANTS + "test_two_tenants_are_not_one_to_the_peer_they_call",
+            _TENANTS + "test_a_reader_of_the_same_ids_that_leaves_takes_nobody_along",
+        ),
+    ),
+    Row(
+        "security:a41:reading",
+        "A run of another cannot be read, followed, listed or cancelled by its id; the answer is "
+        "the one for an id that nobody has.",
+        "security.md A41, A67",
+        (
+            _RECORDS + "test_a_shared_run_id_shows_nobody_the_turns_of_another",
+            _RECORDS + "test_what_is_below_a_turn_id_that_two_callers_use_is_shown_to_neither",
+            _TENANTS + "test_a_run_of_another_looks_like_one_that_is_not_there",
+            _TENANTS + "test_a_running_turn_of_another_is_not_there_either",
+            _TENANTS + "test_a_run_below_that_of_another_shows_nothing_of_it",
+            _TENANTS + "test_whoever_shares_the_id_of_a_run_cancels_only_its_own_turns",
+            _TENANTS + "test_who_forwards_a_credential_is_not_told_what_its_owner_spent",
+        ),
+    ),
+    Row(
+        "security:a41:odd-ids",
+        "An id that looks like SQL, a path or a page is a name and nothing else.",
+        "security.md A41",
+        (
+            _TENANTS + "test_an_odd_id_is_a_run_like_any_other",
+            _TENANTS + "test_after_odd_ids_the_database_is_whole",
+            _TENANTS + "test_a_page_of_runs_is_bounded_and_ones_own",
+            _TENANTS + "test_a_page_that_cannot_be_is_no_fault_of_ours",
+        ),
+    ),
+    Row(
+        "security:a41:timing",
+        "Whether a turn is another's or nobody's makes no difference in time.",
+        "security.md A41",
+        due="measuring answers by time (G17)",
+    ),
+)
+
+_A42 = (
+    Row(
+        "security:a42:poison",
+        "A turn id that somebody claimed first is still free for everybody else, below an agent "
+        "and at a peer as well.",
+        "security.md A42",
+        (
+            _IDEMPOTENCY + "test_a_turn_claimed_in_advance_does_not_poison_anybody_elses",
+            _TENANTS + "test_a_turn_claimed_in_advance_does_not_poison_what_is_below_it",
+            _TENANTS + "test_a_turn_claimed_in_advance_does_not_poison_a_call_to_a_peer",
+        ),
+    ),
+)
+
+_A43 = (
+    Row(
+        "security:a43:mismatch",
+        "The same turn with another body is refused, and the first result stays, running or done.",
+        "security.md A43",
+        (
+            _IDEMPOTENCY + "test_the_same_turn_with_another_request_is_refused_and_the_first_stays",
+            _REPEATS + "test_the_same_turn_with_another_body_changes_nothing",
+            _REPEATS + "test_the_same_body_in_another_order_is_the_same",
+            _REPEATS + "test_a_running_turn_is_not_disturbed_by_another_body",
+        ),
+    ),
+)
+
+_A44 = (
+    Row(
+        "security:a44:attach",
+        "Copies of a running turn attach to its one execution; an upstream hears of it once, and "
+        "it is billed once.",
+        "security.md A44",
+        (
+            _IDEMPOTENCY + "test_copies_of_a_running_turn_attach_to_one_execution",
+            _IDEMPOTENCY + "test_a_stream_can_be_attached_to_from_its_first_event",
+            _REPEATS + "test_three_hundred_copies_of_one_turn_are_one_call_on_both_sides",
+            _REPEATS + "test_copies_that_come_when_it_is_over_are_answered_from_the_record",
+        ),
+    ),
+    Row(
+        "security:a44:deadline",
+        "A copy whose caller has less time than the turn will take is told to come again.",
+        "security.md A44",
+        due="deadlines that callers send",
+    ),
+)
+
+_A71 = (
+    Row(
+        "security:a71:database",
+        "A stolen database holds no token that can be used: ours are kept as keyed hashes, and "
+        "those that peers gave us are sealed.",
+        "security.md A71",
+        (
+            _TRUST + "test_the_database_holds_no_token_and_no_peers_token",
+            _TRUST + "test_a_peer_sealed_with_another_file_is_not_called_without_its_token",
+            "tests/cli/test_trust.py::test_a_peers_credential_is_sealed_in_the_store",
+            _STOLEN + "test_the_database_holds_no_token_in_any_spelling",
+            _STOLEN + "test_what_is_stored_of_a_token_cannot_be_found_by_guessing",
+            _STOLEN + "test_a_stolen_database_opens_no_door_under_other_keys",
+        ),
+    ),
+    Row(
+        "security:a71:files",
+        "Keys, tokens and database are readable by their owner alone, and nothing else that is "
+        "written or shown holds one.",
+        "security.md A71, D10",
+        (
+            _TRUST + "test_secrets_are_written_for_their_owner_alone_and_read_again",
+            _TRUST + "test_secrets_that_others_can_read_are_refused",
+            "tests/cli/test_start.py::test_init_keeps_secrets_to_their_owner",
+            _STOLEN + "test_no_file_holds_a_token_but_those_that_are_there_for_it",
+            _STOLEN + "test_what_holds_a_secret_is_its_owners_alone",
+            _STOLEN + "test_a_gateway_whose_keys_others_can_read_does_not_start",
+            _STOLEN + "test_no_command_shows_a_credential",
+        ),
+    ),
+    Row(
+        "security:a71:private-keys",
+        "Private keys for signing are sealed as well.",
+        "security.md A71",
+        due="signing keys",
+    ),
+)
+
+ROWS = (*_A33, *_A34, *_A36, *_A38, *_A39, *_A41, *_A42, *_A43, *_A44, *_A71)

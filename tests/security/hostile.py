@@ -1,0 +1,307 @@
+"""An upstream that means harm: it answers by its path, and says back what it was told.
+
+It is no HTTP server: it sends bytes, so that an answer can be any nonsense. What it says back are
+the credentials of the request, bare, so that no pattern for `Bearer x` can find them.
+"""
+
+import json
+import socketserver
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from msgspec import Struct
+
+FORWARDED = "x-tangle-forwarded-authorization"
+JSON = "content-type: application/json"
+SSE = "content-type: text/event-stream"
+_OVER = threading.Event()
+PIECE = "all work and no play " * 9_000  # one frame below the bound of an event
+
+
+class Heard(Struct, frozen=True):
+    """One request as it arrived."""
+
+    path: str
+    headers: dict[str, str]
+    body: Any
+
+    @property
+    def said(self) -> str:
+        """The last thing it was asked."""
+        return str(self.body["messages"][-1]["content"])
+
+    @property
+    def loot(self) -> str:
+        """The credentials that came along, without their schemes."""
+        values = (self.headers.get(name, "") for name in (FORWARDED, "authorization"))
+        return "~".join(value.rpartition(" ")[2] for value in values)
+
+
+Script = Callable[[Heard], Iterator[bytes]]
+
+
+def head(*lines: str, status: str = "200 OK") -> bytes:
+    """The beginning of an answer that ends with its connection."""
+    return "\r\n".join([f"HTTP/1.1 {status}", "connection: close", *lines, "", ""]).encode()
+
+
+def frame(value: object) -> bytes:
+    """One server-sent event."""
+    return f"data: {json.dumps(value)}\n\n".encode()
+
+
+def delta(text: str) -> bytes:
+    """A piece of a streamed answer."""
+    return frame({"choices": [{"index": 0, "delta": {"content": text}, "finish_reason": None}]})
+
+
+def whole(text: str, usage: object = None) -> bytes:
+    """An answer in one piece."""
+    choice = {"index": 0, "message": {"role": "assistant", "content": text}}
+    return json.dumps({"choices": [{**choice, "finish_reason": "stop"}], "usage": usage}).encode()
+
+
+def echoed(loot: str) -> dict[str, Any]:
+    """An error that says the loot wherever an error may say anything."""
+    inner = dict.fromkeys(("code", "message", "type", "param", "hint", "incident", "run"), loot)
+    inner |= dict.fromkeys(("permission", "reason", "key", "url", "peer_code", loot), loot)
+    return {"error": inner, "code": loot, "message": loot, loot: loot}
+
+
+def _echoing_fields(loot: str) -> list[str]:
+    names = ("x-echo", "retry-after", "www-authenticate", "set-cookie", "x-tangle-runid")
+    return [f"{name}: {loot}" for name in names]
+
+
+# ---------------------------------------------------------------------- what it does, by path
+
+
+def _refusing(status: str) -> Script:
+    def script(heard: Heard) -> Iterator[bytes]:
+        yield head(JSON, *_echoing_fields(heard.loot), status=status)
+        yield json.dumps(echoed(heard.loot)).encode()
+
+    return script
+
+
+def _sse_error(heard: Heard) -> Iterator[bytes]:
+    yield head(SSE)
+    yield frame(echoed(heard.loot))
+
+
+def _sse_error_midway(heard: Heard) -> Iterator[bytes]:
+    yield head(SSE, *_echoing_fields(heard.loot))
+    yield delta("so far ")
+    yield frame(echoed(heard.loot))
+
+
+def _sse_known_code(heard: Heard) -> Iterator[bytes]:
+    """A code of ours whose sentence has blanks for words."""
+    yield head(SSE)
+    yield delta("so far ")
+    yield frame({"error": echoed(heard.loot)["error"] | {"code": "permission_missing"}})
+
+
+def _sse_garbage(heard: Heard) -> Iterator[bytes]:
+    yield head(SSE)
+    yield delta("so far ")
+    yield f"{heard.loot}: {heard.loot}\ndata: {heard.loot}\n\n".encode()
+
+
+def _headers(heard: Heard) -> Iterator[bytes]:
+    yield head(JSON, *_echoing_fields(heard.loot))
+    yield whole("fine")
+
+
+def _half_head(heard: Heard) -> Iterator[bytes]:
+    yield f"HTTP/1.1 200 OK\r\nx-echo: {heard.loot}\r\n".encode()
+
+
+def _no_head(heard: Heard) -> Iterator[bytes]:
+    yield f"{heard.loot}\r\n\r\n".encode()
+
+
+def _bad_status(heard: Heard) -> Iterator[bytes]:
+    yield f"HTTP/1.1 {heard.loot} OK\r\n\r\n".encode()
+
+
+def _bad_header(heard: Heard) -> Iterator[bytes]:
+    yield f"HTTP/1.1 200 OK\r\n\x01{heard.loot}\x01: {heard.loot}\r\n\r\n".encode()
+
+
+def _bad_chunk(heard: Heard) -> Iterator[bytes]:
+    piece, loot = delta("so far "), heard.loot.encode()
+    chunks = b"%x\r\n%b\r\n%b\r\n%b\r\n" % (len(piece), piece, loot, loot)
+    yield head(SSE, "transfer-encoding: chunked") + chunks
+
+
+def _cut_off(heard: Heard) -> Iterator[bytes]:
+    """Less than was announced, after a word."""
+    yield head(SSE, "content-length: 9999", *_echoing_fields(heard.loot))
+    yield delta("so far ")
+
+
+def _bad_json(heard: Heard) -> Iterator[bytes]:
+    yield head(JSON)
+    yield f'{{"{heard.loot}": {heard.loot}'.encode()
+
+
+def _bad_shape(heard: Heard) -> Iterator[bytes]:
+    yield head(JSON)
+    message = {"content": {heard.loot: heard.loot}}
+    yield json.dumps({heard.loot: 1, "choices": [{"message": message}]}).encode()
+
+
+def _bad_media(heard: Heard) -> Iterator[bytes]:
+    yield head(f"content-type: {heard.loot}/x", f"content-encoding: {heard.loot}")
+    yield heard.loot.encode()
+
+
+def _redirect(heard: Heard) -> Iterator[bytes]:
+    yield head(f"location: /{heard.loot}", status=f"302 {heard.loot}")
+
+
+def _bill(heard: Heard) -> Iterator[bytes]:
+    """The usage is what the caller says it is, as it stands."""
+    usage = b'"usage": %b' % heard.said.encode()
+    if not heard.body.get("stream"):
+        yield head(JSON)
+        yield whole("served").replace(b'"usage": null', usage)
+        return
+    yield head(SSE)
+    yield delta("served")
+    yield b'data: {"choices": [], %b}\n\ndata: [DONE]\n\n' % usage
+
+
+def _bill_then_break(heard: Heard) -> Iterator[bytes]:
+    yield head(SSE)
+    yield delta("so far ")
+    yield b'data: {"choices": [], "usage": %b}\n\n' % heard.said.encode()
+    yield frame({"error": {"code": "no such code"}})
+
+
+def _endless(heard: Heard) -> Iterator[bytes]:
+    if heard.body.get("stream"):
+        yield head(SSE)
+        piece = delta(PIECE)
+    else:
+        yield head(JSON)
+        yield whole("")[:-1] + b', "more": "'
+        piece = PIECE.encode()
+    while True:
+        yield piece
+
+
+def _drip(_: Heard) -> Iterator[bytes]:
+    """A word now and then, for ever."""
+    yield head(SSE)
+    while not _OVER.wait(0.05):
+        yield delta("and ")
+
+
+def _answer(heard: Heard) -> Iterator[bytes]:
+    yield head(JSON)
+    yield whole(heard.said)
+
+
+LEAKING: dict[str, Script] = {
+    "refuse-400": _refusing("400 Bad Request"),
+    "refuse-401": _refusing("401 Unauthorized"),
+    "refuse-402": _refusing("402 Payment Required"),
+    "refuse-413": _refusing("413 Too Large"),
+    "refuse-429": _refusing("429 Too Many"),
+    "refuse-500": _refusing("500 Oops"),
+    "sse-error": _sse_error,
+    "sse-error-midway": _sse_error_midway,
+    "sse-known-code": _sse_known_code,
+    "sse-garbage": _sse_garbage,
+    "headers": _headers,
+    "half-head": _half_head,
+    "no-head": _no_head,
+    "bad-status": _bad_status,
+    "bad-header": _bad_header,
+    "bad-chunk": _bad_chunk,
+    "cut-off": _cut_off,
+    "bad-json": _bad_json,
+    "bad-shape": _bad_shape,
+    "bad-media": _bad_media,
+    "redirect": _redirect,
+}
+SCRIPTS = LEAKING | {
+    "bill": _bill,
+    "bill-then-break": _bill_then_break,
+    "endless": _endless,
+    "drip": _drip,
+    "answer": _answer,
+}
+
+
+class Hostile:
+    """The upstream; `heard` holds every request, `sent` the bytes of the last answer."""
+
+    def __init__(self) -> None:
+        hostile = self
+
+        class Connection(socketserver.StreamRequestHandler):
+            def handle(self) -> None:
+                request = _read(self.rfile)
+                if request is None:
+                    return
+                hostile.heard.append(request)
+                sent = 0
+                with suppress(OSError):
+                    for data in SCRIPTS[request.path.split("/")[1]](request):
+                        self.wfile.write(data)
+                        sent += len(data)
+                hostile.sent = sent
+
+        self.heard: list[Heard] = []
+        self.sent = 0
+        self._server = _Server(("127.0.0.1", 0), Connection)
+        self.port = int(self._server.server_address[1])
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @contextmanager
+    def serving(self) -> Iterator["Hostile"]:
+        """Answer while the context is entered."""
+        thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        thread.start()
+        try:
+            yield self
+        finally:
+            _OVER.set()
+            self._server.shutdown()
+            self._server.server_close()
+
+
+class _Server(socketserver.ThreadingTCPServer):
+    allow_reuse_address = True
+    daemon_threads = True
+    request_queue_size = 128
+
+
+def _read(stream: Any) -> Heard | None:
+    first = stream.readline().decode("latin-1")
+    if not first:
+        return None
+    headers: dict[str, str] = {}
+    while line := stream.readline().decode("latin-1").rstrip("\r\n"):
+        name, _, value = line.partition(": ")
+        assert name.lower() not in headers
+        headers[name.lower()] = value
+    body = stream.read(int(headers.get("content-length", "0")))
+    return Heard(first.split(" ")[1], headers, json.loads(body) if body else None)
+
+
+def agents(url: str, token_file: str) -> str:
+    """The configuration that makes every script an agent of its name."""
+    return "\n".join(
+        f'[agents.{name}]\nkind = "tangle"\nurl = "{url}/{name}/v1"\nmax_cost = "0.5"\n'
+        f'may_forward_authorization = true\ntoken = {{file = "{token_file}"}}\n'
+        for name in SCRIPTS
+    )

