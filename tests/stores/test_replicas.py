@@ -16,7 +16,7 @@ import pytest
 
 from carnet.core.identity import Account, Payer
 from carnet.core.turn import Turn
-from carnet.ports.turns import Claimed, Denied, Fenced, Known, Rate
+from carnet.ports.turns import Claimed, Denied, Fenced, Known, Rate, TurnClaim
 from carnet.stores.opening import Store
 from tests.stores.scenes import ALICE, Place, a_claim, a_finish, claimed, finished
 
@@ -215,35 +215,59 @@ async def test_the_calls_of_a_run_are_counted_over_all_postgres_replicas(
     assert place.rows("SELECT calls, cost FROM run") == [(7, 1400)]
 
 
-async def test_overlapping_batches_of_four_postgres_writers_never_deadlock(place: Place) -> None:
+def a_meeting_claim(store: Store, meet: str, i: int) -> TurnClaim:
+    """A claim that meets those of other stores in its run, its rate or its purse alone."""
+    own = {kind: "" if kind == meet else store.worker for kind in ("run", "rate", "purse")}
+    purse = f"p{own['purse']}{i}"
+    payer = Payer(account=Account("token", str(i % 7)), purse=purse, limit=10**9)
+    rate = Rate(bucket=f"b{own['rate']}{i}", calls=10**6, seconds=1)
+    name = f"r{own['run']}{i}"
+    return a_claim(name, turn=f"t{store.worker}{i}", payer=payer, rate=rate, reserve=10)
+
+
+@pytest.mark.parametrize("meet", ["run", "rate", "purse"])
+async def test_overlapping_batches_of_four_postgres_writers_never_deadlock(
+    place: Place, meet: str
+) -> None:
     stores = [await place.start() for _ in range(4)]
     dice = random.Random(1)  # noqa: S311  the same order on every run
-    before = place.rows("SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()")
+    deadlocks = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"
+    before = place.rows(deadlocks)
 
-    async def call(store: Store, i: int) -> bool:
-        purse = Payer(account=Account("token", str(i % 7)), purse=f"p{i % 5}", limit=10**9)
-        rate = Rate(bucket=f"b{i % 3}", calls=10**6, seconds=1)
-        verdict = await store.turns.claim(
-            a_claim(f"r{i % 40}", turn=f"t{i}", payer=purse, rate=rate, reserve=10)
-        )
-        if isinstance(verdict, Claimed):
-            await store.turns.append(verdict.turn, 0, 0, b"[]")
-            await store.turns.finish(a_finish(verdict.turn, payer=purse, first=1))
-        return isinstance(verdict, Claimed)
+    async def call(store: Store, claim: TurnClaim) -> None:
+        turn = claimed(await store.turns.claim(claim))
+        await store.turns.append(turn, 0, 0, b"[]")
+        await store.turns.finish(a_finish(turn, payer=claim.payer, first=1))
 
-    async def caller(store: Store) -> int:
-        order = list(range(200))
-        dice.shuffle(order)
-        return sum(await asyncio.gather(*[call(store, i) for i in order]))
+    async def caller(store: Store) -> None:
+        claims = [a_meeting_claim(store, meet, i) for i in range(300)]
+        dice.shuffle(claims)
+        await asyncio.gather(*[call(store, claim) for claim in claims])
 
-    assert sum(await asyncio.gather(*[caller(store) for store in stores])) == 200
+    await asyncio.gather(*[caller(store) for store in stores])
     for store in stores:
         await store.close()
-    assert place.rows("SELECT COUNT(*), SUM(amount) FROM ledger") == [(200, 40_000)]
-    assert place.rows("SELECT SUM(spent), SUM(reserved) FROM purse") == [(40_000, 0)]
-    assert before == place.rows(
-        "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"
-    )
+    assert place.rows("SELECT COUNT(*), SUM(amount) FROM ledger") == [(1200, 240_000)]
+    assert place.rows("SELECT SUM(spent), SUM(reserved) FROM purse") == [(240_000, 0)]
+    assert place.rows(deadlocks) == before
+
+
+async def test_a_turn_of_postgres_that_is_claimed_while_it_is_to_be_forgotten_stays(
+    store: Store, place: Place
+) -> None:
+    turn = claimed(await store.turns.claim(a_claim(now=0)))
+    await store.turns.finish(a_finish(turn, state="failed", retryable=True, now=0))
+    await finished(store, "newest")
+    outside = await asyncpg.connect(place.postgres)
+    async with outside.transaction():
+        await outside.execute("SELECT n FROM run WHERE id = 'r1' FOR UPDATE")  # as a claim does
+        pruning = asyncio.ensure_future(store.prune(turn_days=1, event_days=1))
+        await asyncio.wait([pruning], timeout=0.3)
+        assert await outside.execute("UPDATE turn SET state = 'running' WHERE n = 1") == "UPDATE 1"
+    await outside.close()
+    assert (await pruning).turns == 0
+    assert (await store.turns.reload(turn)).state == "running"
+    assert len(await store.turns.events(turn)) == 1
 
 
 async def test_a_run_shows_nothing_while_an_older_postgres_transaction_is_open(

@@ -4,6 +4,7 @@ Law. Where it really listens is written beside the database as long as it does, 
      owner alone: commands find a gateway that was started on another port.
 """
 
+import asyncio
 import contextlib
 import errno
 import logging
@@ -26,6 +27,8 @@ from carnet.telemetry import start_logging
 
 logger = logging.getLogger("carnet.serve")
 
+STORE_FAILED = 5  # our fault, in the words of the command line
+LOOK_SECONDS = 0.5
 ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  read, not bound
 
 
@@ -52,12 +55,12 @@ async def _serve(settings: Settings) -> int:
     try:
         await _listen(settings, gateway)
     finally:
-        await gateway.journal.drain(
-            0
-        )  # what a second Ctrl-C did not wait for, while it can be told
+        # What a second Ctrl-C did not wait for is ended while it can still be told.
+        await gateway.journal.drain(0)
+        code = STORE_FAILED if store.is_broken() else 0
         await gateway.close()
     logger.info("stopped")
-    return 0
+    return code
 
 
 async def _listen(settings: Settings, gateway: Gateway) -> None:
@@ -83,7 +86,19 @@ async def _listen(settings: Settings, gateway: Gateway) -> None:
             drain=drain,
             on_listening=announce,
         )
-        await server.serve()
+        watching = asyncio.create_task(_stop_when_broken(server, gateway))
+        try:
+            await server.serve()
+        finally:
+            watching.cancel()
+
+
+async def _stop_when_broken(server: Server, gateway: Gateway) -> None:
+    """Stop when a commit has failed: what was written is unknown until the store is opened anew."""
+    while not gateway.store.is_broken():  # noqa: ASYNC110  the writer's thread sets no event
+        await asyncio.sleep(LOOK_SECONDS)
+    logger.critical("the store failed while committing; stopping so that a restart recovers it")
+    server.should_exit = True
 
 
 def _port_of(server: Server) -> int:

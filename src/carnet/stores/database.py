@@ -56,6 +56,11 @@ class Database(Protocol):
         ...
 
     @property
+    def row_lock(self) -> str:
+        """What a SELECT ends with, in a transaction, so that its rows stay as they are."""
+        ...
+
+    @property
     def abandoned(self) -> str:
         """The condition on a running turn `t` that its worker is gone."""
         ...

@@ -216,6 +216,7 @@ class PostgresDatabase:
     """A `Database` over one URL. Made on the event loop that will use it."""
 
     is_shared = True
+    row_lock = " FOR UPDATE"
     settled = "j.x < pg_snapshot_xmin(pg_current_snapshot())"
     abandoned = ABANDONED
 

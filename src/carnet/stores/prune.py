@@ -2,12 +2,15 @@
 
 Law 1. The ledger is kept, and so is every turn that has not ended.
 Law 2. Many small transactions: calls go on between them, and a crash leaves a smaller job.
-Law 3. The newest rows stay, so that no number is given twice.
-Law 4. A turn whose events are gone cannot be replayed, so it gives its key free: the same request
+Law 3. What is forgotten is chosen again under the lock of its run: a turn that was claimed anew in
+       the meantime stays.
+Law 4. The newest rows stay, so that no number is given twice.
+Law 5. A turn whose events are gone cannot be replayed, so it gives its key free: the same request
        is a new turn. Retention is at least a day (D5).
 """
 # ruff: noqa: S608  the texts are put together from our own words; every value is an argument
 
+from collections.abc import Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -24,7 +27,7 @@ _OLD = (
 )
 _OLD_TURNS = f"SELECT n, run FROM turn WHERE n > ? AND {_OLD} ORDER BY n LIMIT ?"
 _OLD_EVENTS = (
-    f"SELECT n FROM turn WHERE n > ? AND {_OLD}"
+    f"SELECT n, run FROM turn WHERE n > ? AND {_OLD}"
     " AND EXISTS (SELECT 1 FROM journal WHERE journal.turn = turn.n) ORDER BY n LIMIT ?"
 )
 _COUNT_TURNS = f"SELECT COUNT(*) FROM turn WHERE {_OLD}"
@@ -72,12 +75,13 @@ async def _forget_turns(database: Database, cutoff: int) -> tuple[int, int, int]
         )
         gone = await database.transact(
             [
+                _locked(database, theirs),
                 (of_turns, (*numbers, cutoff)),
                 (f"DELETE FROM turn WHERE {these}", (*numbers, cutoff)),
                 (of_runs, theirs),
             ]
         )
-        events, turns, runs = events + gone[0], turns + gone[1], runs + gone[2]
+        events, turns, runs = events + gone[1], turns + gone[2], runs + gone[3]
         point("purge.mid")
     return turns, runs, events
 
@@ -91,18 +95,28 @@ async def _forget_events(database: Database, cutoff: int) -> int:
         forget = f"DELETE FROM journal WHERE turn IN (SELECT n FROM turn WHERE {these})"
         free = f"UPDATE turn SET key = ? WHERE n = ? AND {_OLD}"  # 8 bytes: a real key has 16
         freed: list[Statement] = [(free, (n.to_bytes(8, "big"), n, cutoff)) for n in numbers]
-        gone = await database.transact([(forget, (*numbers, cutoff)), *freed])
-        events += gone[0]
+        theirs = sorted({row[1] for row in old})
+        gone = await database.transact(
+            [_locked(database, theirs), (forget, (*numbers, cutoff)), *freed]
+        )
+        events += gone[1]
         point("purge.mid")
     return events
+
+
+def _locked(database: Database, runs: Sequence[int]) -> Statement:
+    """Lock runs in the order in which every batch locks them."""
+    which = f"SELECT n FROM run WHERE n IN ({marks(len(runs))})"
+    return f"{which} ORDER BY id, issuer, account{database.row_lock}", runs
 
 
 async def _forget_the_rest(database: Database, *, now: int, cutoff: int) -> int:
     """Rates that have run out, and ended tokens. A forwardable one is kept: it could come back."""
     gone = await database.transact(
         [
+            (f"SELECT tat FROM rate WHERE tat < ? ORDER BY bucket{database.row_lock}", (now,)),
             ("DELETE FROM rate WHERE tat < ?", (now,)),
             ("DELETE FROM token WHERE revoked < ? AND forwardable = 0", (cutoff,)),
         ]
     )
-    return gone[1]
+    return gone[2]

@@ -197,6 +197,7 @@ class SqliteDatabase:
     """A `Database` over one file. Made on the event loop that will use it."""
 
     is_shared = False
+    row_lock = ""  # a transaction that writes has the whole file
     settled = "1 = 1"  # one writer: its numbers are committed in their order
     abandoned = "1 = 1"  # who asks holds the lock file, and asks before its first claim
 

@@ -1,5 +1,6 @@
 """Turns over a database: the port `carnet.ports.turns.Turns`."""
 
+from asyncio import CancelledError, Future
 from typing import Final
 
 from carnet.core.turn import Turn, may_become
@@ -9,6 +10,7 @@ from carnet.stores.database import Database, Flush
 from carnet.stores.journal import verified
 from carnet.stores.rows import SELECT_TURN, read_turn
 from carnet.stores.watch import Watches
+from carnet.stores.writer import given_back, heard
 
 _DATA: Final = 5  # the place of `data` in a row of the journal
 
@@ -29,10 +31,23 @@ class StoredTurns:
 
     async def claim(self, claim: TurnClaim) -> Verdict:
         """Claim a turn, or learn why not."""
-        verdict = await self._database.claim(claim)
+        claiming = self._database.claim(claim)
+        try:
+            verdict = await claiming
+        except CancelledError:
+            self._give_back(claim, claiming)
+            raise
         if type(verdict) is Claimed:
             self._watches.touch(claim.run)
         return verdict
+
+    def _give_back(self, claim: TurnClaim, claiming: Future[Verdict]) -> None:
+        """End a turn that was claimed in the moment its caller went away."""
+        if not claiming.done() or claiming.cancelled() or claiming.exception() is not None:
+            return  # the writer gives back what it claims later
+        verdict = claiming.result()
+        if type(verdict) is Claimed:
+            self._database.finish(given_back(claim, verdict.turn)).add_done_callback(heard)
 
     async def append(self, turn: Turn, first: int, last: int, events: bytes) -> None:
         """Make a batch of events durable. Raises Fenced."""

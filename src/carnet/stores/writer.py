@@ -70,7 +70,8 @@ class Writer:
     def _submit(self, jobs: list[Job], payload: object) -> Future[Any]:
         if self._refusal:
             raise StorageUnavailable(self._refusal)
-        if self._waiting >= MOST_WAITING:
+        # What ends a turn is always taken: it makes room.
+        if self._waiting >= MOST_WAITING and jobs is not self._next.finishes:
             raise Overloaded(f"{self._waiting} writes are waiting", retry_after=1)
         self._waiting += 1
         future = self._loop.create_future()
@@ -86,11 +87,12 @@ class Writer:
         batch, self._next = self._next, Batch()
         self._inbox.put(batch)
 
-    def _settle(self, outcomes: list[Outcome], trouble: str, refusal: str) -> None:
+    def _settle(self, outcomes: list[Outcome], trouble: str | None, refusal: str) -> None:
         self._waiting -= len(outcomes)
-        if trouble and trouble != self._trouble:
-            _log.error("the store was not written: %s", trouble)
-        self._trouble = trouble
+        if trouble is not None:  # None: nothing was to be written, which tells nothing
+            if trouble and trouble != self._trouble:
+                _log.error("the store was not written: %s", trouble)
+            self._trouble = trouble
         self._refusal = self._refusal or refusal
         for (payload, future), answer in outcomes:
             if future.done():
@@ -135,7 +137,8 @@ class Writer:
             later = batch.repeats()
             done = self._serve(batch)
             outcomes = done.outcomes + [(job, None) for job in gone]
-            self._tell(self._settle, outcomes, done.trouble, self._broken)
+            trouble = done.trouble if batch.changes() else None
+            self._tell(self._settle, outcomes, trouble, self._broken)
 
     def _gather(self, batch: Batch) -> bool:
         arrived = self._inbox.get()
