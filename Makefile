@@ -102,7 +102,8 @@ test: lint ## Run every check: lint, then all tests
 coverage: $(VENV)/.dev ## Print branch coverage; core, wire and guards must be whole by their own tests
 	@$(BIN)/python -m pytest -q --cov --cov-report=term $(PYTEST_ARGS)
 	@for room in core wire guards; do \
-	  $(BIN)/python -m pytest -q --cov=carnet.$$room --cov-fail-under=100 tests/$$room; done
+	  $(BIN)/python -m coverage run --branch -m pytest -q tests/$$room && \
+	  $(BIN)/python -m coverage report --include="src/carnet/$$room/*" --fail-under=100; done
 
 .PHONY: bench
 bench: $(BENCH_VENV)/.self ## Measure a hop beside other gateways, in an environment of its own

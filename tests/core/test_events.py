@@ -21,8 +21,10 @@ from carnet.core.events import (
     ToolResult,
     Usage,
     is_terminal,
+    join_events,
     joined_text,
     read_events,
+    write_event,
     write_events,
 )
 from carnet.core.interrupt import Interrupt, Resolution
@@ -125,3 +127,8 @@ def test_a_leg_is_an_event_of_the_turn_that_made_it() -> None:
         "code": None,
     }
     assert read_events(write_events([event])) == [event]
+
+
+def test_a_batch_can_be_joined_from_events_that_were_encoded_one_by_one() -> None:
+    batch: list[Event] = [Text("a"), Done()]
+    assert join_events([write_event(event) for event in batch]) == write_events(batch)

@@ -80,3 +80,8 @@ def test_more_tokens_never_cost_less(tokens_in: int, tokens_out: int) -> None:
     price = Price(per_call=1, per_million_in=7, per_million_out=11)
     assert price.of(tokens_in, tokens_out) <= price.of(tokens_in + 1, tokens_out)
     assert price.of(tokens_in, tokens_out) <= price.of(tokens_in, tokens_out + 1)
+
+
+def test_a_price_counts_tokens_only_if_tokens_have_one() -> None:
+    assert not Price(per_call=1).counts_tokens
+    assert Price(per_million_out=1).counts_tokens
