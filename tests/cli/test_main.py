@@ -252,9 +252,9 @@ def test_help_texts_are_not_cut_off(cli: Cli) -> None:
     ("called", "said"),
     [
         (".venv/bin/carnet", ".venv/bin/carnet"),
-        ("/opt/x/carnet", "/opt/x/carnet"),
-        ("/opt/x/carnet/__main__.py", f"{Path(sys.executable).name} -m carnet"),
-        ("/opt/x/pytest", "carnet"),
+        ("/srv/x/carnet", "/srv/x/carnet"),
+        ("/srv/x/carnet/__main__.py", f"{Path(sys.executable).name} -m carnet"),
+        ("/srv/x/pytest", "carnet"),
     ],
 )
 def test_commands_are_printed_with_the_name_that_was_typed(

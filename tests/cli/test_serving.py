@@ -71,7 +71,7 @@ def test_a_gateway_on_another_port_is_found_by_every_command(tmp_path: Path) -> 
         assert checks["port"] == f"Our gateway answers at {url}."
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=15)
-    assert process.returncode == 0
+    assert process.returncode == 0, err
     assert err.endswith("Stopping.\n")
     assert any(json.loads(line).get("path") == url for line in out.splitlines())
     assert not written.exists()

@@ -15,7 +15,7 @@ from carnet.cli.failures import GatewaySaid
 from carnet.cli.invocation import Invocation
 from carnet.cli.resolving import check_files, own_modules, references, resolve_function
 from carnet.config import Settings, resolve_secret, secret_path
-from carnet.errors import CarnetError, Upstream
+from carnet.errors import CarnetError, ConfigInvalid, Upstream
 from carnet.ports.door import Bounds, Outbound
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from carnet.stores.opening import Store
 
 SHORT = Bounds(connect_seconds=2, first_byte_seconds=3, idle_seconds=3, total_seconds=3)
+AGAIN = "Correct it, then look again: carnet doctor"
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
@@ -46,7 +47,7 @@ async def examine(invocation: Invocation) -> list[Finding]:
     try:
         settings = invocation.settings
     except CarnetError as error:
-        return [Finding("fail", "config", error.safe_text, error.next_step)]
+        return [_failure("config", error)]
     findings = [Finding("ok", "config", f"{settings.source} can be used.")]
     findings += _secrets(settings)
     async with reaching.open_door() as door:
@@ -63,7 +64,8 @@ async def examine(invocation: Invocation) -> list[Finding]:
 
 def _failure(what: str, error: CarnetError, fix: str = "") -> Finding:
     text = f"{error.safe_text} ({error.detail})" if error.detail else error.safe_text
-    return Finding("fail", what, text, fix or error.next_step)
+    told = AGAIN if isinstance(error, ConfigInvalid) else error.next_step
+    return Finding("fail", what, text, fix or told)
 
 
 def _secrets(settings: Settings) -> Iterator[Finding]:
@@ -79,7 +81,7 @@ def _secrets(settings: Settings) -> Iterator[Finding]:
             try:
                 secrets_file.load(own)
             except CarnetError as error:
-                found = _failure("secrets", error, "Restore it from a backup.")
+                found = _failure("secrets", error)
         yield found
     for key, ref in references(settings):
         try:

@@ -191,6 +191,7 @@ def _peer_text(page: dict[str, Any]) -> str:
         f"It may owe us {page['credit']} and charge us at most {page['max_cost']} a call.",
         f"Payers' credentials {forwards} travel to it.",
         f"Its agents are reached as @name@{domain}.",
+        "A running gateway notices within a second.",
     ]
     if not page["has_token"]:
         lines.append(

@@ -103,37 +103,37 @@ class Gate:
 
         The call is counted in the crowd; whoever answers it calls `crowd.leave` at its end.
         """
-        now = self._clock.wall_us()
         try:
-            candidate = self._examine(claim, now)
-        except (TokenInvalid, PeerUnknown):  # perhaps one that was added a moment ago
-            if not await self._look_again():
+            return await self._admit(claim)
+        except (TokenInvalid, PeerUnknown, PaymentRequired):
+            if not await self._look_again():  # perhaps added or granted a moment ago
                 raise
-            candidate = self._examine(claim, now)
+        return await self._admit(claim)
+
+    async def _admit(self, claim: Claim) -> Call:
+        now = self._clock.wall_us()
+        candidate = self._examine(claim, now)
         is_foreign = claim.forwarded is not None and not candidate.payer.own_issue
         if is_foreign and await self._look_again():  # perhaps a token of ours, made just now
             candidate = self._examine(claim, now)
-        target = candidate.target
+        target, actor = candidate.target, candidate.caller.actor.name
         check_credential(target, candidate.credential)
         carnet = self._in_time(self._document(candidate), target)
-        onward = papers(carnet, target, last_depth=self._last_depth)
-        actor = candidate.caller.actor.name
+        entry = Entry(
+            target=target,
+            ask=claim.ask,
+            carnet=carnet,
+            onward=papers(carnet, target, last_depth=self._last_depth),
+            caller=candidate.caller,
+            payer=candidate.payer,
+            rate=_rate(candidate.token),
+            digest=claim.digest,
+            request=claim.request,
+            credential=candidate.credential,
+        )
         self._crowd.enter(actor, stream=claim.ask.stream)
         try:
-            call = await self._claim(
-                Entry(
-                    target=target,
-                    ask=claim.ask,
-                    carnet=carnet,
-                    onward=onward,
-                    caller=candidate.caller,
-                    payer=candidate.payer,
-                    rate=_rate(candidate.token),
-                    digest=claim.digest,
-                    request=claim.request,
-                    credential=candidate.credential,
-                )
-            )
+            call = await self._claim(entry)
         except BaseException:
             self._crowd.leave(actor, stream=claim.ask.stream)
             raise

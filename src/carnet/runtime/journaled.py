@@ -209,7 +209,7 @@ class Journaled:
             told = error if isinstance(error, CarnetError) else Internal(str(error))
             logger.exception("turn not recorded", extra=_fields(call, told.code, str(error)))
             live.publish((Usage(), Failed.of(told)), last=True)
-            await settle(self._turns, call, self._clock)
+            await settle(self._turns, call, self._clock, is_over=lambda: self._draining)
             return
         live.publish((*batch, self._usage(call, record, batch), end), last=True)
 

@@ -5,6 +5,7 @@ id. What it held of its payer's purse is released with it.
 """
 
 import asyncio
+from collections.abc import Callable
 
 from carnet.core.call import Call
 from carnet.core.turn import Turn
@@ -15,10 +16,10 @@ from carnet.ports.turns import Fenced, TurnFinish, Turns
 WAITS_SECONDS = (0.0, 0.2, 0.5, 1.0, 2.0)  # the last one again and again
 
 
-async def settle(turns: Turns, call: Call, clock: Clock) -> None:
-    """End the turn as soon as the store can be written; a restart would do the same."""
+async def settle(turns: Turns, call: Call, clock: Clock, *, is_over: Callable[[], bool]) -> None:
+    """End the turn as soon as the store can be written, or until it is over: a restart does too."""
     attempt = 0
-    while True:
+    while not is_over():
         await asyncio.sleep(WAITS_SECONDS[min(attempt, len(WAITS_SECONDS) - 1)])
         attempt += 1
         try:

@@ -1,0 +1,75 @@
+"""The tables of the reference pages, made of what the program itself knows.
+
+`python -m tests.docs.tables` writes them into the pages; a test says when that is due.
+"""
+
+import re
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+from msgspec import NODEFAULT, Struct
+
+from carnet.config import SecretRef
+from carnet.config.settings import FAMILIES, SECTIONS
+from carnet.config.sources import docs_of
+from carnet.core.money import format_amount
+from carnet.errors import BY_CODE, CarnetError, ConfigInvalid, Unreachable, UsageInvalid
+
+DOCS: Final = Path(__file__).parents[2] / "docs"
+PAGES: Final = (DOCS / "configuration.md", DOCS / "http.md")
+AT_THE_TERMINAL: Final = {ConfigInvalid, UsageInvalid, Unreachable}
+AMOUNTS: Final = {"price", "price_in", "price_out", "credit", "max_cost"}
+_TABLE: Final = re.compile(r"(<!-- table (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def table_of(kind: type[Struct]) -> str:
+    """A section as a table: its keys, their defaults, what each means."""
+    docs = docs_of(kind)
+    rows = [
+        f"| `{field.name}` | {_default(field.name, field.default)} | {docs[field.name]} |"
+        for field in msgspec.structs.fields(kind)
+    ]
+    return "\n".join(["| key | default | meaning |", "|---|---|---|", *rows, ""])
+
+
+def _default(name: str, value: Any) -> str:
+    if value is NODEFAULT:
+        return "needed"
+    if value is None:
+        return "not set"
+    if isinstance(value, SecretRef):
+        return f"`{value}`"
+    if name in AMOUNTS:
+        value = format_amount(value)
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return f"`{msgspec.json.encode(value).decode()}`"
+
+
+def errors_table() -> str:
+    """Every code that a gateway may answer with."""
+    again = {True: "yes", False: "no"}
+    rows = [
+        f"| {kind.status} | `{kind.code}` | {again[kind.retryable]} | {_meaning(kind)} |"
+        for kind in sorted(BY_CODE.values(), key=lambda kind: (kind.status, kind.code))
+        if kind not in AT_THE_TERMINAL
+    ]
+    head = ["| status | code | may be repeated | meaning |", "|---|---|---|---|"]
+    return "\n".join([*head, *rows, ""])
+
+
+def _meaning(kind: type[CarnetError]) -> str:
+    return " ".join((kind.__doc__ or "").split("\n\n")[0].split())
+
+
+def filled(page: str) -> str:
+    """A page with its tables made anew."""
+    tables = {name: table_of(kind) for name, kind in (SECTIONS | FAMILIES).items()}
+    tables["errors"] = errors_table()
+    return _TABLE.sub(lambda found: found[1] + tables[found[2]] + found[3], page)
+
+
+if __name__ == "__main__":
+    for path in PAGES:
+        path.write_text(filled(path.read_text()))

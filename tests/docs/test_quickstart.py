@@ -1,0 +1,132 @@
+"""What the pages tell people to type is typed here, word for word."""
+
+import ast
+import os
+import re
+import shutil
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from carnet.assembly.serving import banner
+from carnet.config import load
+from tests.support.organisation import free_port
+
+ROOT = Path(__file__).parents[2]
+QUICKSTART = ROOT / "docs" / "quickstart.md"
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+MARK = "== end of block"
+
+
+class Block(NamedTuple):
+    """A fenced block of a page."""
+
+    language: str
+    text: str
+
+
+class Step(NamedTuple):
+    """Commands, and what the page says they print."""
+
+    commands: str
+    printed: str
+
+    @property
+    def serves(self) -> bool:
+        return self.commands.strip().endswith(" serve")
+
+    @property
+    def fails(self) -> bool:
+        return self.printed.startswith("Error:")
+
+
+def blocks_of(page: Path) -> list[Block]:
+    return [Block(*found) for found in BLOCK.findall(page.read_text())]
+
+
+def steps_of(page: Path) -> list[Step]:
+    blocks = [*blocks_of(page), Block("", "")]
+    return [
+        Step(block.text, after.text if after.language == "text" else "")
+        for block, after in pairwise(blocks)
+        if block.language == "sh"
+    ]
+
+
+def script_of(steps: list[Step]) -> str:
+    """One shell session; what would have a terminal of its own runs beside it."""
+    lines = ["set -euo pipefail", "trap 'kill $(jobs -p)' EXIT"]
+    for step in steps:
+        commands = step.commands.replace("make setup\n", "")  # the tests run in what it makes
+        if step.serves:
+            folder = commands.split("-c ")[1].split("/")[0]
+            lines.append(f"{{ {commands.strip()} ; }} > {folder}.log 2>&1 &")
+            lines.append(f"until test -e {folder}/var/gateway.url; do sleep 0.1; done")
+        else:
+            lines.append(f"{{\n{commands}}}" + (" || test $? -eq 1" if step.fails else ""))
+        lines.append(f"echo '{MARK}'")
+    return "\n".join(lines)
+
+
+def typed(script: str, folder: Path) -> str:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("CARNET")}
+    path = f"{Path(sys.executable).parent}:{kept['PATH']}"
+    ran = subprocess.run(  # noqa: S603  our own page
+        ["bash", "-c", script],  # noqa: S607
+        cwd=ROOT,
+        env={**kept, "PATH": path, "TMPDIR": str(folder), "PYTHONDONTWRITEBYTECODE": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stdout
+    return ran.stdout
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="the page uses curl")
+def test_every_command_of_the_quickstart_works_as_it_is_written(tmp_path: Path) -> None:
+    steps = steps_of(QUICKSTART)
+    script = script_of(steps)
+    for written in ("8701", "8702"):
+        script = script.replace(written, str(free_port()))
+    printed = typed(script, tmp_path).split(MARK)
+    assert sum(step.serves for step in steps) == 2
+    for step, got in zip(steps, printed, strict=False):
+        for line in step.printed.splitlines():
+            assert line.strip() in got, (step.commands, got)
+    assert len({line for line in _of("sha256sum", steps, printed).split() if len(line) == 64}) == 1
+    assert "HTTP/1.1 429" in _of("x-tangle-forwarded-depth: 4", steps, printed)
+    assert "x-tangle-runid" in _of("curl -i", steps, printed)
+
+
+def _of(part: str, steps: list[Step], printed: list[str]) -> str:
+    return next(got for step, got in zip(steps, printed, strict=False) if part in step.commands)
+
+
+def test_the_snippets_of_the_readme_make_a_configuration(tmp_path: Path) -> None:
+    snippets = blocks_of(ROOT / "README.md")
+    (python,) = [block.text for block in snippets if block.language == "python"]
+    (toml,) = [block.text for block in snippets if block.language == "toml"]
+    (tmp_path / "agents_of_readme.py").write_text(python)
+    (tmp_path / "carnet.toml").write_text(toml)
+    settings = load(tmp_path / "carnet.toml", {})
+    module, _, function = str(settings.agents["researcher"].target).partition(":")
+    names = {
+        node.name for node in ast.walk(ast.parse(python)) if isinstance(node, ast.AsyncFunctionDef)
+    }
+    assert (module, function in names) == ("agents", True)
+    exec(compile(python, "README.md", "exec"), {})  # noqa: S102  our own page
+
+
+def test_the_readme_shows_what_serve_prints(tmp_path: Path) -> None:
+    (tmp_path / "carnet.toml").write_text('[agents.echo]\ntarget = "agents:echo"\n')
+    (tmp_path / "var").mkdir()
+    (tmp_path / "var" / "starter.token").write_text("x")
+    told = banner(load(tmp_path / "carnet.toml", {})).replace(str(tmp_path), "/path/to/carnet")
+    assert told.strip() in (ROOT / "README.md").read_text()
