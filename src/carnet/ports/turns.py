@@ -91,6 +91,24 @@ class TurnFinish(Struct, frozen=True, kw_only=True):
     retryable: bool = False
 
 
+def end_unknown(turn: Turn, payer: Payer, *, now: int, reserve: int = 0) -> TurnFinish:
+    """The end of a turn that nobody knows the end of: no events, no price, and it may run again."""
+    return TurnFinish(
+        turn=turn,
+        state="unknown",
+        payer=payer,
+        events=b"",
+        first=0,
+        last=0,
+        debits=(),
+        children_cost=0,
+        reserve=reserve,
+        now=now,
+        code="outcome_unknown",
+        retryable=True,
+    )
+
+
 class Fenced(Exception):
     """Another worker owns the turn now; this one's write was dropped."""
 

@@ -11,7 +11,7 @@ from carnet.core.call import Call
 from carnet.core.turn import Turn
 from carnet.errors import CarnetError
 from carnet.ports.clock import Clock
-from carnet.ports.turns import Fenced, TurnFinish, Turns
+from carnet.ports.turns import Fenced, Turns, end_unknown
 
 WAITS_SECONDS = (0.0, 0.2, 0.5, 1.0, 2.0)  # the last one again and again
 
@@ -31,20 +31,7 @@ async def settle(turns: Turns, call: Call, clock: Clock, *, is_over: Callable[[]
 
 async def end_as_unknown(turns: Turns, call: Call, record: Turn, now: int) -> None:
     """End a turn that nobody knows the end of; one that another worker has is left to it."""
-    finish = TurnFinish(
-        turn=record,
-        state="unknown",
-        payer=call.payer,
-        events=b"",
-        first=0,
-        last=0,
-        debits=(),
-        children_cost=0,
-        reserve=call.reserve,
-        now=now,
-        code="outcome_unknown",
-        retryable=True,
-    )
+    finish = end_unknown(record, call.payer, now=now, reserve=call.reserve)
     try:
         await turns.finish(finish)
     except Fenced:

@@ -230,11 +230,11 @@ class PostgresDatabase:
 
     @property
     def trouble(self) -> str:
-        return self._writer.trouble
+        return self._writer.queue.trouble
 
     @property
     def refusal(self) -> str:
-        return self._writer.refusal
+        return self._writer.queue.refusal
 
     async def fetch(self, sql: str, args: Sequence[Value] = ()) -> list[Row]:
         return await self._sessions.fetch(numbered(sql), args)
@@ -248,13 +248,13 @@ class PostgresDatabase:
     def claim(self, claim: TurnClaim) -> Future[Verdict]:
         if not self._serves:
             raise StorageUnavailable("turns are run by gateways, and this is none")
-        return self._writer.claim(claim)
+        return self._writer.queue.claim(claim)
 
     def append(self, flush: Flush) -> Future[None]:
-        return self._writer.append(flush)
+        return self._writer.queue.append(flush)
 
     def finish(self, finish: TurnFinish) -> Future[Turn]:
-        return self._writer.finish(finish)
+        return self._writer.queue.finish(finish)
 
     async def renew(self, lease: Lease) -> None:
         rows = await self._sessions.fetch(RENEW, (lease.worker, lease.until - lease.now))
@@ -266,8 +266,8 @@ class PostgresDatabase:
         self._fence = fence
 
     async def changes(self) -> int:
-        if self._writer.trouble and not self._writer.refusal:
-            await self._writer.poll()  # nobody may be sent here until the next write succeeds
+        if self._writer.queue.trouble and not self._writer.queue.refusal:
+            await self._writer.queue.poll()  # nobody may be sent here until the next write succeeds
         rows = await self._sessions.fetch(_CHANGES, ())
         count: int = rows[0][0]
         return count

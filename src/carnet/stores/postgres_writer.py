@@ -12,17 +12,15 @@ Law 4. No wait is without an end: a lock that others hold is `Overloaded` at the
 
 import asyncio
 import logging
-from asyncio import AbstractEventLoop, Future
+from asyncio import AbstractEventLoop
 from collections.abc import Awaitable, Callable
-from typing import Any, Final, Literal, Protocol
+from typing import Final, Literal, Protocol
 
-from carnet.core.turn import Turn
 from carnet.errors import CarnetError, Internal, OutcomeUnknown, Overloaded, StorageUnavailable
-from carnet.ports.turns import Claimed, TurnClaim, TurnFinish, Verdict
-from carnet.stores.batches import Batch, Committed, Job, Outcome, pass_points, refused
-from carnet.stores.database import Flush, Row
+from carnet.stores.batches import Batch, Committed, Job, pass_points, refused
+from carnet.stores.database import Row
 from carnet.stores.postgres_batches import HotBatch
-from carnet.stores.writer import MOST_WAITING, given_back, heard
+from carnet.stores.queue import Queue
 
 _log = logging.getLogger(__name__)
 
@@ -68,52 +66,14 @@ class PostgresWriter:
     ) -> None:
         self._connect = connect
         self._worker = worker
-        self._loop = loop
-        self._next = Batch()
         self._arrived = asyncio.Event()
-        self._waiting = 0
-        self._refusal = ""
-        self._trouble = ""
+        self.queue = Queue(loop, self._arrived.set)
         self._session: Session | None = None
         self._task = loop.create_task(self._work(), name="carnet-writer")
 
-    @property
-    def trouble(self) -> str:
-        """Why the last batch was not written; empty if it was."""
-        return self._refusal or self._trouble
-
-    @property
-    def refusal(self) -> str:
-        """Why no more jobs are taken; empty while they are."""
-        return self._refusal
-
-    def claim(self, claim: TurnClaim) -> Future[Verdict]:
-        return self._submit(self._next.claims, claim)
-
-    def append(self, flush: Flush) -> Future[None]:
-        return self._submit(self._next.appends, flush)
-
-    def finish(self, finish: TurnFinish) -> Future[Turn]:
-        return self._submit(self._next.finishes, finish)
-
-    def poll(self) -> Future[None]:
-        """Ask whether there is a connection to write with, and make one if there is none."""
-        return self._submit(self._next.polls, None)
-
-    def _submit(self, jobs: list[Job], payload: object) -> Future[Any]:
-        if self._refusal:
-            raise StorageUnavailable(self._refusal)
-        if self._waiting >= MOST_WAITING:
-            raise Overloaded(f"{self._waiting} writes are waiting", retry_after=1)
-        self._waiting += 1
-        future = self._loop.create_future()
-        jobs.append((payload, future))
-        self._arrived.set()
-        return future
-
     async def stop(self) -> None:
         """Write what is queued and let the connection go."""
-        self._refusal = self._refusal or "the store is closed"
+        self.queue.close()
         self._arrived.set()
         await asyncio.wait([self._task])
 
@@ -121,7 +81,7 @@ class PostgresWriter:
         later: list[Job] = []
         while True:
             if not later:
-                if self._refusal and not self._next.jobs():
+                if self.queue.refusal and self.queue.is_empty:
                     break
                 await self._arrived.wait()
             batch = self._take(later)
@@ -135,37 +95,19 @@ class PostgresWriter:
                 trouble = f"a batch was not served: {type(error).__name__}"
                 done = Committed(refused(batch.jobs(), OutcomeUnknown, trouble), trouble)
             outcomes = done.outcomes + [(job, None) for job in gone]
-            self._settle(outcomes, done.trouble)
+            self.queue.settle(outcomes, done.trouble)
         if self._session is not None:
             await self._session.close()
 
     def _take(self, later: list[Job]) -> Batch:
-        batch = Batch()
-        batch.claims = later
-        batch.take(self._next)
-        self._next = Batch()
+        batch = self.queue.take()
         self._arrived.clear()
-        batch.claims, self._next.claims = batch.claims[:MOST_CLAIMS], batch.claims[MOST_CLAIMS:]
-        if self._refusal or self._next.claims:
+        claims = later + batch.claims
+        batch.claims = claims[:MOST_CLAIMS]
+        self.queue.put_back(claims[MOST_CLAIMS:])
+        if self.queue.refusal or not self.queue.is_empty:
             self._arrived.set()
         return batch
-
-    def _settle(self, outcomes: list[Outcome], trouble: str) -> None:
-        self._waiting -= len(outcomes)
-        if trouble and trouble != self._trouble:
-            _log.error("the store was not written: %s", trouble)
-        self._trouble = trouble
-        for (payload, future), answer in outcomes:
-            if future.done():
-                self._give_back(payload, answer)
-            elif isinstance(answer, Exception):
-                future.set_exception(answer)
-            else:
-                future.set_result(answer)
-
-    def _give_back(self, payload: object, answer: object) -> None:
-        if isinstance(payload, TurnClaim) and isinstance(answer, Claimed) and not self._refusal:
-            self.finish(given_back(payload, answer.turn)).add_done_callback(heard)
 
     async def _serve(self, batch: Batch) -> Committed:
         changes = batch.changes()
@@ -185,8 +127,7 @@ class PostgresWriter:
 
     def _all_waiting(self, batch: Batch) -> list[Job]:
         """Also those who came while the connection was sought: they need not find out again."""
-        others, self._next = self._next, Batch()
-        return batch.jobs() + others.jobs()
+        return batch.jobs() + self.queue.take().jobs()
 
     async def _begun(self) -> Session:
         """A connection on which a transaction has begun; a new one if the last is gone."""

@@ -209,37 +209,38 @@ class SqliteDatabase:
 
     @property
     def trouble(self) -> str:
-        return self._writer.trouble
+        return self._writer.queue.trouble
 
     @property
     def refusal(self) -> str:
-        return self._writer.refusal
+        return self._writer.queue.refusal
 
     async def fetch(self, sql: str, args: Sequence[Value] = ()) -> list[Row]:
         return await self._reader.fetch(sql, args)
 
     async def execute(self, sql: str, args: Sequence[Value] = ()) -> int:
-        return (await self._writer.write([(sql, args)]))[0]
+        return (await self._writer.queue.write([(sql, args)]))[0]
 
     async def transact(self, statements: Sequence[Statement]) -> list[int]:
-        return await self._writer.write(statements)
+        return await self._writer.queue.write(statements)
 
     def claim(self, claim: TurnClaim) -> Future[Verdict]:
         if not self._alone:
             raise StorageUnavailable("turns are run by the process that holds the lock file")
-        return self._writer.claim(claim)
+        return self._writer.queue.claim(claim)
 
     def append(self, flush: Flush) -> Future[None]:
-        return self._writer.append(flush)
+        return self._writer.queue.append(flush)
 
     def finish(self, finish: TurnFinish) -> Future[Turn]:
-        return self._writer.finish(finish)
+        return self._writer.queue.finish(finish)
 
     async def renew(self, lease: Lease) -> None:
         await self.execute(_RENEW, (lease.worker, lease.now, lease.until))
 
     async def changes(self) -> int:
-        return await self._writer.poll()
+        changes: int = await self._writer.queue.poll()
+        return changes
 
     async def check(self) -> Sequence[str]:
         rows = await self.fetch("PRAGMA quick_check(10)")

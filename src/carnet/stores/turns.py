@@ -8,9 +8,9 @@ from carnet.errors import RunNotFound
 from carnet.ports.turns import Claimed, TurnClaim, TurnFinish, Verdict
 from carnet.stores.database import Database, Flush
 from carnet.stores.journal import verified
+from carnet.stores.queue import given_back, heard
 from carnet.stores.rows import SELECT_TURN, read_turn
 from carnet.stores.watch import Watches
-from carnet.stores.writer import given_back, heard
 
 _DATA: Final = 5  # the place of `data` in a row of the journal
 
