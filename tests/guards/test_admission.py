@@ -276,3 +276,16 @@ def test_a_quote_covers_every_byte_as_a_token_and_what_a_peer_may_charge() -> No
     ask = Ask(messages=(), max_tokens=10)
     assert quote(priced, ask, 100) == 1 + 100 + 20 + 5
     assert quote(priced, replace(ask, max_tokens=None), 0) == 1 + 8192 + 5
+
+
+async def test_one_caller_may_not_run_away_in_a_run_by_naming_new_payers() -> None:
+    scene = Scene()
+    for number in range(7):
+        marks = in_run(turn=f"conv_1.t{number}.x")
+        await scene.gate.admit(claim(token="ck_b", forwarded=f"Bearer p{number}", marks=marks))
+    with pytest.raises(RunCallsExceeded):
+        await scene.gate.admit(
+            claim(token="ck_b", forwarded="Bearer p8", marks=in_run(turn="conv_1.t8.x"))
+        )
+    known = claim(token="ck_b", forwarded="Bearer p1", marks=in_run(turn="conv_1.t1.x"))
+    assert (await scene.gate.admit(known)).known

@@ -32,6 +32,7 @@ from carnet.guards.child import child_digest, child_request
 from carnet.guards.crowd import Crowd
 from carnet.guards.leaving import check_credential, papers
 from carnet.guards.payer import Paying, check_pay
+from carnet.guards.runaway import Runaway
 from carnet.guards.target import KnownAgent, permit, permitted
 from carnet.ports.agent import Router, Target
 from carnet.ports.clock import Clock, Ids
@@ -88,6 +89,7 @@ class Gate:
         self._last_depth = depths.tangle
         self._crowd = crowd
         self._most_run_calls = most_run_calls
+        self._runaway = Runaway(most_run_calls)
         self._paying = Paying(tokens=tokens, peers=peers, domain=domain)
         self._guards = (
             # Size and shape were judged while reading; malformed stamps never become a claim.
@@ -133,11 +135,26 @@ class Gate:
         )
         self._crowd.enter(actor, stream=claim.ask.stream)
         try:
-            call = await self._claim(entry)
+            call = await self._claim_within_run(entry)
         except BaseException:
             self._crowd.leave(actor, stream=claim.ask.stream)
             raise
         self._tokens.used(candidate.token, now)
+        return call
+
+    async def _claim_within_run(self, entry: Entry) -> Call:
+        run, actor = entry.carnet.run, entry.caller.actor.name
+        if entry.carnet.run_is_ours:  # nobody else can have made a call in it yet
+            return await self._claim(entry)
+        has_room = self._runaway.enter(run, actor)
+        is_new = False
+        try:
+            # Without room the transaction still answers what is known, and refuses what is new.
+            call = await self._claim(entry, self._most_run_calls if has_room else 0)
+            is_new = not call.known
+        finally:
+            if has_room and not is_new:
+                self._runaway.leave(run, actor)
         return call
 
     def _examine(self, claim: Claim, now: int) -> Candidate:
@@ -207,12 +224,13 @@ class Gate:
             trace=candidate.claim.trace,
         )
 
-    async def _claim(self, entry: Entry) -> Call:
+    async def _claim(self, entry: Entry, most_run_calls: int | None = None) -> Call:
         payer = entry.payer
         reserve = 0
         if payer.limit is not None:
             reserve = quote(entry.target, entry.ask, len(entry.request))
-        verdict = await self._turns.claim(self._turn_claim(entry, reserve))
+        most = self._most_run_calls if most_run_calls is None else most_run_calls
+        verdict = await self._turns.claim(self._turn_claim(entry, reserve, most))
         if isinstance(verdict, Denied):
             if verdict.reason == "mismatch" and entry.made_in is not None:
                 raise DefinitionChanged
@@ -231,7 +249,7 @@ class Gate:
             is_child=entry.made_in is not None,
         )
 
-    def _turn_claim(self, entry: Entry, reserve: int) -> TurnClaim:
+    def _turn_claim(self, entry: Entry, reserve: int, most_run_calls: int) -> TurnClaim:
         carnet, actor, agent = entry.carnet, entry.caller.actor.name, entry.target.name
         above = entry.made_in
         return TurnClaim(
@@ -254,7 +272,7 @@ class Gate:
             payer=entry.payer,
             reserve=reserve,
             rate=entry.rate,
-            most_run_calls=self._most_run_calls,
+            most_run_calls=most_run_calls,
             now=self._clock.wall_us(),
             request=entry.request,
         )

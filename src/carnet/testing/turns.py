@@ -36,6 +36,8 @@ class MemoryTurns:
         n = self._keys.get(claim.key)
         if n is not None:
             return self._repeat(n, claim)
+        if claim.most_run_calls < 1:
+            return Denied("run_calls")
         n = self._keys[claim.key] = len(self._keys) + 1
         self._digests[n] = claim.digest
         self.batches[n] = []
