@@ -18,6 +18,8 @@ from carnet.errors import (
     StorageUnavailable,
 )
 from carnet.ports.turns import Debit
+from carnet.runtime import recording
+from carnet.runtime.closing import closing
 from carnet.runtime.detached import Detached
 from carnet.runtime.dispatching import Dispatching
 from carnet.runtime.visit import Visit
@@ -137,6 +139,26 @@ async def test_an_agent_that_ignores_its_cancellation_is_let_go() -> None:
     await eventually(lambda: stage.journal.running == 0)
     assert stage.turns.turns[1].code == "cancelled"
     free.set()
+
+
+async def test_a_detached_agent_that_waits_for_its_listener_ends_at_once_when_it_is_left() -> None:
+    ended: list[bool] = []
+
+    async def flood(_: Visit) -> AsyncIterator[str]:
+        try:
+            while True:
+                yield "x"
+        finally:
+            ended.append(True)
+
+    stage = Stage(target("flood", agent=native(flood)))
+    call = await stage.gate.admit(streamed("flood"))
+    async with closing(Detached(native(flood), grace_seconds=5.0)(call)) as events:
+        assert await anext(events) == Text("x")
+        await asyncio.sleep(0.01)  # it fills the room there is
+        began = asyncio.get_running_loop().time()
+    assert ended == [True]
+    assert asyncio.get_running_loop().time() - began < 1.0
 
 
 async def test_a_detached_agent_says_the_same() -> None:
@@ -310,3 +332,41 @@ async def test_a_cost_that_nobody_told_is_the_quote_under_a_limit_and_unknown_wi
     assert usage.cost is None
     again = await unlimited.ask("@silent@b.example", token="ck_roaming", marks=in_run(depth=0))
     assert again[-2] == usage
+
+
+async def test_an_agent_is_no_faster_than_its_fastest_reader() -> None:
+    said = 0
+
+    async def flood(_: Visit) -> AsyncIterator[str]:
+        nonlocal said
+        while True:
+            said += 1
+            yield "x" * 100_000
+            await asyncio.sleep(0)
+
+    stage = Stage(target("flood", agent=native(flood)))
+    call = await stage.gate.admit(streamed("flood"))
+    async with aclosing(stage.journal.batches(call)) as batches:
+        await anext(batches)
+        before = -1
+        while before != said:  # until it waits
+            before = said
+            await asyncio.sleep(0.02)
+        assert said < 60
+        for _ in range(5):
+            await anext(batches)
+        await eventually(lambda: said > before)
+    await eventually(lambda: stage.journal.running == 0)
+
+
+async def test_a_turn_that_says_too_much_has_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recording, "MOST_BYTES", 1000)
+
+    async def flood(_: Visit) -> AsyncIterator[str]:
+        while True:
+            yield "x" * 100
+
+    stage = Stage(target("flood", agent=native(flood)))
+    events = await stage.ask("flood")
+    assert events[-1] == Failed("agent_failed", {})
+    assert stage.turns.turns[1].state == "failed"

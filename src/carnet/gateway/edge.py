@@ -175,6 +175,11 @@ class HardProtocol(HttpToolsProtocol):
         self.pipeline.clear()
         super().connection_lost(exc)
 
+    def resume_writing(self) -> None:
+        """Note that the reader took something: the sweep may see a buffer that is full again."""
+        self._moved = self.loop.time()
+        super().resume_writing()
+
     def data_received(self, data: bytes) -> None:
         """Read on, within the limits."""
         state = self._state

@@ -35,25 +35,27 @@ class Detached:
 
     async def __call__(self, call: Call, /) -> AsyncIterator[Event]:
         """Give the events as they come."""
-        said: asyncio.Queue[Event | None] = asyncio.Queue(MOST_WAITING)
-        speaking = asyncio.get_running_loop().create_task(self._speak(call, said))
+        said: asyncio.Queue[Event | None] = asyncio.Queue()
+        room = asyncio.Semaphore(MOST_WAITING)
+        speaking = asyncio.get_running_loop().create_task(self._speak(call, said, room))
+        speaking.add_done_callback(lambda _: said.put_nowait(None))
         try:
             while (event := await said.get()) is not None:
+                room.release()
                 yield event
-            await asyncio.wait([speaking])
             if speaking.cancelled():
                 raise AgentFailed("it ended by a cancellation that nobody asked for")
             await speaking
         finally:
             await self._leave(speaking, call)
 
-    async def _speak(self, call: Call, said: "asyncio.Queue[Event | None]") -> None:
-        try:
-            async with closing(self._agent(call)) as events:
-                async for event in events:
-                    await said.put(event)
-        finally:
-            await said.put(None)
+    async def _speak(
+        self, call: Call, said: "asyncio.Queue[Event | None]", room: asyncio.Semaphore
+    ) -> None:
+        async with closing(self._agent(call)) as events:
+            async for event in events:
+                await room.acquire()
+                said.put_nowait(event)
 
     async def _leave(self, speaking: "asyncio.Task[None]", call: Call) -> None:
         if speaking.done():

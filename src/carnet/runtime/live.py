@@ -3,6 +3,8 @@
 Law 1. A reader sees the events from the first, in the batches they were committed in, then live,
        then the same end as everybody else.
 Law 2. When the last reader has gone, `on_empty` is told once; it may end the turn.
+Law 3. An agent is as fast as its fastest reader: only `MOST_AHEAD` bytes are shown that nobody has
+       taken. A slower reader falls behind and holds up nobody else.
 """
 
 import asyncio
@@ -10,23 +12,41 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 
 from carnet.core.events import Event
 
+MOST_AHEAD = 1024 * 1024
+
 
 class Live:
     """The committed events of one running turn."""
 
-    __slots__ = ("_batches", "_on_empty", "_waiters", "ended", "readers")
+    __slots__ = (
+        "_batches",
+        "_ends",
+        "_on_empty",
+        "_room",
+        "_shown",
+        "_taken",
+        "_waiters",
+        "ended",
+        "readers",
+    )
 
     def __init__(self, on_empty: Callable[[], None]) -> None:
         """`on_empty` is called when nobody reads any more and the turn has not ended."""
         self._batches: list[Sequence[Event]] = []
+        self._ends: list[int] = []  # how many bytes were shown with each batch
+        self._shown = 0
+        self._taken = 0  # by the fastest reader
+        self._room: asyncio.Future[None] | None = None
         self._waiters: list[asyncio.Future[None]] = []
         self._on_empty = on_empty
         self.readers = 0
         self.ended = False
 
-    def publish(self, batch: Sequence[Event], *, last: bool = False) -> None:
-        """Show a committed batch to every reader."""
+    def publish(self, batch: Sequence[Event], *, size: int = 0, last: bool = False) -> None:
+        """Show a committed batch of so many bytes to every reader."""
         self._batches.append(batch)
+        self._shown += size
+        self._ends.append(self._shown)
         self.ended = last
         waiters, self._waiters = self._waiters, []
         for waiter in waiters:
@@ -40,17 +60,38 @@ class Live:
         try:
             while True:
                 while position < len(self._batches):
-                    batch = self._batches[position]
+                    yield self._batches[position]
+                    self._take(self._ends[position])
                     position += 1
-                    yield batch
                 if self.ended:
                     return
                 if not await self._changed(heartbeat):
                     yield ()
         finally:
             self.readers -= 1
+            self._make_room()
             if not self.readers and not self.ended:
                 self._on_empty()
+
+    @property
+    def is_ahead(self) -> bool:
+        """Whether more is shown than anybody has taken for a while."""
+        return self._shown - self._taken > MOST_AHEAD and self.readers > 0
+
+    async def room(self) -> None:
+        """Wait until somebody has taken more, or nobody is left to wait for."""
+        while self.is_ahead:
+            self._room = asyncio.get_running_loop().create_future()
+            await self._room
+
+    def _take(self, end: int) -> None:
+        if end > self._taken:
+            self._taken = end
+            self._make_room()
+
+    def _make_room(self) -> None:
+        if self._room is not None and not self._room.done():
+            self._room.set_result(None)
 
     async def _changed(self, heartbeat: float | None) -> bool:
         loop = asyncio.get_running_loop()

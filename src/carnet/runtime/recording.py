@@ -3,7 +3,8 @@
 Law 1. What cannot be recorded is not said: an event is encoded when it is heard.
 Law 2. One append is on its way at a time; what is said meanwhile goes with the next one, and so
        does what an append could not write.
-Law 3. What is not yet durable is bounded: past `MOST_WAITING` events the agent waits.
+Law 3. What is not yet durable, what nobody has taken and what one turn may say are bounded; at
+       the first two the agent waits, at the last it has failed.
 Law 4. A payer with a limit is never debited more than was reserved. A cost that nobody told is
        debited as the reservation where there is one, and is shown as unknown where there is none.
 """
@@ -42,7 +43,9 @@ from carnet.runtime.live import Live
 
 logger = logging.getLogger("carnet.runtime")
 
-MOST_WAITING = 1024
+MOST_WAITING = 1024  # events
+MOST_WAITING_BYTES = 1024 * 1024
+MOST_BYTES = 64 * 1024 * 1024  # of one turn
 
 
 class Recording:
@@ -57,6 +60,8 @@ class Recording:
         self._streams = call.ask.stream
         self._waiting: list[Event] = []
         self._encoded: list[bytes] = []
+        self._waiting_bytes = 0
+        self._said_bytes = 0
         self._sequence = 0
         self._flush: asyncio.Task[None] | None = None
         self._broken: CarnetError | Fenced | None = None
@@ -80,16 +85,22 @@ class Recording:
             raise self._broken
         if self._flush is None:
             self._flush = asyncio.get_running_loop().create_task(self._flush_waiting())
-        elif len(self._waiting) > MOST_WAITING:
+        elif len(self._waiting) > MOST_WAITING or self._waiting_bytes > MOST_WAITING_BYTES:
             await asyncio.shield(self._flush)
+        if self._live.is_ahead:
+            await self._live.room()
 
     def _keep(self, event: Event) -> None:
         try:
             encoded = write_event(event)
         except (TypeError, ValueError, RecursionError) as error:
             raise AgentFailed(f"said what cannot be recorded: {error}") from None
+        self._said_bytes += len(encoded)
+        if self._said_bytes > MOST_BYTES and not isinstance(event, Done | Failed):
+            raise AgentFailed(f"said more than {MOST_BYTES} bytes")
         self._waiting.append(event)
         self._encoded.append(encoded)
+        self._waiting_bytes += len(encoded)
         if type(event) is Extension and event.name == CHILD:
             self._children_cost += int(event.payload["cost"])
 
@@ -119,7 +130,7 @@ class Recording:
                     self._waiting[:0], self._encoded[:0] = batch, encoded
                     raise
                 self._sequence = last + 1
-                self._live.publish(batch)
+                self._live.publish(batch, size=sum(map(len, encoded)))
         except (CarnetError, Fenced) as error:  # told to the agent's loop at its next event
             self._broken = error
         except Exception as error:  # noqa: BLE001  a task of ours must not fail unseen
@@ -130,6 +141,7 @@ class Recording:
     def _take(self) -> tuple[list[Event], list[bytes]]:
         taken = self._waiting, self._encoded
         self._waiting, self._encoded = [], []
+        self._waiting_bytes = 0
         return taken
 
     async def finish(self, end: Done | Failed, *, now: int) -> tuple[Sequence[Event], Turn]:
