@@ -105,6 +105,10 @@ coverage: $(VENV)/.dev ## Print branch coverage; core, wire and guards must be w
 	  $(BIN)/python -m coverage run --branch -m pytest -q tests/$$room && \
 	  $(BIN)/python -m coverage report --include="src/carnet/$$room/*" --fail-under=100; done
 
+.PHONY: kills
+kills: $(VENV)/.dev ## Kill a gateway 300 times under load and check what it acknowledged
+	@FAULT_KILLS=$${FAULT_KILLS:-300} $(BIN)/python -m pytest -q --timeout=3600 tests/faults/test_kill_loop.py
+
 .PHONY: bench
 bench: $(BENCH_VENV)/.self ## Measure a hop beside other gateways, in an environment of its own
 	@$(BENCH_VENV)/bin/python -m bench $(ARGS)

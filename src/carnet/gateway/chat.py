@@ -75,6 +75,10 @@ class Chat:
                 state = await self._answer(exchange, call)
         except Disconnected:
             state = "disconnected"
+        except CarnetError as error:
+            error.run = call.carnet.run
+            state = error.code
+            raise
         finally:
             self._crowd.leave(actor, stream=call.ask.stream)
             self._note(call, state, self._clock.monotonic() - began)

@@ -241,13 +241,21 @@ class Journaled:
             await asyncio.sleep(POLL_SECONDS)
             waited += POLL_SECONDS
             record = await self._turns.reload(record)
-        events: list[Event] = []
-        for data in await self._turns.events(record):
-            events += read_events(data)
+        events = await self._recorded(call, record)
         if events and isinstance(events[-1], Done | Failed):
             yield (*events[:-1], self._usage(call, record, events), events[-1])
         else:  # the process that ran it died; the caller may send it again
             yield (*events, Usage(), Failed.of(OutcomeUnknown()))
+
+    async def _recorded(self, call: Call, record: Turn) -> list[Event]:
+        try:
+            batches = await self._turns.events(record)
+        except Internal as damaged:  # the row is named in the log; nothing of it is served
+            internal = Internal(damaged.detail, incident=self._ids.uuid())
+            fields = {**_fields(call, internal.code, damaged.detail), **internal.facts}
+            logger.error("a record is damaged", extra=fields)  # noqa: TRY400  no fault of ours
+            raise internal from None
+        return [event for data in batches for event in read_events(data)]
 
 
 async def _stop(executions: Sequence[Execution]) -> None:

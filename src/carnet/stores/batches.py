@@ -40,6 +40,10 @@ class Driver(Protocol):
         """A number that others change by writing."""
         ...
 
+    def written(self) -> int:
+        """A number that grows with every row that is written."""
+        ...
+
     def blame(self, error: Exception) -> Fault:
         """Whether an error is the row's, a full disk, or the store's."""
         ...

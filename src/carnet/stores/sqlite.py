@@ -184,6 +184,9 @@ class SqliteDriver:
     def write(self, statements: Sequence[Statement]) -> list[int]:
         return [self._connection.execute(sql, args).rowcount for sql, args in statements]
 
+    def written(self) -> int:
+        return self._connection.total_changes
+
     def changes(self) -> int:
         # On the writing connection: there it counts the commits of others, not our own.
         version: int = self._connection.execute("PRAGMA data_version").fetchone()[0]

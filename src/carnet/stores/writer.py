@@ -70,9 +70,12 @@ class Writer:
                 is_open = self._gather(batch)
             gone = batch.cancelled()
             later = batch.repeats()
+            before = self._driver.written()
             done = self._serve(batch)
             outcomes = done.outcomes + [(job, None) for job in gone]
-            trouble = done.trouble if batch.changes() else None
+            # A batch that only looked something up does not tell whether the disk takes more.
+            has_told = done.trouble or self._driver.written() != before
+            trouble = done.trouble if has_told else None
             self._tell(self.queue.settle, outcomes, trouble, self._broken)
 
     def _gather(self, batch: Batch) -> bool:

@@ -1,0 +1,124 @@
+"""Gateway A, a toxic proxy and gateway B; and waiting for things that take a moment."""
+
+import json
+import sqlite3
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from carnet.testing.toxic import Toxic, ToxicProxy
+from tests.support.federation import introduce, organisation
+from tests.support.http import Reply, chat_body, stream
+from tests.support.organisation import Organisation
+
+PRICE = 200  # micro-units
+SECONDS = 1.0  # what a call from A to B may take
+THERE = """
+[agents.spoken]
+kind = "python"
+target = "agents:words"
+price = "0.0002"
+
+[agents.drip]
+kind = "python"
+target = "agents:slow"
+price = "0.0002"
+"""
+# One breaker an endpoint: `fragile` is the only one that is allowed to open its own.
+HERE = (("spoken", "spoken"), ("drip", "drip"), ("fragile", "echo"), ("patient", "drip"))
+
+
+def wait_until(condition: Callable[[], bool], seconds: float = 10.0) -> float:
+    """Wait for something; how long it took."""
+    began = time.monotonic()
+    while not condition():
+        assert time.monotonic() - began < seconds, "it never came true"
+        time.sleep(0.005)
+    return time.monotonic() - began
+
+
+class Pair(NamedTuple):
+    """A calls B through the proxy."""
+
+    a: Organisation
+    b: Organisation
+    proxy: ToxicProxy
+
+    def ask(self, run: str, agent: str = "spoken", text: str = "one two three") -> Reply:
+        """Call B's agent through A; the whole answer."""
+        return self.a.chat(text, agent, headers=ids(run))
+
+    def stream(
+        self, run: str, agent: str = "spoken", text: str = "one two three"
+    ) -> Iterator[bytes]:
+        """The same as a stream, line by line."""
+        fields = [("authorization", f"Bearer {self.a.token}"), *ids(run)]
+        fields.append(("content-type", "application/json"))
+        body = chat_body(text, agent, stream=True, stream_options={"include_usage": True})
+        return stream("POST", self.a.url + "/v1/chat/completions", fields, body)
+
+    def heal(self) -> None:
+        """Take the toxic away, and let a good answer clear what the breakers have counted."""
+        self.proxy.toxic = Toxic()
+        for agent, text in (("spoken", "well"), ("drip", "0"), ("patient", "0")):
+            assert self.a.chat(text, agent).status == 200
+
+
+def ids(run: str) -> list[tuple[str, str]]:
+    return [("x-tangle-runid", run), ("x-tangle-turnid", f"{run}.t0.x")]
+
+
+def frames(lines: Iterable[bytes]) -> list[dict[str, Any]]:
+    """The JSON of a stream's data lines."""
+    data = [line.removeprefix(b"data: ").strip() for line in lines if line.startswith(b"data: ")]
+    return [json.loads(text) for text in data if text != b"[DONE]"]
+
+
+def said(lines: Iterable[bytes]) -> str:
+    """The text of a stream."""
+    choices = [choice for frame in frames(lines) for choice in frame.get("choices", ())]
+    return "".join(choice["delta"].get("content") or "" for choice in choices)
+
+
+def rows(gateway: Organisation, sql: str, *args: object) -> list[tuple[Any, ...]]:
+    """Look into a gateway's database from outside, also while it runs."""
+    path = gateway.folder / "var" / "carnet.db"
+    with closing(sqlite3.connect(path, timeout=5)) as connection:
+        return connection.execute(sql, args).fetchall()
+
+
+def billed(gateway: Organisation, run: str) -> int:
+    """What a run has cost there, in micro-units."""
+    ((amount,),) = rows(gateway, "SELECT COALESCE(SUM(amount), 0) FROM ledger WHERE run = ?", run)
+    return int(amount)
+
+
+def turns(gateway: Organisation, run: str) -> list[tuple[str, str | None]]:
+    """The state and code of every turn of a run."""
+    sql = "SELECT t.state, t.code FROM turn t JOIN run r ON r.n = t.run WHERE r.id = ? ORDER BY t.n"
+    return rows(gateway, sql, run)
+
+
+@contextmanager
+def two_gateways(folder: Path) -> Iterator[Pair]:
+    """Both running, with A's calls to B bounded by SECONDS."""
+    a, b = organisation(folder / "a", "a.example"), organisation(folder / "b", "b.example")
+    b.configure(THERE)
+    with ToxicProxy(b.port) as proxy:
+        introduce(a, b, url=proxy.url, credit="1000")
+        for name, there in HERE:
+            seconds = 30 if name == "patient" else SECONDS
+            a.configure(
+                f'[agents.{name}]\nkind = "tangle"\nurl = "{proxy.url}/agents/{there}/v1"\n'
+                f'model = "{there}"\ntoken = {{file = "var/b.example.token"}}\n'
+                f"timeout = {seconds}\n"
+            )
+        b.start()
+        a.start()
+        try:
+            yield Pair(a, b, proxy)
+        finally:
+            codes = a.stop(), b.stop()
+    assert codes == (0, 0)

@@ -1,0 +1,289 @@
+"""One gateway whose store fails: full, locked, broken, damaged."""
+
+import json
+import os
+import resource
+import shutil
+import sqlite3
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from carnet.testing.history import History
+from tests.faults.scene import ids, rows, turns, wait_until
+from tests.support.federation import organisation
+from tests.support.http import Reply
+from tests.support.organisation import Organisation
+
+HELD_SECONDS = 6.0  # the store waits five for a lock
+DISK = "2m"
+
+
+@contextmanager
+def small_disk(folder: Path) -> Iterator[None]:
+    """A file system of its own, where we may make one."""
+    folder.mkdir(parents=True)
+    command = ["mount", "-t", "tmpfs", "-o", f"size={DISK},mode=0700", "none", str(folder)]
+    try:
+        made = subprocess.run(command, capture_output=True, check=False)  # noqa: S603  fixed words
+    except FileNotFoundError:
+        pytest.skip("there is no mount command")
+    if made.returncode:
+        pytest.skip("mounting a tmpfs is not permitted here")
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "-l", str(folder)], check=False)  # noqa: S603, S607  fixed words
+
+
+def fill(folder: Path) -> Path:
+    """Leave no room on a disk."""
+    filler = folder / "filler"
+    with filler.open("wb", buffering=0) as file, suppress(OSError):
+        while True:
+            file.write(b"x" * 4096)
+    return filler
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Organisation:
+    return organisation(tmp_path_factory.mktemp("storage") / "acme", "acme.example")
+
+
+@pytest.fixture
+def acme(shared: Organisation) -> Iterator[Organisation]:
+    shared.start()
+    yield shared
+    shared.stop()
+
+
+def ask(gateway: Organisation, run: str, text: str = "hi", agent: str = "paid") -> Reply:
+    return gateway.chat(text, agent, headers=ids(run))
+
+
+def database(gateway: Organisation) -> Path:
+    return gateway.folder / "var" / "carnet.db"
+
+
+@contextmanager
+def lock_held(gateway: Organisation) -> Iterator[None]:
+    """Another process (ours) is in the middle of a write."""
+    with closing(sqlite3.connect(database(gateway), timeout=5)) as holder:
+        holder.execute("BEGIN IMMEDIATE")
+        yield
+        holder.rollback()
+
+
+def test_f11_a_full_disk_is_503_and_passes_without_a_restart(tmp_path: Path) -> None:
+    history = History()
+    with small_disk(tmp_path / "acme" / "var"):
+        gateway = organisation(tmp_path / "acme", "acme.example")
+        gateway.start()
+        try:
+            first = ask(gateway, "conv_before")
+            history.ok("conv_before", first.text)
+            filler = fill(tmp_path / "acme" / "var")
+            run, refused = _fail_soon(gateway, "conv_full", history)
+            history.refused(run)
+            assert (refused.status, refused.code) == (503, "storage_unavailable")
+            assert gateway.get("/readyz").status == 503
+            assert ask(gateway, "conv_before").body == first.body  # what is there can be read
+            assert gateway.get("/runs/conv_before").status == 200
+            filler.unlink()
+            assert ask(gateway, "conv_after").status == 200
+            history.ok("conv_after", "hi")
+            assert gateway.get("/readyz").status == 200
+            found = {run: ["hi"] for (run,) in rows(gateway, "SELECT run FROM ledger")}
+            assert history.faults(found) == []
+            assert rows(gateway, "PRAGMA integrity_check") == [("ok",)]
+        finally:
+            code = gateway.stop()
+    assert code == 0
+
+
+def test_f11_a_replay_does_not_make_a_full_store_ready(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "acme" / "var"):
+        gateway = organisation(tmp_path / "acme", "acme.example")
+        gateway.start()
+        try:
+            ask(gateway, "conv_before")
+            fill(tmp_path / "acme" / "var")
+            _fail_soon(gateway, "conv_full", History())
+            ask(gateway, "conv_before")
+            ready = gateway.get("/readyz").status
+        finally:
+            gateway.stop()
+    assert ready == 503
+
+
+def _fail_soon(gateway: Organisation, prefix: str, history: History) -> tuple[str, Reply]:
+    """Ask until the rest of the room is used up; the first call that was not answered."""
+    for number in range(2000):
+        run = f"{prefix}_{number}"
+        reply = ask(gateway, run)
+        if reply.status != 200:
+            return run, reply
+        history.ok(run, reply.text)
+    raise AssertionError("there was always room")
+
+
+def test_f11_a_turn_that_finds_the_disk_full_at_its_end_is_not_told_as_done(
+    tmp_path: Path,
+) -> None:
+    with small_disk(tmp_path / "acme" / "var"):
+        gateway = organisation(tmp_path / "acme", "acme.example")
+        gateway.start()
+        replies: list[Reply] = []
+        asking = threading.Thread(
+            target=lambda: replies.append(ask(gateway, "conv_end", "5", "slow"))
+        )
+        try:
+            asking.start()
+            wait_until(lambda: turns(gateway, "conv_end") == [("running", None)])
+            filler = fill(tmp_path / "acme" / "var")
+            _fail_soon(gateway, "conv_full", History())
+            asking.join(10)
+            assert (replies[0].status, replies[0].code) == (503, "storage_unavailable")
+            filler.unlink()
+            wait_until(lambda: turns(gateway, "conv_end") == [("unknown", "outcome_unknown")])
+            assert ask(gateway, "conv_end", "5", "slow").text == "0 1 2 3 4 "
+        finally:
+            code = gateway.stop()
+    assert code == 0
+
+
+def test_f12_a_write_that_fails_is_never_acknowledged_and_a_restart_recovers(
+    acme: Organisation,
+) -> None:
+    history = History()
+    assert acme.process is not None
+    size = max(path.stat().st_size for path in database(acme).parent.iterdir())
+    resource.prlimit(acme.process.pid, resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+    run, reply = _fail_soon(acme, "conv_eio", history)
+    assert (reply.status, reply.code) == (503, "outcome_unknown")
+    history.unknown(run)
+    assert acme.process.wait(10) == 5
+    acme.start()
+    assert ask(acme, run).status == 200
+    history.ok(run, "hi")
+    found: dict[str, list[str]] = {}
+    for (name,) in rows(acme, "SELECT run FROM ledger WHERE run LIKE 'conv_eio%'"):
+        found.setdefault(name, []).append("hi")
+    assert history.faults(found) == []
+
+
+@contextmanager
+def flipped(gateway: Organisation, run: str) -> Iterator[None]:
+    """The gateway runs on a database in which one bit of that run's answer is another."""
+    assert gateway.stop() == 0
+    path = database(gateway)
+    shutil.copy(path, path.with_suffix(".good"))
+    ((data,),) = rows(
+        gateway,
+        "SELECT j.data FROM journal j JOIN turn t ON t.n = j.turn JOIN run r ON r.n = t.run"
+        " WHERE r.id = ? AND j.kind = 'events'",
+        run,
+    )
+    raw = path.read_bytes()
+    assert raw.count(data) == 1
+    at = raw.index(data) + data.index(b"canary")
+    path.write_bytes(raw[:at] + bytes([raw[at] ^ 1]) + raw[at + 1 :])
+    gateway.start()
+    yield
+    assert gateway.stop() == 0
+    path.with_suffix(".good").replace(path)
+    gateway.start()
+
+
+def reports(gateway: Organisation) -> list[dict[str, str]]:
+    """The log lines that tell of damage."""
+    lines = (gateway.folder / "log.jsonl").read_text().splitlines()
+    return [json.loads(line) for line in lines if "is damaged: its checksum" in line]
+
+
+def test_f13_a_flipped_bit_is_reported_and_not_served(acme: Organisation) -> None:
+    kept = {run: ask(acme, run, f"canary {run}").body for run in ("conv_flip", "conv_well")}
+    with flipped(acme, "conv_flip"):
+        reply = ask(acme, "conv_flip", "canary conv_flip")
+        assert (reply.status, reply.code) == (500, "internal")
+        assert b"anary" not in reply.body
+        assert ask(acme, "conv_well", "canary conv_well").body == kept["conv_well"]
+        wait_until(lambda: len(reports(acme)) > 0)
+    assert ask(acme, "conv_flip", "canary conv_flip").body == kept["conv_flip"]
+
+
+def test_f13_damage_is_an_error_in_the_log_with_its_run_and_incident(acme: Organisation) -> None:
+    ask(acme, "conv_told", "canary conv_told")
+    before = len(reports(acme))
+    with flipped(acme, "conv_told"):
+        reply = ask(acme, "conv_told", "canary conv_told")
+        wait_until(lambda: len(reports(acme)) > before)
+    assert "unrecorded" not in reply.json["message"]
+    told = [(line["level"], line["run"]) for line in reports(acme)[before:]]
+    assert told[0] == ("error", "conv_told")
+    assert {run for _, run in told} == {"conv_told"}
+
+
+@pytest.mark.parametrize("torn", [b"\xff" * 5000, None], ids=["garbage", "cut off"])
+def test_f13_a_torn_tail_of_the_log_costs_nothing_that_was_whole(
+    torn: bytes | None, acme: Organisation
+) -> None:
+    name = "conv_tail_" + ("cut" if torn is None else "garbage")
+    body = ask(acme, name).body
+    wal = database(acme).with_name("carnet.db-wal")
+    whole = wal.stat().st_size
+    ask(acme, f"{name}_last")
+    acme.kill()
+    with wal.open("r+b") as file:
+        if torn is None:
+            file.truncate(max(whole, wal.stat().st_size - 100))
+        else:
+            file.seek(0, os.SEEK_END)
+            file.write(torn)
+    acme.start()
+    assert ask(acme, name).body == body
+    assert ask(acme, f"{name}_last").status == 200
+    assert rows(acme, "PRAGMA integrity_check") == [("ok",)]
+    ledger = "SELECT COUNT(*) FROM ledger WHERE run = ?"
+    assert rows(acme, ledger, f"{name}_last") == [(1,)]
+
+
+def test_f15_a_lock_held_by_another_is_503_in_bounded_time_and_passes(acme: Organisation) -> None:
+    body = ask(acme, "conv_unlocked").body
+    with lock_held(acme):
+        began = time.monotonic()
+        replies: list[Reply] = []
+        asking = threading.Thread(target=lambda: replies.append(ask(acme, "conv_locked")))
+        asking.start()
+        slowest = 0.0
+        while asking.is_alive() and time.monotonic() - began < HELD_SECONDS * 2:
+            before = time.monotonic()
+            assert acme.get("/healthz").status == 200
+            slowest = max(slowest, time.monotonic() - before)
+            time.sleep(0.02)
+        took = time.monotonic() - began
+        assert (replies[0].status, replies[0].code) == (503, "storage_unavailable")
+        assert took < HELD_SECONDS
+        assert slowest < 0.5  # the loop goes on meanwhile
+        assert acme.get("/readyz").status == 503
+    assert ask(acme, "conv_locked").status == 200
+    assert ask(acme, "conv_unlocked").body == body
+    assert acme.get("/readyz").status == 200
+    assert rows(acme, "SELECT COUNT(*) FROM ledger WHERE run = 'conv_locked'") == [(1,)]
+
+
+def test_f15_a_lock_held_for_a_moment_is_waited_for(acme: Organisation) -> None:
+    replies: list[Reply] = []
+    with lock_held(acme):
+        asking = threading.Thread(target=lambda: replies.append(ask(acme, "conv_moment")))
+        asking.start()
+        asking.join(0.3)
+        assert asking.is_alive()
+    asking.join(5)
+    assert replies[0].status == 200
+    assert json.loads(replies[0].body)["usage"]["cost"] == "0.0002"
