@@ -1,9 +1,11 @@
 """What the pages tell people to type is typed here, word for word."""
 
 import ast
+import contextlib
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from itertools import pairwise
@@ -59,7 +61,7 @@ def steps_of(page: Path) -> list[Step]:
 
 def script_of(steps: list[Step]) -> str:
     """One shell session; what would have a terminal of its own runs beside it."""
-    lines = ["set -euo pipefail", "trap 'kill $(jobs -p)' EXIT"]
+    lines = ["set -euo pipefail"]
     for step in steps:
         commands = step.commands.replace("make setup\n", "")  # the tests run in what it makes
         if step.serves:
@@ -75,18 +77,22 @@ def script_of(steps: list[Step]) -> str:
 def typed(script: str, folder: Path) -> str:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("CARNET")}
     path = f"{Path(sys.executable).parent}:{kept['PATH']}"
-    ran = subprocess.run(  # noqa: S603  our own page
+    shell = subprocess.Popen(  # noqa: S603  our own page
         ["bash", "-c", script],  # noqa: S607
         cwd=ROOT,
         env={**kept, "PATH": path, "TMPDIR": str(folder), "PYTHONDONTWRITEBYTECODE": "1"},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=100,
-        check=False,
+        start_new_session=True,
     )
-    assert ran.returncode == 0, ran.stdout
-    return ran.stdout
+    try:
+        printed, _ = shell.communicate(timeout=100)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(shell.pid, signal.SIGTERM)  # the gateways that the page started beside it
+    assert shell.returncode == 0, printed
+    return printed
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="the page uses curl")
