@@ -3,6 +3,7 @@
 from tests.requirements.rows import Divergence, Row
 
 _WIRE = "tests/wire/test_tangle.py::"
+_ADMISSION = "tests/guards/test_admission.py::"
 _CARNET = "tests/core/test_carnet.py::"
 _ERRORS = "tests/core/test_errors.py::"
 _TURN_ID = "tests/core/test_turn_id.py::"
@@ -17,8 +18,6 @@ _RUNS = "tests/gateway/test_runs.py::"
 _REMOTE = "tests/runtime/test_remote.py::"
 _EXAMPLE = "tests/interop/test_tangle_worked_example.py::"
 _TWO = "tests/interop/test_two_organisations.py::"
-
-_CONVERSATIONS = "conversations"
 
 _TOO_LARGE = Divergence(
     "R1",
@@ -379,7 +378,10 @@ _INVARIANTS = (
         "tangle:run:conversation",
         "A nested conversation inherits the run of the turn it is called in.",
         "000 invariant 3",
-        due=_CONVERSATIONS,
+        (
+            _ADMISSION + "test_a_child_inherits_run_payer_and_rights_one_hop_deeper",
+            _EXAMPLE + "test_every_header_of_every_hop_is_as_the_example_says",
+        ),
     ),
     Row(
         "tangle:turn:own-scope",
@@ -479,7 +481,7 @@ _WORKED_EXAMPLE = (
         "The researcher runs a conversation with the critic and hands on the depth it was called "
         "at.",
         "000 worked example, step 3",
-        due=_CONVERSATIONS,
+        (_EXAMPLE + "test_every_header_of_every_hop_is_as_the_example_says",),
     ),
     Row(
         "tangle:example:critic",
@@ -583,7 +585,10 @@ _CONSUMER = (
         "tangle:consumer:inbound-context",
         "A driver hands headers, depth and parent turn of its own request to the conversation.",
         "000 runtime consumer contract",
-        due=_CONVERSATIONS,
+        (
+            _ADMISSION + "test_a_child_inherits_run_payer_and_rights_one_hop_deeper",
+            _EXAMPLE + "test_every_header_of_every_hop_is_as_the_example_says",
+        ),
     ),
     Row(
         "tangle:consumer:emit",
@@ -614,13 +619,20 @@ _REFERENCE = (
         "tangle:reference:call-policy",
         "Deadline, retry and circuit breaker are offered to drivers.",
         "000 reference",
-        due=_CONVERSATIONS,
+        (
+            "tests/runtime/test_timed.py::test_an_agent_that_hangs_is_cancelled_at_its_deadline",
+            "tests/runtime/test_retrying.py::test_an_error_that_says_so_is_followed_by_another_attempt",
+            "tests/runtime/test_breaker.py::test_failures_in_a_row_open_it_and_then_nobody_is_called",
+        ),
     ),
     Row(
         "tangle:reference:journal",
         "A transcript survives a driver's crash with every acknowledged turn.",
         "000 reference",
-        due=_CONVERSATIONS,
+        (
+            "tests/crash/test_crash_points.py::test_a_whole_answer_survives_a_kill_at",
+            "tests/crash/test_crash_points.py::test_a_stream_survives_a_kill_at",
+        ),
     ),
     Row(
         "tangle:reference:turn-id",
