@@ -19,6 +19,8 @@ _REMOTE = "tests/runtime/test_remote.py::"
 _EXAMPLE = "tests/interop/test_tangle_worked_example.py::"
 _TWO = "tests/interop/test_two_organisations.py::"
 
+_CONVERSATIONS = "shown for agents and their visits; the conversation runner itself is to come"
+
 _TOO_LARGE = Divergence(
     "R1",
     "The text says 413 here and 429 in its invariant; 413 already means a body that is too large. "
@@ -382,6 +384,7 @@ _INVARIANTS = (
             _ADMISSION + "test_a_child_inherits_run_payer_and_rights_one_hop_deeper",
             _EXAMPLE + "test_every_header_of_every_hop_is_as_the_example_says",
         ),
+        due=_CONVERSATIONS,
     ),
     Row(
         "tangle:turn:own-scope",
@@ -482,6 +485,7 @@ _WORKED_EXAMPLE = (
         "at.",
         "000 worked example, step 3",
         (_EXAMPLE + "test_every_header_of_every_hop_is_as_the_example_says",),
+        due=_CONVERSATIONS,
     ),
     Row(
         "tangle:example:critic",
@@ -589,6 +593,7 @@ _CONSUMER = (
             _ADMISSION + "test_a_child_inherits_run_payer_and_rights_one_hop_deeper",
             _EXAMPLE + "test_every_header_of_every_hop_is_as_the_example_says",
         ),
+        due=_CONVERSATIONS,
     ),
     Row(
         "tangle:consumer:emit",
@@ -624,6 +629,7 @@ _REFERENCE = (
             "tests/runtime/test_retrying.py::test_an_error_that_says_so_is_followed_by_another_attempt",
             "tests/runtime/test_breaker.py::test_failures_in_a_row_open_it_and_then_nobody_is_called",
         ),
+        due=_CONVERSATIONS,
     ),
     Row(
         "tangle:reference:journal",
@@ -633,6 +639,7 @@ _REFERENCE = (
             "tests/crash/test_crash_points.py::test_a_whole_answer_survives_a_kill_at",
             "tests/crash/test_crash_points.py::test_a_stream_survives_a_kill_at",
         ),
+        due=_CONVERSATIONS,
     ),
     Row(
         "tangle:reference:turn-id",

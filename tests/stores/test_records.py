@@ -154,17 +154,6 @@ async def test_a_watch_is_woken_by_what_another_process_wrote(store: Store, plac
         assert await watch.changed(0)
 
 
-async def test_whoever_waits_for_any_change_is_woken(store: Store, place: Place) -> None:
-    place.clock.advance(60)  # nothing was committed a moment ago
-    waiting = asyncio.ensure_future(store.wait_change(30))
-    await asyncio.sleep(0)
-    await finished(store)
-    await waiting
-    await store.wait_change(30)  # what was committed just now may not have been seen
-    place.clock.advance(60)
-    await store.wait_change(0)
-
-
 async def test_a_turn_that_was_forgotten_is_not_found(store: Store) -> None:
     turn = claimed(await store.turns.claim(a_claim()))
     with pytest.raises(RunNotFound):

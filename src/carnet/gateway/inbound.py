@@ -3,8 +3,6 @@
 Law. Malformed in any part is malformed; absent is not malformed.
 """
 
-from hashlib import sha256
-
 from msgspec import Struct
 
 from carnet.core.call import Claim
@@ -21,7 +19,6 @@ class Stamps(Struct, frozen=True):
     forwarded: Secret | None
 
 
-FORM = frozenset({"stream", "stream_options"})
 NO_STAMPS = Stamps((), None)
 
 
@@ -51,14 +48,11 @@ def read_chat(headers: Headers, stamps: Stamps, body: bytes, agent: str | None) 
     parsed = json.read_object(body)
     model, ask = openai.read_ask(parsed)
     request = json.canonical(parsed)
-    # How the answer is written is no part of what is asked: a repeat may ask for the other form.
-    asked = {name: parsed[name] for name in parsed if name not in FORM}
-    digested = request if len(asked) == len(parsed) else json.canonical(asked)
     return Claim(
         dialect="openai",
         agent=agent if agent is not None else model or "",
         ask=ask,
-        digest=sha256(digested).digest(),
+        digest=openai.request_digest(parsed, request),
         request=request,
         marks=stamps.marks,
         authorization=read_authorization(headers),

@@ -60,9 +60,7 @@ class Store:
         self._serves = serves
         self._release = release
         self._lease_seconds = lease_seconds
-        self._watches = Watches(
-            clock.monotonic, poll_seconds=POLL_SECONDS if database.is_shared else None
-        )
+        self._watches = Watches(poll_seconds=POLL_SECONDS if database.is_shared else None)
         self._upkeep: asyncio.Task[None] | None = None
         self._version = 0
         self._looked = 0.0
@@ -176,10 +174,6 @@ class Store:
     def watch(self, run: str) -> Watch:
         """Be woken when something of a run is committed here: `with store.watch(run) as watch`."""
         return self._watches.on(run)
-
-    async def wait_change(self, seconds: float) -> None:
-        """Return when something was committed, or after the seconds given."""
-        await self._watches.wait(seconds)
 
     async def prune(self, *, turn_days: int, event_days: int, dry_run: bool = False) -> Pruned:
         """Forget what is older; with `dry_run` only count it."""

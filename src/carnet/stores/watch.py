@@ -6,24 +6,16 @@ too, nobody tells us: a reader is woken to ask each `poll_seconds`.
 """
 
 import asyncio
-from collections.abc import Callable
 from types import TracebackType
 from typing import Final, Self
-
-JUST_NOW_SECONDS: Final = 0.05
 
 
 class Watches:
     """The runs that somebody watches. Costs one look at an empty table when nobody does."""
 
-    def __init__(
-        self, monotonic: Callable[[], float], *, poll_seconds: float | None = None
-    ) -> None:
-        self._monotonic = monotonic
+    def __init__(self, *, poll_seconds: float | None = None) -> None:
         self.poll_seconds: Final = poll_seconds
         self._by_run: dict[str, set[Watch]] = {}
-        self._waiting: set[Watch] = set()  # for whatever it is
-        self._last = monotonic()
 
     def on(self, run: str) -> "Watch":
         """A watch on one run, to be used in a `with` statement."""
@@ -31,33 +23,14 @@ class Watches:
 
     def touch(self, run: str) -> None:
         """Something of the run was committed."""
-        self._last = self._monotonic()
-        for watch in self._waiting:
-            watch.wake()
         if self._by_run:
             for watch in self._by_run.get(run, ()):
                 watch.wake()
 
     def touch_all(self) -> None:
         """Somebody else wrote; nobody knows what."""
-        for run in ("", *self._by_run):
+        for run in self._by_run:
             self.touch(run)
-
-    async def wait(self, seconds: float) -> None:
-        """Wait for anything.
-
-        Something that was committed a moment ago may be what the caller has just not seen, so it
-        counts; a short pause then keeps a busy store from being asked all the time.
-        """
-        if self._monotonic() - self._last < JUST_NOW_SECONDS:
-            await asyncio.sleep(min(seconds, JUST_NOW_SECONDS))
-            return
-        watch = Watch(self, "")
-        self._waiting.add(watch)
-        try:
-            await watch.changed(seconds)
-        finally:
-            self._waiting.discard(watch)
 
     def add(self, watch: "Watch") -> None:
         self._by_run.setdefault(watch.run, set()).add(watch)

@@ -24,6 +24,9 @@ _MODEL: Final = re.compile(rf"[!-~]{{1,{MOST_MODEL_CHARACTERS}}}", re.ASCII)
 _ROLES: Final[dict[object, Role]] = {role: role for role in get_args(Role)}
 
 
+_FORM: Final = frozenset({"stream", "stream_options"})
+
+
 def read_ask(body: dict[str, object]) -> tuple[str | None, Ask]:
     """What is asked, and of which model; None where the path names the agent."""
     _refuse_several_choices(body.get("n"))
@@ -38,9 +41,15 @@ def read_ask(body: dict[str, object]) -> tuple[str | None, Ask]:
     return _read_model(body.get("model")), ask
 
 
-def request_digest(body: dict[str, Any]) -> bytes:
-    """Thirty-two bytes that are equal for the same request, however its keys were ordered."""
-    return sha256(json.canonical(body)).digest()
+def request_digest(body: dict[str, Any], canonical: bytes) -> bytes:
+    """Thirty-two bytes that are equal for the same question; `canonical` is the body's own form.
+
+    How the answer is written is no part of what is asked: a repeat may ask for the other form.
+    """
+    asked = {name: body[name] for name in body if name not in _FORM}
+    if len(asked) < len(body):
+        canonical = json.canonical(asked)
+    return sha256(canonical).digest()
 
 
 def write_request(ask: Ask, *, model: str, stream: bool) -> bytes:
