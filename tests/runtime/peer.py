@@ -80,6 +80,7 @@ class Line:
         length = {name.lower(): value for name, value in request.headers.items()}
         request.body = await self._reader.readexactly(int(length.get("content-length", "0")))
         self._peer.requests.append(request)
+        self._peer.asked.set()
         return request
 
     async def say(self, data: bytes) -> None:
@@ -113,6 +114,7 @@ class Peer:
         self._tasks: set[asyncio.Task[None]] = set()
         self.connections = 0
         self.requests: list[Request] = []
+        self.asked = asyncio.Event()
         self.gone = asyncio.Event()
         self.unread = 0  # bytes that came while nobody asked for them
         self.port = 0

@@ -245,7 +245,5 @@ async def test_a_crash_after_the_request_was_sent_leaves_it_with_the_peer() -> N
     async with Peer(answering(reply(b"ok"))) as peer:
         done = await send_one(peer.url, CRASH_AT="upstream.request_sent")
         assert done.returncode == -9
-        async with asyncio.timeout(30):  # the bytes have left, the peer may not have read them yet
-            while not peer.requests:
-                await asyncio.sleep(0.01)
+        await asyncio.wait_for(peer.asked.wait(), 30)  # they left; it may still be reading
         assert [request.body for request in peer.requests] == [b"{}"]
