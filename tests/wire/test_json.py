@@ -9,7 +9,15 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from carnet.errors import InvalidJson
-from carnet.wire.json import canonical, read, read_object, write, write_text
+from carnet.wire.json import (
+    _read_any,
+    _read_plain,
+    canonical,
+    read,
+    read_object,
+    write,
+    write_text,
+)
 
 LARGEST = 2**53 - 1
 
@@ -230,6 +238,18 @@ def test_any_bytes_are_a_value_or_invalid_json(body: bytes) -> None:
     except InvalidJson:
         return
     assert value == stdlib_json.loads(body)
+
+
+@given(st.text('[]{}",:\\\\/bnu0123 1e-.ab').map(str.encode) | values.map(write))
+@settings(deadline=None)
+@example(b'{"a":1,"a":2}')
+@example(b'{"a\\"":1,"a":2}')
+@example(b'["9007199254740993"]')
+@example(b"[9007199254740993]")
+def test_the_quick_reading_of_a_body_is_the_careful_one(body: bytes) -> None:
+    quick = _read_plain(body)
+    if quick is not None:
+        assert repr(quick) == repr(_read_any(body, 1000))
 
 
 @given(values)

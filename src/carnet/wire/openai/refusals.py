@@ -35,6 +35,7 @@ REFUSALS: Final[dict[type[CarnetError], tuple[int, str]]] = {
     errors.BodyTimeout: (408, "body_timeout"),
     errors.TokenMissing: (401, "token_missing"),
     errors.TokenInvalid: (401, "token_invalid"),
+    errors.TooManyFailures: (429, "too_many_failures"),
     errors.PermissionMissing: (403, "permission_missing"),
     errors.AgentNotFound: (404, "agent_not_found"),
     errors.PeerUnknown: (404, "peer_unknown"),
