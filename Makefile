@@ -105,9 +105,17 @@ coverage: $(VENV)/.dev ## Print branch coverage; core, wire and guards must be w
 	  $(BIN)/python -m coverage run --branch -m pytest -q tests/$$room && \
 	  $(BIN)/python -m coverage report --include="src/carnet/$$room/*" --fail-under=100; done
 
-.PHONY: kills
-kills: $(VENV)/.dev ## Kill a gateway 300 times under load and check what it acknowledged
-	@FAULT_KILLS=$${FAULT_KILLS:-300} $(BIN)/python -m pytest -q --timeout=3600 tests/faults/test_kill_loop.py
+.PHONY: crash
+crash: $(VENV)/.dev ## Kill a gateway 300 times under load and 10 times at every crash point, on each store
+	@$(BIN)/python -m tests.crash $(ARGS)
+
+.PHONY: drain
+drain: $(VENV)/.dev ## Stop a gateway that serves 1,000 streams, and check that it loses none
+	@FAULT_STREAMS=$${FAULT_STREAMS:-1000} $(BIN)/python -m pytest -q --timeout=600 tests/faults/test_draining.py
+
+.PHONY: slowloris
+slowloris: $(VENV)/.dev ## Open 2,000 slow connections and print what a healthy caller notices
+	@$(BIN)/python -m tests.edge.slowloris $(ARGS)
 
 .PHONY: bench
 bench: $(BENCH_VENV)/.self ## Measure a hop beside other gateways, in an environment of its own

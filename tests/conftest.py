@@ -1,9 +1,28 @@
-"""What every test shares: how hypothesis searches. Fixtures live beside the tests that use them."""
+"""What every test shares: how hypothesis searches, and one PostgreSQL for all who ask for it.
 
+Other fixtures live beside the tests that use them.
+"""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
 from hypothesis import settings
+
+if TYPE_CHECKING:
+    from tests.stores import servers
 
 # The same examples on every run, and no verdict by the wall clock: a failure here is a fact about
 # the code. `pytest --hypothesis-profile=explore` looks further.
 settings.register_profile("carnet", deadline=None, derandomize=True)
 settings.register_profile("explore", deadline=None, max_examples=2000)
 settings.load_profile("carnet")
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator["servers.Server"]:
+    """The server that DATABASE_URL names, or one that is started by the first test that asks."""
+    from tests.stores import servers  # noqa: PLC0415  not for tests that need no database
+
+    with servers.running() as server:
+        yield server

@@ -4,10 +4,19 @@ import io
 import json
 import logging
 import sys
+from typing import Any
 
 import pytest
 
-from carnet.telemetry import JsonLines, Metrics, Sink, redact
+from carnet.telemetry import (
+    CallNote,
+    JsonLines,
+    Metrics,
+    Sink,
+    note_call,
+    redact,
+    start_logging,
+)
 
 
 def line(message: str, **fields: object) -> dict[str, object]:
@@ -24,6 +33,59 @@ def test_every_line_begins_with_the_same_fields() -> None:
     assert found["component"] == "gateway"
     assert found["correlation_id"] == "conv_1"
     assert found["agent"] == "echo"
+
+
+@pytest.mark.parametrize("client", [None, "192.0.2.7"])
+def test_the_line_of_a_call_is_the_one_that_a_record_would_give(client: str | None) -> None:
+    fields: dict[str, Any] = {
+        "run": "conv_1",
+        "turn": "t",
+        "correlation_id": "0af7",
+        "client": client,
+        "agent": "echo",
+        "seconds": 0.25,
+        "actor": "token:a",
+        "depth": 1,
+        "state": "done",
+    }
+    note = CallNote(at=1_800_000_000_500_000, message="call answered", **fields)
+    record = logging.LogRecord("carnet.gateway", logging.INFO, __file__, 1, "", None, None)
+    record.__dict__.update(fields, msg="call answered", created=1_800_000_000.5)
+    assert note.line() == JsonLines().format(record)
+
+
+def test_a_note_of_a_call_is_a_line_of_its_own_and_is_redacted() -> None:
+    stream = io.StringIO()
+    sink = start_logging(stream=stream)
+    try:
+        note_call(a_note(turn='x\n{"level":"info"}', actor="sk-tan-user-123"))
+    finally:
+        sink.close()
+        logging.getLogger().handlers.clear()
+    (text,) = stream.getvalue().splitlines()
+    assert json.loads(text)["turn"] == 'x\n{"level":"info"}'
+    assert "sk-tan" not in text
+
+
+def test_calls_are_counted_by_agent_and_state_and_by_how_long_they_took() -> None:
+    metrics = Metrics()
+    for seconds in (0.004, 0.005, 0.3, 1000):
+        metrics.called("echo", "done", seconds)
+    metrics.called("echo", "failed", 1.0)
+    text = metrics.text().decode()
+    assert 'carnet_calls_total{agent="echo",state="done"} 4.0' in text
+    assert 'carnet_calls_total{agent="echo",state="failed"} 1.0' in text
+    assert 'carnet_call_seconds_bucket{le="0.005"} 2.0' in text
+    assert 'carnet_call_seconds_bucket{le="1.0"} 4.0' in text
+    assert 'carnet_call_seconds_bucket{le="+Inf"} 5.0' in text
+    assert "carnet_call_seconds_count 5.0" in text
+    assert "carnet_call_seconds_sum 1001.309" in text
+
+
+def a_note(**changed: Any) -> CallNote:
+    fields: dict[str, Any] = dict.fromkeys(("correlation_id", "message", "run", "agent"), "x")
+    fields |= {"at": 0, "turn": "t", "client": None, "actor": "a", "depth": 0, "state": "done"}
+    return CallNote(**(fields | {"seconds": 0.0} | changed))
 
 
 def test_fields_that_are_not_on_the_list_are_left_out() -> None:

@@ -8,7 +8,7 @@
     │   └── the edge         MalformedRequest  HeadersTooLarge  UriTooLong  HeaderTimeout
     │                        BodyTimeout
     ├── Refused              the request was understood and may not run
-    │   ├── who              TokenMissing  TokenInvalid  PermissionMissing
+    │   ├── who              TokenMissing  TokenInvalid  PermissionMissing  TooManyFailures
     │   ├── where            AgentNotFound  PeerUnknown  RunNotFound  RouteNotFound
     │   │                    MethodNotAllowed
     │   ├── chain            DepthExceeded  ChainFinal  RunCallsExceeded
@@ -279,6 +279,20 @@ class TokenInvalid(Refused):
     hint = "Use a current token; 'carnet tokens list' shows which exist, 'tokens create' makes one."
 
 
+class TooManyFailures(Refused):
+    """The address this request came from has sent too many wrong tokens within a minute.
+
+    Nobody is locked out: a valid token is accepted from there as before.
+    """
+
+    code = "too_many_failures"
+    status = 429
+    retryable = True
+    template = "Too many wrong tokens came from this address within a minute; the limit is {limit}."
+    hint = "Use a current token; a wrong one is looked at again after the time of Retry-After."
+    public = ("limit",)
+
+
 class PermissionMissing(Refused):
     """The caller is known, but its token does not hold the permission this call needs."""
 
@@ -521,6 +535,11 @@ class Overloaded(Refused):
     retryable = True
     template = "This gateway is at its capacity."
     hint = "Send the same request again after the time that Retry-After gives."
+
+    @property
+    def retry_after(self) -> int:
+        """Whole seconds until another try makes sense: one, if nobody knows better."""
+        return super().retry_after or 1
 
 
 class ShuttingDown(Refused):

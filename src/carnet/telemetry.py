@@ -10,13 +10,18 @@ import logging
 import re
 import sys
 import threading
+from bisect import bisect_left
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from itertools import accumulate
 from typing import Any, ClassVar
 
 import msgspec
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from msgspec import Struct
+from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
+from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.registry import Collector
 
 MOST_VALUE = 1024
 MOST_DETAIL = 4096  # an exception with its traceback; a line is then 8 KiB at the most
@@ -24,6 +29,7 @@ MOST_WAITING = 10_000
 WRITE_SECONDS = 0.05
 
 FIELDS = (
+    "client",
     "agent",
     "code",
     "status",
@@ -63,7 +69,7 @@ class JsonLines(logging.Formatter):
         """Write the fixed fields, then those of the allow list that are set."""
         run = getattr(record, "run", None)
         line: dict[str, Any] = {
-            "timestamp": datetime.fromtimestamp(record.created, UTC).isoformat(),
+            "timestamp": _timestamp(record.created),
             "correlation_id": getattr(record, "correlation_id", None) or run,
             "component": record.name.removeprefix("carnet."),
             "level": record.levelname.lower(),
@@ -86,6 +92,48 @@ def _cut(text: str, most: int = MOST_VALUE) -> str:
     return sound if len(sound) <= most else sound[: most - 1] + "…"
 
 
+class CallNote(Struct, frozen=True, kw_only=True):
+    """One call that was answered: the line of the hot path, which is no `LogRecord`.
+
+    Everything in it was admitted, so nothing is longer than the guards allow.
+    """
+
+    at: int  # microseconds since the epoch
+    correlation_id: str
+    message: str
+    run: str
+    turn: str
+    client: str | None
+    agent: str
+    actor: str
+    depth: int
+    state: str
+    seconds: float
+
+    def line(self) -> str:
+        """The note as `JsonLines` would write it."""
+        fields = {
+            "timestamp": _timestamp(self.at / 1_000_000),
+            "correlation_id": self.correlation_id,
+            "component": "gateway",
+            "level": "info",
+            "message": self.message,
+            "run": self.run,
+            "turn": self.turn,
+            **({} if self.client is None else {"client": self.client}),
+            "agent": self.agent,
+            "seconds": self.seconds,
+            "actor": self.actor,
+            "depth": self.depth,
+            "state": self.state,
+        }
+        return redact(msgspec.json.encode(fields).decode())
+
+
+def _timestamp(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat()
+
+
 class Sink(logging.Handler):
     """Writes lines from a thread of its own, so that a slow stdout holds up nobody."""
 
@@ -93,13 +141,13 @@ class Sink(logging.Handler):
         """`stream` is stdout unless a test gives another."""
         super().__init__()
         self._stream = stream or sys.stdout
-        self._lines: deque[logging.LogRecord] = deque()
+        self._lines: deque[logging.LogRecord | CallNote] = deque()
         self._ending = threading.Event()
         self.dropped = 0
         self._thread = threading.Thread(target=self._write, name="carnet-log", daemon=True)
         self._thread.start()
 
-    def emit(self, record: logging.LogRecord) -> None:
+    def emit(self, record: logging.LogRecord | CallNote) -> None:
         """Queue a record; drop it when the writer is far behind."""
         if len(self._lines) >= MOST_WAITING:
             self.dropped += 1
@@ -116,9 +164,9 @@ class Sink(logging.Handler):
             if batch:
                 self._put("\n".join(batch) + "\n")
 
-    def _format(self, record: logging.LogRecord) -> str:
+    def _format(self, record: logging.LogRecord | CallNote) -> str:
         try:
-            return self.format(record)
+            return record.line() if isinstance(record, CallNote) else self.format(record)
         except Exception:  # noqa: BLE001  one odd line must not end the log
             self.dropped += 1
             return (
@@ -134,9 +182,25 @@ class Sink(logging.Handler):
 
     def close(self) -> None:
         """Write what is queued and stop."""
+        if self in _sinks:
+            _sinks.remove(self)
         self._ending.set()
         self._thread.join(timeout=2.0)
         super().close()
+
+
+_sinks: list[Sink] = []  # the one that lines go to; a process has one or none
+_calls = logging.getLogger("carnet.gateway")
+
+
+def note_call(note: CallNote) -> None:
+    """Write the line of an answered call."""
+    if not _calls.isEnabledFor(logging.INFO):
+        return
+    if _sinks:
+        _sinks[-1].emit(note)
+    else:  # somebody else has set up logging
+        _calls.info(note.line())
 
 
 def start_logging(level: str = "INFO", stream: Any = None) -> Sink:
@@ -146,11 +210,46 @@ def start_logging(level: str = "INFO", stream: Any = None) -> Sink:
     root = logging.getLogger()
     root.handlers[:] = [sink]
     root.setLevel(level)
-    for noisy in ("uvicorn", "uvicorn.error", "uvicorn.access", "asyncio", "aiohttp"):
+    for noisy in ("uvicorn", "uvicorn.error", "uvicorn.access", "asyncio"):
         logging.getLogger(noisy).handlers.clear()
         logging.getLogger(noisy).propagate = True
     logging.getLogger("uvicorn.access").disabled = True
+    _sinks[:] = [sink]
     return sink
+
+
+_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
+
+
+class Calls(Collector):
+    """How many calls were answered, and how long they took: counted by the event loop alone."""
+
+    def __init__(self) -> None:
+        """Nothing has been counted."""
+        self._counts: dict[tuple[str, str], int] = {}
+        self._slots = [0] * (len(_BUCKETS) + 1)
+        self._sum = 0.0
+
+    def add(self, agent: str, state: str, seconds: float) -> None:
+        """Count one."""
+        key = (agent, state)
+        self._counts[key] = self._counts.get(key, 0) + 1
+        self._slots[bisect_left(_BUCKETS, seconds)] += 1
+        self._sum += seconds
+
+    def collect(self) -> Iterator[Metric]:
+        """What a scrape sees."""
+        counts = CounterMetricFamily("carnet_calls", "Calls answered", labels=("agent", "state"))
+        for labels, count in self._counts.items():
+            counts.add_metric(labels, count)
+        yield counts
+        limits = [*map(str, _BUCKETS), "+Inf"]
+        yield HistogramMetricFamily(
+            "carnet_call_seconds",
+            "Time from admission to the last byte",
+            buckets=list(zip(limits, accumulate(self._slots), strict=True)),
+            sum_value=self._sum,
+        )
 
 
 class Metrics:
@@ -169,34 +268,21 @@ class Metrics:
         The functions give the calls being answered and the upstreams that are left alone.
         """
         self.registry = CollectorRegistry()
-        self.calls = Counter(
-            "carnet_calls", "Calls answered", ["agent", "state"], registry=self.registry
-        )
         self.refusals = Counter(
             "carnet_refusals", "Requests refused, by code", ["code"], registry=self.registry
         )
-        self.seconds = Histogram(
-            "carnet_call_seconds",
-            "Time from admission to the last byte",
-            buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300),
-            registry=self.registry,
-        )
+        self._calls = Calls()
+        self.registry.register(self._calls)
         Gauge("carnet_open_calls", "Calls being answered", registry=self.registry).set_function(
             lambda: float(open_calls())
         )
         Gauge(
             "carnet_open_circuits", "Upstreams left alone for a moment", registry=self.registry
         ).set_function(lambda: float(circuits()))
-        self._bound: dict[tuple[str, str], Counter] = {}
 
     def called(self, agent: str, state: str, seconds: float) -> None:
         """Count one answered call."""
-        key = (agent, state)
-        counter = self._bound.get(key)
-        if counter is None:
-            counter = self._bound[key] = self.calls.labels(agent, state)
-        counter.inc()
-        self.seconds.observe(seconds)
+        self._calls.add(agent, state, seconds)
 
     def text(self) -> bytes:
         """The exposition format."""

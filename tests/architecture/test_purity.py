@@ -27,16 +27,7 @@ DICE = {"uuid.uuid1", "uuid.uuid4", "os.urandom", "os.getrandom", "random", "sec
 PURE_ROOMS = ("core", "wire", "errors.py")
 IMPURE = {
     *("asyncio", "anyio", "concurrent", "multiprocessing", "selectors", "threading"),
-    *(
-        "socket",
-        "ssl",
-        "http.client",
-        "urllib.request",
-        "aiohttp",
-        "httptools",
-        "uvicorn",
-        "uvloop",
-    ),
+    *("socket", "ssl", "http.client", "urllib.request", "httptools", "uvicorn", "uvloop"),
     *("os", "pathlib", "shutil", "subprocess", "tempfile", "sqlite3", "asyncpg"),
     *("time", "random", "secrets", "logging", "prometheus_client"),
 }

@@ -38,7 +38,10 @@ from carnet.errors import (
 from tests.cli.conftest import Cli
 
 SOURCE = str(Path(main.__file__).parents[2])
-HEAVY = ("aiohttp", "uvicorn", "uvloop", "rich", "sqlite3", "nacl", "prometheus_client", "msgspec")
+HEAVY = (
+    *("httptools", "uvicorn", "uvloop", "rich"),
+    *("sqlite3", "nacl", "prometheus_client", "msgspec"),
+)
 
 
 def python(code: str) -> str:

@@ -26,7 +26,7 @@ def typed_apart(folder: Path, *words: str) -> Ran:
     ran = subprocess.run(  # noqa: S603  our own command
         [sys.executable, "-m", "carnet.cli.main", *words],
         cwd=folder,
-        env={**kept, "PYTHONPATH": SOURCE, "PYTHONDONTWRITEBYTECODE": "1"},
+        env={**kept, "PYTHONPATH": SOURCE},
         capture_output=True,
         text=True,
         check=False,
@@ -199,6 +199,16 @@ def test_doctor_warns_of_upstreams_that_do_not_answer(home: Path) -> None:
     ran = typed_apart(home, "doctor")
     assert ran.code == 0
     assert "writer is at http://127.0.0.1:9/v1, where nothing answers" in ran.out
+
+
+def test_doctor_warns_of_proxies_that_are_everybody(home: Path) -> None:
+    config = home / "carnet.toml"
+    everybody = 'trusted_proxies = ["10.0.0.7", "0.0.0.0/0"]'
+    config.write_text(config.read_text().replace("[gateway]", f"[gateway]\n{everybody}"))
+    ran = typed_apart(home, "doctor")
+    assert ran.code == 0
+    assert "trusted_proxies holds 0.0.0.0/0" in ran.out
+    assert "10.0.0.7" not in ran.out
 
 
 def test_doctor_finds_a_database_that_cannot_be_written(

@@ -1,10 +1,13 @@
 """One gateway with short deadlines and small bounds for the tests of this folder."""
 
+import json
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
-from tests.support.organisation import Organisation
+from tests.edge.wire import wait_until
+from tests.support.organisation import Organisation, free_port
 from tests.support.served import AGENTS, CONFIG
 
 FLOOD = '''
@@ -21,17 +24,26 @@ async def flood(visit):
             trace.write(f"flood-stopped {visit.carnet.turn} 0\\n")
 '''
 
-LIMITS = """
+STREAMS = 60  # that one caller may have open
+FAILURES = 5  # wrong tokens that one address may send
+PROXY = "127.0.0.1"  # where the tests connect from, if they do not say otherwise
+
+LIMITS = f"""
 [agents.flood]
 kind = "python"
 target = "agents:flood"
+
+[agents.gone]
+kind = "openai"
+url = "http://127.0.0.1:{free_port()}/v1"
 
 [limits]
 header_seconds = 1
 body_seconds = 2
 write_stall_seconds = 1
 chat_body_bytes = 1048576
-streams_per_caller = 2
+streams_per_caller = {STREAMS}
+auth_failures = {FAILURES}
 """
 
 
@@ -39,11 +51,23 @@ streams_per_caller = 2
 def acme(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Organisation]:
     gateway = Organisation(tmp_path_factory.mktemp("edge"), "acme.example")
     gateway.configure(CONFIG + LIMITS, agents=AGENTS + FLOOD)
-    gateway.start()
+    gateway.start(env={"CARNET__GATEWAY__TRUSTED_PROXIES": PROXY})
     yield gateway
     assert gateway.stop() == 0
     lines = (gateway.folder / "log.jsonl").read_text().splitlines()
     assert [line for line in lines if '"level":"error"' in line] == []
+
+
+@pytest.fixture(scope="session")
+def logged(acme: Organisation) -> Callable[[str], list[dict[str, Any]]]:
+    """The log lines that hold a word, once there is one."""
+
+    def find(word: str) -> list[dict[str, Any]]:
+        log = acme.folder / "log.jsonl"
+        wait_until(lambda: word in log.read_text())
+        return [json.loads(line) for line in log.read_text().splitlines() if word in line]
+
+    return find
 
 
 @pytest.fixture(scope="session")

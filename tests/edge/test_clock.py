@@ -7,8 +7,10 @@ from contextlib import asynccontextmanager
 import pytest
 
 from carnet.errors import BodyTimeout, CarnetError
-from carnet.gateway.edge import EdgeLimits, HardProtocol, sweep
+from carnet.gateway.edge import HardProtocol, sweep
 from carnet.gateway.exchange import Receive, Scope, Send
+from carnet.gateway.head import EdgeLimits
+from carnet.gateway.proxies import Proxies
 from carnet.gateway.server import Server, make_server
 
 LIMITS = EdgeLimits(
@@ -19,6 +21,9 @@ LIMITS = EdgeLimits(
     body_bytes=1_000_000,
     body_seconds=30,
     write_stall_seconds=30,
+    connections=100,
+    requests=100,
+    bodies_bytes=1_000_000,
 )
 POST = b"POST /x HTTP/1.1\r\nhost: a\r\ncontent-length: "
 LONG = b"a" * 300_000
@@ -54,6 +59,7 @@ class Place:
             port=0,
             limits=LIMITS,
             note=self.refused.append,
+            proxies=Proxies(),
             drain=self.drain,
             on_listening=self.up.set,
         )

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carnet.errors import BodyTooLarge, CarnetError, HeadersTooLarge, MalformedRequest, UriTooLong
-from carnet.gateway.edge import EdgeLimits, check_head
+from carnet.gateway.head import EdgeLimits, check_head
 
 LIMITS = EdgeLimits(
     header_bytes=1024,
@@ -15,6 +15,9 @@ LIMITS = EdgeLimits(
     body_bytes=1000,
     body_seconds=30,
     write_stall_seconds=30,
+    connections=100,
+    requests=100,
+    bodies_bytes=1_000_000,
 )
 HOST = (b"host", b"a")
 

@@ -1,11 +1,13 @@
 """Whatever grows is bounded, in the gateway's memory too."""
 
 import re
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
-from tests.edge.wire import CHAT, HEAD, Wire, answers, ask
+from tests.edge.conftest import STREAMS
+from tests.edge.wire import CHAT, HEAD, Wire, answers, ask, wait_until
 from tests.support.organisation import Organisation
 from tests.support.served import executions
 
@@ -71,13 +73,52 @@ def test_a_head_within_its_bounds_is_taken(acme: Organisation) -> None:
 
 
 def test_a_caller_may_have_only_so_many_streams(acme: Organisation) -> None:
+    caller = acme.new_token("streamer")
     before = len(executions(acme.folder, "slow"))
-    with Wire(acme.port) as first, Wire(acme.port) as second:
-        for wire in (first, second):
-            wire.send(ask(acme.token, "30", "slow", stream=True))
+    with ExitStack() as stack:
+        wires = [stack.enter_context(Wire(acme.port)) for _ in range(STREAMS)]
+        for wire in wires:
+            wire.send(ask(caller, "600", "slow", stream=True))
+        for wire in wires:
             wire.read_until(b"\r\n")
-        reply = acme.chat("1", "slow", stream=True)
+        reply = acme.chat("1", "slow", token=caller, stream=True)
         assert (reply.status, reply.code) == (429, "too_many_streams")
         assert reply.headers["retry-after"] == "1"
-        assert acme.chat("hello").text == "hello"  # calls that are not streamed are not meant
-    assert len(executions(acme.folder, "slow")) == before + 2
+        other = acme.chat("hello", token=caller)  # calls that are not streamed are not meant
+        assert other.text == "hello"
+        follow = b"GET /runs/%s/events HTTP/1.1\r\n" + HEAD
+        run = other.headers["x-tangle-runid"].encode()
+        token = b"authorization: Bearer %s\r\n\r\n" % caller.encode()
+        with Wire(acme.port) as wire:  # nor may it follow a run beside them
+            wire.send(follow % run + token)
+            (answer,) = answers(wire.read_until(b"}"))
+        assert (answer.status, answer.code) == (429, "too_many_streams")
+    assert len(executions(acme.folder, "slow")) == before + STREAMS
+
+
+def test_whoever_follows_runs_has_streams_open(acme: Organisation) -> None:
+    caller = acme.new_token("follower")
+    running = Wire(acme.port)
+    running.send(ask(caller, "600", "slow", stream=True))
+    run = answers_head(running.read_until(b"\n\n\r\n"))["x-tangle-runid"]
+    fields = HEAD + b"authorization: Bearer %s\r\n\r\n" % caller.encode()
+    follow = b"GET /runs/%s/events HTTP/1.1\r\n" % run.encode() + fields
+    with ExitStack() as stack:
+        stack.enter_context(running)
+        wires = [stack.enter_context(Wire(acme.port)) for _ in range(STREAMS)]
+        for wire in wires[:-1]:
+            wire.send(follow)
+        for wire in wires[:-1]:
+            wire.read_until(b"\n\n\r\n")
+        wires[-1].send(follow)
+        (answer,) = answers(wires[-1].read_until(b"}"))
+        assert (answer.status, answer.code) == (429, "too_many_streams")
+        reply = acme.chat("1", "slow", token=caller, stream=True)
+        assert (reply.status, reply.code) == (429, "too_many_streams")
+    wait_until(lambda: acme.chat("1", "slow", token=caller, stream=True).status == 200)
+
+
+def answers_head(data: bytes) -> dict[str, str]:
+    """The fields of an answer that has begun."""
+    lines = data.partition(b"\r\n\r\n")[0].decode().split("\r\n")[1:]
+    return {name.lower(): value for name, _, value in (line.partition(": ") for line in lines)}

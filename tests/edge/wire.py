@@ -6,6 +6,7 @@ import json
 import select
 import socket
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, cast
 
@@ -13,9 +14,17 @@ from msgspec import Struct
 
 from tests.support.http import chat_body
 
-PATIENCE_SECONDS = 8.0
+PATIENCE_SECONDS = 30.0
 HEAD = b"Host: a\r\n"
 CHAT = b"POST /v1/chat/completions HTTP/1.1\r\nHost: a\r\ncontent-type: application/json\r\n"
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    """Wait for something that another process does."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not condition():
+        assert time.monotonic() < deadline, "it never came true"
+        time.sleep(0.02)
 
 
 class Answer(Struct, frozen=True):
@@ -55,8 +64,11 @@ def answers(data: bytes) -> list[Answer]:
 class Wire:
     """One TCP connection to a gateway."""
 
-    def __init__(self, port: int, *, receive_buffer: int | None = None) -> None:
+    def __init__(
+        self, port: int, *, receive_buffer: int | None = None, source: str = "127.0.0.1"
+    ) -> None:
         self.socket = socket.socket()
+        self.socket.bind((source, 0))
         if receive_buffer is not None:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
         self.socket.settimeout(PATIENCE_SECONDS)
@@ -77,6 +89,11 @@ class Wire:
         """Send it, or as much of it as the other side takes before it hangs up."""
         with suppress(ConnectionError):
             self.socket.sendall(data)
+
+    def shut(self) -> None:
+        """Hang up, also on whoever reads in another thread."""
+        with suppress(OSError):
+            self.socket.shutdown(socket.SHUT_RDWR)
 
     def read_to_end(self) -> bytes:
         """Everything until the other side closes; fails if it does not."""
@@ -120,9 +137,9 @@ class Wire:
         raise AssertionError(f"it took {sent} bytes")
 
 
-def say(port: int, data: bytes) -> list[Answer]:
+def say(port: int, data: bytes, *, source: str = "127.0.0.1") -> list[Answer]:
     """Send something on a new connection and read until it is closed."""
-    with Wire(port) as wire:
+    with Wire(port, source=source) as wire:
         wire.send(data)
         return answers(wire.read_to_end())
 

@@ -1,20 +1,21 @@
 """Gateway A, a toxic proxy and gateway B; and waiting for things that take a moment."""
 
 import json
-import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from carnet.testing.toxic import Toxic, ToxicProxy
+from tests.faults.stores import move_to, number, rows
 from tests.support.federation import introduce, organisation
 from tests.support.http import Reply, chat_body, stream
 from tests.support.organisation import Organisation
 
 PRICE = 200  # micro-units
-SECONDS = 1.0  # what a call from A to B may take
+SECONDS = 2.0  # what a call from A to B may take
+LATE_SECONDS = 10.0  # on top of that, for a machine that is busy
 THERE = """
 [agents.spoken]
 kind = "python"
@@ -26,17 +27,33 @@ kind = "python"
 target = "agents:slow"
 price = "0.0002"
 """
+# An agent that a test holds: it says half of its answer, and the rest when a file of the name that
+# it was asked with is there.
+HELD = """
+
+async def held(visit: carnet.Visit) -> AsyncIterator[str]:
+    note(visit)
+    yield "half "
+    while not RAN.with_name(visit.text).exists():
+        await asyncio.sleep(0.1)
+    yield "whole "
+"""
+HELD_CONFIG = """
+[agents.held]
+kind = "python"
+target = "agents:held"
+price = "0.0002"
+"""
 # One breaker an endpoint: `fragile` is the only one that is allowed to open its own.
 HERE = (("spoken", "spoken"), ("drip", "drip"), ("fragile", "echo"), ("patient", "drip"))
 
 
-def wait_until(condition: Callable[[], bool], seconds: float = 10.0) -> float:
-    """Wait for something; how long it took."""
+def wait_until(condition: Callable[[], bool], seconds: float = 30.0) -> None:
+    """Wait for something. The bound is for a machine that is busy; most things take a moment."""
     began = time.monotonic()
     while not condition():
         assert time.monotonic() - began < seconds, "it never came true"
         time.sleep(0.005)
-    return time.monotonic() - began
 
 
 class Pair(NamedTuple):
@@ -82,17 +99,9 @@ def said(lines: Iterable[bytes]) -> str:
     return "".join(choice["delta"].get("content") or "" for choice in choices)
 
 
-def rows(gateway: Organisation, sql: str, *args: object) -> list[tuple[Any, ...]]:
-    """Look into a gateway's database from outside, also while it runs."""
-    path = gateway.folder / "var" / "carnet.db"
-    with closing(sqlite3.connect(path, timeout=5)) as connection:
-        return connection.execute(sql, args).fetchall()
-
-
 def billed(gateway: Organisation, run: str) -> int:
     """What a run has cost there, in micro-units."""
-    ((amount,),) = rows(gateway, "SELECT COALESCE(SUM(amount), 0) FROM ledger WHERE run = ?", run)
-    return int(amount)
+    return number(gateway, "SELECT COALESCE(SUM(amount), 0) FROM ledger WHERE run = ?", run)
 
 
 def turns(gateway: Organisation, run: str) -> list[tuple[str, str | None]]:
@@ -102,9 +111,11 @@ def turns(gateway: Organisation, run: str) -> list[tuple[str, str | None]]:
 
 
 @contextmanager
-def two_gateways(folder: Path) -> Iterator[Pair]:
-    """Both running, with A's calls to B bounded by SECONDS."""
+def two_gateways(folder: Path, database: str = "") -> Iterator[Pair]:
+    """Both running, with A's calls to B bounded by SECONDS; A's records in a given database."""
     a, b = organisation(folder / "a", "a.example"), organisation(folder / "b", "b.example")
+    if database:
+        move_to(a, database)
     b.configure(THERE)
     with ToxicProxy(b.port) as proxy:
         introduce(a, b, url=proxy.url, credit="1000")

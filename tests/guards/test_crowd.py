@@ -42,3 +42,19 @@ def test_a_caller_may_have_only_so_many_streams_among_its_calls() -> None:
     crowd.leave("a", stream=True)
     crowd.enter("a", stream=True)
     assert crowd.total == 3
+
+
+def test_whoever_follows_a_run_has_a_stream_open_and_no_call() -> None:
+    crowd = Crowd(per_caller=1, in_all=1, streams=2)
+    crowd.enter("a", stream=True)
+    with crowd.watching("a"):
+        assert crowd.total == 1
+        with pytest.raises(TooManyStreams), crowd.watching("a"):
+            pass
+        with crowd.watching("b"):
+            pass
+    with pytest.raises(RuntimeError), crowd.watching("a"):
+        raise RuntimeError
+    crowd.leave("a", stream=True)
+    with crowd.watching("a"), crowd.watching("a"):
+        assert crowd.total == 0

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.interop.conftest import Databases
 from tests.support.federation import introduce, organisation
 from tests.support.organisation import Organisation
 from tests.support.recorder import recording
@@ -15,9 +16,12 @@ from tests.support.served import executions
 
 
 @pytest.fixture(scope="module")
-def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Organisation, Organisation]]:
+def pair(
+    tmp_path_factory: pytest.TempPathFactory, database: Databases
+) -> Iterator[tuple[Organisation, Organisation]]:
     folder = tmp_path_factory.mktemp("pair")
-    a, b = organisation(folder / "a", "a.example"), organisation(folder / "b", "b.example")
+    a = organisation(folder / "a", "a.example", database())
+    b = organisation(folder / "b", "b.example", database())
     introduce(a, b)
     introduce(b, a)
     a.start()

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.architecture.tree import PACKAGE, ROOT, name_of, parsed
-from tests.requirements import agents_api, mentionable, security, tangle
+from tests.requirements import agents_api, faults, mentionable, security, tangle
 from tests.requirements.rows import Row
 
 TABLES = {
@@ -18,6 +18,7 @@ TABLES = {
     "agents-api": agents_api.ROWS,
     "mentionable": mentionable.ROWS,
     "security": security.ROWS,
+    "faults": faults.ROWS,
 }
 ROWS = [row for rows in TABLES.values() for row in rows]
 

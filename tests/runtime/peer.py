@@ -5,6 +5,7 @@ assert every byte of a request and answer with any nonsense.
 """
 
 import asyncio
+import os
 import socket
 import ssl
 import struct
@@ -14,8 +15,10 @@ from types import TracebackType
 from typing import Any
 
 from carnet.ports.door import Outbound
-from carnet.runtime.egress import EgressDoor, Lookup
+from carnet.runtime.dialling import Lookup
+from carnet.runtime.egress import EgressDoor
 
+LONG = 30.0  # seconds that nothing takes unless it hangs
 JSON = {"content-type": "application/json"}
 SSE = {"content-type": "text/event-stream"}
 
@@ -141,6 +144,10 @@ class Peer:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self._server.wait_closed()
 
+    def stop_listening(self) -> None:
+        """Refuse every further connection."""
+        self._server.close()
+
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
@@ -206,3 +213,21 @@ def leading_to(*addresses: str) -> tuple[Lookup, list[str]]:
         return addresses
 
     return lookup, asked
+
+
+def sockets() -> int:
+    """How many sockets this process has."""
+    found = 0
+    for name in os.listdir("/proc/self/fd"):  # noqa: PTH208
+        try:
+            found += os.readlink(f"/proc/self/fd/{name}").startswith("socket:")  # noqa: PTH115
+        except FileNotFoundError:
+            continue  # that of the listing itself
+    return found
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Wait for it, but not for ever."""
+    async with asyncio.timeout(LONG):
+        while not condition():  # noqa: ASYNC110  nobody tells when a socket is gone
+            await asyncio.sleep(0.005)

@@ -10,6 +10,7 @@ from carnet.errors import ProviderError, ProviderTimeout, ProviderUnavailable
 from carnet.ports.door import Bounds, NotSent, Outbound
 from carnet.runtime.egress import EgressDoor
 from tests.runtime.peer import (
+    LONG,
     Line,
     Peer,
     answering,
@@ -98,6 +99,14 @@ async def test_a_header_that_would_end_its_line_does_not_leave(value: str) -> No
     assert peer.requests == []
 
 
+@pytest.mark.parametrize("method", ["HEAD", "CONNECT"])
+async def test_a_method_whose_answers_end_elsewhere_does_not_leave(method: str) -> None:
+    async with Peer(answering(reply(b"ok"))) as peer, opened() as door:
+        with pytest.raises(ValueError, match="method"):
+            await read(door, post(peer.url, method=method))
+    assert peer.connections == 0
+
+
 # ---------------------------------------------------------------------- what comes back
 
 
@@ -125,7 +134,7 @@ async def test_an_encoded_answer_is_refused_and_not_decoded(encoding: str) -> No
     async with Peer(script) as peer, opened() as door:
         with pytest.raises(ProviderError, match="encoded"):
             await read(door, post(peer.url))
-        await asyncio.wait_for(peer.gone.wait(), 1)
+        await asyncio.wait_for(peer.gone.wait(), LONG)
 
 
 async def test_an_answer_in_identity_encoding_is_read() -> None:
@@ -220,7 +229,7 @@ async def test_a_peer_that_accepts_and_hangs_is_left_at_the_first_byte_bound() -
     async with Peer(script) as peer, opened() as door:
         with pytest.raises(ProviderTimeout):
             await read(door, post(peer.url, bounds=Bounds(first_byte_seconds=0.1)))
-        await asyncio.wait_for(peer.gone.wait(), 1)
+        await asyncio.wait_for(peer.gone.wait(), LONG)
         task = asyncio.current_task()
         assert task is not None
         assert not task.cancelling()
@@ -235,7 +244,7 @@ async def test_silence_within_an_answer_is_bounded() -> None:
     async with Peer(script) as peer, opened() as door:
         with pytest.raises(ProviderTimeout):
             await read(door, post(peer.url, bounds=Bounds(idle_seconds=0.1)))
-        await asyncio.wait_for(peer.gone.wait(), 1)
+        await asyncio.wait_for(peer.gone.wait(), LONG)
 
 
 async def test_a_slow_drip_is_bounded_by_the_total() -> None:
@@ -255,15 +264,17 @@ async def test_a_slow_drip_is_bounded_by_the_total() -> None:
 
 
 async def test_a_reader_that_takes_its_time_is_not_taken_for_silence() -> None:
+    go_on = asyncio.Event()
+
     async def script(line: Line) -> None:
         await line.request()
         await line.say(stream_head() + chunk(b"one"))
-        await asyncio.sleep(0.2)
+        await go_on.wait()
         await line.say(chunk(b"two") + chunk(b""))
         await line.until_gone()
 
     seen = []
-    bounds = Bounds(idle_seconds=0.1)
+    bounds = Bounds(idle_seconds=0.3)
     async with (
         Peer(script) as peer,
         opened() as door,
@@ -271,7 +282,8 @@ async def test_a_reader_that_takes_its_time_is_not_taken_for_silence() -> None:
     ):
         async for piece in answer.chunks():
             seen.append(piece)
-            await asyncio.sleep(0.15)
+            await asyncio.sleep(0.4)
+            go_on.set()
     assert seen == [b"one", b"two"]
 
 

@@ -2,10 +2,10 @@
 
 import asyncio
 import shutil
-import socket
 import ssl
 import subprocess
 import sys
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,9 @@ import pytest
 from carnet.errors import EgressRefused, ProviderUnavailable
 from carnet.ports.door import NotSent
 from carnet.runtime.addresses import Allowed, find_route
-from carnet.runtime.egress import EgressDoor, _current, _gate
+from carnet.runtime.dialling import Dialler
 from tests.runtime.peer import (
+    LONG,
     Line,
     Peer,
     answering,
@@ -174,22 +175,13 @@ async def test_a_connection_made_for_a_named_destination_does_not_serve_a_learne
             await read(door, post(peer.url, kind="learned"))
 
 
-def test_the_gate_makes_no_socket_that_the_exchange_may_not_have() -> None:
-    def make(ip: str) -> socket.socket:
-        address: Any = (socket.AF_INET, socket.SOCK_STREAM, 0, "", (ip, 443))
-        return _gate(address)
-
-    with pytest.raises(OSError, match="may not be dialled"):
-        make("8.8.8.8")  # for nobody
-    exchange = EgressDoor().send(post("https://b.example/", kind="learned"))
-    exchange.route = find_route("https://b.example/", "learned", Allowed())
-    before = _current.set(exchange)
-    with pytest.raises(OSError, match="may not be dialled"):
-        make("127.0.0.1")
-    make("8.8.8.8").close()
-    _current.reset(before)
-    assert exchange.refused
-    assert exchange.dialled
+@pytest.mark.usefixtures("no_connection")
+async def test_an_address_is_judged_once_more_where_its_socket_is_made() -> None:
+    lookup, _ = leading_to("8.8.8.8")
+    route = find_route("https://b.example/", "learned", Allowed())
+    dialler = Dialler(lookup, None)
+    with pytest.raises(EgressRefused):
+        await dialler._connect(ip_address("127.0.0.1"), route)  # noqa: SLF001  past the lookup
 
 
 async def test_a_server_without_tls_is_not_spoken_to_where_https_was_asked_for() -> None:
@@ -234,11 +226,29 @@ async def test_a_certificate_is_checked_for_the_name_and_not_for_the_address(
         opened(lookup=lookup, tls=trusting) as door,
     ):
         assert await read(door, post(f"https://agent.example:{peer.port}/")) == b"ok"
+        assert await read(door, post(f"https://agent.example.:{peer.port}/")) == b"ok"
         for other in ("other.example", "127.0.0.1"):
             with pytest.raises(ProviderUnavailable) as caught:
                 await read(door, post(f"https://{other}:{peer.port}/"))
             assert isinstance(caught.value.__cause__, NotSent)
-    assert [request.headers["host"] for request in peer.requests] == [f"agent.example:{peer.port}"]
+    hosts = [request.headers["host"] for request in peer.requests]
+    assert hosts == [f"agent.example:{peer.port}", f"agent.example.:{peer.port}"]
+
+
+async def test_an_encrypted_connection_is_used_again(certificate: Path, played: Any) -> None:
+    async def scene() -> None:
+        lookup, _ = leading_to("127.0.0.1")
+        trusting = ssl.create_default_context(cafile=str(certificate / "cert"))
+        async with (
+            Peer(answering(reply(b"x" * 300_000)), tls=serving(certificate)) as peer,
+            opened(lookup=lookup, tls=trusting) as door,
+        ):
+            for _ in range(5):
+                body = await read(door, post(f"https://agent.example:{peer.port}/"))
+                assert len(body) == 300_000
+        assert peer.connections == 1
+
+    await played(scene)
 
 
 async def test_a_certificate_that_nobody_vouches_for_is_refused(certificate: Path) -> None:
@@ -267,4 +277,4 @@ async def test_leaving_closes_an_encrypted_connection_as_well(certificate: Path)
     ):
         async with door.send(post(f"https://agent.example:{peer.port}/")) as answer:
             await anext(answer.chunks())
-        await asyncio.wait_for(peer.gone.wait(), 1)
+        await asyncio.wait_for(peer.gone.wait(), LONG)

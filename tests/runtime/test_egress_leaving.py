@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 
+from carnet import faults
 from carnet.errors import ProviderUnavailable
 from carnet.ports.door import NotSent
 from carnet.runtime.egress import EgressDoor
 from tests.runtime.peer import (
+    LONG,
     Line,
     Peer,
     answering,
@@ -21,6 +23,7 @@ from tests.runtime.peer import (
     read,
     reply,
     stream_head,
+    until,
 )
 
 
@@ -109,7 +112,7 @@ async def test_leaving_before_the_end_closes_the_socket() -> None:
     async with Peer(script) as peer, opened() as door:
         async with door.send(post(peer.url)) as answer:
             assert await anext(answer.chunks()) == b"one"
-        await asyncio.wait_for(peer.gone.wait(), 1)
+        await asyncio.wait_for(peer.gone.wait(), LONG)
 
 
 @pytest.mark.parametrize("said", [b"", stream_head(), stream_head() + chunk(b"one")])
@@ -129,7 +132,7 @@ async def test_cancelling_closes_the_socket_wherever_it_was(said: bytes) -> None
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        await asyncio.wait_for(peer.gone.wait(), 1)
+        await asyncio.wait_for(peer.gone.wait(), LONG)
 
 
 async def test_cancelling_does_not_wait_for_a_peer_that_reads_nothing() -> None:
@@ -148,7 +151,7 @@ async def test_cancelling_does_not_wait_for_a_peer_that_reads_nothing() -> None:
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        await asyncio.wait_for(peer.gone.wait(), 1)
+        await asyncio.wait_for(peer.gone.wait(), LONG)
     assert peer.unread < len(body)  # what had not left stayed here
 
 
@@ -201,8 +204,7 @@ async def test_many_abandoned_requests_leave_no_socket_behind() -> None:
         for _ in range(100):
             async with door.send(post(peer.url)) as answer:
                 await anext(answer.chunks())
-        await asyncio.sleep(0.1)
-        assert open_files() <= before + 2
+        await until(lambda: open_files() <= before + 2)
 
 
 # ---------------------------------------------------------------------- crash points
@@ -239,6 +241,16 @@ async def test_an_exchange_passes_every_point_of_its_way() -> None:
         done = await send_one(peer.url, CARNET_NOTE_POINTS="1")
     points = ("before_connect", "done", "first_byte", "mid_event", "request_sent")
     assert done.stdout.decode().strip() == str([f"upstream.{name}" for name in points])
+
+
+async def test_the_point_after_sending_is_passed_once_the_bytes_have_left(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(faults, "_armed", True)
+    monkeypatch.setattr(faults, "_passed", {})
+    async with Peer(answering(reply(b"ok"))) as peer, opened() as door:
+        await read(door, post(peer.url))
+    assert faults.passed()["upstream.request_sent"] == 1
 
 
 async def test_a_crash_after_the_request_was_sent_leaves_it_with_the_peer() -> None:

@@ -159,13 +159,101 @@ async def test_a_stream_of_many_events_costs_one_timer(monkeypatch: pytest.Monke
 
 
 async def test_patience_can_be_moved_without_a_new_timer() -> None:
-    patience = Patience(0.3, tick=0.05)
+    patience = Patience(60)
     patience.attend()
     for _ in range(3):
-        patience.allow(0.05)
-        await asyncio.sleep(0.03)
+        patience.allow(30)
+        await asyncio.sleep(0.01)
     assert not patience.ended
+    patience.allow(0.01)
     with pytest.raises(asyncio.CancelledError):
-        await asyncio.sleep(1)
+        await asyncio.sleep(30)
     assert patience.took()
     patience.stop()
+
+
+# ---------------------------------------------------------------------- patience itself
+
+
+async def told(patience_of: "list[Patience]", *, seconds: float = 30) -> None:
+    """Wait until all of them have ended."""
+    async with asyncio.timeout(seconds):
+        while not all(patience.ended for patience in patience_of):  # noqa: ASYNC110
+            await asyncio.sleep(0.005)
+
+
+def test_every_loop_has_its_own_look_at_the_deadlines() -> None:
+    async def scene() -> None:
+        heard: list[int] = []
+        several = [Patience(0.01 * number, lambda: heard.append(1)) for number in range(4)]
+        await told(several)
+        assert heard == [1] * 4
+
+    first = asyncio.new_event_loop()
+    second = asyncio.new_event_loop()
+    try:
+        for loop in (first, second, first):
+            loop.run_until_complete(scene())
+    finally:
+        first.close()
+        second.close()
+
+
+async def test_a_deadline_that_was_stopped_does_not_come() -> None:
+    heard: list[str] = []
+    stopped = Patience(0.01, lambda: heard.append("stopped"))
+    later = Patience(0.05, lambda: heard.append("later"))
+    stopped.stop()
+    await told([later])
+    assert heard == ["later"]
+    later.stop()  # once it has come, this does no harm
+    stopped.stop()
+    assert not stopped.ended
+
+
+async def test_a_failure_of_one_that_is_told_keeps_nobody_else_waiting() -> None:
+    noted: list[object] = []
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(lambda _, context: noted.append(context["exception"]))
+
+    def fail_once() -> None:
+        raise RuntimeError
+
+    several = [Patience(0.01, fail_once) for _ in range(3)]
+    quiet = Patience(0.03)  # and nobody waits for it
+    await told([*several, quiet])
+    assert len(noted) == 3
+
+
+async def test_time_that_is_over_is_not_given_again() -> None:
+    patience = Patience(30)
+    assert patience.allow(0.01)
+    assert 0 < patience.left() <= 30
+    await told([patience])
+    assert not patience.allow(60)
+    assert not Patience(0).allow(60)
+    assert Patience(-1).left() == 0
+
+
+async def test_an_earlier_deadline_is_not_kept_waiting_by_a_later_one() -> None:
+    heard: list[str] = []
+    late = Patience(60, lambda: heard.append("late"))
+    early = Patience(60, lambda: heard.append("early"))
+    early.allow(0.01)
+    await told([early])
+    assert heard == ["early"]
+    late.stop()
+
+
+async def test_without_a_task_there_is_nobody_to_cancel() -> None:
+    made: list[Patience] = []
+
+    def outside() -> None:
+        patience = Patience(0.01)
+        patience.attend()
+        made.append(patience)
+
+    asyncio.get_running_loop().call_soon(outside)
+    await asyncio.sleep(0)
+    await told(made)
+    assert not made[0].took()

@@ -163,6 +163,63 @@ def _redirect(heard: Heard) -> Iterator[bytes]:
     yield head(f"location: /{heard.loot}", status=f"302 {heard.loot}")
 
 
+STACK = (
+    'Traceback (most recent call last):\n  File "/srv/canary-house/app.py", line 7, in answer\n'
+    "    pay(key='sk-canary-of-the-upstream-0001')\nKeyError: 'canary-column'"
+)
+AFTER = "canary after the end"
+STOP = {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
+ENDED = b"data: [DONE]\n\n"
+
+
+def _stack(_: Heard) -> Iterator[bytes]:
+    yield head(JSON, "x-debug: /srv/canary-house", status="500 canary-house")
+    yield json.dumps({"error": {"message": STACK, "type": STACK, "code": STACK}}).encode()
+
+
+def _stack_midway(_: Heard) -> Iterator[bytes]:
+    yield head(SSE, "x-debug: /srv/canary-house")
+    yield delta("so far ")
+    yield frame({"error": {"message": STACK, "type": STACK, "code": STACK}})
+
+
+def _unknown_event(_: Heard) -> Iterator[bytes]:
+    yield head(SSE)
+    yield delta("so far ")
+    yield b"event: surprise\n" + frame({"type": "surprise", "text": AFTER})
+    yield frame(STOP) + ENDED
+
+
+def _after_done(_: Heard) -> Iterator[bytes]:
+    yield head(SSE)
+    yield delta("so far ") + frame(STOP) + ENDED + delta(AFTER)
+
+
+def _two_done(_: Heard) -> Iterator[bytes]:
+    yield head(SSE)
+    yield delta("so far ") + frame(STOP) + ENDED
+    yield ENDED + delta(AFTER) + ENDED
+
+
+def _no_done(_: Heard) -> Iterator[bytes]:
+    yield head(SSE)
+    yield delta("so far ")
+
+
+def _huge_event(_: Heard) -> Iterator[bytes]:
+    yield head(SSE)
+    yield delta("so far ") + b"data: "
+    for _megabyte in range(100):
+        yield b"x" * 1024 * 1024
+    yield b"\n\n" + frame(STOP) + ENDED
+
+
+def _bad_utf8(_: Heard) -> Iterator[bytes]:
+    yield head(SSE)
+    yield delta("so far ")
+    yield delta("@").replace(b"@", b"\xff\xfe") + frame(STOP) + ENDED
+
+
 def _bill(heard: Heard) -> Iterator[bytes]:
     """The usage is what the caller says it is, as it stands."""
     usage = b'"usage": %b' % heard.said.encode()
@@ -229,13 +286,23 @@ LEAKING: dict[str, Script] = {
     "bad-media": _bad_media,
     "redirect": _redirect,
 }
-SCRIPTS = LEAKING | {
+TALKING: dict[str, Script] = {"stack": _stack, "stack-midway": _stack_midway}
+ENDLESSLY: dict[str, Script] = {
+    "unknown-event": _unknown_event,
+    "after-done": _after_done,
+    "two-done": _two_done,
+    "no-done": _no_done,
+    "huge-event": _huge_event,
+    "bad-utf8": _bad_utf8,
+}
+OTHERS: dict[str, Script] = {
     "bill": _bill,
     "bill-then-break": _bill_then_break,
     "endless": _endless,
     "drip": _drip,
     "answer": _answer,
 }
+SCRIPTS = LEAKING | TALKING | ENDLESSLY | OTHERS
 
 
 class Hostile:

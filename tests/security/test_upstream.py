@@ -6,7 +6,7 @@ tell it to others.
 
 import pytest
 
-from tests.security.hostile import FORWARDED, LEAKING
+from tests.security.hostile import AFTER, ENDLESSLY, FORWARDED, LEAKING, TALKING
 from tests.security.scene import (
     RUN,
     UPSTREAM_TOKEN,
@@ -60,6 +60,60 @@ def test_a_credential_is_not_in_the_records_of_a_run_that_broke_midway(scene: Sc
     assert "sse-error-midway" in shown[0]
     assert all(secret not in text and UPSTREAM_TOKEN not in text for text in shown)
     assert leaks(scene, secret, reply) == []
+
+
+# ---------------------------------------------------------------------- what it says
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("name", TALKING)
+def test_what_an_upstream_says_of_its_own_fault_is_told_to_nobody(
+    scene: Scene,
+    name: str,
+    stream: bool,  # noqa: FBT001  given by name
+) -> None:
+    """A65: neither its stack, nor a path, nor a key; a fixed sentence of ours takes its place."""
+    run = fresh(name)
+    reply = scene.acme.chat("hi", name, token=scene.alice, headers=ids(run), stream=stream)
+    assert b'"provider_' in reply.body
+    assert b"[DONE]" not in reply.body
+    told = [reply, *pages_of(scene.acme, run, scene.alice)]
+    for word in ("canary-house", "canary-column", "Traceback", "KeyError"):
+        assert word.encode() not in b"".join(map(seen, told))
+    assert leaks(scene, "sk-canary-of-the-upstream-0001", *told) == []
+    assert bills(scene.acme, run) == []
+
+
+@pytest.mark.parametrize("name", ENDLESSLY)
+def test_a_stream_has_one_end_whatever_an_upstream_sends(scene: Scene, name: str) -> None:
+    """A66: and nothing comes after it."""
+    run = fresh(name)
+    reply = scene.acme.chat("hi", name, token=scene.alice, headers=ids(run), stream=True)
+    assert AFTER.encode() not in reply.body
+    frames = [line for line in reply.body.splitlines() if line.startswith(b"data: ")]
+    if reply.status != 200:  # what came at once with its fault was never an answer
+        assert (reply.status, reply.code, frames) == (502, "provider_error", [])
+        frames = [reply.body]
+    ends = [line == b"data: [DONE]" or b'"error"' in line for line in frames]
+    assert ends == [False] * (len(frames) - 1) + [True]
+    is_sound = name in {"after-done", "two-done"} and frames[-1] == b"data: [DONE]"
+    assert is_sound or b'"provider_error"' in frames[-1]
+    (state,) = query(scene.acme, "SELECT state FROM turn WHERE turn = ?", f"{run}.t0.echo")
+    assert state == ("done" if is_sound else "failed",)
+    assert sum(amount for _, _, amount in bills(scene.acme, run)) == 0
+
+
+@pytest.mark.parametrize("name", ENDLESSLY)
+def test_a_whole_answer_has_one_end_as_well(scene: Scene, name: str) -> None:
+    """A66."""
+    run = fresh(name)
+    reply = scene.acme.chat("hi", name, token=scene.alice, headers=ids(run))
+    assert AFTER.encode() not in reply.body
+    if reply.status == 200:
+        assert reply.text == "so far "
+    else:
+        assert (reply.status, reply.code) == (502, "provider_error")
+        assert bills(scene.acme, run) == []
 
 
 # ---------------------------------------------------------------------- what it bills

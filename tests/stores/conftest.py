@@ -21,10 +21,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("driver", named or DRIVERS)
 
 
-@pytest.fixture(scope="session")
-def server() -> Iterator[servers.Server]:
-    with servers.running() as server:
-        yield server
+@pytest.fixture
+def empty(server: servers.Server) -> Iterator[str]:
+    """A database without a layout."""
+    url = server.create()
+    yield url
+    server.drop(url)
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from functools import cache
 from itertools import count
 from pathlib import Path
 from typing import Any, TypeVar
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import unquote, urlsplit, urlunsplit
 
 import asyncpg  # type: ignore[import-untyped]
 
@@ -64,7 +64,19 @@ def rows(url: str, sql: str, args: Sequence[object] = ()) -> list[tuple[Any, ...
     return elsewhere(_on_connection(url, act))
 
 
-_TABLES = ("journal", "turn", "run", "ledger", "purse", "rate", "worker", "token", "peer", "meta")
+def run(url: str, script: str) -> None:
+    """Run several statements on one connection."""
+
+    async def act(connection: Any) -> None:  # noqa: ANN401, RUF100
+        await connection.execute(script)
+
+    elsewhere(_on_connection(url, act))
+
+
+_TABLES = (
+    *("journal", "turn", "run", "ledger", "purse", "rate", "worker", "token", "peer", "meta"),
+    *("wish", "lane", "checkpoint", "sealed"),
+)
 _NUMBERED = ("journal", "turn", "run", "ledger", "token")
 _DISCONNECT = (
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
@@ -94,11 +106,7 @@ class Server:
 
     def fresh(self) -> str:
         """The URL of a database that was migrated and holds nothing."""
-
-        async def act(connection: Any) -> None:  # noqa: ANN401, RUF100
-            await connection.execute(_RESET)
-
-        elsewhere(_on_connection(self._kept, act))
+        run(self._kept, _RESET)
         return self._kept
 
     def create(self) -> str:
@@ -124,12 +132,22 @@ def running() -> Iterator[Server]:
     """A server for a session of tests."""
     given = os.environ.get("DATABASE_URL")
     if given:
-        server = Server(given)
+        server = Server(_without_password(given))
         yield server
         server.close()
         return
     with _started() as url:
         yield Server(url)
+
+
+def _without_password(url: str) -> str:
+    """A URL as a configuration may hold it; what is taken out of it goes to the environment."""
+    parts = urlsplit(url)
+    if not parts.password:
+        return url
+    os.environ.setdefault("PGPASSWORD", unquote(parts.password))
+    user, _, host = parts.netloc.rpartition("@")
+    return urlunsplit(parts._replace(netloc=f"{user.partition(':')[0]}@{host}"))
 
 
 @contextmanager

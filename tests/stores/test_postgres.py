@@ -16,6 +16,7 @@ from carnet.errors import ConfigInvalid, OutcomeUnknown, Overloaded, StorageUnav
 from carnet.ports.trust import NewToken
 from carnet.ports.turns import Claimed, Known
 from carnet.stores.opening import Store, migrate_store
+from carnet.stores.schema import migrations
 from tests.stores import servers
 from tests.stores.proxies import Proxy
 from tests.stores.scenes import Place, a_claim, a_finish, claimed, finished
@@ -193,6 +194,22 @@ async def test_a_postgres_that_is_down_refuses_within_a_second_and_heals_by_itse
     await store.close()
 
 
+async def test_a_postgres_that_is_down_is_noticed_by_a_store_that_nobody_uses(
+    place: Place, proxy: Proxy
+) -> None:
+    store = await place.open(url=proxy.url)
+    await store.start()
+    assert store.is_writable()
+    await proxy.down()
+    with pytest.raises(StorageUnavailable):
+        await store.upkeep()
+    assert not store.is_writable()
+    await proxy.up()
+    await store.upkeep()
+    assert store.is_writable()
+    await store.close()
+
+
 async def test_a_postgres_that_says_nothing_any_more_refuses_before_long(
     place: Place, proxy: Proxy
 ) -> None:
@@ -230,7 +247,7 @@ async def test_a_postgres_layout_is_made_once_however_many_make_it(
     place: Place, empty: str
 ) -> None:
     made = await asyncio.gather(*[migrate_store(empty, clock=place.clock) for _ in range(4)])
-    assert sorted(made) == [0, 0, 0, 1]
+    assert sorted(made) == [0, 0, 0, len(migrations("postgres"))]
     assert await migrate_store(empty, clock=place.clock) == 0
     await (await place.open(url=empty)).close()
 

@@ -16,6 +16,7 @@ import pytest
 
 from carnet.core.identity import Account, Payer
 from carnet.core.turn import Turn
+from carnet.errors import Overloaded
 from carnet.ports.turns import Claimed, Denied, Fenced, Known, Rate, TurnClaim
 from carnet.stores.opening import Store
 from tests.stores.scenes import ALICE, Place, a_claim, a_finish, claimed, finished
@@ -282,3 +283,74 @@ async def test_a_run_shows_nothing_while_an_older_postgres_transaction_is_open(
     await outside.close()
     entries = await store.records.entries("r1", reader=None, after=0, limit=9)
     assert [entry.kind for entry in entries] == ["accepted", "events"]
+
+
+async def test_a_postgres_replica_that_slept_renews_its_lease_before_it_claims(
+    store: Store, other: Store, place: Place
+) -> None:
+    place.end_leases()
+    turn = claimed(await store.turns.claim(a_claim()))
+    assert await other.turns.claim(a_claim()) == Known(turn)  # and it is not taken over
+    assert place.rows("SELECT fence FROM worker WHERE id = ?", store.worker) == [(2,)]
+
+
+async def test_a_reader_of_another_postgres_replica_counts_while_that_replica_lives(
+    store: Store, other: Store, place: Place
+) -> None:
+    ours, theirs = store.neighbours, other.neighbours
+    assert ours is not None
+    assert theirs is not None
+    turn = claimed(await store.turns.claim(a_claim()))
+    assert not await ours.are_reading(turn)
+    await theirs.attend(turn)
+    assert await ours.are_reading(turn)
+    assert await ours.count() == 2
+    await theirs.leave(turn)
+    assert not await ours.are_reading(turn)
+    await theirs.attend(turn)
+    place.rows("UPDATE worker SET until = 0 WHERE id = ?", other.worker)
+    assert not await ours.are_reading(turn)
+    assert await ours.count() == 1
+    await ours.forget()
+    assert place.rows("SELECT * FROM wish") == []
+
+
+async def test_a_reader_that_left_while_postgres_was_down_is_told_later(
+    store: Store, other: Store, place: Place
+) -> None:
+    ours, theirs = store.neighbours, other.neighbours
+    assert ours is not None
+    assert theirs is not None
+    turn = claimed(await store.turns.claim(a_claim()))
+    await theirs.attend(turn)
+    outside = await asyncpg.connect(place.postgres)
+    async with outside.transaction():
+        await outside.execute("LOCK TABLE wish IN ACCESS EXCLUSIVE MODE")
+        with pytest.raises(Overloaded):
+            await theirs.leave(turn)
+    await outside.close()
+    await theirs.look()
+    assert not await ours.are_reading(turn)
+
+
+async def test_a_turn_is_cancelled_by_the_postgres_replica_that_runs_it(
+    store: Store, other: Store, place: Place
+) -> None:
+    ours, theirs = store.neighbours, other.neighbours
+    assert ours is not None
+    assert theirs is not None
+    turn = claimed(await store.turns.claim(a_claim()))
+    stopped: list[int] = []
+    ours.listen(stopped.extend)
+    cancelling = asyncio.ensure_future(theirs.cancel({turn.n, 99}, seconds=30))
+    while not stopped:
+        await ours.look()
+        await asyncio.sleep(0.01)
+    assert set(stopped) == {turn.n}
+    await store.turns.finish(a_finish(turn, state="failed", code="cancelled"))
+    assert await cancelling == 1
+    assert await theirs.cancel({turn.n}, seconds=30) == 0  # it has ended
+    again = claimed(await store.turns.claim(a_claim("r2")))
+    assert await theirs.cancel({again.n}, seconds=0.1) == 0  # nobody has looked
+    assert await ours.cancel({again.n}, seconds=30) == 0  # it is our own
+    assert place.rows("SELECT * FROM wish") == []

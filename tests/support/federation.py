@@ -2,14 +2,17 @@
 
 from pathlib import Path
 
+from tests.faults.stores import move_to
 from tests.support.organisation import Organisation
 from tests.support.served import AGENTS, CONFIG
 
 
-def organisation(folder: Path, domain: str) -> Organisation:
-    """An organisation with the usual test agents, not yet started."""
+def organisation(folder: Path, domain: str, database: str = "") -> Organisation:
+    """An organisation with the usual test agents, not yet started; on SQLite if none is given."""
     folder.mkdir(parents=True, exist_ok=True)
     gateway = Organisation(folder, domain)
+    if database:
+        move_to(gateway, database)
     gateway.configure(CONFIG, agents=AGENTS)
     return gateway
 

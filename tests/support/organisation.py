@@ -50,7 +50,7 @@ class Organisation:
         return subprocess.run(  # noqa: S603  our own command
             command,
             cwd=None if at is None else self.folder / at,
-            env=_environment(env),
+            env=environment(env),
             capture_output=True,
             text=True,
             timeout=60,
@@ -80,7 +80,7 @@ class Organisation:
             (self.folder / "err.txt").open("ab") as err,
         ):
             self.process = subprocess.Popen(  # noqa: S603  our own command
-                command, cwd=self.folder, env=_environment(env), stdout=out, stderr=err
+                command, cwd=self.folder, env=environment(env), stdout=out, stderr=err
             )
         deadline = time.monotonic() + START_SECONDS
         while not self._answers():
@@ -144,7 +144,9 @@ class Organisation:
         return b"\n".join(parts)
 
 
-def _environment(more: dict[str, str] | None) -> dict[str, str]:
+def environment(more: dict[str, str] | None) -> dict[str, str]:
+    """The environment of our own commands: nothing of it is about another gateway."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("CARNET")}
     kept.pop("CLI_BRIDGE_MAX_DEPTH", None)
-    return {**kept, "PYTHONDONTWRITEBYTECODE": "1", **(more or {})}
+    kept.pop("PYTHONDONTWRITEBYTECODE", None)  # hundreds of processes would compile it all again
+    return {**kept, **(more or {})}

@@ -195,6 +195,14 @@ def test_commas_inside_strings_are_not_members() -> None:
         read(body, max_members=2)
 
 
+def test_where_a_long_body_is_cut_into_stretches_makes_no_difference() -> None:
+    long = '[,{"' * 40_000  # strings that go over several stretches, and end in some of them
+    body = stdlib_json.dumps({"a": long, long + "b": [long, 1, 2], "c": '"' * 70_000}).encode()
+    assert read(body, max_members=7)
+    with pytest.raises(InvalidJson, match="more than 5 members"):
+        read(body, max_members=5)
+
+
 def test_a_long_string_is_read() -> None:
     text = "word, " * 200_000
     assert read(write({"text": text})) == {"text": text}

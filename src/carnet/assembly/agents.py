@@ -50,9 +50,13 @@ class Agents:
         self._depths = depths
         self.breakers: dict[str, Breaker] = {}  # one an endpoint, shared by all who call it
 
-    def open_circuits(self) -> int:
-        """How many upstreams are left alone at the moment."""
-        return sum(breaker.state != "closed" for breaker in self.breakers.values())
+    def circuits(self) -> list[dict[str, str | int]]:
+        """The upstreams that are left alone at the moment."""
+        return [
+            {"upstream": endpoint, "state": breaker.state, "failures": breaker.failures}
+            for endpoint, breaker in self.breakers.items()
+            if breaker.state != "closed"
+        ]
 
     def router(self, peers: Peers) -> Routing:
         """Everything that can be called."""
@@ -89,8 +93,13 @@ class Agents:
         else:
             answering = self._tangle(name, agent)
         if agent.concurrency is not None:
-            queue = self._settings.limits.queue
-            answering = Limited(answering, concurrency=agent.concurrency, queue=queue)
+            limits = self._settings.limits
+            answering = Limited(
+                answering,
+                concurrency=agent.concurrency,
+                queue=limits.queue,
+                seconds=limits.queue_seconds,
+            )
         return answering
 
     def _native(self, name: str, agent: AgentSettings) -> Agent:

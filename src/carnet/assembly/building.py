@@ -13,6 +13,7 @@ from carnet.gateway.operations import Operations
 from carnet.gateway.runs import Access, Runs
 from carnet.guards.admission import Gate
 from carnet.guards.crowd import Crowd
+from carnet.guards.failures import Failures
 from carnet.ports.clock import Clock, Ids
 from carnet.runtime.dispatching import Dispatching
 from carnet.runtime.egress import EgressDoor
@@ -89,7 +90,10 @@ def build_behind(settings: Settings, store: Store, clock: Clock, ids: Ids) -> Be
         ids=ids,
         currency=settings.ledger.currency,
         worker=store.worker,
+        neighbours=store.neighbours,
     )
+    if store.neighbours is not None:
+        store.neighbours.listen(journal.stop)
     crowd = Crowd(
         per_caller=limits.calls_per_caller,
         in_all=limits.calls,
@@ -117,7 +121,9 @@ def build(settings: Settings, store: Store, clock: Clock, ids: Ids) -> Gateway:
     behind = build_behind(settings, store, clock, ids)
     depths = depth_limits(settings)
     currency = settings.ledger.currency
-    metrics = Metrics(open_calls=lambda: behind.crowd.total, circuits=behind.agents.open_circuits)
+    metrics = Metrics(
+        open_calls=lambda: behind.crowd.total, circuits=lambda: len(behind.agents.circuits())
+    )
     access = Access(store.tokens, clock, store.look_again)
     chat = Chat(
         admission=behind.gate,
@@ -133,20 +139,23 @@ def build(settings: Settings, store: Store, clock: Clock, ids: Ids) -> Gateway:
         access=access,
         records=store.records,
         journal=behind.journal,
+        crowd=behind.crowd,
         watch=store.watch,
         currency=currency,
         limit=depths.tangle + 1,
     )
-    operations = Operations(
-        access=access,
-        router=behind.router,
-        metrics=metrics,
-        checks={"store": store.is_writable},
-        domain=settings.gateway.domain,
-        started=clock.wall_us() // 1_000_000,
-    )
+    operations = _operations(settings, store, behind, access, metrics, clock)
     return Gateway(
-        app=App(chat=chat, runs=runs, operations=operations, ids=ids, metrics=metrics),
+        app=App(
+            chat=chat,
+            runs=runs,
+            operations=operations,
+            access=access,
+            failures=Failures(settings.limits.auth_failures),
+            clock=clock,
+            ids=ids,
+            metrics=metrics,
+        ),
         chat=chat,
         operations=operations,
         journal=behind.journal,
@@ -154,4 +163,23 @@ def build(settings: Settings, store: Store, clock: Clock, ids: Ids) -> Gateway:
         store=store,
         metrics=metrics,
         drain_seconds=settings.gateway.drain_seconds,
+    )
+
+
+def _operations(
+    settings: Settings,
+    store: Store,
+    behind: Behind,
+    access: Access,
+    metrics: Metrics,
+    clock: Clock,
+) -> Operations:
+    return Operations(
+        access=access,
+        router=behind.router,
+        metrics=metrics,
+        checks={"store": store.is_writable},
+        circuits=behind.agents.circuits,
+        domain=settings.gateway.domain,
+        started=clock.wall_us() // 1_000_000,
     )

@@ -20,8 +20,10 @@ from carnet.assembly.storing import open_from
 from carnet.config import Limits, Settings
 from carnet.config.settings import local_url
 from carnet.errors import ConfigInvalid
-from carnet.gateway.edge import EdgeLimits
-from carnet.gateway.server import Server, make_server, run
+from carnet.gateway.head import EdgeLimits
+from carnet.gateway.proxies import Proxies
+from carnet.gateway.server import Server, make_server, room_for, run
+from carnet.runtime.steps import watch_steps
 from carnet.runtime.system import SystemClock, SystemIds
 from carnet.stores.opening import database_path, is_postgres
 from carnet.telemetry import start_logging
@@ -57,9 +59,11 @@ async def _serve(settings: Settings) -> int:
         await store.close()
         raise
     _settle_memory()
+    steps = asyncio.create_task(watch_steps(clock))
     try:
         await _listen(settings, gateway)
     finally:
+        steps.cancel()
         # What a second Ctrl-C did not wait for is ended while it can still be told.
         await gateway.journal.drain(0)
         code = STORE_FAILED if store.is_broken() else 0
@@ -95,6 +99,7 @@ async def _listen(settings: Settings, gateway: Gateway) -> None:
             port=at.port,
             limits=edge_limits(settings.limits),
             note=gateway.note,
+            proxies=Proxies(at.trusted_proxies),
             drain=drain,
             on_listening=announce,
         )
@@ -173,6 +178,9 @@ def edge_limits(limits: Limits) -> EdgeLimits:
         body_bytes=limits.chat_body_bytes,
         body_seconds=limits.body_seconds,
         write_stall_seconds=limits.write_stall_seconds,
+        connections=room_for(limits.connections),
+        requests=limits.requests,
+        bodies_bytes=limits.bodies_bytes,
     )
 
 

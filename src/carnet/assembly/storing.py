@@ -24,6 +24,8 @@ async def open_from(
         ids=SystemIds(),
         file_peers=file_peers(settings) if peers is None else peers,
         exclusive=exclusive,
+        lease_seconds=settings.store.lease_seconds,
+        most_waiting=settings.limits.store_queue,
     )
 
 

@@ -49,6 +49,7 @@ async def examine(invocation: Invocation) -> list[Finding]:
     except CarnetError as error:
         return [_failure("config", error)]
     findings = [Finding("ok", "config", f"{settings.source} can be used.")]
+    findings += _proxies(settings)
     findings += _secrets(settings)
     async with reaching.open_door() as door:
         findings += [finding async for finding in _agents(settings, door)]
@@ -66,6 +67,13 @@ def _failure(what: str, error: CarnetError, fix: str = "") -> Finding:
     text = f"{error.safe_text} ({error.detail})" if error.detail else error.safe_text
     told = AGAIN if isinstance(error, ConfigInvalid) else error.next_step
     return Finding("fail", what, text, fix or told)
+
+
+def _proxies(settings: Settings) -> Iterator[Finding]:
+    for network in settings.gateway.trusted_proxies:
+        if network.endswith("/0"):
+            text = f"trusted_proxies holds {network}: every caller may say that it is another one."
+            yield Finding("warn", "proxies", text, "Name the addresses of your proxies alone.")
 
 
 def _secrets(settings: Settings) -> Iterator[Finding]:
@@ -172,21 +180,45 @@ async def _store(settings: Settings, *, running: bool) -> tuple[list[Finding], l
     except CarnetError as error:
         return [_failure("store", error)], []
     try:
-        findings = list(_writable(settings, store))
+        findings = [await _writable(settings, store)]
         stored = await store.peers.list()
+        if store.neighbours is None:
+            findings.append(await _lock(settings, running=running))
+        else:
+            findings.append(_shared(await store.neighbours.count(), running=running))
+    except CarnetError as error:
+        return [_failure("store", error)], []
     finally:
         await store.close()
-    findings.append(await _lock(settings, running=running))
     findings += _both_speak(settings, stored)
     return findings, [peer for peer in stored if peer.domain not in settings.peers]
 
 
-def _writable(settings: Settings, store: "Store") -> Iterator[Finding]:
-    if store.is_writable():
-        yield Finding("ok", "store", f"{settings.store.url} can be written.")
-    else:
-        fix = "Check the disk and the rights of the folder."
-        yield Finding("fail", "store", f"{settings.store.url} cannot be written.", fix)
+async def _writable(settings: Settings, store: "Store") -> Finding:
+    try:
+        await store.probe()
+    except CarnetError as error:
+        text = f"{settings.store.url} cannot be written ({error.detail})."
+        fix = (
+            "Check the disk and the rights of the folder."
+            if store.neighbours is None
+            else "Give its role the rights that docs/operations/postgresql.md names."
+        )
+        return Finding("fail", "store", text, fix)
+    return Finding("ok", "store", f"{settings.store.url} can be written.")
+
+
+def _shared(gateways: int, *, running: bool) -> Finding:
+    """Who uses a store that several gateways may use at once."""
+    if running and not gateways:
+        return _elsewhere()
+    told = {0: "No gateway uses the store.", 1: "1 gateway uses the store."}
+    return Finding("ok", "lock", told.get(gateways, f"{gateways} gateways use the store."))
+
+
+def _elsewhere() -> Finding:
+    text = "A gateway answers on the port, but it does not use this store."
+    return Finding("warn", "lock", text, "Check that it runs with this configuration.")
 
 
 async def _lock(settings: Settings, *, running: bool) -> Finding:
@@ -201,10 +233,7 @@ async def _lock(settings: Settings, *, running: bool) -> Finding:
         fix = "Stop the gateway that has it, or give this one a store of its own ([store] url)."
         return Finding("warn", "lock", error.safe_text, fix)
     await store.close()
-    if running:
-        text = "A gateway answers on the port, but it does not use this store."
-        return Finding("warn", "lock", text, "Check that it runs with this configuration.")
-    return Finding("ok", "lock", "No other gateway has the store.")
+    return _elsewhere() if running else Finding("ok", "lock", "No other gateway has the store.")
 
 
 def _both_speak(settings: Settings, stored: Sequence["Peer"]) -> Iterator[Finding]:

@@ -23,7 +23,9 @@ FORMATS = ("text", "json", "jsonl")
 WHOLE = 200  # a first sentence of a help text is never cut off
 
 # A command within a sentence. `init`, `explain` and `completion` read no configuration.
-_READS_CONFIG = "serve|doctor|call|runs?|tail|tokens|peers|agents|ledger|config|migrate|prune"
+_READS_CONFIG = (
+    "serve|doctor|call|runs?|tail|tokens|peers|agents|ledger|config|migrate|backup|prune"
+)
 _COMMAND = re.compile(rf"\bcarnet (?=({_READS_CONFIG}|init|explain|completion)\b)")
 
 

@@ -14,7 +14,7 @@ from typing import Any, get_args
 import click
 
 from carnet import __version__
-from carnet.cli import call, money, operate, see, start, trust
+from carnet.cli import call, keeping, money, operate, see, start, trust
 from carnet.cli.failures import (
     INTERRUPTED,
     OURS,
@@ -36,6 +36,7 @@ GROUPS: dict[str, tuple[click.Command, ...]] = {
     "run it": (
         operate.config,
         operate.migrate,
+        keeping.backup,
         operate.prune,
         operate.version,
         operate.completion,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from carnet.cli.invocation import Command, Group, Invocation, count, pass_invocation, wait
+from carnet.cli.keeping import move
 
 if TYPE_CHECKING:
     from carnet.config import Settings
@@ -98,11 +99,15 @@ def _as_toml(values: list[dict[str, Any]]) -> str:
 
 
 @click.command(cls=Command)
+@click.option("--to", "target", metavar="URL", help="Move all of it to an empty database.")
 @pass_invocation
-def migrate(invocation: Invocation) -> None:
-    """Bring the store to the form this version needs."""
+def migrate(invocation: Invocation, target: str | None) -> None:
+    """Bring the store to the form this version needs, or move it to another database."""
     from carnet.assembly.storing import migrate_from
 
+    if target is not None:
+        move(invocation, target)
+        return
     applied = wait(migrate_from(invocation.settings))
     page = {"store": invocation.settings.store.url, "up_to_date": True, "applied": applied or 0}
     told = (

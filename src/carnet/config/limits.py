@@ -35,7 +35,21 @@ class Limits(Struct, frozen=True, kw_only=True):
     write_stall_seconds: Annotated[
         float, seconds(), "How long a reader may take nothing of its answer before it is cut off."
     ] = 30.0
-    streams_per_caller: Annotated[int, whole(1), "Streamed answers one caller may have open."] = 256
+    connections: Annotated[
+        int, whole(1), "Open connections; never more than the system lets this process have."
+    ] = 10_000
+    requests: Annotated[int, whole(1), "Requests of all kinds that are being answered at once."] = (
+        8192
+    )
+    bodies_bytes: Annotated[
+        int, whole(1 * MIB), "Bodies over 64 KiB of all requests together, until they are answered."
+    ] = 256 * MIB
+    auth_failures: Annotated[
+        int, whole(1), "Wrong tokens that one source address may send within a minute."
+    ] = 30
+    streams_per_caller: Annotated[
+        int, whole(1), "Streamed answers and streams of a run's events one caller may have open."
+    ] = 256
     calls_per_caller: Annotated[int, whole(1), "Calls one caller may have running at once."] = 512
     calls: Annotated[int, whole(1), "Calls all callers together may have running at once."] = 4096
     run_calls: Annotated[
@@ -44,4 +58,6 @@ class Limits(Struct, frozen=True, kw_only=True):
     queue: Annotated[
         int, whole(1), "Calls that may wait for an agent whose 'concurrency' is used up."
     ] = 4096
+    queue_seconds: Annotated[float, seconds(), "How long each of them may wait."] = 30.0
+    store_queue: Annotated[int, whole(1), "Writes that may wait for the store."] = 20_000
     retries: Annotated[int, whole(0, 3), "The most retries any agent may be configured to get."] = 3

@@ -114,12 +114,13 @@ def whole(least: int, most: int | None = None) -> Reader:
     return Reader(expects, read, read_text)
 
 
-def seconds(*, most: int = 86_400) -> Reader:
+def seconds(*, most: int = 86_400, least: int = 0) -> Reader:
     """A duration in seconds, above zero."""
-    expects = f"a number of seconds above 0 and at most {most}"
+    bound = f"of at least {least}" if least else "above 0"
+    expects = f"a number of seconds {bound} and at most {most}"
 
     def read(value: Any) -> float:
-        if type(value) not in {int, float} or not 0 < value <= most:
+        if type(value) not in {int, float} or not (0 < value <= most and value >= least):
             raise Wrong(f"should be {expects}, but is {_shown(value)}")
         return float(value)
 
@@ -235,6 +236,15 @@ def destinations() -> Reader:
         return _check_network(value)
 
     return many('"host:port" or ranges, such as "127.0.0.1:8701" or "10.0.0.0/8"', check)
+
+
+def networks() -> Reader:
+    """Addresses and ranges, written as the range begins."""
+
+    def check(value: str) -> str:
+        return str(ipaddress.ip_network(value))
+
+    return many('addresses or ranges, such as "10.0.0.7" or "10.0.0.0/8"', check)
 
 
 def _check_network(value: str) -> str:

@@ -18,6 +18,7 @@ from carnet.core.money import MICROS, Price
 
 MOST_DEPTH = 1000  # beyond it a limit is a mistake, not a limit
 MOST_DAYS = 36_500
+MIN_LEASE = 2  # seconds: it is renewed each third of it, and looked at each second
 LATER_KINDS = ("samvad", "a2a", "engine", "conversation")
 LATER_DIALECTS = ("samvad", "a2a", "engine_chat", "agents_api", "openai")
 
@@ -48,6 +49,11 @@ class GatewaySettings(Struct, frozen=True, kw_only=True):
         read.truth(later=True),
         "Whether domains that are no peers may be discovered and called.",
     ] = False
+    trusted_proxies: Annotated[
+        tuple[str, ...],
+        read.networks(),
+        "Reverse proxies whose X-Forwarded-For, X-Forwarded-Proto and Forwarded are believed.",
+    ] = ()
     drain_seconds: Annotated[
         float, read.seconds(most=3600), "How long running calls may take to end at shutdown."
     ] = 25.0
@@ -60,6 +66,11 @@ class StoreSettings(Struct, frozen=True, kw_only=True):
     secrets: Annotated[
         SecretRef, read.secret(), "The file with the token pepper and the sealing key."
     ] = SecretRef(file="var/secrets.key")
+    lease_seconds: Annotated[
+        float,
+        read.seconds(most=3600, least=MIN_LEASE),
+        "PostgreSQL: how long a gateway may be silent before others give up its calls.",
+    ] = 30.0
 
 
 class LedgerSettings(Struct, frozen=True, kw_only=True):

@@ -3,6 +3,8 @@
 Law 1. Paths are matched as they were sent; an encoded slash is not a slash.
 Law 2. Whatever an endpoint raises becomes one answer of the closed enum. What is not ours becomes
        `internal` with an incident id, and its details go to the log.
+Law 3. A wrong token is counted wherever it was refused; from an address that sends too many, the
+       next one is refused before its request is read.
 """
 
 import logging
@@ -11,12 +13,21 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 from urllib.parse import unquote_to_bytes
 
-from carnet.errors import CarnetError, Internal, InvalidRequest, MethodNotAllowed, RouteNotFound
+from carnet.errors import (
+    CarnetError,
+    Internal,
+    InvalidRequest,
+    MethodNotAllowed,
+    RouteNotFound,
+    TokenInvalid,
+    TooManyFailures,
+)
 from carnet.gateway.chat import Chat, refuse_request
 from carnet.gateway.exchange import Disconnected, Exchange, Receive, Scope, Send
 from carnet.gateway.operations import Operations
-from carnet.gateway.runs import Runs
-from carnet.ports.clock import Ids
+from carnet.gateway.runs import Access, Runs
+from carnet.guards.failures import Failures
+from carnet.ports.clock import Clock, Ids
 from carnet.telemetry import Metrics
 
 logger = logging.getLogger("carnet.gateway")
@@ -33,9 +44,21 @@ class App:
     """Routes requests to endpoints."""
 
     def __init__(
-        self, *, chat: Chat, runs: Runs, operations: Operations, ids: Ids, metrics: Metrics
+        self,
+        *,
+        chat: Chat,
+        runs: Runs,
+        operations: Operations,
+        access: Access,
+        failures: Failures,
+        clock: Clock,
+        ids: Ids,
+        metrics: Metrics,
     ) -> None:
         """The endpoints; `ids` names incidents."""
+        self._access = access
+        self._failures = failures
+        self._clock = clock
         self._ids = ids
         self._metrics = metrics
         self._plain: dict[bytes, dict[str, Plain]] = {
@@ -61,9 +84,13 @@ class App:
             raise RuntimeError("this application speaks HTTP only")
         exchange = Exchange(scope, receive, send)
         try:
+            if self._failures.any:
+                self._check_failures(exchange)
             await self._dispatch(exchange)
         except Disconnected:
             return
+        except TokenInvalid as error:
+            await self._refuse(exchange, self._counted(exchange, error))
         except CarnetError as error:
             await self._refuse(exchange, error)
         except Exception as error:  # noqa: BLE001  the edge: RecursionError, MemoryError, all
@@ -81,6 +108,20 @@ class App:
                 return
         raise RouteNotFound
 
+    def _check_failures(self, exchange: Exchange) -> None:
+        """Refuse the next wrong token of an address at its limit, and read no more of it."""
+        try:
+            self._failures.check(_address(exchange), self._clock.monotonic())
+        except TooManyFailures:
+            self._access.check_at_once(exchange)
+
+    def _counted(self, exchange: Exchange, error: CarnetError) -> CarnetError:
+        try:
+            self._failures.note(_address(exchange), self._clock.monotonic())
+        except TooManyFailures as too_many:
+            return too_many
+        return error
+
     def _incident(self, error: BaseException) -> Internal:
         internal = Internal(type(error).__name__, incident=self._ids.uuid())
         logger.error(
@@ -95,9 +136,21 @@ class App:
         self._metrics.refusals.labels(error.code).inc()
         if exchange.started:
             raise error  # the server closes the connection: a half answer is no answer
-        logger.info("refused", extra={"run": error.run, "code": error.code, "detail": str(error)})
+        logger.info(
+            "refused",
+            extra={
+                "run": error.run,
+                "code": error.code,
+                "detail": str(error),
+                "client": _address(exchange),
+            },
+        )
         status, headers, body = refuse_request(error, run=error.run)
         await exchange.reply(status, headers, body)
+
+
+def _address(exchange: Exchange) -> str:
+    return exchange.client[0] if exchange.client is not None else "unknown"
 
 
 def _pattern(before: bytes, after: bytes) -> re.Pattern[bytes]:

@@ -5,8 +5,7 @@ Law 1. Nothing is executed before the claim is recorded, and nothing is acknowle
 Law 2. An error before the first event is an HTTP error; after it, one error frame and no [DONE].
 """
 
-import logging
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import Sequence
 from contextlib import aclosing
 
 from carnet.core.call import Call
@@ -20,10 +19,8 @@ from carnet.guards.crowd import Crowd
 from carnet.ports.admission import Admission
 from carnet.ports.agent import Journal
 from carnet.ports.clock import Clock
-from carnet.telemetry import Metrics
+from carnet.telemetry import CallNote, Metrics, note_call
 from carnet.wire import openai, sse
-
-logger = logging.getLogger("carnet.gateway")
 
 HEARTBEAT_SECONDS = 15.0
 KEEP_ALIVE = sse.write_comment("keep-alive")
@@ -81,7 +78,7 @@ class Chat:
             raise
         finally:
             self._crowd.leave(actor, stream=call.ask.stream)
-            self._note(call, state, self._clock.monotonic() - began)
+            self._note(exchange, call, state, self._clock.monotonic() - began)
 
     async def _admit(self, exchange: Exchange, stamps: Stamps, agent: str | None) -> Call:
         check_json_body(exchange.headers)
@@ -94,11 +91,8 @@ class Chat:
         return await self._admission.admit(claim)
 
     async def _answer(self, exchange: Exchange, call: Call) -> str:
-        events: list[Event] = []
         with exchange.watch():
-            async with aclosing(self._batches(call)) as batches:
-                async for batch in batches:
-                    events += batch
+            events = await self._journal.whole(call)
         end = events[-1]
         point("reply.before_write")
         if isinstance(end, Failed):
@@ -119,8 +113,10 @@ class Chat:
         )
         held: list[Event] = []  # until it is known whether this is a stream or an error
         last: Event | None = None
-        with exchange.watch(after=0):
-            async with aclosing(self._batches(call)) as batches:
+        with exchange.watch():
+            async with aclosing(
+                self._journal.batches(call, heartbeat=HEARTBEAT_SECONDS)
+            ) as batches:
                 async for batch in batches:
                     if not exchange.started:
                         held += batch
@@ -154,10 +150,6 @@ class Chat:
         )
         point("reply.half_written")
 
-    def _batches(self, call: Call) -> AsyncGenerator[Sequence[Event], None]:
-        heartbeat = HEARTBEAT_SECONDS if call.ask.stream else None
-        return self._journal.batches(call, heartbeat=heartbeat)
-
     async def _refuse(
         self, exchange: Exchange, call: Call, failed: Failed, events: Sequence[Event]
     ) -> None:
@@ -169,23 +161,24 @@ class Chat:
         )
         await exchange.reply(status, [*_call_headers(call), *_raw(headers)], body)
 
-    def _note(self, call: Call, state: str, seconds: float) -> None:
+    def _note(self, exchange: Exchange, call: Call, state: str, seconds: float) -> None:
         self._metrics.called(_label(call), state, seconds)
         carnet = call.carnet
         trace = carnet.trace
-        logger.info(
-            "call %s",
-            "replayed" if call.known else "answered",
-            extra={
-                "run": carnet.run,
-                "turn": carnet.turn,
-                "correlation_id": trace.trace_id if trace else carnet.run,
-                "agent": call.agent,
-                "actor": call.caller.actor.name,
-                "depth": carnet.depth,
-                "state": state,
-                "seconds": round(seconds, 6),
-            },
+        note_call(
+            CallNote(
+                at=self._clock.wall_us(),
+                correlation_id=trace.trace_id if trace else carnet.run,
+                message="call replayed" if call.known else "call answered",
+                run=carnet.run,
+                turn=carnet.turn,
+                client=exchange.client[0] if exchange.client else None,
+                agent=call.agent,
+                actor=call.caller.actor.name,
+                depth=carnet.depth,
+                state=state,
+                seconds=round(seconds, 6),
+            )
         )
 
 

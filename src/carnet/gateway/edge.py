@@ -12,18 +12,17 @@ Law 3. A refusal never overtakes an answer: behind requests that are still being
        connection is closed after the last of them, and nothing is written.
 Law 4. One sweep of all connections watches the clock, in place of a timer for each request, and
        the usual request costs no callback for each of its header fields.
+Law 5. Beyond what the gateway can take at once, work is refused and questions after its health are
+       answered: a few connections are kept for those alone.
 """
 
 import asyncio
 import logging
-import re
 import socket
 from collections.abc import Callable, Iterable
-from itertools import chain
 from typing import Any, ClassVar, Final
 
 import httptools
-from msgspec import Struct
 from uvicorn.protocols.http.httptools_impl import (
     STATUS_LINE,
     HttpToolsProtocol,
@@ -37,14 +36,18 @@ from carnet.errors import (
     HeadersTooLarge,
     HeaderTimeout,
     MalformedRequest,
+    Overloaded,
     UriTooLong,
 )
+from carnet.gateway.exchange import LINE
+from carnet.gateway.head import EdgeLimits, Fields, check_head
+from carnet.gateway.light import Few, Line, Signal
+from carnet.gateway.proxies import Proxies
 from carnet.wire import openai
 
 logger = logging.getLogger("carnet.edge")
 
 Note = Callable[[CarnetError], None]
-Fields = list[tuple[bytes, bytes]]
 
 SWEEP_SECONDS: Final = 0.5
 BODY_GRACE_SECONDS: Final = 5.0  # from then on a body has to come at a rate
@@ -53,6 +56,11 @@ LINGER_SECONDS: Final = 1.0  # what is still under way is discarded, so that the
 MOST_PIPELINED: Final = 32  # requests that wait behind the one being answered
 # Without a bound the kernel holds up to 4 MiB for a reader that never reads.
 SEND_BUFFER_BYTES: Final = 128 * 1024
+LARGE_BODY_BYTES: Final = 64 * 1024  # a smaller one is not worth counting
+SPARE_CONNECTIONS: Final = 64  # beyond `connections`, for whoever asks after our health
+SPARE_SECONDS: Final = 2.0  # that one of them has for its head
+# Answered whatever the load, and never by work that queues.
+VITAL: Final = frozenset({b"/healthz", b"/readyz", b"/metrics"})
 
 # What a connection is doing.
 _IDLE: Final = 0  # between requests
@@ -61,80 +69,19 @@ _BODY: Final = 2  # a body is arriving
 _DEAF: Final = 3  # the last answer is on its way; nothing more is read
 _LINGER: Final = 4  # refused; waiting for the other side to close
 
-_HOST: Final = re.compile(rb"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?")
-_ONCE: Final = frozenset({b"host", b"content-length", b"transfer-encoding"})
-_LENGTH_DIGITS: Final = 19
-# A bad value in one of these is refused by the reader of the stamp, which names the header.
-_STAMPS: Final = (b"x-tangle-", b"x-agents-api-")
-
-
-class EdgeLimits(Struct, frozen=True, kw_only=True):
-    """What a connection is held to."""
-
-    header_bytes: int
-    header_fields: int
-    url_bytes: int
-    header_seconds: float
-    body_bytes: int  # the largest body that any route takes
-    body_seconds: float
-    write_stall_seconds: float
-
-
-def check_head(target: bytes, fields: Fields, limits: EdgeLimits) -> bool:
-    """Refuse a head that is too large or can be read in two ways; whether a body follows."""
-    if len(target) > limits.url_bytes:
-        raise UriTooLong(limit=limits.url_bytes)
-    values = b"".join(chain.from_iterable(fields))
-    if (
-        len(fields) > limits.header_fields
-        or len(target) + len(values) + 4 * len(fields) > limits.header_bytes  # 4: colon and so on
-    ):
-        raise HeadersTooLarge(limit=limits.header_bytes, fields=limits.header_fields)
-    if not target.startswith(b"/") or b"#" in target:
-        raise MalformedRequest("its target is not a path")
-    named = dict(fields)
-    if len(named) != len(fields):
-        _refuse_repeated(fields)
-    if not values.isascii():
-        _refuse_beyond_ascii(fields)
-    host = named.get(b"host")
-    if host is None or not _HOST.fullmatch(host.strip(b" \t")):
-        raise MalformedRequest("it does not name one valid host")
-    return _has_body(named.get(b"content-length"), named.get(b"transfer-encoding"), limits)
-
-
-def _has_body(length: bytes | None, coding: bytes | None, limits: EdgeLimits) -> bool:
-    if coding is not None:
-        if length is not None:
-            raise MalformedRequest("it has a length beside a transfer coding")
-        if coding.strip(b" \t") != b"chunked":
-            raise MalformedRequest("its transfer coding is not 'chunked'")
-        return True
-    if length is None:
-        return False
-    digits = length.strip(b" \t")
-    if not digits.isdigit() or len(digits) > _LENGTH_DIGITS:
-        raise MalformedRequest("its length is not a number")
-    if int(digits) > limits.body_bytes:
-        raise BodyTooLarge(limit=limits.body_bytes)
-    return int(digits) > 0
-
-
-def _refuse_repeated(fields: Fields) -> None:
-    framing = [name for name, _ in fields if name in _ONCE]
-    if len(framing) != len(set(framing)):
-        raise MalformedRequest("a field that may stand once stands twice")
-
-
-def _refuse_beyond_ascii(fields: Fields) -> None:
-    for name, value in fields:
-        if not (name.isascii() and value.isascii()) and not name.startswith(_STAMPS):
-            raise MalformedRequest("a header field holds a character beyond ASCII")
-
 
 def body_seconds(size: int, most: float) -> float:
     """How long a body may have taken by the time that `size` bytes of it have come."""
     return min(most, BODY_GRACE_SECONDS + size / BODY_BYTES_A_SECOND)
+
+
+class Held:
+    """The bytes of large bodies that all connections hold together."""
+
+    __slots__ = ("size",)
+
+    def __init__(self) -> None:
+        self.size = 0
 
 
 class HardProtocol(HttpToolsProtocol):
@@ -142,15 +89,27 @@ class HardProtocol(HttpToolsProtocol):
 
     limits: ClassVar[EdgeLimits]
     note: ClassVar[Note]
+    proxies: ClassVar[Proxies]
+    held: ClassVar[Held]
+
+    # Beside uvicorn's attributes these would be too many for a dictionary with shared keys.
+    __slots__ = (
+        *("_backlog", "_field_count", "_fruitless", "_held", "_is_behind_proxy", "_is_spare"),
+        *("_moved", "_ready", "_running", "_since", "_size", "_state"),
+    )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         """As uvicorn makes it."""
         super().__init__(*args, **kwargs)
+        self.pipeline = Few()  # type: ignore[assignment]
         self.url = b""
         self._state = _HEAD
         self._since = self.loop.time()  # when this state began, or when it last was not our turn
         self._fruitless = 0  # bytes since the last end of a head or piece of a body
         self._size = 0  # of the body so far
+        self._held = 0  # its part in `held`
+        self._is_spare = False  # one of those beyond the limit
+        self._is_behind_proxy = False
         self._field_count = 0  # at the end of the head: what comes later is a trailer
         self._running: RequestResponseCycle | None = None
         self._ready: tuple[RequestResponseCycle, Any] | None = None  # not yet sure to start
@@ -160,8 +119,15 @@ class HardProtocol(HttpToolsProtocol):
     # ----------------------------------------------------------------- what the transport says
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Bound what the kernel keeps for a slow reader."""
+        """Bound what the kernel keeps for a slow reader, and how many connections there are."""
         super().connection_made(transport)
+        self.flow._is_writable_event = Signal(is_set=True)  # type: ignore[assignment]  # noqa: SLF001
+        over = len(self.connections) - self.limits.connections
+        self._is_spare = over > 0
+        if over > SPARE_CONNECTIONS:
+            transport.abort()
+            return
+        self._is_behind_proxy = self.client is not None and self.proxies.trusts(self.client[0])
         kernel = transport.get_extra_info("socket")
         if kernel is not None:
             kernel.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
@@ -172,7 +138,9 @@ class HardProtocol(HttpToolsProtocol):
         if running is not None and not running.response_complete:
             running.disconnected = True
             running.message_event.set()
+            running.scope[LINE].go()  # type: ignore[literal-required]
         self.pipeline.clear()
+        self._let_go()
         super().connection_lost(exc)
 
     def resume_writing(self) -> None:
@@ -219,11 +187,31 @@ class HardProtocol(HttpToolsProtocol):
             raise MalformedRequest("it asks for another protocol and has a body")
         if len(self.pipeline) >= MOST_PIPELINED:
             raise MalformedRequest("too many requests wait on this connection")
+        if self._is_spare or len(self.tasks) >= self.limits.requests:
+            self._check_vital()
+        if self._is_behind_proxy:
+            self._believe(fields)
+        self.scope[LINE] = line = Line()  # type: ignore[literal-required]
         super().on_headers_complete()
+        line.cycle = self.cycle
+        self.cycle.message_event = Signal()  # type: ignore[assignment]
         self._state = _BODY
         self._since = self.loop.time()
         self._fruitless = self._size = 0
         self._field_count = len(fields)
+
+    def _check_vital(self) -> None:
+        if self.url.partition(b"?")[0] not in VITAL:
+            raise Overloaded("requests or connections", retry_after=1)
+
+    def _believe(self, fields: Fields) -> None:
+        """Take the address and the scheme that a trusted proxy tells for those of the request."""
+        peer = self.client[0] if self.client is not None else ""
+        origin = self.proxies.origin(peer, fields)
+        if origin.address != peer:
+            self.scope["client"] = (origin.address, 0)  # nobody tells the port
+        if origin.scheme is not None:
+            self.scope["scheme"] = origin.scheme
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
         # What came with the head is read first: if it is malformed, nothing has begun.
@@ -236,7 +224,19 @@ class HardProtocol(HttpToolsProtocol):
         self._size += len(body)
         if self._size > self.limits.body_bytes:
             raise BodyTooLarge(limit=self.limits.body_bytes)
+        if self._size > LARGE_BODY_BYTES and not self.cycle.response_complete:
+            self._hold(len(body))
         super().on_body(body)
+
+    def _hold(self, size: int) -> None:
+        if self.held.size + size > self.limits.bodies_bytes:
+            raise Overloaded("large bodies", retry_after=1)
+        self.held.size += size
+        self._held += size
+
+    def _let_go(self) -> None:
+        self.held.size -= self._held
+        self._held = 0
 
     def on_message_complete(self) -> None:
         """End the request; a trailer would be taken for a header that nobody judged."""
@@ -250,6 +250,8 @@ class HardProtocol(HttpToolsProtocol):
     def on_response_complete(self) -> None:
         """Go on with the next request that waits; the sweep closes a connection that stays idle."""
         self.server_state.total_requests += 1
+        if self._held:
+            self._let_go()
         if self.transport.is_closing():
             return
         self.flow.resume_reading()
@@ -263,8 +265,10 @@ class HardProtocol(HttpToolsProtocol):
 
     def refuse(self, error: CarnetError) -> None:
         """Answer with an error and hang up."""
-        logger.info("refused", extra={"code": error.code, "detail": str(error)})
+        client = self.client[0] if self.client is not None else None
+        logger.info("refused", extra={"code": error.code, "detail": str(error), "client": client})
         type(self).note(error)
+        self._let_go()  # nobody will read what it has sent
         own = self.cycle if self._state == _BODY else None
         ahead = self._ahead(own)
         if ahead is not None:
@@ -333,7 +337,8 @@ class HardProtocol(HttpToolsProtocol):
         waited = now - self._since
         if self._state == _IDLE:
             latest = self._latest()
-            if waited > self.timeout_keep_alive and (latest is None or latest.response_complete):
+            most = SPARE_SECONDS if self._is_spare else self.timeout_keep_alive
+            if waited > most and (latest is None or latest.response_complete):
                 self.transport.close()
         elif self._state == _LINGER:
             if waited > LINGER_SECONDS:
@@ -345,7 +350,8 @@ class HardProtocol(HttpToolsProtocol):
 
     def _check_arrival(self, waited: float) -> None:
         limits = self.limits
-        if self._state == _HEAD and waited > limits.header_seconds:
+        most = SPARE_SECONDS if self._is_spare else limits.header_seconds
+        if self._state == _HEAD and waited > most:
             if self._fruitless:
                 self.refuse(HeaderTimeout())
             else:
@@ -370,9 +376,10 @@ def _written(error: CarnetError, default_headers: Fields) -> bytes:
     return b"".join([*lines, b"\r\n", body])
 
 
-def hardened(limits: EdgeLimits, note: Note) -> type[HardProtocol]:
+def hardened(limits: EdgeLimits, note: Note, proxies: Proxies) -> type[HardProtocol]:
     """The protocol class for these limits; `note` is told of every refusal."""
-    return type("HardProtocol", (HardProtocol,), {"limits": limits, "note": staticmethod(note)})
+    shared = {"limits": limits, "note": staticmethod(note), "proxies": proxies, "held": Held()}
+    return type("HardProtocol", (HardProtocol,), shared)
 
 
 def sweep(connections: Iterable[Any], now: float) -> None:

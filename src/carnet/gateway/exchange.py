@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Any
 
 from carnet.errors import BodyTooLarge, EncodingUnsupported, MediaTypeUnsupported
+from carnet.gateway.light import Line
 from carnet.wire.headers import Headers
 
 Scope = MutableMapping[str, Any]
@@ -18,7 +19,7 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 RawHeaders = list[tuple[bytes, bytes]]
 
-WATCH_AFTER_SECONDS = 0.2  # a call that is answered sooner needs nobody watching its client
+LINE = "carnet.line"  # in a scope: the `Line` of its connection
 
 
 class Disconnected(Exception):
@@ -28,16 +29,29 @@ class Disconnected(Exception):
 class Exchange:
     """What an endpoint is given."""
 
-    __slots__ = ("_receive", "_send", "headers", "method", "path", "query", "started", "status")
+    __slots__ = (
+        "_line",
+        "_receive",
+        "_send",
+        "client",
+        "headers",
+        "method",
+        "path",
+        "query",
+        "started",
+        "status",
+    )
 
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Wrap what the server hands over; nothing is read yet."""
+        self.client: tuple[str, int] | None = scope["client"]
         self.method: str = scope["method"]
         self.path: bytes = scope["raw_path"]
         self.query: bytes = scope["query_string"]
         self.headers = Headers(scope["headers"])
         self.started = False
         self.status = 0
+        self._line: Line = scope[LINE]
         self._receive = receive
         self._send = send
 
@@ -84,43 +98,37 @@ class Exchange:
     async def reply(self, status: int, headers: RawHeaders, body: bytes) -> None:
         """Answer at once."""
         headers.append((b"content-length", str(len(body)).encode()))
+        if self.method != "HEAD" and self._line.reply(status, headers, body):
+            self.started = True
+            self.status = status
+            return
         await self.start(status, headers)
         await self.write(b"" if self.method == "HEAD" else body, more=False)
 
-    def watch(self, *, after: float = WATCH_AFTER_SECONDS) -> "Watch":
+    def watch(self) -> "Watch":
         """Cancel the current task when the client goes away."""
-        return Watch(self._receive, after)
+        return Watch(self._line)
 
 
 class Watch:
-    """While it is entered, a client that disconnects cancels the task that entered it.
+    """While it is entered, a client that disconnects cancels the task that entered it."""
 
-    The look-out starts late: most answers are written before it would be worth its price.
-    """
+    __slots__ = ("_has_gone", "_line", "_task")
 
-    __slots__ = ("_after", "_gone", "_looking", "_receive", "_task", "_timer")
-
-    def __init__(self, receive: Receive, after: float) -> None:
+    def __init__(self, line: Line) -> None:
         """Made by `Exchange.watch`."""
-        self._receive = receive
-        self._after = after
-        self._gone = False
-        self._looking: asyncio.Task[None] | None = None
+        self._line = line
+        self._has_gone = False
+        self._task: asyncio.Task[object] | None = None
 
     def __enter__(self) -> "Watch":
-        """Arm the timer."""
-        loop = asyncio.get_running_loop()
+        """Listen for it."""
         self._task = asyncio.current_task()
-        self._timer = loop.call_later(self._after, self._look)
+        self._line.listen(self._leave)
         return self
 
-    def _look(self) -> None:
-        self._looking = asyncio.get_running_loop().create_task(self._wait())
-
-    async def _wait(self) -> None:
-        while (await self._receive())["type"] != "http.disconnect":
-            pass
-        self._gone = True
+    def _leave(self) -> None:
+        self._has_gone = True
         if self._task is not None:
             self._task.cancel()
 
@@ -130,11 +138,9 @@ class Watch:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Stop looking; a cancellation that came from here becomes Disconnected."""
-        self._timer.cancel()
-        if self._looking is not None:
-            self._looking.cancel()
-        if self._gone:  # the cancellation has come, or is on its way and must not hit what follows
+        """Stop listening; a cancellation that came from here becomes Disconnected."""
+        self._line.listen(None)
+        if self._has_gone:  # the cancellation has come, or is on its way
             if self._task is not None:
                 self._task.uncancel()
             if kind is None or kind is asyncio.CancelledError:

@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from carnet.errors import BY_CODE, CarnetError, RouteNotFound
+from carnet.errors import BY_CODE, CarnetError, PermissionMissing, RouteNotFound
 from carnet.gateway.exchange import Exchange
 from carnet.gateway.openapi import describe
 from carnet.gateway.runs import Access, reply_json
@@ -13,6 +13,7 @@ from carnet.telemetry import Metrics
 from carnet.wire import openai
 
 Check = Callable[[], bool]
+Circuits = Callable[[], list[dict[str, Any]]]
 
 
 class Operations:
@@ -25,14 +26,19 @@ class Operations:
         router: Router,
         metrics: Metrics,
         checks: dict[str, Check],
+        circuits: Circuits,
         domain: str,
         started: int,
     ) -> None:
-        """`checks` are asked for readiness; each tells whether its part works."""
+        """`checks` are asked for readiness; each tells whether its part works.
+
+        `circuits` tells which upstreams are left alone at the moment.
+        """
         self._access = access
         self._router = router
         self._metrics = metrics
         self._checks = checks
+        self._circuits = circuits
         self._domain = domain
         self._started = started
         self._api = describe()
@@ -43,11 +49,24 @@ class Operations:
         await reply_json(exchange, {"status": "ok"})
 
     async def ready(self, exchange: Exchange) -> None:
-        """GET /readyz: it can take work. No detail is told to strangers."""
-        ready = not self.draining and all(check() for check in self._checks.values())
-        await reply_json(
-            exchange, {"status": "ready" if ready else "not_ready"}, 200 if ready else 503
-        )
+        """GET /readyz: it can take work. A stranger is told one word, an operator the rest."""
+        checks = {name: check() for name, check in self._checks.items()}
+        checks["serving"] = not self.draining
+        circuits = self._circuits()
+        ready = all(checks.values())
+        page: dict[str, Any] = {"status": _word(ready=ready, degraded=bool(circuits))}
+        if await self._is_operator(exchange):
+            page |= {"checks": checks, "circuits": circuits}
+        await reply_json(exchange, page, 200 if ready else 503)
+
+    async def _is_operator(self, exchange: Exchange) -> bool:
+        if exchange.headers.get("authorization") is None:
+            return False
+        try:
+            await self._access.check(exchange, "metrics")
+        except PermissionMissing:
+            return False
+        return True
 
     async def metrics(self, exchange: Exchange) -> None:
         """GET /metrics, with the permission of that name."""
@@ -72,6 +91,12 @@ class Operations:
         if kind is None:
             raise RouteNotFound
         await reply_json(exchange, explain(kind))
+
+
+def _word(*, ready: bool, degraded: bool) -> str:
+    if not ready:
+        return "not_ready"
+    return "degraded" if degraded else "ready"
 
 
 def explain(kind: type[CarnetError]) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from carnet.gateway import pages
 from carnet.gateway.exchange import Disconnected, Exchange
 from carnet.gateway.inbound import read_authorization
 from carnet.guards.authn import authenticate, caller_of
+from carnet.guards.crowd import Crowd
 from carnet.ports.agent import Journal
 from carnet.ports.clock import Clock
 from carnet.ports.records import JournalEntry, Records
@@ -65,6 +66,12 @@ class Access:
         self._clock = clock
         self._look_again = look_again
 
+    def check_at_once(self, exchange: Exchange) -> None:
+        """Refuse a token that is not known here by now, without looking for newer ones."""
+        authorization = read_authorization(exchange.headers)
+        if authorization is not None:
+            authenticate(authorization, self._tokens, self._clock.wall_us())
+
     async def check(self, exchange: Exchange, permission: str | None) -> Caller:
         """The caller, if its token is live and holds the permission that is asked for."""
         authorization = read_authorization(exchange.headers)
@@ -95,14 +102,16 @@ class Runs:
         access: Access,
         records: Records,
         journal: Journal,
+        crowd: Crowd,
         watch: Callable[[str], Watching],
         currency: str,
         limit: int,
     ) -> None:
-        """`watch` tells when the journal of a run grows."""
+        """`watch` tells when the journal of a run grows; `crowd` counts those who follow it."""
         self._access = access
         self._records = records
         self._journal = journal
+        self._crowd = crowd
         self._watch = watch
         self._currency = currency
         self._limit = limit
@@ -146,19 +155,24 @@ class Runs:
 
     async def events(self, exchange: Exchange, run: str) -> None:
         """GET /runs/{id}/events: the journal of a run as it grows, until its turns have ended."""
-        reader = reader_of(await self._access.check(exchange, "run:read"))
+        caller = await self._access.check(exchange, "run:read")
+        reader = reader_of(caller)
         if not await self._records.run(run, reader=reader):
             raise RunNotFound
         row, sequence = _cursor(exchange.headers.get("last-event-id"))
+        with self._crowd.watching(caller.actor.name):
+            await self._follow(exchange, self._frames(run, reader, row, sequence))
+
+    async def _follow(self, exchange: Exchange, following: AsyncGenerator[bytes, None]) -> None:
         headers = [
             (b"content-type", b"text/event-stream; charset=utf-8"),
             (b"cache-control", b"no-store"),
             (b"x-accel-buffering", b"no"),
         ]
         try:
-            with exchange.watch(after=0):
+            with exchange.watch():
                 await exchange.start(200, headers)
-                async with aclosing(self._frames(run, reader, row, sequence)) as frames:
+                async with aclosing(following) as frames:
                     async for frame in frames:
                         await exchange.write(frame)
                 await exchange.write(b"", more=False)

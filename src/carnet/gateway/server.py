@@ -7,6 +7,7 @@ Law 2. Every connection speaks the protocol of `gateway.edge`, and is looked at 
 
 import asyncio
 import contextlib
+import resource
 import signal
 import socket
 import sys
@@ -16,12 +17,15 @@ from typing import Any
 import uvicorn
 import uvloop
 
-from carnet.gateway.edge import SWEEP_SECONDS, EdgeLimits, Note, hardened, sweep
+from carnet.gateway.edge import SPARE_CONNECTIONS, SWEEP_SECONDS, Note, hardened, sweep
+from carnet.gateway.head import EdgeLimits
+from carnet.gateway.proxies import Proxies
 
 Main = Callable[[], Coroutine[Any, Any, int]]
 Drain = Callable[[], Awaitable[None]]
 
 TICK_SECONDS = 0.1  # how often uvicorn calls `on_tick`
+OTHER_FILES = 128  # what a gateway opens beside its callers' connections: store, peers, log
 TICKS_A_SWEEP = round(SWEEP_SECONDS / TICK_SECONDS)
 
 
@@ -74,6 +78,19 @@ class Server(uvicorn.Server):
             self.should_exit = True
 
 
+def room_for(connections: int) -> int:
+    """How many connections can be open: fewer than asked for if the system allows fewer files.
+
+    The system's soft limit is raised as far as it lets us, which needs no right.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = connections + SPARE_CONNECTIONS + OTHER_FILES
+    if soft < wanted:
+        soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    return max(1, min(connections, soft - SPARE_CONNECTIONS - OTHER_FILES))
+
+
 def run(main: Main) -> int:
     """Run a gateway's main coroutine on the event loop it is built for."""
 
@@ -95,18 +112,20 @@ def make_server(
     port: int,
     limits: EdgeLimits,
     note: Note,
+    proxies: Proxies,
     drain: Drain,
     on_listening: Callable[[], None],
 ) -> Server:
     """A server for the application; the protocol class is named, never chosen by chance.
 
-    `note` is told of every request that is refused before the application sees it.
+    `note` is told of every request that is refused before the application sees it; `proxies` are
+    believed when they tell who called them.
     """
     config = uvicorn.Config(
         app,
         host=host,
         port=port,
-        http=hardened(limits, note),
+        http=hardened(limits, note, proxies),
         loop="uvloop",
         ws="none",
         lifespan="off",

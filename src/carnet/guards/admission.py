@@ -207,7 +207,7 @@ class Gate:
         """The document with the time this target may take, retries and waiting included."""
         if target.seconds is None:
             return carnet
-        return carnet.until(self._clock.wall_us() / 1_000_000 + target.seconds)
+        return carnet.until(self._clock.steady_us() / 1_000_000 + target.seconds)
 
     def _document(self, candidate: Candidate) -> Carnet:
         position = candidate.position

@@ -3,6 +3,9 @@
 Law. Counted in this process, per caller and in all; whoever enters leaves, whatever happens.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from carnet.errors import Overloaded, TooManyCalls, TooManyStreams
 
 
@@ -26,10 +29,7 @@ class Crowd:
         if self.total >= self._in_all:
             raise Overloaded(retry_after=1)
         if stream:
-            streams = self._streams.get(actor, 0)
-            if streams >= self._most_streams:
-                raise TooManyStreams(limit=self._most_streams, retry_after=1)
-            self._streams[actor] = streams + 1
+            self._enter_stream(actor)
         self._open[actor] = here + 1
         self.total += 1
 
@@ -39,6 +39,21 @@ class Crowd:
         if stream:
             _take_one(self._streams, actor)
         self.total -= 1
+
+    @contextmanager
+    def watching(self, actor: str) -> Iterator[None]:
+        """Count a stream that is no call: somebody follows the events of a run."""
+        self._enter_stream(actor)
+        try:
+            yield
+        finally:
+            _take_one(self._streams, actor)
+
+    def _enter_stream(self, actor: str) -> None:
+        streams = self._streams.get(actor, 0)
+        if streams >= self._most_streams:
+            raise TooManyStreams(limit=self._most_streams, retry_after=1)
+        self._streams[actor] = streams + 1
 
 
 def _take_one(counts: dict[str, int], actor: str) -> None:

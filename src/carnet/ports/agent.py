@@ -39,6 +39,10 @@ class Journal(Protocol):
         """Committed groups of events, for the gateway; an empty one after a silence."""
         ...
 
+    async def whole(self, call: Call, /) -> Sequence[Event]:
+        """The same events when all of them are there."""
+        ...
+
     async def cancel(self, turns: Collection[int]) -> int:
         """Cancel those of these turns that are running here; how many were told."""
         ...

@@ -4,7 +4,7 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """Wall time for windows and records, monotonic time for durations."""
+    """Wall time for windows and records; for durations and deadlines, time that never jumps."""
 
     def wall_us(self) -> int:
         """Microseconds since the epoch."""
@@ -12,6 +12,13 @@ class Clock(Protocol):
 
     def monotonic(self) -> float:
         """Seconds that never jump."""
+        ...
+
+    def steady_us(self) -> int:
+        """Microseconds since the epoch that never jump: for deadlines.
+
+        It is the wall clock of the start, and what the monotonic clock has counted since.
+        """
         ...
 
 

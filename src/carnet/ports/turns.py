@@ -128,8 +128,8 @@ class Turns(Protocol):
         """End a turn; gives the record with its frozen costs. Raises Fenced."""
         ...
 
-    async def events(self, turn: Turn) -> list[bytes]:
-        """The event batches of the turn's current attempt, oldest first."""
+    async def events(self, turn: Turn, since: int = 0) -> list[bytes]:
+        """The event batches of this attempt from event number `since` on, oldest first."""
         ...
 
     async def reload(self, turn: Turn) -> Turn:

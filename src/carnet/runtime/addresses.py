@@ -134,6 +134,7 @@ class Destination(Struct, frozen=True, kw_only=True):
     scheme: str  # http | https
     host: str  # a name in lower case, or an address without its brackets
     port: int
+    target: str  # the path and the query, as they are sent
     ip: IPAddress | None  # if the host is an address
 
     @property
@@ -158,6 +159,7 @@ def read_destination(url: str) -> Destination:
         scheme=parts.scheme,
         host=host,
         port=_DEFAULT_PORTS[parts.scheme] if port is None else port,
+        target=(parts.path or "/") + (f"?{parts.query}" if parts.query else ""),
         ip=parse_ip(host),
     )
 
@@ -232,7 +234,7 @@ class Allowed:
 class Route:
     """Where requests for one URL go, and which addresses may be dialled for them."""
 
-    __slots__ = ("destination", "may_dial", "reuse")
+    __slots__ = ("destination", "may_dial", "reuse", "target", "where")
 
     def __init__(
         self, destination: Destination, may_dial: Callable[[IPAddress], bool], *, reuse: bool
@@ -243,6 +245,8 @@ class Route:
         self.destination = destination
         self.may_dial = may_dial
         self.reuse = reuse  # whether a connection may serve the next request as well
+        self.target = destination.target
+        self.where = (destination.scheme, destination.host, destination.port)
 
 
 def find_route(url: str, kind: Literal["named", "learned"], allowed: Allowed) -> Route:

@@ -30,6 +30,7 @@ from carnet.errors import (
 )
 from carnet.ports.agent import Agent
 from carnet.ports.clock import Clock
+from carnet.runtime.answering import answer_of, answered
 from carnet.runtime.closing import closing
 from carnet.runtime.timed import BY_CALLER
 from carnet.wire.openai import BY_PEER, UNRECOGNISED
@@ -112,7 +113,9 @@ class Breaking:
     def __init__(self, agent: Agent, breaker: Breaker) -> None:
         """Several agents may share the breaker of their endpoint."""
         self._agent = agent
+        self._answer = answer_of(agent)
         self._breaker = breaker
+        self.answer = None if self._answer is None else self._answer_unless_open
 
     async def __call__(self, call: Call, /) -> AsyncIterator[Event]:
         """Answer, unless the circuit is open."""
@@ -136,6 +139,24 @@ class Breaking:
             raise
         finally:
             self._breaker.leave(ticket, verdict)
+
+    async def _answer_unless_open(self, call: Call, /) -> list[Event]:
+        """The same for an answer in one piece."""
+        ticket = self._breaker.enter()
+        verdict: Verdict = "neither"
+        try:
+            events = await answered(self._answer, call)
+            end = events[-1]
+            verdict = judge_end(end) if isinstance(end, Done | Failed) else "good"
+        except CarnetError as error:
+            verdict = judge(error)
+            raise
+        except Exception:
+            verdict = "bad"
+            raise
+        finally:
+            self._breaker.leave(ticket, verdict)
+        return events
 
 
 def judge_end(event: Done | Failed) -> Verdict:

@@ -5,7 +5,8 @@ For agents that others wrote: they may swallow a cancellation or wait for ever o
 Law 1. Leaving cancels the agent and waits a moment for it; one that does not end is let go, and
        what it still says is heard by nobody.
 Law 2. An agent that ends by a cancellation nobody asked for has failed.
-Law 3. A listener that is slow slows the agent: only `MOST_WAITING` events wait between the two.
+Law 3. A listener that is slow slows the agent: only `MOST_WAITING` events wait between the two, and
+       a long text counts as many.
 """
 
 import asyncio
@@ -13,7 +14,7 @@ import logging
 from collections.abc import AsyncIterator
 
 from carnet.core.call import Call
-from carnet.core.events import Event
+from carnet.core.events import Event, Text
 from carnet.errors import AgentFailed
 from carnet.ports.agent import Agent
 from carnet.runtime.closing import closing
@@ -22,6 +23,7 @@ logger = logging.getLogger("carnet.agent")
 
 GRACE_SECONDS = 0.5
 MOST_WAITING = 256
+LONG_TEXT = 256  # characters
 
 
 class Detached:
@@ -41,7 +43,8 @@ class Detached:
         speaking.add_done_callback(lambda _: said.put_nowait(None))
         try:
             while (event := await said.get()) is not None:
-                room.release()
+                for _ in range(_weight(event)):
+                    room.release()
                 yield event
             if speaking.cancelled():
                 raise AgentFailed("it ended by a cancellation that nobody asked for")
@@ -54,7 +57,8 @@ class Detached:
     ) -> None:
         async with closing(self._agent(call)) as events:
             async for event in events:
-                await room.acquire()
+                for _ in range(_weight(event)):
+                    await room.acquire()
                 said.put_nowait(event)
 
     async def _leave(self, speaking: "asyncio.Task[None]", call: Call) -> None:
@@ -71,6 +75,12 @@ class Detached:
         self._let_go.add(speaking)
         speaking.add_done_callback(self._let_go.discard)
         speaking.add_done_callback(_heard)
+
+
+def _weight(event: Event) -> int:
+    if type(event) is Text and len(event.text) > LONG_TEXT:
+        return min(MOST_WAITING, len(event.text) // LONG_TEXT)
+    return 1
 
 
 def _heard(task: "asyncio.Task[None]") -> None:

@@ -1,64 +1,45 @@
-"""The one way out: requests to other machines, over aiohttp, through a gate.
+"""The one way out: requests to other machines, through a gate.
 
-It knows HTTP and addresses; it knows nothing of calls, chains or money.
+It knows destinations, addresses and time; `runtime.connection` knows HTTP. It knows nothing of
+calls, chains or money.
 
-Law 1. Every address is judged before it is dialled, and the judged one is dialled: by our resolver
-       for names, and once more where the socket is made, which also sees address literals.
+Law 1. Every address is judged before it is dialled, and the judged one is dialled: a name is looked
+       up once, and every address it leads to must be one that may be dialled.
 Law 2. A named destination may be anywhere, but over plain http only on loopback and private
        networks. A learned one is public, and its connections are never used again.
 Law 3. No redirect is followed, no proxy of the environment is used, nothing is decompressed.
 Law 4. Leaving the context, for whatever reason, aborts the socket unless the answer is complete.
-Law 5. One timer an exchange bounds its first byte, its silences and its total.
+Law 5. The first byte, the silences and the total of an exchange are bounded (`Patience`).
 Law 6. A request that is not idempotent by its method is sent again in one case alone: a reused
        connection was dead before any byte of an answer came, and the request carries a turn id.
+Law 7. An exchange leaves no reference cycle behind: the collector of cycles runs rarely.
 """
 
 import asyncio
-import errno
-import socket
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextvars import ContextVar
-from functools import lru_cache
-from ipaddress import ip_address
+from collections.abc import AsyncIterator, Sequence
 from types import TracebackType
 from typing import Final
 
-from aiohttp import (
-    ClientError,
-    ClientRequest,
-    ClientResponse,
-    ClientSession,
-    ClientTimeout,
-    DummyCookieJar,
-    ServerDisconnectedError,
-    TCPConnector,
-)
-from aiohttp.abc import AbstractResolver, ResolveResult
-from aiohttp.connector import AddrInfoType, Connection
-from yarl import URL
-
-from carnet.errors import (
-    CarnetError,
-    EgressRefused,
-    ProviderError,
-    ProviderTimeout,
-    ProviderUnavailable,
-)
-from carnet.faults import point
+from carnet.errors import ProviderError, ProviderTimeout, ProviderUnavailable
+from carnet.faults import armed, point
 from carnet.ports.door import NotSent, Outbound
 from carnet.runtime.addresses import Allowed, Route, find_route
+from carnet.runtime.connection import Broken, Connection, Lost
+from carnet.runtime.dialling import Dialler, Lookup
 from carnet.runtime.patience import Patience
 from carnet.runtime.system import system_lookup
-
-Lookup = Callable[[str, int], Awaitable[Sequence[str]]]
 
 KEEPALIVE_SECONDS: Final = 15.0
 TURN_HEADER: Final = "x-tangle-turnid"  # what makes a request safe to send twice
 
 _MOST_ROUTES: Final = 1024
+_MOST_IDLE: Final = 256  # connections to one destination that wait for work
 _MOST_BODY_OF_KEPT: Final = 256 * 1024  # connections that carried more are not kept
 _OWN_HEADERS: Final = {"user-agent": "carnet", "accept": "*/*", "accept-encoding": "identity"}
+_OTHER_ENDS: Final = frozenset({"HEAD", "CONNECT"})
+
+Where = tuple[str, str, int]  # scheme, host and port: whom a connection belongs to
 
 
 class EgressDoor:
@@ -81,11 +62,12 @@ class EgressDoor:
             lookup: Gives the addresses of a name.
         """
         self._allowed = Allowed(allow)
-        self._tls = tls
         self._keepalive_seconds = keepalive_seconds
-        self._resolver = _Resolver(lookup)
-        self._sessions: dict[bool, ClientSession] = {}
-        self._routes: dict[str, tuple[Route, URL]] = {}
+        self._dialler = Dialler(lookup, tls)
+        self._routes: dict[str, Route] = {}
+        self._idle: dict[Where, list[Connection]] = {}
+        self._sweeping: asyncio.TimerHandle | None = None
+        self._open: set[Connection] = set()
         self._closed = False
 
     def send(self, request: Outbound) -> "_Exchange":
@@ -95,92 +77,119 @@ class EgressDoor:
     async def close(self) -> None:
         """Close every connection; nothing leaves any more."""
         self._closed = True
-        sessions, self._sessions = self._sessions, {}
-        for session in sessions.values():
-            await session.close()
+        if self._sweeping is not None:
+            self._sweeping.cancel()
+        self._idle.clear()
+        for connection in self._open:
+            connection.fail(Lost, "the way out was closed")
+        self._open.clear()
+        await asyncio.sleep(0)  # so that the sockets are gone when this returns
 
-    def route(self, request: Outbound) -> tuple[Route, URL]:
+    def route(self, request: Outbound) -> Route:
         """Where a request goes, or EgressRefused."""
         if request.kind == "learned":  # judged anew each time
-            return self._find(request)
+            return find_route(request.url, request.kind, self._allowed)
         found = self._routes.get(request.url)
         if found is None:
             if len(self._routes) >= _MOST_ROUTES:
                 self._routes.clear()
-            found = self._routes[request.url] = self._find(request)
+            found = find_route(request.url, request.kind, self._allowed)
+            self._routes[request.url] = found
         return found
 
-    def _find(self, request: Outbound) -> tuple[Route, URL]:
-        route = find_route(request.url, request.kind, self._allowed)
-        url = URL(request.url, encoded=True)
-        if (url.raw_host, url.port) != (route.destination.host, route.destination.port):
-            raise EgressRefused("two parsers disagree about the host of the URL")
-        return route, url
+    # ------------------------------------------------------------------ connections
 
-    def session(self, *, reuse: bool) -> ClientSession:
-        """The session whose connections are kept, or the one that dials anew each time."""
-        found = self._sessions.get(reuse)
-        if found is None:
-            if self._closed:
-                raise ProviderUnavailable("the way out is closed") from NotSent()
-            connector = TCPConnector(
-                resolver=self._resolver,
-                socket_factory=_gate,
-                use_dns_cache=False,
-                ssl=True if self._tls is None else self._tls,
-                limit=0,  # how many calls may be open is decided before they come here
-                keepalive_timeout=self._keepalive_seconds if reuse else None,
-                force_close=not reuse,
-            )
-            found = self._sessions[reuse] = ClientSession(
-                connector=connector,
-                request_class=_Request,
-                headers=_OWN_HEADERS,
-                cookie_jar=DummyCookieJar(),
-                auto_decompress=False,
-                trust_env=False,
-            )
-        return found
+    def idle(self, route: Route) -> Connection | None:
+        """A connection that is there already, and can have no answer waiting in it."""
+        waiting = self._idle.get(route.where)
+        if not waiting:
+            return None
+        oldest = asyncio.get_running_loop().time() - self._keepalive_seconds
+        while waiting:
+            connection = waiting.pop()
+            if connection.is_open and connection.idle_since > oldest and connection.is_quiet:
+                return connection
+            self.drop(connection)
+        return None
+
+    async def dial(self, route: Route, seconds: float) -> Connection:
+        """A new connection; whatever goes wrong, nothing has been sent."""
+        if self._closed:
+            raise ProviderUnavailable("the way out is closed") from NotSent()
+        connection = await self._dialler.dial(route, seconds)
+        if self._closed:
+            connection.abort()
+            raise ProviderUnavailable("the way out was closed") from NotSent()
+        self._open.add(connection)
+        return connection
+
+    def keep(self, route: Route, connection: Connection) -> None:
+        """Keep a connection for the next request."""
+        waiting = self._idle.setdefault(route.where, [])
+        if self._closed or len(waiting) >= _MOST_IDLE:
+            self.drop(connection)
+            return
+        loop = asyncio.get_running_loop()
+        connection.idle_since = loop.time()
+        waiting.append(connection)
+        if self._sweeping is None:
+            self._sweeping = loop.call_later(self._keepalive_seconds, self._sweep)
+
+    def drop(self, connection: Connection) -> None:
+        """End a connection at once."""
+        self._open.discard(connection)
+        connection.abort()
+
+    def _sweep(self) -> None:
+        """Close what nobody has used for a while, and forget what the peers have closed."""
+        loop = asyncio.get_running_loop()
+        before = loop.time() - self._keepalive_seconds
+        for where, waiting in list(self._idle.items()):
+            fresh = [one for one in waiting if one.is_open and one.idle_since > before]
+            for connection in set(waiting) - set(fresh):
+                self.drop(connection)
+            if fresh:
+                self._idle[where] = fresh
+            else:
+                del self._idle[where]
+        self._sweeping = None
+        if self._idle:
+            self._sweeping = loop.call_later(self._keepalive_seconds / 2, self._sweep)
 
 
 class _Exchange:
     """One request and its answer: the context, the answer, and the patience with both."""
 
     __slots__ = (
-        *("_bounds", "_door", "_patience", "_received", "_request", "_response", "_reuse"),
-        *("_transport", "_url", "body", "dialled", "refused", "route", "status"),
+        *("_bounds", "_connection", "_door", "_patience", "_received", "_request", "_reuse"),
+        *("_route", "status"),
     )
 
     def __init__(self, door: EgressDoor, request: Outbound) -> None:
         self._door = door
         self._request = request
         self._bounds = request.bounds
-        self.body = request.body
-        self._response: ClientResponse | None = None
-        self._transport: asyncio.Transport | None = None
+        self._connection: Connection | None = None
         self._received = 0
         self.status = 0
-        self.dialled = False
-        self.refused = False
 
     async def __aenter__(self) -> "_Exchange":
-        self.route, self._url = self._door.route(self._request)
+        request = self._request
+        self._route = route = self._door.route(request)
         # A peer may answer before it has taken the whole of a large body, and leave the rest.
-        self._reuse = self.route.reuse and len(self.body) <= _MOST_BODY_OF_KEPT
-        bounds = self._bounds
-        shortest = min(bounds.first_byte_seconds, bounds.idle_seconds)
-        self._patience = patience = Patience(bounds.total_seconds, tick=shortest)
-        patience.attend()
+        self._reuse = route.reuse and len(request.body) <= _MOST_BODY_OF_KEPT
+        head = _write_head(route, request)
+        self._patience = Patience(self._bounds.total_seconds, self._cut)
         point("upstream.before_connect")
         try:
-            self._response = response = await self._send()
-            _refuse_encoded(response)
+            connection = await self._ask(head)
+            _refuse_encoded(connection)
         except BaseException:
             self._leave()
             raise
-        patience.rest()
-        patience.on_end = self._cut
-        self.status = response.status
+        self._patience.rest()
+        del self._request  # an answer may last for hours, and needs nothing of it
+        self.status = connection.status
         point("upstream.first_byte")
         return self
 
@@ -194,207 +203,132 @@ class _Exchange:
 
     def _leave(self) -> None:
         self._patience.stop()
-        self._patience.on_end = None
-        response, transport = self._response, self._transport
-        if response is not None and response.closed and self._reuse:
-            return  # complete; its connection may serve somebody else by now
-        if transport is not None:
-            transport.abort()  # not closed: what the peer has not read must not keep the socket
-        if response is not None:
-            response.close()
+        self._patience.on_end = None  # it held us
+        connection, self._connection = self._connection, None
+        if connection is None:
+            return
+        if connection.release() and self._reuse:
+            self._door.keep(self._route, connection)
+        else:
+            self._door.drop(connection)  # not closed: what the peer has not read must not keep it
 
     def _cut(self) -> None:
-        response = self._response
-        if response is not None and not response.closed:
-            response.content.set_exception(TimeoutError())
-            if self._transport is not None:
-                self._transport.abort()
+        if self._connection is not None:
+            self._connection.fail(TimeoutError)
 
     # ------------------------------------------------------------------ sending
 
-    async def _send(self) -> ClientResponse:
-        request = self._request
-        headers = {"host": self.route.destination.authority, **request.headers}
-        for name, secret in request.secrets.items():
-            headers[name] = secret.reveal()
-        if self.body or request.method == "POST":
-            headers["content-length"] = str(len(self.body))
-        while (response := await self._attempt(headers)) is None:
-            pass
-        return response
-
-    async def _attempt(self, headers: dict[str, str]) -> ClientResponse | None:
-        """Send once; None if a reused connection was dead and the next is to be a new one."""
-        request, reuse = self._request, self._reuse
-        before = _current.set(self)
+    async def _ask(self, head: bytes) -> Connection:
+        """Send, and wait for the head of the answer."""
+        old = self._door.idle(self._route) if self._reuse else None
+        if old is None:
+            return await self._ask_anew(head)
         try:
-            return await self._door.session(reuse=reuse).request(
-                request.method,
-                self._url,
-                headers=headers,
-                allow_redirects=False,
-                timeout=_connect_within(self._bounds.connect_seconds),
-            )
-        except asyncio.CancelledError:
-            if not self._patience.took():
-                raise
-            failure: CarnetError = ProviderTimeout("no answer in time")
-        except (ClientError, OSError) as error:
-            if reuse and self._is_stale(error) and TURN_HEADER in headers:
-                self._reuse = False
-                return None
-            failure = self._told(error)
-        finally:
-            _current.reset(before)
-        # Out here the failure does not drag aiohttp's along, which holds the headers we sent.
-        raise failure
+            return await self._ask_on(old, head)
+        except Lost as lost:
+            if old.heard or TURN_HEADER not in self._request.headers:
+                raise ProviderUnavailable(str(lost)) from None
+        self._connection = None
+        self._door.drop(old)
+        try:
+            return await self._ask_anew(head)
+        except ProviderUnavailable as failure:  # "not sent" would be true of the second time only
+            raise ProviderUnavailable(failure.detail) from None
 
-    def leaving(self, transport: asyncio.Transport | None) -> None:
-        """The request is about to be written; from now on the peer may have seen it."""
-        self._transport = transport
-        self._patience.allow(self._bounds.first_byte_seconds)
+    async def _ask_anew(self, head: bytes) -> Connection:
+        self._patience.rest()
+        seconds = min(self._bounds.connect_seconds, self._patience.left())
+        connection = await self._door.dial(self._route, seconds)
+        try:
+            return await self._ask_on(connection, head)
+        except Lost as lost:
+            raise ProviderUnavailable(str(lost)) from None
 
-    def _is_stale(self, error: Exception) -> bool:
-        lost = isinstance(error, ServerDisconnectedError | OSError)
-        return lost and self._transport is not None and not self.dialled
-
-    def _told(self, error: Exception) -> CarnetError:
-        if self.refused:
-            return EgressRefused("the address may not be dialled")
-        if self._transport is None:
-            failure = ProviderUnavailable(_brief(error))
-            failure.__cause__ = NotSent(_brief(error))
-            return failure
-        lost = isinstance(error, ServerDisconnectedError | OSError)
-        return (ProviderUnavailable if lost else ProviderError)(_brief(error))
+    async def _ask_on(self, connection: Connection, head: bytes) -> Connection:
+        self._connection = connection
+        if not self._patience.allow(self._bounds.first_byte_seconds):
+            raise ProviderUnavailable("no time was left to send") from NotSent()
+        connection.ask(head, self._request.body)
+        if armed():  # in the next round: uvloop hands its writes to the kernel in between
+            asyncio.get_running_loop().call_soon(point, "upstream.request_sent")
+        try:
+            await connection.head()
+        except TimeoutError:
+            raise ProviderTimeout("no answer in time") from None
+        except Broken as broken:
+            raise ProviderError(f"the answer cannot be read: {broken}") from None
+        return connection
 
     # ------------------------------------------------------------------ the answer
 
     def header(self, name: str) -> str | None:
-        return self._answered().headers.get(name)
+        value = self._answered().fields.get(name.lower().encode("latin-1"))
+        return None if value is None else value.decode("latin-1").strip(" \t")
 
     async def read(self) -> bytes:
         chunk = await self._next()
+        if self._answered().complete:  # most come in one piece
+            return chunk
         chunks = [chunk]
-        while chunk and not self._answered().content.at_eof():  # most come in one piece
+        while chunk:
             chunk = await self._next()
             chunks.append(chunk)
-        return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+        return b"".join(chunks)
 
     async def chunks(self) -> AsyncIterator[bytes]:
         while chunk := await self._next():
             yield chunk
 
     async def _next(self) -> bytes:
-        content = self._answered().content
-        self._patience.allow(self._bounds.idle_seconds)
-        try:
-            chunk = await content.readany()
-        except (ClientError, OSError) as error:
-            if self._patience.ended:
-                raise ProviderTimeout("the answer stopped, or took too long") from None
-            raise ProviderError(_brief(error)) from None
-        self._patience.rest()  # a reader that takes its time is not the peer's silence
+        connection = self._answered()
+        chunk = connection.take()
+        if not chunk and not connection.complete:
+            await self._wait(connection)
+            chunk = connection.take()
         self._received += len(chunk)
         if self._received > self._bounds.max_bytes:
-            raise ProviderError(f"the answer is larger than {self._bounds.max_bytes} bytes")
+            most = self._bounds.max_bytes
+            raise ProviderError(f"the answer is larger than {most} bytes")
         point("upstream.mid_event")
-        if content.at_eof():
+        if connection.complete:
             point("upstream.done")
         return chunk
 
-    def _answered(self) -> ClientResponse:
-        if self._response is None:
+    async def _wait(self, connection: Connection) -> None:
+        self._patience.allow(self._bounds.idle_seconds)
+        try:
+            await connection.more()
+        except TimeoutError:
+            raise ProviderTimeout("the answer stopped, or took too long") from None
+        except (Broken, Lost) as error:
+            raise ProviderError(f"the answer broke off: {error}") from None
+        self._patience.rest()  # a reader that takes its time is not the peer's silence
+
+    def _answered(self) -> Connection:
+        if self._connection is None:
             raise RuntimeError("the answer is there only within the context")
-        return self._response
+        return self._connection
 
 
-# ---------------------------------------------------------------------- what aiohttp is given
-
-_current: ContextVar[_Exchange | None] = ContextVar("carnet_exchange", default=None)
-
-
-class _Request(ClientRequest):
-    """A request that tells its exchange when it leaves, and writes the body itself.
-
-    aiohttp is given none: it would start a task to write it.
-    """
-
-    async def send(self, conn: Connection) -> ClientResponse:
-        exchange = _current.get()
-        if exchange is None:
-            raise EgressRefused("a request came past the door")
-        transport = conn.transport
-        exchange.leaving(transport)
-        response = await super().send(conn)
-        if transport is not None:
-            transport.write(exchange.body)
-        # In the next round of the loop: uvloop hands its writes to the kernel in between.
-        self.loop.call_soon(point, "upstream.request_sent")
-        return response
+def _write_head(route: Route, request: Outbound) -> bytes:
+    """The head of a request; nothing that could end its line leaves."""
+    if request.method in _OTHER_ENDS:
+        raise ValueError("the answers to this method end elsewhere")
+    fields = {"host": route.destination.authority, **_OWN_HEADERS, **request.headers}
+    for name, secret in request.secrets.items():
+        fields[name] = secret.reveal()
+    if request.body or request.method == "POST":
+        fields["content-length"] = str(len(request.body))
+    lines = [f"{request.method} {route.target} HTTP/1.1"]
+    lines += [f"{name}: {value}" for name, value in fields.items()]
+    head = "\r\n".join(lines) + "\r\n\r\n"
+    ends = len(lines) + 1
+    if head.count("\r") != ends or head.count("\n") != ends or "\0" in head:
+        raise ValueError("a header holds a character that would end its line")
+    return head.encode("latin-1")
 
 
-class _Resolver(AbstractResolver):
-    """Looks a name up once, and gives its addresses only if every one may be dialled."""
-
-    def __init__(self, lookup: Lookup) -> None:
-        self._lookup = lookup
-
-    async def resolve(
-        self,
-        host: str,
-        port: int = 0,
-        family: socket.AddressFamily = socket.AF_UNSPEC,  # noqa: ARG002  both are asked for
-    ) -> list[ResolveResult]:
-        exchange = _current.get()
-        found = []
-        for text in await self._lookup(host, port):
-            ip = ip_address(text)
-            if exchange is None or not exchange.route.may_dial(ip):
-                raise EgressRefused("the name leads to an address that may not be dialled")
-            found.append(
-                ResolveResult(
-                    hostname=host,
-                    host=text,
-                    port=port,
-                    family=socket.AF_INET6 if ":" in text else socket.AF_INET,
-                    proto=socket.IPPROTO_TCP,
-                    flags=socket.AI_NUMERICHOST | socket.AI_NUMERICSERV,
-                )
-            )
-        if not found:
-            raise OSError(errno.ENOENT, "the name has no address")
-        return found
-
-    async def close(self) -> None:
-        """Nothing is kept."""
-
-
-def _gate(address: AddrInfoType) -> socket.socket:
-    """Make the socket for an address, if it may be dialled for the exchange at hand."""
-    family, kind, protocol, _, where = address
-    exchange = _current.get()
-    if exchange is None or not exchange.route.may_dial(ip_address(where[0])):
-        if exchange is not None:
-            exchange.refused = True
-        raise OSError(errno.EACCES, "the address may not be dialled")
-    exchange.dialled = True
-    return socket.socket(family, kind, protocol)
-
-
-@lru_cache(maxsize=64)
-def _connect_within(seconds: float) -> ClientTimeout:
-    """What aiohttp bounds for us: the lookup and the connection. The rest is `Patience`."""
-    return ClientTimeout(total=None, connect=seconds)
-
-
-def _refuse_encoded(response: ClientResponse) -> None:
-    encoding = response.headers.get("content-encoding")
-    if encoding is not None and encoding.strip().lower() not in {"", "identity"}:
+def _refuse_encoded(connection: Connection) -> None:
+    encoding = connection.fields.get(b"content-encoding")
+    if encoding is not None and encoding.strip(b" \t").lower() not in {b"", b"identity"}:
         raise ProviderError("the answer is encoded, which was not asked for")
-
-
-def _brief(error: Exception) -> str:
-    # Never str(error): aiohttp quotes what the peer sent, which may be what we sent it.
-    reason = f": {error.strerror}" if isinstance(error, OSError) and error.strerror else ""
-    return f"{type(error).__name__}{reason}"

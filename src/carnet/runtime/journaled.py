@@ -4,8 +4,8 @@ Law 1. Claimed turns run once, whoever reads; repeats are answered from the reco
 Law 2. A stream's events are durable before they are shown; a call without a stream is written
        once, with its end.
 Law 3. The end (events, state, ledger) is one transaction; then readers see the terminal event.
-Law 4. A turn that nobody reads any more is cancelled unless its agent finishes on its own. While
-       its end is being recorded nothing can cancel it.
+Law 4. A turn that nobody reads any more, here or in another process, is cancelled unless its agent
+       finishes on its own. While its end is being recorded nothing can cancel it.
 Law 5. No turn stays running: one whose end could not be recorded is ended as unknown as soon as
        the store can be written again.
 """
@@ -14,6 +14,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Collection, Sequence
+from functools import partial
 
 import msgspec
 
@@ -39,31 +40,38 @@ from carnet.errors import (
 )
 from carnet.ports.agent import Router, Target
 from carnet.ports.clock import Clock, Ids
+from carnet.ports.neighbours import Neighbours
 from carnet.ports.turns import Fenced, Turns
+from carnet.runtime.answering import answer_of
 from carnet.runtime.closing import closing
 from carnet.runtime.live import Live
+from carnet.runtime.mirror import Mirror
 from carnet.runtime.recording import Recording
 from carnet.runtime.settling import end_as_unknown, settle
 
 logger = logging.getLogger("carnet.runtime")
 
 STOP_SECONDS = 5.0  # how long a cancelled turn may take to be recorded
-POLL_SECONDS = 0.1  # how often a turn that runs in another process is looked at
+POLL_SECONDS = 0.1  # how often a turn is looked at that runs elsewhere or has not begun yet
+MIRROR_SECONDS = 0.005  # and for each that runs elsewhere: many of them are looked at less often
+LEAVE_SECONDS = 0.25  # how often a turn without a reader here is asked for readers elsewhere
 ORPHAN_SECONDS = 2.0  # how long a claimed turn of ours may wait for its execution to begin
 
 
 class Execution:
     """A turn that is running. It can be stopped while its agent speaks, not in its recording."""
 
-    __slots__ = ("listening", "live", "stopped", "task")
+    __slots__ = ("fence", "leaving", "listening", "live", "stopped", "task")
 
     task: asyncio.Task[None]
 
-    def __init__(self, live: Live) -> None:
+    def __init__(self, live: Live, fence: int) -> None:
         """The task is set when it has been made."""
         self.live = live
+        self.fence = fence
         self.listening = False
         self.stopped = False
+        self.leaving: asyncio.Task[None] | None = None  # while it has no reader here
 
     def stop(self) -> None:
         """Cancel the agent, or keep it from being started."""
@@ -77,16 +85,29 @@ class Journaled:
     """Runs turns, shows them to readers, and replays them."""
 
     def __init__(
-        self, *, router: Router, turns: Turns, clock: Clock, ids: Ids, currency: str, worker: str
+        self,
+        *,
+        router: Router,
+        turns: Turns,
+        clock: Clock,
+        ids: Ids,
+        currency: str,
+        worker: str,
+        neighbours: Neighbours | None = None,
     ) -> None:
-        """`router` gives the agent that answers; `turns` keeps what it said, `worker` is us."""
+        """`router` gives the agent that answers; `turns` keeps what it said, `worker` is us.
+
+        `neighbours` are other processes on the same store, where there may be any.
+        """
         self._router = router
         self._turns = turns
         self._clock = clock
         self._ids = ids
         self._currency = currency
         self._worker = worker
+        self._neighbours = neighbours
         self._running: dict[int, Execution] = {}
+        self._mirrors: dict[tuple[int, int], Mirror] = {}  # by turn and fence
         self._draining = False
 
     @property
@@ -105,12 +126,24 @@ class Journaled:
         self, call: Call, /, heartbeat: float | None = None
     ) -> AsyncGenerator[Sequence[Event], None]:
         """Committed groups of events; the last holds one Usage and the terminal event."""
-        running = self._running.get(call.record.n)
+        running = self._here(call.record)
         if running is not None:
             return self._attach(running, heartbeat)
         if call.known:
             return self._replay(call, heartbeat)
         return self._start(call).read(heartbeat)
+
+    async def whole(self, call: Call, /) -> list[Event]:
+        """The same events when all of them are there, for a caller that wants no stream."""
+        if call.known or self._here(call.record) is not None:
+            async with closing(self.batches(call)) as batches:
+                return [event async for batch in batches for event in batch]
+        return await self._start(call).whole()
+
+    def _here(self, record: Turn) -> Execution | None:
+        """The execution of this attempt; one that was taken over may not have noticed yet."""
+        running = self._running.get(record.n)
+        return running if running is not None and running.fence == record.fence else None
 
     def _attach(
         self, running: Execution, heartbeat: float | None
@@ -120,10 +153,19 @@ class Journaled:
         return running.live.read(heartbeat)
 
     async def cancel(self, turns: Collection[int]) -> int:
-        """Cancel those of these turns that are running here."""
+        """Cancel those of these turns that are running, here or in another process."""
         found = [self._running[n] for n in turns if n in self._running]
+        away = [n for n in turns if n not in self._running]
         await _stop(found)
-        return len(found)
+        if self._neighbours is None or not away:
+            return len(found)
+        return len(found) + await self._neighbours.cancel(away, seconds=STOP_SECONDS)
+
+    def stop(self, turns: Collection[int]) -> None:
+        """Tell those of these turns to stop that are running here."""
+        for n in turns:
+            if n in self._running:
+                self._running[n].stop()
 
     async def drain(self, seconds: float) -> int:
         """Wait for what is running; end what has not ended by then. The number that was ended."""
@@ -141,16 +183,42 @@ class Journaled:
 
         def abandoned() -> None:
             if target.on_disconnect == "cancel":
-                running.stop()
+                self._leave(running, call.record)
 
         live = Live(abandoned)
-        running = self._running[call.record.n] = Execution(live)
+        running = self._running[call.record.n] = Execution(live, call.record.fence)
         running.task = asyncio.get_running_loop().create_task(self._run(running, call, target))
         return live
 
+    def _leave(self, running: Execution, record: Turn) -> None:
+        if self._neighbours is None:
+            running.stop()
+        elif running.leaving is None:
+            leaving = self._stop_if_alone(running, record, self._neighbours)
+            running.leaving = asyncio.get_running_loop().create_task(leaving)
+
+    async def _stop_if_alone(
+        self, running: Execution, record: Turn, neighbours: Neighbours
+    ) -> None:
+        """Stop a turn that has no reader here, once it has none elsewhere."""
+        while True:
+            await asyncio.sleep(LEAVE_SECONDS)  # who lost its connection may come again elsewhere
+            if running.live.readers or running.live.ended:
+                break
+            try:
+                is_read = await neighbours.are_reading(record)
+            except CarnetError:  # nobody can read it elsewhere either
+                is_read = False
+            if not is_read and not running.live.readers:
+                running.stop()
+                break
+        running.leaving = None
+
     async def _run(self, running: Execution, call: Call, target: Target) -> None:
         live = running.live
-        recording = Recording(turns=self._turns, call=call, target=target, live=live)
+        recording = Recording(
+            turns=self._turns, call=call, target=target, live=live, on_broken=running.stop
+        )
         try:
             running.listening = True
             if running.stopped:
@@ -160,28 +228,25 @@ class Journaled:
             running.listening = False
             await self._finish(recording, live, call, end)
         finally:
-            self._running.pop(call.record.n, None)
+            if self._running.get(call.record.n) is running:  # else a later attempt is there
+                del self._running[call.record.n]
             if not live.ended:  # nobody may wait for ever
                 live.publish((Usage(), Failed.of(OutcomeUnknown())), last=True)
 
     async def _listen(self, recording: Recording, call: Call, target: Target) -> Done | Failed:
         inner = call if call.onward is None else msgspec.structs.replace(call, carnet=call.onward)
         try:
-            async with closing(target.agent(inner)) as events:
-                async for event in events:
-                    if isinstance(event, Done | Failed):
-                        return event
-                    await recording.hear(event)
+            return await _heard(recording, inner, target)
         except asyncio.CancelledError:
             # The end must still be recorded: the task was told to stop, not to forget.
             task = asyncio.current_task()
             if task is None or not task.cancelling():
                 return Failed.of(AgentFailed("a cancellation that nobody asked for"))
             task.uncancel()
-            return self._cancelled()
+            broken = recording.broken
+            return self._cancelled() if broken is None else self._failed(call, broken)
         except Exception as error:  # noqa: BLE001  whatever an agent raises must end its turn
             return self._failed(call, error)
-        return Done()  # a stream that simply ends is complete
 
     def _failed(self, call: Call, error: Exception) -> Failed:
         if isinstance(error, Fenced):
@@ -230,32 +295,68 @@ class Journaled:
     ) -> AsyncGenerator[Sequence[Event], None]:
         record, waited = call.record, 0.0
         while record.state in {"running", "queued"}:
-            running = self._running.get(record.n)
-            if running is not None:  # claimed a moment ago, and begun since
-                async with closing(running.live.read(heartbeat)) as batches:
+            running = self._here(record)
+            if running is not None or record.worker != self._worker:
+                # Begun since it was claimed, or running elsewhere.
+                live = (running or self._mirror(call, record)).live
+                async with closing(live.read(heartbeat)) as batches:
                     async for batch in batches:
                         yield batch
                 return
-            if record.worker == self._worker and waited >= ORPHAN_SECONDS:
+            if waited >= ORPHAN_SECONDS:
                 await end_as_unknown(self._turns, call, record, self._clock.wall_us())
             await asyncio.sleep(POLL_SECONDS)
             waited += POLL_SECONDS
             record = await self._turns.reload(record)
-        events = await self._recorded(call, record)
+        events = await self._recorded(call, record, 0)
         if events and isinstance(events[-1], Done | Failed):
             yield (*events[:-1], self._usage(call, record, events), events[-1])
         else:  # the process that ran it died; the caller may send it again
             yield (*events, Usage(), Failed.of(OutcomeUnknown()))
 
-    async def _recorded(self, call: Call, record: Turn) -> list[Event]:
+    def _mirror(self, call: Call, record: Turn) -> Mirror:
+        """What shows a turn of another process here, to all who read it."""
+        key = (record.n, record.fence)
+        mirror = self._mirrors.get(key)
+        if mirror is None or mirror.is_over:
+            mirror = self._mirrors[key] = Mirror(
+                record,
+                turns=self._turns,
+                neighbours=self._neighbours,
+                events=partial(self._recorded, call),
+                usage=partial(self._usage, call),
+                pause=lambda: max(POLL_SECONDS, MIRROR_SECONDS * len(self._mirrors)),
+                on_end=self._forget,
+            )
+        return mirror
+
+    def _forget(self, mirror: Mirror) -> None:
+        self._mirrors = {key: kept for key, kept in self._mirrors.items() if kept is not mirror}
+
+    async def _recorded(self, call: Call, record: Turn, since: int) -> list[Event]:
         try:
-            batches = await self._turns.events(record)
+            batches = await self._turns.events(record, since)
         except Internal as damaged:  # the row is named in the log; nothing of it is served
             internal = Internal(damaged.detail, incident=self._ids.uuid())
             fields = {**_fields(call, internal.code, damaged.detail), **internal.facts}
             logger.error("a record is damaged", extra=fields)  # noqa: TRY400  no fault of ours
             raise internal from None
         return [event for data in batches for event in read_events(data)]
+
+
+async def _heard(recording: Recording, call: Call, target: Target) -> Done | Failed:
+    """Take what the agent says, in one piece if nobody wants a stream; how it ended."""
+    answer = None if call.ask.stream else answer_of(target.agent)
+    if answer is not None:
+        *events, end = await answer(call)
+        recording.take(events)
+        return end if isinstance(end, Done | Failed) else Done()
+    async with closing(target.agent(call)) as stream:
+        async for event in stream:
+            if isinstance(event, Done | Failed):
+                return event
+            await recording.hear(event)
+    return Done()  # a stream that simply ends is complete
 
 
 async def _stop(executions: Sequence[Execution]) -> None:

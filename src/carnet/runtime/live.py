@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 
 from carnet.core.events import Event
 
-MOST_AHEAD = 1024 * 1024
+MOST_AHEAD = 64 * 1024
 
 
 class Live:
@@ -38,7 +38,7 @@ class Live:
         self._taken = 0  # by the fastest reader
         self._room: asyncio.Future[None] | None = None
         self._waiters: list[asyncio.Future[None]] = []
-        self._on_empty = on_empty
+        self._on_empty: Callable[[], None] | None = on_empty
         self.readers = 0
         self.ended = False
 
@@ -47,7 +47,9 @@ class Live:
         self._batches.append(batch)
         self._shown += size
         self._ends.append(self._shown)
-        self.ended = last
+        if last:
+            self.ended = True
+            self._on_empty = None  # it holds the execution, which holds us
         waiters, self._waiters = self._waiters, []
         for waiter in waiters:
             if not waiter.done():
@@ -68,10 +70,17 @@ class Live:
                 if not await self._changed(heartbeat):
                     yield ()
         finally:
-            self.readers -= 1
-            self._make_room()
-            if not self.readers and not self.ended:
-                self._on_empty()
+            self._let_go()
+
+    async def whole(self) -> list[Event]:
+        """All events, when the last one is there: for the reader of a turn that has just begun."""
+        self.readers += 1
+        try:
+            while not self.ended:
+                await self._changed(None)
+        finally:
+            self._let_go()
+        return [event for batch in self._batches for event in batch]
 
     @property
     def is_ahead(self) -> bool:
@@ -83,6 +92,12 @@ class Live:
         while self.is_ahead:
             self._room = asyncio.get_running_loop().create_future()
             await self._room
+
+    def _let_go(self) -> None:
+        self.readers -= 1
+        self._make_room()
+        if not self.readers and self._on_empty is not None:
+            self._on_empty()
 
     def _take(self, end: int) -> None:
         if end > self._taken:

@@ -1,7 +1,8 @@
-"""A deadline over many waits, at the price of one timer.
+"""Deadlines over many waits, at the price of one timer for all of them.
 
-Moving the deadline sets a number; the timer looks at it now and then. What happens at the end is
-the cancelling of the task that waits, or whatever `on_end` is set to.
+Making a deadline and moving it set a number; one look at the earliest of them all is planned, and
+whoever has reached his is told. What happens then is the cancelling of the task that waits, or
+whatever `on_end` is set to.
 
 Law 1. Only a task that waits is cancelled, never one that is busy elsewhere with what it was given.
 Law 2. A cancellation of ours is undone by `took`; one that somebody else asked for stays.
@@ -11,42 +12,44 @@ import asyncio
 from collections.abc import Callable
 from typing import Final
 
-_TOLERANCE: Final = 0.002  # timers are kept in whole milliseconds
+_BETWEEN_LOOKS: Final = 0.005  # so that many deadlines close to one another cost one look
 
 
 class Patience:
     """How long somebody waits. Must be stopped; made within the event loop."""
 
-    __slots__ = (
-        *("_cancelling", "_deadline", "_end", "_loop", "_task", "_tick", "_timer"),
-        *("ended", "on_end"),
-    )
+    __slots__ = ("_cancelling", "_end", "_sweep", "_task", "deadline", "ended", "on_end")
 
-    def __init__(self, seconds: float, *, tick: float | None = None) -> None:
-        """Wait `seconds` in all; `tick` is the shortest wait that will be allowed on the way."""
-        self._loop = loop = asyncio.get_running_loop()
-        now = loop.time()
-        self._end = self._deadline = now + seconds
-        self._tick = seconds if tick is None else min(tick, seconds)
-        self._timer = loop.call_at(now + self._tick, self._look)
+    def __init__(self, seconds: float, on_end: Callable[[], None] | None = None) -> None:
+        """Wait `seconds` in all, then tell `on_end`."""
+        self._sweep = sweep = _sweep_of(asyncio.get_running_loop())
         self._task: asyncio.Task[object] | None = None
         self._cancelling = 0
         self.ended = False
-        self.on_end: Callable[[], None] | None = None
+        self.on_end = on_end
+        self._end = self.deadline = sweep.time() + seconds
+        sweep.add(self)
 
     def attend(self) -> None:
         """The current task waits from now on."""
-        self._task = task = asyncio.current_task(self._loop)
+        self._task = task = asyncio.current_task(self._sweep.loop)
         self._cancelling = 0 if task is None else task.cancelling()
 
     def rest(self) -> None:
         """Nobody waits: only the end of all counts."""
         self._task = None
-        self._deadline = self._end
+        self.deadline = self._end
 
-    def allow(self, seconds: float) -> None:
-        """Wait this long from now, and not beyond the end of all."""
-        self._deadline = min(self._loop.time() + seconds, self._end)
+    def allow(self, seconds: float) -> bool:
+        """Wait this long from now, and not beyond the end of all; False if that is over."""
+        now = self._sweep.time()
+        self.deadline = deadline = min(now + seconds, self._end)
+        self._sweep.expect(deadline)
+        return deadline > now and not self.ended
+
+    def left(self) -> float:
+        """Seconds until the end of all."""
+        return max(0.0, self._end - self._sweep.time())
 
     def took(self) -> bool:
         """Whether the cancellation at hand is ours alone; then it is undone."""
@@ -54,16 +57,61 @@ class Patience:
         return self.ended and task is not None and task.uncancel() <= self._cancelling
 
     def stop(self) -> None:
-        """Forget the timer."""
-        self._timer.cancel()
+        """Wait no more."""
+        self._sweep.waiting.discard(self)
 
-    def _look(self) -> None:
-        now = self._loop.time()
-        if now + _TOLERANCE < self._deadline:
-            self._timer = self._loop.call_at(min(self._deadline, now + self._tick), self._look)
-            return
+    def end(self) -> None:
+        """The deadline has come."""
+        self.stop()
         self.ended = True
         if self.on_end is not None:
             self.on_end()
         elif self._task is not None:
             self._task.cancel()
+
+
+class _Sweep:
+    """Everybody who waits in one event loop, and the next look at their deadlines."""
+
+    __slots__ = ("_next", "_timer", "loop", "time", "waiting")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.loop = loop
+        self.time = loop.time
+        self.waiting: set[Patience] = set()
+        self._next = float("inf")
+        self._timer: asyncio.TimerHandle | None = None
+
+    def add(self, patience: Patience) -> None:
+        self.waiting.add(patience)
+        self.expect(patience.deadline)
+
+    def expect(self, deadline: float) -> None:
+        """See to it that there is a look at this time."""
+        if deadline < self._next:
+            if self._timer is not None:
+                self._timer.cancel()
+            self._next = deadline
+            self._timer = self.loop.call_at(deadline, self._look)
+
+    def _look(self) -> None:
+        now = self.loop.time()
+        self._timer, self._next = None, float("inf")
+        soon = now + _BETWEEN_LOOKS
+        try:
+            for patience in [one for one in self.waiting if one.deadline <= now]:
+                patience.end()
+        finally:  # nobody else's deadline depends on what one is told
+            if self.waiting:
+                self.expect(max(soon, min(patience.deadline for patience in self.waiting)))
+
+
+_latest: list[_Sweep] = []  # of the loop that runs; a process has one, tests have many in turn
+
+
+def _sweep_of(loop: asyncio.AbstractEventLoop) -> _Sweep:
+    if _latest and (sweep := _latest[0]).loop is loop:
+        return sweep
+    sweep = _Sweep(loop)
+    _latest[:] = [sweep]
+    return sweep

@@ -11,7 +11,7 @@ Law 4. A payer with a limit is never debited more than was reserved. A cost that
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from carnet.core.call import Call
 from carnet.core.events import (
@@ -44,19 +44,28 @@ from carnet.runtime.live import Live
 logger = logging.getLogger("carnet.runtime")
 
 MOST_WAITING = 1024  # events
-MOST_WAITING_BYTES = 1024 * 1024
+MOST_WAITING_BYTES = 64 * 1024
 MOST_BYTES = 64 * 1024 * 1024  # of one turn
 
 
 class Recording:
     """The record of a turn while it is being made."""
 
-    def __init__(self, *, turns: Turns, call: Call, target: Target, live: Live) -> None:
-        """`live` shows the events once they are durable."""
+    def __init__(
+        self,
+        *,
+        turns: Turns,
+        call: Call,
+        target: Target,
+        live: Live,
+        on_broken: Callable[[], None],
+    ) -> None:
+        """`live` shows the events once they are durable; `on_broken` is told if they cannot be."""
         self._turns = turns
         self._call = call
         self._target = target
         self._live = live
+        self._on_broken = on_broken
         self._streams = call.ask.stream
         self._waiting: list[Event] = []
         self._encoded: list[bytes] = []
@@ -64,31 +73,41 @@ class Recording:
         self._said_bytes = 0
         self._sequence = 0
         self._flush: asyncio.Task[None] | None = None
-        self._broken: CarnetError | Fenced | None = None
+        self.broken: CarnetError | Fenced | None = None  # why it cannot go on
         self._tokens_in: int | None = None
         self._tokens_out: int | None = None
         self._peer_cost: int | None = None
         self._children_cost = 0
         self._has_spoken = False
 
+    def take(self, events: Sequence[Event]) -> None:
+        """Take the events of an answer in one piece."""
+        self._take_notes()
+        for event in events:
+            self._hear(event)
+
     async def hear(self, event: Event) -> None:
         """Take one event of the agent."""
         self._take_notes()
-        if type(event) is Usage:
-            self._count(event)
+        if not self._hear(event) or not self._streams:
             return
-        self._keep(event)
-        self._has_spoken = True
-        if not self._streams:
-            return
-        if self._broken is not None:
-            raise self._broken
+        if self.broken is not None:
+            raise self.broken
         if self._flush is None:
             self._flush = asyncio.get_running_loop().create_task(self._flush_waiting())
         elif len(self._waiting) > MOST_WAITING or self._waiting_bytes > MOST_WAITING_BYTES:
             await asyncio.shield(self._flush)
         if self._live.is_ahead:
             await self._live.room()
+
+    def _hear(self, event: Event) -> bool:
+        """Count or keep an event; whether it was kept."""
+        if type(event) is Usage:
+            self._count(event)
+            return False
+        self._keep(event)
+        self._has_spoken = True
+        return True
 
     def _keep(self, event: Event) -> None:
         try:
@@ -107,7 +126,11 @@ class Recording:
     def _take_notes(self) -> None:
         notes = self._call.notes
         while notes:
-            self._keep(notes.pop(0))
+            note = notes.pop(0)
+            if type(note) is Usage:
+                self._count(note)
+            else:
+                self._keep(note)
 
     def _count(self, usage: Usage) -> None:
         if usage.tokens_in is not None:
@@ -131,12 +154,17 @@ class Recording:
                     raise
                 self._sequence = last + 1
                 self._live.publish(batch, size=sum(map(len, encoded)))
-        except (CarnetError, Fenced) as error:  # told to the agent's loop at its next event
-            self._broken = error
+        except (CarnetError, Fenced) as error:
+            self._break(error)
         except Exception as error:  # noqa: BLE001  a task of ours must not fail unseen
-            self._broken = Internal(f"{type(error).__name__}: {error}")
+            self._break(Internal(f"{type(error).__name__}: {error}"))
         finally:
             self._flush = None
+
+    def _break(self, error: CarnetError | Fenced) -> None:
+        """Let nothing more be said: the agent may be silent for long, and nobody hears it."""
+        self.broken = error
+        self._on_broken()
 
     def _take(self) -> tuple[list[Event], list[bytes]]:
         taken = self._waiting, self._encoded
@@ -148,8 +176,8 @@ class Recording:
         """Make the end durable; the events that go with it and the record with its costs."""
         if self._flush is not None:
             await self._flush
-        if isinstance(self._broken, Fenced):
-            raise self._broken
+        if isinstance(self.broken, Fenced):
+            raise self.broken
         self._take_notes()
         served = isinstance(end, Done)
         debits = self._debits(served=served)

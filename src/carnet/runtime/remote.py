@@ -141,6 +141,39 @@ class Remote:
                 call.notes.append(_leg(call, cost, "failed", code))
             raise
 
+    async def answer(self, call: Call, /) -> list[Event]:
+        """The same in one piece; see `runtime.answering`."""
+        said: list[Event] = []
+        code: str | None = None
+        status: LegStatus = "failed"
+        try:
+            async with self._door.send(self._outbound(call)) as answer:
+                await _hear(answer, call.ask, self._endpoint.currency, said)
+            status = "done"
+        except CarnetError as error:
+            status, code = _ending(error), error.code
+            raise
+        except asyncio.CancelledError:
+            code = ProviderTimeout.code
+            raise
+        finally:
+            cost = self._bound(said, call)
+            leg = _leg(call, cost, status, code)
+            if status == "done":
+                said.insert(-1, leg)
+            else:
+                call.notes.extend((*said, leg))
+        return said
+
+    def _bound(self, said: list[Event], call: Call) -> int | None:
+        """Bound the costs among these events by the callee's limit; the last of them."""
+        cost = None
+        for place, event in enumerate(said):
+            if type(event) is Usage:
+                said[place] = bounded = self._within_limit(event, call)
+                cost = bounded.cost
+        return cost
+
     def _outbound(self, call: Call) -> Outbound:
         headers, secrets = tangle.write(call.carnet, forwarded=self._forwarded(call))
         belongs_to = trace_of(call.carnet)
@@ -182,14 +215,32 @@ class Provider:
 
     async def __call__(self, call: Call, /) -> AsyncIterator[Event]:
         """Ask the model. What it costs is ours to say, by the tokens it counts."""
-        ask = call.ask if self._system_prompt is None else _prompted(call.ask, self._system_prompt)
-        request = self._endpoint.outbound(ask, {}, self._authorization)
+        ask = self._ask(call)
         async with (
-            self._door.send(request) as answer,
+            self._door.send(self._outbound(ask)) as answer,
             closing(_listen(answer, ask, self._endpoint.currency)) as events,
         ):
             async for event in events:
-                yield Usage(event.tokens_in, event.tokens_out) if type(event) is Usage else event
+                yield _counted(event)
+
+    async def answer(self, call: Call, /) -> list[Event]:
+        """The same in one piece; see `runtime.answering`."""
+        ask = self._ask(call)
+        said: list[Event] = []
+        try:
+            async with self._door.send(self._outbound(ask)) as answer:
+                await _hear(answer, ask, self._endpoint.currency, said)
+        except BaseException:
+            call.notes.extend(map(_counted, said))
+            raise
+        return [*map(_counted, said)]
+
+    def _ask(self, call: Call) -> Ask:
+        prompt = self._system_prompt
+        return call.ask if prompt is None else _prompted(call.ask, prompt)
+
+    def _outbound(self, ask: Ask) -> Outbound:
+        return self._endpoint.outbound(ask, {}, self._authorization)
 
 
 def trace_of(carnet: Carnet) -> Trace:
@@ -203,6 +254,10 @@ def trace_of(carnet: Carnet) -> Trace:
 def span_id(trace: Trace, turn: str) -> str:
     """The span of a call out: the same for every attempt, so that it needs no record."""
     return blake2b(f"{trace.trace_id}{turn}".encode(), digest_size=8).hexdigest()
+
+
+def _counted(event: Event) -> Event:
+    return Usage(event.tokens_in, event.tokens_out) if type(event) is Usage else event
 
 
 def _prompted(ask: Ask, prompt: str) -> Ask:
@@ -238,6 +293,16 @@ def _listen(answer: Answer, ask: Ask, currency: str) -> AsyncIterator[Event]:
     if not 200 <= answer.status < 300:  # noqa: PLR2004  the class of success
         return _refused(answer, currency)
     return _streamed(answer, currency) if _is_stream(answer, ask) else _whole(answer, currency)
+
+
+async def _hear(answer: Answer, ask: Ask, currency: str, said: list[Event]) -> None:
+    """Put the events of an answer into `said`, those before an error too."""
+    if 200 <= answer.status < 300 and not _is_stream(answer, ask):  # noqa: PLR2004
+        said += openai.read_answer(await answer.read(), currency=currency)
+        return
+    async with closing(_listen(answer, ask, currency)) as events:
+        async for event in events:
+            said.append(event)
 
 
 async def _whole(answer: Answer, currency: str) -> AsyncIterator[Event]:

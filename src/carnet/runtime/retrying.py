@@ -22,6 +22,7 @@ from carnet.errors import CarnetError, PeerBusy, ProviderTimeout, ProviderUnavai
 from carnet.ports.agent import Agent
 from carnet.ports.clock import Clock, Ids
 from carnet.ports.door import NotSent
+from carnet.runtime.answering import answer_of, answered
 from carnet.runtime.closing import closing
 from carnet.wire.openai import BY_PEER, BY_STATUS
 
@@ -60,6 +61,8 @@ class Retrying:
         if not 0 <= retries <= MOST_RETRIES:
             raise ValueError(f"retries must be 0 to {MOST_RETRIES}")
         self._agent = agent
+        self._answer = answer_of(agent)
+        self.answer = None if self._answer is None else self._answer_at_last
         self._retries = retries
         self._clock = clock
         self._ids = ids
@@ -80,7 +83,7 @@ class Retrying:
                             yield ready
             except CarnetError as error:
                 opening.error = error
-            seconds = self._wait_after(opening, attempt, call)
+            seconds = None if opening.over else self._wait_after(opening.error, attempt, call)
             if seconds is None:
                 break
             call.notes.extend(opening.held)  # in case nothing comes after this attempt
@@ -90,10 +93,24 @@ class Retrying:
         if opening.error is not None:
             raise opening.error
 
-    def _wait_after(self, opening: "_Opening", attempt: int, call: Call) -> float | None:
+    async def _answer_at_last(self, call: Call, /) -> list[Event]:
+        """The same for an answer in one piece: its records are among the notes when it fails."""
+        noted = len(call.notes)
+        attempt = 0
+        while True:
+            try:
+                return await answered(self._answer, call)
+            except CarnetError as error:
+                seconds = self._wait_after(error, attempt, call)
+                if seconds is None:
+                    raise
+            await self._sleep(seconds)
+            del call.notes[noted:]
+            attempt += 1
+
+    def _wait_after(self, error: CarnetError | None, attempt: int, call: Call) -> float | None:
         """How long to wait before the next attempt; None if there is to be none."""
-        error = opening.error
-        if error is None or opening.over or attempt == self._retries:
+        if error is None or attempt == self._retries:
             return None
         if not may_repeat(error, repeats_are_safe=self._repeats_are_safe):
             return None
@@ -101,7 +118,7 @@ class Retrying:
         backoff = min(FIRST_SECONDS * (1 << attempt), MOST_SECONDS)
         seconds = max(asked, backoff + self._ids.fraction() * FIRST_SECONDS)
         deadline = call.carnet.deadline
-        late = deadline is not None and self._clock.wall_us() / 1_000_000 + seconds >= deadline
+        late = deadline is not None and self._clock.steady_us() / 1_000_000 + seconds >= deadline
         if late or asked > LONGEST_ASKED_SECONDS:
             return None
         self._note(call, error, attempt)

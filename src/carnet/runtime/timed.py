@@ -14,6 +14,7 @@ from carnet.core.events import Event
 from carnet.errors import ProviderTimeout
 from carnet.ports.agent import Agent
 from carnet.ports.clock import Clock
+from carnet.runtime.answering import answer_of, answered
 from carnet.runtime.closing import closing
 from carnet.runtime.patience import Patience
 
@@ -27,8 +28,10 @@ class Timed:
     def __init__(self, agent: Agent, *, seconds: float, clock: Clock) -> None:
         """`clock` tells how much of the call's own deadline is left."""
         self._agent = agent
+        self._answer = answer_of(agent)
         self._seconds = seconds
         self._clock = clock
+        self.answer = None if self._answer is None else self._answer_in_time
 
     async def __call__(self, call: Call, /) -> AsyncIterator[Event]:
         """Answer within the time."""
@@ -57,10 +60,29 @@ class Timed:
         finally:
             patience.stop()
 
+    async def _answer_in_time(self, call: Call, /) -> list[Event]:
+        """The same for an answer in one piece."""
+        seconds, by = self._time_for(call)
+        if seconds <= 0:
+            raise ProviderTimeout("no time was left to begin with", by=by)
+        patience = Patience(seconds)
+        patience.attend()
+        try:
+            events = await answered(self._answer, call)
+            if not patience.ended:
+                return events
+            patience.took()  # it took our cancellation for somebody else's
+        except asyncio.CancelledError:
+            if not patience.took():
+                raise
+        finally:
+            patience.stop()
+        raise ProviderTimeout(f"not done in {seconds:.3f} s", by=by)
+
     def _time_for(self, call: Call) -> tuple[float, str]:
         deadline = call.carnet.deadline
         if deadline is not None:
-            left = deadline - self._clock.wall_us() / 1_000_000
+            left = deadline - self._clock.steady_us() / 1_000_000
             if left < self._seconds:
                 return left, BY_CALLER
         return self._seconds, BY_AGENT

@@ -16,13 +16,13 @@ from carnet.faults import point
 from carnet.ports.turns import Fenced, TurnClaim, TurnFinish, Verdict
 from carnet.stores.database import Flush, Statement
 
-Fault = Literal["row", "full", "store"]
+Fault = Literal["row", "full", "busy", "store"]
 Job = tuple[Any, Future[Any]]
 Outcome = tuple[Job, Any]
 
 
 class Driver(Protocol):
-    """What the writer's thread asks of a database; nobody else calls it."""
+    """What the writer asks of a database; nobody else calls it."""
 
     def begin(self) -> None: ...
     def commit(self) -> None: ...
@@ -45,7 +45,7 @@ class Driver(Protocol):
         ...
 
     def blame(self, error: Exception) -> Fault:
-        """Whether an error is the row's, a full disk, or the store's."""
+        """Whether an error is the row's, a full disk, somebody else's lock, or the store's."""
         ...
 
 
@@ -74,7 +74,7 @@ class Batch:
         left: list[Job] = []
         gone: list[Job] = []
         for job in self.claims:
-            (gone if job[1].cancelled() else left).append(job)
+            (gone if job[1].done() else left).append(job)
         self.claims = left
         return gone
 
@@ -111,21 +111,26 @@ class Committed(NamedTuple):
     outcomes: list[Outcome]
     trouble: str = ""  # why nothing of it was acknowledged
     is_final: bool = False  # and the store must be opened anew before it takes more
+    is_busy: bool = False  # and whoever waits for the same lock waits in vain
 
 
-def commit(driver: Driver, batch: Batch) -> Committed:
-    """Write a batch."""
+def prepare(driver: Driver, batch: Batch) -> list[Outcome] | Committed:
+    """Run the statements of a batch within the transaction that was begun."""
     try:
-        driver.begin()
         outcomes = _apply(driver, batch)
         pass_points(batch, claims="t1.before_commit", finishes="t3.before_commit")
     except Exception as error:  # noqa: BLE001  whatever it is, nobody in the batch has been written
-        return _abort(driver, batch, error)
+        return abort(driver, batch, error)
+    return outcomes
+
+
+def seal(driver: Driver, batch: Batch, outcomes: list[Outcome]) -> Committed:
+    """Commit what was prepared."""
     try:
         driver.commit()
     except Exception as error:  # noqa: BLE001  whatever it is, the file may hold the batch or not
         if driver.blame(error) == "full":
-            return _abort(driver, batch, error)
+            return abort(driver, batch, error)
         trouble = f"a commit failed: {_named(error)}"
         return Committed(refused(batch.changes(), OutcomeUnknown, trouble), trouble, is_final=True)
     pass_points(
@@ -134,7 +139,8 @@ def commit(driver: Driver, batch: Batch) -> Committed:
     return Committed(outcomes)
 
 
-def _abort(driver: Driver, batch: Batch, error: Exception) -> Committed:
+def abort(driver: Driver, batch: Batch, error: Exception) -> Committed:
+    """Undo a batch: nothing of it was written."""
     is_final = False
     try:
         driver.rollback()

@@ -12,7 +12,8 @@ Law 4. A claim whose caller went away before the answer is given back: the turn 
 """
 
 from asyncio import Future
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
 
 from msgspec import Struct
@@ -40,6 +41,18 @@ class Lease(Struct, frozen=True):
     worker: str
     now: int
     until: int
+
+
+class Snapshot(Protocol):
+    """One moment of a whole database, read in pieces while others go on writing."""
+
+    def pieces(self, sql: str) -> AsyncIterator[list[Row]]:
+        """The rows of a query that takes no argument, some at a time."""
+        ...
+
+    async def columns(self, table: str) -> list[str]:
+        """The columns of a table; none if there is no such table."""
+        ...
 
 
 class Database(Protocol):
@@ -105,6 +118,10 @@ class Database(Protocol):
 
     async def changes(self) -> int:
         """A number that differs from the last one if somebody else has written meanwhile."""
+        ...
+
+    def snapshot(self) -> AbstractAsyncContextManager[Snapshot]:
+        """Look at all of it as it is now."""
         ...
 
     async def check(self) -> Sequence[str]:

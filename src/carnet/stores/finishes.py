@@ -3,11 +3,12 @@
 What is decided, and by which laws, stands in `finish_rules`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from carnet.core.turn import Turn
 from carnet.ports.turns import Fenced, TurnFinish
+from carnet.stores.chain import Lane
 from carnet.stores.database import Flush
 from carnet.stores.finish_rules import FinishRules, appended
 from carnet.stores.rows import Connection, Lookup
@@ -36,8 +37,12 @@ _END_TURN = (
 )
 _SET_RUN_COST = "UPDATE run SET cost = ? WHERE n = ?"
 _INSERT_LEDGER = (
-    "INSERT INTO ledger (at, run, turn, issuer, account, credit, amount)"
-    " VALUES (?, ?, ?, ?, ?, ?, ?)"
+    "INSERT INTO ledger (n, at, run, turn, issuer, account, credit, amount, lane, seq, hash)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+_END_LANE = (
+    "INSERT INTO lane (id, postings, head, seal) VALUES (?, ?, ?, ?) ON CONFLICT (id) DO UPDATE"
+    " SET postings = excluded.postings, head = excluded.head, seal = excluded.seal"
 )
 
 
@@ -52,8 +57,11 @@ def append(connection: Connection, flushes: Sequence[Flush]) -> list[Fenced | No
 class FinishBatch:
     """One batch: reads for the rules, and writes what they ended."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, lane: Lane, numbers: Iterator[int]) -> None:
+        """`numbers` are those of the next postings."""
         self._connection = connection
+        self._lane = lane
+        self._numbers = numbers
         self._rules = FinishRules()
 
     def finish(self, finishes: Sequence[TurnFinish]) -> list[Turn | Fenced]:
@@ -68,7 +76,9 @@ class FinishBatch:
         rules = self._rules
         write(_END_TURN, rules.turns)
         write(INSERT_JOURNAL, rules.journal)
-        write(_INSERT_LEDGER, rules.ledger)
+        if rules.ledger:
+            write(_INSERT_LEDGER, self._lane.link(rules.ledger, self._numbers))
+            self._connection.execute(_END_LANE, self._lane.row())
         if rules.run_costs_changed:
             write(_SET_RUN_COST, [(cost, run) for run, cost in rules.run_costs_changed.items()])
         if rules.purses:

@@ -10,9 +10,11 @@ from carnet.errors import ConfigInvalid
 from carnet.ports.clock import Clock, Ids
 from carnet.ports.trust import Peer
 from carnet.stores import secrets_file, sqlite
+from carnet.stores.chain import Seals
 from carnet.stores.database import Database
 from carnet.stores.lock import Lock
 from carnet.stores.peers import StoredPeers
+from carnet.stores.queue import MOST_WAITING
 from carnet.stores.store import LEASE_SECONDS, Store
 from carnet.stores.tokens import StoredTokens
 
@@ -29,6 +31,7 @@ async def open_store(
     file_peers: Iterable[Peer] = (),
     exclusive: bool,
     lease_seconds: float = LEASE_SECONDS,
+    most_waiting: int = MOST_WAITING,
 ) -> Store:
     """Open the store at a URL: `sqlite:var/carnet.db`, relative to `base`, or `postgresql://...`.
 
@@ -36,20 +39,26 @@ async def open_store(
     Others open it beside the gateways.
     """
     keys = secrets_file.load(secrets)
+    seals = Seals(keys.names)
     worker = ids.token()[:12]
     database: Database
     lock: Lock | None = None
     if is_postgres(url):
-        database = await _postgres(url, worker, serves=exclusive)
+        database = await _postgres(
+            url, worker=worker, seals=seals, serves=exclusive, most_waiting=most_waiting
+        )
     else:
         path = database_path(url, base)
         now = clock.wall_us()
         lock, opened = await asyncio.to_thread(_open_files, path, now, exclusive=exclusive)
-        database = sqlite.SqliteDatabase(opened, worker=worker, alone=exclusive)
+        database = sqlite.SqliteDatabase(
+            opened, worker=worker, seals=seals, alone=exclusive, most_waiting=most_waiting
+        )
     store = Store(
         database=database,
         tokens=StoredTokens(database, keys, ids),
         peers=StoredPeers(database, keys, file_peers),
+        seals=seals,
         clock=clock,
         worker=worker,
         serves=exclusive,
@@ -71,18 +80,22 @@ def is_postgres(url: str) -> bool:
 
 async def migrate_store(url: str, *, clock: Clock) -> int:
     """Bring a PostgreSQL database to this version's layout; how many migrations were applied."""
-    applied: int = await _driver().migrate(url, now=clock.wall_us())
+    applied: int = await postgres_driver().migrate(url, now=clock.wall_us())
     return applied
 
 
-async def _postgres(url: str, worker: str, *, serves: bool) -> Database:
-    driver = _driver()
+async def _postgres(
+    url: str, *, worker: str, seals: Seals, serves: bool, most_waiting: int
+) -> Database:
+    driver = postgres_driver()
     await driver.check_layout(url)
-    database: Database = driver.PostgresDatabase(url, worker=worker, serves=serves)
+    database: Database = driver.PostgresDatabase(
+        url, worker=worker, seals=seals, serves=serves, most_waiting=most_waiting
+    )
     return database
 
 
-def _driver() -> ModuleType:
+def postgres_driver() -> ModuleType:
     """The PostgreSQL driver: imported late, because who uses SQLite need not install asyncpg."""
     try:
         from carnet.stores import postgres  # noqa: PLC0415

@@ -11,21 +11,26 @@ Law 3. No error that leaves this file holds a value of a row, or a password.
 import asyncio
 import logging
 from asyncio import Future
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 import asyncpg  # type: ignore[import-untyped]
 
 from carnet.core.turn import Turn
-from carnet.errors import ConfigInvalid, StorageUnavailable
+from carnet.errors import ConfigInvalid, StorageUnavailable, UsageInvalid
 from carnet.faults import point
 from carnet.ports.turns import TurnClaim, TurnFinish, Verdict
-from carnet.stores.database import Flush, Lease, Row, Statement, Value
-from carnet.stores.postgres_statements import ABANDONED, RENEW
+from carnet.stores.chain import Seals
+from carnet.stores.database import Flush, Lease, Row, Snapshot, Statement, Value
+from carnet.stores.moving import TABLES, Landing, PostgresLanding, refuse_filled
+from carnet.stores.postgres_statements import ABANDONED, NOW, RENEW
 from carnet.stores.postgres_writer import CONNECT_SECONDS, Fault, PostgresWriter
+from carnet.stores.queue import MOST_WAITING
 from carnet.stores.schema import APPLIED, NOTE, TABLE, migrations, missing
 from carnet.stores.sessions import Sessions, numbered
+from carnet.stores.snapshots import PostgresSnapshot
 
 _log = logging.getLogger(__name__)
 
@@ -42,6 +47,11 @@ _HOT: Final = (
     " SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off;"
 )
 _COLD: Final = "SET statement_timeout = '10s';"
+_WHOLE: Final = (  # for reading or writing all of it
+    "SET statement_timeout = 0; SET lock_timeout = '60s';"
+    " SET idle_in_transaction_session_timeout = 0;"
+)
+_ONE_MOMENT: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
 _AGAIN: Final = frozenset(  # serialization, deadlock, and a row that was referred to meanwhile
     {"40001", "40P01", "23503"}
@@ -53,6 +63,7 @@ _ROW: Final = frozenset({"21", "22", "23"})
 _MIGRATION_LOCK: Final = 0x6361726E6574  # "carnet"
 _HAS_LAYOUT: Final = "SELECT to_regclass('migration') IS NOT NULL"
 _CHANGES: Final = "SELECT n FROM change"
+_GATEWAYS: Final = f"SELECT COUNT(*) FROM worker WHERE until > {NOW}"  # noqa: S608  our own words
 
 
 class PostgresSession:
@@ -75,6 +86,10 @@ class PostgresSession:
         tag: str = await self._connection.execute(text, *args)
         last = tag.rpartition(" ")[2]
         return int(last) if last.isascii() and last.isdecimal() else 0
+
+    async def copy(self, table: str, columns: Sequence[str], rows: Sequence[Row]) -> None:
+        """Put rows into a table, fast."""
+        await self._connection.copy_records_to_table(table, columns=columns, records=rows)
 
     async def begin(self) -> None:
         await self._connection.execute("BEGIN")
@@ -146,9 +161,9 @@ async def connect(url: str, settings: str) -> PostgresSession:
     return PostgresSession(connection)
 
 
-async def _connect_or_explain(url: str) -> PostgresSession:
+async def _connect_or_explain(url: str, settings: str = _COLD) -> PostgresSession:
     try:
-        return await connect(url, _COLD)
+        return await connect(url, settings)
     except (OSError, TimeoutError, ValueError, asyncpg.PostgresError, asyncpg.InterfaceError) as e:
         raise _unusable(url, e) from None
 
@@ -176,23 +191,80 @@ async def migrate(url: str, *, now: int) -> int:
         await session.change("SET statement_timeout = 0")
         await session.change("SET lock_timeout = '60s'")
         await session.begin()
-        await session.query("SELECT pg_advisory_xact_lock($1)", _MIGRATION_LOCK)
-        await session.change(TABLE.replace("INTEGER", "BIGINT"))
-        todo = missing(migrations("postgres"), await session.query(APPLIED))
-        for migration in todo:
-            for index, statement in enumerate(migration.statements):
-                if index == len(migration.statements) // 2:
-                    point("migrate.mid")
-                await session.change(statement)
-            note = (migration.n, migration.name, migration.checksum, now)
-            await session.change(numbered(NOTE), *note)
+        applied = await _bring_up(session, now)
         await session.commit()
     except asyncpg.PostgresError as error:
         reason = f"it could not be brought to the layout of this version: {error}"
         raise ConfigInvalid(named(error), key="[store] url", reason=reason) from None
     finally:
         await session.close()
+    return applied
+
+
+async def _bring_up(session: PostgresSession, now: int) -> int:
+    """Apply the migrations that are missing, in the transaction that has begun."""
+    await session.query("SELECT pg_advisory_xact_lock($1)", _MIGRATION_LOCK)
+    await session.change(TABLE.replace("INTEGER", "BIGINT"))
+    todo = missing(migrations("postgres"), await session.query(APPLIED))
+    for migration in todo:
+        for index, statement in enumerate(migration.statements):
+            if index == len(migration.statements) // 2:
+                point("migrate.mid")
+            await session.change(statement)
+        note = (migration.n, migration.name, migration.checksum, now)
+        await session.change(numbered(NOTE), *note)
     return len(todo)
+
+
+@asynccontextmanager
+async def one_moment(url: str) -> AsyncIterator[Snapshot]:
+    """All of a database as it is now, while others go on writing it."""
+    await check_layout(url)
+    async with _whole(url) as session:
+        await session.change(_ONE_MOMENT)
+        yield PostgresSnapshot(session)
+
+
+@asynccontextmanager
+async def leaving(url: str) -> AsyncIterator[Snapshot]:
+    """One moment of a database that nobody writes meanwhile. Refuses one that gateways use."""
+    await check_layout(url)
+    async with _whole(url) as session:
+        await session.change("BEGIN ISOLATION LEVEL REPEATABLE READ")
+        await session.change(f"LOCK TABLE {', '.join(TABLES)}, worker IN SHARE MODE")
+        ((gateways,),) = await session.query(_GATEWAYS)
+        if gateways:
+            raise UsageInvalid(
+                reason=f"The store is in use: gateways that run on it: {gateways}.",
+                fix="Stop them first. One that was killed counts until its lease ends, 30 seconds.",
+            )
+        yield PostgresSnapshot(session)
+
+
+@asynccontextmanager
+async def landing(url: str, *, now: int) -> AsyncIterator[Landing]:
+    """An empty database to fill, in one transaction that is committed at the end or never."""
+    async with _whole(url) as session:
+        await session.begin()
+        await _bring_up(session, now)
+        await session.change(f"LOCK TABLE {', '.join(TABLES)} IN EXCLUSIVE MODE")
+        target = PostgresLanding(session)
+        await refuse_filled(target)
+        yield target
+        await target.set_numbers()
+        await session.commit()
+
+
+@asynccontextmanager
+async def _whole(url: str) -> AsyncIterator[PostgresSession]:
+    session = await _connect_or_explain(url, _WHOLE)
+    try:
+        yield session
+    except (OSError, ValueError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+        reason = f"it could not be read or written as a whole ({named(error)}); nothing was kept"
+        raise ConfigInvalid(named(error), key="[store] url", reason=reason) from None
+    finally:
+        await session.close()
 
 
 async def check_layout(url: str) -> None:
@@ -220,12 +292,21 @@ class PostgresDatabase:
     settled = "j.x < pg_snapshot_xmin(pg_current_snapshot())"
     abandoned = ABANDONED
 
-    def __init__(self, url: str, *, worker: str, serves: bool) -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        worker: str,
+        seals: Seals,
+        serves: bool,
+        most_waiting: int = MOST_WAITING,
+    ) -> None:
+        self._url = url
         self._serves = serves
         self._fence = 0
         self._sessions = Sessions(lambda: connect(url, _COLD))
         self._writer = PostgresWriter(
-            lambda: connect(url, _HOT), worker, asyncio.get_running_loop()
+            lambda: connect(url, _HOT), worker, seals, asyncio.get_running_loop(), most_waiting
         )
 
     @property
@@ -264,13 +345,19 @@ class PostgresDatabase:
                 "the lease of worker %s had run out; others may have its turns", lease.worker
             )
         self._fence = fence
+        self._writer.lease_us = lease.until - lease.now
 
     async def changes(self) -> int:
-        if self._writer.queue.trouble and not self._writer.queue.refusal:
-            await self._writer.queue.poll()  # nobody may be sent here until the next write succeeds
+        if self._serves and not self._writer.queue.refusal:
+            await self._writer.queue.poll()  # who cannot write is not ready, also when idle
         rows = await self._sessions.fetch(_CHANGES, ())
         count: int = rows[0][0]
         return count
+
+    @asynccontextmanager
+    async def snapshot(self) -> AsyncIterator[Snapshot]:
+        async with one_moment(self._url) as snapshot:
+            yield snapshot
 
     async def check(self) -> Sequence[str]:
         return []  # the server looks after its own files

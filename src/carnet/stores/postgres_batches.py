@@ -7,6 +7,8 @@ Law 1. Locks are taken in one order: runs, rates, purses, and by key within each
        waited for after that, so overlapping batches wait for one another and never in a circle.
 Law 2. Turns and their journal are changed under the lock of their run.
 Law 3. A row that exists only because it had to be locked is deleted before the commit.
+Law 4. Nobody claims under a lease that has run out: a worker that slept renews it first, so that
+       what it claims is not taken over at once.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,6 +18,7 @@ from carnet.core.turn import Turn
 from carnet.ports.turns import TurnClaim, TurnFinish
 from carnet.stores import postgres_statements as sql
 from carnet.stores.batches import Batch, Outcome
+from carnet.stores.chain import Lane
 from carnet.stores.claim_rules import ClaimRules, Run
 from carnet.stores.database import Flush, Row
 from carnet.stores.finish_rules import FinishRules, appended
@@ -40,13 +43,20 @@ def columns(rows: Sequence[Row], width: int) -> Columns:
 class HotBatch:
     """One batch: what was read for it, and what will be written."""
 
-    def __init__(self, session: Session, worker: str, batch: Batch) -> None:
+    def __init__(
+        self, session: Session, worker: str, batch: Batch, lane: Lane, *, lease_us: int
+    ) -> None:
+        """`lease_us` is how long a lease of the worker lasts; 0: it has none yet."""
         self._session = session
+        self._lane = lane
+        self._worker = worker
+        self._lease_us = lease_us
         self._batch = batch
         self._claims: list[TurnClaim] = [job[0] for job in batch.claims]
         self._flushes: list[Flush] = [job[0] for job in batch.appends]
         self._finishes: list[TurnFinish] = [job[0] for job in batch.finishes]
         self._numbers: Iterator[int] = iter(())
+        self._postings: list[int] = []  # numbers for the postings
         self._claiming = ClaimRules(worker, new_run=_no_run, new_turn=lambda: next(self._numbers))
         self._finishing = FinishRules()
         self._fences: dict[int, int] = {}
@@ -80,9 +90,14 @@ class HotBatch:
             account = claim.payer.account
             keys[(claim.run, account.issuer, account.id)] = claim.now
         rows = [(*key, keys[key]) for key in sorted(keys)]
-        found = await self._session.query(sql.LOCK_RUNS, *columns(rows, 4), len(self._claims))
+        found = await self._session.query(
+            sql.LOCK_RUNS, *columns(rows, 4), len(self._claims), self._worker
+        )
         numbers: list[int] = []
         for n, name, issuer, account, calls, cost, is_new in found:
+            if n is None:
+                await self._renew(holds=is_new)
+                continue
             if name is None:
                 numbers.append(n)
                 continue
@@ -92,6 +107,10 @@ class HotBatch:
             if is_new:
                 self._new_runs.append(n)
         self._numbers = iter(numbers)
+
+    async def _renew(self, *, holds: bool) -> None:
+        if self._claims and self._lease_us and not holds:
+            await self._session.query(sql.RENEW, self._worker, self._lease_us)
 
     def _written(self) -> Iterator[Turn]:
         for flush in self._flushes:
@@ -115,7 +134,10 @@ class HotBatch:
                     claiming.alive.add(row[TURN_WIDTH - 1])
         numbers = list(dict.fromkeys(turn.n for turn in self._written()))
         if numbers:
-            held = await self._session.query(sql.HELD_TURNS, numbers)
+            postings = sum(len(finish.debits) for finish in self._finishes)
+            found = await self._session.query(sql.HELD_TURNS, numbers, postings)
+            held = [row for row in found if row[3] is not None]
+            self._postings = sorted(row[0] for row in found if row[3] is None)
             self._fences = {row[0]: row[1] for row in held}
             self._finishing.read([(*row, self._costs[row[4]]) for row in held])
 
@@ -161,6 +183,7 @@ class HotBatch:
         journal = claiming.journal + appends + finishing.journal
         rates = [(bucket, claiming.tats[bucket]) for bucket in claiming.counted]
         purses = self._purses()
+        postings = self._lane.link(finishing.ledger, iter(self._postings))
         if not (journal or rates or purses):
             return
         await self._session.query(
@@ -170,7 +193,8 @@ class HotBatch:
             *columns(finishing.turns, 9),
             *columns(self._runs(), 3),
             *columns(journal, 6),
-            *columns(finishing.ledger, 7),
+            *columns(postings, 11),
+            *columns([self._lane.row()] if postings else [], 4),
             *columns(rates, 2),
             *columns(purses, 3),
         )

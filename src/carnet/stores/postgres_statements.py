@@ -10,8 +10,8 @@ NOW: Final = "(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000)::bigint"
 
 # A run is inserted or, if it exists, locked: one pass in the order of the keys. The update changes
 # nothing, but unlike DO NOTHING it locks the row and gives it back as it is now. Below the runs
-# come numbers for as many new turns as there may be.
-LOCK_RUNS: Final = """
+# come numbers for as many new turns as there may be, and whether the worker's own lease holds.
+LOCK_RUNS: Final = f"""
 WITH locked AS (
     INSERT INTO run (id, issuer, account, calls, started)
     SELECT w.id, w.issuer, w.account, 0, w.started
@@ -23,6 +23,9 @@ WITH locked AS (
 SELECT n, id, issuer, account, calls, cost, is_new FROM locked
 UNION ALL
 SELECT nextval('turn_n_seq'), NULL, NULL, NULL, 0, 0, FALSE FROM generate_series(1, $5::bigint)
+UNION ALL
+SELECT NULL, NULL, NULL, NULL, 0, 0,
+    EXISTS (SELECT 1 FROM worker l WHERE l.id = $6::text AND l.until > {NOW})
 """
 
 KNOWN_TURNS: Final = f"""
@@ -33,9 +36,12 @@ JOIN turn t ON t.run = w.run AND t.key = w.key JOIN run r ON r.n = t.run
 LEFT JOIN worker l ON l.id = t.worker
 """
 
+# Below the turns come numbers for as many postings as there may be; they have no purse.
 HELD_TURNS: Final = """
 SELECT t.n, t.fence, t.reserve, t.purse, t.run
 FROM unnest($1::bigint[]) AS w (n) JOIN turn t ON t.n = w.n WHERE t.state = 'running'
+UNION ALL
+SELECT nextval('ledger_n_seq'), 0, 0, NULL, 0 FROM generate_series(1, $2::bigint)
 """
 
 LOCK_RATES: Final = """
@@ -86,17 +92,25 @@ WITH begun AS (
     FROM unnest($33::bigint[], $34::text[], $35::bigint[], $36::bigint[], $37::bytea[],
         $38::bigint[]) AS w (turn, kind, first, last, data, crc)
 ), postings AS (
-    INSERT INTO ledger (at, run, turn, issuer, account, credit, amount)
-    SELECT w.at, w.run, w.turn, w.issuer, w.account, w.credit, w.amount
-    FROM unnest($39::bigint[], $40::text[], $41::text[], $42::text[], $43::text[], $44::text[],
-        $45::bigint[]) AS w (at, run, turn, issuer, account, credit, amount)
+    INSERT INTO ledger (n, at, run, turn, issuer, account, credit, amount, lane, seq, hash)
+    SELECT w.n, w.at, w.run, w.turn, w.issuer, w.account, w.credit, w.amount, w.lane, w.seq, w.hash
+    FROM unnest($39::bigint[], $40::bigint[], $41::text[], $42::text[], $43::text[], $44::text[],
+        $45::text[], $46::bigint[], $47::text[], $48::bigint[], $49::bytea[])
+        AS w (n, at, run, turn, issuer, account, credit, amount, lane, seq, hash)
+), lanes AS (
+    INSERT INTO lane (id, postings, head, seal)
+    SELECT w.id, w.postings, w.head, w.seal
+    FROM unnest($50::text[], $51::bigint[], $52::bytea[], $53::bytea[])
+        AS w (id, postings, head, seal)
+    ON CONFLICT (id) DO UPDATE
+        SET postings = excluded.postings, head = excluded.head, seal = excluded.seal
 ), rates AS (
-    UPDATE rate SET tat = w.tat FROM unnest($46::text[], $47::bigint[]) AS w (bucket, tat)
+    UPDATE rate SET tat = w.tat FROM unnest($54::text[], $55::bigint[]) AS w (bucket, tat)
     WHERE rate.bucket = w.bucket
 )
 INSERT INTO purse (name, spent, reserved)
 SELECT w.name, w.spent, w.reserved
-FROM unnest($48::text[], $49::bigint[], $50::bigint[]) AS w (name, spent, reserved)
+FROM unnest($56::text[], $57::bigint[], $58::bigint[]) AS w (name, spent, reserved)
 ON CONFLICT (name) DO UPDATE
     SET spent = purse.spent + excluded.spent, reserved = purse.reserved + excluded.reserved
 """

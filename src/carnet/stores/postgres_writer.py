@@ -18,9 +18,10 @@ from typing import Final, Literal, Protocol
 
 from carnet.errors import CarnetError, Internal, OutcomeUnknown, Overloaded, StorageUnavailable
 from carnet.stores.batches import Batch, Committed, Job, pass_points, refused
+from carnet.stores.chain import Lane, Seals
 from carnet.stores.database import Row
 from carnet.stores.postgres_batches import HotBatch
-from carnet.stores.queue import Queue
+from carnet.stores.queue import MOST_WAITING, Queue
 
 _log = logging.getLogger(__name__)
 
@@ -62,13 +63,20 @@ class PostgresWriter:
     """The queue, and the task that empties it."""
 
     def __init__(
-        self, connect: Callable[[], Awaitable[Session]], worker: str, loop: AbstractEventLoop
+        self,
+        connect: Callable[[], Awaitable[Session]],
+        worker: str,
+        seals: Seals,
+        loop: AbstractEventLoop,
+        most_waiting: int = MOST_WAITING,
     ) -> None:
         self._connect = connect
         self._worker = worker
+        self._lane = Lane(seals, worker)
         self._arrived = asyncio.Event()
-        self.queue = Queue(loop, self._arrived.set)
+        self.queue = Queue(loop, self._arrived.set, most_waiting)
         self._session: Session | None = None
+        self.lease_us = 0  # how long the worker's lease lasts once it is renewed; 0: it has none
         self._task = loop.create_task(self._work(), name="carnet-writer")
 
     async def stop(self) -> None:
@@ -92,6 +100,7 @@ class PostgresWriter:
             except Exception as error:  # noqa: BLE001  the task must go on: others wait for it
                 _log.exception("a batch was not served")
                 self._drop()
+                self._lane.leave()
                 trouble = f"a batch was not served: {type(error).__name__}"
                 done = Committed(refused(batch.jobs(), OutcomeUnknown, trouble), trouble)
             outcomes = done.outcomes + [(job, None) for job in gone]
@@ -154,7 +163,9 @@ class PostgresWriter:
         try:
             pass_points(batch, claims="t1.begin", appends="event.before_t2", finishes="t3.begin")
             async with asyncio.timeout(BATCH_SECONDS):
-                outcomes = await HotBatch(session, self._worker, batch).apply()
+                outcomes = await HotBatch(
+                    session, self._worker, batch, self._lane, lease_us=self.lease_us
+                ).apply()
             pass_points(batch, claims="t1.before_commit", finishes="t3.before_commit")
         except Exception as error:  # noqa: BLE001  whatever it is, nobody in the batch was written
             return await self._undone(session, batch, error, attempt)
@@ -163,8 +174,10 @@ class PostgresWriter:
                 await session.commit()
         except Exception as error:  # noqa: BLE001  whatever it is, the batch may be written or not
             session.drop()
+            self._lane.leave()
             trouble = f"a commit failed: {session.name(error)}"
             return Committed(refused(batch.changes(), OutcomeUnknown, trouble), trouble)
+        self._lane.keep()
         pass_points(
             batch, claims="t1.after_commit", appends="event.after_t2", finishes="t3.after_commit"
         )
@@ -175,6 +188,7 @@ class PostgresWriter:
     ) -> Committed:
         fault = session.blame(error)
         trouble = session.name(error)
+        self._lane.back()
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
                 await session.rollback()

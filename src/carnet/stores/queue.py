@@ -4,15 +4,18 @@ On the side of the event loop, whatever the writer behind it is: a thread or a t
 
 Law 1. What waits is bounded; what ends a turn is taken all the same, because it makes room.
 Law 2. A claim whose caller went away is given back: the turn ends as unknown and may run again.
+Law 3. Nobody waits for a claim much longer than `WAIT_SECONDS`. One that the writer has not begun
+       is taken out and was never made; one that it has begun may still be made, which is what its
+       caller is told, and is given back then. What ends a turn waits as long as it takes.
 """
 
 import logging
-from asyncio import AbstractEventLoop, Future
+from asyncio import AbstractEventLoop, Future, TimerHandle
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from carnet.core.turn import Turn
-from carnet.errors import Overloaded, StorageUnavailable
+from carnet.errors import CarnetError, OutcomeUnknown, Overloaded, StorageUnavailable
 from carnet.ports.turns import Claimed, TurnClaim, TurnFinish, Verdict, end_unknown
 from carnet.stores.batches import Batch, Job, Outcome
 from carnet.stores.database import Flush, Statement
@@ -20,17 +23,36 @@ from carnet.stores.database import Flush, Statement
 _log = logging.getLogger(__name__)
 
 MOST_WAITING: Final = 20_000  # jobs; beyond it the disk is slower than the callers
+WAIT_SECONDS: Final = 3.5
+LOOK_SECONDS: Final = 0.5
+
+
+class _Waiting(NamedTuple):
+    """Jobs that came at about the same time and may be refused: claims and questions."""
+
+    since: float
+    claims: list[Job]
+    polls: list[Job]
 
 
 class Queue:
     """Jobs in, batches out; outcomes in, answers out."""
 
-    def __init__(self, loop: AbstractEventLoop, arrived: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        loop: AbstractEventLoop,
+        arrived: Callable[[], None],
+        most_waiting: int = MOST_WAITING,
+    ) -> None:
         """`arrived` is told of every job."""
         self._loop = loop
         self._arrived = arrived
         self._next = Batch()
         self._waiting = 0
+        self._most_waiting = most_waiting
+        self._older: list[_Waiting] = []  # what waited at each of the last looks
+        self._begun: list[_Waiting] = []  # what the writer has taken last
+        self._timer: TimerHandle | None = None  # one for all who wait
         self._trouble = ""
         self.refusal = ""  # why no more jobs are taken; empty while they are
 
@@ -67,17 +89,21 @@ class Queue:
     def _submit(self, jobs: list[Job], payload: object) -> Future[Any]:
         if self.refusal:
             raise StorageUnavailable(self.refusal)
-        if self._waiting >= MOST_WAITING and jobs is not self._next.finishes:
+        if self._waiting >= self._most_waiting and jobs is not self._next.finishes:
             raise Overloaded(f"{self._waiting} writes are waiting", retry_after=1)
         self._waiting += 1
         future = self._loop.create_future()
         jobs.append((payload, future))
         self._arrived()
+        if self._timer is None:
+            self._timer = self._loop.call_later(LOOK_SECONDS, self._look)
         return future
 
     def take(self) -> Batch:
-        """Everything that waits."""
+        """Everything that waits; whoever takes it begins with it."""
         batch, self._next = self._next, Batch()
+        self._begun = [*self._older, _Waiting(self._loop.time(), batch.claims, batch.polls)]
+        self._older = []
         return batch
 
     def put_back(self, claims: list[Job]) -> None:
@@ -104,9 +130,39 @@ class Queue:
             else:
                 future.set_result(answer)
 
+    def _look(self) -> None:
+        """Answer those who have waited too long; look again while anybody waits."""
+        self._timer = None
+        if not self._waiting:
+            return
+        now = self._loop.time()
+        self._older.append(_Waiting(now, self._next.claims[:], self._next.polls[:]))
+        _refuse(self._begun, now, has_begun=True)
+        _refuse(self._older, now, has_begun=False)
+        self._older = [waiting for waiting in self._older if now - waiting.since < WAIT_SECONDS]
+        self._timer = self._loop.call_later(LOOK_SECONDS, self._look)
+
     def _give_back(self, payload: object, answer: object) -> None:
         if isinstance(payload, TurnClaim) and isinstance(answer, Claimed) and not self.refusal:
             self.finish(given_back(payload, answer.turn)).add_done_callback(heard)
+
+
+def _refuse(waiting: list[_Waiting], now: float, *, has_begun: bool) -> None:
+    for since, claims, polls in waiting:
+        if now - since < WAIT_SECONDS:
+            break
+        for _, future in claims:
+            if not future.done():
+                future.set_exception(_lateness(has_begun=has_begun))
+        for _, future in polls:  # to ask again changes nothing
+            if not future.done():
+                future.set_exception(_lateness(has_begun=False))
+
+
+def _lateness(*, has_begun: bool) -> CarnetError:
+    if has_begun:
+        return OutcomeUnknown("the store has not answered in time")
+    return Overloaded("the store is busy with others", retry_after=1)
 
 
 def given_back(claim: TurnClaim, turn: Turn) -> TurnFinish:

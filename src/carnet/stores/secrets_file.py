@@ -3,7 +3,7 @@
 pepper   keys the hashes of our tokens: the database alone gives nobody a token (A71)
 seal     seals the tokens that peers gave us
 names    keys the names we give to other people's credentials; it is never rotated, because
-         accounts are called by those names
+         accounts are called by those names. The key of the ledger's chain is derived from it
 
 `key_id` is written beside every hash and seal, so that rows made with another file are recognised.
 Replicas share the file.

@@ -13,7 +13,9 @@ import asyncio
 import contextlib
 import sqlite3
 from asyncio import Future
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from itertools import count
 from pathlib import Path
 from sqlite3 import Connection
 from typing import Final, NamedTuple
@@ -22,14 +24,17 @@ from carnet.core.turn import Turn
 from carnet.errors import ConfigInvalid, StorageUnavailable
 from carnet.ports.turns import Fenced, TurnClaim, TurnFinish, Verdict
 from carnet.stores.batches import Fault
+from carnet.stores.chain import Lane, Seals
 from carnet.stores.claims import ClaimBatch, Numbers
-from carnet.stores.database import Flush, Lease, Row, Statement, Value
+from carnet.stores.database import Flush, Lease, Row, Snapshot, Statement, Value
 from carnet.stores.finishes import FinishBatch, append
+from carnet.stores.queue import MOST_WAITING
 from carnet.stores.reader import Reader
-from carnet.stores.schema import migrate, migrations
+from carnet.stores.schema import APPLIED, migrate, migrations, missing
+from carnet.stores.snapshots import SqliteSnapshot
 from carnet.stores.writer import Writer
 
-BUSY_SECONDS: Final = 5.0
+BUSY_SECONDS: Final = 3.0  # less than callers wait, so that they are told why
 
 # A page of 8 KiB holds three journal rows of 2 KB where 4 KiB holds one: 20 % less CPU a call.
 # A checkpoint each 8 MB: larger ones save a little more CPU and make the slowest call slower.
@@ -46,8 +51,6 @@ _SETTINGS: Final = (
 # What no row can be blamed for. Everything else that a statement raises is about its own values.
 _STORE_CODES: Final = frozenset(
     {
-        sqlite3.SQLITE_BUSY,
-        sqlite3.SQLITE_LOCKED,
         sqlite3.SQLITE_NOMEM,
         sqlite3.SQLITE_READONLY,
         sqlite3.SQLITE_INTERRUPT,
@@ -61,6 +64,9 @@ _STORE_CODES: Final = frozenset(
 )
 _PRIMARY: Final = 0xFF  # the low byte of an extended code
 
+_LAST_POSTING: Final = "SELECT COALESCE(MAX(n), 0) FROM ledger"
+_LANE_END: Final = "SELECT postings, head FROM lane WHERE id = ?"
+
 _RENEW: Final = (
     "INSERT INTO worker (id, started, until) VALUES (?, ?, ?)"
     " ON CONFLICT (id) DO UPDATE SET until = excluded.until"
@@ -72,6 +78,7 @@ class Opened(NamedTuple):
 
     writing: Connection
     reading: Connection
+    path: Path
 
 
 def open_connections(path: Path, *, now: int) -> Opened:
@@ -89,7 +96,7 @@ def open_connections(path: Path, *, now: int) -> Opened:
     except BaseException:
         _close(opened)
         raise
-    return Opened(*opened)
+    return Opened(opened[0], opened[1], path)
 
 
 def connect(path: Path) -> Connection:
@@ -110,9 +117,61 @@ def connect(path: Path) -> Connection:
     return connection
 
 
+def connect_to_look(path: Path) -> Connection:
+    """A connection that sees one moment of the file, also of a damaged one."""
+    with _explained(path):
+        connection = connect(path)
+        connection.text_factory = lambda data: data.decode("utf-8", "surrogateescape")
+        connection.execute("BEGIN")
+        connection.execute(APPLIED).fetchall()  # the moment is that of the first look
+        return connection
+
+
+def copy_online(path: Path, draft: Path) -> None:
+    """Copy a file while others write it: what was committed when the copy began."""
+    with (
+        _explained(path),
+        contextlib.closing(connect(path)) as source,
+        contextlib.closing(sqlite3.connect(draft)) as target,
+    ):
+        source.backup(target)
+    complete(draft)
+
+
+def create(draft: Path, *, now: int) -> Connection:
+    """A connection to a new file with today's layout."""
+    with _explained(draft):
+        connection = connect(draft)
+        connection.execute("PRAGMA cache_spill = ON")  # nobody reads it before it is whole
+        migrate(connection, migrations("sqlite"), now=now)
+        return connection
+
+
+def complete(draft: Path) -> None:
+    """Make a file that was written stand alone, and check it."""
+    with (
+        _explained(draft),
+        contextlib.closing(sqlite3.connect(draft, isolation_level=None)) as connection,
+    ):
+        connection.execute("PRAGMA journal_mode = DELETE")
+        wrong = [text for (text,) in connection.execute("PRAGMA quick_check(10)") if text != "ok"]
+        missing(migrations("sqlite"), connection.execute(APPLIED).fetchall())
+    if wrong:
+        reason = f"the database is damaged ({wrong[0]}); restore a backup from before"
+        raise ConfigInvalid("; ".join(wrong), key="[store] url", reason=reason)
+
+
 def _close(connections: list[Connection]) -> None:
     for connection in connections:
         connection.close()
+
+
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise _unusable(path, error) from None
 
 
 def _unusable(path: Path, error: sqlite3.Error) -> ConfigInvalid:
@@ -132,40 +191,50 @@ def _unusable(path: Path, error: sqlite3.Error) -> ConfigInvalid:
 
 
 def blame(error: Exception) -> Fault:
-    """Whether an error is the row's, a full disk, or the store's."""
+    """Whether an error is the row's, a full disk, another process that writes, or the store's."""
     if not isinstance(error, sqlite3.Error):
         return "row"
     code = getattr(error, "sqlite_errorcode", 0) & _PRIMARY
     if code == sqlite3.SQLITE_FULL:
         return "full"
+    if code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
+        return "busy"
     return "store" if code in _STORE_CODES else "row"
 
 
 class SqliteDriver:
     """The writing connection, as the writer's thread sees it."""
 
-    def __init__(self, connection: Connection, worker: str) -> None:
+    def __init__(self, connection: Connection, worker: str, seals: Seals) -> None:
         self._connection = connection
         self._worker = worker
         self._numbers = Numbers(connection)
+        self._postings = count(connection.execute(_LAST_POSTING).fetchone()[0] + 1)
+        self._lane = Lane(seals, worker)
+        for end in connection.execute(_LANE_END, (self._lane.name,)):
+            self._lane.resume(*end)
 
     def begin(self) -> None:
         self._connection.execute("BEGIN IMMEDIATE")
 
     def commit(self) -> None:
         self._connection.execute("COMMIT")
+        self._lane.keep()
 
     def rollback(self) -> None:
+        self._lane.back()
         if self._connection.in_transaction:  # some errors have rolled back already
             self._connection.execute("ROLLBACK")
 
     def savepoint(self) -> None:
+        self._lane.mark()
         self._connection.execute("SAVEPOINT one")
 
     def release(self) -> None:
         self._connection.execute("RELEASE one")
 
     def undo(self) -> None:
+        self._lane.undo()
         self._connection.execute("ROLLBACK TO one")
         self._connection.execute("RELEASE one")
 
@@ -179,7 +248,7 @@ class SqliteDriver:
         return append(self._connection, flushes)
 
     def finish(self, finishes: Sequence[TurnFinish]) -> list[Turn | Fenced]:
-        return FinishBatch(self._connection).finish(finishes)
+        return FinishBatch(self._connection, self._lane, self._postings).finish(finishes)
 
     def write(self, statements: Sequence[Statement]) -> list[int]:
         return [self._connection.execute(sql, args).rowcount for sql, args in statements]
@@ -204,10 +273,21 @@ class SqliteDatabase:
     settled = "1 = 1"  # one writer: its numbers are committed in their order
     abandoned = "1 = 1"  # who asks holds the lock file, and asks before its first claim
 
-    def __init__(self, opened: Opened, *, worker: str, alone: bool) -> None:
+    def __init__(
+        self,
+        opened: Opened,
+        *,
+        worker: str,
+        seals: Seals,
+        alone: bool,
+        most_waiting: int = MOST_WAITING,
+    ) -> None:
         loop = asyncio.get_running_loop()
         self._alone = alone
-        self._writer = Writer(SqliteDriver(opened.writing, worker), loop)
+        self._path = opened.path
+        with _explained(opened.path):
+            driver = SqliteDriver(opened.writing, worker, seals)
+        self._writer = Writer(driver, loop, most_waiting)
         self._reader = Reader(opened.reading, loop, opened.reading.close)
 
     @property
@@ -244,6 +324,14 @@ class SqliteDatabase:
     async def changes(self) -> int:
         changes: int = await self._writer.queue.poll()
         return changes
+
+    @asynccontextmanager
+    async def snapshot(self) -> AsyncIterator[Snapshot]:
+        connection = await asyncio.to_thread(connect_to_look, self._path)
+        try:
+            yield SqliteSnapshot(connection)
+        finally:
+            connection.close()
 
     async def check(self) -> Sequence[str]:
         rows = await self.fetch("PRAGMA quick_check(10)")

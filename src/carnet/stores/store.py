@@ -12,13 +12,17 @@ from typing import Final
 
 from carnet.errors import CarnetError, ConfigInvalid
 from carnet.ports.clock import Clock
+from carnet.stores.chain import Seals
+from carnet.stores.checkpoints import EVERY_SECONDS, Checkpoints
 from carnet.stores.database import Database, Lease
+from carnet.stores.neighbours import StoredNeighbours
 from carnet.stores.peers import StoredPeers
 from carnet.stores.prune import Pruned, count_old, prune
 from carnet.stores.records import StoredRecords
 from carnet.stores.recovery import recover
 from carnet.stores.tokens import StoredTokens
 from carnet.stores.turns import StoredTurns
+from carnet.stores.verifying import Progress, Verified, verify
 from carnet.stores.watch import Watch, Watches
 
 LOOK_SECONDS: Final = 1.0
@@ -36,6 +40,7 @@ _SET_MARK = (
     " ON CONFLICT (name) DO UPDATE SET value = excluded.value"
 )
 _REMOVE_MARK = "DELETE FROM meta WHERE name = ? AND value = ?"
+_PROBE = "UPDATE meta SET value = value WHERE name = ?"
 _END_LEASE = "DELETE FROM worker WHERE id = ?"
 
 
@@ -48,6 +53,7 @@ class Store:
         database: Database,
         tokens: StoredTokens,
         peers: StoredPeers,
+        seals: Seals,
         clock: Clock,
         worker: str,
         serves: bool,
@@ -68,11 +74,15 @@ class Store:
         self._looking: asyncio.Task[bool] | None = None  # many who ask at once share one look
         self._flushed = clock.monotonic()
         self._renewed = clock.monotonic()
+        self._sealed = clock.monotonic()
+        self._seals = seals
+        self._checkpoints = Checkpoints(database, seals)
         self.worker: Final = worker
         self.tokens: Final = tokens
         self.peers: Final = peers
         self.turns: Final = StoredTurns(database, self._watches)
         self.records: Final = StoredRecords(database)
+        self.neighbours: Final = StoredNeighbours(database, worker) if database.is_shared else None
 
     def is_writable(self) -> bool:
         """Whether the last write succeeded."""
@@ -81,6 +91,10 @@ class Store:
     def is_broken(self) -> bool:
         """Whether a commit failed: nothing is written any more until the process starts anew."""
         return bool(self._database.refusal)
+
+    async def probe(self) -> None:
+        """Write nothing, but as a write would: raises if it could not be made."""
+        await self._database.execute(_PROBE, ("",))
 
     async def start(self) -> int:
         """Take the store into service; the number of turns that an earlier worker left behind."""
@@ -91,6 +105,7 @@ class Store:
                 await self._database.execute(_SET_MARK, (_MARK, self.worker))
             lost = await recover(self._database, now=self._clock.wall_us())
             await self._renew()
+            await self._seal()
         await self.refresh()
         self._upkeep = asyncio.create_task(self._keep_up(), name="carnet-store-upkeep")
         return lost
@@ -142,6 +157,8 @@ class Store:
     async def upkeep(self) -> None:
         """One look: what others wrote, and what is due to be written."""
         await self.look()
+        if self._serves and self.neighbours is not None:
+            await self.neighbours.look()
         now = self._clock.monotonic()
         if now - self._flushed >= FLUSH_SECONDS:
             self._flushed = now
@@ -151,8 +168,15 @@ class Store:
             await self._renew()
             # Others may have stopped meanwhile. If our own lease has run out, then theirs perhaps
             # for the same reason: the database was away, and they are about to renew it.
-            if self._database.is_shared and since < self._lease_seconds:
+            if self.neighbours is not None and since < self._lease_seconds:
                 await recover(self._database, now=self._clock.wall_us())
+                await self.neighbours.forget()
+        if self._serves and now - self._sealed >= EVERY_SECONDS:
+            await self._seal()
+
+    async def _seal(self) -> None:
+        self._sealed = self._clock.monotonic()
+        await self._checkpoints.write(self._clock.wall_us())
 
     async def _renew(self) -> None:
         renewed = self._clock.monotonic()
@@ -181,6 +205,13 @@ class Store:
         act = count_old if dry_run else prune
         return await act(self._database, now=now, turn_days=turn_days, event_days=event_days)
 
+    async def verify_ledger(
+        self, *, expected: str = "", progress: Progress | None = None
+    ) -> Verified:
+        """Check every posting of the ledger, as it is at one moment."""
+        async with self._database.snapshot() as snapshot:
+            return await verify(snapshot, self._seals, expected=expected, progress=progress)
+
     async def close(self) -> None:
         """Write what is pending and let go. A store that cannot be written is let go as it is."""
         if self._upkeep is not None:
@@ -192,6 +223,7 @@ class Store:
                 if not self._database.is_shared:
                     await self._database.execute(_REMOVE_MARK, (_MARK, self.worker))
                 await self._database.execute(_END_LEASE, (self.worker,))
+                await self._seal()
         await self._database.close()
         if self._release is not None:
             self._release()

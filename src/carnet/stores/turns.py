@@ -17,7 +17,7 @@ _DATA: Final = 5  # the place of `data` in a row of the journal
 _EVENTS = (
     "SELECT n, turn, kind, first, last, data, crc FROM journal WHERE turn = ? AND kind = 'events'"
     " AND n > COALESCE((SELECT MAX(n) FROM journal WHERE turn = ? AND kind = 'discard'), 0)"
-    " ORDER BY n"
+    " AND first >= ? AND (SELECT fence FROM turn WHERE n = ?) = ? ORDER BY n"
 )
 _RELOAD = f"{SELECT_TURN} WHERE t.n = ?"
 
@@ -62,9 +62,13 @@ class StoredTurns:
         self._watches.touch(ended.run)
         return ended
 
-    async def events(self, turn: Turn) -> list[bytes]:
-        """The event batches of the turn's current attempt, oldest first."""
-        rows = await self._database.fetch(_EVENTS, (turn.n, turn.n))
+    async def events(self, turn: Turn, since: int = 0) -> list[bytes]:
+        """The event batches of this attempt from event number `since` on, oldest first.
+
+        None of an attempt that another has replaced.
+        """
+        args = (turn.n, turn.n, since, turn.n, turn.fence)
+        rows = await self._database.fetch(_EVENTS, args)
         return [row[_DATA] for row in verified(rows)]
 
     async def reload(self, turn: Turn) -> Turn:

@@ -1,88 +1,98 @@
 """Group commit: one thread that writes, and a batch is whatever queued while it was busy.
 
 An idle writer takes a single job at once; a busy one finds the next batch waiting. A batch is one
-transaction (`batches.commit`); its answers go back to the event loop in one call.
+transaction (`batches`); its answers go back to the event loop in one call.
 
 Law 1. An answer leaves the thread only after the commit that made it true.
 Law 2. A key comes once in a batch. The later claim waits for the next one and sees the first.
 Law 3. A claim whose caller went away is never made, or given back by the queue.
+Law 4. A lock that another process holds makes nobody wait longer than `BUSY_SECONDS`: then all who
+       wait for it are refused, also those who came later.
 """
 
 import threading
+import time
 from asyncio import AbstractEventLoop, Future
 from collections.abc import Callable
 from queue import SimpleQueue
+from typing import Final
 
-from carnet.errors import StorageUnavailable
-from carnet.stores.batches import Batch, Committed, Driver, Job, commit, refused
-from carnet.stores.queue import Queue
+from carnet.errors import Overloaded, StorageUnavailable
+from carnet.stores.batches import Batch, Committed, Driver, Job, abort, prepare, refused, seal
+from carnet.stores.queue import MOST_WAITING, Queue
+
+BUSY_SECONDS: Final = 3.0  # less than callers wait, so that they are told why
+BUSY_LOOK_SECONDS: Final = 0.02
 
 
 class Writer:
-    """The thread that empties a queue."""
+    """A queue, and the thread that empties it."""
 
-    def __init__(self, driver: Driver, loop: AbstractEventLoop) -> None:
+    def __init__(
+        self, driver: Driver, loop: AbstractEventLoop, most_waiting: int = MOST_WAITING
+    ) -> None:
         self._loop = loop
-        self.queue = Queue(loop, self._on_arrival)
-        self._inbox: SimpleQueue[Batch | None] = SimpleQueue()
-        self._handing_over = False
+        self.queue = Queue(loop, self._on_arrival, most_waiting)
+        self._inbox: SimpleQueue[tuple[Batch, list[Job]] | None] = SimpleQueue()
+        self._is_planned = False
+        self._is_busy = False  # the thread has a batch
+        self._is_stopping = False
         self._stopped: Future[None] = loop.create_future()
         self._driver = driver
         self._broken = ""  # the thread's own copy of the queue's refusal
         threading.Thread(target=self._work, name="carnet-writer", daemon=True).start()
 
-    def _on_arrival(self) -> None:
-        if not self._handing_over:
-            self._handing_over = True
-            # At the end of this turn of the loop: whoever runs in it is in the same batch.
-            self._loop.call_soon(self._hand_over)
-
-    def _hand_over(self) -> None:
-        self._handing_over = False
-        self._inbox.put(self.queue.take())
-
     async def stop(self) -> None:
         """Write what is queued, close the connection, end the thread."""
-        if not self._stopped.done():
+        if not self._is_stopping:
+            self._is_stopping = True
             self.queue.close()
-            self._hand_over()
-            self._inbox.put(None)
+            self._go_on()
         await self._stopped
+
+    def _on_arrival(self) -> None:
+        if not self._is_busy and not self._is_planned:
+            self._is_planned = True
+            # At the end of this turn of the loop: whoever runs in it is in the same batch.
+            self._loop.call_soon(self._go_on)
+
+    def _go_on(self) -> None:
+        """Hand what waits to the thread, if it is free."""
+        self._is_planned = False
+        if self._is_busy:
+            return
+        if not self.queue.is_empty:
+            self._is_busy = True
+            batch = self.queue.take()
+            gone = batch.cancelled()
+            self.queue.put_back(batch.repeats())
+            self._inbox.put((batch, gone))
+        elif self._is_stopping:
+            self._inbox.put(None)
+
+    def _settle(self, done: Committed, trouble: str | None) -> None:
+        self._is_busy = False
+        outcomes = done.outcomes
+        if done.is_busy:
+            outcomes += refused(self.queue.take().jobs(), Overloaded, done.trouble)
+        self.queue.settle(outcomes, trouble, done.trouble if done.is_final else "")
+        self._go_on()
 
     # From here on the writer's own thread.
 
     def _work(self) -> None:
         try:
-            self._serve_all()
+            while (taken := self._inbox.get()) is not None:
+                batch, gone = taken
+                before = self._driver.written()
+                done = self._serve(batch)
+                done.outcomes.extend([(job, None) for job in gone])
+                # A batch that only looked something up does not tell whether the disk takes more.
+                has_told = done.trouble or self._driver.written() != before
+                self._tell(self._settle, done, done.trouble if has_told else None)
             self._driver.close()
         finally:
             self._tell(self._stopped.set_result, None)
-
-    def _serve_all(self) -> None:
-        later: list[Job] = []
-        is_open = True
-        while is_open or later:
-            batch = Batch()
-            batch.claims = later
-            if is_open and not later:
-                is_open = self._gather(batch)
-            while is_open and not self._inbox.empty():
-                is_open = self._gather(batch)
-            gone = batch.cancelled()
-            later = batch.repeats()
-            before = self._driver.written()
-            done = self._serve(batch)
-            outcomes = done.outcomes + [(job, None) for job in gone]
-            # A batch that only looked something up does not tell whether the disk takes more.
-            has_told = done.trouble or self._driver.written() != before
-            trouble = done.trouble if has_told else None
-            self._tell(self.queue.settle, outcomes, trouble, self._broken)
-
-    def _gather(self, batch: Batch) -> bool:
-        arrived = self._inbox.get()
-        if arrived is not None:
-            batch.take(arrived)
-        return arrived is not None
 
     def _serve(self, batch: Batch) -> Committed:
         changes = batch.changes()
@@ -90,11 +100,34 @@ class Writer:
         if self._broken:
             done = Committed(refused(changes, StorageUnavailable, self._broken), self._broken)
         elif changes:
-            done = commit(self._driver, batch)
+            done = self._commit(batch)
         if done.is_final:
             self._broken = done.trouble
-        polled = [(job, self._poll()) for job in batch.polls]
-        return done._replace(outcomes=done.outcomes + polled) if polled else done
+        done.outcomes.extend([(job, self._poll()) for job in batch.polls])
+        return done
+
+    def _commit(self, batch: Batch) -> Committed:
+        failure = self._begin()
+        if failure is not None and self._driver.blame(failure) == "busy":
+            trouble = "another process keeps the database locked"
+            return Committed(refused(batch.changes(), Overloaded, trouble), trouble, is_busy=True)
+        if failure is not None:
+            return abort(self._driver, batch, failure)
+        prepared = prepare(self._driver, batch)
+        return prepared if isinstance(prepared, Committed) else seal(self._driver, batch, prepared)
+
+    def _begin(self) -> Exception | None:
+        """Begin a transaction, if need be as soon as others let go of the file."""
+        deadline = time.monotonic() + BUSY_SECONDS
+        while True:
+            try:
+                self._driver.begin()
+            except Exception as error:  # noqa: BLE001  whatever it is, nothing has been written
+                if self._driver.blame(error) != "busy" or time.monotonic() >= deadline:
+                    return error
+                time.sleep(BUSY_LOOK_SECONDS)
+            else:
+                return None
 
     def _poll(self) -> int | StorageUnavailable:
         try:

@@ -8,11 +8,12 @@ import asyncio
 
 
 class FakeClock:
-    """Time that moves only when told to; wall and monotonic time move together."""
+    """Time that moves only when told to; all three clocks move together."""
 
     def __init__(self, *, wall_us: int = 1_800_000_000_000_000, monotonic: float = 1000.0) -> None:
         self._wall_us = wall_us
         self._monotonic = monotonic
+        self._steady_us = wall_us
         self.slept: list[float] = []
 
     def wall_us(self) -> int:
@@ -21,9 +22,13 @@ class FakeClock:
     def monotonic(self) -> float:
         return self._monotonic
 
+    def steady_us(self) -> int:
+        return self._steady_us
+
     def advance(self, seconds: float) -> None:
         """Let time pass."""
         self._wall_us += round(seconds * 1_000_000)
+        self._steady_us += round(seconds * 1_000_000)
         self._monotonic += seconds
 
     def jump(self, seconds: float) -> None:

@@ -11,7 +11,7 @@ Law 4. Nothing is present that nobody asked for.
 """
 
 import threading
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -35,6 +35,7 @@ class History:
         """Start with none."""
         self._lock = threading.Lock()
         self._attempts: dict[str, list[Attempt]] = defaultdict(list)
+        self._counts: Counter[Outcome] = Counter()
 
     def ok(self, operation: str, answer: str) -> None:
         """It was acknowledged with this answer."""
@@ -51,10 +52,11 @@ class History:
     def _note(self, attempt: Attempt) -> None:
         with self._lock:
             self._attempts[attempt.operation].append(attempt)
+            self._counts[attempt.outcome] += 1
 
     def count(self, outcome: Outcome) -> int:
-        """How many attempts ended so."""
-        return sum(a.outcome == outcome for attempts in self._attempts.values() for a in attempts)
+        """How many attempts ended so; it may be asked while others note theirs."""
+        return self._counts[outcome]
 
     def unsettled(self) -> list[str]:
         """The operations whose last attempt left their client in the dark."""

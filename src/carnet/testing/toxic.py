@@ -1,6 +1,7 @@
 """A TCP proxy on loopback that does to a connection what networks do.
 
-It runs on a thread of its own, before a port of this machine, and knows nothing of HTTP.
+It runs on a thread of its own, before a port or a socket file of this machine, and knows nothing of
+HTTP.
 
 Law 1. A toxic works on the answers; it can be changed at any time, also under open connections.
 Law 2. `at=0` is before the request is passed on: the far side never sees it.
@@ -99,9 +100,9 @@ def hang(at: int | bytes = 0) -> Toxic:
 class ToxicProxy:
     """Stands before a port: `with ToxicProxy(port) as proxy: proxy.toxic = reset()`."""
 
-    def __init__(self, port: int) -> None:
-        """`port` is the far side's."""
-        self._far_port = port
+    def __init__(self, far: int | str) -> None:
+        """`far` is what it stands before: a port, or the path of a socket file."""
+        self._far = far
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._server: asyncio.Server | None = None
@@ -159,9 +160,15 @@ class ToxicProxy:
 
     def _accept(self, reader: StreamReader, writer: StreamWriter) -> None:
         self.accepted += 1
-        task = self._loop.create_task(_Line(self, reader, writer).serve(self._far_port))
+        task = self._loop.create_task(_Line(self, reader, writer).serve(self._far))
         self._lines.add(task)
         task.add_done_callback(self._lines.discard)
+
+
+async def _connect(far: int | str) -> tuple[StreamReader, StreamWriter]:
+    if isinstance(far, str):
+        return await asyncio.open_unix_connection(far)
+    return await asyncio.open_connection("127.0.0.1", far)
 
 
 class _Line:
@@ -172,7 +179,7 @@ class _Line:
         self._reader = reader
         self._writer = writer
 
-    async def serve(self, far_port: int) -> None:
+    async def serve(self, far: int | str) -> None:
         """Pass both directions on until one side has ended, or the toxic ends it."""
         far_writer: StreamWriter | None = None
         try:
@@ -181,7 +188,7 @@ class _Line:
                 if not request or self._proxy.toxic.at == 0:
                     await self._end(self._proxy.toxic)
                     return
-                far_reader, far_writer = await asyncio.open_connection("127.0.0.1", far_port)
+                far_reader, far_writer = await _connect(far)
                 far_writer.write(request)
                 await self._pass_both(far_reader, far_writer)
         finally:

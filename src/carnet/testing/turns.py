@@ -105,9 +105,15 @@ class MemoryTurns:
         self.turns[ended.n] = ended
         return ended
 
-    async def events(self, turn: Turn) -> list[bytes]:
-        """The batches of the current attempt."""
-        return list(self.batches[turn.n])
+    async def events(self, turn: Turn, since: int = 0) -> list[bytes]:
+        """The batches of the current attempt that begin there or later."""
+        found: list[bytes] = []
+        first = 0
+        for batch in self.batches[turn.n]:
+            if first >= since:
+                found.append(batch)
+            first += len(read_events(batch))
+        return found
 
     async def reload(self, turn: Turn) -> Turn:
         """The record as it is now."""

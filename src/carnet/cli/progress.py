@@ -1,0 +1,39 @@
+"""Telling how far long work has come: on a terminal, in one line that is written over."""
+
+import sys
+from types import TracebackType
+from typing import Self
+
+_CLEAR = "\r\x1b[K"
+
+
+class Told:
+    """A line on stderr while it is entered; nothing where no person looks."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._is_seen = sys.stderr.isatty()
+
+    def so_far(self, done: int) -> None:
+        """So many."""
+        self._write(f"{done:,} {self._what}")
+
+    def of_table(self, table: str, done: int, total: int) -> None:
+        """So many rows of so many."""
+        self._write(f"{table}: {done:,} of {total:,} {self._what}")
+
+    def _write(self, text: str) -> None:
+        if self._is_seen:
+            sys.stderr.write(_CLEAR + text)
+            sys.stderr.flush()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._write("")

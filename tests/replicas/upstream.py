@@ -1,0 +1,73 @@
+"""A model behind an OpenAI-compatible address, which counts what it is asked."""
+
+import json
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+USAGE = {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5}
+
+
+class Upstream:
+    """Answers with what it was asked, after a moment; `asked` counts the requests by their text."""
+
+    def __init__(self) -> None:
+        asked: Counter[str] = Counter()
+
+        class Answering(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+                text = body["messages"][-1]["content"]
+                asked[text] += 1
+                self.send_response(200)
+                kind = "text/event-stream" if body.get("stream") else "application/json"
+                self.send_header("content-type", kind)
+                self.end_headers()
+                if body.get("stream"):
+                    self._speak(text.split())
+                else:
+                    time.sleep(0.05)
+                    message = {"role": "assistant", "content": text}
+                    choice = {"index": 0, "message": message, "finish_reason": "stop"}
+                    self._write({"id": "x", "choices": [choice], "usage": USAGE}, b"%b")
+
+            def _speak(self, words: list[str]) -> None:
+                for word in words:
+                    choice = {"index": 0, "delta": {"content": word}, "finish_reason": None}
+                    self._write({"id": "x", "choices": [choice]})
+                    time.sleep(0.02)
+                end = {"index": 0, "delta": {}, "finish_reason": "stop"}
+                self._write({"id": "x", "choices": [end]})
+                self._write({"id": "x", "choices": [], "usage": USAGE})
+                self.wfile.write(b"data: [DONE]\n\n")
+
+            def _write(self, page: object, form: bytes = b"data: %b\n\n") -> None:
+                self.wfile.write(form % json.dumps(page).encode())
+                self.wfile.flush()
+
+            def log_message(self, *_: object) -> None:
+                """Stay quiet."""
+
+        self.asked = asked
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Answering)
+        self.url = f"http://127.0.0.1:{self._server.server_address[1]}/v1"
+
+    def serve(self) -> None:
+        self._server.serve_forever(poll_interval=0.05)
+
+    def stop(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+@contextmanager
+def upstream() -> Iterator[Upstream]:
+    model = Upstream()
+    threading.Thread(target=model.serve, daemon=True).start()
+    try:
+        yield model
+    finally:
+        model.stop()

@@ -1,0 +1,331 @@
+"""The faults of security.md: what goes wrong, and the tests that show how it is survived."""
+
+from tests.requirements.rows import Row
+
+_POINTS = "tests/crash/test_crash_points.py::"
+_STREAMS = "tests/crash/test_streams.py::"
+_CLIENTS = "tests/faults/test_clients.py::"
+_CLOCK = "tests/faults/test_clock.py::"
+_DATABASE = "tests/faults/test_database.py::"
+_DRAINING = "tests/faults/test_draining.py::"
+_EXHAUSTION = "tests/faults/test_exhaustion.py::"
+_LOOP = "tests/faults/test_kill_loop.py::"
+_STORAGE = "tests/faults/test_storage.py::"
+_UPSTREAM = "tests/faults/test_upstream.py::"
+_KILL = "tests/stores/test_kill.py::"
+_POSTGRES = "tests/stores/test_postgres.py::"
+_LOST = "tests/replicas/test_lost.py::"
+_COPIES = "tests/replicas/test_copies.py::"
+_REPLICAS = "tests/stores/test_replicas.py::"
+_WRITER = "tests/stores/test_writer.py::"
+_LIMITS = "tests/stores/test_limits.py::"
+_DEADLINES = "tests/edge/test_deadlines.py::"
+
+_AT_A_POINT = _POINTS + "test_a_whole_answer_survives_a_kill_at"
+
+_CRASHES = (
+    Row(
+        "faults:f01",
+        "A kill before the request is journalled is a lost connection; a retry executes once.",
+        "security.md F01",
+        (_AT_A_POINT, _POINTS + "test_every_crash_point_is_killed_at"),
+    ),
+    Row(
+        "faults:f03",
+        "A kill after the claim and before the upstream is called releases the turn; the upstream "
+        "is called once in all.",
+        "security.md F03; section 8",
+        (_AT_A_POINT, _KILL + "test_killed_at_a_point_of_a_call"),
+    ),
+    Row(
+        "faults:f04",
+        "A kill after the upstream has answered leaves the turn unknown; the next attempt has the "
+        "same turn id, the upstream runs nothing again, and nobody is billed twice.",
+        "security.md F04",
+        (_AT_A_POINT, _LOOP + "test_f10_kills_under_load_lose_change_and_bill_nothing_twice"),
+    ),
+    Row(
+        "faults:f05",
+        "A kill after the end of a turn is committed costs the reply alone: a retry is answered "
+        "from the record, always with the same bytes.",
+        "security.md F05",
+        (_AT_A_POINT,),
+    ),
+    Row(
+        "faults:f06",
+        "A stream that a kill cuts off is never told as done; a retry is a new attempt from its "
+        "first event behind a discard marker, and nobody who follows the run misses an event or "
+        "hears one twice.",
+        "security.md F06",
+        (
+            _STREAMS
+            + "test_f06_a_stream_cut_off_by_a_kill_is_never_done_and_a_retry_is_a_new_attempt",
+            _STREAMS + "test_f06_a_reader_that_reconnects_misses_nothing_and_hears_nothing_twice",
+            _POINTS + "test_a_stream_survives_a_kill_at",
+        ),
+    ),
+    Row(
+        "faults:f08",
+        "A recovery that is killed, five times in a row, is finished by the next one.",
+        "security.md F08",
+        (
+            _POINTS + "test_recovery_survives_kills_in_a_row_at",
+            _KILL + "test_killed_while_recovering_again_and_again",
+        ),
+    ),
+    Row(
+        "faults:f09",
+        "A migration that is killed leaves the old layout, and the next one finishes it. Keys are "
+        "not rotated yet.",
+        "security.md F09",
+        (
+            _POINTS + "test_a_migration_that_is_killed_is_finished_by_the_next",
+            _KILL + "test_killed_while_migrating_sqlite",
+        ),
+    ),
+    Row(
+        "faults:f10",
+        "Kills at random times under load lose, change and bill nothing twice, and leave a sound "
+        "database; `make crash` does it 300 times on each store.",
+        "security.md F10",
+        (
+            _LOOP + "test_f10_kills_under_load_lose_change_and_bill_nothing_twice",
+            _KILL + "test_killed_at_any_moment_again_and_again",
+        ),
+    ),
+)
+
+_STORES = (
+    Row(
+        "faults:f11",
+        "A full disk is 503 `storage_unavailable`; what is there can be read, and it passes "
+        "without a restart.",
+        "security.md F11",
+        (
+            _STORAGE + "test_f11_a_full_disk_is_503_and_passes_without_a_restart",
+            _STORAGE + "test_f11_a_replay_does_not_make_a_full_store_ready",
+            _STORAGE + "test_f11_a_turn_that_finds_the_disk_full_at_its_end_is_not_told_as_done",
+            _WRITER + "test_a_full_disk_under_sqlite_refuses_and_recovers_by_itself",
+        ),
+    ),
+    Row(
+        "faults:f12",
+        "A write that fails is 503 `outcome_unknown` and never acknowledged; the process ends, and "
+        "a restart recovers.",
+        "security.md F12",
+        (_STORAGE + "test_f12_a_write_that_fails_is_never_acknowledged_and_a_restart_recovers",),
+    ),
+    Row(
+        "faults:f13",
+        "Damage is found by a checksum, reported, and not served; what was whole is kept.",
+        "security.md F13",
+        (
+            _STORAGE + "test_f13_a_flipped_bit_is_reported_and_not_served",
+            _STORAGE + "test_f13_damage_is_an_error_in_the_log_with_its_run_and_incident",
+            _STORAGE + "test_f13_a_torn_tail_of_the_log_costs_nothing_that_was_whole",
+            _KILL + "test_a_damaged_tail_of_the_sqlite_log_costs_the_tail_alone",
+        ),
+    ),
+    Row(
+        "faults:f14",
+        "A database that is down is 503 at once and not ready; nothing is run, and it heals "
+        "without a restart.",
+        "security.md F14",
+        (
+            _DATABASE
+            + "test_f14_a_database_that_is_down_is_503_at_once_and_passes_without_a_restart",
+            _DATABASE + "test_f14_a_turn_whose_database_goes_away_is_not_told_as_done",
+            _POSTGRES + "test_a_postgres_that_is_down_refuses_within_a_second_and_heals_by_itself",
+        ),
+    ),
+    Row(
+        "faults:f15",
+        "A lock that somebody holds is waited for a bounded time, and is 503 then; the event loop "
+        "goes on meanwhile.",
+        "security.md F15",
+        (
+            _STORAGE + "test_f15_a_lock_held_by_another_is_503_in_bounded_time_and_passes",
+            _STORAGE + "test_f15_a_lock_held_for_a_moment_is_waited_for",
+            _STORAGE + "test_f15_nobody_waits_longer_for_having_come_behind_others",
+            _POSTGRES + "test_a_lock_that_is_held_in_postgres_is_overload_at_the_deadline",
+        ),
+    ),
+)
+
+_PEERS = (
+    Row(
+        "faults:f16",
+        "An upstream that refuses or resets is 503 `provider_unavailable` before the stream; the "
+        "circuit opens after repeated failures.",
+        "security.md F16",
+        (
+            _UPSTREAM + "test_f16_a_refused_connection_is_503_until_the_peer_is_back",
+            _UPSTREAM + "test_f16_a_reset_before_the_answer_is_503",
+            _UPSTREAM + "test_f16_the_circuit_opens_after_repeated_failures_and_nothing_is_sent",
+        ),
+    ),
+    Row(
+        "faults:f17",
+        "An upstream that hangs is 504 `provider_timeout` at the deadline, an error frame amid a "
+        "stream, and its socket is closed.",
+        "security.md F17",
+        (
+            _UPSTREAM + "test_f17_a_peer_that_hangs_is_504_at_the_deadline_and_let_go_of",
+            _UPSTREAM + "test_f17_a_peer_that_hangs_mid_stream_ends_in_an_error_frame",
+        ),
+    ),
+    Row(
+        "faults:f18",
+        "An answer that breaks off is `provider_error`, recorded as failed and not billed.",
+        "security.md F18",
+        (_UPSTREAM + "test_f18_an_answer_that_breaks_off_is_an_error_and_not_billed",),
+    ),
+    Row(
+        "faults:f19",
+        "Garbage, wrong framing and bad UTF-8 from an upstream are `provider_error`, once.",
+        "security.md F19, A66",
+        (
+            _UPSTREAM + "test_f19_garbage_is_a_provider_error_and_not_billed",
+            _UPSTREAM + "test_f19_garbage_mid_stream_is_one_error_frame",
+        ),
+    ),
+    Row(
+        "faults:f20",
+        "A byte at a time is the same answer, and too slow a line ends at the deadline.",
+        "security.md F20",
+        (
+            _UPSTREAM + "test_f20_one_byte_at_a_time_is_the_same_answer",
+            _UPSTREAM + "test_f20_a_line_too_slow_ends_at_the_deadline",
+        ),
+    ),
+    Row(
+        "faults:f21",
+        "A client that leaves cancels its turn, also upstream; that is recorded, and nothing "
+        "leaks.",
+        "security.md F21",
+        (
+            _CLIENTS + "test_f21_a_client_that_leaves_mid_stream_cancels_the_turn_at_both",
+            _CLIENTS + "test_f21_a_client_that_leaves_before_its_answer_cancels_the_turn_at_both",
+            _CLIENTS + "test_f21_many_clients_that_leave_leave_nothing_behind",
+        ),
+    ),
+    Row(
+        "faults:f22",
+        "A client that stalls holds up nobody else, and is cut off in the end.",
+        "security.md F22, A61",
+        (
+            _CLIENTS + "test_f22_a_client_that_stalls_does_not_hold_up_the_others",
+            _DEADLINES + "test_a_reader_that_never_reads_is_cut_off_and_its_agent_stopped",
+        ),
+    ),
+)
+
+_WORLD = (
+    Row(
+        "faults:f23",
+        "A step of the wall clock changes no deadline and no wait, makes no turn run again, and is "
+        "told in the log.",
+        "security.md F23",
+        (
+            _CLOCK + "test_f23_a_step_of_the_wall_clock_is_logged_and_changes_no_call",
+            _CLOCK + "test_f23_an_agent_that_hangs_ends_in_time_whatever_the_wall_clock_says",
+            _CLOCK + "test_f23_a_step_neither_takes_a_deadline_away_nor_adds_to_it",
+            _CLOCK + "test_f23_a_step_changes_neither_the_waits_between_attempts_nor_their_number",
+            _CLOCK + "test_f23_a_clock_that_is_slowly_corrected_is_no_step",
+            "tests/runtime/test_breaker.py::test_a_jump_of_the_wall_clock_changes_nothing",
+            _LIMITS + "test_a_clock_that_was_set_back_blocks_for_one_window_at_most",
+        ),
+    ),
+    Row(
+        "faults:f25",
+        "The same request at the same time, to one gateway or to several, is executed once.",
+        "security.md F25",
+        (
+            _CLIENTS + "test_f25_the_same_turn_many_times_at_once_runs_once",
+            _COPIES + "test_copies_of_a_turn_sent_to_all_gateways_at_once_run_once",
+            _REPLICAS + "test_two_postgres_replicas_that_claim_the_same_keys_claim_each_once",
+        ),
+    ),
+    Row(
+        "faults:f26",
+        "A gateway that is cut off from the store refuses with 503, accepts nothing on its own, "
+        "and heals.",
+        "security.md F26",
+        (_LOST + "test_a_gateway_without_its_database_refuses_and_heals",),
+    ),
+    Row(
+        "faults:f27",
+        "A gateway that slept beyond its lease is fenced: its late write is refused, and the new "
+        "owner's stands.",
+        "security.md F27",
+        (
+            _LOST + "test_turns_are_taken_over_and_their_late_writer_is_refused",
+            _REPLICAS + "test_a_postgres_replica_that_slept_beyond_its_lease_is_fenced",
+        ),
+    ),
+    Row(
+        "faults:f30",
+        "A SIGTERM amid many streams: not ready at once, new work is 503 with Retry-After, every "
+        "stream finishes or gets `shutting_down` by the deadline, exit 0, none is lost; `make "
+        "drain` does it with 1,000.",
+        "security.md F30",
+        (
+            _DRAINING + "test_f30_a_stop_amid_many_streams_finishes_or_fails_each_and_loses_none",
+            "tests/gateway/test_runs.py::test_a_gateway_drains_before_it_stops",
+        ),
+    ),
+    Row(
+        "faults:f31",
+        "Out of files, memory or threads, a gateway sheds load, serves who is connected, lives on "
+        "and recovers. Memory is limited by the address space, not by a control group.",
+        "security.md F31",
+        (
+            _EXHAUSTION + "test_f31_a_gateway_out_of_files_goes_on_and_takes_new_connections_when_"
+            "there_are_some",
+            _EXHAUSTION + "test_f31_a_pool_of_threads_that_is_used_up_holds_up_nobody_else",
+            _EXHAUSTION + "test_f31_more_bodies_at_once_than_there_is_memory_for_are_refused_and_"
+            "not_fatal",
+        ),
+    ),
+)
+
+_LATER = (
+    Row(
+        "faults:f02",
+        "Nonce and claim are one transaction.",
+        "security.md F02",
+        due="signing keys",
+    ),
+    Row(
+        "faults:f07",
+        "A kill around a webhook delivers it at least once, with the same id.",
+        "security.md F07",
+        due="callbacks",
+    ),
+    Row(
+        "faults:f24",
+        "A peer's clock may be ahead a little, and no more.",
+        "security.md F24",
+        due="signing keys",
+    ),
+    Row(
+        "faults:f28",
+        "A task is resumed after a restart, and its callback delivered.",
+        "security.md F28",
+        due="tasks",
+    ),
+    Row(
+        "faults:f29",
+        "A webhook receiver that is down or slow is tried again by a schedule.",
+        "security.md F29",
+        due="callbacks",
+    ),
+    Row(
+        "faults:f33",
+        "Without a usable key nothing is sent unsigned.",
+        "security.md F33",
+        due="signing keys",
+    ),
+)
+
+ROWS = (*_CRASHES, *_STORES, *_PEERS, *_WORLD, *_LATER)

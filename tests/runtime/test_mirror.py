@@ -1,0 +1,158 @@
+"""A turn that runs in one process and is read in another: two journals over the same turns."""
+
+import asyncio
+from collections.abc import AsyncIterator, Collection
+from contextlib import aclosing
+
+import pytest
+from msgspec.structs import replace
+
+from carnet.core.events import Done, Event, Failed, Text, joined_text
+from carnet.core.turn import Turn
+from carnet.errors import OutcomeUnknown, StorageUnavailable
+from carnet.runtime.journaled import Journaled
+from carnet.runtime.visit import Visit
+from carnet.testing.clock import FakeClock, FakeIds
+from tests.guards.scene import Directory, target
+from tests.runtime.stage import Stage, eventually, in_run, native, streamed, until
+
+
+class Wishes:
+    """Neighbours in memory: what each wants of the other's turns."""
+
+    def __init__(self) -> None:
+        self.readers: list[int] = []
+        self.asked: list[int] = []
+        self.is_down = False
+
+    async def attend(self, turn: Turn) -> None:
+        self.readers.append(turn.n)
+
+    async def leave(self, turn: Turn) -> None:
+        self.readers.remove(turn.n)
+
+    async def are_reading(self, turn: Turn) -> bool:
+        if self.is_down:
+            raise StorageUnavailable
+        return turn.n in self.readers
+
+    async def cancel(self, turns: Collection[int], *, seconds: float) -> int:
+        assert seconds > 0
+        self.asked += turns
+        return len(turns)
+
+
+class Two(Stage):
+    """The journal that runs a turn, and `there`, which only reads it."""
+
+    def __init__(self) -> None:
+        self.go = asyncio.Event()
+        self.left = asyncio.Event()
+        agents = [target("held", agent=native(self._held))]
+        super().__init__(*agents)
+        self.wishes = Wishes()
+        self.journal, self.there = [
+            Journaled(
+                router=Directory(*agents),
+                turns=self.turns,
+                clock=FakeClock(),
+                ids=FakeIds(),
+                currency="credits",
+                worker=worker,
+                neighbours=self.wishes,
+            )
+            for worker in ("here", "there")
+        ]
+
+    async def _held(self, visit: Visit) -> AsyncIterator[str]:
+        try:
+            yield "first "
+            await self.go.wait()
+            yield visit.text
+        finally:
+            self.left.set()
+
+    async def begin(self) -> tuple["asyncio.Task[list[Event]]", list[Event]]:
+        """Start the turn; what is heard of it here and, as it comes, there."""
+        here = asyncio.create_task(self.listen(self.journal))
+        await until(lambda: bool(self.turns.batches.get(1)))
+        heard: list[Event] = []
+        self.reading = asyncio.create_task(self.listen(self.there, heard))
+        await eventually(lambda: Text("first ") in heard)
+        return here, heard
+
+    async def listen(self, journal: Journaled, heard: list[Event] | None = None) -> list[Event]:
+        call = await self.gate.admit(replace(streamed("held"), marks=in_run()))
+        heard = [] if heard is None else heard
+        async with aclosing(journal.batches(call)) as batches:
+            async for batch in batches:
+                heard += batch
+        return heard
+
+
+async def test_a_reader_elsewhere_hears_what_is_said_while_it_is_said() -> None:
+    stage = Two()
+    here, heard = await stage.begin()
+    assert (stage.turns.turns[1].state, stage.wishes.readers) == ("running", [1])
+    again = asyncio.create_task(stage.listen(stage.there))
+    await asyncio.sleep(0)
+    stage.go.set()
+    assert await here == await stage.reading == await again == heard
+    assert joined_text(heard) == "first hi"
+    assert [event for event in heard if isinstance(event, Done | Failed)] == [Done()]
+    assert (len(stage.turns.debits), stage.wishes.readers) == (1, [])
+
+
+async def test_a_turn_goes_on_until_its_last_reader_elsewhere_has_left() -> None:
+    stage = Two()
+    here, _ = await stage.begin()
+    here.cancel()
+    await asyncio.wait([here], timeout=0.6)
+    assert not stage.left.is_set()
+    stage.reading.cancel()
+    await eventually(stage.left.is_set)
+    await eventually(lambda: stage.turns.turns[1].code == "cancelled")
+    assert stage.wishes.readers == []
+
+
+async def test_a_turn_without_a_reader_here_ends_if_nobody_can_tell_of_others() -> None:
+    stage = Two()
+    here, _ = await stage.begin()
+    stage.wishes.is_down = True
+    here.cancel()
+    await eventually(stage.left.is_set)
+    assert (await stage.reading)[-1].code == "cancelled"  # type: ignore[union-attr]
+
+
+async def test_an_attempt_that_was_replaced_is_unknown_to_its_readers_elsewhere() -> None:
+    stage = Two()
+    here, _ = await stage.begin()
+    stage.turns.turns[1] = replace(stage.turns.turns[1], fence=9)
+    assert (await stage.reading)[-1] == Failed.of(OutcomeUnknown())
+    stage.go.set()
+    assert (await here)[-1] == Failed.of(OutcomeUnknown())
+
+
+async def test_a_store_that_cannot_be_read_is_told_to_readers_elsewhere(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stage = Two()
+    here, _ = await stage.begin()
+
+    async def down(_: Turn) -> Turn:
+        raise StorageUnavailable
+
+    monkeypatch.setattr(stage.turns, "reload", down)
+    assert (await stage.reading)[-1] == Failed.of(StorageUnavailable())
+    stage.go.set()
+    assert (await here)[-1] == Done()
+
+
+async def test_what_does_not_run_here_is_cancelled_elsewhere() -> None:
+    stage = Two()
+    here, _ = await stage.begin()
+    assert await stage.there.cancel({1, 2}) == 2
+    assert sorted(stage.wishes.asked) == [1, 2]
+    stage.journal.stop({1, 2})
+    assert (await here)[-1].code == "cancelled"  # type: ignore[union-attr]
+    assert (await stage.reading)[-1].code == "cancelled"  # type: ignore[union-attr]

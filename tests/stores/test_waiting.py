@@ -1,0 +1,103 @@
+"""Waiting for a writer that does not come: who is told, when, and what is true of their claim."""
+
+import asyncio
+from collections.abc import Callable
+
+import pytest
+
+from carnet.errors import OutcomeUnknown, Overloaded
+from carnet.ports.turns import Claimed
+from carnet.stores import queue as waiting
+from carnet.stores.opening import Store
+from carnet.stores.queue import Queue
+from tests.stores.scenes import a_claim, a_finish, claimed
+
+
+@pytest.fixture(autouse=True)
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(waiting, "WAIT_SECONDS", 0.2)
+    monkeypatch.setattr(waiting, "LOOK_SECONDS", 0.02)
+
+
+def a_queue(most_waiting: int = 100) -> Queue:
+    """Nobody empties it but the test."""
+    return Queue(asyncio.get_running_loop(), lambda: None, most_waiting)
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(30):
+        while not condition():  # noqa: ASYNC110  there is no event for it
+            await asyncio.sleep(0.005)
+
+
+async def test_a_claim_that_nobody_begins_with_is_refused_and_never_made() -> None:
+    queue = a_queue()
+    first = queue.claim(a_claim())
+    began = asyncio.get_running_loop().time()
+    with pytest.raises(Overloaded) as caught:
+        await asyncio.wait_for(first, 30)
+    assert caught.value.retry_after == 1
+    assert asyncio.get_running_loop().time() - began >= waiting.WAIT_SECONDS
+    second = queue.claim(a_claim("r2"))
+    batch = queue.take()
+    assert [job[1] for job in batch.cancelled()] == [first]
+    assert [job[1] for job in batch.claims] == [second]
+
+
+async def test_each_is_answered_when_its_own_time_is_over() -> None:
+    queue = a_queue()
+    first = queue.claim(a_claim())
+    await until(first.done)
+    second = queue.claim(a_claim("r2"))
+    assert isinstance(first.exception(), Overloaded)
+    assert not second.done()
+    await until(second.done)
+    assert isinstance(second.exception(), Overloaded)
+
+
+async def test_a_claim_that_was_begun_with_is_unknown_and_given_back_if_it_was_made(
+    store: Store,
+) -> None:
+    made = claimed(await store.turns.claim(a_claim()))
+    queue = a_queue()
+    asked = a_claim()
+    future = queue.claim(asked)
+    batch = queue.take()
+    with pytest.raises(OutcomeUnknown):
+        await asyncio.wait_for(future, 30)
+    queue.settle([(batch.claims[0], Claimed(made))], "")
+    (finish, _) = queue.take().finishes[0]
+    assert (finish.turn, finish.state) == (made, "unknown")
+    assert (await store.turns.finish(finish)).state == "unknown"
+    assert isinstance(await store.turns.claim(asked), Claimed)  # so that a repeat runs
+
+
+async def test_a_question_that_is_not_answered_is_refused_whoever_has_begun_with_it() -> None:
+    queue = a_queue()
+    asked = queue.poll()
+    queue.take()
+    with pytest.raises(Overloaded):
+        await asyncio.wait_for(asked, 30)
+
+
+async def test_what_ends_a_turn_waits_as_long_as_it_takes(store: Store) -> None:
+    turn = claimed(await store.turns.claim(a_claim()))
+    queue = a_queue()
+    ending, claim = queue.finish(a_finish(turn)), queue.claim(a_claim("r2"))
+    await until(claim.done)
+    assert isinstance(claim.exception(), Overloaded)
+    assert not ending.done()
+    (job,) = queue.take().finishes
+    queue.settle([(job, turn)], "")
+    assert await ending == turn
+
+
+async def test_only_so_many_wait_and_what_ends_a_turn_is_taken_all_the_same(store: Store) -> None:
+    turn = claimed(await store.turns.claim(a_claim()))
+    queue = a_queue(most_waiting=2)
+    futures = [queue.claim(a_claim(f"r{number}")) for number in range(2)]
+    with pytest.raises(Overloaded, match="2 writes are waiting"):
+        queue.claim(a_claim("r9"))
+    queue.finish(a_finish(turn)).cancel()
+    for future in futures:
+        future.cancel()
