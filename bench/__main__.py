@@ -1,4 +1,7 @@
-"""`python -m bench` measures and prints; `python -m bench profile` says where the time goes."""
+"""`python -m bench` measures and prints.
+
+`profile` says which functions the time goes to, `budget` what each step of a hop costs.
+"""
 
 import argparse
 import asyncio
@@ -11,23 +14,29 @@ from pathlib import Path
 
 import uvloop
 
+from bench import flat, held
+from bench.budget import budget, budget_json, show_budget
 from bench.cpu import Cores, running_on
 from bench.load import Wrong
 from bench.machine import facts
 from bench.measures import added_latency, burst, sync_seconds, throughput, trickle
+from bench.process import allow_files
 from bench.profiling import profile, show_profile
-from bench.report import Results, show, write_json
+from bench.report import show, to_json, write_json
+from bench.results import Results
 from bench.subjects import ROOT, SUBJECTS, Site, Subject, gateway, upstream
 
 STREAMS = "streams"  # the name of the measurements that share one more gateway
-LEAST_SECONDS, MOST_SECONDS = 1.0, 20.0  # the longest setting still ends within five minutes
+FLAT, HELD = "flat", "held"
+LEAST_SECONDS, MOST_SECONDS = 1.0, 20.0
+LEAST_REQUESTS = 1000  # with fewer, the clock of the CPU time is too coarse for a tenth of them
 
 
 def arguments() -> argparse.Namespace:
     """The command line."""
-    names = [subject.name for subject in SUBJECTS] + [STREAMS]
+    names = [subject.name for subject in SUBJECTS] + [FLAT, STREAMS, HELD]
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("what", nargs="?", choices=("all", "profile"), default="all")
+    parser.add_argument("what", nargs="?", choices=("all", "profile", "budget"), default="all")
     parser.add_argument("--only", action="append", choices=names, help="measure this one")
     parser.add_argument("--agent", choices=("up", "hop"), default="up", help="what is profiled")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there too")
@@ -37,7 +46,15 @@ def arguments() -> argparse.Namespace:
         default=float(os.environ.get("BENCH_SECONDS", "6")),
         help="how long each is measured (BENCH_SECONDS, 6)",
     )
+    parser.add_argument(
+        "--requests", type=int, default=flat.REQUESTS, help="how many 'flat' sends (200000)"
+    )
+    parser.add_argument(
+        "--streams", type=int, default=held.STREAMS, help="how many 'held' opens (2000)"
+    )
     given = parser.parse_args()
+    if given.requests < LEAST_REQUESTS or given.streams < 1:
+        parser.error(f"--requests must be at least {LEAST_REQUESTS}, --streams at least 1")
     if not LEAST_SECONDS <= given.seconds <= MOST_SECONDS:
         parser.error(f"--seconds must be from {LEAST_SECONDS:g} to {MOST_SECONDS:g}")
     return given
@@ -57,19 +74,25 @@ def site() -> Iterator[Site]:
         yield Site(folder=Path(folder), upstream=port, cores=cores)
 
 
-async def measure(at: Site, *, seconds: float, only: list[str] | None) -> Results:
+async def measure(at: Site, given: argparse.Namespace) -> Results:
     """All of it, one after the other."""
+    only: list[str] | None = given.only
     results = Results(
-        seconds=seconds,
+        seconds=given.seconds,
         cores=at.cores,
         facts=facts(at.folder, at.cores),
         sync=sync_seconds(at.folder),
+        is_whole=only is None,
     )
     for subject in SUBJECTS:
         if only is None or subject.name in only:
             await kept(results, subject.name, measure_subject(results, subject, at))
+    if only is None or FLAT in only:
+        await kept(results, FLAT, measure_flat(results, at, given.requests))
     if only is None or STREAMS in only:
         await kept(results, STREAMS, measure_streams(results, at))
+    if only is None or HELD in only:
+        await kept(results, HELD, measure_held(results, at, given.streams))
     return results
 
 
@@ -88,6 +111,21 @@ async def measure_subject(results: Results, subject: Subject, at: Site) -> None:
         results.throughputs[subject.name] = await throughput(
             target, seconds=results.seconds, cores=at.cores
         )
+        if target.about:
+            results.facts["database"] = target.about
+
+
+async def measure_flat(results: Results, at: Site, requests: int) -> None:
+    """Many requests to one gateway."""
+    with gateway(at) as running:
+        results.flat = await flat.flat(running.target("up"), requests=requests, cores=at.cores)
+
+
+async def measure_held(results: Results, at: Site, streams: int) -> None:
+    """Many open streams at one gateway, which has done nothing before."""
+    held.check_files(streams)
+    with gateway(at, env=held.limits(streams)) as running:
+        results.held = await held.held(running, streams=streams)
 
 
 async def measure_streams(results: Results, at: Site) -> None:
@@ -101,16 +139,23 @@ async def measure_streams(results: Results, at: Site) -> None:
 
 
 async def run(given: argparse.Namespace) -> int:
-    """What was asked for, with everything stopped and removed before it is printed."""
+    """What was asked for; everything that was started is stopped and removed."""
+    allow_files(held.files_for(given.streams))  # also for the upstream, which is started next
     with site() as at:
         if given.what == "profile":
             show_profile(await profile(at, agent=given.agent, seconds=given.seconds))
             return 0
-        results = await measure(at, seconds=given.seconds, only=given.only)
-    show(results)
+        if given.what == "budget":
+            found = await budget(at, seconds=given.seconds)
+            show_budget(found)
+            figures, code = budget_json(found), 0
+        else:
+            results = await measure(at, given)
+            show(results)
+            figures, code = to_json(results), 1 if results.failures else 0
     if given.json is not None:
-        write_json(results, given.json)
-    return 1 if results.failures else 0
+        write_json(figures, given.json)
+    return code
 
 
 def main() -> int:

@@ -1,4 +1,4 @@
-"""Cores and the time spent on them.
+"""Cores and the time spent on them; the memory and files of a process.
 
 Law 1. A process counts with its whole tree, and with the children it has already buried.
 Law 2. Where there are not two cores, nothing is pinned and the report says so.
@@ -78,6 +78,20 @@ def _stats() -> dict[int, list[str]]:
             # The command name may hold spaces and brackets; it ends at the last one.
             found[int(entry.name)] = line.rpartition(")")[2].split()
     return found
+
+
+def resident_bytes(pid: int) -> int:
+    """The memory of a process that is in RAM now (VmRSS)."""
+    for line in (_PROC / str(pid) / "status").read_text().splitlines():
+        name, _, value = line.partition(":")
+        if name == "VmRSS":
+            return int(value.split()[0]) * 1024
+    return 0
+
+
+def open_files(pid: int) -> int:
+    """How many files and sockets a process has open."""
+    return len(list((_PROC / str(pid) / "fd").iterdir()))
 
 
 def busy_seconds(core: int | None) -> float:

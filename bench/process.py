@@ -4,6 +4,7 @@ Law. Whatever was started is stopped when its block ends, whether it measured or
 """
 
 import os
+import resource
 import socket
 import subprocess
 import time
@@ -16,7 +17,7 @@ from bench.load import Wrong
 
 START_SECONDS = 20.0
 STOP_SECONDS = 10.0
-RUN_SECONDS = 60.0
+RUN_SECONDS = 120.0
 POLL_SECONDS = 0.05
 LAST_LINES = 5
 
@@ -82,17 +83,32 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
-def run(command: Sequence[str], *, folder: Path) -> None:
-    """Run a command to its end."""
-    done = subprocess.run(  # noqa: S603 - the commands are in subjects.py
-        command,
-        cwd=folder,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=RUN_SECONDS,
-        check=False,
-    )
+def run(command: Sequence[str], *, folder: Path, env: Mapping[str, str] | None = None) -> str:
+    """Run a command to its end; what it printed."""
+    try:
+        done = subprocess.run(  # noqa: S603 - the commands are in subjects.py
+            command,
+            cwd=folder,
+            env={**os.environ, **(env or {})},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=RUN_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as late:
+        raise Wrong(f"{Path(command[0]).name} had not ended after {RUN_SECONDS:.0f} s") from late
     if done.returncode != 0:
         said = (done.stderr or done.stdout).strip().splitlines()[-LAST_LINES:]
         raise Wrong(f"{Path(command[0]).name} ended with {done.returncode}: {' | '.join(said)}")
+    return done.stdout
+
+
+def allow_files(number: int) -> int:
+    """Let this process, and what it starts, open so many files; how many it may open now."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY or soft >= number:
+        return number
+    allowed = number if hard == resource.RLIM_INFINITY else min(number, hard)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
+    return allowed

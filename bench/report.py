@@ -2,44 +2,20 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from bench.bodies import BODY_BYTES
-from bench.cpu import Cores
-from bench.measures import RATE, SYNC_BYTES, SYNC_COUNT, Added, Throughput, Window
-from bench.subjects import CONNECTIONS, REFERENCE, SUBJECTS, Subject
+from bench.flat import Flat
+from bench.floors import FLOORS, MB
+from bench.held import Held
+from bench.measures import RATE, SYNC_BYTES, SYNC_COUNT, Added, Window
+from bench.results import Results
+from bench.subjects import CONNECTIONS, SUBJECTS, Subject
 from bench.upstream import BURST_EVENTS
 
 NOISY = 0.05  # a share of the core taken by others that moves the figures
 SATURATED = 0.8  # below it, the load or the disk was the limit and not the CPU
-
-
-@dataclass(slots=True, kw_only=True)
-class Results:
-    """What one run has found so far; a measurement that failed left its reason."""
-
-    seconds: float
-    cores: Cores
-    facts: dict[str, str]
-    sync: float
-    throughputs: dict[str, Throughput] = field(default_factory=dict)
-    added: Added | None = None
-    burst: Window | None = None
-    trickle: Window | None = None
-    failures: dict[str, str] = field(default_factory=dict)
-
-    def ratio(self, name: str) -> float | None:
-        """Requests for a CPU second, against the plain proxy in the same run."""
-        reference = self.throughputs.get(REFERENCE)
-        if reference is None:
-            return None
-        return self.throughputs[name].per_cpu_second / reference.per_cpu_second
-
-    def windows(self) -> list[Window]:
-        others = [window for window in (self.burst, self.trickle) if window is not None]
-        return [each.window for each in self.throughputs.values()] + others
 
 
 def ms(seconds: float) -> str:
@@ -50,6 +26,11 @@ def ms(seconds: float) -> str:
 def us(seconds: float) -> str:
     """Microseconds, for people."""
     return f"{seconds * 1_000_000:.0f} us"
+
+
+def mb(size: int) -> str:
+    """Megabytes, for people."""
+    return f"{size / MB:.1f} MB"
 
 
 def show(results: Results) -> None:
@@ -66,6 +47,7 @@ def show(results: Results) -> None:
         _show_subjects(results)
         print()
     _show_rest(results)
+    _show_floors(results)
     _show_warnings(results)
 
 
@@ -105,6 +87,13 @@ def _print_aligned(rows: Sequence[tuple[str, ...]]) -> None:
 
 def _show_rest(results: Results) -> None:
     print(f"disk      {ms(results.sync)}: median of {SYNC_COUNT} fdatasync of {SYNC_BYTES} bytes")
+    if results.flat is not None:
+        flat = results.flat
+        print(
+            f"flat      {flat.ratio:.2f}: {flat.each[-1]:,.0f} against {flat.each[0]:,.0f}"
+            f" requests/CPU-s, the last tenth of {flat.requests:,} requests against the first"
+        )
+        print(f"          each tenth: {' '.join(f'{each:,.0f}' for each in flat.each)}")
     if results.added is not None:
         added = results.added
         parts = [
@@ -126,6 +115,26 @@ def _show_rest(results: Results) -> None:
             f"trickle   {us(window.cpu_seconds / window.events)} of CPU an event:"
             f" {CONNECTIONS} streams, {window.events / window.seconds:,.0f} events/s in all"
         )
+    if results.held is not None:
+        held = results.held
+        print(
+            f"held      {mb(held.above_idle)} above idle: {held.streams:,} streams, open and silent"
+            f" ({mb(held.idle)} to {mb(held.open)}, {mb(held.closed)} when they are closed;"
+            f" {held.above_idle / held.streams / 1000:.1f} KB each)"
+        )
+
+
+def _show_floors(results: Results) -> None:
+    """Each figure that has a bound, the bound, and whether it held."""
+    floors = [each for each in FLOORS if results.is_whole or each.figure(results) is not None]
+    if not floors:
+        return
+    rows = [
+        (f"  {each.name}", each.figure_text(results), each.bound_text(), each.verdict(results))
+        for each in floors
+    ]
+    print("\nfloors")
+    _print_aligned(rows)
 
 
 def _show_warnings(results: Results) -> None:
@@ -155,9 +164,20 @@ def to_json(results: Results) -> dict[str, Any]:
         },
         "subjects": {name: _subject_json(results, name) for name in results.throughputs},
         "fdatasync_seconds": results.sync,
+        "flat": _flat_json(results.flat),
         "added_latency": _added_json(results.added),
         "burst": _window_json(results.burst),
         "trickle": _window_json(results.trickle),
+        "held": _held_json(results.held),
+        "floors": [
+            {
+                "name": floor.name,
+                "figure": floor.figure(results),
+                "at_most" if floor.is_most else "at_least": floor.bound,
+                "verdict": floor.verdict(results),
+            }
+            for floor in FLOORS
+        ],
         "failures": results.failures,
     }
 
@@ -185,6 +205,29 @@ def _window_json(window: Window | None) -> dict[str, float] | None:
     }
 
 
+def _flat_json(flat: Flat | None) -> dict[str, Any] | None:
+    if flat is None:
+        return None
+    return {
+        "requests": flat.requests,
+        "per_cpu_second": flat.each,
+        "ratio": flat.ratio,
+        "parts": [_window_json(part) for part in flat.parts],
+    }
+
+
+def _held_json(held: Held | None) -> dict[str, int] | None:
+    if held is None:
+        return None
+    return {
+        "streams": held.streams,
+        "idle_bytes": held.idle,
+        "open_bytes": held.open,
+        "closed_bytes": held.closed,
+        "above_idle_bytes": held.above_idle,
+    }
+
+
 def _added_json(added: Added | None) -> dict[str, float] | None:
     if added is None:
         return None
@@ -198,6 +241,6 @@ def _added_json(added: Added | None) -> dict[str, float] | None:
     }
 
 
-def write_json(results: Results, path: Path) -> None:
+def write_json(figures: dict[str, Any], path: Path) -> None:
     """The figures in a file."""
-    path.write_text(json.dumps(to_json(results), indent=2) + "\n")
+    path.write_text(json.dumps(figures, indent=2) + "\n")

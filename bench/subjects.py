@@ -6,19 +6,21 @@ forward, the same upstream. Each runs as its authors would run it in production:
 
 import itertools
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bench import a2a_peer, samvad_peer
 from bench.bodies import CHAT_PATH, COMPLETION_ID, chat_request, post
 from bench.cpu import Cores
+from bench.postgres import Database, database
 from bench.process import free_port, run, serving
 from bench.upstream import BURST_EVENTS
 
 ROOT = Path(__file__).parent.parent
 BIN = Path(sys.executable).parent
+CARNET = str(BIN / "carnet")
 CONNECTIONS = 64
 WARM_UP_SECONDS = 1.0
 # It sweeps its whole nonce table on each call and slows down with every request it has answered:
@@ -52,6 +54,7 @@ class Target:
     requests: Iterator[bytes]
     mark: bytes  # in every right answer
     warm_up: float = WARM_UP_SECONDS
+    about: str = ""  # the database server it uses, if it uses one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,11 +79,12 @@ def upstream(folder: Path, cores: Cores) -> Iterator[int]:
     """The model behind every hop; its port."""
     port = free_port()
     command = [sys.executable, "-m", "bench.upstream", str(port)]
-    with serving(command, port=port, core=cores.load, folder=folder, env=_importable()):
+    with serving(command, port=port, core=cores.load, folder=folder, env=importable()):
         yield port
 
 
-def _importable() -> dict[str, str]:
+def importable() -> dict[str, str]:
+    """The environment of a process that runs a module of this package."""
     return {"PYTHONPATH": str(ROOT)}
 
 
@@ -94,6 +98,7 @@ def _agents(site: Site) -> str:
         "hop": ("tangle", f"{base}/v1"),
         "burst": ("openai", f"{base}/{BURST_EVENTS}x0/v1"),
         "trickle": ("openai", f"{base}/{TRICKLE_EVENTS}x{TRICKLE_RATE}/v1"),
+        "hold": ("openai", f"{base}/hold/v1"),
     }
     return "".join(
         f'\n[agents.{name}]\nkind = "{kind}"\nurl = "{url}"\nmodel = "m"\n'
@@ -101,21 +106,38 @@ def _agents(site: Site) -> str:
     )
 
 
-@contextmanager
-def gateway(site: Site, *, under: tuple[str, ...] = ()) -> Iterator[Gateway]:
-    """A Carnet as a person sets one up, with agents at the upstream added.
-
-    `under` replaces the console script, for a launcher that does the same and watches it.
-    """
-    port = free_port()
+def initialised(site: Site, port: int) -> Path:
+    """The folder of a Carnet as a person sets one up, with agents at the upstream added."""
     folder = site.folder / f"carnet-{port}"
     folder.mkdir()
-    run([str(BIN / "carnet"), "init", str(folder), "--port", str(port)], folder=folder)
+    run([CARNET, "init", str(folder), "--port", str(port)], folder=folder)
     with (folder / "carnet.toml").open("a") as settings:
         settings.write(_agents(site))
-    command = [*(under or (str(BIN / "carnet"),)), "serve"]
-    env = _importable() | {"CARNET__GATEWAY__DRAIN_SECONDS": "2"}
-    with serving(command, port=port, core=site.cores.subject, folder=folder, env=env) as pid:
+    return folder
+
+
+@contextmanager
+def gateway(
+    site: Site,
+    *,
+    under: tuple[str, ...] = (),
+    store: Database | None = None,
+    env: Mapping[str, str] | None = None,
+) -> Iterator[Gateway]:
+    """A running Carnet.
+
+    `under` replaces the console script, for a launcher that does the same and watches it. `store`
+    is a database to move to before it starts; `env` holds settings beside those of the file.
+    """
+    port = free_port()
+    folder = initialised(site, port)
+    command = [*(under or (CARNET,)), "serve"]
+    settings = {**importable(), "CARNET__GATEWAY__DRAIN_SECONDS": "2", **(env or {})}
+    if store is not None:
+        run([CARNET, "migrate", "--to", store.url], folder=folder, env=store.env)
+        settings |= {"CARNET__STORE__URL": store.url, **store.env}
+    core = site.cores.subject
+    with serving(command, port=port, core=core, folder=folder, env=settings) as pid:
         token = (folder / "var" / "starter.token").read_text().strip()
         yield Gateway(pid=pid, port=port, token=token)
 
@@ -125,6 +147,13 @@ def carnet_openai(site: Site) -> Iterator[Target]:
     """A hop to an OpenAI-compatible model."""
     with gateway(site) as running:
         yield running.target("up")
+
+
+@contextmanager
+def carnet_postgres(site: Site) -> Iterator[Target]:
+    """The same hop on PostgreSQL, whose server runs with the load."""
+    with database() as store, gateway(site, store=store) as running:
+        yield replace(running.target("up"), about=store.about)
 
 
 @contextmanager
@@ -170,7 +199,7 @@ def _uvicorn(
     options = ["--http", "httptools", "--loop", "uvloop", "--lifespan", "off"]
     options += ["--no-access-log", "--log-level", "warning", "--port", str(port)]
     command = [str(BIN / "uvicorn"), app, *options, *(["--factory"] if factory else [])]
-    core, all_env = site.cores.subject, _importable() | (env or {})
+    core, all_env = site.cores.subject, importable() | (env or {})
     with serving(command, port=port, core=core, folder=site.folder, env=all_env) as pid:
         yield pid, port
 
@@ -217,7 +246,8 @@ class Subject:
 REFERENCE = "caddy"
 SUBJECTS = (
     Subject(name="carnet", does="token, journal, ledger, forward (openai)", run=carnet_openai),
-    Subject(name="carnet-tangle", does="the same, as a Tangle hop", run=carnet_tangle),
+    Subject(name="carnet-postgres", does="the same, on PostgreSQL", run=carnet_postgres),
+    Subject(name="carnet-tangle", does="on SQLite, as a Tangle hop", run=carnet_tangle),
     Subject(name=REFERENCE, does="forward, nothing else (GOMAXPROCS=1)", run=caddy),
     Subject(name="uvicorn", does="read the body, answer; no forward", run=echo),
     Subject(name="samvad", does="verify a signature, answer; no store", run=samvad),

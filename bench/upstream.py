@@ -2,6 +2,7 @@
 
 `/v1/chat/completions` answers 2 KB, or, asked with `"stream": true`, BURST_EVENTS chunks at once.
 `/{events}x{rate}/v1/chat/completions` streams that many chunks at `rate` a second; 0 is at once.
+`/hold/v1/chat/completions` streams one chunk and is silent from then on.
 """
 
 import asyncio
@@ -20,6 +21,7 @@ SPREAD = 64  # streams that tick at one rate do so at this many different moment
 
 _STREAM = re.compile(rb'"stream": ?true')
 _PACE = re.compile(rb"/(\d+)x(\d+)/v1/chat/completions")
+_HOLD = b"/hold/v1/chat/completions"
 _DELTA = chunk({"content": WORD})
 _OPENING = chunk({"role": "assistant", "content": ""})
 _JSON_HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n"
@@ -71,6 +73,9 @@ class Upstream(asyncio.Protocol):
     def on_message_complete(self) -> None:
         if _STREAM.search(self._body) is None:
             self._transport.write(_ANSWER)
+            return
+        if self._path == _HOLD:
+            self._transport.write(_BEGIN + _FRAMED_DELTA)
             return
         pace = _PACE.fullmatch(self._path)
         events, rate = (int(pace[1]), int(pace[2])) if pace else (BURST_EVENTS, 0)

@@ -1,0 +1,298 @@
+"""`python -m bench.hop FOLDER`: the steps of a hop, each timed by itself.
+
+The gateway is assembled from the configuration in FOLDER as `carnet serve` does it, on the same
+event loop and with the same care for memory; only the server before it is missing. What is timed
+are its own parts, given what they are given in a call. It prints one JSON object, which
+`bench.budget` shows.
+"""
+
+# ruff: noqa: SLF001 - the parts of a gateway are looked at from within
+
+import asyncio
+import gc
+import json
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from bench.bodies import CHAT_PATH, chat_answer, chat_request
+from bench.timing import alone, alone_awaited, together, with_thread
+from carnet.assembly.building import Gateway, build
+from carnet.assembly.serving import COLLECT_AFTER
+from carnet.assembly.storing import open_from
+from carnet.config import load
+from carnet.core.call import Call, Claim
+from carnet.core.events import Done, Event, Usage
+from carnet.core.turn import Turn
+from carnet.gateway.chat import _call_headers
+from carnet.gateway.exchange import Exchange, Message, check_json_body
+from carnet.gateway.inbound import read_chat, read_stamps
+from carnet.gateway.server import run
+from carnet.guards.admission import Entry, Gate
+from carnet.guards.candidate import Candidate
+from carnet.guards.leaving import check_credential, papers
+from carnet.ports.turns import Debit, TurnClaim, TurnFinish
+from carnet.runtime.egress import _write_head
+from carnet.runtime.live import Live
+from carnet.runtime.recording import Recording
+from carnet.runtime.remote import Provider
+from carnet.runtime.system import SystemClock, SystemIds
+from carnet.telemetry import WRITE_SECONDS, Sink, start_logging
+from carnet.wire import json as strict_json
+from carnet.wire import openai
+
+AGENT = "up"
+CURRENCY = "credits"
+NOTES = 4000  # log lines of one round
+OK = 200
+
+
+class Sent:
+    """A request as a server hands it over, and the check of its answer."""
+
+    def __init__(self, scope: dict[str, Any], body: bytes) -> None:
+        self.scope = scope
+        self._message: Message | None = {"type": "http.request", "body": body, "more_body": False}
+
+    async def receive(self) -> Message:
+        message, self._message = self._message, None
+        if message is None:  # whoever looks out for a client that goes away waits
+            await asyncio.Event().wait()
+            raise RuntimeError("the client never goes away")
+        return message
+
+    async def send(self, message: Message) -> None:
+        if message.get("status", OK) != OK:
+            raise RuntimeError(f"a call was answered with {message['status']}")
+
+
+def _scope(token: str, size: int) -> dict[str, Any]:
+    return {
+        "type": "http",
+        "method": "POST",
+        "path": CHAT_PATH,
+        "raw_path": CHAT_PATH.encode(),
+        "query_string": b"",
+        "client": ("127.0.0.1", 1),
+        "headers": [
+            (b"host", b"127.0.0.1"),
+            (b"content-type", b"application/json"),
+            (b"content-length", b"%d" % size),
+            (b"authorization", f"Bearer {token}".encode()),
+        ],
+    }
+
+
+class Kept:
+    """Turns that are durable at once: what recording costs without its store."""
+
+    async def finish(self, finish: TurnFinish) -> Turn:
+        return finish.turn
+
+
+class Hop:
+    """A gateway, and what its parts are given in one call."""
+
+    def __init__(self, gateway: Gateway, token: str) -> None:
+        self.gateway = gateway
+        self.chat = gateway.chat
+        self.gate: Gate = gateway.chat._admission  # type: ignore[assignment]
+        self.target = gateway.journal._router.find(AGENT)
+        self.provider = _innermost(self.target.agent)
+        self.body = chat_request(AGENT)
+        self.scope = _scope(token, len(self.body))
+        self.answer = chat_answer()
+        self.events: list[Event] = openai.read_answer(self.answer, currency=CURRENCY)
+        self._claims: list[TurnClaim] = []
+
+    def sent(self) -> Sent:
+        return Sent(self.scope, self.body)
+
+    def exchange(self) -> Exchange:
+        sent = self.sent()
+        return Exchange(sent.scope, sent.receive, sent.send)
+
+    def claim(self, exchange: Exchange) -> Claim:
+        stamps = read_stamps(exchange.headers, self.chat._depths)
+        return read_chat(exchange.headers, stamps, self.body, None)
+
+    async def call(self) -> Call:
+        """A call that was admitted and recorded like any other."""
+        call = await self.gate.admit(self.claim(self.exchange()))
+        self.chat._crowd.leave(call.caller.actor.name, stream=False)
+        return call
+
+    def examined(self) -> Candidate:
+        return self.gate._examine(self.claim(self.exchange()), self.gate._clock.wall_us())
+
+    def entry(self, candidate: Candidate) -> Entry:
+        """What `Gate._admit` makes of a candidate before it asks the store."""
+        gate, target, claim = self.gate, candidate.target, candidate.claim
+        check_credential(target, candidate.credential)
+        carnet = gate._in_time(gate._document(candidate), target)
+        return Entry(
+            target=target,
+            ask=claim.ask,
+            carnet=carnet,
+            onward=papers(carnet, target, last_depth=gate._last_depth),
+            caller=candidate.caller,
+            payer=candidate.payer,
+            digest=claim.digest,
+            request=claim.request,
+            credential=candidate.credential,
+        )
+
+    def turn_claim(self, entry: Entry) -> TurnClaim:
+        return self.gate._turn_claim(entry, 0, self.gate._most_run_calls)
+
+    def prepare_claims(self, number: int) -> None:
+        """Claims of new turns, made before the store is timed."""
+        candidate = self.examined()
+        self._claims = [self.turn_claim(self.entry(candidate)) for _ in range(number)]
+
+    async def store(self) -> None:
+        """One turn from its claim to its end, both durable."""
+        claim = self._claims.pop()
+        verdict = await self.gateway.store.turns.claim(claim)
+        finish = TurnFinish(
+            turn=verdict.turn,  # type: ignore[union-attr]  # nothing denies a new turn
+            state="done",
+            payer=claim.payer,
+            events=self.answer,  # about as long as what is recorded of it
+            first=0,
+            last=1,
+            debits=(Debit(f"agent:{AGENT}", 0),),
+            children_cost=0,
+            reserve=0,
+            now=claim.now,
+            tokens_in=400,
+            tokens_out=380,
+        )
+        await self.gateway.store.turns.finish(finish)
+
+    async def record(self, call: Call) -> None:
+        """The events of an answer and its end, up to the store."""
+        recording = Recording(
+            turns=Kept(),  # type: ignore[arg-type]  # nothing else is asked of it here
+            call=call,
+            target=self.target,
+            live=Live(lambda: None),
+            on_broken=lambda: None,
+        )
+        recording.take(self.events[:-1])
+        await recording.finish(Done(), now=0)
+
+    def written(self, call: Call) -> bytes:
+        end = (Usage(400, 380, 0, 0, CURRENCY), Done())
+        _call_headers(call)
+        return openai.write_answer(
+            call.record, [*self.events[:-2], *end], model=AGENT, currency=CURRENCY
+        )
+
+    async def application(self) -> None:
+        sent = self.sent()
+        await self.gateway.app(sent.scope, sent.receive, sent.send)
+
+
+def _innermost(agent: Any) -> Provider:  # noqa: ANN401, RUF100 - a wrapper in a wrapper
+    while hasattr(agent, "_agent"):
+        agent = agent._agent
+    if not isinstance(agent, Provider):
+        raise TypeError(f"no model answers for {AGENT}")
+    return agent
+
+
+async def steps(hop: Hop, sink: Sink) -> dict[str, float]:
+    """Seconds of each step, by its name."""
+    call = await hop.call()
+    return {
+        **_inbound_steps(hop),
+        "store": await together(hop.store, hop.prepare_claims),
+        **await _outbound_steps(hop, call),
+        "recording": await alone_awaited(lambda: hop.record(call)),
+        "writing": alone(lambda: hop.written(call)),
+        "noting": await with_thread(
+            _noting(hop, call), lambda: not sink._lines, steps=NOTES, rest=WRITE_SECONDS
+        ),
+        "application": await together(hop.application),
+    }
+
+
+def _inbound_steps(hop: Hop) -> dict[str, float]:
+    depths, body = hop.chat._depths, hop.body
+    headers = hop.exchange().headers
+    stamps, parsed = read_stamps(headers, depths), strict_json.read_object(body)
+    claim, candidate = hop.claim(hop.exchange()), hop.examined()
+    entry = hop.entry(candidate)
+    now = hop.gate._clock.wall_us()
+    return {
+        "headers": alone(lambda: read_stamps(hop.exchange().headers, depths)),
+        "kind": alone(lambda: check_json_body(headers)),
+        "request": alone(lambda: read_chat(headers, stamps, body, None)),
+        "request_json": alone(lambda: strict_json.read_object(body))
+        + alone(lambda: strict_json.canonical(parsed)),
+        "guards": alone(lambda: hop.gate._examine(claim, now)),
+        "document": alone(lambda: hop.entry(candidate)),
+        "claim": alone(lambda: hop.turn_claim(entry)),
+    }
+
+
+async def _outbound_steps(hop: Hop, call: Call) -> dict[str, float]:
+    door, provider = hop.gateway.door, hop.provider
+    outbound = provider._outbound(call.ask)
+    route = door.route(outbound)
+
+    async def exchange() -> None:
+        async with door.send(outbound) as answer:
+            await answer.read()
+
+    head = alone(lambda: _write_head(route, outbound))
+    return {
+        "outbound": alone(lambda: provider._outbound(call.ask)) + head,
+        "exchange": await together(exchange) - head,  # which it writes again
+        "answer": alone(lambda: openai.read_answer(hop.answer, currency=CURRENCY)),
+    }
+
+
+def _noting(hop: Hop, call: Call) -> Callable[[], object]:
+    exchange = hop.exchange()
+    return lambda: hop.chat._note(exchange, call, "done", 0.001)
+
+
+async def measure(folder: Path) -> int:
+    """Assemble, time, print."""
+    settings = load(folder / "carnet.toml", {})
+    with (folder / "hop.log").open("w") as log:
+        sink = start_logging(stream=log)
+        try:
+            found = await _in_gateway(settings, folder, lambda hop: steps(hop, sink))
+        finally:
+            sink.close()
+    print(json.dumps(found))
+    return 0
+
+
+async def _in_gateway(
+    settings: Any,  # noqa: ANN401, RUF100
+    folder: Path,
+    act: Callable[[Hop], Awaitable[dict[str, float]]],
+) -> dict[str, float]:
+    store = await open_from(settings, exclusive=True)
+    try:
+        await store.start()
+        gateway = build(settings, store, SystemClock(), SystemIds())
+    except BaseException:
+        await store.close()
+        raise
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*COLLECT_AFTER)
+    try:
+        return await act(Hop(gateway, (folder / "var" / "starter.token").read_text().strip()))
+    finally:
+        await gateway.close()
+
+
+if __name__ == "__main__":
+    sys.exit(run(lambda: measure(Path(sys.argv[1]))))

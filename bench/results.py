@@ -1,0 +1,40 @@
+"""What one run has found."""
+
+from dataclasses import dataclass, field
+
+from bench.cpu import Cores
+from bench.flat import Flat
+from bench.held import Held
+from bench.measures import Added, Throughput, Window
+from bench.subjects import REFERENCE
+
+
+@dataclass(slots=True, kw_only=True)
+class Results:
+    """What one run has found so far; a measurement that failed left its reason."""
+
+    seconds: float
+    cores: Cores
+    facts: dict[str, str]
+    sync: float
+    is_whole: bool  # whether everything was asked for
+    throughputs: dict[str, Throughput] = field(default_factory=dict)
+    flat: Flat | None = None
+    added: Added | None = None
+    burst: Window | None = None
+    trickle: Window | None = None
+    held: Held | None = None
+    failures: dict[str, str] = field(default_factory=dict)
+
+    def ratio(self, name: str) -> float | None:
+        """Requests for a CPU second, against the plain proxy in the same run."""
+        reference, found = self.throughputs.get(REFERENCE), self.throughputs.get(name)
+        if reference is None or found is None:
+            return None
+        return found.per_cpu_second / reference.per_cpu_second
+
+    def windows(self) -> list[Window]:
+        """Every stretch of time in which others could have taken the core."""
+        others = [window for window in (self.burst, self.trickle) if window is not None]
+        parts = [] if self.flat is None else self.flat.parts
+        return [each.window for each in self.throughputs.values()] + others + parts
