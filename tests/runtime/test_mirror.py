@@ -45,12 +45,12 @@ class Wishes:
 class Two(Stage):
     """The journal that runs a turn, and `there`, which only reads it."""
 
-    def __init__(self) -> None:
+    def __init__(self, wishes: Wishes | None = None) -> None:
         self.go = asyncio.Event()
         self.left = asyncio.Event()
         agents = [target("held", agent=native(self._held))]
         super().__init__(*agents)
-        self.wishes = Wishes()
+        self.wishes = wishes or Wishes()
         self.journal, self.there = [
             Journaled(
                 router=Directory(*agents),
@@ -156,3 +156,29 @@ async def test_what_does_not_run_here_is_cancelled_elsewhere() -> None:
     stage.journal.stop({1, 2})
     assert (await here)[-1].code == "cancelled"  # type: ignore[union-attr]
     assert (await stage.reading)[-1].code == "cancelled"  # type: ignore[union-attr]
+
+
+class Slow(Wishes):
+    """The wish is there before its answer is."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.wished = asyncio.Event()
+
+    async def attend(self, turn: Turn) -> None:
+        await super().attend(turn)
+        self.wished.set()
+        await asyncio.sleep(60)
+
+
+async def test_a_reader_that_leaves_while_its_wish_is_on_its_way_takes_it_back() -> None:
+    slow = Slow()
+    stage = Two(slow)
+    here = asyncio.create_task(stage.listen(stage.journal))
+    await until(lambda: bool(stage.turns.batches.get(1)))
+    reading = asyncio.create_task(stage.listen(stage.there))
+    await asyncio.wait_for(slow.wished.wait(), 30)
+    reading.cancel()
+    await until(lambda: not slow.readers)
+    stage.go.set()
+    await here

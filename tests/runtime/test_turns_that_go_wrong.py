@@ -10,10 +10,12 @@ from msgspec.structs import replace
 from carnet.core.call import Call
 from carnet.core.events import Done, Event, Failed, Text, Usage, joined_text
 from carnet.core.money import Price
+from carnet.core.turn import Turn
 from carnet.errors import (
     CarnetError,
     DefinitionChanged,
     InProgress,
+    OutcomeUnknown,
     PermissionMissing,
     StorageUnavailable,
 )
@@ -370,3 +372,31 @@ async def test_a_turn_that_says_too_much_has_failed(monkeypatch: pytest.MonkeyPa
     events = await stage.ask("flood")
     assert events[-1] == Failed("agent_failed", {})
     assert stage.turns.turns[1].state == "failed"
+
+
+async def test_what_may_have_been_written_is_not_written_again_with_the_end() -> None:
+    async def speak(_: Visit) -> AsyncIterator[str]:
+        yield "hello "
+        yield "world"
+
+    stage = Stage(target("held", agent=native(speak)))
+    write = stage.turns.append
+
+    async def append(turn: Turn, first: int, last: int, events: bytes) -> None:
+        await write(turn, first, last, events)
+        await asyncio.sleep(0.02)  # meanwhile the agent ends
+        raise OutcomeUnknown("the answer to a commit was lost")
+
+    stage.turns.append = append  # type: ignore[method-assign]
+    call = await stage.gate.admit(replace(streamed("held"), marks=in_run()))
+    told = [event async for event in stage.journal(call)]
+    assert told[-1] == Failed.of(OutcomeUnknown())
+    assert stage.turns.debits == []
+    await eventually(lambda: stage.turns.turns[1].state == "unknown")
+    stage.turns.append = write  # type: ignore[method-assign]
+    again = await stage.gate.admit(replace(streamed("held"), marks=in_run()))
+    assert not again.known
+    assert joined_text([event async for event in stage.journal(again)]) == "hello world"
+    replayed = await stage.gate.admit(replace(streamed("held"), marks=in_run()))
+    assert joined_text([event async for event in stage.journal(replayed)]) == "hello world"
+    assert len(stage.turns.debits) == 1

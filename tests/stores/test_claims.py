@@ -32,6 +32,15 @@ async def test_a_new_turn_is_ours_to_run(store: Store) -> None:
     assert await store.turns.reload(claimed(verdict)) == claimed(verdict)
 
 
+async def test_a_run_that_begins_here_is_known_from_then_on(store: Store) -> None:
+    begun = claimed(await store.turns.claim(a_claim(is_first=True)))
+    assert await store.turns.claim(a_claim()) == Known(begun)
+    again = [a_claim("r2", is_first=True), a_claim("r1", turn="r1.t1.echo"), a_claim("r2")]
+    first, second, third = await asyncio.gather(*map(store.turns.claim, again))
+    assert third == Known(claimed(first))
+    assert claimed(second).run == "r1"
+
+
 async def test_a_done_turn_is_replayed_from_its_record(store: Store) -> None:
     ended = await finished(store)
     assert await store.turns.claim(a_claim(now=1_900_000_000_000_000)) == Known(ended)

@@ -55,6 +55,16 @@ def test_a_file_system_without_hard_links_will_do(
     assert path.read_text() == ("theirs" if taken else "ours")
 
 
+@pytest.mark.parametrize("end", ["-wal", "-shm", "-journal"])
+def test_no_file_takes_a_place_where_a_database_has_left_its_log(tmp_path: Path, end: str) -> None:
+    beside = tmp_path / f"kept{end}"
+    with pytest.raises(UsageInvalid, match="belongs to"), draft_of(tmp_path / "kept"):
+        beside.touch()  # it came meanwhile
+    with pytest.raises(UsageInvalid, match="belongs to"), draft_of(tmp_path / "kept"):
+        raise AssertionError("work was begun")
+    assert list(tmp_path.iterdir()) == [beside]
+
+
 def test_a_disk_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     with pytest.raises(UsageInvalid) as caught, draft_of(tmp_path / "kept"):
         raise OSError(errno.ENOSPC, "No space left on device")

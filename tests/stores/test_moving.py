@@ -81,7 +81,13 @@ def test_a_target_that_holds_something_is_refused(house: House, empty: str) -> N
     ran = house.try_carnet("migrate", "--to", empty)
     assert (ran.returncode, "The target is not empty" in ran.stderr) == (2, True)
     ran = house.try_carnet("migrate", "--to", "sqlite:var/carnet.db")
+    assert (ran.returncode, "at that place already" in ran.stderr) == (2, True)
+    (house.folder / "var" / "other.db").touch()
+    ran = house.try_carnet("migrate", "--to", "sqlite:var/other.db")
     assert (ran.returncode, "exists already" in ran.stderr) == (2, True)
+    (house.folder / "var" / "left.db-wal").write_bytes(b"of a database that was set aside")
+    ran = house.try_carnet("migrate", "--to", "sqlite:var/left.db")
+    assert (ran.returncode, "left.db-wal belongs to" in ran.stderr) == (2, True)
 
 
 def test_a_target_that_cannot_be_used_is_named_with_a_next_step(house: House) -> None:

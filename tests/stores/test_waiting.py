@@ -8,6 +8,7 @@ import pytest
 from carnet.errors import OutcomeUnknown, Overloaded
 from carnet.ports.turns import Claimed
 from carnet.stores import queue as waiting
+from carnet.stores.database import Lease
 from carnet.stores.opening import Store
 from carnet.stores.queue import Queue
 from tests.stores.scenes import a_claim, a_finish, claimed
@@ -101,3 +102,22 @@ async def test_only_so_many_wait_and_what_ends_a_turn_is_taken_all_the_same(stor
     queue.finish(a_finish(turn)).cancel()
     for future in futures:
         future.cancel()
+
+
+async def test_a_gateway_renews_its_lease_whatever_else_fails(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    renewed: list[Lease] = []
+
+    async def renew(lease: Lease) -> None:
+        renewed.append(lease)
+
+    async def fail() -> int:
+        raise Overloaded("the store is busy with others")
+
+    monkeypatch.setattr(store._database, "renew", renew)  # noqa: SLF001
+    monkeypatch.setattr(store._database, "changes", fail)  # noqa: SLF001
+    monkeypatch.setattr(store, "_renewed", -1000.0)
+    with pytest.raises(Overloaded):
+        await store.upkeep()
+    assert len(renewed) == 1

@@ -2,14 +2,16 @@
 
 import asyncio
 import json
+import sqlite3
 import subprocess
 import sys
 
 import pytest
 
 from carnet.core.identity import Payer
-from carnet.errors import Internal, StorageUnavailable
+from carnet.errors import Internal, Overloaded, StorageUnavailable
 from carnet.ports.turns import Claimed, Known
+from carnet.stores import sqlite, writer
 from carnet.stores.opening import Store
 from tests.stores.scenes import ALICE, Place, a_claim, a_finish, claimed, finished
 
@@ -149,4 +151,23 @@ async def test_a_failed_sqlite_commit_is_unknown_and_ends_all_writing(place: Pla
     assert json.loads(done.stdout) == [*unknown, "storage_unavailable", True, 1]
     store = await place.start()  # opened anew, it is as it was before the commit
     assert isinstance(await store.turns.claim(a_claim("r2")), Claimed)
+    await store.close()
+
+
+async def test_the_end_of_a_turn_waits_for_a_lock_that_others_hold_on_sqlite(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite, "BUSY_SECONDS", 0.05)
+    monkeypatch.setattr(writer, "BUSY_SECONDS", 0.2)
+    store = await place.start()
+    turn = claimed(await store.turns.claim(a_claim()))
+    other = sqlite3.connect(place.database, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    ending = asyncio.ensure_future(store.turns.finish(a_finish(turn)))
+    with pytest.raises(Overloaded):
+        await store.turns.claim(a_claim("r2"))
+    assert not ending.done()
+    other.execute("ROLLBACK")
+    other.close()
+    assert (await asyncio.wait_for(ending, 30)).state == "done"
     await store.close()

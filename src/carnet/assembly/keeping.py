@@ -46,12 +46,15 @@ async def backup_from(
     kept = file.with_name(file.name + ".secrets") if with_secrets else None
     for path in filter(None, (file, kept)):
         check_place(path, replaces=replaces)
+    secrets = secret_path(settings.store.secrets, settings.base)
+    if with_secrets:
+        secrets_file.load(secrets)  # says what is wrong with it before any work is done
     if is_postgres(settings.store.url):
         await _backup_postgres(settings, file, replaces=replaces, progress=progress)
     else:
         await asyncio.to_thread(_backup_sqlite, settings, file, replaces=replaces)
     if kept is not None:
-        _copy_secrets(secret_path(settings.store.secrets, settings.base), kept, replaces=replaces)
+        _copy_secrets(secrets, kept, replaces=replaces)
     return Backup(file=file, size=_size(file), secrets=kept)
 
 
@@ -87,6 +90,10 @@ async def move_from(
 ) -> dict[str, int]:
     """Copy the store of a configuration to an empty database; how many rows each table has."""
     seals = _seals(settings)
+    if url == settings.store.url:
+        raise UsageInvalid(
+            reason="The store is at that place already.", fix="Name the place to move it to."
+        )
     async with _leaving(settings) as source, _landing(url, settings.base) as target:
         return await copy_all(source, target, seals, progress)
 

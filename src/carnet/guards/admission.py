@@ -273,6 +273,7 @@ class Gate:
             reserve=reserve,
             rate=entry.rate,
             most_run_calls=most_run_calls,
+            is_first=carnet.run_is_ours and above is None,
             now=self._clock.wall_us(),
             request=entry.request,
         )

@@ -41,6 +41,7 @@ class TurnClaim(Struct, frozen=True, kw_only=True):
     most_run_calls: int
     now: int  # microseconds since the epoch
     request: bytes  # what was asked, for the journal
+    is_first: bool = False  # the run was named a moment ago: nothing of it can be known
 
 
 class Claimed(Struct, frozen=True, tag=True):

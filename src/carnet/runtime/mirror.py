@@ -76,8 +76,8 @@ class Mirror:
             self._on_end(self)
 
     async def _attend(self, neighbours: Neighbours) -> Sequence[Event]:
-        await neighbours.attend(self._record)
         try:
+            await neighbours.attend(self._record)
             return await self._show()
         finally:
             with contextlib.suppress(CarnetError):

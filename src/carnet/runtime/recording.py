@@ -34,6 +34,7 @@ from carnet.errors import (
     DepthExceeded,
     IdempotencyMismatch,
     Internal,
+    OutcomeUnknown,
     PeerRefused,
     Refused,
 )
@@ -176,8 +177,8 @@ class Recording:
         """Make the end durable; the events that go with it and the record with its costs."""
         if self._flush is not None:
             await self._flush
-        if isinstance(self.broken, Fenced):
-            raise self.broken
+        if isinstance(self.broken, Fenced | OutcomeUnknown):
+            raise self.broken  # what may have been written would be said twice
         self._take_notes()
         served = isinstance(end, Done)
         debits = self._debits(served=served)

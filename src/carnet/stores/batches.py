@@ -112,6 +112,7 @@ class Committed(NamedTuple):
     trouble: str = ""  # why nothing of it was acknowledged
     is_final: bool = False  # and the store must be opened anew before it takes more
     is_busy: bool = False  # and whoever waits for the same lock waits in vain
+    waiting: Sequence[Job] = ()  # the ends of turns that were not written, and are to be
 
 
 def prepare(driver: Driver, batch: Batch) -> list[Outcome] | Committed:

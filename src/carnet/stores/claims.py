@@ -88,13 +88,17 @@ class ClaimBatch:
 
     def _read(self, claims: Sequence[TurnClaim]) -> None:
         rules = self._rules
-        asked = [(c.run, c.payer.account.issuer, c.payer.account.id) for c in claims]
-        for row in _RUNS(self._connection, list(dict.fromkeys(asked))):
+        asked = {
+            claim.key: (claim.run, claim.payer.account.issuer, claim.payer.account.id)
+            for claim in claims
+            if not claim.is_first
+        }
+        for row in _RUNS(self._connection, list(dict.fromkeys(asked.values()))):
             rules.runs[row[:3]] = Run(row[:3], row[3], row[4], 0)
         repeats = [
-            (run.n, claim.key)
-            for claim, key in zip(claims, asked, strict=True)
-            if (run := rules.runs.get(key)) is not None
+            (run.n, key)
+            for key, named in asked.items()
+            if (run := rules.runs.get(named)) is not None
         ]
         for row in _TURNS(self._connection, repeats):
             rules.known[row[TURN_WIDTH]] = row

@@ -3,6 +3,8 @@
 Law 1. What is written stands beside its place under another name, readable by its owner alone, and
        takes its place when it is complete and on the disk.
 Law 2. A file that is there already stays, unless replacing it was asked for.
+Law 3. Nothing takes a place beside which a database has left its log: SQLite would play it back
+       over whatever is there.
 """
 
 import errno
@@ -53,16 +55,22 @@ def check_place(path: Path, *, replaces: bool) -> None:
         raise UsageInvalid(reason=f"{path} is a folder.", fix=f"Name a file: {path}/carnet.db")
     if path.exists() and not replaces:
         raise _taken(path)
+    for beside in (path.with_name(path.name + end) for end in _BESIDE):
+        if beside.exists():
+            raise UsageInvalid(
+                reason=f"{beside} belongs to a database that is or was at {path}.",
+                fix="Set it aside together with its database, or name another file.",
+            )
 
 
 def _put(draft: Path, path: Path, *, replaces: bool) -> None:
+    check_place(path, replaces=replaces)
     if not replaces:
         try:
             path.hardlink_to(draft)  # unlike a rename, it fails if the file exists
         except OSError as error:
             if error.errno not in _NO_LINKS:
                 raise
-            check_place(path, replaces=False)
         else:
             return
     draft.replace(path)

@@ -40,6 +40,7 @@ class StoredNeighbours:
         self._worker = worker
         self._stop: Callable[[Collection[int]], None] = lambda _: None
         self._left: set[tuple[int, int]] = set()  # of which nobody could be told yet
+        self._telling = asyncio.Lock()  # who comes back must not be overtaken by its own farewell
 
     def listen(self, stop: Callable[[Collection[int]], None]) -> None:
         """Call `stop` with the turns of ours that others want cancelled."""
@@ -63,8 +64,9 @@ class StoredNeighbours:
 
     async def attend(self, turn: Turn) -> None:
         """Say that a turn of another gateway is read here."""
-        self._left.discard((turn.n, turn.fence))
-        await self._database.execute(_ATTEND, (turn.n, turn.fence, self._worker))
+        async with self._telling:
+            self._left.discard((turn.n, turn.fence))
+            await self._database.execute(_ATTEND, (turn.n, turn.fence, self._worker))
 
     async def leave(self, turn: Turn) -> None:
         """Say that it is read here no more."""
@@ -72,9 +74,14 @@ class StoredNeighbours:
         await self._tell_left()
 
     async def _tell_left(self) -> None:
-        for key in list(self._left):
-            await self._database.execute(_LEAVE, (*key, self._worker))
-            self._left.discard(key)
+        async with self._telling:
+            while self._left:
+                key = self._left.pop()
+                try:
+                    await self._database.execute(_LEAVE, (*key, self._worker))
+                except BaseException:
+                    self._left.add(key)
+                    raise
 
     async def are_reading(self, turn: Turn) -> bool:
         """Whether another gateway reads a turn of ours."""

@@ -51,9 +51,14 @@ async def open_store(
         path = database_path(url, base)
         now = clock.wall_us()
         lock, opened = await asyncio.to_thread(_open_files, path, now, exclusive=exclusive)
-        database = sqlite.SqliteDatabase(
-            opened, worker=worker, seals=seals, alone=exclusive, most_waiting=most_waiting
-        )
+        try:
+            database = sqlite.SqliteDatabase(
+                opened, worker=worker, seals=seals, alone=exclusive, most_waiting=most_waiting
+            )
+        except BaseException:
+            if lock is not None:
+                lock.release()
+            raise
     store = Store(
         database=database,
         tokens=StoredTokens(database, keys, ids),

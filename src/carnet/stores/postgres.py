@@ -236,7 +236,7 @@ async def leaving(url: str) -> AsyncIterator[Snapshot]:
         if gateways:
             raise UsageInvalid(
                 reason=f"The store is in use: gateways that run on it: {gateways}.",
-                fix="Stop them first. One that was killed counts until its lease ends, 30 seconds.",
+                fix="Stop them first. One that was killed counts until its lease ends.",
             )
         yield PostgresSnapshot(session)
 

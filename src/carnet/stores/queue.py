@@ -2,7 +2,8 @@
 
 On the side of the event loop, whatever the writer behind it is: a thread or a task.
 
-Law 1. What waits is bounded; what ends a turn is taken all the same, because it makes room.
+Law 1. What waits is bounded; what ends a turn is taken all the same, because it makes room, and
+       so are the few questions by which a gateway sees whether its store answers.
 Law 2. A claim whose caller went away is given back: the turn ends as unknown and may run again.
 Law 3. Nobody waits for a claim much longer than `WAIT_SECONDS`. One that the writer has not begun
        is taken out and was never made; one that it has begun may still be made, which is what its
@@ -89,7 +90,8 @@ class Queue:
     def _submit(self, jobs: list[Job], payload: object) -> Future[Any]:
         if self.refusal:
             raise StorageUnavailable(self.refusal)
-        if self._waiting >= self._most_waiting and jobs is not self._next.finishes:
+        is_vital = jobs is self._next.finishes or jobs is self._next.polls
+        if self._waiting >= self._most_waiting and not is_vital:
             raise Overloaded(f"{self._waiting} writes are waiting", retry_after=1)
         self._waiting += 1
         future = self._loop.create_future()
@@ -109,6 +111,10 @@ class Queue:
     def put_back(self, claims: list[Job]) -> None:
         """Let claims wait for the next batch."""
         self._next.claims[:0] = claims
+
+    def put_back_ends(self, finishes: list[Job]) -> None:
+        """Let the ends of turns wait for the next batch."""
+        self._next.finishes[:0] = finishes
 
     def close(self) -> None:
         """Take no more jobs."""

@@ -7,7 +7,7 @@ Law 2. What others write (tokens, peers) is seen within a second.
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
 from carnet.errors import CarnetError, ConfigInvalid
@@ -155,24 +155,31 @@ class Store:
         return self._found
 
     async def upkeep(self) -> None:
-        """One look: what others wrote, and what is due to be written."""
-        await self.look()
-        if self._serves and self.neighbours is not None:
-            await self.neighbours.look()
+        """One look: what is due to be written, and what others wrote.
+
+        Each part is tried whatever becomes of the others: the lease must not be lost because
+        somebody's tokens cannot be read. What failed first is raised at the end.
+        """
         now = self._clock.monotonic()
+        since = now - self._renewed
+        is_due = self._serves and since >= self._lease_seconds / 3
+        parts: list[Callable[[], Awaitable[object]]] = [self._renew] if is_due else []
+        parts.append(self.look)
+        if self._serves and self.neighbours is not None:
+            parts.append(self.neighbours.look)
         if now - self._flushed >= FLUSH_SECONDS:
             self._flushed = now
-            await self.tokens.flush()
-        since = now - self._renewed
-        if self._serves and since >= self._lease_seconds / 3:
-            await self._renew()
-            # Others may have stopped meanwhile. If our own lease has run out, then theirs perhaps
-            # for the same reason: the database was away, and they are about to renew it.
-            if self.neighbours is not None and since < self._lease_seconds:
-                await recover(self._database, now=self._clock.wall_us())
-                await self.neighbours.forget()
+            parts.append(self.tokens.flush)
+        # Others may have stopped meanwhile. If our own lease had run out, then theirs perhaps for
+        # the same reason: the database was away, and they are about to renew it.
+        if is_due and self.neighbours is not None and since < self._lease_seconds:
+            parts += [self._recover, self.neighbours.forget]
         if self._serves and now - self._sealed >= EVERY_SECONDS:
-            await self._seal()
+            parts.append(self._seal)
+        await _all_of(parts)
+
+    async def _recover(self) -> None:
+        await recover(self._database, now=self._clock.wall_us())
 
     async def _seal(self) -> None:
         self._sealed = self._clock.monotonic()
@@ -227,3 +234,14 @@ class Store:
         await self._database.close()
         if self._release is not None:
             self._release()
+
+
+async def _all_of(parts: Sequence[Callable[[], Awaitable[object]]]) -> None:
+    failed: CarnetError | None = None
+    for part in parts:
+        try:
+            await part()
+        except CarnetError as error:
+            failed = failed or error
+    if failed is not None:
+        raise failed

@@ -7,9 +7,11 @@ Law 1. An answer leaves the thread only after the commit that made it true.
 Law 2. A key comes once in a batch. The later claim waits for the next one and sees the first.
 Law 3. A claim whose caller went away is never made, or given back by the queue.
 Law 4. A lock that another process holds makes nobody wait longer than `BUSY_SECONDS`: then all who
-       wait for it are refused, also those who came later.
+       wait for it are refused, also those who came later. What ends a turn waits on: its answer
+       was given by the agent and is not thrown away.
 """
 
+import logging
 import threading
 import time
 from asyncio import AbstractEventLoop, Future
@@ -17,9 +19,21 @@ from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Final
 
-from carnet.errors import Overloaded, StorageUnavailable
-from carnet.stores.batches import Batch, Committed, Driver, Job, abort, prepare, refused, seal
+from carnet.errors import OutcomeUnknown, Overloaded, StorageUnavailable
+from carnet.stores.batches import (
+    Batch,
+    Committed,
+    Driver,
+    Job,
+    Outcome,
+    abort,
+    prepare,
+    refused,
+    seal,
+)
 from carnet.stores.queue import MOST_WAITING, Queue
+
+_log = logging.getLogger(__name__)
 
 BUSY_SECONDS: Final = 3.0  # less than callers wait, so that they are told why
 BUSY_LOOK_SECONDS: Final = 0.02
@@ -72,11 +86,18 @@ class Writer:
 
     def _settle(self, done: Committed, trouble: str | None) -> None:
         self._is_busy = False
-        outcomes = done.outcomes
-        if done.is_busy:
-            outcomes += refused(self.queue.take().jobs(), Overloaded, done.trouble)
-        self.queue.settle(outcomes, trouble, done.trouble if done.is_final else "")
+        late = self._turn_away(done) if done.is_busy else []
+        self.queue.settle(done.outcomes + late, trouble, done.trouble if done.is_final else "")
         self._go_on()
+
+    def _turn_away(self, done: Committed) -> list[Outcome]:
+        """Refuse whoever waits behind a batch that could not begin, except for ends of turns."""
+        behind = self.queue.take()
+        behind.finishes[:0] = done.waiting
+        if not self._is_stopping:  # else there is no next time
+            self.queue.put_back_ends(behind.finishes)
+            behind.finishes = []
+        return refused(behind.jobs(), Overloaded, done.trouble)
 
     # From here on the writer's own thread.
 
@@ -85,7 +106,7 @@ class Writer:
             while (taken := self._inbox.get()) is not None:
                 batch, gone = taken
                 before = self._driver.written()
-                done = self._serve(batch)
+                done = self._served(batch)
                 done.outcomes.extend([(job, None) for job in gone])
                 # A batch that only looked something up does not tell whether the disk takes more.
                 has_told = done.trouble or self._driver.written() != before
@@ -93,6 +114,15 @@ class Writer:
             self._driver.close()
         finally:
             self._tell(self._stopped.set_result, None)
+
+    def _served(self, batch: Batch) -> Committed:
+        try:
+            return self._serve(batch)
+        except Exception as error:  # noqa: BLE001  the thread must go on: others wait for it
+            _log.exception("a batch was not served")
+            self._broken = f"a batch was not served: {type(error).__name__}"
+            outcomes = refused(batch.jobs(), OutcomeUnknown, self._broken)
+            return Committed(outcomes, self._broken, is_final=True)
 
     def _serve(self, batch: Batch) -> Committed:
         changes = batch.changes()
@@ -110,7 +140,9 @@ class Writer:
         failure = self._begin()
         if failure is not None and self._driver.blame(failure) == "busy":
             trouble = "another process keeps the database locked"
-            return Committed(refused(batch.changes(), Overloaded, trouble), trouble, is_busy=True)
+            waiting, batch.finishes = batch.finishes, []
+            outcomes = refused(batch.changes(), Overloaded, trouble)
+            return Committed(outcomes, trouble, is_busy=True, waiting=waiting)
         if failure is not None:
             return abort(self._driver, batch, failure)
         prepared = prepare(self._driver, batch)
