@@ -99,6 +99,20 @@ def test_control_characters_stay_inside_their_line() -> None:
     assert "\n" not in JsonLines().format(record)
 
 
+def test_a_line_is_one_line_to_every_reader_and_moves_no_cursor() -> None:
+    text = "a\x7f\x85b\x9b31m\u2028c\u2029é"
+    record = logging.LogRecord("x", logging.INFO, __file__, 1, text, None, None)
+    written = JsonLines().format(record)
+    assert len(written.splitlines()) == 1
+    assert not any(character in written for character in "\x7f\x85\x9b\u2028\u2029")
+    assert json.loads(written)["message"] == text
+
+
+def test_what_looks_like_half_a_key_takes_nothing_else_with_it() -> None:
+    found = line("x", run="-----BEGINa", agent="b-----")
+    assert (found["level"], found["message"], found["agent"]) == ("info", "x", "b-----")
+
+
 def test_long_values_are_cut() -> None:
     assert len(str(line("m" * 1_000_000)["message"])) == 1024
 

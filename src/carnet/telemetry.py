@@ -49,10 +49,11 @@ FIELDS = (
 
 _SECRETS = re.compile(
     r"(sk-[A-Za-z0-9_-]{6,}|ck_[A-Za-z0-9_-]{8,}|[Bb]earer\s+[^\s\"\\]{8,}"
-    r"|eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_.-]+|-----BEGIN[^-]+-----)"
+    r"|eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_.-]+|-----BEGIN[^-\"]+-----)"
 )
 
 
+_RAW = re.compile("[\x7f-\x9f\u2028\u2029]")  # what JSON does not escape and should not be printed
 _SIGNS = ("earer", "sk-", "ck_", "eyJ", "-----BEGIN")  # one of them is in every match
 
 
@@ -84,7 +85,17 @@ class JsonLines(logging.Formatter):
                 line[name] = _cut(value) if isinstance(value, str) else value
         if record.exc_info:
             line["detail"] = _cut(self.formatException(record.exc_info), MOST_DETAIL)
-        return redact(msgspec.json.encode(line).decode())
+        return _written(line)
+
+
+def _written(fields: dict[str, Any]) -> str:
+    """One line, also to readers that break lines at U+0085, and without terminal controls."""
+    line = redact(msgspec.json.encode(fields).decode())
+    return line if line.isascii() and "\x7f" not in line else _RAW.sub(_escape, line)
+
+
+def _escape(match: re.Match[str]) -> str:
+    return f"\\u{ord(match[0]):04x}"
 
 
 def _cut(text: str, most: int = MOST_VALUE) -> str:
@@ -128,7 +139,7 @@ class CallNote(Struct, frozen=True, kw_only=True):
             "depth": self.depth,
             "state": self.state,
         }
-        return redact(msgspec.json.encode(fields).decode())
+        return _written(fields)
 
 
 def _timestamp(seconds: float) -> str:

@@ -48,6 +48,15 @@ def test_a_valid_token_passes_from_an_address_that_guesses(acme: Organisation, s
     assert guess(acme, next(_addresses)).code == "token_invalid"
 
 
+def test_a_token_made_just_now_passes_from_an_address_that_guesses(
+    acme: Organisation, source: str
+) -> None:
+    for _ in range(FAILURES + 1):
+        guess(acme, source)
+    fresh = acme.new_token(f"fresh-{source}", "--scope", "call:*", "--scope", "pay")
+    assert guess(acme, source, fresh).text == "hi"
+
+
 def test_what_needs_no_token_is_answered_wherever_it_is_asked_from(
     acme: Organisation, source: str
 ) -> None:
@@ -55,6 +64,8 @@ def test_what_needs_no_token_is_answered_wherever_it_is_asked_from(
         guess(acme, source)
     fields = [("x-forwarded-for", source)]
     assert request("GET", acme.url + "/healthz", fields).status == 200
+    wrong = [*fields, ("authorization", "Bearer ck_wrong")]
+    assert request("GET", acme.url + "/healthz", wrong).status == 200
     assert request("GET", acme.url + "/readyz", fields).status == 200
     assert request("GET", acme.url + "/runs", fields).code == "token_missing"
 

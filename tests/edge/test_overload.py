@@ -202,6 +202,29 @@ async def test_large_bodies_are_bounded_together_and_let_go_of_in_the_end() -> N
         await place.until(lambda: place.held == 0)
 
 
+async def test_an_answer_lets_go_of_its_own_body_and_not_of_the_one_behind_it() -> None:
+    head = CHAT + b"content-length: %d\r\n\r\n"
+    async with served(bodies_bytes=400_000, body_bytes=300_000) as place:
+        reader = await place.say(get(b"/x") + head % 200_000 + b"a" * 150_000)
+        await place.until(lambda: place.held > 0)
+        held = place.held
+        place.app.may_read.set()
+        assert (await asyncio.wait_for(reader.readuntil(b"ok"), 30)).startswith(b"HTTP/1.1 200")
+        assert place.held >= held
+        place.hang_up()
+        await place.until(lambda: place.held == 0)
+
+
+async def test_a_client_that_left_behind_a_request_that_waits_is_noticed() -> None:
+    async with served() as place:
+        await place.say(get(b"/x") + get(b"/x"))
+        await place.until(lambda: len(place.connections()) == 1)
+        (connection,) = place.connections()
+        await place.until(lambda: connection.flow.read_paused)
+        place.hang_up()
+        await place.until(lambda: not place.connections())
+
+
 def test_the_limit_of_files_leaves_room_for_what_else_is_open(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

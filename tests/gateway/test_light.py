@@ -1,6 +1,9 @@
 """The small stand-ins behave as what they stand for."""
 
 import asyncio
+import gc
+import weakref
+from typing import Any
 
 import pytest
 
@@ -32,6 +35,81 @@ async def test_a_signal_that_was_cleared_before_the_waiter_ran_makes_it_wait_on(
     assert not waiting.done()
     signal.set()
     await waiting
+
+
+class Request:
+    """What uvicorn makes of one, as far as a line looks."""
+
+    def __init__(self, line: Line) -> None:
+        self.scope = {"line": line}
+        self.written: list[bytes] = []
+        self.transport = self
+        self.flow = self
+        self.message_event = Signal()
+        self.default_headers = [(b"date", b"today")]
+        self.ended = 0
+        self.keep_alive = True
+        self.write_paused = self.disconnected = self.waiting_for_100_continue = False
+        self.response_started = self.response_complete = self.more_body = False
+
+    def write(self, data: bytes) -> None:
+        self.written.append(data)
+
+    def on_response(self) -> None:
+        self.ended += 1
+
+
+def a_request() -> tuple[Line, Any]:
+    line = Line()
+    request: Any = Request(line)
+    line.belong_to(request)
+    return line, request
+
+
+def test_a_whole_answer_is_written_at_once() -> None:
+    line, request = a_request()
+    assert line.reply(200, [(b"content-length", b"2")], b"ok")
+    assert request.written == [b"HTTP/1.1 200 OK\r\ndate: today\r\ncontent-length: 2\r\n\r\nok"]
+    assert (request.response_complete, request.ended) == (True, 1)
+    assert not line.reply(200, [], b"twice")
+
+
+@pytest.mark.parametrize("value", [b"a\r\nx: y", b"a\nb", b"a\rb"])
+def test_a_header_that_would_end_its_line_is_not_written(value: bytes) -> None:
+    line, request = a_request()
+    with pytest.raises(ValueError, match="end its line"):
+        line.reply(200, [(b"x", value)], b"")
+    assert request.written == []
+
+
+@pytest.mark.parametrize(
+    "name", ["write_paused", "disconnected", "waiting_for_100_continue", "response_started"]
+)
+def test_an_unusual_answer_goes_the_long_way(name: str) -> None:
+    line, request = a_request()
+    setattr(request, name, True)
+    assert not line.reply(200, [], b"")
+    assert request.written == []
+
+
+def test_a_connection_whose_body_was_not_sent_for_is_not_kept() -> None:
+    line, request = a_request()
+    request.waiting_for_100_continue = request.more_body = True
+    assert not line.reply(404, [], b"")
+    assert not request.keep_alive
+
+
+def test_a_line_does_not_keep_its_request() -> None:
+    line, request = a_request()
+    request.transport = request.flow = None
+    gone = weakref.ref(request)
+    gc.disable()
+    try:
+        del request
+        assert gone() is None
+    finally:
+        gc.enable()
+    assert not line.reply(200, [], b"")
 
 
 def test_a_few_are_taken_from_both_ends() -> None:

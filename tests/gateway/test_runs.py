@@ -1,5 +1,6 @@
 """What happened: lists, trees, event streams, cancelling, disconnecting, draining."""
 
+import http.client
 import json
 import threading
 import time
@@ -14,6 +15,16 @@ WAIT_SECONDS = 10.0
 
 def fields(acme: Organisation, *more: tuple[str, str]) -> list[tuple[str, str]]:
     return [("authorization", f"Bearer {acme.token}"), ("content-type", "application/json"), *more]
+
+
+def test_the_head_of_an_event_stream_is_the_whole_answer(acme: Organisation) -> None:
+    assert acme.chat("hi", headers=[("x-tangle-runid", "conv_head")]).status == 200
+    connection = http.client.HTTPConnection("127.0.0.1", acme.port, timeout=30)
+    for _ in range(2):  # and the connection goes on
+        connection.request("HEAD", "/runs/conv_head/events", headers=dict(fields(acme)))
+        reply = connection.getresponse()
+        assert (reply.status, reply.read()) == (200, b"")
+    connection.close()
 
 
 def wait_for_state(acme: Organisation, run: str, state: str) -> dict[str, str]:

@@ -18,7 +18,7 @@ from carnet.stores.verifying import Verified
 from tests.stores import servers
 from tests.stores.scenes import BOB, Place, a_claim, a_finish, claimed, finished
 from tests.stores.test_kill import KILLED, run_victim
-from tests.stores.test_postgres import IS_ALONE, kill_who_waits_for, outside, until
+from tests.stores.test_postgres import kill_who_waits_for, waiting_commits
 
 LEDGER = ("n", "at", "run", "turn", "issuer", "account", "credit", "amount", "lane", "seq", "hash")
 PREDATING = (
@@ -351,22 +351,11 @@ async def test_after_a_postgres_commit_that_nobody_knows_of_a_new_lane_begins(
 ) -> None:
     await finished(store, "before")
     turn = claimed(await store.turns.claim(a_claim("unknown")))
-    async with outside(place) as connection:
-        try:  # every commit waits for a standby that does not come
-            await connection.execute("ALTER SYSTEM SET synchronous_standby_names = 'nobody'")
-            await connection.execute("SELECT pg_reload_conf()")
-
-            async def is_alone() -> bool:
-                return bool(await connection.fetchval(IS_ALONE))
-
-            await until(is_alone)
-            waiting = asyncio.ensure_future(store.turns.finish(a_finish(turn)))
-            await kill_who_waits_for(place, "SyncRep")
-            with pytest.raises(OutcomeUnknown):
-                await waiting
-        finally:
-            await connection.execute("ALTER SYSTEM RESET synchronous_standby_names")
-            await connection.execute("SELECT pg_reload_conf()")
+    async with waiting_commits(place):
+        waiting = asyncio.ensure_future(store.turns.finish(a_finish(turn)))
+        await kill_who_waits_for(place, "SyncRep")
+        with pytest.raises(OutcomeUnknown):
+            await waiting
     await finished(store, "after")
     found = await store.verify_ledger()
     assert (found.faults, found.postings, found.lanes) == ([], 3, 2)

@@ -21,7 +21,9 @@ from tests.stores import servers
 from tests.stores.proxies import Proxy
 from tests.stores.scenes import Place, a_claim, a_finish, claimed, finished
 
-IS_ALONE = "SELECT current_setting('synchronous_standby_names') = 'nobody'"
+WAITING = (
+    "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'SyncRep'"
+)
 SLOW = (
     "CREATE FUNCTION slow() RETURNS TRIGGER LANGUAGE plpgsql AS"
     " $$ BEGIN PERFORM pg_sleep(30); RETURN NULL; END $$"
@@ -41,9 +43,40 @@ async def outside(place: Place) -> AsyncIterator[Any]:
         await connection.close()
 
 
+@asynccontextmanager
+async def waiting_commits(place: Place) -> AsyncIterator[None]:
+    """Meanwhile every commit waits for a standby that does not come.
+
+    The server takes a moment to heed its settings, so a commit of ours shows that it has.
+    """
+    async with outside(place) as connection:
+        await connection.execute("CREATE TABLE probe (n BIGINT)")
+        try:
+            await connection.execute("ALTER SYSTEM SET synchronous_standby_names = 'nobody'")
+            await connection.execute("SELECT pg_reload_conf()")
+
+            async def is_in_force() -> bool:
+                async with outside(place) as probing:
+                    probe = asyncio.ensure_future(probing.execute("INSERT INTO probe VALUES (1)"))
+                    await asyncio.wait([probe], timeout=0.1)
+                    found = await connection.fetch(WAITING)
+                    for (pid,) in found:
+                        await connection.execute("SELECT pg_terminate_backend($1)", pid)
+                    await asyncio.gather(probe, return_exceptions=True)
+                return bool(found)
+
+            await until(is_in_force)
+            yield
+        finally:
+            await connection.execute("ALTER SYSTEM RESET synchronous_standby_names")
+            await connection.execute("SELECT pg_reload_conf()")
+        async with asyncio.timeout(30):  # it waits until waiting is over
+            await connection.execute("DROP TABLE probe")
+
+
 async def until(is_so: Callable[[], Awaitable[bool]]) -> None:
     """Look until it is so."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while True:
             if await is_so():
                 return
@@ -107,22 +140,11 @@ async def test_a_postgres_connection_killed_during_a_commit_that_succeeds_is_unk
     store: Store, place: Place
 ) -> None:
     turn = claimed(await store.turns.claim(a_claim()))
-    async with outside(place) as connection:
-        try:  # every commit waits for a standby that does not come
-            await connection.execute("ALTER SYSTEM SET synchronous_standby_names = 'nobody'")
-            await connection.execute("SELECT pg_reload_conf()")
-
-            async def is_in_force() -> bool:
-                return bool(await connection.fetchval(IS_ALONE))
-
-            await until(is_in_force)
-            waiting = asyncio.ensure_future(store.turns.finish(a_finish(turn)))
-            await kill_who_waits_for(place, "SyncRep")
-            with pytest.raises(OutcomeUnknown):
-                await waiting
-        finally:
-            await connection.execute("ALTER SYSTEM RESET synchronous_standby_names")
-            await connection.execute("SELECT pg_reload_conf()")
+    async with waiting_commits(place):
+        waiting = asyncio.ensure_future(store.turns.finish(a_finish(turn)))
+        await kill_who_waits_for(place, "SyncRep")
+        with pytest.raises(OutcomeUnknown):
+            await waiting
     known = await store.turns.claim(a_claim())
     assert isinstance(known, Known)
     assert known.turn.state == "done"  # who repeats it gets the answer, and is not billed again

@@ -37,6 +37,7 @@ F = TypeVar("F")
 Plain = Callable[[Exchange], Awaitable[None]]
 Named = Callable[[Exchange, str], Awaitable[None]]
 
+OPEN = frozenset({b"/healthz", b"/readyz", b"/openapi.json"})  # nobody needs a token for these
 _SEGMENT = rb"([A-Za-z0-9%._~!$&'()*+,;=:@-]{1,384})"
 
 
@@ -84,8 +85,8 @@ class App:
             raise RuntimeError("this application speaks HTTP only")
         exchange = Exchange(scope, receive, send)
         try:
-            if self._failures.any:
-                self._check_failures(exchange)
+            if self._failures.any and exchange.path not in OPEN:
+                await self._check_failures(exchange)
             await self._dispatch(exchange)
         except Disconnected:
             return
@@ -108,12 +109,12 @@ class App:
                 return
         raise RouteNotFound
 
-    def _check_failures(self, exchange: Exchange) -> None:
+    async def _check_failures(self, exchange: Exchange) -> None:
         """Refuse the next wrong token of an address at its limit, and read no more of it."""
         try:
             self._failures.check(_address(exchange), self._clock.monotonic())
         except TooManyFailures:
-            self._access.check_at_once(exchange)
+            await self._access.check_at_once(exchange)
 
     def _counted(self, exchange: Exchange, error: CarnetError) -> CarnetError:
         try:

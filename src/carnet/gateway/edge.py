@@ -41,7 +41,7 @@ from carnet.errors import (
 )
 from carnet.gateway.exchange import LINE
 from carnet.gateway.head import EdgeLimits, Fields, check_head
-from carnet.gateway.light import Few, Line, Signal
+from carnet.gateway.light import Few, Held, Line, Signal, has_ended
 from carnet.gateway.proxies import Proxies
 from carnet.wire import openai
 
@@ -73,15 +73,6 @@ _LINGER: Final = 4  # refused; waiting for the other side to close
 def body_seconds(size: int, most: float) -> float:
     """How long a body may have taken by the time that `size` bytes of it have come."""
     return min(most, BODY_GRACE_SECONDS + size / BODY_BYTES_A_SECOND)
-
-
-class Held:
-    """The bytes of large bodies that all connections hold together."""
-
-    __slots__ = ("size",)
-
-    def __init__(self) -> None:
-        self.size = 0
 
 
 class HardProtocol(HttpToolsProtocol):
@@ -193,7 +184,7 @@ class HardProtocol(HttpToolsProtocol):
             self._believe(fields)
         self.scope[LINE] = line = Line()  # type: ignore[literal-required]
         super().on_headers_complete()
-        line.cycle = self.cycle
+        line.belong_to(self.cycle)
         self.cycle.message_event = Signal()  # type: ignore[assignment]
         self._state = _BODY
         self._since = self.loop.time()
@@ -233,10 +224,19 @@ class HardProtocol(HttpToolsProtocol):
             raise Overloaded("large bodies", retry_after=1)
         self.held.size += size
         self._held += size
+        self.cycle.scope[LINE].held += size  # type: ignore[literal-required]
 
     def _let_go(self) -> None:
         self.held.size -= self._held
         self._held = 0
+
+    def _let_go_of(self, cycle: RequestResponseCycle | None) -> None:
+        """Let go of one request's body; another may wait behind it."""
+        line: Line | None = None if cycle is None else cycle.scope[LINE]  # type: ignore[literal-required]
+        if line is not None:
+            size, line.held = min(line.held, self._held), 0
+            self.held.size -= size
+            self._held -= size
 
     def on_message_complete(self) -> None:
         """End the request; a trailer would be taken for a header that nobody judged."""
@@ -251,7 +251,7 @@ class HardProtocol(HttpToolsProtocol):
         """Go on with the next request that waits; the sweep closes a connection that stays idle."""
         self.server_state.total_requests += 1
         if self._held:
-            self._let_go()
+            self._let_go_of(self._running)
         if self.transport.is_closing():
             return
         self.flow.resume_reading()
@@ -323,6 +323,9 @@ class HardProtocol(HttpToolsProtocol):
 
     def check(self, now: float) -> None:
         """Hold the connection to its deadlines; called by the sweep."""
+        if self.flow.read_paused and has_ended(self.transport):
+            self.transport.abort()
+            return
         backlog = self.transport.get_write_buffer_size()
         if not backlog or backlog < self._backlog:
             self._moved = now

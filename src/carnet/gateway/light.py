@@ -5,12 +5,15 @@ waits for a client to go away takes a kilobyte: thousands of open streams are mo
 """
 
 import asyncio
+import select
 from collections.abc import Callable
 from http import HTTPStatus
 from typing import Final, Protocol, TypeVar
+from weakref import ref
 
 from carnet.gateway.head import Fields
 
+_ENDED: Final = select.POLLHUP | select.POLLERR | getattr(select, "POLLRDHUP", 0)
 _STATUS_LINES: Final = {
     status.value: b"HTTP/1.1 %d %b\r\n" % (status.value, status.phrase.encode())
     for status in HTTPStatus
@@ -78,6 +81,7 @@ class Cycle(Protocol):
     default_headers: Fields
     on_response: Callable[..., None]
     keep_alive: bool
+    more_body: bool
     disconnected: bool
     waiting_for_100_continue: bool
     response_started: bool
@@ -89,6 +93,26 @@ class Cycle(Protocol):
     def message_event(self) -> "asyncio.Event | Signal": ...
 
 
+class Held:
+    """The bytes of large bodies that all connections hold together."""
+
+    __slots__ = ("size",)
+
+    def __init__(self) -> None:
+        """None so far."""
+        self.size = 0
+
+
+def has_ended(transport: asyncio.Transport) -> bool:
+    """Whether the other side has gone, for who does not read and so does not hear it."""
+    kernel = transport.get_extra_info("socket")
+    if kernel is None or kernel.fileno() < 0:
+        return False
+    poll = select.poll()
+    poll.register(kernel.fileno(), _ENDED)
+    return bool(poll.poll(0))
+
+
 class Line:
     """What an application may do with a connection beside ASGI.
 
@@ -96,13 +120,18 @@ class Line:
     without the messages of one that comes in pieces.
     """
 
-    __slots__ = ("_is_gone", "_tell", "cycle")
+    __slots__ = ("_cycle", "_is_gone", "_tell", "held")
 
     def __init__(self) -> None:
-        """The client is there, and nobody listens. `cycle` is set when uvicorn has made it."""
+        """The client is there, and nobody listens."""
+        self._cycle: Callable[[], Cycle | None] = lambda: None
         self._is_gone = False
         self._tell: Callable[[], None] | None = None
-        self.cycle: Cycle | None = None
+        self.held = 0  # bytes of its body that count among the large ones
+
+    def belong_to(self, cycle: Cycle) -> None:
+        """Be the line of a request, once uvicorn has made it."""
+        self._cycle = ref(cycle)  # its scope holds us
 
     def listen(self, tell: Callable[[], None] | None) -> None:
         """Call this when the client goes away, at once if it has; None: nobody listens any more."""
@@ -118,7 +147,9 @@ class Line:
 
     def reply(self, status: int, fields: Fields, body: bytes) -> bool:
         """Give a usual answer whole; False if it has to go the long way."""
-        cycle = self.cycle
+        cycle = self._cycle()
+        if cycle is not None and cycle.waiting_for_100_continue and cycle.more_body:
+            cycle.keep_alive = False  # nobody can know whether its body will come after all
         if (
             cycle is None
             or cycle.response_started

@@ -66,11 +66,10 @@ class Access:
         self._clock = clock
         self._look_again = look_again
 
-    def check_at_once(self, exchange: Exchange) -> None:
-        """Refuse a token that is not known here by now, without looking for newer ones."""
-        authorization = read_authorization(exchange.headers)
-        if authorization is not None:
-            authenticate(authorization, self._tokens, self._clock.wall_us())
+    async def check_at_once(self, exchange: Exchange) -> None:
+        """Refuse a token that is not known, before anything else is read."""
+        if read_authorization(exchange.headers) is not None:
+            await self.check(exchange, None)
 
     async def check(self, exchange: Exchange, permission: str | None) -> Caller:
         """The caller, if its token is live and holds the permission that is asked for."""
@@ -172,6 +171,8 @@ class Runs:
         try:
             with exchange.watch():
                 await exchange.start(200, headers)
+                if exchange.method == "HEAD":  # it has its whole answer
+                    await following.aclose()
                 async with aclosing(following) as frames:
                     async for frame in frames:
                         await exchange.write(frame)

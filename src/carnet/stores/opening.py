@@ -48,17 +48,14 @@ async def open_store(
             url, worker=worker, seals=seals, serves=exclusive, most_waiting=most_waiting
         )
     else:
-        path = database_path(url, base)
-        now = clock.wall_us()
-        lock, opened = await asyncio.to_thread(_open_files, path, now, exclusive=exclusive)
-        try:
-            database = sqlite.SqliteDatabase(
-                opened, worker=worker, seals=seals, alone=exclusive, most_waiting=most_waiting
-            )
-        except BaseException:
-            if lock is not None:
-                lock.release()
-            raise
+        lock, database = await _sqlite(
+            database_path(url, base),
+            clock.wall_us(),
+            worker=worker,
+            seals=seals,
+            alone=exclusive,
+            most_waiting=most_waiting,
+        )
     store = Store(
         database=database,
         tokens=StoredTokens(database, keys, ids),
@@ -98,6 +95,20 @@ async def _postgres(
         url, worker=worker, seals=seals, serves=serves, most_waiting=most_waiting
     )
     return database
+
+
+async def _sqlite(
+    path: Path, now: int, *, worker: str, seals: Seals, alone: bool, most_waiting: int
+) -> tuple[Lock | None, Database]:
+    lock, opened = await asyncio.to_thread(_open_files, path, now, exclusive=alone)
+    try:
+        return lock, sqlite.SqliteDatabase(
+            opened, worker=worker, seals=seals, alone=alone, most_waiting=most_waiting
+        )
+    except BaseException:
+        if lock is not None:
+            lock.release()
+        raise
 
 
 def postgres_driver() -> ModuleType:
