@@ -48,13 +48,9 @@ async def open_store(
             url, worker=worker, seals=seals, serves=exclusive, most_waiting=most_waiting
         )
     else:
+        path, now = database_path(url, base), clock.wall_us()
         lock, database = await _sqlite(
-            database_path(url, base),
-            clock.wall_us(),
-            worker=worker,
-            seals=seals,
-            alone=exclusive,
-            most_waiting=most_waiting,
+            path, now, worker=worker, seals=seals, alone=exclusive, most_waiting=most_waiting
         )
     store = Store(
         database=database,
