@@ -1,13 +1,18 @@
 """Who pays: forwarded credentials, own accounts, agents that pay themselves."""
 
 import pytest
+from msgspec.structs import replace
 
 from carnet.core.carnet import Mark
 from carnet.core.identity import Account, Payer
+from carnet.core.secret import Secret
 from carnet.errors import ForwardingNotAllowed, PayerRefused, PermissionMissing
+from carnet.guards import authn
+from carnet.guards import payer as payers
+from carnet.guards.authn import KnownCaller
 from carnet.guards.candidate import Candidate
 from carnet.guards.payer import Paying
-from tests.guards.scene import DOMAIN, claim, known_peers, known_tokens, proved
+from tests.guards.scene import DOMAIN, claim, directory, known_peers, known_tokens, proved
 
 STRANGER = "Bearer sk-tan-user-123"
 
@@ -20,6 +25,37 @@ def pay(candidate: Candidate) -> Payer:
 def test_without_a_forwarded_credential_the_caller_pays() -> None:
     payer = pay(proved(claim("paid")))
     assert payer == Payer(account=Account(DOMAIN, "alice"), purse="token:alice", limit=1000)
+
+
+def test_what_is_remembered_of_a_token_is_forgotten_with_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(authn, "MOST_REMEMBERED", 1)
+    monkeypatch.setattr(payers, "MOST_REMEMBERED", 1)
+    tokens = known_tokens()
+    knowing = KnownCaller(tokens, lambda _: False)
+    paying = Paying(tokens=tokens, peers=known_peers(), domain=DOMAIN)
+
+    def shown(token: str) -> Candidate:
+        candidate = Candidate(claim("paid", token=token), 0)
+        knowing(candidate)
+        candidate.target = directory().find("paid")
+        paying(candidate)
+        return candidate
+
+    first = shown("ck_alice")
+    again = shown("ck_alice")
+    assert (again.caller is first.caller, again.payer is first.payer) == (True, True)
+    other = shown("ck_roaming")
+    assert (other.caller.actor.name, other.payer.account.id) == ("token:roaming", "roaming")
+    shown("ck_alice")
+    scopes = frozenset({"call:*", "pay", "more"})
+    hash_ = tokens.find(Secret("ck_alice")).hash  # type: ignore[union-attr]
+    kept = tokens._by_hash  # noqa: SLF001  as a refresh replaces it
+    kept[hash_] = replace(kept[hash_], spending_limit=7, scopes=scopes)
+    changed = shown("ck_alice")
+    assert changed.payer.limit == 7
+    assert "more" in changed.caller.scopes
 
 
 def test_a_peer_pays_from_its_own_account_up_to_its_credit() -> None:

@@ -14,6 +14,8 @@ from carnet.errors import TokenInvalid, TokenMissing
 from carnet.guards.candidate import Candidate
 from carnet.ports.trust import Token, Tokens
 
+MOST_REMEMBERED = 4096
+
 _BEARER = re.compile(r"[Bb][Ee][Aa][Rr][Ee][Rr] ([\x21-\x7e]{1,8192})", re.ASCII)
 
 
@@ -51,10 +53,23 @@ class KnownCaller:
         """`peer_may_forward` tells whether a peer is listed as an inter-agent caller."""
         self._tokens = tokens
         self._peer_may_forward = peer_may_forward
+        self._callers: dict[int, tuple[Token, Caller]] = {}
 
     def __call__(self, candidate: Candidate, /) -> None:
         """Prove the caller."""
         token = authenticate(candidate.claim.authorization, self._tokens, candidate.now)
-        listed = token.peer is not None and self._peer_may_forward(token.peer)
         candidate.token = token
-        candidate.caller = caller_of(token, peer_may_forward=listed)
+        if token.peer is not None:
+            listed = self._peer_may_forward(token.peer)
+            candidate.caller = caller_of(token, peer_may_forward=listed)
+        else:
+            candidate.caller = self._remembered(token)
+
+    def _remembered(self, token: Token) -> Caller:
+        """The caller of a token that nothing but the token decides about."""
+        known = self._callers.get(token.n)
+        if known is None or known[0] is not token:
+            if len(self._callers) >= MOST_REMEMBERED:
+                self._callers.clear()
+            known = self._callers[token.n] = (token, caller_of(token))
+        return known[1]

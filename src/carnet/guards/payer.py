@@ -16,6 +16,7 @@ from carnet.ports.agent import Target
 from carnet.ports.trust import Peers, Token, Tokens
 
 PAY = "pay"
+MOST_REMEMBERED = 4096
 
 
 def is_origin(position: Position) -> bool:
@@ -31,6 +32,7 @@ class Paying:
         self._tokens = tokens
         self._peers = peers
         self._domain = domain
+        self._payers: dict[int, tuple[Token, Payer]] = {}  # of tokens that pay for themselves
 
     def __call__(self, candidate: Candidate, /) -> None:
         """Prove the payer, and keep what may be forwarded."""
@@ -39,7 +41,7 @@ class Paying:
             payer = self._forwarded(candidate, claim.forwarded)
             candidate.credential = claim.forwarded
         else:
-            payer = self._own(candidate.token)
+            payer = self._remembered(candidate.token)
             if candidate.token.forwardable and is_origin(candidate.position):
                 candidate.credential = claim.authorization  # tangle:authorization:origin
             check_pay(candidate.caller, target)
@@ -68,6 +70,16 @@ class Paying:
             own_issue=False,
             by_forwarding=True,
         )
+
+    def _remembered(self, token: Token) -> Payer:
+        if token.peer is not None:  # a peer's credit may be another by now
+            return self._own(token)
+        known = self._payers.get(token.n)
+        if known is None or known[0] is not token:
+            if len(self._payers) >= MOST_REMEMBERED:
+                self._payers.clear()
+            known = self._payers[token.n] = (token, self._own(token))
+        return known[1]
 
     def _own(self, token: Token, *, by_forwarding: bool = False) -> Payer:
         if token.peer is not None:
