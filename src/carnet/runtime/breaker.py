@@ -131,11 +131,8 @@ class Breaking:
                         ticket = -1
                     yield event
             verdict = "good"
-        except CarnetError as error:
-            verdict = judge(error)
-            raise
-        except Exception:
-            verdict = "bad"
+        except Exception as error:
+            verdict = judge(error) if isinstance(error, CarnetError) else "bad"
             raise
         finally:
             self._breaker.leave(ticket, verdict)
@@ -148,11 +145,8 @@ class Breaking:
             events = await answered(self._answer, call)
             end = events[-1]
             verdict = judge_end(end) if isinstance(end, Done | Failed) else "good"
-        except CarnetError as error:
-            verdict = judge(error)
-            raise
-        except Exception:
-            verdict = "bad"
+        except Exception as error:
+            verdict = judge(error) if isinstance(error, CarnetError) else "bad"
             raise
         finally:
             self._breaker.leave(ticket, verdict)
