@@ -1,4 +1,4 @@
-"""One real gateway process for the tests of this folder; two where its store matters."""
+"""A real gateway process for the tests of this folder, on each store."""
 
 from collections.abc import Iterator
 
@@ -9,17 +9,8 @@ from tests.stores import servers
 from tests.support.organisation import Organisation
 from tests.support.served import AGENTS, CONFIG
 
-OF_THE_STORE = {"test_forwarding", "test_idempotency", "test_runs"}
 
-
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "acme" in metafunc.fixturenames:
-        module = metafunc.module.__name__.rpartition(".")[2]
-        stores = STORES if module in OF_THE_STORE else STORES[:1]
-        metafunc.parametrize("acme", stores, indirect=True, scope="session")
-
-
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="session", params=STORES)
 def acme(
     tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
 ) -> Iterator[Organisation]:
