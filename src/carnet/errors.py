@@ -661,6 +661,11 @@ class StorageUnavailable(Ours):
     template = "This gateway cannot write its journal at the moment."
     hint = "Send the same request again later; nothing was run."
 
+    @property
+    def retry_after(self) -> int:
+        """Whole seconds until another try makes sense: one, if nobody knows better."""
+        return super().retry_after or 1
+
 
 class OutcomeUnknown(Ours):
     """The store failed while committing: the turn may or may not be recorded."""

@@ -27,12 +27,14 @@ def test_the_ledger_is_verified_beside_a_gateway_and_a_change_is_named(house: Ho
         house.call(name)
     ran = house.carnet("ledger", "verify")
     assert ran.stdout.startswith("The ledger is as it was written.\n  3 postings in 1 lane\n")
-    assert "debits 0.0006 = credits 0.0006 credits" in ran.stdout
+    assert "debits 0.0006, credits 0.0006 credits" in ran.stdout
     assert ran.stderr == ""  # nobody looks at a terminal
     house.stop()
     seal = house.json("ledger", "verify")["seal"]
     house.carnet("ledger", "verify", "--expect", seal.upper())
     assert house.try_carnet("ledger", "verify", "--expect", "00" * 32).returncode == 4
+    ran = house.try_carnet("ledger", "verify", "--expect", seal[:8])
+    assert (ran.returncode, "64 hexadecimal digits" in ran.stderr) == (2, True)
 
     with closing(sqlite3.connect(house.folder / "var" / "carnet.db")) as connection:
         connection.execute("DROP TRIGGER ledger_unchanged")
@@ -42,6 +44,11 @@ def test_the_ledger_is_verified_beside_a_gateway_and_a_change_is_named(house: Ho
     assert ran.returncode == 4
     assert "row 2, lane " in ran.stdout
     assert "the posting is not as it was written" in ran.stdout
+    assert "Keep a copy of the database" in ran.stdout
+    assert house.carnet("ledger").stdout.splitlines()[2].split()[0] == "2"  # where it is found
+    for copying in (("backup", "kept.db"), ("migrate", "--to", "sqlite:var/other.db")):
+        ran = house.carnet(*copying)
+        assert "Warning: The ledger does not verify (1 fault)" in ran.stderr
     ran = house.try_carnet("ledger", "verify", "--format", "json")
     assert ran.returncode == 4
     page = json.loads(ran.stdout)

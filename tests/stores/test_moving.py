@@ -43,7 +43,7 @@ def test_a_store_that_is_moved_to_postgres_and_back_answers_as_before(
     for url in (empty, "sqlite:var/back.db"):
         ran = house.carnet("migrate", "--to", url)
         assert "Moved " in ran.stdout
-        assert f'[store] url = "{url}"' in ran.stderr
+        assert f'\n    url = "{url}"\n' in ran.stderr
         house.use(url)
         house.start()
         before = house.postings()

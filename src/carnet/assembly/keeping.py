@@ -21,9 +21,10 @@ from carnet.stores.chain import Seals
 from carnet.stores.database import Snapshot
 from carnet.stores.drafts import check_place, draft_of
 from carnet.stores.lock import Lock
-from carnet.stores.moving import Landing, Progress, SqliteLanding, copy_all
+from carnet.stores.moving import Copied, Landing, Progress, SqliteLanding, copy_all
 from carnet.stores.opening import database_path, is_postgres, postgres_driver
 from carnet.stores.snapshots import SqliteSnapshot
+from carnet.stores.verifying import verify
 
 
 class Backup(Struct, frozen=True, kw_only=True):
@@ -32,6 +33,7 @@ class Backup(Struct, frozen=True, kw_only=True):
     file: Path
     size: int
     secrets: Path | None
+    faults: int  # of the ledger, in the file as in the store
 
 
 async def backup_from(
@@ -43,6 +45,8 @@ async def backup_from(
     progress: Progress | None = None,
 ) -> Backup:
     """Copy the store of a configuration into a SQLite file, while gateways run."""
+    if not is_postgres(settings.store.url):
+        _refuse_itself(file, _existing(settings))
     kept = file.with_name(file.name + ".secrets") if with_secrets else None
     for path in filter(None, (file, kept)):
         check_place(path, replaces=replaces)
@@ -50,34 +54,41 @@ async def backup_from(
     if with_secrets:
         secrets_file.load(secrets)  # says what is wrong with it before any work is done
     if is_postgres(settings.store.url):
-        await _backup_postgres(settings, file, replaces=replaces, progress=progress)
+        faults = await _backup_postgres(settings, file, replaces=replaces, progress=progress)
     else:
-        await asyncio.to_thread(_backup_sqlite, settings, file, replaces=replaces)
+        faults = await _backup_sqlite(settings, file, replaces=replaces)
     if kept is not None:
         _copy_secrets(secrets, kept, replaces=replaces)
-    return Backup(file=file, size=_size(file), secrets=kept)
+    return Backup(file=file, size=_size(file), secrets=kept, faults=faults)
+
+
+def _refuse_itself(file: Path, store: Path) -> None:
+    if file.exists() and file.samefile(store):
+        raise UsageInvalid(reason=f"{file} is the store itself.", fix="Name another file.")
 
 
 def _size(file: Path) -> int:
     return file.stat().st_size
 
 
-def _backup_sqlite(settings: Settings, file: Path, *, replaces: bool) -> None:
-    source = _existing(settings)
-    if file.exists() and file.samefile(source):
-        raise UsageInvalid(reason=f"{file} is the store itself.", fix="Name another file.")
+async def _backup_sqlite(settings: Settings, file: Path, *, replaces: bool) -> int:
+    source, seals = _existing(settings), _seals(settings)
     with draft_of(file, replaces=replaces) as draft:
-        sqlite.copy_online(source, draft)
+        await asyncio.to_thread(sqlite.copy_online, source, draft)
+        with closing(sqlite.connect_to_look(draft)) as connection:
+            faults = (await verify(SqliteSnapshot(connection), seals)).fault_count
+        sqlite.complete(draft)  # looking has left its marks
+    return faults
 
 
 async def _backup_postgres(
     settings: Settings, file: Path, *, replaces: bool, progress: Progress | None
-) -> None:
+) -> int:
     seals = _seals(settings)
     async with postgres_driver().one_moment(settings.store.url) as source:
         with draft_of(file, replaces=replaces) as draft:
             async with _new_file(draft) as target:
-                await copy_all(source, target, seals, progress)
+                return (await copy_all(source, target, seals, progress)).faults
 
 
 def _copy_secrets(source: Path, file: Path, *, replaces: bool) -> None:
@@ -85,10 +96,8 @@ def _copy_secrets(source: Path, file: Path, *, replaces: bool) -> None:
         draft.write_bytes(source.read_bytes())
 
 
-async def move_from(
-    settings: Settings, url: str, *, progress: Progress | None = None
-) -> dict[str, int]:
-    """Copy the store of a configuration to an empty database; how many rows each table has."""
+async def move_from(settings: Settings, url: str, *, progress: Progress | None = None) -> Copied:
+    """Copy the store of a configuration to an empty database."""
     seals = _seals(settings)
     if url == settings.store.url:
         raise UsageInvalid(

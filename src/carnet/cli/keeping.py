@@ -36,9 +36,17 @@ def backup(invocation: Invocation, file: Path, *, force: bool, with_secrets: boo
         "bytes": made.size,
         "store": invocation.settings.store.url,
         "secrets": None if made.secrets is None else str(made.secrets),
+        "ledger_faults": made.faults,
     }
     invocation.result(page, lambda: f"{made.file} holds the whole store ({made.size:,} bytes).")
+    _warn_of(made.faults, invocation)
     invocation.note(_not_inside(invocation.settings, made.secrets))
+
+
+def _warn_of(faults: int, invocation: Invocation) -> None:
+    if faults:
+        told = f"The ledger does not verify ({count(faults, 'fault')}), in the copy as in the store"
+        invocation.note(f"Warning: {told}. See: carnet ledger verify")
 
 
 def _not_inside(settings: "Settings", secrets: Path | None) -> str:
@@ -60,11 +68,13 @@ def move(invocation: Invocation, target: str) -> None:
     settings = invocation.settings
     url = _checked(target)
     with Told("rows") as told:
-        counts = wait(move_from(settings, url, progress=told.of_table))
+        copied = wait(move_from(settings, url, progress=told.of_table))
+    counts = copied.rows
     page: dict[str, Any] = {
         "from": settings.store.url,
         "to": url,
         "rows": counts,
+        "ledger_faults": copied.faults,
     }
     told_as = (
         f"Moved {count(counts['turn'], 'turn')}, {count(counts['ledger'], 'posting')},"
@@ -72,9 +82,10 @@ def move(invocation: Invocation, target: str) -> None:
         f" to {url}; the ledger is the same there."
     )
     invocation.result(page, lambda: told_as)
+    _warn_of(copied.faults, invocation)
     name = settings.source.name
     invocation.note(
-        f'Now write into {name}:  [store] url = "{url}"\n'
+        f'Now set url in the section [store] of {name}:\n\n    url = "{url}"\n\n'
         "Then start the gateway. The old store was not changed; set it aside when all is well."
     )
 

@@ -1,5 +1,6 @@
 """`carnet ledger`: who owes what to whom, and whether anybody changed it afterwards."""
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,6 +11,9 @@ from carnet.cli.progress import Told
 
 if TYPE_CHECKING:
     from carnet.stores.verifying import Fault, Verified
+
+
+_SEAL = re.compile(r"[0-9a-f]{64}", re.ASCII)
 
 
 @click.group(cls=Group, invoke_without_command=True)
@@ -50,13 +54,13 @@ def _text(page: dict[str, Any]) -> str:
 
     if not page["entries"]:
         return "No postings. Every served call makes one; 'carnet runs' shows what was called."
-    columns = ["at", "debit", "credit", "amount", "run", "turn"]
+    columns = ["debit", "credit", "amount", "run", "turn"]
     rows = [
-        [short(entry["at"]), *(str(entry[column]) for column in columns[1:])]
+        [str(entry["n"]), short(entry["at"]), *(str(entry[column]) for column in columns)]
         for entry in page["entries"]
     ]
     total = f"{count(len(rows), 'posting')}, {page['sum']} {page['currency']} together."
-    return table(rows, [column.upper() for column in columns]) + "\n" + total
+    return table(rows, ["ROW", "AT", *map(str.upper, columns)]) + "\n" + total
 
 
 @ledger.command()
@@ -68,7 +72,10 @@ def verify(invocation: Invocation, expect: str) -> int:
     Prints the seal of the last checkpoint. Note it elsewhere, and give it to --expect later: then
     it is also found if the whole database was set back to an earlier state.
     """
-    found = wait(_verified(invocation, expect.strip().lower()))
+    expected = expect.strip().lower()
+    if expected and not _SEAL.fullmatch(expected):
+        raise click.BadParameter("a seal is 64 hexadecimal digits.", param_hint="--expect")
+    found = wait(_verified(invocation, expected))
     page = _verified_page(found, invocation.settings.ledger.currency)
     invocation.result(page, lambda: "\n".join(_verified_lines(page)), page["faults"] or [page])
     return OK if found.ok else UNVERIFIED
@@ -118,14 +125,18 @@ def _verified_lines(page: dict[str, Any]) -> list[str]:
         head,
         f"  {count(page['postings'], 'posting')} in {count(page['lanes'], 'lane')}"
         + (f", {old} of them from before the chain" if old else ""),
-        f"  debits {page['debits']} = credits {page['credits']} {page['currency']}",
+        f"  debits {page['debits']}, credits {page['credits']} {page['currency']}",
     ]
     if page["seal"]:
         last = f"the last at {page['last_checkpoint']}, seal {page['seal']}"
         lines.append(f"  {count(page['checkpoints'], 'checkpoint')}, {last}")
     lines += [f"  {_place(fault)}: {fault['what']}" for fault in page["faults"]]
     more = page["fault_count"] - len(page["faults"])
-    return [*lines, f"  and {count(more, 'fault')} more"] if more else lines
+    if more:
+        lines.append(f"  and {count(more, 'fault')} more")
+    if not page["ok"]:
+        lines.append("Keep a copy of the database as it is; docs/operations/ledger.md says more.")
+    return lines
 
 
 def _place(fault: dict[str, Any]) -> str:

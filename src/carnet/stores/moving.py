@@ -10,6 +10,8 @@ Law 3. What belongs to the running of a store stays behind: leases, wishes, the 
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Protocol
 
+from msgspec import Struct
+
 from carnet.errors import ConfigInvalid, UsageInvalid
 from carnet.faults import point
 from carnet.stores.chain import Seals
@@ -47,10 +49,17 @@ class Landing(Snapshot, Protocol):
         ...
 
 
+class Copied(Struct, frozen=True):
+    """What came of a copy."""
+
+    rows: dict[str, int]  # of each table
+    faults: int  # of the ledger, there as here
+
+
 async def copy_all(
     source: Snapshot, target: Landing, seals: Seals, progress: Progress | None = None
-) -> dict[str, int]:
-    """Copy every table; how many rows each has. Refuses a copy that differs."""
+) -> Copied:
+    """Copy every table. Refuses a copy that differs; a ledger with faults is copied with them."""
     before = await verify(source, seals)
     counts = {table: await _copy(source, target, table, progress) for table in TABLES}
     for table, count in counts.items():
@@ -60,7 +69,7 @@ async def copy_all(
     after = await verify(target, seals)
     if after != before:
         raise _differs("the ledger is not the same in the copy")
-    return counts
+    return Copied(counts, after.fault_count)
 
 
 def _differs(why: str) -> ConfigInvalid:

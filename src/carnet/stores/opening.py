@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
@@ -115,7 +116,8 @@ def postgres_driver() -> ModuleType:
         if error.name != "asyncpg":
             raise
         raise _invalid(
-            "PostgreSQL needs a driver that is not installed; run: pip install 'carnet[postgres]'"
+            "PostgreSQL needs a driver that is not installed; run:"
+            f" {sys.executable} -m pip install 'asyncpg>=0.31,<1'"
         ) from None
     return postgres
 

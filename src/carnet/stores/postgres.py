@@ -261,7 +261,10 @@ async def _whole(url: str) -> AsyncIterator[PostgresSession]:
     try:
         yield session
     except (OSError, ValueError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
-        reason = f"it could not be read or written as a whole ({named(error)}); nothing was kept"
+        why = named(error)
+        if isinstance(error, asyncpg.InsufficientPrivilegeError):
+            why = "its role may not make tables there, or not read them"
+        reason = f"it could not be read or written as a whole ({why}); nothing was kept"
         raise ConfigInvalid(named(error), key="[store] url", reason=reason) from None
     finally:
         await session.close()
@@ -273,6 +276,11 @@ async def check_layout(url: str) -> None:
     try:
         is_there = (await session.query(_HAS_LAYOUT))[0][0]
         applied = await session.query(APPLIED) if is_there else []
+    except asyncpg.InsufficientPrivilegeError:
+        raise ConfigInvalid(
+            key="[store] url",
+            reason="its role may not read the tables; docs/operations/postgresql.md has the GRANTs",
+        ) from None
     finally:
         await session.close()
     todo = missing(migrations("postgres"), applied)

@@ -86,7 +86,10 @@ def load(path: Path) -> Keys:
             mode = os.fstat(file.fileno()).st_mode
             data = file.read(_MOST_BYTES + 1)
     except FileNotFoundError:
-        raise _invalid(f"{path} does not exist; 'carnet init' makes one") from None
+        raise _invalid(
+            f"{path} does not exist; put back the copy that was kept with the store, or, where"
+            " there is no store yet, make one with: carnet init"
+        ) from None
     except OSError as error:
         raise _invalid(f"{path} cannot be read: {error.strerror}") from None
     if mode & _OTHERS:

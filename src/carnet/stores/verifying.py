@@ -267,7 +267,9 @@ class Walk:
             self.fault("the row that says where the lane ends is missing", lane=lane)
         elif told[0] != seen.count:
             what = f"the lane has {told[0]} postings by its own row, and {seen.count} are there"
-            self.fault(what + f": its end is missing{after}", lane=lane, row=seen.row)
+            many = f": {seen.count - told[0]} too many, the last is row {seen.row}"
+            few = f": its end is missing{after}"
+            self.fault(what + (many if seen.count > told[0] else few), lane=lane, row=seen.row)
         elif told[1] not in seen.before:
             self.fault("the lane does not end with the hash its own row has", lane=lane)
         sealed = self._sealed.get(lane, 0)
