@@ -88,7 +88,7 @@ def other_tables(place: Place) -> str:
 
 def no_secrets(place: Place) -> str:
     place.secrets.unlink()
-    return "'carnet init' makes one"
+    return "put back the copy that was kept with the store"
 
 
 @pytest.mark.parametrize(
