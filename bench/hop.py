@@ -26,8 +26,9 @@ from carnet.core.call import Call, Claim
 from carnet.core.events import Done, Event, Usage
 from carnet.core.turn import Turn
 from carnet.gateway.chat import _call_headers
-from carnet.gateway.exchange import Exchange, Message, check_json_body
+from carnet.gateway.exchange import LINE, Exchange, Message, check_json_body
 from carnet.gateway.inbound import read_chat, read_stamps
+from carnet.gateway.light import Line
 from carnet.gateway.server import run
 from carnet.guards.admission import Entry, Gate
 from carnet.guards.candidate import Candidate
@@ -52,7 +53,7 @@ class Sent:
     """A request as a server hands it over, and the check of its answer."""
 
     def __init__(self, scope: dict[str, Any], body: bytes) -> None:
-        self.scope = scope
+        self.scope = {**scope, LINE: Line()}
         self._message: Message | None = {"type": "http.request", "body": body, "more_body": False}
 
     async def receive(self) -> Message:
