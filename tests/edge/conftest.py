@@ -54,8 +54,7 @@ def acme(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Organisation]:
     gateway.start(env={"CARNET__GATEWAY__TRUSTED_PROXIES": PROXY})
     yield gateway
     assert gateway.stop() == 0
-    lines = (gateway.folder / "log.jsonl").read_text().splitlines()
-    assert [line for line in lines if '"level":"error"' in line] == []
+    assert [line for line in gateway.log_lines() if '"level":"error"' in line] == []
 
 
 @pytest.fixture(scope="session")
@@ -63,9 +62,8 @@ def logged(acme: Organisation) -> Callable[[str], list[dict[str, Any]]]:
     """The log lines that hold a word, once there is one."""
 
     def find(word: str) -> list[dict[str, Any]]:
-        log = acme.folder / "log.jsonl"
-        wait_until(lambda: word in log.read_text())
-        return [json.loads(line) for line in log.read_text().splitlines() if word in line]
+        wait_until(lambda: any(word in line for line in acme.log_lines()))
+        return [json.loads(line) for line in acme.log_lines() if word in line]
 
     return find
 

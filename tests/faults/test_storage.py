@@ -203,8 +203,7 @@ def flipped(gateway: Organisation, run: str) -> Iterator[None]:
 
 def reports(gateway: Organisation) -> list[dict[str, str]]:
     """The log lines that tell of damage."""
-    lines = (gateway.folder / "log.jsonl").read_text().splitlines()
-    return [json.loads(line) for line in lines if "is damaged: its checksum" in line]
+    return [json.loads(line) for line in gateway.log_lines() if "is damaged: its checksum" in line]
 
 
 def test_f13_a_flipped_bit_is_reported_and_not_served(acme: Organisation) -> None:

@@ -172,8 +172,7 @@ def test_log_lines_are_json_with_the_fixed_fields(acme: Organisation) -> None:
     deadline = time.monotonic() + WAIT_SECONDS
     found: list[dict[str, object]] = []
     while not found and time.monotonic() < deadline:
-        lines = (acme.folder / "log.jsonl").read_text().splitlines()
-        found = [line for line in map(json.loads, lines) if line["run"] == run]
+        found = [line for line in map(json.loads, acme.log_lines()) if line["run"] == run]
     names = ["timestamp", "correlation_id", "component", "level", "message", "run", "turn"]
     assert list(found[0])[: len(names)] == names
     assert found[0]["correlation_id"] == "a" * 32

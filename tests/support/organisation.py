@@ -138,6 +138,11 @@ class Organisation:
         fields = [("authorization", f"Bearer {token or self.token}"), *headers]
         return request("GET", self.url + path, fields)
 
+    def log_lines(self) -> list[str]:
+        """The lines of its log so far; the last one may be on its way, and is left out."""
+        whole, _, _ = (self.folder / "log.jsonl").read_text(errors="replace").rpartition("\n")
+        return whole.splitlines()
+
     def written(self) -> bytes:
         """Everything this organisation wrote: logs, database, configuration."""
         parts = [path.read_bytes() for path in self.folder.rglob("*") if path.is_file()]
