@@ -26,9 +26,9 @@ from carnet.core.call import Call, Claim
 from carnet.core.events import Done, Event, Usage
 from carnet.core.turn import Turn
 from carnet.gateway.chat import _call_headers
-from carnet.gateway.exchange import LINE, Exchange, Message, check_json_body
+from carnet.gateway.exchange import Exchange, Message, check_json_body
 from carnet.gateway.inbound import read_chat, read_stamps
-from carnet.gateway.light import Line
+from carnet.gateway.line import LINE, Line
 from carnet.gateway.server import run
 from carnet.guards.admission import Entry, Gate
 from carnet.guards.candidate import Candidate
@@ -98,7 +98,7 @@ class Hop:
     def __init__(self, gateway: Gateway, token: str) -> None:
         self.gateway = gateway
         self.chat = gateway.chat
-        self.gate: Gate = gateway.chat._admission  # type: ignore[assignment]
+        self.gate: Gate = gateway.chat._admission  # type: ignore[assignment]  # it is one
         self.target = gateway.journal._router.find(AGENT)
         self.provider = _innermost(self.target.agent)
         self.body = chat_request(AGENT)
@@ -275,7 +275,7 @@ async def measure(folder: Path) -> int:
 
 
 async def _in_gateway(
-    settings: Any,  # noqa: ANN401, RUF100
+    settings: Any,  # noqa: ANN401, RUF100 - only passed on
     folder: Path,
     act: Callable[[Hop], Awaitable[dict[str, float]]],
 ) -> dict[str, float]:

@@ -39,9 +39,9 @@ from carnet.errors import (
     Overloaded,
     UriTooLong,
 )
-from carnet.gateway.exchange import LINE
 from carnet.gateway.head import EdgeLimits, Fields, check_head
-from carnet.gateway.light import Few, Held, Line, Signal, has_ended
+from carnet.gateway.light import Few, Signal
+from carnet.gateway.line import LINE, Held, Line, has_ended
 from carnet.gateway.proxies import Proxies
 from carnet.wire import openai
 

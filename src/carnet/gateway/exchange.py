@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any
 
 from carnet.errors import BodyTooLarge, EncodingUnsupported, MediaTypeUnsupported
-from carnet.gateway.light import Line
+from carnet.gateway.line import LINE, Line
 from carnet.wire.headers import Headers
 
 Scope = MutableMapping[str, Any]
@@ -18,8 +18,6 @@ Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 RawHeaders = list[tuple[bytes, bytes]]
-
-LINE = "carnet.line"  # in a scope: the `Line` of its connection
 
 
 class Disconnected(Exception):
