@@ -107,7 +107,6 @@ def test_a_forwarded_token_that_may_not_pay_is_never_replaced(scene: Scene) -> N
     assert (no_money.status, no_money.code) == (402, "spending_limit_reached")
 
 
-# It passes where the gateway happened to look at its tokens in between.
 def test_a_token_made_a_moment_ago_pays_when_it_is_forwarded(scene: Scene) -> None:
     """A33: the listed caller is not billed in its place."""
     run = fresh("young")

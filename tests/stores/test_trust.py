@@ -1,5 +1,6 @@
 """Tokens, peers and the secrets file: what a thief of the database gets, and who wins."""
 
+import asyncio
 import json
 import logging
 from pathlib import Path
@@ -267,3 +268,23 @@ def test_secrets_of_another_shape_are_refused_without_quoting_them(
     assert "not a secrets file" in caught.value.safe_text
     assert "CANARY" not in str(caught.value)
     assert content["pepper"] not in str(caught.value)
+
+
+async def test_a_token_made_elsewhere_is_found_though_a_look_is_under_way(
+    place: Place, store: Store
+) -> None:
+    """Whoever looks again while upkeep reads the tokens is told when they are read, not before."""
+    other = await place.open(exclusive=False)
+    try:
+        for number in range(10):
+            _, secret = await other.tokens.create(a_token(f"young-{number}"), 7)
+            place.clock.advance(1)
+            upkeep = asyncio.create_task(store.look())
+            for _ in range(number):  # each time a little further into that look
+                await asyncio.sleep(0)
+            if store.tokens.find(secret) is None:
+                assert await store.look_again()
+            assert store.tokens.find(secret) is not None
+            await upkeep
+    finally:
+        await other.close()

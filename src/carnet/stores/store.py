@@ -69,6 +69,8 @@ class Store:
         self._watches = Watches(poll_seconds=POLL_SECONDS if database.is_shared else None)
         self._upkeep: asyncio.Task[None] | None = None
         self._version = 0
+        self._readings = 0  # of tokens and peers; one at a time
+        self._reading = asyncio.Lock()
         self._looked = 0.0
         self._found = False
         self._looking: asyncio.Task[bool] | None = None  # many who ask at once share one look
@@ -123,15 +125,22 @@ class Store:
 
     async def refresh(self) -> None:
         """Read tokens and peers again."""
-        self._version = await self._database.changes()
+        async with self._reading:
+            await self._read(await self._database.changes())
+
+    async def _read(self, version: int) -> None:
         await self.tokens.refresh()
         await self.peers.refresh()
+        self._version = version
+        self._readings += 1
 
     async def look(self) -> bool:
         """Read tokens and peers again if somebody else has written meanwhile; whether they had."""
-        if await self._database.changes() == self._version:
-            return False
-        await self.refresh()
+        async with self._reading:  # a look that finds nothing new found it all read
+            version = await self._database.changes()
+            if version == self._version:
+                return False
+            await self._read(version)
         self._watches.touch_all()
         return True
 
@@ -147,8 +156,10 @@ class Store:
         return await asyncio.shield(self._looking)
 
     async def _look_once(self) -> bool:
+        before = self._readings
         try:
-            self._found = await self.look()
+            await self.look()
+            self._found = self._readings != before  # also by another look that ran meanwhile
         finally:
             self._looked = self._clock.monotonic()
             self._looking = None
