@@ -26,7 +26,7 @@ help: ## List the targets
 	@echo "Carnet: calls between agents of different organisations."
 	@echo
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)$$/\1\t\2/p' Makefile \
-	  | while IFS=$$'\t' read -r name text; do printf '  make %-9s %s\n' "$$name" "$$text"; done
+	  | while IFS=$$'\t' read -r name text; do printf '  make %-10s %s\n' "$$name" "$$text"; done
 
 # ------------------------------------------------------------------------------ environments
 
@@ -112,6 +112,14 @@ crash: $(VENV)/.dev ## Kill a gateway 300 times under load and 10 times at every
 .PHONY: drain
 drain: $(VENV)/.dev ## Stop a gateway that serves 1,000 streams, and check that it loses none
 	@FAULT_STREAMS=$${FAULT_STREAMS:-1000} $(BIN)/python -m pytest -q --timeout=600 tests/faults/test_draining.py
+
+.PHONY: replay
+replay: $(VENV)/.dev ## Send 64 copies of one signed request to 4 gateways, 1,000 times, and count who is accepted
+	@REPLAY_ROUNDS=$${REPLAY_ROUNDS:-1000} $(BIN)/python -m pytest -q --timeout=3600 tests/replicas/test_signed_copies.py
+
+.PHONY: signatures
+signatures: $(VENV)/.dev ## Flip a million bits of signed requests, one at a time: each must be refused
+	@$(BIN)/python -m tests.wire.messages $(ARGS)
 
 .PHONY: slowloris
 slowloris: $(VENV)/.dev ## Open 2,000 slow connections and print what a healthy caller notices

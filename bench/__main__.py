@@ -16,29 +16,40 @@ import uvloop
 
 from bench import flat, held
 from bench.budget import budget, budget_json, show_budget
+from bench.clients import clients
 from bench.cpu import Cores, running_on
 from bench.load import Wrong
 from bench.machine import facts
 from bench.measures import added_latency, burst, sync_seconds, throughput, trickle
 from bench.process import allow_files
-from bench.profiling import profile, show_profile
+from bench.profiling import AGENTS, profile, show_profile
 from bench.report import show, to_json, write_json
 from bench.results import Results
-from bench.subjects import ROOT, SUBJECTS, Site, Subject, gateway, upstream
+from bench.subjects import (
+    ROOT,
+    SUBJECTS,
+    Site,
+    Subject,
+    carnet_signed,
+    gateway,
+    samvad_for_long,
+    upstream,
+)
 
 STREAMS = "streams"  # the name of the measurements that share one more gateway
-FLAT, HELD = "flat", "held"
+FLAT, HELD, SIGNED, CLIENTS = "flat", "held", "signed", "clients"
+BESIDE_SECONDS = 420.0  # the package slows down with every request: then it is left
 LEAST_SECONDS, MOST_SECONDS = 1.0, 20.0
 LEAST_REQUESTS = 1000  # with fewer, the clock of the CPU time is too coarse for a tenth of them
 
 
 def arguments() -> argparse.Namespace:
     """The command line."""
-    names = [subject.name for subject in SUBJECTS] + [FLAT, STREAMS, HELD]
+    names = [subject.name for subject in SUBJECTS] + [FLAT, SIGNED, CLIENTS, STREAMS, HELD]
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("what", nargs="?", choices=("all", "profile", "budget"), default="all")
     parser.add_argument("--only", action="append", choices=names, help="measure this one")
-    parser.add_argument("--agent", choices=("up", "hop"), default="up", help="what is profiled")
+    parser.add_argument("--agent", choices=AGENTS, default="up", help="what is profiled")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there too")
     parser.add_argument(
         "--seconds",
@@ -50,11 +61,15 @@ def arguments() -> argparse.Namespace:
         "--requests", type=int, default=flat.REQUESTS, help="how many 'flat' sends (200000)"
     )
     parser.add_argument(
+        "--signed", type=int, default=flat.SIGNED_REQUESTS, help="how many 'signed' sends (100000)"
+    )
+    parser.add_argument(
         "--streams", type=int, default=held.STREAMS, help="how many 'held' opens (2000)"
     )
     given = parser.parse_args()
-    if given.requests < LEAST_REQUESTS or given.streams < 1:
-        parser.error(f"--requests must be at least {LEAST_REQUESTS}, --streams at least 1")
+    if min(given.requests, given.signed) < LEAST_REQUESTS or given.streams < 1:
+        least = f"--requests and --signed must be at least {LEAST_REQUESTS}, --streams at least 1"
+        parser.error(least)
     if not LEAST_SECONDS <= given.seconds <= MOST_SECONDS:
         parser.error(f"--seconds must be from {LEAST_SECONDS:g} to {MOST_SECONDS:g}")
     return given
@@ -89,6 +104,10 @@ async def measure(at: Site, given: argparse.Namespace) -> Results:
             await kept(results, subject.name, measure_subject(results, subject, at))
     if only is None or FLAT in only:
         await kept(results, FLAT, measure_flat(results, at, given.requests))
+    if only is None or SIGNED in only:
+        await kept(results, SIGNED, measure_signed(results, at, given.signed))
+    if only is None or CLIENTS in only:
+        await kept(results, CLIENTS, measure_clients(results, at))
     if only is None or STREAMS in only:
         await kept(results, STREAMS, measure_streams(results, at))
     if only is None or HELD in only:
@@ -119,6 +138,21 @@ async def measure_flat(results: Results, at: Site, requests: int) -> None:
     """Many requests to one gateway."""
     with gateway(at) as running:
         results.flat = await flat.flat(running.target("up"), requests=requests, cores=at.cores)
+
+
+async def measure_signed(results: Results, at: Site, requests: int) -> None:
+    """Many signed requests to one gateway, and the same to the package of that dialect."""
+    with carnet_signed(at) as target:
+        results.signed = await flat.flat(target, requests=requests, cores=at.cores)
+    with samvad_for_long(at) as target:
+        results.signed_beside = await flat.flat(
+            target, requests=requests, cores=at.cores, patience=BESIDE_SECONDS
+        )
+
+
+async def measure_clients(results: Results, at: Site) -> None:
+    """Both clients of the signed dialect, one call after the other."""
+    results.clients = clients(at, seconds=results.seconds)
 
 
 async def measure_held(results: Results, at: Site, streams: int) -> None:

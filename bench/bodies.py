@@ -10,6 +10,11 @@ from typing import Any
 BODY_BYTES = 2048
 COMPLETION_ID = "chatcmpl-bench"
 CHAT_PATH = "/v1/chat/completions"
+SAMVAD_PATH = "/agent/message"
+SAMVAD_CARD_PATH = "/.well-known/agent.json"
+SAMVAD_IDENTITY = "agent://upstream.example"
+# Some public key: the upstream's answers are not signed in this dialect, and nobody asks for it.
+SAMVAD_KEY = "11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo="
 WORD = "border "  # the text of each event of a stream
 
 # Words, not one letter repeated: scanners and encoders should see something like language.
@@ -83,6 +88,50 @@ def _event(part: Mapping[str, Any]) -> bytes:
         **part,
     }
     return b"data: " + encode(whole) + b"\n\n"
+
+
+def samvad_answer(trace: bytes) -> bytes:
+    """A response of the signed dialect, within the trace of its request."""
+    return _SAMVAD_ANSWER.replace(b"@trace", trace)
+
+
+_SAMVAD_ANSWER = filled(
+    encode(
+        {
+            "traceId": "@trace",
+            "spanId": "span-bench",
+            "status": "ok",
+            "result": {"text": "@@"},
+        }
+    ).decode()
+)
+
+
+def samvad_card(port: int) -> bytes:
+    """The card of an agent on this machine, with all that the package's client asks for."""
+    url = f"http://127.0.0.1:{port}"
+    names = ("intro", "message", "task", "taskStatus", "stream", "health")
+    schema = {"type": "object"}
+    skill = {"id": "chat", "name": "chat", "description": "answers at once"}
+    skill |= {"inputSchema": schema, "outputSchema": schema, "modes": ["sync"], "trust": "public"}
+    return encode(
+        {
+            "id": SAMVAD_IDENTITY,
+            "name": "bench",
+            "version": "1",
+            "description": "answers at once",
+            "url": url,
+            "protocolVersion": "1.2",
+            "specializations": [],
+            "models": [],
+            "skills": [skill],
+            "publicKeys": [{"kid": "bench", "key": SAMVAD_KEY, "active": True}],
+            "auth": {"schemes": ["none"]},
+            "rateLimit": {"requestsPerMinute": 10**9, "requestsPerSender": 10**9},
+            "cardTTL": 3600,
+            "endpoints": {name: f"/agent/{name}" for name in names},
+        }
+    )
 
 
 def post(path: str, body: bytes, headers: Mapping[str, str] | None = None) -> bytes:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from bench.results import Results
+from bench.subjects import SIGNED_HOP
 
 MB = 1_000_000
 
@@ -44,6 +45,14 @@ def _flat(results: Results) -> float | None:
     return None if results.flat is None else results.flat.ratio
 
 
+def _signed_flat(results: Results) -> float | None:
+    return None if results.signed is None else results.signed.ratio
+
+
+def _clients(results: Results) -> float | None:
+    return None if results.clients is None else results.clients.ratio
+
+
 def _added(results: Results) -> float | None:
     return None if results.added is None else results.added.at(0.5) * 1000
 
@@ -72,6 +81,22 @@ FLOORS = (
         form=".3f",
     ),
     Floor(name="flat", figure=_flat, bound=0.9, unit="x the first", form=".2f"),
+    Floor(
+        name="signed endpoint",
+        figure=lambda results: results.signed_ratio(),
+        bound=2,
+        unit="x samvad, fresh",
+        form=".2f",
+    ),
+    Floor(name="signed, flat", figure=_signed_flat, bound=0.9, unit="x the first", form=".2f"),
+    Floor(
+        name="signed hop",
+        figure=lambda results: results.ratio(SIGNED_HOP),
+        bound=0.4,
+        unit="x caddy",
+        form=".3f",
+    ),
+    Floor(name="client", figure=_clients, bound=20, unit="x samvad's", form=".1f"),
     Floor(name="added p50", figure=_added, bound=3.0, is_most=True, unit="ms", form=".2f"),
     Floor(name="burst", figure=_burst, bound=40_000, unit="events/CPU-s", form=",.0f"),
     Floor(name="open streams", figure=_held, bound=60, is_most=True, unit="MB", form=".1f"),

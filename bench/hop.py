@@ -30,9 +30,9 @@ from carnet.gateway.exchange import Exchange, Message, check_json_body
 from carnet.gateway.inbound import read_chat, read_stamps
 from carnet.gateway.line import LINE, Line
 from carnet.gateway.server import run
-from carnet.guards.admission import Entry, Gate
+from carnet.guards.admission import Gate
 from carnet.guards.candidate import Candidate
-from carnet.guards.leaving import check_credential, papers
+from carnet.guards.transaction import Entry
 from carnet.ports.turns import Debit, TurnClaim, TurnFinish
 from carnet.runtime.egress import _write_head
 from carnet.runtime.live import Live
@@ -98,7 +98,7 @@ class Hop:
     def __init__(self, gateway: Gateway, token: str) -> None:
         self.gateway = gateway
         self.chat = gateway.chat
-        self.gate: Gate = gateway.chat._admission  # type: ignore[assignment]  # it is one
+        self.gate: Gate = gateway.chat._answering._admission  # type: ignore[assignment]  # it is one
         self.target = gateway.journal._router.find(AGENT)
         self.provider = _innermost(self.target.agent)
         self.body = chat_request(AGENT)
@@ -121,7 +121,7 @@ class Hop:
     async def call(self) -> Call:
         """A call that was admitted and recorded like any other."""
         call = await self.gate.admit(self.claim(self.exchange()))
-        self.chat._crowd.leave(call.caller.actor.name, stream=False)
+        self.chat._answering._crowd.leave(call.caller.actor.name, stream=False)
         return call
 
     def examined(self) -> Candidate:
@@ -129,23 +129,10 @@ class Hop:
 
     def entry(self, candidate: Candidate) -> Entry:
         """What `Gate._admit` makes of a candidate before it asks the store."""
-        gate, target, claim = self.gate, candidate.target, candidate.claim
-        check_credential(target, candidate.credential)
-        carnet = gate._in_time(gate._document(candidate), target)
-        return Entry(
-            target=target,
-            ask=claim.ask,
-            carnet=carnet,
-            onward=papers(carnet, target, last_depth=gate._last_depth),
-            caller=candidate.caller,
-            payer=candidate.payer,
-            digest=claim.digest,
-            request=claim.request,
-            credential=candidate.credential,
-        )
+        return self.gate._entry(candidate)
 
     def turn_claim(self, entry: Entry) -> TurnClaim:
-        return self.gate._turn_claim(entry, 0, self.gate._most_run_calls)
+        return self.gate._transaction._turn_claim(entry, 0, self.gate._most_run_calls)
 
     def prepare_claims(self, number: int) -> None:
         """Claims of new turns, made before the store is timed."""
@@ -240,7 +227,7 @@ def _inbound_steps(hop: Hop) -> dict[str, float]:
 
 
 async def _outbound_steps(hop: Hop, call: Call) -> dict[str, float]:
-    door, provider = hop.gateway.door, hop.provider
+    door, provider = hop.gateway.behind.door, hop.provider
     outbound = provider._outbound(call.ask)
     route = door.route(outbound)
 
@@ -258,7 +245,7 @@ async def _outbound_steps(hop: Hop, call: Call) -> dict[str, float]:
 
 def _noting(hop: Hop, call: Call) -> Callable[[], object]:
     exchange = hop.exchange()
-    return lambda: hop.chat._note(exchange, call, "done", 0.001)
+    return lambda: hop.chat._answering._note(exchange, call, "done", 0.001)
 
 
 async def measure(folder: Path) -> int:

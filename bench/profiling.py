@@ -4,13 +4,17 @@ import json
 import os
 import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from bench.load import Wrong
 from bench.measures import Throughput, throughput
-from bench.subjects import Site, gateway
+from bench.subjects import Site, Target, carnet_signed, carnet_signed_hop, gateway
 
+SIGNED = {"signed": carnet_signed, "signed-hop": carnet_signed_hop}
+AGENTS = ("up", "hop", *SIGNED)
 TOP = 10
 KEPT_PARTS = 3  # of a file's path
 
@@ -35,13 +39,23 @@ class Profile:
         return sum(line.own_seconds for line in self.lines)
 
 
+@contextmanager
+def _watched(site: Site, agent: str, under: tuple[str, ...]) -> Iterator[Target]:
+    if agent in SIGNED:
+        with SIGNED[agent](site, under=under) as target:
+            yield target
+    else:
+        with gateway(site, under=under) as running:
+            yield running.target(agent)
+
+
 async def profile(site: Site, *, agent: str, seconds: float) -> Profile:
     """Load a gateway that is watched, stop it, read what was written."""
     out = site.folder / "profile.json"
     under = (sys.executable, "-m", "bench.profiled", str(out))
-    with gateway(site, under=under) as running:
-        os.kill(running.pid, signal.SIGUSR1)
-        load = await throughput(running.target(agent), seconds=seconds, cores=site.cores)
+    with _watched(site, agent, under) as target:
+        os.kill(target.pid, signal.SIGUSR1)
+        load = await throughput(target, seconds=seconds, cores=site.cores)
     if not out.exists():
         raise Wrong("the gateway wrote no profile when it was stopped")
     lines = [

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.bodies import BODY_BYTES
+from bench.clients import Calls, Clients
 from bench.flat import Flat
 from bench.floors import FLOORS, MB
 from bench.held import Held
@@ -87,13 +88,15 @@ def _print_aligned(rows: Sequence[tuple[str, ...]]) -> None:
 
 def _show_rest(results: Results) -> None:
     print(f"disk      {ms(results.sync)}: median of {SYNC_COUNT} fdatasync of {SYNC_BYTES} bytes")
-    if results.flat is not None:
-        flat = results.flat
+    _show_flat("flat", "requests", results.flat)
+    _show_flat("signed", "signed requests", results.signed)
+    _show_flat("beside", "of them at samvad", results.signed_beside)
+    if results.clients is not None:
+        both = results.clients
         print(
-            f"flat      {flat.ratio:.2f}: {flat.each[-1]:,.0f} against {flat.each[0]:,.0f}"
-            f" requests/CPU-s, the last tenth of {flat.requests:,} requests against the first"
+            f"client    {both.ratio:.1f} x samvad's: {both.carnet.per_second:,.0f} against"
+            f" {both.samvad.per_second:,.0f} calls/s, one after the other"
         )
-        print(f"          each tenth: {' '.join(f'{each:,.0f}' for each in flat.each)}")
     if results.added is not None:
         added = results.added
         parts = [
@@ -122,6 +125,16 @@ def _show_rest(results: Results) -> None:
             f" ({mb(held.idle)} to {mb(held.open)}, {mb(held.closed)} when they are closed;"
             f" {held.above_idle / held.streams / 1000:.1f} KB each)"
         )
+
+
+def _show_flat(name: str, what: str, flat: Flat | None) -> None:
+    if flat is None:
+        return
+    print(
+        f"{name:<9} {flat.ratio:.2f}: {flat.each[-1]:,.0f} against {flat.each[0]:,.0f}"
+        f" requests/CPU-s, the last tenth of {flat.requests:,} {what} against the first"
+    )
+    print(f"          each tenth: {' '.join(f'{each:,.0f}' for each in flat.each)}")
 
 
 def _show_floors(results: Results) -> None:
@@ -165,6 +178,9 @@ def to_json(results: Results) -> dict[str, Any]:
         "subjects": {name: _subject_json(results, name) for name in results.throughputs},
         "fdatasync_seconds": results.sync,
         "flat": _flat_json(results.flat),
+        "signed": _flat_json(results.signed),
+        "signed_beside": _flat_json(results.signed_beside),
+        "clients": _clients_json(results.clients),
         "added_latency": _added_json(results.added),
         "burst": _window_json(results.burst),
         "trickle": _window_json(results.trickle),
@@ -214,6 +230,21 @@ def _flat_json(flat: Flat | None) -> dict[str, Any] | None:
         "ratio": flat.ratio,
         "parts": [_window_json(part) for part in flat.parts],
     }
+
+
+def _clients_json(both: Clients | None) -> dict[str, Any] | None:
+    if both is None:
+        return None
+
+    def each(client: Calls) -> dict[str, float]:
+        return {
+            "calls": client.calls,
+            "wall_seconds": client.seconds,
+            "cpu_seconds": client.cpu_seconds,
+            "per_second": client.per_second,
+        }
+
+    return {"carnet": each(both.carnet), "samvad": each(both.samvad), "ratio": both.ratio}
 
 
 def _held_json(held: Held | None) -> dict[str, int] | None:

@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass, field
 
+from bench.clients import Clients
 from bench.cpu import Cores
 from bench.flat import Flat
 from bench.held import Held
 from bench.measures import Added, Throughput, Window
-from bench.subjects import REFERENCE
+from bench.subjects import REFERENCE, SAMVAD
 
 
 @dataclass(slots=True, kw_only=True)
@@ -20,6 +21,9 @@ class Results:
     is_whole: bool  # whether everything was asked for
     throughputs: dict[str, Throughput] = field(default_factory=dict)
     flat: Flat | None = None
+    signed: Flat | None = None
+    signed_beside: Flat | None = None  # the package of the same dialect
+    clients: Clients | None = None
     added: Added | None = None
     burst: Window | None = None
     trickle: Window | None = None
@@ -33,8 +37,16 @@ class Results:
             return None
         return found.per_cpu_second / reference.per_cpu_second
 
+    def signed_ratio(self) -> float | None:
+        """Signed requests for a CPU second, all of them, against the package when it is fresh."""
+        fresh = self.throughputs.get(SAMVAD)
+        if fresh is None or self.signed is None:
+            return None
+        return self.signed.per_cpu_second / fresh.per_cpu_second
+
     def windows(self) -> list[Window]:
         """Every stretch of time in which others could have taken the core."""
         others = [window for window in (self.burst, self.trickle) if window is not None]
-        parts = [] if self.flat is None else self.flat.parts
+        long = (self.flat, self.signed, self.signed_beside)
+        parts = [part for each in long if each is not None for part in each.parts]
         return [each.window for each in self.throughputs.values()] + others + parts

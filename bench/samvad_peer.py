@@ -1,6 +1,8 @@
 """The message endpoint of the `samvad` package, and requests signed with its own functions."""
 
+import itertools
 import os
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -20,6 +22,7 @@ from bench.bodies import BODY_BYTES, filled, post, text
 
 KEYS = "BENCH_SAMVAD_KEYS"  # the folder of both key pairs, for the server process
 SENDER = "agent://client-bench"
+RECIPIENT = "agent://127.0.0.1"
 MARK = b'"status":"ok"'
 _PATH = "/agent/message"
 _ENVELOPE_BYTES = 150  # what the answer carries beside the text
@@ -67,17 +70,31 @@ def build() -> Starlette:
 
 def signed_requests(folder: Path, count: int) -> list[bytes]:
     """Requests with a nonce of their own each, signed before anything is measured."""
-    keys = client_keys(folder)
-    return [_signed(number, keys) for number in range(count)]
+    return list(itertools.islice(requests(client_keys(folder)), count))
 
 
-def _signed(number: int, keys: Keypair) -> bytes:
+def requests(
+    keys: Keypair, *, to: str = RECIPIENT, skill: str = "say", prefix: str = ""
+) -> Iterator[bytes]:
+    """Requests without end, each signed when it is asked for: the moment it names is now.
+
+    Args:
+        keys: What they are signed with.
+        to: The identity they are addressed to.
+        skill: What they ask for.
+        prefix: The path before the endpoint's, which the package's client does not sign.
+    """
+    for number in itertools.count():
+        yield _signed(number, keys, to, skill, prefix)
+
+
+def _signed(number: int, keys: Keypair, to: str, skill: str, prefix: str) -> bytes:
     # The server holds the timestamp against its own clock.
     now = datetime.now(UTC)  # noqa: TID251
     envelope = {
         "from": SENDER,
-        "to": "agent://127.0.0.1",
-        "skill": "say",
+        "to": to,
+        "skill": skill,
         "mode": "sync",
         "nonce": f"nonce-{number:09}",
         "timestamp": now.isoformat().replace("+00:00", "Z"),
@@ -88,4 +105,4 @@ def _signed(number: int, keys: Keypair) -> bytes:
     body = filled(canonical_json(envelope))
     headers = {"content-type": "application/json", "content-digest": content_digest(body)}
     signature = sign_request("POST", _PATH, headers, keys.private_key_b64, keys.kid)
-    return post(_PATH, body, headers | signature)
+    return post(prefix + _PATH, body, headers | signature)

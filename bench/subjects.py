@@ -11,6 +11,8 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from samvad.keys import Keypair  # type: ignore[import-untyped]
+
 from bench import a2a_peer, samvad_peer
 from bench.bodies import CHAT_PATH, COMPLETION_ID, chat_request, post
 from bench.cpu import Cores
@@ -28,12 +30,26 @@ WARM_UP_SECONDS = 1.0
 SAMVAD_REQUESTS = 3000
 SAMVAD_WARM_UP_SECONDS = 0.2
 TRICKLE_RATE = 50
+# What a Carnet calls itself when nobody says otherwise, and its agents for signed callers.
+CARNET_IDENTITY = "agent://carnet.localhost"
+HOP, HOP_IDENTITY = "signed", "agent://signed.carnet.localhost"
+# One client stands for many: what a sender and an agent may have in a minute never acts.
+UNLIMITED = {
+    "CARNET__LIMITS__SENDER_CALLS_PER_MINUTE": "1000000000",
+    "CARNET__LIMITS__AGENT_CALLS_PER_MINUTE": "1000000000",
+}
 # A trickling stream lasts longer than it is measured; this many events are enough for any setting.
 TRICKLE_EVENTS = 30_000
 
 _UPSTREAM_MARK = COMPLETION_ID.encode()
 # The gateway gives its completions ids of its own.
 _CARNET_MARK = b'"chat.completion"'
+_SIGNED_SETTINGS = """
+[agents.{name}]
+kind = "samvad"
+url = "{url}"
+trust = "public"
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,6 +107,10 @@ def importable() -> dict[str, str]:
 # ------------------------------------------------------------------------------------ Carnet
 
 
+def _signed_agents(site: Site) -> str:
+    return _SIGNED_SETTINGS.format(name=HOP, url=f"http://127.0.0.1:{site.upstream}")
+
+
 def _agents(site: Site) -> str:
     base = f"http://127.0.0.1:{site.upstream}"
     urls = {
@@ -112,8 +132,14 @@ def initialised(site: Site, port: int) -> Path:
     folder.mkdir()
     run([CARNET, "init", str(folder), "--port", str(port)], folder=folder)
     with (folder / "carnet.toml").open("a") as settings:
-        settings.write(_agents(site))
+        settings.write(_agents(site) + _signed_agents(site))
     return folder
+
+
+def admit(folder: Path, keys: Keypair) -> None:
+    """Let a client of the signed dialect in, as its operator would."""
+    command = [CARNET, "peers", "add", samvad_peer.SENDER, "--key", keys.public_key_b64]
+    run(command, folder=folder)
 
 
 @contextmanager
@@ -123,16 +149,21 @@ def gateway(
     under: tuple[str, ...] = (),
     store: Database | None = None,
     env: Mapping[str, str] | None = None,
+    signed: Keypair | None = None,
 ) -> Iterator[Gateway]:
     """A running Carnet.
 
     `under` replaces the console script, for a launcher that does the same and watches it. `store`
-    is a database to move to before it starts; `env` holds settings beside those of the file.
+    is a database to move to before it starts; `env` holds settings beside those of the file;
+    `signed` is the key of a client that it admits.
     """
     port = free_port()
     folder = initialised(site, port)
+    limits = {} if signed is None else UNLIMITED
+    if signed is not None:
+        admit(folder, signed)
     command = [*(under or (CARNET,)), "serve"]
-    settings = {**importable(), "CARNET__GATEWAY__DRAIN_SECONDS": "2", **(env or {})}
+    settings = {**importable(), "CARNET__GATEWAY__DRAIN_SECONDS": "2", **limits, **(env or {})}
     if store is not None:
         run([CARNET, "migrate", "--to", store.url], folder=folder, env=store.env)
         settings |= {"CARNET__STORE__URL": store.url, **store.env}
@@ -161,6 +192,29 @@ def carnet_tangle(site: Site) -> Iterator[Target]:
     """A hop to another gateway: one deeper in the chain, with the headers that say so."""
     with gateway(site) as running:
         yield running.target("hop")
+
+
+@contextmanager
+def carnet_signed(site: Site, *, under: tuple[str, ...] = ()) -> Iterator[Target]:
+    """The starter's echo agent, asked by the client of another package."""
+    keys = samvad_peer.client_keys(site.folder / "signed-keys")
+    requests = samvad_peer.requests(keys, to=CARNET_IDENTITY, skill="chat")
+    with gateway(site, under=under, signed=keys) as running:
+        yield _signed_target(running, requests)
+
+
+@contextmanager
+def carnet_signed_hop(site: Site, *, under: tuple[str, ...] = ()) -> Iterator[Target]:
+    """A hop in the signed dialect: what comes in signed goes out signed anew."""
+    keys = samvad_peer.client_keys(site.folder / "signed-keys")
+    prefix = f"/agents/{HOP}"
+    requests = samvad_peer.requests(keys, to=HOP_IDENTITY, skill="chat", prefix=prefix)
+    with gateway(site, under=under, signed=keys) as running:
+        yield _signed_target(running, requests)
+
+
+def _signed_target(running: Gateway, requests: Iterator[bytes]) -> Target:
+    return Target(pid=running.pid, port=running.port, requests=requests, mark=samvad_peer.MARK)
 
 
 # ------------------------------------------------------------------------------------ others
@@ -216,8 +270,7 @@ def samvad(site: Site) -> Iterator[Target]:
     """A signed message endpoint, fresh."""
     keys = site.folder / "samvad-keys"
     requests = iter(samvad_peer.signed_requests(keys, SAMVAD_REQUESTS))
-    env = {samvad_peer.KEYS: str(keys)}
-    with _uvicorn(site, "bench.samvad_peer:build", factory=True, env=env) as (pid, port):
+    with _samvad(site, keys) as (pid, port):
         yield Target(
             pid=pid,
             port=port,
@@ -225,6 +278,20 @@ def samvad(site: Site) -> Iterator[Target]:
             mark=samvad_peer.MARK,
             warm_up=SAMVAD_WARM_UP_SECONDS,
         )
+
+
+@contextmanager
+def samvad_for_long(site: Site) -> Iterator[Target]:
+    """The same endpoint, asked as long as anybody likes."""
+    keys = site.folder / "samvad-keys"
+    requests = samvad_peer.requests(samvad_peer.client_keys(keys))
+    with _samvad(site, keys) as (pid, port):
+        yield Target(pid=pid, port=port, requests=requests, mark=samvad_peer.MARK)
+
+
+def _samvad(site: Site, keys: Path) -> AbstractContextManager[tuple[int, int]]:
+    env = {samvad_peer.KEYS: str(keys)}
+    return _uvicorn(site, "bench.samvad_peer:build", factory=True, env=env)
 
 
 @contextmanager
@@ -244,12 +311,15 @@ class Subject:
 
 
 REFERENCE = "caddy"
+SIGNED, SIGNED_HOP, SAMVAD = "carnet-signed", "carnet-signed-hop", "samvad"
 SUBJECTS = (
     Subject(name="carnet", does="token, journal, ledger, forward (openai)", run=carnet_openai),
     Subject(name="carnet-postgres", does="the same, on PostgreSQL", run=carnet_postgres),
     Subject(name="carnet-tangle", does="on SQLite, as a Tangle hop", run=carnet_tangle),
+    Subject(name=SIGNED, does="verify, nonce, journal, ledger, echo", run=carnet_signed),
+    Subject(name=SIGNED_HOP, does="the same, signed anew, forward", run=carnet_signed_hop),
     Subject(name=REFERENCE, does="forward, nothing else (GOMAXPROCS=1)", run=caddy),
     Subject(name="uvicorn", does="read the body, answer; no forward", run=echo),
-    Subject(name="samvad", does="verify a signature, answer; no store", run=samvad),
+    Subject(name=SAMVAD, does="verify a signature, answer; no store", run=samvad),
     Subject(name="a2a-sdk", does="JSON-RPC message send, answer; no store", run=a2a),
 )

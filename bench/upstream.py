@@ -3,6 +3,7 @@
 `/v1/chat/completions` answers 2 KB, or, asked with `"stream": true`, BURST_EVENTS chunks at once.
 `/{events}x{rate}/v1/chat/completions` streams that many chunks at `rate` a second; 0 is at once.
 `/hold/v1/chat/completions` streams one chunk and is silent from then on.
+`/agent/message` answers 2 KB in the signed dialect, and `/.well-known/agent.json` is its card.
 """
 
 import asyncio
@@ -14,7 +15,16 @@ from typing import Any
 import httptools
 import uvloop
 
-from bench.bodies import WORD, chat_answer, chunk, last_chunks
+from bench.bodies import (
+    SAMVAD_CARD_PATH,
+    SAMVAD_PATH,
+    WORD,
+    chat_answer,
+    chunk,
+    last_chunks,
+    samvad_answer,
+    samvad_card,
+)
 
 BURST_EVENTS = 500
 SPREAD = 64  # streams that tick at one rate do so at this many different moments
@@ -22,6 +32,9 @@ SPREAD = 64  # streams that tick at one rate do so at this many different moment
 _STREAM = re.compile(rb'"stream": ?true')
 _PACE = re.compile(rb"/(\d+)x(\d+)/v1/chat/completions")
 _HOLD = b"/hold/v1/chat/completions"
+_SIGNED = SAMVAD_PATH.encode()
+_CARD = SAMVAD_CARD_PATH.encode()
+_TRACE = re.compile(rb'"traceId": ?"([!-~]*?)"')
 _DELTA = chunk({"content": WORD})
 _OPENING = chunk({"role": "assistant", "content": ""})
 _JSON_HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n"
@@ -35,7 +48,13 @@ def framed(piece: bytes) -> bytes:
     return b"%x\r\n%b\r\n" % (len(piece), piece)
 
 
-_ANSWER = _JSON_HEAD % len(chat_answer()) + chat_answer()
+def whole(body: bytes) -> bytes:
+    """An answer in one piece."""
+    return _JSON_HEAD % len(body) + body
+
+
+_ANSWER = whole(chat_answer())
+_NOT_FOUND = b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n"
 _FRAMED_DELTA = framed(_DELTA)
 _BEGIN = _SSE_HEAD + framed(_OPENING)
 _END = framed(last_chunks()) + b"0\r\n\r\n"
@@ -46,7 +65,8 @@ _streams = itertools.count()
 class Upstream(asyncio.Protocol):
     """One connection."""
 
-    def __init__(self) -> None:
+    def __init__(self, card: bytes) -> None:
+        self._card = card
         self._loop = asyncio.get_running_loop()
         self._parser: Any = httptools.HttpRequestParser(self)
         self._path = b""
@@ -71,6 +91,14 @@ class Upstream(asyncio.Protocol):
         self._body += piece
 
     def on_message_complete(self) -> None:
+        if self._path == _SIGNED:
+            self._transport.write(whole(samvad_answer(_trace(self._body))))
+        elif self._parser.get_method() == b"GET":
+            self._transport.write(self._card if self._path == _CARD else _NOT_FOUND)
+        else:
+            self._complete()
+
+    def _complete(self) -> None:
         if _STREAM.search(self._body) is None:
             self._transport.write(_ANSWER)
             return
@@ -102,10 +130,16 @@ class Upstream(asyncio.Protocol):
         self._timer = self._loop.call_at(start, tick)
 
 
+def _trace(body: bytes) -> bytes:
+    found = _TRACE.search(body)
+    return found[1] if found else b""
+
+
 async def serve(port: int) -> None:
     """Answer until the process is ended."""
+    card = whole(samvad_card(port))
     server = await asyncio.get_running_loop().create_server(
-        Upstream, "127.0.0.1", port, backlog=1024
+        lambda: Upstream(card), "127.0.0.1", port, backlog=1024
     )
     await server.serve_forever()
 

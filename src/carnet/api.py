@@ -3,10 +3,13 @@
 from carnet.core.budget import IterationBudget
 from carnet.core.carnet import Carnet
 from carnet.core.events import Data, Done, Event, Failed, Text, ToolCall, ToolResult, Usage
+from carnet.core.skill import Result
 from carnet.core.turn_id import turn_id
 from carnet.errors import CarnetError, DepthExceeded
+from carnet.guards.injection import untrusted
 from carnet.runtime.breaker import Breaker
-from carnet.runtime.native import agent
+from carnet.runtime.client import Client, connect
+from carnet.runtime.skills import agent, skill
 from carnet.runtime.visit import Visit
 from carnet.wire.caller_context import CallerContext
 from carnet.wire.mentionable import AgentChain, render_agent_chain
@@ -19,12 +22,14 @@ __all__ = [
     "CallerContext",
     "Carnet",
     "CarnetError",
+    "Client",
     "Data",
     "DepthExceeded",
     "Done",
     "Event",
     "Failed",
     "IterationBudget",
+    "Result",
     "Text",
     "ToolCall",
     "ToolResult",
@@ -32,7 +37,10 @@ __all__ = [
     "Visit",
     "agent",
     "build_forward_headers",
+    "connect",
     "read_depth",
     "render_agent_chain",
+    "skill",
     "turn_id",
+    "untrusted",
 ]

@@ -3,15 +3,21 @@
     CarnetError
     ├── Malformed            the request cannot be read; sending it again changes nothing
     │   ├── InvalidJson  InvalidRequest  MalformedCallerContext  ChainMismatch
-    │   ├── UnsupportedProtocolVersion  AddressInvalid
+    │   ├── UnsupportedProtocolVersion  AddressInvalid  SchemaInvalid
+    │   ├── NonceInvalid  TimestampInvalid  TravelDocumentInvalid  KeyInvalid
     │   ├── BodyTooLarge  MediaTypeUnsupported  EncodingUnsupported
     │   └── the edge         MalformedRequest  HeadersTooLarge  UriTooLong  HeaderTimeout
     │                        BodyTimeout
     ├── Refused              the request was understood and may not run
     │   ├── who              TokenMissing  TokenInvalid  PermissionMissing  TooManyFailures
+    │   ├── proof            SignatureMissing  SignatureInvalid  SignatureExpired
+    │   │                    InsufficientCoverage  HeaderNotSigned  DigestInvalid
+    │   │                    DigestMismatch  DestinationMismatch  KeyUnknown  KeyRevoked
+    │   │                    NonceReplayed  TimestampOutOfWindow
+    │   ├── content          InjectionDetected  SkillNotFound  SkillForbidden
     │   ├── where            AgentNotFound  PeerUnknown  RunNotFound  RouteNotFound
     │   │                    MethodNotAllowed
-    │   ├── chain            DepthExceeded  ChainFinal  RunCallsExceeded
+    │   ├── chain            DepthExceeded  ChainFinal  RunCallsExceeded  LoopDetected
     │   ├── money            PaymentRequired  SpendingLimitReached  PayerRefused
     │   ├── forwarding       ForwardingNotAllowed  PeerNotListed
     │   ├── turns            IdempotencyMismatch  InProgress  DefinitionChanged  Cancelled
@@ -19,7 +25,7 @@
     │                        ShuttingDown
     ├── Upstream             someone we called did not answer properly
     │   └── ProviderError  ProviderUnavailable  ProviderTimeout  CircuitOpen  PeerRefused
-    │       PeerBusy  EgressRefused  AgentFailed
+    │       PeerBusy  PeerUnreachable  PeerResponseInvalid  EgressRefused  AgentFailed
     ├── Ours                 our own fault; the detail is in the log under the incident id
     │   └── Internal  StorageUnavailable  OutcomeUnknown
     └── ConfigInvalid  UsageInvalid  Unreachable      at the command line, never on the wire
@@ -170,13 +176,75 @@ class AddressInvalid(Malformed):
         super().__init__(reason=reason)
 
 
+class SchemaInvalid(Malformed):
+    """The payload does not match the schema of the skill. The field and the constraint are named.
+
+    The value itself is never repeated.
+    """
+
+    code = "schema_invalid"
+    status = 422
+    template = "Field '{field}' {constraint}"
+    hint = "Correct the field; the card of the agent shows the schema of the skill."
+    public = ("field",)
+
+    def __init__(self, field: str, constraint: str) -> None:
+        """Name the field, a path within the payload, and the constraint in words of ours."""
+        super().__init__(field=field, constraint=constraint)
+
+
+class NonceInvalid(Malformed):
+    """The nonce of a signed request is not 8 to 64 visible ASCII characters."""
+
+    code = "nonce_invalid"
+    template = "The nonce is not 8 to 64 visible ASCII characters."
+    hint = "Send a fresh random nonce with every request; a UUID will do."
+
+
+class TimestampInvalid(Malformed):
+    """The time of a signed request is not written as RFC 3339 in UTC, or not as whole seconds."""
+
+    code = "timestamp_invalid"
+    template = "The timestamp cannot be read."
+    hint = "Write it as 2026-11-15T06:46:52Z; 'created' of a signature is in whole seconds."
+
+
+class TravelDocumentInvalid(Malformed):
+    """The `carnet` header is not a travel document: a JWS of at most 4 KiB with its claims."""
+
+    code = "travel_document_invalid"
+    template = "The carnet header {reason}."
+    hint = "A Carnet gateway writes it; leave the header out if yours is none."
+
+    def __init__(self, reason: str) -> None:
+        """Say what is wrong with it in words of ours."""
+        super().__init__(reason=reason)
+
+
+class KeyInvalid(Malformed):
+    """A public key is not a usable Ed25519 key.
+
+    It must be the padded base64 of 32 bytes that encode a point of the main group in its one
+    canonical form. Keys of small or mixed order verify forged signatures.
+    """
+
+    code = "key_invalid"
+    status = 422
+    template = "The key is not a usable Ed25519 public key: {reason}."
+    hint = "Take the 32 raw bytes of the public key in base64, as its owner's card shows them."
+
+    def __init__(self, reason: str) -> None:
+        """Say what is wrong with it in words of ours."""
+        super().__init__(reason=reason)
+
+
 class BodyTooLarge(Malformed):
     """The request body is larger than this endpoint takes."""
 
     code = "body_too_large"
     status = 413
     template = "The request body is larger than {limit} bytes."
-    hint = "Send less, or ask the operator to raise [limits] chat_body_bytes."
+    hint = "Send less, or ask the operator to raise [limits] chat_body_bytes or body_bytes."
     public = ("limit",)
 
 
@@ -302,6 +370,171 @@ class PermissionMissing(Refused):
     public = ("permission",)
 
 
+class SignatureMissing(Refused):
+    """The request must be signed and is not."""
+
+    code = "signature_missing"
+    status = 401
+    template = "This endpoint takes signed requests."
+    hint = "Sign the request (RFC 9421) with the key that your card publishes."
+
+
+class SignatureInvalid(Refused):
+    """The signature does not hold for this request.
+
+    There must be exactly one, over this method, path and body, made with the Ed25519 key that the
+    keyid names.
+    """
+
+    code = "signature_invalid"
+    status = 401
+    template = "The signature of the request does not hold."
+    hint = "Sign exactly what is sent, with the key of your card; a proxy must change none of it."
+
+
+class SignatureExpired(Refused):
+    """The signature says itself that it has expired."""
+
+    code = "signature_expired"
+    status = 401
+    template = "The signature of the request has expired."
+    hint = "Sign the request anew."
+
+
+class InsufficientCoverage(Refused):
+    """The signature does not cover what it must: method, path, digest, and with them the rest."""
+
+    code = "insufficient_coverage"
+    status = 401
+    template = "The signature does not cover all it must."
+    hint = "Cover @method, @path and content-digest, or the whole profile of a Carnet."
+
+
+class HeaderNotSigned(Refused):
+    """A header that tells the chain, the payer or an identity stands outside the signature."""
+
+    code = "header_not_signed"
+    status = 401
+    template = "A header of the request is not covered by its signature."
+    hint = "Cover every chain and identity header, or leave them out; a query is covered or absent."
+
+
+class DigestInvalid(Refused):
+    """The Content-Digest header is missing or not one well-formed sha-256."""
+
+    code = "digest_invalid"
+    status = 401
+    template = "The Content-Digest header is missing or not one sha-256."
+    hint = "Send 'Content-Digest: sha-256=:BASE64:' of the body (RFC 9530)."
+
+
+class DigestMismatch(Refused):
+    """The body is not the one that the Content-Digest header was made for."""
+
+    code = "digest_mismatch"
+    status = 401
+    template = "The body does not match its Content-Digest."
+    hint = "Send the body unchanged, byte for byte, after its digest was made."
+
+
+class DestinationMismatch(Refused):
+    """The signed request is meant for somebody else."""
+
+    code = "destination_mismatch"
+    status = 401
+    template = "The signed request is not addressed to this agent."
+    hint = "Address it to the id that the card of this agent shows, and sign it anew."
+
+
+class KeyUnknown(Refused):
+    """No key of that sender and that keyid is known here, nor in its card.
+
+    The operator of this gateway admits a sender that has no card with the command in the hint.
+    """
+
+    code = "key_unknown"
+    status = 401
+    template = "No key of this sender is known here."
+    hint = (
+        "Publish the key in your card, or ask the operator to admit it: "
+        "carnet peers add {sender} --key {key}"
+    )
+
+    def __init__(self, detail: str = "", /, *, sender: str = "agent://DOMAIN") -> None:
+        """`sender` is an identity in its stored form; never raw text of a peer."""
+        super().__init__(detail, sender=sender, key="BASE64")
+
+
+class KeyRevoked(Refused):
+    """The key of the signature was revoked or has expired."""
+
+    code = "key_revoked"
+    status = 401
+    template = "The key of the signature is no longer valid."
+    hint = "Sign with an active key of your card."
+
+
+class NonceReplayed(Refused):
+    """A signed request with this nonce was accepted before: it runs once."""
+
+    code = "nonce_replayed"
+    status = 401
+    template = "A request with this nonce was accepted before."
+    hint = "Sign a new request with a new nonce."
+
+
+class TimestampOutOfWindow(Refused):
+    """The time of the signed request is too far from ours.
+
+    The answer's Date header tells our time.
+    """
+
+    code = "timestamp_out_of_window"
+    status = 401
+    template = "The time of the request is outside the window that is accepted."
+    hint = "Set the clock (our time is in the Date header) and sign the request anew."
+
+
+class InjectionDetected(Refused):
+    """The payload holds a phrase that is used to take over language models."""
+
+    code = "injection_detected"
+    status = 400
+    template = "The payload looks like an attempt to instruct the agent behind its back."
+    hint = "Rephrase it; the operator can switch the scan off for an agent."
+
+
+class SkillNotFound(Refused):
+    """The agent has no skill of that name. A near one is suggested if there is one."""
+
+    code = "skill_not_found"
+    status = 404
+    template = "The agent has no such skill."
+    hint = "The card lists the skills of the agent."
+    public = ("suggestion",)
+
+    def __init__(self, detail: str = "", /, *, suggestion: str = "") -> None:
+        """`suggestion` is the name of a skill of ours."""
+        super().__init__(detail, suggestion=suggestion or None)
+
+
+class SkillForbidden(Refused):
+    """The trust that the skill asks for was not shown: who you are is known, and it is not enough.
+
+    `authenticated` wants a token of this gateway in `auth`; `trusted-peers` a sender on its list.
+    """
+
+    code = "skill_forbidden"
+    status = 403
+    template = "This skill is for callers of trust '{trust}'."
+    hint = "Ask the operator for a token (authenticated) or to be listed (trusted-peers)."
+    public = ("trust",)
+
+    def __init__(self, detail: str = "", /, *, trust: str = "trusted-peers") -> None:
+        """`trust` is one of our three words."""
+        super().__init__(detail, trust=trust)
+
+
 class AgentNotFound(Refused):
     """No agent of that name is served here."""
 
@@ -406,6 +639,18 @@ class RunCallsExceeded(Refused):
     public = ("limit",)
 
 
+class LoopDetected(Refused):
+    """The chain has come back to an agent that it passed already.
+
+    `[agents.NAME] reentry = true` lets an agent be called again within its own chain.
+    """
+
+    code = "loop_detected"
+    status = 409
+    template = "The call came back to an agent that its chain has passed already."
+    hint = "Answer from what you have; the operator may set reentry for the agent."
+
+
 class PaymentRequired(Refused):
     """The agent has a price and nobody with credit stands behind this call."""
 
@@ -496,12 +741,12 @@ class Cancelled(Refused):
 
 
 class RateLimited(Refused):
-    """The caller made more calls than its token allows for the moment."""
+    """The caller made more calls than its token, or a sender without one, may for the moment."""
 
     code = "rate_limited"
     status = 429
     retryable = True
-    template = "This token has used up its rate; the next call is free in {retry_after} s."
+    template = "This caller has used up its rate; the next call is free in {retry_after} s."
     hint = "Wait as long as Retry-After says and send the same request again."
 
 
@@ -603,7 +848,15 @@ class PeerRefused(Upstream):
     retryable = False
     template = "The other organisation's gateway refused this call ({peer_status} {peer_code})."
     hint = "'carnet explain CODE' tells what its code means; its operator can tell why."
-    public = ("peer_status", "peer_code")
+    public = ("peer_status", "peer_code", "peer_reason")
+
+    @property
+    def next_step(self) -> str:
+        """What a Carnet there would advise, if it is one and says why; in our own words."""
+        kind = BY_CODE.get(str(self.facts.get("peer_reason")))
+        if kind is None:
+            return super().next_step
+        return f"It says {kind.code}. {kind.hint.format_map(_Facts(self.facts))}"
 
 
 class PeerBusy(Upstream):
@@ -614,6 +867,26 @@ class PeerBusy(Upstream):
     template = "The other organisation's gateway is busy ({peer_status} {peer_code})."
     hint = "Repeat the request after the time that Retry-After gives."
     public = ("peer_status", "peer_code")
+
+
+class PeerUnreachable(Upstream):
+    """The card or the key of another organisation could not be fetched within its bounds."""
+
+    code = "peer_unreachable"
+    status = 502
+    retryable = True
+    template = "What the other side publishes about itself could not be read."
+    hint = "Try again later; its operator can tell whether its card is served."
+
+
+class PeerResponseInvalid(Upstream):
+    """The other side's answer does not carry the proof that it must, or a wrong one."""
+
+    code = "peer_response_invalid"
+    status = 502
+    retryable = True
+    template = "The answer of the other side is not signed as it must be."
+    hint = "Try again; if it goes on, tell the operator of the other side."
 
 
 class EgressRefused(Upstream):

@@ -16,6 +16,7 @@ POINTS = frozenset(
         "recv.body",
         "parse.ok",
         "t1.begin",
+        "t1.nonce",
         "t1.before_commit",
         "t1.after_commit",
         "upstream.before_connect",
@@ -37,6 +38,8 @@ POINTS = frozenset(
         "recover.end",
         "purge.mid",
         "migrate.mid",
+        "rotate.before_switch",
+        "rotate.after_switch",
         "drain.begin",
         "drain.mid",
     }

@@ -150,10 +150,75 @@ def test_a_url_without_a_dialect_is_bad_usage(cli: Cli) -> None:
     assert "--dialect openai" in ran.err
 
 
-def test_signed_addresses_come_later(cli: Cli) -> None:
-    ran = cli("call", "agent://x.example", "x")
+@pytest.mark.usefixtures("nobody")
+def test_a_skill_is_asked_for_by_name_with_text_and_json_fields(cli: Cli) -> None:
+    words = ("agent://b.example", "skill=add", "a:=2", "note=two", "--format", "json")
+    page = cli("call", "echo", "skill=add", "a:=2", "note=two", "--dry-run", *words[-2:]).page
+    assert page["body"]["carnet"] == {"skill": "add", "payload": {"a": 2, "note": "two"}}
+    assert page["body"]["messages"][0]["content"] == '{"a":2,"note":"two"}'
+
+
+@pytest.mark.usefixtures("nobody")
+def test_a_text_beside_a_skill_is_its_field_text(cli: Cli) -> None:
+    words = ("call", "echo", "some words", "--skill", "tell", "skill=x", "--dry-run")
+    page = cli(*words, "--format", "json").page
+    payload = {"text": "some words", "skill": "x"}
+    assert page["body"]["carnet"] == {"skill": "tell", "payload": payload}
+
+
+@pytest.mark.usefixtures("nobody")
+def test_one_word_is_what_to_say_whatever_it_holds(cli: Cli) -> None:
+    page = cli("call", "echo", "a=b", "--dry-run", "--format", "json").page
+    assert page["body"]["messages"][0]["content"] == "a=b"
+    assert "carnet" not in page["body"]
+
+
+@pytest.mark.usefixtures("nobody")
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ((), "nothing to say"),
+        (("a=1", "b=2"), "no skill"),
+        (("one", "two"), "more than one text"),
+        (("skill=x", "a:={"), "no JSON"),
+        (("x", "--key", "k"), "--key is for"),
+    ],
+)
+def test_words_that_make_no_sense_are_bad_usage(
+    cli: Cli, words: tuple[str, ...], told: str
+) -> None:
+    ran = cli("call", "echo", *words, "--dry-run")
     assert ran.code == 2
-    assert "later release" in ran.err
+    assert told in ran.err
+
+
+@pytest.mark.usefixtures("home")
+def test_our_own_identity_has_no_direct_way(cli: Cli) -> None:
+    for address in ("agent://acme.example", "agent://echo.acme.example"):
+        assert "no direct way" in cli("call", address, "x", "--direct").err
+
+
+def test_skills_are_not_asked_of_an_openai_endpoint(cli: Cli) -> None:
+    ran = cli("call", "http://127.0.0.1:9", "skill=x", "--dialect", "openai")
+    assert (ran.code, "no skills" in ran.err) == (2, True)
+
+
+@pytest.mark.usefixtures("home")
+def test_a_handle_of_a_samvad_peer_is_called_directly_by_its_identity(cli: Cli) -> None:
+    cli("peers", "add", "b.example", "--url", "http://127.0.0.1:9", "--dialect", "samvad")
+    ran = cli("call", "@critic@b.example", "x", "--direct")
+    assert (ran.code, "agent://critic.b.example" in ran.err) == (2, True)
+
+
+def test_a_card_that_nobody_serves_is_unreachable(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    url = f"http://127.0.0.1:{closed_port()}"
+    for words in (("agents", "inspect", url), ("call", url, "x", "--dialect", "samvad")):
+        ran = cli(*words, "--format", "json")
+        assert (ran.code, ran.error["code"]) == (3, "peer_unreachable")
+    assert (tmp_path / ".carnet" / "client.key").stat().st_mode & 0o777 == 0o600
 
 
 @pytest.mark.usefixtures("home")

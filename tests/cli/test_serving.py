@@ -17,6 +17,7 @@ from carnet.assembly.serving import farewell
 from carnet.cli.reaching import written_url
 from carnet.config import load
 from tests.cli.conftest import Cli
+from tests.support.http import request
 from tests.support.organisation import Organisation
 
 SLOW = '''
@@ -65,6 +66,7 @@ def test_a_gateway_on_another_port_is_found_by_every_command(tmp_path: Path) -> 
         assert f"Carnet serves acme.example at {url}\n" in told
         assert f"curl -i {url}/v1/chat/completions" in told
         assert stat.S_IMODE(written.stat().st_mode) == 0o600
+        assert request("GET", f"{url}/.well-known/agent.json").json["url"] == url
         assert acme.carnet("call", "echo", "hi").stdout == "hi\n"
         assert acme.json("runs")["runs"]
         checks = {check["what"]: check["message"] for check in acme.json("doctor")["checks"]}

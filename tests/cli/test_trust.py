@@ -160,7 +160,7 @@ def test_a_peers_credential_can_come_from_the_environment(
 @pytest.mark.parametrize(
     ("words", "part"),
     [
-        (["agent://x.example"], "later release"),
+        (["agent://x.example"], "carnet peers add agent://x.example --key BASE64"),
         (["b.example"], "--url URL"),
         (["b.example", "--url", "gw"], "http or https URL"),
         (["b", "--url", URL], "DNS name"),

@@ -287,7 +287,11 @@ def test_a_wrong_type_names_key_expectation_and_origin(tmp_path: Path) -> None:
         ("[retention]\nturns = 0\n", "from 1"),
         ('[peers."globex.example"]\n', "url: is needed"),
         ('[peers.globex]\nurl = "http://x"\n', "no peer's domain"),
-        ('[peers."g.example"]\nurl = "http://x"\ndialect = "samvad"\n', "later release"),
+        ('[peers."g.example"]\nurl = "http://x"\ndialect = "a2a"\n', "later release"),
+        ('[peers."g.example"]\nurl = "http://x"\nsignature_form = "x"\n', "auto, samvad, carnet"),
+        (f'[peers."g.example"]\nurl = "http://x"\nkeys = ["{"A" * 43}="]\n', "32 bytes"),
+        ('[agents.x]\nkind = "samvad"\n', "needs 'url'"),
+        ('[agents.x]\nidentity = "globex.example"\n', "agent://globex.example"),
         ('[peers."g.example"]\nurl = "http://x"\nkeys = ["AAAA"]\n', "32 bytes"),
         ('[peers."g.example"]\nurl = "http://x"\nkeys = ["!"]\n', "base64"),
         ('[peers."g.example"]\nurl = "http://x"\ncredit = 100\n', "as text"),
@@ -310,7 +314,7 @@ def test_what_cannot_be_used_is_refused_with_the_reason(
     assert part in refusal(tmp_path, text)
 
 
-@pytest.mark.parametrize("kind", ["samvad", "a2a", "engine", "conversation"])
+@pytest.mark.parametrize("kind", ["a2a", "engine", "conversation"])
 def test_kinds_of_agents_that_come_later_are_refused_as_such(tmp_path: Path, kind: str) -> None:
     told = refusal(tmp_path, f'[agents.x]\nkind = "{kind}"\n')
     assert "comes in a later release" in told

@@ -6,13 +6,21 @@ from hypothesis import strategies as st
 
 from carnet.core.address import (
     Address,
+    Identities,
     check_domain,
+    check_identity,
     check_local,
+    handle_of,
+    host_of,
+    identity_of,
     is_agent_uri,
     is_handle,
+    is_ip_identity,
     local_name,
+    may_be_fetched,
     parse_agent_uri,
     parse_handle,
+    skeleton,
 )
 from carnet.errors import AddressInvalid
 
@@ -115,6 +123,8 @@ def test_a_domain_that_a_resolver_takes_for_an_ip_address_is_refused(domain: str
 @pytest.mark.parametrize(
     "domain",
     [
+        "xn--receivr-dhg.example",  # one letter is Cyrillic
+        "xn--xample-hy68a.example",  # one letter is a wide one, which is stored as the usual one
         "xn--0.example",  # does not decode
         "xn--a.example",  # decodes to a control character
         "xn--abc-.example",  # ends in a dash
@@ -154,3 +164,75 @@ def test_the_kind_of_a_model_name_is_seen_from_its_beginning() -> None:
 )
 def test_a_model_path_ends_in_the_name(model: str, name: str) -> None:
     assert local_name(model) == name
+
+
+@pytest.mark.parametrize(
+    ("text", "fetched"),
+    [
+        ("agent://a.example", True),
+        ("agent://critic.a.example", True),
+        ("agent://xn--bcher-kva.example", True),
+        ("agent://xn--r8jz45g.example", True),
+        ("agent://client-x", False),
+        ("agent://localhost", False),
+        ("agent://xn--bcher-kva", False),
+        ("agent://127.0.0.1", False),
+    ],
+)
+def test_an_identity_may_have_one_label_and_is_looked_for_at_domains_alone(
+    text: str,
+    fetched: bool,  # noqa: FBT001  a column of the table
+) -> None:
+    assert check_identity(text) == text
+    assert may_be_fetched(text) is fetched
+    assert is_ip_identity(text) is text.endswith("127.0.0.1")
+    assert host_of(text) == text.removeprefix("agent://")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("agent://", "agent:/a", "AGENT://a", "a", "agent://A", "agent://a.", "agent://a_b"),
+        *("agent://a/b", "agent://a@b", "agent://a:1", "agent://a\n", "agent://xn--a", "agent://é"),
+        *("agent://127", "agent://0x7f", "agent://127.1", "agent://127.0.0.256", "agent://[::1]"),
+        *("agent://0127.0.0.1", "agent://" + "a" * 64, "agent://-a", "agent://a-"),
+    ],
+)
+def test_what_two_readers_could_read_differently_is_no_identity(text: str) -> None:
+    with pytest.raises(AddressInvalid):
+        check_identity(text)
+
+
+def test_an_agent_has_an_address_if_its_name_can_stand_in_one() -> None:
+    assert handle_of("own_pocket", "a.example") == "@own_pocket@a.example"
+    for name in ("@critic@b.example", "a..b", ""):
+        assert handle_of(name, "a.example") is None
+
+
+def test_every_agent_of_a_gateway_has_one_identity() -> None:
+    known = Identities(
+        ["echo", "critic", "own_pocket", "own-pocket"], domain="a.example", default="echo"
+    )
+    assert known.of("") == known.of("echo") == "agent://a.example"
+    assert known.of("critic") == "agent://critic.a.example"
+    assert known.of("own_pocket") == "agent://own-pocket.a.example"
+    assert known.name("a.example") == "echo"
+    assert known.name("critic.a.example") == "critic"
+    assert known.name("own-pocket.a.example") == "own_pocket"  # the first of two keeps it
+    assert known.name("echo.a.example") is None
+    assert known.name("b.example") is None
+
+
+def test_a_name_that_is_not_served_has_the_identity_that_it_would_have() -> None:
+    known = Identities(["a b"], domain="a.example", default=None)
+    assert known.of("nobody") == "agent://nobody.a.example"
+    assert known.of("a b") is None
+    assert known.of("") is None
+    assert identity_of("@x@b.example", "a.example") is None
+
+
+def test_hosts_that_a_hurried_reader_takes_for_one_another_have_one_skeleton() -> None:
+    assert skeleton("paypal.example") == skeleton("paypa1.example")
+    assert skeleton("rn.example") == skeleton("m.example")
+    assert skeleton("a0.example") == skeleton("ao.example")
+    assert skeleton("a.example") != skeleton("b.example")

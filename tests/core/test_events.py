@@ -125,6 +125,7 @@ def test_a_leg_is_an_event_of_the_turn_that_made_it() -> None:
         "status": "done",
         "cost": 5,
         "code": None,
+        "receipt": None,
     }
     assert read_events(write_events([event])) == [event]
 

@@ -4,7 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carnet.core.identity import NO_CEILING, Account, Actor, Caller, Ceiling, Payer, allows
+from carnet.core.identity import (
+    NO_CEILING,
+    Account,
+    Actor,
+    Caller,
+    Ceiling,
+    Payer,
+    Standing,
+    allows,
+)
 
 PERMISSIONS = st.sampled_from(["call:echo", "call:critic", "call:remote", "pay", "tool:sh"])
 GRANTS = st.frozensets(st.one_of(PERMISSIONS, st.sampled_from(["*", "call:*", "tool:*"])))
@@ -62,3 +71,22 @@ def test_an_account_is_written_with_its_issuer_and_sorts_by_it() -> None:
 def test_a_payer_is_an_account_of_ours_unless_said() -> None:
     payer = Payer(account=Account("acme.example", "alice"), purse="token:alice")
     assert (payer.limit, payer.own_issue, payer.by_forwarding) == (None, True, False)
+
+
+def test_trust_is_earned_by_a_signature_a_token_or_a_listing() -> None:
+    stranger = Standing(sender="agent://x.example")
+    holder = Standing(sender="agent://x.example", authenticated=True)
+    listed = Standing(sender="agent://x.example", listed=True)
+    assert [caller.meets("public") for caller in (stranger, holder, listed)] == [True] * 3
+    assert [caller.meets("authenticated") for caller in (stranger, holder, listed)] == [
+        *(False, True, False),
+    ]
+    assert [caller.meets("trusted-peers") for caller in (stranger, holder, listed)] == [
+        *(False, False, True),
+    ]
+
+
+def test_a_list_of_peers_is_the_whole_list() -> None:
+    listed = Standing(sender="agent://x.example", listed=True)
+    assert not listed.meets("trusted-peers", ())
+    assert listed.meets("trusted-peers", ("agent://x.example",))

@@ -55,7 +55,9 @@ STREAMED: Final = {
 RECOVERING: Final = {"recover.begin": 2, "recover.each_turn": 5, "recover.end": 2}
 DRAINING: Final = ("drain.begin", "drain.mid")
 UPKEEP: Final = ("migrate.mid", "purge.mid")  # by commands
-CASES: Final = (*WHOLE, *STREAMED, *RECOVERING, *DRAINING, *UPKEEP)
+# How many keys there are when a command that replaces the key has died there.
+ROTATING: Final = {"rotate.before_switch": 1, "rotate.after_switch": 2}
+CASES: Final = (*WHOLE, *STREAMED, *RECOVERING, *DRAINING, *UPKEEP, *ROTATING)
 # B may have been running the turn when A died, and have been cut off with it.
 CUT_OFF: Final = {"upstream.request_sent", *STREAMED}
 
@@ -94,6 +96,9 @@ class Case:
     def _act(self) -> Iterator[str]:
         if self._point == "migrate.mid":
             yield from self._die_migrating()
+            return
+        if self._point in ROTATING:
+            yield from self._die_rotating()
             return
         if self._point in DRAINING:
             told = self._answered({"CRASH_AT": self._point})
@@ -176,6 +181,28 @@ class Case:
             yield "prune did not finish what was begun"
         if rows(self._a, "SELECT COUNT(*), SUM(amount) FROM ledger") != ledger:
             yield "prune has changed the ledger"
+
+    def _die_rotating(self) -> Iterator[str]:
+        """Beside a gateway: one key signs before and after, and the old one is honoured."""
+        self._restart({})
+        states = ["active", "retiring"][: ROTATING[self._point]]
+        before = self._keys()
+        self.kills += 1
+        died = self._a.try_carnet("keys", "rotate", env={"CRASH_AT": self._point})
+        if died.returncode != KILLED:
+            yield f"rotate ended with {died.returncode} instead of dying"
+        after = self._keys()
+        new = after[: len(after) - len(before)]
+        if [state for _, state in after][: len(states)] != states or len(new) != len(states) - 1:
+            yield f"the keys were {before} and are {after}"
+        self._restart({})
+        self._a.carnet("keys", "rotate")
+        if [state for _, state in self._keys()].count("active") != 1:
+            yield f"after another rotation the keys are {self._keys()}"
+
+    def _keys(self) -> list[tuple[str, str]]:
+        found = self._a.json("keys", "list", "--all")["keys"]
+        return [(key["kid"], key["state"]) for key in found]
 
     def _die_migrating(self) -> Iterator[str]:
         """A new database, killed in the midst of each migration, is empty or has them all."""

@@ -6,7 +6,7 @@
 import pytest
 
 from carnet.faults import POINTS
-from tests.crash.matrix import CASES, DRAINING, RECOVERING, STREAMED, WHOLE, Case
+from tests.crash.matrix import CASES, DRAINING, RECOVERING, ROTATING, STREAMED, WHOLE, Case
 from tests.faults.scene import Pair
 
 
@@ -38,5 +38,13 @@ def test_a_prune_that_is_killed_is_finished_by_the_next(pair: Pair) -> None:
     assert Case(pair, "purge.mid").faults() == []
 
 
+@pytest.mark.parametrize("point", ROTATING)
+def test_f09_a_key_that_is_being_replaced_is_the_old_or_the_new_one_after_a_kill_at(
+    point: str, pair: Pair
+) -> None:
+    assert Case(pair, point).faults() == []
+
+
 def test_every_crash_point_is_killed_at() -> None:
-    assert set(CASES) == POINTS
+    in_the_store = {"t1.nonce"}  # of signed requests: tests/stores/test_kill.py
+    assert {*CASES, *in_the_store} == POINTS

@@ -15,9 +15,10 @@ from carnet.config.settings import FAMILIES, SECTIONS
 from carnet.config.sources import docs_of
 from carnet.core.money import format_amount
 from carnet.errors import BY_CODE, CarnetError, ConfigInvalid, Unreachable, UsageInvalid
+from carnet.wire import samvad
 
 DOCS: Final = Path(__file__).parents[2] / "docs"
-PAGES: Final = (DOCS / "configuration.md", DOCS / "http.md")
+PAGES: Final = (DOCS / "configuration.md", DOCS / "http.md", DOCS / "dialects" / "samvad.md")
 AT_THE_TERMINAL: Final = {ConfigInvalid, UsageInvalid, Unreachable}
 AMOUNTS: Final = {"price", "price_in", "price_out", "credit", "max_cost"}
 _TABLE: Final = re.compile(r"(<!-- table (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -59,6 +60,17 @@ def errors_table() -> str:
     return "\n".join([*head, *rows, ""])
 
 
+def samvad_table() -> str:
+    """Which of our codes are told by each of SAMVAD's nine."""
+    told: dict[tuple[int, str], list[str]] = {}
+    for kind, row in samvad.REFUSALS.items():
+        if kind not in AT_THE_TERMINAL:
+            told.setdefault(row, []).append(f"`{kind.code}`")
+    order = sorted(told, key=lambda row: (list(samvad.STATUSES).index(row[1]), row[0]))
+    rows = [f"| `{code}` | {status} | {', '.join(told[status, code])} |" for status, code in order]
+    return "\n".join(["| code | status | `carnet-code` |", "|---|---|---|", *rows, ""])
+
+
 def _meaning(kind: type[CarnetError]) -> str:
     return " ".join((kind.__doc__ or "").split("\n\n")[0].split())
 
@@ -67,6 +79,7 @@ def filled(page: str) -> str:
     """A page with its tables made anew."""
     tables = {name: table_of(kind) for name, kind in (SECTIONS | FAMILIES).items()}
     tables["errors"] = errors_table()
+    tables["samvad"] = samvad_table()
     return _TABLE.sub(lambda found: found[1] + tables[found[2]] + found[3], page)
 
 

@@ -1,12 +1,15 @@
 """Every example answers through a real gateway."""
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tests.support.http import Reply
 from tests.support.organisation import Organisation
+from tests.support.signed import MESSAGE, STREAM, Line, Sender, frames, message, refusal, result
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -15,7 +18,10 @@ AGENTS = {
     "researcher": "delegating:researcher",
     "critic": "delegating:critic",
     "recursive": "careful:recursive",
+    "clerk": "skills:clerk",
+    "porter": "skills:porter",
 }
+BOB = Sender("agent://bob")
 
 
 @pytest.fixture(scope="module")
@@ -29,6 +35,7 @@ def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Organisation]:
             for name, target in AGENTS.items()
         )
     )
+    served.carnet("peers", "add", BOB.identity, "--key", BOB.public)
     served.start()
     yield served
     assert served.stop() == 0
@@ -49,6 +56,66 @@ def test_a_recursive_agent_ends_where_the_chain_does(gateway: Organisation) -> N
     text = gateway.chat("go", "recursive").text
     assert text.startswith("depth 0, below: depth 1")
     assert "the limit here is 4" in text
+
+
+Asking = Callable[..., Reply]
+
+
+@pytest.fixture
+def clerk(gateway: Organisation) -> Iterator[Asking]:
+    """Bob's signed calls to the clerk."""
+    with Line(gateway.port) as line:
+
+        def ask(skill: str, path: str = MESSAGE, auth: Any = None, **payload: Any) -> Reply:
+            more = {} if auth is None else {"auth": auth}
+            to, target = "agent://clerk.examples.example", f"/agents/clerk{path}"
+            return line.send(message(BOB, to, target=target, skill=skill, payload=payload, **more))
+
+        yield ask
+
+
+def test_a_skill_is_given_what_its_types_say(clerk: Asking) -> None:
+    assert result(clerk("book", day="2026-12-24")) == {"number": 12, "day": "2026-12-24"}
+    assert result(clerk("count", words="to be or not")) == {"result": 4}
+
+
+def test_what_does_not_fit_a_skill_is_refused_by_its_field(clerk: Asking) -> None:
+    refused = clerk("book", day="2026-12-24", seats="many")
+    assert refusal(refused) == (400, "SCHEMA_INVALID")
+    assert refused.json["error"]["message"] == "Field 'seats' must be of type integer"
+    assert refusal(clerk("boök")) == (404, "SKILL_NOT_FOUND")
+
+
+def test_a_skill_streams_its_chunks_and_then_its_result(clerk: Asking) -> None:
+    *chunks, last = frames(clerk("recite", STREAM, lines=["one", "two"]).body)
+    assert [chunk["chunk"] for chunk in chunks] == ["one", "two"]
+    assert last["result"] == {"number": 2, "day": "2026-11-15"}
+
+
+def test_a_skill_for_authenticated_callers_learns_who_they_are(
+    clerk: Asking, gateway: Organisation
+) -> None:
+    assert refusal(clerk("whoami"))[1] == "AUTH_FAILED"
+    token = gateway.new_token("ann")
+    told = clerk("whoami", auth={"scheme": "bearer", "token": token})
+    assert result(told) == {"caller": f"sender:{BOB.identity}", "principal": "token:ann"}
+    assert token.encode() not in told.body
+
+
+def test_an_agent_asks_another_for_a_skill_and_is_held_to_its_schema(
+    gateway: Organisation,
+) -> None:
+    assert gateway.chat("2026-12-24", "porter").text == "Table 12 on 2026-12-24"
+    refused = gateway.chat("tomorrow", "porter")
+    assert refused.json["error"]["code"] == "schema_invalid"
+    assert refused.json["error"]["message"] == "Field 'day' is not of format date"
+
+
+def test_an_agent_that_has_skills_alone_cannot_be_talked_to(gateway: Organisation) -> None:
+    refused = gateway.chat("hi", "clerk")
+    assert refused.status == 404
+    assert refused.json["error"]["code"] == "skill_not_found"
+    assert refused.json["error"]["suggestion"] == "book"
 
 
 def test_every_example_is_listed_and_run() -> None:

@@ -17,7 +17,7 @@ from tests.faults.scene import HELD, HELD_CONFIG, PRICE, ids, wait_until
 from tests.faults.stores import STORES, move_to, number, rows
 from tests.stores import servers
 from tests.support.federation import organisation
-from tests.support.http import chat_body
+from tests.support.http import chat_body, request
 from tests.support.organisation import Organisation
 from tests.support.served import AGENTS
 
@@ -97,6 +97,8 @@ def check_refusing(gateway: Organisation) -> None:
     reply = gateway.chat("new work", headers=ids("conv_late"))
     assert (reply.status, reply.code) == (503, "shutting_down")
     assert int(reply.headers["retry-after"]) >= 1
+    signed = request("POST", gateway.url + "/agent/message", (), b"{}")
+    assert (signed.status, signed.json["error"]["code"]) == (503, "AGENT_UNAVAILABLE")
     assert gateway.get("/healthz").status == 200
 
 

@@ -48,8 +48,11 @@ class Directory:
 
     def __init__(self, *targets: Target) -> None:
         self._targets = {found.name: found for found in targets}
+        self._default = next((found for found in targets if found.default), None)
 
     def find(self, name: str) -> Target:
+        if not name and self._default is not None:
+            return self._default
         if name not in self._targets:
             raise AgentNotFound
         return self._targets[name]

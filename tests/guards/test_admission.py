@@ -23,8 +23,9 @@ from carnet.errors import (
     TokenInvalid,
     TooManyCalls,
 )
-from carnet.guards.admission import Gate, quote
+from carnet.guards.admission import Gate
 from carnet.guards.crowd import Crowd
+from carnet.guards.transaction import quote
 from carnet.ports.agent import Target
 from carnet.ports.trust import NewToken, Peer
 from carnet.ports.turns import Denied, TurnClaim, Verdict
@@ -156,8 +157,7 @@ async def test_only_a_payer_with_a_limit_has_something_reserved() -> None:
 async def test_a_token_with_a_rate_is_counted_in_a_bucket_of_its_own() -> None:
     scene = Scene()
     await scene.gate.admit(claim(token="ck_fast"))
-    rate = scene.turns.claims[0].rate
-    assert rate is not None
+    (rate,) = scene.turns.claims[0].rates
     assert (rate.calls, rate.seconds) == (1, 60)
     assert rate.bucket.startswith("token:")
 

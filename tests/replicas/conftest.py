@@ -22,7 +22,7 @@ def house(
     """Four gateways with the usual lease; a test uses as many of them as it needs."""
     folder = tmp_path_factory.mktemp("replicas")
     with a_house(folder, server, MODEL.format(url=model.url)) as house:
-        house.open(4)
+        house.open(4, {"CARNET__LIMITS__SENDER_CALLS_PER_MINUTE": "1000000"})  # `make replay`
         yield house
 
 

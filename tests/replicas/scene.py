@@ -23,6 +23,7 @@ from tests.faults.stores import move_to
 from tests.stores import servers
 from tests.support.http import chat_body, request
 from tests.support.organisation import START_SECONDS, Organisation, environment, free_port
+from tests.support.signed import Signed
 
 PATIENCE = 30.0  # seconds, for what takes a moment; never a measure of speed
 PRICE = 200  # micro-units
@@ -263,6 +264,12 @@ class Callers:
         except (aiohttp.ClientError, OSError):
             status = 0
         return Answer(status, body)
+
+    async def send(self, replica: Replica, request: Signed) -> Answer:
+        """Send a request that was signed before, exactly as it is."""
+        url, headers = replica.url + request.target, list(request.headers)
+        async with self._session.post(url, data=request.body, headers=headers) as response:
+            return Answer(response.status, await response.read())
 
     @asynccontextmanager
     async def reading(

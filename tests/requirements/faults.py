@@ -20,6 +20,11 @@ _REPLICAS = "tests/stores/test_replicas.py::"
 _WRITER = "tests/stores/test_writer.py::"
 _LIMITS = "tests/stores/test_limits.py::"
 _DEADLINES = "tests/edge/test_deadlines.py::"
+_LEAVING = "tests/security/test_signed_leaving.py::"
+_RESTART = "tests/security/test_signed_restart.py::"
+_SIGNED_KEYS = "tests/security/test_signed_keys.py::"
+_SIGNED_TIME = "tests/security/test_signed_time.py::"
+_STORED_KEYS = "tests/stores/test_keys.py::"
 
 _AT_A_POINT = _POINTS + "test_a_whole_answer_survives_a_kill_at"
 
@@ -29,6 +34,15 @@ _CRASHES = (
         "A kill before the request is journalled is a lost connection; a retry executes once.",
         "security.md F01",
         (_AT_A_POINT, _POINTS + "test_every_crash_point_is_killed_at"),
+    ),
+    Row(
+        "faults:f02",
+        "Nonce and claim are one transaction: after a kill there are both, or neither.",
+        "security.md F02",
+        (
+            _RESTART + "test_a_kill_takes_nonce_and_claim_together_or_neither",
+            _KILL + "test_f02_a_nonce_and_its_claim_are_both_there_after_a_kill_or_neither",
+        ),
     ),
     Row(
         "faults:f03",
@@ -75,10 +89,11 @@ _CRASHES = (
     ),
     Row(
         "faults:f09",
-        "A migration that is killed leaves the old layout, and the next one finishes it. Keys are "
-        "not rotated yet.",
+        "A migration that is killed leaves the old layout, and the next one finishes it; a key "
+        "that is being replaced is the old one or the new one.",
         "security.md F09",
         (
+            _KILL + "test_f09_a_key_is_the_old_one_or_the_new_one_after_a_kill",
             _POINTS + "test_a_migration_that_is_killed_is_finished_by_the_next",
             _KILL + "test_killed_while_migrating_sqlite",
         ),
@@ -237,6 +252,17 @@ _WORLD = (
         ),
     ),
     Row(
+        "faults:f24",
+        "A peer's clock may be ahead by a minute; one that is further off is refused and told the "
+        "time.",
+        "security.md F24",
+        (
+            _SIGNED_TIME + "test_a_clock_that_differs_a_little_is_no_obstacle",
+            _SIGNED_TIME + "test_a_clock_that_differs_more_is_told_the_time",
+            "tests/security/test_signed_instants.py::test_the_window_ends_where_it_should",
+        ),
+    ),
+    Row(
         "faults:f25",
         "The same request at the same time, to one gateway or to several, is executed once.",
         "security.md F25",
@@ -289,24 +315,30 @@ _WORLD = (
     ),
 )
 
-_LATER = (
+_KEYS = (
     Row(
-        "faults:f02",
-        "Nonce and claim are one transaction.",
-        "security.md F02",
-        due="signing keys",
+        "faults:f33",
+        "A host of cards that is down, or a secrets file that cannot be read any more: what is "
+        "known holds until its end, then it fails closed; nothing is ever sent unsigned.",
+        "security.md F33",
+        (
+            _LEAVING + "test_no_request_leaves_unsigned_while_the_key_is_replaced",
+            _SIGNED_KEYS + "test_a_host_that_is_down_costs_a_known_sender_nothing",
+            "tests/security/test_signed_cards.py::test_a_card_holds_until_its_end_and_no_longer",
+            _STORED_KEYS
+            + "test_f33_with_another_secrets_file_nothing_is_signed_and_rotating_mends_it",
+            _STORED_KEYS
+            + "test_f33_a_gateway_signs_on_when_the_secrets_file_cannot_be_read_any_more",
+        ),
     ),
+)
+
+_LATER = (
     Row(
         "faults:f07",
         "A kill around a webhook delivers it at least once, with the same id.",
         "security.md F07",
         due="callbacks",
-    ),
-    Row(
-        "faults:f24",
-        "A peer's clock may be ahead a little, and no more.",
-        "security.md F24",
-        due="signing keys",
     ),
     Row(
         "faults:f28",
@@ -320,12 +352,6 @@ _LATER = (
         "security.md F29",
         due="callbacks",
     ),
-    Row(
-        "faults:f33",
-        "Without a usable key nothing is sent unsigned.",
-        "security.md F33",
-        due="signing keys",
-    ),
 )
 
-ROWS = (*_CRASHES, *_STORES, *_PEERS, *_WORLD, *_LATER)
+ROWS = (*_CRASHES, *_STORES, *_PEERS, *_WORLD, *_KEYS, *_LATER)

@@ -1,6 +1,6 @@
 """The attacks of security.md that this gateway can be tried with today, and what answers them."""
 
-from tests.requirements import resources
+from tests.requirements import resources, signatures
 from tests.requirements.rows import Row
 
 _PAYER = "tests/security/test_payer.py::"
@@ -17,6 +17,7 @@ _EXAMPLE = "tests/interop/test_tangle_worked_example.py::"
 _TWO = "tests/interop/test_two_organisations.py::"
 _RECORDS = "tests/stores/test_records.py::"
 _TRUST = "tests/stores/test_trust.py::"
+_STORED_KEYS = "tests/stores/test_keys.py::"
 
 _A33 = (
     Row(
@@ -310,13 +311,17 @@ _A71 = (
     ),
     Row(
         "security:a71:private-keys",
-        "Private keys for signing are sealed as well.",
+        "Private keys for signing are sealed as well, each to its own row.",
         "security.md A71",
-        due="signing keys",
+        (
+            _STORED_KEYS + "test_the_database_holds_no_private_key",
+            _STORED_KEYS + "test_keys_cannot_be_exchanged_in_the_database",
+        ),
     ),
 )
 
 ROWS = (
     *(*_A33, *_A34, *_A36, *_A38, *_A39, *_A41, *_A42, *_A43, *_A44, *_A71),
     *resources.ROWS,
+    *signatures.ROWS,
 )

@@ -10,13 +10,23 @@ from collections.abc import Iterator
 import pytest
 
 from tests.architecture.tree import PACKAGE, ROOT, name_of, parsed
-from tests.requirements import agents_api, faults, mentionable, security, tangle
+from tests.requirements import (
+    agents_api,
+    faults,
+    mentionable,
+    samvad,
+    security,
+    tangle,
+    travel,
+)
 from tests.requirements.rows import Row
 
 TABLES = {
     "tangle": tangle.ROWS,
     "agents-api": agents_api.ROWS,
     "mentionable": mentionable.ROWS,
+    "samvad": samvad.ROWS,
+    "travel": travel.ROWS,
     "security": security.ROWS,
     "faults": faults.ROWS,
 }

@@ -12,7 +12,7 @@ import struct
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 from carnet.ports.door import Outbound
 from carnet.runtime.dialling import Lookup
@@ -127,7 +127,7 @@ class Peer:
         """Where chat completions are served."""
         return f"http://127.0.0.1:{self.port}/v1/chat/completions"
 
-    async def __aenter__(self) -> "Peer":
+    async def __aenter__(self) -> Self:
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, ssl=self._tls)
         self.port = self._server.sockets[0].getsockname()[1]
         return self

@@ -2,7 +2,6 @@
 
 import pytest
 
-from carnet.core.address import Address
 from carnet.errors import AddressInvalid, AgentNotFound, PeerUnknown
 from carnet.ports.agent import Target
 from carnet.ports.trust import Peer
@@ -15,7 +14,7 @@ class Scene:
     """A router over three agents and a peer."""
 
     def __init__(self) -> None:
-        self.reached: list[Address] = []
+        self.reached: list[tuple[str, str]] = []
         self.peers = MemoryPeers(Peer(domain="b.example", url="http://127.0.0.1:1"))
         names = ["echo", "critic", "bridge/sandbox/critic"]
         agents = {name: target(name, default=name == "echo") for name in names}
@@ -23,9 +22,9 @@ class Scene:
             agents=agents, peers=self.peers, domain="acme.example", reach=self._reach
         )
 
-    def _reach(self, peer: Peer, address: Address) -> Target:
-        self.reached.append(address)
-        return target(str(address), is_remote=True, credit=f"peer:{peer.domain}")
+    def _reach(self, peer: Peer, local: str, name: str) -> Target:
+        self.reached.append((peer.domain, local))
+        return target(name, is_remote=True, credit=f"peer:{peer.domain}")
 
     def find(self, name: str) -> str:
         return self.router.find(name).name
@@ -43,6 +42,8 @@ class Scene:
         ("agent://acme.example", "echo"),
         ("agent://critic.acme.example", "critic"),
         ("@critic@b.example", "@critic@b.example"),
+        ("agent://b.example", "agent://b.example"),
+        ("agent://critic.b.example", "@critic@b.example"),
     ],
 )
 def test_names_paths_and_addresses_lead_to_agents(name: str, leads_to: str) -> None:
@@ -83,3 +84,10 @@ async def test_a_target_elsewhere_is_built_once_until_its_peer_changes() -> None
 
 def test_agents_are_listed_in_the_order_they_were_given() -> None:
     assert [found.name for found in Scene().router.local()][:2] == ["echo", "critic"]
+
+
+def test_the_identity_of_a_peer_is_its_default_agent_and_below_it_are_its_agents() -> None:
+    scene = Scene()
+    for name in ("agent://b.example", "agent://critic.b.example", "@critic@b.example"):
+        scene.find(name)
+    assert scene.reached == [("b.example", ""), ("b.example", "critic")]  # one agent by two names

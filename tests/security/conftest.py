@@ -1,12 +1,26 @@
 """The house that is attacked: two real gateways and a hostile upstream."""
 
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
+from tests.security.cards import CardHost, card, drips, key_of, peers, shows
 from tests.security.hostile import Hostile, agents
-from tests.security.scene import UPSTREAM_TOKEN, Scene, files, logged, notice, places
+from tests.security.scene import UPSTREAM_TOKEN, Scene, files, logged, notice, places, until
+from tests.security.signing import (
+    DESK,
+    DESK_AGENTS,
+    NEIGHBOUR,
+    PUBLIC,
+    PUBLISHERS,
+    Door,
+    door_of,
+)
 from tests.support.federation import introduce, organisation
+from tests.support.http import Reply
+from tests.support.served import AGENTS
+from tests.support.signed import Sender
 
 MODELS = """
 [agents.dear]
@@ -53,7 +67,45 @@ def hostile() -> Iterator[Hostile]:
 
 
 @pytest.fixture(scope="session")
-def scene(tmp_path_factory: pytest.TempPathFactory, hostile: Hostile) -> Iterator[Scene]:
+def cards() -> Iterator[CardHost]:
+    with CardHost().serving() as serving:
+        yield serving
+
+
+@pytest.fixture(scope="session")
+def alice() -> Sender:
+    """Whom both gateways have admitted, as clients of the dialect are: by hand, without a card."""
+    return Sender("agent://client-alice")
+
+
+@pytest.fixture(scope="session")
+def bob() -> Sender:
+    """Whom acme has admitted as well."""
+    return Sender("agent://client-bob")
+
+
+@pytest.fixture(scope="session")
+def mallory() -> Sender:
+    """Whom nobody has admitted."""
+    return Sender("agent://client-mallory")
+
+
+@pytest.fixture(scope="session")
+def neighbour(cards: CardHost) -> Sender:
+    """Another gateway, which both have listed as a peer."""
+    sender = Sender(f"agent://{NEIGHBOUR}.example")
+    cards.answers[NEIGHBOUR] = shows(card(sender.identity, key_of(sender)))
+    return sender
+
+
+@pytest.fixture(scope="session")
+def scene(
+    tmp_path_factory: pytest.TempPathFactory,
+    hostile: Hostile,
+    cards: CardHost,
+    alice: Sender,
+    bob: Sender,
+) -> Iterator[Scene]:
     folder = tmp_path_factory.mktemp("attacked")
     acme = organisation(folder / "acme", "acme.example")
     globex = organisation(folder / "globex", "globex.example")
@@ -63,7 +115,10 @@ def scene(tmp_path_factory: pytest.TempPathFactory, hostile: Hostile) -> Iterato
     token.write_text(UPSTREAM_TOKEN)
     token.chmod(0o600)
     acme.configure(agents(hostile.url, "var/upstream.token") + MODELS.format(url=hostile.url))
-    globex.configure(ENDLESS.format(url=hostile.url))
+    acme.configure(PUBLIC + DESK_AGENTS + peers(cards, PUBLISHERS), agents=AGENTS + DESK)
+    for gateway, sender in ((acme, alice), (acme, bob), (globex, alice)):
+        gateway.carnet("peers", "add", sender.identity, "--key", sender.public)
+    globex.configure(ENDLESS.format(url=hostile.url) + peers(cards, [NEIGHBOUR]))
     scene = Scene(
         acme=acme,
         globex=globex,
@@ -74,8 +129,10 @@ def scene(tmp_path_factory: pytest.TempPathFactory, hostile: Hostile) -> Iterato
         peer=(globex.folder / "var" / "acme.example.token").read_text(),
         lowly=acme.new_token("lowly", "--scope", "call:echo"),
     )
-    # Many wrong tokens are tried here from one address; how many may be is tried elsewhere.
-    acme.start(env={"CARNET__LIMITS__AUTH_FAILURES": "100000"})
+    # Many wrong tokens are tried here from one address, and many signed calls are made by one
+    # sender; how many may be is tried elsewhere.
+    bounds = ("AUTH_FAILURES", "SENDER_CALLS_PER_MINUTE")
+    acme.start(env={f"CARNET__LIMITS__{bound}": "100000" for bound in bounds})
     globex.start()
     notice(acme)
     yield scene
@@ -89,3 +146,27 @@ def nothing_logged(scene: Scene) -> Iterator[None]:
     """What the tests of a module sent as credentials is not in the log when they are done."""
     yield
     assert logged(scene) == []
+
+
+@pytest.fixture(scope="session")
+def dripping(scene: Scene, cards: CardHost) -> Iterator[Future[Reply]]:
+    """A request whose sender's card drips: it takes its time while other tests run."""
+    cards.answers["slow"] = drips
+    with ThreadPoolExecutor(1) as pool, door_of(scene, scene.acme) as opened:
+        asking = pool.submit(opened.send, opened.message(Sender("agent://slow.example")))
+        until(lambda: cards.fetches("slow") == 1)
+        yield asking
+
+
+@pytest.fixture(scope="module")
+def door(scene: Scene, dripping: Future[Reply]) -> Iterator[Door]:  # noqa: ARG001  begun early
+    """Acme, as signed callers see it."""
+    with door_of(scene, scene.acme) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def second(scene: Scene) -> Iterator[Door]:
+    """Globex, which knows alice as well."""
+    with door_of(scene, scene.globex) as opened:
+        yield opened

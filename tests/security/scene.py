@@ -104,12 +104,13 @@ def runs_of(gateway: Organisation, agent: str, run: str) -> int:
 def _done(gateway: Organisation) -> list[object]:
     tables = ("run", "turn", "journal", "ledger")
     counts = [query(gateway, f"SELECT COUNT(*) FROM {table}")[0] for table in tables]  # noqa: S608
-    return [ran(gateway), *counts, query(gateway, "SELECT * FROM purse ORDER BY name")]
+    nonces = query(gateway, "SELECT MAX(n) FROM nonce")
+    return [ran(gateway), *counts, nonces, query(gateway, "SELECT * FROM purse ORDER BY name")]
 
 
 @contextmanager
 def nothing_done(scene: Scene) -> Iterator[None]:
-    """Nothing is executed, recorded, reserved or billed, and nothing leaves."""
+    """Nothing is executed, recorded, reserved or billed; no nonce is taken, and nothing leaves."""
     before = [_done(scene.acme), _done(scene.globex), len(scene.hostile.heard)]
     yield
     assert [_done(scene.acme), _done(scene.globex), len(scene.hostile.heard)] == before

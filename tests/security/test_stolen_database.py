@@ -81,10 +81,17 @@ def test_what_is_stored_of_a_token_cannot_be_found_by_guessing(used: Scene) -> N
 
 
 def test_a_stolen_database_opens_no_door_under_other_keys(used: Scene, tmp_path: Path) -> None:
-    """A71: no token of it is known, and a peer whose token cannot be opened is not called."""
+    """A71: no token of it is known, and a peer whose token cannot be opened is not called.
+
+    Nor can anything be signed with its key: whoever has it must make another.
+    """
     thief = organisation(tmp_path / "thief", "thief.example")
     steal_database(used.acme, thief)
     own = thief.new_token("own")
+    refused = thief.try_carnet("serve")
+    assert refused.returncode == 2
+    assert "carnet keys rotate" in refused.stderr
+    thief.carnet("keys", "rotate")
     thief.start()
     try:
         assert thief.chat(token=own).status == 200

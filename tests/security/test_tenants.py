@@ -5,6 +5,8 @@ from urllib.parse import quote
 import pytest
 
 from tests.security.scene import (
+    DEPTH,
+    PARENT,
     RUN,
     TURN,
     Running,
@@ -92,8 +94,9 @@ def test_a_run_below_that_of_another_shows_nothing_of_it(scene: Scene) -> None:
     scene.acme.chat("words the secret tree", "relay", token=scene.alice, headers=ids(run))
     (turn,) = scene.acme.get(f"/runs/{run}", token=scene.alice).json["turns"]
     child = turn["children"][0]["turn"]
-    for name, parent in ((child, turn["turn"]), (f"{run}.x", child), (f"{run}.y", turn["turn"])):
-        headers = [(RUN, run), (TURN, name), ("x-tangle-parent-turnid", parent)]
+    root = turn["turn"]
+    for name, parent, depth in ((child, root, 0), (f"{run}.x", child, 1), (f"{run}.y", root, 0)):
+        headers = [(RUN, run), (TURN, name), (PARENT, parent), (DEPTH, str(depth))]
         reply = scene.acme.chat("hi", token=scene.mallory, headers=headers)
         assert reply.status == 200
     for page in pages_of(scene.acme, run, scene.mallory):

@@ -15,8 +15,9 @@ from carnet.core.events import Done, Event, Text, write_events
 from carnet.core.identity import Account, Payer
 from carnet.core.turn import Turn
 from carnet.ports.clock import Ids
+from carnet.ports.keys import PinnedKey
 from carnet.ports.trust import Peer
-from carnet.ports.turns import Claimed, Debit, TurnClaim, TurnFinish, Verdict
+from carnet.ports.turns import Claimed, Debit, Nonce, TurnClaim, TurnFinish, Verdict
 from carnet.runtime.system import SystemIds
 from carnet.stores import secrets_file
 from carnet.stores.opening import Store, open_store
@@ -26,6 +27,8 @@ from tests.stores import servers
 ALICE = Payer(account=Account("token:alice", "alice"), purse="token:alice")
 BOB = Payer(account=Account("token:bob", "bob"), purse="token:bob")
 LIMITED = Payer(account=ALICE.account, purse="token:alice", limit=10**9)
+NOW = 1_800_000_000_000_000  # where the clock stands, in microseconds
+SECOND = 1_000_000
 ANSWER: tuple[Event, ...] = (Text("hello"), Done())
 
 
@@ -54,6 +57,7 @@ class Place:
         *,
         exclusive: bool = True,
         file_peers: Sequence[Peer] = (),
+        file_keys: Sequence[PinnedKey] = (),
         url: str = "",
         lease_seconds: float = 30,
         ids: Ids | None = None,
@@ -65,6 +69,7 @@ class Place:
             clock=self.clock,
             ids=ids or self.ids,
             file_peers=file_peers,
+            file_keys=file_keys,
             exclusive=exclusive,
             lease_seconds=lease_seconds,
         )
@@ -116,12 +121,16 @@ def a_claim(name: str = "r1", **changes: Any) -> TurnClaim:  # noqa: ANN401, RUF
         actor=actor,
         payer=payer,
         reserve=0,
-        rate=None,
         most_run_calls=256,
-        now=1_800_000_000_000_000,
+        now=NOW,
         request=b'{"ask":"hello"}',
     )
     return msgspec.structs.replace(claim, **changes)
+
+
+def a_nonce(nonce: str = "n1", *, sender: str = "agent://b.example", life: int = 305) -> Nonce:
+    """A nonce that is refused for so many seconds."""
+    return Nonce(sender, nonce, NOW + life * SECOND)
 
 
 def a_finish(turn: Turn, **changes: Any) -> TurnFinish:  # noqa: ANN401, RUF100

@@ -10,8 +10,18 @@ from pathlib import Path
 import pytest
 
 from carnet.core.events import Text, write_events
-from carnet.ports.turns import Known
-from tests.stores.scenes import ANSWER, LIMITED, Place, a_claim, a_finish, claimed
+from carnet.ports.turns import Denied, Known
+from tests.stores.scenes import (
+    ANSWER,
+    LIMITED,
+    NOW,
+    SECOND,
+    Place,
+    a_claim,
+    a_finish,
+    a_nonce,
+    claimed,
+)
 
 KILLED = -9
 CALLING = [
@@ -96,6 +106,49 @@ async def test_killed_at_a_point_of_a_call(place: Place, point: str) -> None:
     assert code == KILLED
     assert said["claimed"]
     await check(place, said)
+
+
+@pytest.mark.parametrize("point", ["t1.begin", "t1.nonce", "t1.before_commit", "t1.after_commit"])
+async def test_f02_a_nonce_and_its_claim_are_both_there_after_a_kill_or_neither(
+    place: Place, point: str
+) -> None:
+    said, code = run_victim(place, "sign", "w", crash_at=f"{point}:7")
+    assert code == KILLED
+    assert said["claimed"]
+    nonces = {name for (name,) in place.rows("SELECT nonce FROM nonce")}
+    assert nonces == {name for (name,) in place.rows("SELECT id FROM run")}
+    assert set(said["claimed"]) <= nonces
+    if place.postgres:
+        place.end_leases()
+    store = await place.start()
+    for name in nonces:  # A11: it was durable before anything else happened
+        late = a_claim(f"late-{name}", nonce=a_nonce(name), now=NOW + 304 * SECOND)
+        assert await store.turns.claim(late) == Denied("replayed")
+    claimed(await store.turns.claim(a_claim("new", nonce=a_nonce("new"))))
+    await store.close()
+
+
+@pytest.mark.parametrize(
+    ("point", "keys"), [("rotate.before_switch", 1), ("rotate.after_switch", 2)]
+)
+async def test_f09_a_key_is_the_old_one_or_the_new_one_after_a_kill(
+    place: Place, point: str, keys: int
+) -> None:
+    store = await place.start()
+    before = store.keys.signer().kid
+    await store.close()
+    _, code = run_victim(place, "rotate", crash_at=point)
+    assert code == KILLED
+    place.end_leases()
+    store = await place.start()
+    known = await store.keys.list()
+    assert len(known) == keys
+    assert [key.state for key in known] == ["active", "retiring"][:keys]
+    assert (store.keys.signer().kid == before) == (keys == 1)
+    assert before in [key.kid for key in store.keys.published(NOW + 2)]
+    again = await store.keys.rotate(NOW + 2, overlap_seconds=60)
+    assert store.keys.signer().kid == again.kid
+    await store.close()
 
 
 async def test_killed_at_any_moment_again_and_again(place: Place) -> None:

@@ -10,6 +10,7 @@ import pytest
 from carnet.stores import moving, snapshots
 from carnet.stores.opening import database_path
 from carnet.stores.schema import migrations
+from carnet.wire.ed25519 import public_of, write_public_key
 from tests.stores import servers
 from tests.stores.houses import House
 
@@ -59,6 +60,35 @@ def test_a_store_that_is_moved_to_postgres_and_back_answers_as_before(
         assert house.stop() == 0
     page = house.json("ledger", "verify")
     assert (page["ok"], page["postings"], page["lanes"]) == (True, 3, 3)
+
+
+def test_keys_nonces_and_receipts_are_moved_with_a_store(house: House, empty: str) -> None:
+    key = write_public_key(public_of(b"\x01" * 32))
+    house.carnet("peers", "add", "agent://globex.example", "--key", key, "--kid", "k2")
+    house.carnet("peers", "revoke-key", "agent://globex.example")
+    house.carnet("keys", "rotate")
+    house.rows(
+        "INSERT INTO nonce (n, sender, nonce, expires) VALUES (7, 'agent://b', 'x', 1 << 60)"
+    )
+    house.rows("INSERT INTO receipt (turn, attempt, jws) VALUES (5, 2, 'a.b.c')")
+    looks = (
+        lambda: house.json("keys", "list", "--all"),
+        lambda: house.json("peers", "list"),
+        lambda: house.rows("SELECT n, sender, nonce, expires FROM nonce"),
+        lambda: house.rows("SELECT turn, attempt, jws FROM receipt"),
+    )
+    before = [look() for look in looks]
+    for url in (empty, "sqlite:var/back.db"):
+        house.carnet("migrate", "--to", url)
+        house.use(url)
+        assert [look() for look in looks] == before
+        house.start()  # the key can be opened: it would not start otherwise
+        assert house.json("keys", "list", "--all") == before[0]
+        house.stop()
+        if url == empty:
+            insert = "INSERT INTO nonce (sender, nonce, expires) VALUES ('agent://b', 'y', 1)"
+            assert house.rows(f"{insert} RETURNING n") == [(8,)]
+            house.rows("DELETE FROM nonce WHERE n = 8")
 
 
 def test_a_store_that_a_gateway_uses_is_not_moved(house: House, empty: str) -> None:

@@ -138,13 +138,13 @@ async def test_used_up_rates_and_ended_tokens_go_and_forwardable_ones_stay(
 ) -> None:
     now = place.clock.wall_us()
     rate = Rate(bucket="b", calls=1, seconds=60)
-    await store.turns.claim(a_claim(rate=rate, now=now))
+    await store.turns.claim(a_claim(rates=(rate,), now=now))
     for name, forwardable in (("plain", False), ("forwardable", True), ("live", False)):
         new = NewToken(name=name, scopes=frozenset({"call:*"}), forwardable=forwardable)
         await store.tokens.create(new, now)
     await store.tokens.revoke("plain", now)
     await store.tokens.revoke("forwardable", now)
-    assert isinstance(await store.turns.claim(a_claim("r2", rate=rate, now=now)), Denied)
+    assert isinstance(await store.turns.claim(a_claim("r2", rates=(rate,), now=now)), Denied)
     place.clock.advance(2 * DAY / 1_000_000)
     assert (await store.prune(turn_days=1, event_days=1)).tokens == 1
     assert [token.name for token in await store.tokens.list()] == ["live", "forwardable"]

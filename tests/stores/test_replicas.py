@@ -19,7 +19,7 @@ from carnet.core.turn import Turn
 from carnet.errors import Overloaded
 from carnet.ports.turns import Claimed, Denied, Fenced, Known, Rate, TurnClaim
 from carnet.stores.opening import Store
-from tests.stores.scenes import ALICE, Place, a_claim, a_finish, claimed, finished
+from tests.stores.scenes import ALICE, Place, a_claim, a_finish, a_nonce, claimed, finished
 
 TEN = Rate(bucket="b", calls=10, seconds=60)
 LIMITED = Payer(account=ALICE.account, purse="token:alice", limit=1000)
@@ -178,12 +178,38 @@ async def test_two_that_recover_a_postgres_store_at_once_release_what_was_held_o
 
 
 async def test_a_rate_is_counted_over_all_postgres_replicas(store: Store, other: Store) -> None:
-    claims = [a_claim(f"r{i}", rate=TEN) for i in range(40)]
+    claims = [a_claim(f"r{i}", rates=(TEN,)) for i in range(40)]
     stores = (store, other)
     verdicts = await asyncio.gather(
         *[stores[i % 2].turns.claim(claim) for i, claim in enumerate(claims)]
     )
     assert Counter(type(verdict) for verdict in verdicts) == {Claimed: 10, Denied: 30}
+
+
+async def test_a_nonce_is_accepted_once_by_all_postgres_replicas(
+    store: Store, other: Store, place: Place
+) -> None:
+    stores = (store, other)
+    for i in range(10):
+        claims = [a_claim(f"r{i}-{j}", nonce=a_nonce(f"n{i}")) for j in range(32)]  # A10
+        verdicts = await asyncio.gather(
+            *[stores[j % 2].turns.claim(claim) for j, claim in enumerate(claims)]
+        )
+        assert sum(isinstance(verdict, Claimed) for verdict in verdicts) == 1
+        assert verdicts.count(Denied("replayed")) == 31
+    assert place.counts()["run"] == place.counts()["turn"] == 10
+
+
+async def test_a_nonce_of_a_refused_claim_goes_to_who_waits_at_another_postgres_replica(
+    store: Store, other: Store
+) -> None:
+    """Each refused use is undone by its own commit, for which the other replica waits."""
+    for i in range(20):
+        poor = a_claim(f"poor{i}", most_run_calls=0, nonce=a_nonce(f"n{i}"))
+        good = a_claim(f"good{i}", nonce=a_nonce(f"n{i}"))
+        verdicts = await asyncio.gather(store.turns.claim(poor), other.turns.claim(good))
+        assert verdicts[0] in {Denied("run_calls"), Denied("replayed")}
+        claimed(verdicts[1])
 
 
 async def test_a_limit_holds_over_all_postgres_replicas(
@@ -217,16 +243,19 @@ async def test_the_calls_of_a_run_are_counted_over_all_postgres_replicas(
 
 
 def a_meeting_claim(store: Store, meet: str, i: int) -> TurnClaim:
-    """A claim that meets those of other stores in its run, its rate or its purse alone."""
-    own = {kind: "" if kind == meet else store.worker for kind in ("run", "rate", "purse")}
+    """A claim that meets those of other stores in its run, its rate, its purse or nonce alone."""
+    kinds = ("run", "rate", "purse", "nonce")
+    own = {kind: "" if kind == meet else store.worker for kind in kinds}
     purse = f"p{own['purse']}{i}"
     payer = Payer(account=Account("token", str(i % 7)), purse=purse, limit=10**9)
     rate = Rate(bucket=f"b{own['rate']}{i}", calls=10**6, seconds=1)
     name = f"r{own['run']}{i}"
-    return a_claim(name, turn=f"t{store.worker}{i}", payer=payer, rate=rate, reserve=10)
+    nonce = a_nonce(f"n{own['nonce']}{i}")
+    turn = f"t{store.worker}{i}"
+    return a_claim(name, turn=turn, payer=payer, rates=(rate,), reserve=10, nonce=nonce)
 
 
-@pytest.mark.parametrize("meet", ["run", "rate", "purse"])
+@pytest.mark.parametrize("meet", ["run", "rate", "purse", "nonce"])
 async def test_overlapping_batches_of_four_postgres_writers_never_deadlock(
     place: Place, meet: str
 ) -> None:
@@ -236,7 +265,10 @@ async def test_overlapping_batches_of_four_postgres_writers_never_deadlock(
     before = place.rows(deadlocks)
 
     async def call(store: Store, claim: TurnClaim) -> None:
-        turn = claimed(await store.turns.claim(claim))
+        verdict = await store.turns.claim(claim)
+        if meet == "nonce" and verdict == Denied("replayed"):
+            return
+        turn = claimed(verdict)
         await store.turns.append(turn, 0, 0, b"[]")
         await store.turns.finish(a_finish(turn, payer=claim.payer, first=1))
 
@@ -248,8 +280,10 @@ async def test_overlapping_batches_of_four_postgres_writers_never_deadlock(
     await asyncio.gather(*[caller(store) for store in stores])
     for store in stores:
         await store.close()
-    assert place.rows("SELECT COUNT(*), SUM(amount) FROM ledger") == [(1200, 240_000)]
-    assert place.rows("SELECT SUM(spent), SUM(reserved) FROM purse") == [(240_000, 0)]
+    calls = 300 if meet == "nonce" else 1200
+    assert place.rows("SELECT COUNT(*), SUM(amount) FROM ledger") == [(calls, calls * 200)]
+    assert place.rows("SELECT SUM(spent), SUM(reserved) FROM purse") == [(calls * 200, 0)]
+    assert place.rows("SELECT COUNT(*) FROM nonce") == [(calls,)]
     assert place.rows(deadlocks) == before
 
 

@@ -1,6 +1,8 @@
 """A process that calls, appends and finishes until it is killed; it prints what was acknowledged.
 
 python -m tests.stores.victim FOLDER work NAME     claims and finishes, eight at a time
+python -m tests.stores.victim FOLDER sign NAME     the same with a nonce for each claim, its name
+python -m tests.stores.victim FOLDER rotate        replaces the signing key
 python -m tests.stores.victim FOLDER start         opens, recovers and closes
 python -m tests.stores.victim FOLDER prune         forgets all that is old
 """
@@ -12,9 +14,10 @@ from itertools import count
 from pathlib import Path
 
 from carnet.core.events import Text, write_events
+from carnet.ports.turns import Nonce
 from carnet.runtime.system import SystemIds
 from carnet.stores.opening import Store
-from tests.stores.scenes import LIMITED, Place, a_claim, a_finish, claimed
+from tests.stores.scenes import LIMITED, NOW, Place, a_claim, a_finish, a_nonce, claimed
 
 CALLERS = 8
 
@@ -24,8 +27,9 @@ def say(*words: object) -> None:
     os.write(1, (" ".join(map(str, words)) + "\n").encode())
 
 
-async def call(store: Store, name: str) -> None:
-    turn = claimed(await store.turns.claim(a_claim(name, payer=LIMITED, reserve=500)))
+async def call(store: Store, name: str, nonce: Nonce | None) -> None:
+    claim = a_claim(name, payer=LIMITED, reserve=500, nonce=nonce)
+    turn = claimed(await store.turns.claim(claim))
     say("claimed", name)
     await store.turns.append(turn, 0, 0, write_events([Text(name)]))
     say("appended", name)
@@ -33,12 +37,12 @@ async def call(store: Store, name: str) -> None:
     say("done", name)
 
 
-async def work(store: Store, prefix: str) -> None:
+async def work(store: Store, prefix: str, *, signed: bool = False) -> None:
     names = (f"{prefix}-{i}" for i in count())
 
     async def caller() -> None:
         for name in names:
-            await call(store, name)
+            await call(store, name, a_nonce(name) if signed else None)
 
     await asyncio.gather(*[caller() for _ in range(CALLERS)])
 
@@ -50,6 +54,10 @@ async def main(folder: str, what: str, *rest: str) -> None:
     say("started")
     if what == "work":
         await work(store, *rest)
+    if what == "sign":
+        await work(store, *rest, signed=True)
+    if what == "rotate":
+        await store.keys.rotate(NOW + 1, overlap_seconds=60)
     if what == "prune":
         await store.prune(turn_days=1, event_days=1)
     await store.close()

@@ -10,6 +10,7 @@ from openai.types import Model
 from openai.types.chat import ChatCompletion
 
 from carnet.core.events import (
+    RESULT,
     Data,
     Done,
     Event,
@@ -132,6 +133,14 @@ def test_structured_output_is_the_content_only_where_there_is_no_text() -> None:
     assert message_of(Data({"a": 1}), Text(""), Done())["content"] == '{"a":1}'
     assert message_of(Data({"a": 1}), Text("one"), Done())["content"] == "one"
     assert message_of(Data(None), ToolCall("c", "f", ""), Done())["content"] == "null"
+
+
+def test_the_result_of_a_skill_stands_by_itself_and_is_the_content_where_there_is_no_text() -> None:
+    result = Extension(RESULT, {"total": 5})
+    assert written(Data(1), result, Done())["carnet"] == {"result": {"total": 5}}
+    assert message_of(Data(1), result, Done())["content"] == '{"total":5}'
+    assert message_of(Text("one"), result, Done())["content"] == "one"
+    assert "carnet" not in written(Text("one"), Done())
 
 
 def test_what_this_dialect_cannot_carry_is_left_out() -> None:

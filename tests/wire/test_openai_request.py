@@ -69,6 +69,15 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "n zero": ({**SMALLEST, "n": 0}, "n"),
     "n true": ({**SMALLEST, "n": True}, "n"),
     "n a float": ({**SMALLEST, "n": 1.0}, "n"),
+    "carnet no object": ({**SMALLEST, "carnet": "add"}, "carnet"),
+    "carnet with more": ({**SMALLEST, "carnet": {"skill": "add", "more": 1}}, "carnet"),
+    "skill missing": ({**SMALLEST, "carnet": {}}, "carnet.skill"),
+    "skill empty": ({**SMALLEST, "carnet": {"skill": ""}}, "carnet.skill"),
+    "skill too long": ({**SMALLEST, "carnet": {"skill": "x" * 65}}, "carnet.skill"),
+    "payload no object": (
+        {**SMALLEST, "carnet": {"skill": "add", "payload": [1]}},
+        "carnet.payload",
+    ),
 }
 
 json_values = st.recursive(
@@ -289,3 +298,17 @@ def test_what_is_sent_is_read_as_what_was_asked(
     assert model == "m"
     assert read.messages == ask.messages
     assert (read.max_tokens, read.stream, read.include_usage) == (max_tokens, stream, stream)
+
+
+@pytest.mark.parametrize("given", [{}, {"payload": None}, {"payload": {}}])
+def test_a_skill_without_a_payload_is_given_an_empty_one(given: dict[str, Any]) -> None:
+    _, ask = read_ask({**SMALLEST, "carnet": {"skill": "add", **given}})
+    assert (ask.skill, ask.payload) == ("add", {})
+
+
+def test_what_is_asked_for_by_name_is_read_and_not_sent_on() -> None:
+    wanted = {"skill": "x" * 64, "payload": {"a": [1]}}
+    _, ask = read_ask({**SMALLEST, "carnet": wanted})
+    assert {"skill": ask.skill, "payload": ask.payload} == wanted
+    assert "carnet" not in json.read_object(write_request(ask, model="m", stream=False))
+    assert read_ask({**SMALLEST, "carnet": None})[1].skill is None

@@ -12,6 +12,7 @@ from openai._streaming import SSEDecoder
 from openai.types.chat import ChatCompletionChunk
 
 from carnet.core.events import (
+    RESULT,
     Data,
     Done,
     Event,
@@ -210,6 +211,25 @@ def test_structured_output_becomes_text_at_the_end_if_there_was_none() -> None:
     assert deltas(written(Data({"a": 1}), Data(2), Done()))[1] == {"content": '{"a":1}\n2'}
     assert deltas(written(Text(""), Data(1), Done()))[1:3] == [{"content": ""}, {"content": "1"}]
     assert deltas(written(Data(1), Text("one"), Done()))[1:] == [{"content": "one"}, {}]
+
+
+@pytest.mark.parametrize(
+    ("said", "content"), [((), '{"total":5}'), ((Data(1),), '{"total":5}'), ((Text("a"),), "a")]
+)
+def test_the_result_of_a_skill_stands_in_the_last_chunk(
+    said: tuple[Event, ...], content: str
+) -> None:
+    stream = written(*said, Extension(RESULT, {"total": 5}), Done())
+    *chunks, last, _ = frames(stream)
+    assert last["carnet"] == {"result": {"total": 5}}
+    assert not [chunk for chunk in chunks if "carnet" in chunk]
+    assert "".join(delta.get("content", "") for delta in deltas(stream)) == content
+
+
+def test_a_result_too_large_for_one_chunk_is_in_the_text_alone() -> None:
+    stream = written(Extension(RESULT, {"a": "x" * 300_000}), Done())
+    assert b'"carnet"' not in stream
+    assert max(map(len, stream.split(b"\n\n"))) < 256 * 1024
 
 
 def test_what_this_dialect_cannot_carry_is_left_out_of_a_stream() -> None:

@@ -2,30 +2,39 @@
 
 from urllib.parse import urlsplit
 
-from carnet.assembly.functions import load_function
+from carnet.assembly.functions import load_agent
 from carnet.config import AgentSettings, SecretRef, Settings, resolve_secret
-from carnet.core.address import Address, local_name
+from carnet.core.address import AGENT, local_name
 from carnet.core.carnet import DepthLimits
 from carnet.core.money import MICROS
 from carnet.core.secret import Secret
+from carnet.core.skill import CHAT, Skill
 from carnet.errors import ConfigInvalid
 from carnet.ports.admission import Dispatch
 from carnet.ports.agent import Agent, Target
 from carnet.ports.clock import Clock, Ids
 from carnet.ports.door import Bounds, Door
+from carnet.ports.schemas import Schemas
 from carnet.ports.trust import Peer, Peers
 from carnet.runtime.breaker import Breaker, Breaking
+from carnet.runtime.cards import Cards, Place
 from carnet.runtime.detached import Detached
+from carnet.runtime.errand import Errands, Recipient
 from carnet.runtime.limited import Limited
 from carnet.runtime.native import Native
-from carnet.runtime.remote import Endpoint, Provider, Remote
+from carnet.runtime.proving import Verifying
+from carnet.runtime.remote import Endpoint, Lane, Provider, Remote
 from carnet.runtime.retrying import Retrying
 from carnet.runtime.routing import Routing
+from carnet.runtime.samvad import Samvad
+from carnet.runtime.signing import Signing
+from carnet.runtime.skills import Definition
 from carnet.runtime.timed import Timed
 
 PEER_RETRIES = 2  # safe toward a peer: the turn id makes a repeat the same call
 PEER_SECONDS = 600.0
-CHAT = "/chat/completions"
+COMPLETIONS = "/chat/completions"
+REMOTE_KINDS = frozenset({"tangle", "samvad"})  # other organisations
 
 
 class Agents:
@@ -40,14 +49,25 @@ class Agents:
         ids: Ids,
         dispatch: Dispatch,
         depths: DepthLimits,
+        signing: Signing,
+        verifying: Verifying,
+        schemas: Schemas,
     ) -> None:
-        """`dispatch` is what the agents call one another through."""
+        """`dispatch` is what the agents call one another through.
+
+        `signing` and `verifying` are for peers that know us by our key instead of a token.
+        """
         self._settings = settings
         self._door = door
         self._clock = clock
         self._ids = ids
         self._dispatch = dispatch
         self._depths = depths
+        self._signing = signing
+        self._verifying = verifying
+        self._schemas = schemas
+        self._cards = Cards(door, clock)
+        self._definitions: dict[str, Definition] = {}
         self.breakers: dict[str, Breaker] = {}  # one an endpoint, shared by all who call it
 
     def circuits(self) -> list[dict[str, str | int]]:
@@ -65,8 +85,12 @@ class Agents:
             agents=agents, peers=peers, domain=self._settings.gateway.domain, reach=self._reach
         )
 
+    async def close(self) -> None:
+        """End what is being fetched for them."""
+        await self._cards.close()
+
     def _target(self, name: str, agent: AgentSettings) -> Target:
-        is_remote = agent.kind == "tangle"
+        is_remote = agent.kind in REMOTE_KINDS
         return Target(
             name=name,
             speaker=local_name(name),
@@ -83,13 +107,35 @@ class Agents:
             default=name == self._settings.default_agent,
             kind=agent.kind,
             needs=f"call:{name}",
+            skills=self._skills(name, agent),
+            trust=agent.trust,
+            reentry=agent.reentry,
+            injection_scan=agent.injection_scan,
         )
+
+    def _skills(self, name: str, agent: AgentSettings) -> tuple[Skill, ...]:
+        """What can be asked for by name. Of an agent elsewhere its own side is the judge."""
+        if agent.kind == "samvad":
+            return ()
+        if agent.kind != "python":
+            return (CHAT,)
+        skills = self._definition(name, agent).skills
+        self._schemas.compile(name, skills)
+        return skills
+
+    def _definition(self, name: str, agent: AgentSettings) -> Definition:
+        if name not in self._definitions:
+            key = f"agents.{name}.target"
+            self._definitions[name] = load_agent(agent.target or "", self._settings.base, key=key)
+        return self._definitions[name]
 
     def _answering(self, name: str, agent: AgentSettings) -> Agent:
         if agent.kind == "python":
             answering: Agent = self._native(name, agent)
         elif agent.kind == "openai":
             answering = self._provider(name, agent)
+        elif agent.kind == "samvad":
+            answering = self._samvad(name, agent)
         else:
             answering = self._tangle(name, agent)
         if agent.concurrency is not None:
@@ -103,13 +149,12 @@ class Agents:
         return answering
 
     def _native(self, name: str, agent: AgentSettings) -> Agent:
-        target = agent.target or ""
-        function = load_function(target, self._settings.base, key=f"agents.{name}.target")
         native = Native(
-            function,
+            self._definition(name, agent),
             self._dispatch,
             last_depth=self._depths.tangle,
             auth_source=agent.auth_source,
+            schemas=self._schemas,
         )
         return Timed(Detached(native), seconds=agent.timeout, clock=self._clock)
 
@@ -137,35 +182,61 @@ class Agents:
             most_cost=_most_cost(agent),
             takes_credential=agent.may_forward_authorization,
             forwards=agent.auth_source,
+            lane=self._lane(self._peer_at(agent.url or "")) if token is None else None,
         )
         return self._hardened(remote, agent.url or "", seconds=agent.timeout, retries=agent.retries)
 
     def _endpoint(self, name: str, agent: AgentSettings, token: Secret | None) -> Endpoint:
         return Endpoint(
-            url=(agent.url or "").rstrip("/") + CHAT,
+            url=(agent.url or "").rstrip("/") + COMPLETIONS,
             model=agent.model or (name if agent.kind == "tangle" else local_name(name)),
             token=token,
             currency=self._settings.ledger.currency,
             bounds=_bounds(agent.timeout),
         )
 
-    def _reach(self, peer: Peer, address: Address) -> Target:
-        """The target for an agent of another organisation."""
-        base = peer.url.rstrip("/")
-        endpoint = Endpoint(
-            url=f"{base}/agents/{address.local}/v1{CHAT}",
-            model=address.local,
-            token=peer.token,
+    def _samvad(self, name: str, agent: AgentSettings) -> Agent:
+        url = (agent.url or "").rstrip("/")
+        recipient = Recipient(
+            place=Place(url),
+            identities=frozenset({agent.identity} if agent.identity else ()),
+            peer=self._peer_at(url),
+            form=agent.signature_form,
+            bounds=_bounds(agent.timeout),
+        )
+        samvad = Samvad(
+            self._errands(recipient),
+            skill=agent.skill,
+            token=self._secret(agent.token, f"{name}.token"),
+            most_cost=_most_cost(agent),
             currency=self._settings.ledger.currency,
-            bounds=_bounds(PEER_SECONDS),
+            takes_credential=agent.may_forward_authorization,
+            forwards=agent.auth_source,
         )
-        remote = Remote(
-            self._door, endpoint, most_cost=peer.most_cost, takes_credential=peer.may_forward
+        return self._hardened(samvad, url, seconds=agent.timeout, retries=agent.retries)
+
+    def _errands(self, recipient: Recipient) -> Errands:
+        return Errands(
+            self._door,
+            recipient,
+            cards=self._cards,
+            signing=self._signing,
+            verifying=self._verifying,
+            sender=f"{AGENT}{self._settings.gateway.domain}",
+            clock=self._clock,
+            ids=self._ids,
         )
+
+    def _reach(self, peer: Peer, local: str, name: str) -> Target:
+        """The target for an agent of another organisation; its default one has no local name."""
+        speaks_samvad = peer.dialect == "samvad"
+        agent = self._samvad_of(peer, local) if speaks_samvad else self._tangle_of(peer, local)
         return Target(
-            name=str(address),
-            speaker=address.local,
-            agent=self._hardened(remote, base, seconds=PEER_SECONDS, retries=PEER_RETRIES),
+            name=name,
+            speaker=local or peer.domain.partition(".")[0],
+            agent=self._hardened(
+                agent, peer.url.rstrip("/"), seconds=PEER_SECONDS, retries=PEER_RETRIES
+            ),
             credit=f"peer:{peer.domain}",
             is_remote=True,
             most_cost=peer.most_cost,
@@ -173,12 +244,59 @@ class Agents:
             seconds=PEER_SECONDS,
             kind="peer",
             needs="call:remote",
+            skills=() if speaks_samvad else (CHAT,),
+        )
+
+    def _tangle_of(self, peer: Peer, local: str) -> Remote:
+        base = peer.url.rstrip("/")
+        endpoint = Endpoint(
+            url=f"{base}/agents/{local}/v1{COMPLETIONS}" if local else f"{base}/v1{COMPLETIONS}",
+            model=local or f"{AGENT}{peer.domain}",
+            token=peer.token,
+            currency=self._settings.ledger.currency,
+            bounds=_bounds(PEER_SECONDS),
+        )
+        return Remote(
+            self._door,
+            endpoint,
+            most_cost=peer.most_cost,
+            takes_credential=peer.may_forward,
+            lane=self._lane(peer.domain) if peer.token is None else None,
+        )
+
+    def _lane(self, domain: str | None) -> Lane | None:
+        """How we are known to a peer that has given us no token."""
+        return None if domain is None else Lane(self._signing, self._verifying, domain)
+
+    def _peer_at(self, url: str) -> str | None:
+        """The domain of the peer whose gateway this is, by what the configuration says of peers."""
+        origin = urlsplit(url)[:2]
+        peers = self._settings.peers.items()
+        return next((name for name, peer in peers if urlsplit(peer.url)[:2] == origin), None)
+
+    def _samvad_of(self, peer: Peer, local: str) -> Samvad:
+        base = peer.url.rstrip("/")
+        own = f"{AGENT}{local}.{peer.domain}" if local else f"{AGENT}{peer.domain}"
+        recipient = Recipient(
+            place=Place(f"{base}/agents/{local}" if local else base),
+            identities=frozenset({own}),
+            peer=peer.domain,
+            form=peer.signature_form,
+            bounds=_bounds(PEER_SECONDS),
+        )
+        return Samvad(
+            self._errands(recipient),
+            token=peer.token,
+            most_cost=peer.most_cost,
+            currency=self._settings.ledger.currency,
+            takes_credential=peer.may_forward,
         )
 
     def _hardened(self, agent: Agent, endpoint: str, *, seconds: float, retries: int) -> Agent:
         """An agent elsewhere, timed, left alone when it keeps failing, and asked again if it may.
 
-        A peer knows a turn that is sent twice; a model provider would answer and charge twice.
+        A Tangle peer knows a turn that is sent twice; a model provider, or an agent of an SDK,
+        would answer and charge twice.
         """
         breaker = self.breakers.get(endpoint)
         if breaker is None:
@@ -190,7 +308,7 @@ class Agents:
                 retries=retries,
                 clock=self._clock,
                 ids=self._ids,
-                repeats_are_safe=not isinstance(agent, Provider),
+                repeats_are_safe=isinstance(agent, Remote),
             )
         return hardened
 
@@ -205,4 +323,6 @@ def _bounds(seconds: float) -> Bounds:
 
 
 def _most_cost(agent: AgentSettings) -> int:
-    return MICROS if agent.max_cost is None else agent.max_cost
+    if agent.max_cost is None:
+        return 0 if agent.kind == "samvad" else MICROS  # SAMVAD has no word for a price
+    return agent.max_cost

@@ -3,24 +3,37 @@
 from msgspec import Struct
 
 from carnet.assembly.agents import Agents
-from carnet.config import Settings
+from carnet.assembly.functions import load_classifier
+from carnet.config import Limits, Settings
+from carnet.core.address import Identities
 from carnet.core.carnet import DepthLimits
 from carnet.errors import CarnetError
 from carnet.faults import point
+from carnet.gateway.answering import Answering, Dialect
 from carnet.gateway.app import App
-from carnet.gateway.chat import Chat
+from carnet.gateway.chat import Chat, ChatDialect
 from carnet.gateway.operations import Operations
 from carnet.gateway.runs import Access, Runs
-from carnet.guards.admission import Gate
+from carnet.gateway.samvad import Published, Samvad, SamvadDialect
+from carnet.gateway.well_known import WellKnown
+from carnet.guards.admission import Gate, Signed
 from carnet.guards.crowd import Crowd
 from carnet.guards.failures import Failures
+from carnet.guards.injection import Injection
+from carnet.ports.agent import Journal
 from carnet.ports.clock import Clock, Ids
 from carnet.runtime.dispatching import Dispatching
 from carnet.runtime.egress import EgressDoor
 from carnet.runtime.journaled import Journaled
+from carnet.runtime.keyring import Ring
+from carnet.runtime.proving import Verifying
+from carnet.runtime.receipts import Issuing, Receipted, Told
 from carnet.runtime.routing import Routing
+from carnet.runtime.schemas import Schemas
+from carnet.runtime.signing import Signing
 from carnet.stores.opening import Store
 from carnet.telemetry import Metrics
+from carnet.wire import openai, samvad
 
 
 class Gateway(Struct, frozen=True, kw_only=True, eq=False):
@@ -28,17 +41,25 @@ class Gateway(Struct, frozen=True, kw_only=True, eq=False):
 
     app: App
     chat: Chat
+    answerings: tuple[Answering, ...]  # one a dialect
+    published: Published
     operations: Operations
-    journal: Journaled
-    door: EgressDoor
+    behind: "Behind"
     store: Store
     metrics: Metrics
     drain_seconds: float
 
+    @property
+    def journal(self) -> Journaled:
+        """What runs the turns."""
+        return self.behind.journal
+
     async def drain(self) -> None:
         """Take no new work, then finish or end what is running."""
         point("drain.begin")
-        self.chat.draining = self.operations.draining = True
+        self.operations.draining = True
+        for answering in self.answerings:
+            answering.draining = True
         await self.journal.drain(self.drain_seconds)
         point("drain.mid")
 
@@ -48,7 +69,9 @@ class Gateway(Struct, frozen=True, kw_only=True, eq=False):
 
     async def close(self) -> None:
         """Release what is open, the store last."""
-        await self.door.close()
+        await self.behind.ring.close()
+        await self.behind.agents.close()
+        await self.behind.door.close()
         await self.store.close()
 
 
@@ -70,19 +93,79 @@ class Behind(Struct, frozen=True, kw_only=True, eq=False):
     gate: Gate
     crowd: Crowd
     router: Routing
+    identities: Identities
     journal: Journaled
     door: EgressDoor
+    ring: Ring
     agents: Agents
 
 
 def build_behind(settings: Settings, store: Store, clock: Clock, ids: Ids) -> Behind:
     """The gate, and the agents behind it."""
     depths = depth_limits(settings)
-    limits = settings.limits
+    limits, domain = settings.limits, settings.gateway.domain
     door = EgressDoor(allow=settings.egress.allow)
+    ring = _ring(domain, store, door, clock)
     dispatching = Dispatching()
-    agents = Agents(settings, door=door, clock=clock, ids=ids, dispatch=dispatching, depths=depths)
+    schemas = Schemas()
+    agents = Agents(
+        settings,
+        door=door,
+        clock=clock,
+        ids=ids,
+        dispatch=dispatching,
+        depths=depths,
+        signing=Signing(keys=store.keys, domain=domain, clock=clock, ids=ids),
+        verifying=Verifying(ring, domain=domain, currency=settings.ledger.currency, clock=clock),
+        schemas=schemas,
+    )
     router = agents.router(store.peers)
+    identities = Identities(settings.agents, domain=domain, default=settings.default_agent)
+    journal = _journal(settings, store, router, clock, ids)
+    crowd = _crowd(limits)
+    gate = Gate(
+        router=router,
+        tokens=store.tokens,
+        peers=store.peers,
+        turns=store.turns,
+        clock=clock,
+        ids=ids,
+        domain=domain,
+        depths=depths,
+        crowd=crowd,
+        most_run_calls=limits.run_calls,
+        look_again=store.look_again,
+        by_proof=_signed(settings, ring, identities, schemas),
+    )
+    dispatching.connect(gate, journal)
+    return Behind(
+        gate=gate,
+        crowd=crowd,
+        router=router,
+        identities=identities,
+        journal=journal,
+        door=door,
+        ring=ring,
+        agents=agents,
+    )
+
+
+def _ring(domain: str, store: Store, door: EgressDoor, clock: Clock) -> Ring:
+    own = (domain, store.keys)
+    return Ring(pinned=store.pinned, peers=store.peers, door=door, clock=clock, own=own)
+
+
+def _crowd(limits: Limits) -> Crowd:
+    return Crowd(
+        per_caller=limits.calls_per_caller,
+        in_all=limits.calls,
+        streams=limits.streams_per_caller,
+    )
+
+
+def _journal(
+    settings: Settings, store: Store, router: Routing, clock: Clock, ids: Ids
+) -> Journaled:
     journal = Journaled(
         router=router,
         turns=store.turns,
@@ -94,60 +177,112 @@ def build_behind(settings: Settings, store: Store, clock: Clock, ids: Ids) -> Be
     )
     if store.neighbours is not None:
         store.neighbours.listen(journal.stop)
-    crowd = Crowd(
-        per_caller=limits.calls_per_caller,
-        in_all=limits.calls,
-        streams=limits.streams_per_caller,
+    return journal
+
+
+def _signed(settings: Settings, ring: Ring, identities: Identities, schemas: Schemas) -> Signed:
+    target = settings.gateway.injection_classifier
+    key = "gateway.injection_classifier"
+    classifier = None if target is None else load_classifier(target, settings.base, key=key)
+    return Signed(
+        keys=ring,
+        identities=identities,
+        schemas=schemas,
+        scan=Injection(classifier),
+        currency=settings.ledger.currency,
+        sender_calls=settings.limits.sender_calls_per_minute,
+        agent_calls=settings.limits.agent_calls_per_minute,
     )
-    gate = Gate(
-        router=router,
-        tokens=store.tokens,
-        peers=store.peers,
-        turns=store.turns,
+
+
+class Fronts(Struct, frozen=True, kw_only=True, eq=False):
+    """The endpoints through which agents are called, one set a dialect."""
+
+    chat: Chat
+    samvad: Samvad
+    published: Published
+    answerings: tuple[Answering, ...]
+
+
+def build_fronts(
+    settings: Settings, store: Store, behind: Behind, clock: Clock, metrics: Metrics
+) -> Fronts:
+    """The endpoints before the gate."""
+    depths, limits, gateway = depth_limits(settings), settings.limits, settings.gateway
+    issuing = Issuing(
+        kept=store.receipts,
+        keys=store.keys,
+        domain=gateway.domain,
+        currency=settings.ledger.currency,
+    )
+
+    def answering(dialect: Dialect, told: Told, max_bytes: int) -> Answering:
+        journal: Journal = Receipted(behind.journal, issuing, told)
+        return Answering(
+            dialect,
+            admission=behind.gate,
+            journal=journal,
+            crowd=behind.crowd,
+            clock=clock,
+            metrics=metrics,
+            max_bytes=max_bytes,
+        )
+
+    chats = answering(
+        ChatDialect(currency=settings.ledger.currency), openai.told, limits.chat_body_bytes
+    )
+    signed = answering(SamvadDialect(), samvad.result_of, limits.body_bytes)
+    published = _published(settings, store, behind, clock)
+    return Fronts(
+        chat=Chat(chats, depths=depths),
+        samvad=Samvad(
+            signed,
+            published=published,
+            depths=depths,
+            open_calls=lambda: behind.crowd.total,
+            clock=clock,
+        ),
+        published=published,
+        answerings=(chats, signed),
+    )
+
+
+def _published(settings: Settings, store: Store, behind: Behind, clock: Clock) -> Published:
+    return Published(
+        router=behind.router,
+        identities=behind.identities,
+        keys=store.keys,
         clock=clock,
-        ids=ids,
         domain=settings.gateway.domain,
-        depths=depths,
-        crowd=crowd,
-        most_run_calls=limits.run_calls,
-        look_again=store.look_again,
+        public_url=settings.gateway.public_url,
+        agent_calls=settings.limits.agent_calls_per_minute,
+        sender_calls=settings.limits.sender_calls_per_minute,
     )
-    dispatching.connect(gate, journal)
-    return Behind(gate=gate, crowd=crowd, router=router, journal=journal, door=door, agents=agents)
 
 
 def build(settings: Settings, store: Store, clock: Clock, ids: Ids) -> Gateway:
     """Put the parts together."""
     behind = build_behind(settings, store, clock, ids)
-    depths = depth_limits(settings)
-    currency = settings.ledger.currency
     metrics = Metrics(
         open_calls=lambda: behind.crowd.total, circuits=lambda: len(behind.agents.circuits())
     )
     access = Access(store.tokens, clock, store.look_again)
-    chat = Chat(
-        admission=behind.gate,
-        journal=behind.journal,
-        crowd=behind.crowd,
-        clock=clock,
-        metrics=metrics,
-        depths=depths,
-        currency=currency,
-        max_bytes=settings.limits.chat_body_bytes,
-    )
+    fronts = build_fronts(settings, store, behind, clock, metrics)
     runs = Runs(
         access=access,
         records=store.records,
         journal=behind.journal,
         crowd=behind.crowd,
         watch=store.watch,
-        currency=currency,
-        limit=depths.tangle + 1,
+        currency=settings.ledger.currency,
+        limit=depth_limits(settings).tangle + 1,
     )
     operations = _operations(settings, store, behind, access, metrics, clock)
     return Gateway(
         app=App(
-            chat=chat,
+            chat=fronts.chat,
+            samvad=fronts.samvad,
+            well_known=WellKnown(store.keys, domain=settings.gateway.domain, clock=clock),
             runs=runs,
             operations=operations,
             access=access,
@@ -156,10 +291,11 @@ def build(settings: Settings, store: Store, clock: Clock, ids: Ids) -> Gateway:
             ids=ids,
             metrics=metrics,
         ),
-        chat=chat,
+        chat=fronts.chat,
+        answerings=fronts.answerings,
+        published=fronts.published,
         operations=operations,
-        journal=behind.journal,
-        door=behind.door,
+        behind=behind,
         store=store,
         metrics=metrics,
         drain_seconds=settings.gateway.drain_seconds,

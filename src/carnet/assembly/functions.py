@@ -1,18 +1,29 @@
-"""Finding the Python function that `target = "module:name"` means."""
+"""Finding the Python object that `target = "module:name"` means."""
 
 import importlib
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from carnet.errors import ConfigInvalid
-from carnet.runtime.native import check_function
-from carnet.runtime.visit import Visit
+from carnet.guards.injection import Classifier
+from carnet.runtime.skills import Definition, define
 
 
-def load_function(target: str, base: Path, *, key: str) -> Callable[[Visit], Any]:
-    """Import the function; modules beside carnet.toml come first."""
+def load_agent(target: str, base: Path, *, key: str) -> Definition:
+    """The agent: a function that chats, or one with skills."""
+    return define(load(target, base, key=key), target, key=key)
+
+
+def load_classifier(target: str, base: Path, *, key: str) -> Classifier:
+    """The second opinion about payloads: any function that takes one and says True or False."""
+    classifier = load(target, base, key=key)
+    if not callable(classifier):
+        raise ConfigInvalid(key=key, reason=f"'{target}' is not a function")
+    return classifier
+
+
+def load(target: str, base: Path, *, key: str) -> object:
+    """Import what is named; modules beside carnet.toml come first."""
     module_name, _, name = target.partition(":")
     folder = str(base)
     if folder not in sys.path:
@@ -22,7 +33,7 @@ def load_function(target: str, base: Path, *, key: str) -> Callable[[Visit], Any
     except Exception as error:  # whatever the user's module raises, the operator needs the key
         reason = f"importing '{module_name}' failed: {type(error).__name__}: {error}"
         raise ConfigInvalid(key=key, reason=reason) from error
-    function = getattr(module, name, None)
-    if function is None:
+    found: object = getattr(module, name, None)
+    if found is None:
         raise ConfigInvalid(key=key, reason=f"the module '{module_name}' has no '{name}'")
-    return check_function(function, target)
+    return found

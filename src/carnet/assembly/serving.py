@@ -85,6 +85,7 @@ async def _listen(settings: Settings, gateway: Gateway) -> None:
 
         def announce() -> None:
             real = settings.listening_at(None, _port_of(server))
+            gateway.published.public_url = real.gateway.public_url
             until_stopped.enter_context(_written(address_file(settings), local_address(real)))
             logger.info("listening", extra={"path": real.gateway.public_url})
             _say(banner(real))

@@ -3,9 +3,12 @@
 from collections.abc import Iterable
 
 from carnet.config import PeerSettings, Settings, resolve_secret, secret_path
+from carnet.errors import ConfigInvalid, KeyInvalid
+from carnet.ports.keys import PinnedKey
 from carnet.ports.trust import Peer
 from carnet.runtime.system import SystemClock, SystemIds
 from carnet.stores.opening import Store, is_postgres, migrate_store, open_store
+from carnet.wire.ed25519 import read_public_key
 
 
 async def open_from(
@@ -23,6 +26,7 @@ async def open_from(
         clock=SystemClock(),
         ids=SystemIds(),
         file_peers=file_peers(settings) if peers is None else peers,
+        file_keys=file_keys(settings),
         exclusive=exclusive,
         lease_seconds=settings.store.lease_seconds,
         most_waiting=settings.limits.store_queue,
@@ -53,7 +57,24 @@ def _peer(settings: Settings, domain: str, peer: PeerSettings) -> Peer:
         may_forward=peer.may_forward_authorization,
         token=None if peer.token is None else resolve_secret(peer.token, settings.base, key=key),
         dialect=peer.dialect,
+        signature_form=peer.signature_form,
         credit=peer.credit,
         most_cost=peer.max_cost,
         from_file=True,
     )
+
+
+def file_keys(settings: Settings) -> list[PinnedKey]:
+    """The keys that carnet.toml pins for its peers."""
+    return [
+        PinnedKey(sender=f"agent://{domain}", public=_public(domain, key), from_file=True)
+        for domain, peer in settings.peers.items()
+        for key in peer.keys
+    ]
+
+
+def _public(domain: str, text: str) -> bytes:
+    try:
+        return read_public_key(text)
+    except KeyInvalid as error:
+        raise ConfigInvalid(key=f'peers."{domain}".keys', reason=str(error)) from None

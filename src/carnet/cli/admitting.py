@@ -12,7 +12,7 @@ from carnet.cli.moments import SECOND, read_rate, read_span, write_rate
 from carnet.cli.scopes import OPERATOR_NAME, PLAIN, check_scope
 from carnet.config import SecretRef, Settings, resolve_secret
 from carnet.config.readers import Wrong, url
-from carnet.core.address import check_domain, check_local, is_agent_uri
+from carnet.core.address import check_domain, check_local
 from carnet.core.money import format_amount, parse_amount
 from carnet.core.secret import Secret
 from carnet.errors import AddressInvalid, InvalidRequest, UsageInvalid
@@ -64,14 +64,17 @@ def is_of_a_command(token: Token) -> bool:
     return token.name != token.account == OPERATOR_NAME
 
 
+def is_about_the_peer(options: dict[str, Any]) -> bool:
+    """Whether `peers add` was given something of the peer's gateway, and not a key alone."""
+    return any(value is not None for name, value in options.items() if name not in {"key", "kid"})
+
+
 def changed_peer(known: Peer | None, domain: str, options: dict[str, Any]) -> Peer:
     """What `peers add` was asked for; what was not said stays as it was."""
-    _refuse_identity(domain)
-    given: dict[str, Any] = {}
+    plain = ("dialect", "may_forward")
+    given: dict[str, Any] = {name: options[name] for name in plain if options[name] is not None}
     if options["url"]:
         given["url"] = _url(options["url"])
-    if options["may_forward"] is not None:
-        given["may_forward"] = options["may_forward"]
     if options["credit"]:
         given["credit"] = _amount(options["credit"], "--credit")
     if options["max_cost"]:
@@ -131,14 +134,6 @@ def _check_token_name(name: str) -> None:
         raise UsageInvalid(
             reason=f"'{OPERATOR_NAME}' is the account of the tokens that commands make.",
             fix="Choose another name.",
-        )
-
-
-def _refuse_identity(domain: str) -> None:
-    if is_agent_uri(domain):
-        raise UsageInvalid(
-            reason="Pinning the key of an agent:// identity comes in a later release.",
-            fix="Admit its gateway by domain: carnet peers add DOMAIN --url URL",
         )
 
 

@@ -1,11 +1,17 @@
 """`carnet call`: say something to an agent and print what it answers."""
 
-import sys
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from carnet.cli.invocation import Command, Invocation, pass_invocation, to_json, wait
+from carnet.cli.invocation import (
+    Command,
+    Invocation,
+    pass_invocation,
+    to_json,
+    visible,
+    wait,
+)
 
 if TYPE_CHECKING:
     from carnet.cli.composing import Asked, Composed
@@ -18,13 +24,19 @@ DONE = "[DONE]"
 
 @click.command(cls=Command)
 @click.argument("address")
-@click.argument("text")
+@click.argument("words", nargs=-1, metavar="[TEXT] [skill=NAME] [name=value] [name:=JSON]")
+@click.option("--skill", metavar="NAME", help="The skill to ask for.")
 @click.option("--stream", is_flag=True, help="Print the answer as it is written.")
 @click.option("--as", "token", metavar="TOKEN", help="The token to call with, or @FILE.")
-@click.option("--dialect", type=click.Choice(["openai"]), help="What an http(s) ADDRESS speaks.")
+@click.option(
+    "--dialect", type=click.Choice(["openai", "samvad"]), help="What an http(s) ADDRESS speaks."
+)
 @click.option("--model", metavar="NAME", help="The model to ask for at an http(s) ADDRESS.")
 @click.option("--dry-run", is_flag=True, help="Print the request this command would send.")
 @click.option("--direct", is_flag=True, help="Send it to the peer itself, not to our gateway.")
+@click.option(
+    "--key", metavar="FILE", help="Sign a direct call with this key; made if there is none."
+)
 @click.option("--run", metavar="ID", help="The run this call belongs to.")
 @click.option(
     "--turn", metavar="ID", help="The turn; the same id with the same token gives the same answer."
@@ -38,22 +50,39 @@ DONE = "[DONE]"
 )
 @pass_invocation
 def call(
-    invocation: Invocation, /, address: str, text: str, token: str | None, **options: Any
+    invocation: Invocation,
+    /,
+    address: str,
+    words: tuple[str, ...],
+    skill: str | None,
+    token: str | None,
+    **options: Any,
 ) -> int:
     """Call an agent.
 
-    ADDRESS is the name of an agent here, @name@domain for one of a peer, or with --dialect the
-    URL of any OpenAI-compatible endpoint. TEXT is what to say; - reads it from standard input.
+    ADDRESS is the name of an agent here, @name@domain or agent://domain for one of a peer, or with
+    --dialect the URL of an OpenAI-compatible endpoint or a SAMVAD agent. TEXT is what to say; -
+    reads it from standard input. A skill is asked for by name: skill=NAME, and what goes into it
+    as name=value (text) or name:=value (JSON).
 
-    The call goes through our gateway; one to a URL goes there from here. With --direct a call to
-    @name@domain goes from here to the peer too, without a record at our gateway. --dry-run shows
-    the request that would be sent, to the same place, with the token as ***.
+    The call goes through our gateway; one to a URL goes there from here. With --direct a call to a
+    peer goes from here too, without a record at our gateway: agent:// signed with the key of our
+    gateway, or with that of --key. --dry-run shows the request that would be sent, signed where it
+    is, with the token as ***.
     """
-    from carnet.cli.composing import Asked
+    from carnet.cli.composing import Asked, check
+    from carnet.cli.words import read_words
 
-    if text == "-":
-        text = sys.stdin.read()
-    asked = Asked(address=address, text=text, token=token, **options)
+    said = read_words(words, skill)
+    asked = Asked(
+        address=address,
+        text=said.text,
+        skill=said.skill,
+        payload=said.payload,
+        token=token,
+        **options,
+    )
+    check(asked)
     if asked.stream and invocation.format == "json":
         asked.stream = False  # whole JSON is one value: there is nothing to show early
     return wait(_call(invocation, asked))
@@ -64,6 +93,8 @@ async def _call(invocation: Invocation, asked: "Asked") -> int:
     from carnet.cli.reaching import open_door
     from carnet.errors import ProviderTimeout, Unreachable
 
+    if asked.is_signed:
+        return await _call_signed(invocation, asked)
     async with open_door() as door, compose(invocation, asked, door) as (request, is_new):
         if asked.dry_run:
             page = describe(request)
@@ -77,6 +108,21 @@ async def _call(invocation: Invocation, asked: "Asked") -> int:
             if asked.is_url or asked.direct:
                 raise _nobody_at(error) from error
             raise
+    return 0
+
+
+async def _call_signed(invocation: Invocation, asked: "Asked") -> int:
+    from carnet.cli.reaching import open_door, unreadable
+    from carnet.cli.signed import call_signed
+    from carnet.errors import PeerUnreachable, ProviderTimeout
+
+    try:
+        async with open_door() as door:
+            await call_signed(invocation, asked, door)
+    except ProviderTimeout as error:
+        raise _too_late(asked) from error
+    except PeerUnreachable as error:
+        raise unreadable(error) from error
     return 0
 
 
@@ -122,7 +168,7 @@ async def _print_answer(invocation: Invocation, answer: "Answer") -> None:
 
     page = decode(await answer.read())
     usage = page.get("usage") or {}
-    invocation.result(page, lambda: _visible(_text_of(page)))
+    invocation.result(page, lambda: visible(_text_of(page)))
     if invocation.format == "text":
         invocation.note(_summary(answer, usage))
 
@@ -140,7 +186,7 @@ async def _print_stream(invocation: Invocation, request: "Outbound", answer: "An
         _refuse_error_frame(chunk, answer)
         usage = chunk.get("usage") or usage
         if invocation.format == "text":
-            click.echo(_visible(_delta_of(chunk)), nl=False)
+            click.echo(visible(_delta_of(chunk)), nl=False)
         else:
             click.echo(event.data)
     if invocation.format == "text":
@@ -173,15 +219,6 @@ def _text_of(page: dict[str, Any]) -> str:
 def _delta_of(chunk: dict[str, Any]) -> str:
     choices = chunk.get("choices") or [{}]
     return str(choices[0].get("delta", {}).get("content") or "")
-
-
-def _visible(text: str) -> str:
-    """What an agent says may not steer the terminal it is shown on."""
-    if not sys.stdout.isatty():
-        return text
-    return "".join(
-        c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in text
-    )
 
 
 def _summary(answer: "Answer", usage: dict[str, Any]) -> str:

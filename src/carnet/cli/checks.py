@@ -180,7 +180,7 @@ async def _store(settings: Settings, *, running: bool) -> tuple[list[Finding], l
     except CarnetError as error:
         return [_failure("store", error)], []
     try:
-        findings = [await _writable(settings, store)]
+        findings = [await _writable(settings, store), await _key(store)]
         stored = await store.peers.list()
         if store.neighbours is None:
             findings.append(await _lock(settings, running=running))
@@ -206,6 +206,18 @@ async def _writable(settings: Settings, store: "Store") -> Finding:
         )
         return Finding("fail", "store", text, fix)
     return Finding("ok", "store", f"{settings.store.url} can be written.")
+
+
+async def _key(store: "Store") -> Finding:
+    """Whether there is a key to sign with, and whether it can be opened."""
+    known = await store.keys.list()
+    try:
+        return Finding("ok", "keys", f"We sign with {store.keys.signer().kid}.")
+    except CarnetError:
+        if any(key.state == "active" for key in known):
+            text = "The signing key was sealed with another secrets file; a gateway will not start."
+            return Finding("fail", "keys", text, "Put it back, or: carnet keys rotate")
+        return Finding("warn", "keys", "There is no signing key yet.", "Make it: carnet keys new")
 
 
 def _shared(gateways: int, *, running: bool) -> Finding:

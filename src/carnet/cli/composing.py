@@ -31,7 +31,10 @@ class Asked(Struct, kw_only=True):
     """What the command line said."""
 
     address: str
-    text: str
+    text: str | None = None
+    skill: str | None = None
+    payload: dict[str, Any] = {}
+    key: str | None = None
     token: str | None = None
     stream: bool = False
     dialect: str | None = None
@@ -47,11 +50,17 @@ class Asked(Struct, kw_only=True):
         """Whether the address is that of an endpoint."""
         return self.address.startswith(("http://", "https://"))
 
+    @property
+    def is_signed(self) -> bool:
+        """Whether the call leaves from here, signed."""
+        if self.is_url:
+            return self.dialect == "samvad"
+        return is_agent_uri(self.address) and (self.direct or self.dry_run)
+
 
 @asynccontextmanager
 async def compose(invocation: Invocation, asked: Asked, door: Door) -> AsyncIterator[Composed]:
     """The request; a token made for it lives as long as the context."""
-    _check(asked)
     if asked.is_url:
         yield _to_endpoint(asked), False
     elif asked.direct:
@@ -72,12 +81,8 @@ def describe(request: Outbound) -> dict[str, Any]:
     }
 
 
-def _check(asked: Asked) -> None:
-    if is_agent_uri(asked.address):
-        raise UsageInvalid(
-            reason="agent:// addresses come in a later release, with signed calls.",
-            fix="Use @name@domain, the name of an agent here, or a URL with --dialect openai.",
-        )
+def check(asked: Asked) -> None:
+    """Refuse options that do not go together."""
     for option, value in (("--run", asked.run), ("--turn", asked.turn)):
         if value is not None and not (value.isascii() and value.isprintable() and value.strip()):
             raise UsageInvalid(
@@ -92,7 +97,17 @@ def _check(asked: Asked) -> None:
     if asked.is_url and asked.dialect is None:
         raise UsageInvalid(
             reason="A URL does not say what is spoken there.",
-            fix="Add --dialect openai.",
+            fix="Add --dialect openai or --dialect samvad.",
+        )
+    if asked.skill is not None and asked.is_url and asked.dialect == "openai":
+        raise UsageInvalid(
+            reason="An OpenAI-compatible endpoint has no skills.",
+            fix="Give a text, or use --dialect samvad.",
+        )
+    if asked.key and not asked.is_signed:
+        raise UsageInvalid(
+            reason="--key is for calls that are signed here.",
+            fix="Add --direct to an agent:// address, or --dialect samvad to a URL.",
         )
 
 
@@ -113,9 +128,14 @@ async def _to_peer(invocation: Invocation, asked: Asked) -> Outbound:
             reason=f"'{asked.address}' is served by your own gateway, so there is no direct way.",
             fix="Leave out --direct; it is for @name@domain of a peer and for URLs.",
         )
-    peer = await _find_peer(invocation, address.domain)
+    peer = await find_peer(invocation, address.domain)
+    if peer.dialect == "samvad":
+        raise UsageInvalid(
+            reason=f"{peer.domain} speaks SAMVAD, whose agents are addressed by agent://.",
+            fix=f"Use agent://{address.local}.{address.domain}, or leave out --direct.",
+        )
     url = f"{peer.url}/agents/{quote(address.local, safe='')}{CHAT}"
-    token = _given(asked) or peer.token
+    token = given_token(asked) or peer.token
     return _request(asked, url, address.local, token)
 
 
@@ -126,10 +146,11 @@ def _to_endpoint(asked: Asked) -> Outbound:
         url += "/chat/completions" if path.rstrip("/").endswith("/v1") else CHAT
     _, _, name = path.partition("/agents/")
     model = asked.model or name.partition("/")[0] or "default"
-    return _request(asked, url, model, _given(asked))
+    return _request(asked, url, model, given_token(asked))
 
 
-async def _find_peer(invocation: Invocation, domain: str) -> Peer:
+async def find_peer(invocation: Invocation, domain: str) -> Peer:
+    """A peer of the configuration or of its store, or PeerUnknown."""
     from carnet.assembly.storing import open_from
 
     store = await open_from(invocation.settings, exclusive=False)
@@ -142,17 +163,25 @@ async def _find_peer(invocation: Invocation, domain: str) -> Peer:
     return peer
 
 
-def _given(asked: Asked) -> Secret | None:
+def given_token(asked: Asked) -> Secret | None:
+    """The token that was given with the command or in the environment."""
     text = asked.token or os.environ.get("CARNET_TOKEN")
     return read_token(text) if text else None
+
+
+def _spoken(asked: Asked) -> str:
+    """What is said in words, for readers that know no skills."""
+    return msgspec.json.encode(asked.payload).decode() if asked.text is None else asked.text
 
 
 def _request(asked: Asked, url: str, model: str, token: Secret | None) -> Outbound:
     body: dict[str, Any] = {
         "model": model,
-        "messages": [{"role": "user", "content": asked.text}],
+        "messages": [{"role": "user", "content": _spoken(asked)}],
         "stream": asked.stream,
     }
+    if asked.skill is not None:
+        body["carnet"] = {"skill": asked.skill, "payload": asked.payload}
     if asked.stream:
         body["stream_options"] = {"include_usage": True}
     headers = {

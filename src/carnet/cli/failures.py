@@ -14,6 +14,7 @@ from carnet.errors import (
     ConfigInvalid,
     Malformed,
     Ours,
+    PeerUnreachable,
     ProviderTimeout,
     ProviderUnavailable,
     Unreachable,
@@ -29,7 +30,10 @@ _GATEWAY_TROUBLE = {502, 503, 504}
 # The first that fits; whatever else is refused was refused by a peer or a policy.
 EXITS: tuple[tuple[tuple[type[CarnetError], ...], int], ...] = (
     ((ConfigInvalid, UsageInvalid, Malformed), USAGE),
-    ((Unreachable, ProviderUnavailable, ProviderTimeout, CircuitOpen), UNREACHABLE),
+    (
+        (Unreachable, ProviderUnavailable, ProviderTimeout, PeerUnreachable, CircuitOpen),
+        UNREACHABLE,
+    ),
     ((Ours,), OURS),
     ((CarnetError,), REFUSED),
 )

@@ -24,7 +24,7 @@ WHOLE = 200  # a first sentence of a help text is never cut off
 
 # A command within a sentence. `init`, `explain` and `completion` read no configuration.
 _READS_CONFIG = (
-    "serve|doctor|call|runs?|tail|tokens|peers|agents|ledger|config|migrate|backup|prune"
+    "serve|doctor|call|runs?|tail|tokens|keys|peers|agents|ledger|config|migrate|backup|prune"
 )
 _COMMAND = re.compile(rf"\bcarnet (?=({_READS_CONFIG}|init|explain|completion)\b)")
 
@@ -116,6 +116,15 @@ def paint(text: str, color: str) -> str:
 def has_color(stream: Any) -> bool:
     """Whether a stream is a terminal that may be coloured (NO_COLOR)."""
     return not os.environ.get("NO_COLOR") and bool(stream.isatty())
+
+
+def visible(text: str) -> str:
+    """What an agent says may not steer the terminal it is shown on."""
+    if not sys.stdout.isatty():
+        return text
+    return "".join(
+        c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in text
+    )
 
 
 def to_json(value: Any, *, indent: int = 0) -> str:

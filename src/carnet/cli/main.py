@@ -14,7 +14,7 @@ from typing import Any, get_args
 import click
 
 from carnet import __version__
-from carnet.cli import call, keeping, money, operate, see, start, trust
+from carnet.cli import call, inspecting, keeping, keys, money, operate, peers, see, start, trust
 from carnet.cli.failures import (
     INTERRUPTED,
     OURS,
@@ -31,7 +31,7 @@ GROUPS: dict[str, tuple[click.Command, ...]] = {
     "start": (start.init, start.serve, start.doctor),
     "call": (call.call,),
     "see": (see.runs, see.run, see.tail, see.explain),
-    "trust": (trust.tokens, trust.peers, trust.agents),
+    "trust": (keys.keys, peers.peers, trust.tokens, trust.agents),
     "money": (money.ledger,),
     "run it": (
         operate.config,
@@ -68,6 +68,7 @@ def carnet(ctx: click.Context) -> None:
         click.echo(ctx.get_help())
 
 
+trust.agents.add_command(inspecting.inspect)
 for _commands in GROUPS.values():
     for _command in _commands:
         carnet.add_command(_command)
@@ -142,7 +143,8 @@ def _lines(invocation: Invocation, said: dict[str, Any], code: int) -> Iterator[
         yield invocation.spell(str(said["hint"]))
     if code == REFUSED and said.get("code"):
         # What another gateway said tells more than that it said something.
-        known = said["peer_code"] if said.get("peer_code") in BY_CODE else said["code"]
+        by_peer = str(said.get("peer_reason") or said.get("peer_code")).lower()
+        known = by_peer if by_peer in BY_CODE else said["code"]
         yield invocation.spell(f"More: carnet explain {known}")
     named = [f"{word} {said[word]}" for word in ("run", "turn") if said.get(word)]
     if named:

@@ -25,6 +25,7 @@ from carnet.config import Settings
 from carnet.core.secret import Secret
 from carnet.errors import (
     CarnetError,
+    PeerUnreachable,
     ProviderError,
     ProviderUnavailable,
     TokenInvalid,
@@ -283,6 +284,12 @@ def said_by(answer: Answer, body: bytes) -> GatewaySaid:
         },
         status,
     )
+
+
+def unreadable(error: PeerUnreachable) -> GatewaySaid:
+    """The same for a person, who may know what to do about the reason; it is in our words."""
+    said = {"code": error.code, "hint": error.next_step}
+    return GatewaySaid({**said, "message": f"{error.safe_text} Here: {error.detail}."}, 502)
 
 
 def names_in(answer: Answer) -> dict[str, str]:

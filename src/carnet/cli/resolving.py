@@ -39,12 +39,14 @@ def references(settings: Settings) -> Iterator[tuple[str, SecretRef]]:
 
 
 def resolve_function(settings: Settings, name: str) -> None:
-    """Import the function of an agent, if it is one."""
-    from carnet.assembly.functions import load_function
+    """Import the function of an agent, if it is one, and compile the schemas of its skills."""
+    from carnet.assembly.functions import load_agent
+    from carnet.runtime.schemas import Schemas
 
     target = settings.agents[name].target
     if target is not None:
-        load_function(target, settings.base, key=f"agents.{name}.target")
+        agent = load_agent(target, settings.base, key=f"agents.{name}.target")
+        Schemas().compile(name, agent.skills)
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from msgspec import Struct
 from carnet.cli.scopes import PLAIN
 from carnet.config import Settings, load, secret_path
 from carnet.core.address import check_domain
-from carnet.errors import AddressInvalid, UsageInvalid
+from carnet.errors import AddressInvalid, ConfigInvalid, UsageInvalid
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,7 +29,8 @@ STARTER: Final = "starter"
 ECHO: Final = "agents:echo"
 VOID: Final = (
     "The keys are new, so every token made before is void, and so are the credentials of peers "
-    "that 'peers add' stored. Make them again; 'carnet tokens list' names them."
+    "that 'peers add' stored. Make them again; 'carnet tokens list' names them. Calls are signed "
+    "with a new key: who has pinned the old one needs it ('carnet keys list')."
 )
 
 CONFIGURATION: Final = """\
@@ -60,7 +61,7 @@ events = 30
 kind = "python"
 target = "agents:echo"
 default = true                     # answers when no agent is named
-trust = "public"                   # of signed callers, which come in a later release
+trust = "public"                   # which signed callers may ask it: public is all of them
 # price = "0.0002"                 # a call, in the ledger's currency
 
 # A model behind any OpenAI-compatible endpoint. Secrets are named, never written here. Run, depth
@@ -182,6 +183,7 @@ async def _make_token(started: Started, settings: Settings, *, keys_are_new: boo
     path = settings.base / "var" / "starter.token"
     store = await open_from(settings, exclusive=False, peers=())
     try:
+        await _make_key(store)
         known = await store.tokens.list()
         if keys_are_new and known:
             started.warnings.append(VOID)
@@ -194,6 +196,17 @@ async def _make_token(started: Started, settings: Settings, *, keys_are_new: boo
     if secret is not None:
         path.unlink(missing_ok=True)
         started.note(path, made=_write(path, secret.reveal() + "\n", OWNER_ONLY))
+
+
+async def _make_key(store: "Store") -> None:
+    """Make the first signing key, and another one if the secrets that sealed it were lost."""
+    from carnet.runtime.system import SystemClock
+
+    now = SystemClock().wall_us()
+    try:
+        await store.keys.ensure(now)
+    except ConfigInvalid:
+        await store.keys.rotate(now, overlap_seconds=0)
 
 
 async def _create_token(store: "Store", known: "Sequence[Token]") -> "Secret | None":

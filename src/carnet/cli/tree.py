@@ -70,6 +70,8 @@ def _leg(node: Node) -> str:
         f"cost {_cost(node, '')}",
         str(node["turn"]),
     ]
+    if node.get("receipt"):
+        words.append("receipt")
     return "  ".join(words) + _verdict(node, node["status"])
 
 

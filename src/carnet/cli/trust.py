@@ -1,6 +1,5 @@
-"""`carnet tokens`, `peers`, `agents`: whom we know and what each may do."""
+"""`carnet tokens`, `agents`: who may call, and what there is to call."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from carnet.config import Settings
-    from carnet.ports.trust import Peer, Token
+    from carnet.ports.trust import Token
 
 
 @click.group(cls=Group)
@@ -128,7 +127,7 @@ def _marks(entry: dict[str, Any]) -> list[str]:
 def revoke(invocation: Invocation, name: str) -> None:
     """End a token at once; running gateways notice within a second."""
     if not wait(_revoke(invocation.settings, name)):
-        _refuse_unknown("token", name, "carnet tokens list")
+        refuse_unknown("token", name, "carnet tokens list")
     invocation.result({"name": name, "revoked": True}, lambda: f"Ended the token '{name}'.")
 
 
@@ -143,153 +142,13 @@ async def _revoke(settings: "Settings", name: str) -> bool:
         await store.close()
 
 
-def _refuse_unknown(what: str, name: str, command: str) -> None:
+def refuse_unknown(what: str, name: str, command: str) -> None:
+    """Say that there is none of that name, and what lists those there are."""
     from carnet.errors import UsageInvalid
 
     raise UsageInvalid(
         reason=f"There is no {what} named '{name}'.", fix=f"'{command}' shows which there are."
     )
-
-
-@click.group(cls=Group)
-def peers() -> None:
-    """Admit, list and forget the gateways of other organisations."""
-
-
-@peers.command()
-@click.argument("domain")
-@click.option("--url", help="Where its gateway is.")
-@click.option(
-    "--may-forward-authorization/--no-forward-authorization",
-    "may_forward",
-    default=None,
-    help="Whether payers' credentials may go to it and come from it (default: no).",
-)
-@click.option("--credit", metavar="AMOUNT", help="What it may owe us (default: 0).")
-@click.option("--max-cost", metavar="AMOUNT", help="The most it may charge a call (default: 1).")
-@click.option("--token-file", type=click.Path(path_type=Path), help="How we authenticate to it.")
-@click.option("--token-env", metavar="NAME", help="The same, from an environment variable.")
-@pass_invocation
-def add(invocation: Invocation, /, domain: str, **options: Any) -> None:
-    """Admit a gateway, or change what is known of it.
-
-    What is not given stays as it was. --credit is what its calls to us may cost before they are
-    refused with 402; calls from us to it need a token that its operator made.
-    """
-    from carnet.cli.admitting import peer_page
-
-    peer = wait(_put_peer(invocation.settings, domain, options))
-    page = peer_page(peer)
-    invocation.result(page, lambda: invocation.spell(_peer_text(page)))
-
-
-def _peer_text(page: dict[str, Any]) -> str:
-    domain = page["domain"]
-    forwards = "may" if page["may_forward_authorization"] else "may not"
-    lines = [
-        f"Known: {domain} at {page['url']}.",
-        f"It may owe us {page['credit']} and charge us at most {page['max_cost']} a call.",
-        f"Payers' credentials {forwards} travel to it.",
-        f"Its agents are reached as @name@{domain}.",
-        "A running gateway notices within a second.",
-    ]
-    if not page["has_token"]:
-        lines.append(
-            "We have no token for it, and most gateways ask for one. Its operator makes it; then: "
-            f"carnet peers add {domain} --token-file FILE"
-        )
-    return "\n".join(lines)
-
-
-async def _put_peer(settings: "Settings", domain: str, options: dict[str, Any]) -> "Peer":
-    from carnet.assembly.storing import open_from
-    from carnet.cli.admitting import changed_peer
-
-    _refuse_from_file(settings, domain, "changes")
-    store = await open_from(settings, exclusive=False)
-    try:
-        peer = changed_peer(store.peers.find(domain), domain, options)
-        await store.peers.put(peer)
-    finally:
-        await store.close()
-    return peer
-
-
-def _refuse_from_file(settings: "Settings", domain: str, verb: str) -> None:
-    from carnet.errors import UsageInvalid
-
-    if domain in settings.peers:
-        raise UsageInvalid(
-            reason=f"{domain} is written in {settings.source.name}, which no command {verb}.",
-            fix=f'Edit the section [peers."{domain}"] there.',
-        )
-
-
-@peers.command("list")
-@pass_invocation
-def list_peers(invocation: Invocation) -> None:
-    """List the organisations this gateway knows."""
-    page = wait(_list_peers(invocation.settings))
-    invocation.result(page, lambda: invocation.spell(_peers_text(page)), page["peers"])
-
-
-async def _list_peers(settings: "Settings") -> dict[str, Any]:
-    from carnet.assembly.storing import open_from
-    from carnet.cli.admitting import peer_page
-
-    store = await open_from(settings, exclusive=False)
-    try:
-        return {"peers": [peer_page(peer) for peer in await store.peers.list()]}
-    finally:
-        await store.close()
-
-
-def _peers_text(page: dict[str, Any]) -> str:
-    if not page["peers"]:
-        return "No peers. Admit one: carnet peers add DOMAIN --url URL"
-    titles = ["DOMAIN", "URL", "DIALECT", "FORWARDING", "TOKEN", "CREDIT", "MAX COST", "FROM"]
-    rows = [
-        [
-            entry["domain"],
-            entry["url"],
-            entry["dialect"],
-            "yes" if entry["may_forward_authorization"] else "no",
-            "yes" if entry["has_token"] else "no",
-            entry["credit"],
-            entry["max_cost"],
-            "carnet.toml" if entry["from_file"] else "store",
-        ]
-        for entry in page["peers"]
-    ]
-    return table(rows, titles)
-
-
-@peers.command()
-@click.argument("domain")
-@pass_invocation
-def remove(invocation: Invocation, domain: str) -> None:
-    """Forget an organisation."""
-    if not wait(_remove_peer(invocation.settings, domain)):
-        _refuse_unknown("peer", domain, "carnet peers list")
-    invocation.result(
-        {"domain": domain, "removed": True}, lambda: f"Forgot {domain}; its tokens are revoked."
-    )
-
-
-async def _remove_peer(settings: "Settings", domain: str) -> bool:
-    from carnet.assembly.storing import open_from
-    from carnet.runtime.system import SystemClock
-
-    _refuse_from_file(settings, domain, "removes")
-    store = await open_from(settings, exclusive=False)
-    try:
-        now = SystemClock().wall_us()
-        for token in await store.tokens.list():  # who is forgotten may not come in either
-            if token.peer == domain and token.is_live(now):
-                await store.tokens.revoke(token.name, now)
-        return await store.peers.remove(domain)
-    finally:
-        await store.close()
 
 
 @click.group(cls=Group)

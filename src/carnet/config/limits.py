@@ -29,6 +29,9 @@ class Limits(Struct, frozen=True, kw_only=True):
     chat_body_bytes: Annotated[
         int, whole(1 * KIB), "A request body; no path takes a larger one than the chat front door."
     ] = 10 * MIB
+    body_bytes: Annotated[
+        int, whole(1 * KIB), "The body of a signed request to one of the SAMVAD endpoints."
+    ] = MIB
     body_seconds: Annotated[
         float, seconds(), "From the end of the header fields to the end of the body."
     ] = 30.0
@@ -52,6 +55,12 @@ class Limits(Struct, frozen=True, kw_only=True):
     ] = 256
     calls_per_caller: Annotated[int, whole(1), "Calls one caller may have running at once."] = 512
     calls: Annotated[int, whole(1), "Calls all callers together may have running at once."] = 4096
+    sender_calls_per_minute: Annotated[
+        int, whole(1), "Signed calls that one sender may make within a minute."
+    ] = 600
+    agent_calls_per_minute: Annotated[
+        int, whole(1), "Signed calls that all senders together may make to one agent in a minute."
+    ] = 60_000
     run_calls: Annotated[
         int, whole(1), "Calls one run may make through this gateway, however deep."
     ] = 256

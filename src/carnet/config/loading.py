@@ -32,7 +32,7 @@ from carnet.errors import AddressInvalid, ConfigInvalid
 FILE_NAME: Final = "carnet.toml"
 DEPTH_VARIABLE: Final = "CLI_BRIDGE_MAX_DEPTH"  # tangle: the limit of the process, by its old name
 MOST_NAME: Final = 200
-NEEDS: Final = {"python": ("target",), "openai": ("url",), "tangle": ("url",)}
+NEEDS: Final = {"python": ("target",), "openai": ("url",), "tangle": ("url",), "samvad": ("url",)}
 
 
 def find(start: Path) -> Path | None:

@@ -6,8 +6,6 @@ Law 1. A reader gives a value of its type or raises `Wrong`; it never guesses an
 Law 2. A complaint about a secret never repeats what was written.
 """
 
-import base64
-import binascii
 import ipaddress
 import re
 import tomllib
@@ -17,14 +15,14 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from carnet.core.address import check_domain
+from carnet.core.address import check_domain, check_identity
 from carnet.core.money import parse_amount
-from carnet.errors import AddressInvalid, InvalidRequest
+from carnet.errors import AddressInvalid, InvalidRequest, KeyInvalid
+from carnet.wire.ed25519 import read_public_key
 
 _WHOLE: Final = re.compile(r"[0-9]{1,15}", re.ASCII)
 _TARGET: Final = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*", re.ASCII)
 _MOST_SHOWN: Final = 60
-_KEY_BYTES: Final = 32
 
 
 class Wrong(Exception):
@@ -164,6 +162,11 @@ def domain() -> Reader:
     return _text_reader("a lower-case DNS name of two or more labels", check_domain)
 
 
+def identity() -> Reader:
+    """An identity in its stored form."""
+    return _text_reader('an identity, such as "agent://globex.example"', check_identity)
+
+
 def url() -> Reader:
     """An http or https URL without credentials or query; a slash at its end is dropped."""
 
@@ -257,11 +260,9 @@ def public_keys() -> Reader:
 
     def check(value: str) -> str:
         try:
-            raw = base64.b64decode(value, validate=True)
-        except binascii.Error:
+            read_public_key(value)
+        except KeyInvalid:
             raise ValueError from None
-        if len(raw) != _KEY_BYTES:
-            raise ValueError
         return value
 
     return many("Ed25519 public keys (32 bytes) in base64", check)

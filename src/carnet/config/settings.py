@@ -19,8 +19,13 @@ from carnet.core.money import MICROS, Price
 MOST_DEPTH = 1000  # beyond it a limit is a mistake, not a limit
 MOST_DAYS = 36_500
 MIN_LEASE = 2  # seconds: it is renewed each third of it, and looked at each second
-LATER_KINDS = ("samvad", "a2a", "engine", "conversation")
-LATER_DIALECTS = ("samvad", "a2a", "engine_chat", "agents_api", "openai")
+LATER_KINDS = ("a2a", "engine", "conversation")
+LATER_DIALECTS = ("a2a", "engine_chat", "agents_api", "openai")
+
+SignatureForm = Literal["auto", "samvad", "carnet"]
+_FORM_HELP = (
+    "samvad: how calls to it are signed; auto finds out by what it publishes and remembers."
+)
 
 
 class GatewaySettings(Struct, frozen=True, kw_only=True):
@@ -49,6 +54,11 @@ class GatewaySettings(Struct, frozen=True, kw_only=True):
         read.truth(later=True),
         "Whether domains that are no peers may be discovered and called.",
     ] = False
+    injection_classifier: Annotated[
+        str | None,
+        read.target(),
+        "module:function, given a payload: a second opinion that refuses it with True.",
+    ] = None
     trusted_proxies: Annotated[
         tuple[str, ...],
         read.networks(),
@@ -90,9 +100,10 @@ class AgentSettings(Struct, frozen=True, kw_only=True):
     """One `[agents.NAME]` section."""
 
     kind: Annotated[
-        Literal["python", "openai", "tangle"],
-        read.one_of("python", "openai", "tangle", later=LATER_KINDS),
-        "What answers: a Python function, an OpenAI-compatible model, a Tangle gateway.",
+        Literal["python", "openai", "tangle", "samvad"],
+        read.one_of("python", "openai", "tangle", "samvad", later=LATER_KINDS),
+        "What answers: a Python function, an OpenAI-compatible model, a Tangle gateway, "
+        "a SAMVAD agent.",
     ] = "python"
     target: Annotated[
         str | None, read.target(), "python: module:function, found beside carnet.toml."
@@ -106,10 +117,31 @@ class AgentSettings(Struct, frozen=True, kw_only=True):
         read.one_of("public", "authenticated", "trusted-peers"),
         "Which signed callers may call it; unsigned ones always need a token.",
     ] = "authenticated"
-    url: Annotated[str | None, read.url(), "openai, tangle: where it is."] = None
+    url: Annotated[
+        str | None,
+        read.url(),
+        "openai, tangle, samvad: where it is; for samvad what stands before /agent/message.",
+    ] = None
     model: Annotated[str | None, read.text(), "openai, tangle: the model to ask for there."] = None
     api_key: Annotated[SecretRef | None, read.secret(), "openai: how we authenticate to it."] = None
-    token: Annotated[SecretRef | None, read.secret(), "tangle: how we authenticate to it."] = None
+    token: Annotated[
+        SecretRef | None,
+        read.secret(),
+        "tangle: how we authenticate to it; samvad: the bearer token beside our signature.",
+    ] = None
+    skill: Annotated[
+        str | None,
+        read.text(),
+        "samvad: the skill that plain text is given to; by default chat, or its only one.",
+    ] = None
+    identity: Annotated[
+        str | None,
+        read.identity(),
+        "samvad: the id of its card, such as agent://globex.example, if its host does not say it.",
+    ] = None
+    signature_form: Annotated[
+        SignatureForm, read.one_of("auto", "samvad", "carnet"), _FORM_HELP
+    ] = "auto"
     timeout: Annotated[float, read.seconds(), "Seconds one call may take."] = 600.0
     concurrency: Annotated[
         int | None, read.whole(1), "Calls it answers at once; by default as many as come."
@@ -128,8 +160,13 @@ class AgentSettings(Struct, frozen=True, kw_only=True):
         int | None, read.whole(1, MOST_DEPTH), "Lower than the gateway's, for this agent alone."
     ] = None
     reentry: Annotated[
-        bool, read.truth(later=True), "Whether it may be called again within its own chain."
+        bool, read.truth(), "Whether it may be called again within its own chain."
     ] = False
+    injection_scan: Annotated[
+        bool,
+        read.truth(),
+        "Whether payloads of signed calls to it are searched for phrases that take over models.",
+    ] = True
     system: Annotated[str | None, read.text(), "openai: the system message put first."] = None
     retries: Annotated[
         int, read.whole(0, 3), "How often a call that failed without an answer is sent again."
@@ -138,7 +175,7 @@ class AgentSettings(Struct, frozen=True, kw_only=True):
         int | None, read.amount(), "The most another organisation may charge for one call."
     ] = None
     may_forward_authorization: Annotated[
-        bool, read.truth(), "tangle: whether the payer's credential may be forwarded to it."
+        bool, read.truth(), "tangle, samvad: whether the payer's credential may go to it."
     ] = False
 
     @property
@@ -161,8 +198,13 @@ class PeerSettings(Struct, frozen=True, kw_only=True):
     ] = ()
     token: Annotated[SecretRef | None, read.secret(), "How we authenticate to it."] = None
     dialect: Annotated[
-        Literal["tangle"], read.one_of("tangle", later=LATER_DIALECTS), "What it speaks."
+        Literal["tangle", "samvad"],
+        read.one_of("tangle", "samvad", later=LATER_DIALECTS),
+        "What it speaks.",
     ] = "tangle"
+    signature_form: Annotated[
+        SignatureForm, read.one_of("auto", "samvad", "carnet"), _FORM_HELP
+    ] = "auto"
     credit: Annotated[int, read.amount(), "What it may owe us."] = 0
     max_cost: Annotated[int, read.amount(), "The most it may charge us for one call."] = MICROS
 

@@ -2,10 +2,16 @@
 
 Law 1. One stored form of a domain: lower-case ASCII, at least two labels, no port, no trailing dot.
 Law 2. `parse_handle(str(address)) == address`.
+Law 3. An identity (`agent://host`) names a sender or recipient of signed requests. Its host is a
+       domain; one label or an IP address is well formed and nothing more: nobody looks for a card
+       there, and an IP address is believed of a configured peer alone.
 Not here: which of them we serve or may call. That is the router's and the guards' business.
 """
 
 import re
+import unicodedata
+from collections.abc import Iterable
+from typing import Final
 
 from msgspec import Struct
 
@@ -17,6 +23,12 @@ _LOCAL = re.compile(r"[A-Za-z0-9_-](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9_-])?", re.A
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*", re.ASCII)
 
 MOST_DOMAIN = 253
+AGENT: Final = "agent://"
+
+_OCTET = r"(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
+_IPV4 = re.compile(rf"{_OCTET}(?:\.{_OCTET}){{3}}", re.ASCII)
+_LOOK_ALIKE = frozenset({"LATIN", "CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE"})
+_ONE_LABEL = re.compile(_LABEL, re.ASCII)
 
 
 class Address(Struct, frozen=True, order=True):
@@ -32,7 +44,7 @@ class Address(Struct, frozen=True, order=True):
 
 def check_domain(domain: str) -> str:
     """Return `domain` if it is in its stored form, else refuse it."""
-    if not _DOMAIN.fullmatch(domain) or len(domain) > MOST_DOMAIN:
+    if len(domain) > MOST_DOMAIN or not _DOMAIN.fullmatch(domain):
         raise AddressInvalid("the domain is not a lower-case DNS name of two or more labels")
     labels = domain.split(".")
     if _NUMBER.fullmatch(labels[-1]):  # resolvers take 127.1 and 0x7f.1 for addresses too
@@ -48,8 +60,25 @@ def _check_punycode(label: str) -> None:
         text = label[4:].encode().decode("punycode")
     except UnicodeError:
         raise AddressInvalid("the domain holds broken punycode") from None
-    if text.isascii() or not text.isprintable():
+    if text.isascii() or not text.isprintable() or _stored(text) != label[4:]:
         raise AddressInvalid("the domain holds broken punycode")
+    if len({_script(letter) for letter in text} & _LOOK_ALIKE) > 1:
+        raise AddressInvalid("the domain mixes letters that look alike")
+
+
+def _stored(text: str) -> str:
+    """The punycode of a label in the one form that is registered."""
+    return unicodedata.normalize("NFKC", text).lower().encode("punycode").decode()
+
+
+def _script(letter: str) -> str:
+    return unicodedata.name(letter, "").partition(" ")[0]
+
+
+def skeleton(host: str) -> str:
+    """What a hurried reader sees: two hosts of one skeleton are not registered side by side."""
+    seen = host.replace("rn", "m").replace("vv", "w")
+    return seen.replace("1", "l").replace("0", "o")
 
 
 def check_local(local: str) -> str:
@@ -68,6 +97,11 @@ def parse_handle(text: str) -> Address:
     return Address(check_local(local), check_domain(domain))
 
 
+def handle_of(name: str, domain: str) -> str | None:
+    """The address of an agent of an organisation; None for a name that no address can have."""
+    return f"@{name}@{domain}" if _LOCAL.fullmatch(name) and ".." not in name else None
+
+
 def is_handle(text: str) -> bool:
     """Whether a model name is meant as a mention of an agent elsewhere."""
     return text.startswith("@") or text[:5].lower() == "acct:"
@@ -83,6 +117,68 @@ def parse_agent_uri(text: str) -> str:
     if not text.startswith("agent://"):
         raise AddressInvalid("it does not begin with agent://")
     return check_domain(text[8:])
+
+
+def check_identity(text: str) -> str:
+    """Return `agent://host` if it is in its stored form, else refuse it."""
+    if not text.startswith(AGENT):
+        raise AddressInvalid("it does not begin with agent://")
+    host = text[len(AGENT) :]
+    if _ONE_LABEL.fullmatch(host) and not _NUMBER.fullmatch(host):
+        if host.startswith("xn--"):
+            _check_punycode(host)
+    elif not _IPV4.fullmatch(host):
+        check_domain(host)
+    return text
+
+
+def host_of(identity: str) -> str:
+    """The host of an identity in its stored form."""
+    return identity[len(AGENT) :]
+
+
+def is_ip_identity(identity: str) -> bool:
+    """Whether an identity names no domain but an address: what a server on loopback says."""
+    return _IPV4.fullmatch(host_of(identity)) is not None
+
+
+def may_be_fetched(identity: str) -> bool:
+    """Whether a card may be looked for where an identity points: at a domain, nowhere else."""
+    return "." in identity and not is_ip_identity(identity)
+
+
+def identity_of(name: str, domain: str) -> str | None:
+    """The identity of an agent of an organisation; None for a name that no host can have."""
+    identity = f"{AGENT}{name.lower().replace('_', '-')}.{domain}"
+    try:
+        return check_identity(identity)
+    except AddressInvalid:
+        return None
+
+
+class Identities:
+    """Under which identity each agent of one gateway is known, and back."""
+
+    def __init__(self, names: Iterable[str], *, domain: str, default: str | None) -> None:
+        """`default` is the agent that is known as the domain itself."""
+        self._domain = domain
+        self._default = default
+        self._own: dict[str, str] = {}
+        self._names: dict[str, str] = {}
+        for name in names:
+            identity = AGENT + domain if name == default else identity_of(name, domain)
+            if identity is not None and identity not in self._names:  # the first of two keeps it
+                self._own[name] = identity
+                self._names[identity] = name
+
+    def of(self, name: str) -> str | None:
+        """The identity of an agent; the default one's for an empty name."""
+        own = self._own.get(name or self._default or "")
+        return own or identity_of(name, self._domain)
+
+    def name(self, host: str) -> str | None:
+        """The agent that is known by a host, if one is."""
+        return self._names.get(AGENT + host)
 
 
 def local_name(model: str) -> str:

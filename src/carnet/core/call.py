@@ -9,9 +9,11 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
+from carnet.core.allowance import Allowance
 from carnet.core.carnet import Carnet, Mark, Trace
 from carnet.core.events import Event
 from carnet.core.identity import Caller, Payer
+from carnet.core.proof import Document, Proof
 from carnet.core.secret import Secret
 from carnet.core.turn import Turn
 
@@ -38,6 +40,8 @@ class Ask(Struct, frozen=True, kw_only=True):
     include_usage: bool = False
     max_tokens: int | None = None
     body: dict[str, Any] | None = None
+    skill: str | None = None  # what is asked for by name; `payload` goes in
+    payload: dict[str, Any] | None = None
 
     @property
     def text(self) -> str:
@@ -60,6 +64,7 @@ class Claim(Struct, frozen=True, kw_only=True):
     authorization: Secret | None = None
     forwarded: Secret | None = None
     trace: Trace | None = None
+    proof: Proof | None = None  # the request was signed, whoever by
 
 
 class Call(Struct, frozen=True, kw_only=True):
@@ -74,6 +79,9 @@ class Call(Struct, frozen=True, kw_only=True):
     known: bool = False  # the record existed: replay or attach, do not run
     is_child: bool = False  # made in process, by an agent that answers another call
     onward: Carnet | None = None  # what the callee receives, where this call goes to a peer
+    document: Document | None = None  # verified; who came with one is given a receipt
+    allowance: Allowance | None = None  # what is left of its budget, for what is called for it
+    set_aside: int = 0  # of the allowance, for this call
     credential: Secret | None = None  # to forward toward listed peers; never recorded
     reserve: int = 0  # micro-units the claim holds until the finish
     notes: list[Event] = []  # what is noted of calls out of this turn; recorded with it

@@ -16,10 +16,11 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
+from carnet.core.proof import Spending
 from carnet.core.turn_id import scoped_turn_id, turn_id
 from carnet.errors import ChainFinal, ChainMismatch, DepthExceeded
 
-StampName = Literal["tangle", "caller_context", "mentionable", "delegation", "travel"]
+StampName = Literal["tangle", "caller_context", "mentionable", "samvad", "delegation", "travel"]
 
 
 class Mark(Struct, frozen=True, kw_only=True):
@@ -128,6 +129,7 @@ class Carnet(Struct, frozen=True, kw_only=True):
     path: tuple[str, ...] = ()
     on_behalf_of: tuple[str, ...] = ()
     deadline: float | None = None  # seconds since the epoch, by a clock that is never set
+    budget: Spending | None = None  # what is left for this call and below; None is unbounded
     trace: Trace | None = None
 
     def bound(self, default: int) -> int:
@@ -162,8 +164,13 @@ class Carnet(Struct, frozen=True, kw_only=True):
             return turn_id(self.run, index, speaker)
         return scoped_turn_id(self.run, self.turn, index, speaker)
 
-    def next_hop(self, *, index: int, speaker: str, default: int) -> "Carnet":
-        """The document of a call out of this turn; refuses when no hop is left."""
+    def next_hop(
+        self, *, index: int, speaker: str, default: int, via: str | None = None
+    ) -> "Carnet":
+        """The document of a call out of this turn; refuses when no hop is left.
+
+        `via` is the address of the agent that makes the call, if it has one.
+        """
         self.refuse_if_final(default)
         return Carnet(
             run=self.run,
@@ -173,9 +180,10 @@ class Carnet(Struct, frozen=True, kw_only=True):
             bound_by=self.bound_by or "tangle",
             parent_turn=None if self.opens_the_run else self.turn,
             speaker=speaker,
-            path=self.path,
+            path=self.path if via is None else (*self.path, via),
             on_behalf_of=self.on_behalf_of,
             deadline=self.deadline,
+            budget=self.budget,
             trace=self.trace,
         )
 

@@ -112,6 +112,8 @@ Event = (
 
 CHILD = "carnet.child"  # an Extension that says what a call made in process has cost
 UNKNOWN_COST = "carnet.unknown_cost"  # an Extension: somebody charged and did not say how much
+RESULT = "carnet.result"  # an Extension: what a skill gave as its result, a JSON object
+RECEIPT = "carnet.receipt"  # an Extension: what we signed about the answer, as it leaves
 LEG = "carnet.leg"  # an Extension that records a call this gateway made to another organisation
 
 
@@ -124,6 +126,7 @@ class Leg(Struct, frozen=True, kw_only=True):
     status: Literal["done", "failed", "refused"]
     cost: int | None = None
     code: str | None = None
+    receipt: str | None = None  # what the other side signed about its answer
 
     def event(self) -> Extension:
         """The leg as an event of the turn that made it."""

@@ -5,7 +5,11 @@ Law 2. Deny wins over allow.
 Law 3. The payer is an account, never a credential.
 """
 
+from collections.abc import Sequence
+
 from msgspec import Struct
+
+from carnet.core.skill import Trust
 
 EVERYTHING = "*"
 
@@ -49,9 +53,25 @@ class Actor(Struct, frozen=True, kw_only=True):
     """The peer that authenticated directly, and how."""
 
     name: str  # "token:alice", "peer:globex.example", "agent:researcher"
-    how: str = "token"  # token | in_process
+    how: str = "token"  # token | signature | in_process
     domain: str | None = None  # the organisation a peer's token or key belongs to
     may_forward: bool = False  # listed as an inter-agent caller
+
+
+class Standing(Struct, frozen=True, kw_only=True):
+    """What a signed caller has shown of itself. Its rights follow from it, not from a token."""
+
+    sender: str  # the identity that signed
+    listed: bool = False  # the operator listed its organisation as a peer
+    authenticated: bool = False  # beside its own name it has shown whom it acts for, or is a peer
+
+    def meets(self, trust: Trust, allowed_peers: Sequence[str] | None = None) -> bool:
+        """Whether it is trusted as far as an agent asks for."""
+        if trust == "public":
+            return True
+        if trust == "authenticated":
+            return self.authenticated
+        return self.listed if allowed_peers is None else self.sender in allowed_peers
 
 
 class Caller(Struct, frozen=True, kw_only=True):
@@ -62,6 +82,7 @@ class Caller(Struct, frozen=True, kw_only=True):
     ceiling: Ceiling = NO_CEILING
     principal: str | None = None
     on_behalf_of: tuple[str, ...] = ()
+    standing: Standing | None = None  # of a signed caller, and of the calls made for it
 
     def may(self, permission: str) -> bool:
         """Effective right: the scopes within the ceiling."""

@@ -22,10 +22,14 @@ from carnet.errors import (
     TokenInvalid,
     TooManyFailures,
 )
-from carnet.gateway.chat import Chat, refuse_request
+from carnet.gateway.answering import raw
+from carnet.gateway.chat import Chat
 from carnet.gateway.exchange import Disconnected, Exchange, Receive, Scope, Send
 from carnet.gateway.operations import Operations
+from carnet.gateway.refusing import write_refusal
 from carnet.gateway.runs import Access, Runs
+from carnet.gateway.samvad import Samvad
+from carnet.gateway.well_known import WellKnown
 from carnet.guards.failures import Failures
 from carnet.ports.clock import Clock, Ids
 from carnet.telemetry import Metrics
@@ -48,6 +52,8 @@ class App:
         self,
         *,
         chat: Chat,
+        samvad: Samvad,
+        well_known: WellKnown,
         runs: Runs,
         operations: Operations,
         access: Access,
@@ -64,6 +70,13 @@ class App:
         self._metrics = metrics
         self._plain: dict[bytes, dict[str, Plain]] = {
             b"/v1/chat/completions": {"POST": chat},
+            b"/agent/message": {"POST": samvad.message},
+            b"/agent/stream": {"POST": samvad.stream},
+            b"/agent/task": {"POST": samvad.task},
+            b"/agent/intro": {"GET": samvad.intro},
+            b"/agent/health": {"GET": samvad.health},
+            b"/.well-known/agent.json": {"GET": samvad.card},
+            b"/.well-known/carnet.json": {"GET": well_known},
             b"/v1/models": {"GET": operations.models},
             b"/runs": {"GET": runs.list},
             b"/healthz": {"GET": operations.health},
@@ -73,10 +86,16 @@ class App:
         }
         self._named: list[tuple[re.Pattern[bytes], dict[str, Named]]] = [
             (_pattern(rb"/agents/", rb"/v1/chat/completions"), {"POST": chat}),
+            (_pattern(rb"/agents/", rb"/agent/message"), {"POST": samvad.message}),
+            (_pattern(rb"/agents/", rb"/agent/stream"), {"POST": samvad.stream}),
             (_pattern(rb"/runs/", rb""), {"GET": runs.show}),
             (_pattern(rb"/runs/", rb"/events"), {"GET": runs.events}),
             (_pattern(rb"/runs/", rb"/cancel"), {"POST": runs.cancel}),
             (_pattern(rb"/-/errors/", rb""), {"GET": operations.error}),
+            (_pattern(rb"/agents/", rb"/.well-known/agent.json"), {"GET": samvad.card}),
+            (_pattern(rb"/agents/", rb"/agent/intro"), {"GET": samvad.intro}),
+            (_pattern(rb"/agents/", rb"/agent/health"), {"GET": samvad.health}),
+            (_pattern(rb"/agents/", rb"/agent/task"), {"POST": samvad.task}),
         ]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -146,8 +165,8 @@ class App:
                 "client": _address(exchange),
             },
         )
-        status, headers, body = refuse_request(error, run=error.run)
-        await exchange.reply(status, headers, body)
+        status, headers, body = write_refusal(error, exchange.path)
+        await exchange.reply(status, raw(headers), body)
 
 
 def _address(exchange: Exchange) -> str:

@@ -43,7 +43,7 @@ from carnet.gateway.head import EdgeLimits, Fields, check_head
 from carnet.gateway.light import Few, Signal
 from carnet.gateway.line import LINE, Held, Line, has_ended
 from carnet.gateway.proxies import Proxies
-from carnet.wire import openai
+from carnet.gateway.refusing import write_refusal
 
 logger = logging.getLogger("carnet.edge")
 
@@ -281,7 +281,7 @@ class HardProtocol(HttpToolsProtocol):
                 own.disconnected = True
                 own.message_event.set()
                 self.cycle = None  # type: ignore[assignment]  # a shutdown need not wait for it
-            self.transport.write(_written(error, self.server_state.default_headers))
+            self.transport.write(_written(error, self.url, self.server_state.default_headers))
             self._linger()
 
     def _ahead(self, own: RequestResponseCycle | None) -> RequestResponseCycle | None:
@@ -370,8 +370,8 @@ def _cause(error: httptools.HttpParserError) -> CarnetError:
     return MalformedRequest("it breaks the grammar of HTTP", repr(cause or error))
 
 
-def _written(error: CarnetError, default_headers: Fields) -> bytes:
-    status, headers, body = openai.write_error(error)
+def _written(error: CarnetError, url: bytes, default_headers: Fields) -> bytes:
+    status, headers, body = write_refusal(error, url.partition(b"?")[0])
     fields = {**headers, "content-length": str(len(body)), "connection": "close"}
     lines = [STATUS_LINE[status]]
     lines += [b"%s: %s\r\n" % field for field in default_headers]

@@ -36,6 +36,7 @@ class Exchange:
         "method",
         "path",
         "query",
+        "scheme",
         "started",
         "status",
     )
@@ -46,6 +47,7 @@ class Exchange:
         self.method: str = scope["method"]
         self.path: bytes = scope["raw_path"]
         self.query: bytes = scope["query_string"]
+        self.scheme: str = scope.get("scheme", "http")
         self.headers = Headers(scope["headers"])
         self.started = False
         self.status = 0

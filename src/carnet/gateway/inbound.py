@@ -3,13 +3,17 @@
 Law. Malformed in any part is malformed; absent is not malformed.
 """
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from carnet.core.call import Claim
 from carnet.core.carnet import DepthLimits, Mark
+from carnet.core.proof import Document
 from carnet.core.secret import Secret
-from carnet.wire import caller_context, json, openai, tangle, trace
+from carnet.core.skill import Mode
+from carnet.gateway.exchange import Exchange
+from carnet.wire import caller_context, json, openai, samvad, tangle, trace, travel
 from carnet.wire.headers import Headers, refuse_lookalikes
+from carnet.wire.signatures import Request
 
 
 class Stamps(Struct, frozen=True):
@@ -59,3 +63,71 @@ def read_chat(headers: Headers, stamps: Stamps, body: bytes, agent: str | None) 
         forwarded=stamps.forwarded,
         trace=trace.read(headers),
     )
+
+
+def with_proof(claim: Claim, exchange: Exchange, body: bytes, depths: DepthLimits) -> Claim:
+    """The claim with the proof that the request brings along, if it brings one.
+
+    Who signs is known by the signature: a token beside it, which nobody signed, is not looked at.
+    """
+    headers = exchange.headers
+    if not (headers.has(b"signature-input") or headers.has(b"carnet")):  # nearly every request
+        return claim
+    proof = travel.read_proof(request_of(exchange), body)
+    if proof is None:
+        return claim
+    marks = (*claim.marks, *_of_document(proof.document, depths))
+    return structs.replace(claim, proof=proof, marks=marks, authorization=None)
+
+
+def read_signed(
+    exchange: Exchange,
+    body: bytes,
+    depths: DepthLimits,
+    *,
+    agent: str,
+    mode: Mode,
+    short_path: str,
+) -> Claim:
+    """Read a request of the SAMVAD dialect.
+
+    Args:
+        exchange: Its head.
+        body: Its body.
+        depths: What bounds the chains that its stamps tell of.
+        agent: The agent that the path or the host names; empty for the default one.
+        mode: The mode that the endpoint serves.
+        short_path: The path without the prefix of the agent, which clients sign.
+    """
+    claim = samvad.read_claim(
+        request_of(exchange), body, agent=agent, mode=mode, short_path=short_path
+    )
+    refuse_lookalikes(exchange.headers)
+    proof = claim.proof
+    if proof is None or proof.profile == "samvad":  # then no stamp stands beside the signature
+        return claim
+    stamps = read_stamps(exchange.headers, depths)
+    document = travel.read_beside(exchange.headers, body)
+    return structs.replace(
+        claim,
+        proof=structs.replace(proof, document=document),
+        marks=(*claim.marks, *stamps.marks, *_of_document(document, depths)),
+        forwarded=stamps.forwarded,
+    )
+
+
+def request_of(exchange: Exchange) -> Request:
+    """The request as far as a signature can see it."""
+    path, query = exchange.path.decode("latin-1"), exchange.query.decode("latin-1")
+    return Request(
+        method=exchange.method,
+        authority=exchange.headers.get("host") or "",
+        path=path,
+        query=query or None,
+        headers=exchange.headers,
+        scheme=exchange.scheme,
+    )
+
+
+def _of_document(document: Document | None, depths: DepthLimits) -> tuple[Mark, ...]:
+    return () if document is None else (travel.mark(document, last_depth=depths.tangle),)

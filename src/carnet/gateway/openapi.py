@@ -1,6 +1,6 @@
 """The shape of the HTTP API, for tools and people."""
 
-from typing import Any
+from typing import Any, Final
 
 from carnet import __version__
 from carnet.errors import BY_CODE
@@ -31,6 +31,10 @@ def describe() -> Schema:
                 "parameters": [_path_parameter("name")],
                 "post": chat,
             },
+            **_samvad(),
+            "/.well-known/carnet.json": {
+                "get": _operation("The keys of this gateway", answer="Page", is_open=True)
+            },
             "/v1/models": {"get": _operation("List the agents", answer="Models")},
             "/runs": {"get": _operation("List runs", answer="Page")},
             "/runs/{run}": {
@@ -58,6 +62,37 @@ def describe() -> Schema:
             "schemas": _schemas(),
         },
     }
+
+
+def _samvad() -> Schema:
+    """The SAMVAD endpoints: of the default agent at the root, of each at its prefix."""
+    paths: Schema = {
+        "/agent/message": {"post": _signed("Ask for a skill")},
+        "/agent/stream": {"post": _signed("Ask for a skill and read the answer as it grows")},
+        "/agent/task": {"post": _signed("Ask for a skill in the background (not served yet)")},
+        "/agent/intro": {"get": _operation("What the agent is, for people", is_open=True)},
+        "/agent/health": {"get": _operation("It answers", answer="Page", is_open=True)},
+        "/.well-known/agent.json": {
+            "get": _operation("The card of the agent", answer="Page", is_open=True)
+        },
+    }
+    named = {
+        f"/agents/{{name}}{path}": {"parameters": [_path_parameter("name")], **operations}
+        for path, operations in paths.items()
+    }
+    return {**paths, **named}
+
+
+def _signed(summary: str) -> Schema:
+    """An operation whose requests are signed (RFC 9421) in place of a token."""
+    operation = _operation(summary, body="Envelope", answer="Response", is_open=True)
+    operation["parameters"] = [
+        {"name": name, "in": "header", "required": True, "schema": {"type": "string"}}
+        for name in ("content-digest", "signature-input", "signature")
+    ]
+    failed = {"application/json": {"schema": _reference("Response")}}
+    operation["responses"]["default"]["content"] = failed
+    return operation
 
 
 def _path_parameter(name: str) -> Schema:
@@ -105,6 +140,17 @@ def _reference(name: str) -> Schema:
     return {"$ref": f"#/components/schemas/{name}"}
 
 
+_SKILL: Final[dict[str, Any]] = {
+    "type": "object",
+    "description": "What is asked for by name",
+    "required": ["skill"],
+    "properties": {
+        "skill": {"type": "string", "minLength": 1, "maxLength": 64},
+        "payload": {"type": "object"},
+    },
+}
+
+
 def _schemas() -> Schema:
     text = {"type": "string"}
     error = {
@@ -129,6 +175,7 @@ def _schemas() -> Schema:
                     "type": "object",
                     "properties": {"include_usage": {"type": "boolean"}},
                 },
+                "carnet": _SKILL,
             },
         },
         "ChatCompletion": {
@@ -136,10 +183,50 @@ def _schemas() -> Schema:
             "required": ["id", "object", "created", "model", "choices", "usage"],
         },
         "Models": {"type": "object", "required": ["object", "data"]},
+        **_samvad_schemas(),
         "Page": {"type": "object"},
         "Error": {
             "type": "object",
             "required": ["error", "code", "message"],
             "properties": {"error": error, "code": text, "message": text},
+        },
+    }
+
+
+def _samvad_schemas() -> Schema:
+    text = {"type": "string"}
+    return {
+        "Envelope": {
+            "type": "object",
+            "required": [
+                *("from", "to", "skill", "mode", "nonce", "timestamp", "traceId", "spanId"),
+            ],
+            "additionalProperties": False,
+            "properties": {
+                "from": {"type": "string", "pattern": "^agent://"},
+                "to": {"type": "string", "pattern": "^agent://"},
+                "skill": {"type": "string", "maxLength": 64},
+                "mode": {"type": "string", "enum": ["sync", "async", "stream"]},
+                "nonce": {"type": "string", "minLength": 8, "maxLength": 64},
+                "timestamp": {"type": "string", "format": "date-time"},
+                "traceId": text,
+                "spanId": text,
+                "parentSpanId": {"type": ["string", "null"]},
+                "delegationToken": {"type": ["string", "null"]},
+                "auth": {"type": ["object", "null"]},
+                "callbackUrl": {"type": ["string", "null"]},
+                "payload": {"type": ["object", "null"]},
+            },
+        },
+        "Response": {
+            "type": "object",
+            "required": ["traceId", "spanId", "status"],
+            "properties": {
+                "traceId": text,
+                "spanId": text,
+                "status": {"type": "string", "enum": ["ok", "error"]},
+                "result": {"type": "object"},
+                "error": {"type": "object", "required": ["code", "message"]},
+            },
         },
     }

@@ -3,59 +3,73 @@
 Law 1. A claim passes every guard, in this order, or becomes no call.
 Law 2. The last step is one transaction; what it refuses leaves no trace.
 Law 3. A child made in process passes position, rights, budget and turn as well.
+Law 4. A claim that brings a proof is judged by the proof: a token beside it only narrows.
 """
 
 from collections.abc import Awaitable, Callable
 
+import msgspec
 from msgspec import Struct
 
+from carnet.core.address import Identities, handle_of
+from carnet.core.allowance import Allowance
 from carnet.core.call import Ask, Call, Claim
 from carnet.core.carnet import Carnet, DepthLimits
-from carnet.core.identity import Actor, Caller, Payer
+from carnet.core.identity import Actor, Payer
+from carnet.core.proof import Spending
 from carnet.core.secret import Secret
-from carnet.core.turn import Turn, turn_key
 from carnet.errors import (
-    CarnetError,
-    DefinitionChanged,
-    IdempotencyMismatch,
+    KeyUnknown,
+    NonceReplayed,
     PaymentRequired,
     PeerUnknown,
     RateLimited,
-    RunCallsExceeded,
-    SpendingLimitReached,
+    SignatureInvalid,
+    SkillForbidden,
     TokenInvalid,
 )
 from carnet.guards.authn import KnownCaller
-from carnet.guards.candidate import Candidate
+from carnet.guards.candidate import Candidate, Guard
 from carnet.guards.chain import within_chain
 from carnet.guards.child import child_digest, child_request
 from carnet.guards.crowd import Crowd
+from carnet.guards.destination import Addressed
+from carnet.guards.exhausted import WithinRate
 from carnet.guards.leaving import check_credential, papers
 from carnet.guards.payer import Paying, check_pay
+from carnet.guards.replay import Unrepeated, nonce_of
 from carnet.guards.runaway import Runaway
+from carnet.guards.scanning import Scan, Scanned
+from carnet.guards.schema import WellFormed
+from carnet.guards.sender import KnownSender
+from carnet.guards.signature import signed
+from carnet.guards.skill import find_skill, known_skill
 from carnet.guards.target import KnownAgent, permit, permitted
+from carnet.guards.transaction import Entry, Transaction, quote
+from carnet.guards.travel import Travelled, Unlooped
+from carnet.guards.trust import Trusted, check_rights
+from carnet.guards.window import in_time
 from carnet.ports.agent import Router, Target
 from carnet.ports.clock import Clock, Ids
-from carnet.ports.trust import Peers, Token, Tokens
-from carnet.ports.turns import Claimed, Denied, Rate, TurnClaim, Turns
+from carnet.ports.keys import KeyRing
+from carnet.ports.schemas import Schemas
+from carnet.ports.trust import Peers, Tokens
+from carnet.ports.turns import Rate, Turns
 
-LIKELY_TOKENS_OUT = 4096  # reserved for an answer whose length nobody bounded
+MINUTE = 60
+AGENT_OWNED = "agent-owned"
 
 
-class Entry(Struct, frozen=True, kw_only=True):
-    """A call that passed every guard and has no turn yet."""
+class Signed(Struct, frozen=True, kw_only=True, eq=False):
+    """What claims that bring a proof are judged with."""
 
-    target: Target
-    ask: Ask
-    carnet: Carnet
-    caller: Caller
-    payer: Payer
-    digest: bytes
-    request: bytes
-    made_in: Turn | None = None  # the turn a child was made in, also where no header names it
-    onward: Carnet | None = None
-    rate: Rate | None = None
-    credential: Secret | None = None
+    keys: KeyRing
+    identities: Identities  # of our agents
+    schemas: Schemas
+    scan: Scan
+    currency: str  # of our ledger
+    sender_calls: int  # a minute, of one sender
+    agent_calls: int  # a minute, of all senders to one agent
 
 
 class Gate:
@@ -75,29 +89,59 @@ class Gate:
         crowd: Crowd,
         most_run_calls: int,
         look_again: Callable[[], Awaitable[bool]],
+        by_proof: Signed | None = None,
     ) -> None:
         """Everything the guards look things up in.
 
-        `look_again` reads what is known of tokens and peers anew, and tells whether it changed.
+        `look_again` reads what is known of tokens, peers and keys anew, and tells whether it
+        changed. Without `by_proof` no signature is believed.
         """
         self._look_again = look_again
         self._router = router
         self._tokens = tokens
-        self._turns = turns
         self._clock = clock
         self._ids = ids
+        self._domain = domain
         self._last_depth = depths.tangle
         self._crowd = crowd
         self._most_run_calls = most_run_calls
+        self._transaction = Transaction(turns, clock, most_run_calls=most_run_calls)
         self._runaway = Runaway(most_run_calls)
         self._paying = Paying(tokens=tokens, peers=peers, domain=domain)
+        self._by_proof = by_proof
+        self._unrepeated = Unrepeated()
+        self._within_rate = WithinRate()
         self._guards = (
             # Size and shape were judged while reading; malformed stamps never become a claim.
             KnownCaller(tokens, Listed(peers)),  # nothing is told to somebody we do not know
             within_chain,  # before any look-up that a runaway chain could make us repeat
             KnownAgent(router),  # there must be someone to hold rights on
+            known_skill,  # and it must be one to talk to
             permitted,  # rights before money: who may not call cannot be billed
             self._paying,  # the last thing to know before the transaction
+        )
+        self._proof_guards = () if by_proof is None else self._proving(by_proof, peers)
+
+    def _proving(self, by: Signed, peers: Peers) -> tuple[Guard, ...]:
+        """The guards of a claim that brings a proof, in the order of the protocol's answers."""
+        return (
+            in_time,  # so that nonces need to be remembered for minutes only
+            self._unrepeated,  # a replay is told as one, whatever else is wrong with it
+            self._within_rate,  # and a sender over its rate costs no verification
+            KnownSender(by.keys, peers),  # what the signature must hold under
+            signed,  # before this line nothing that the request says is believed
+            Addressed(by.identities, self._domain),  # signed bytes are good for one recipient
+            within_chain,  # depth first, which no setting lifts
+            Travelled(self._clock),  # then what the sender has written into its travel document
+            Scanned(
+                by.scan, self._router
+            ),  # of senders that are proved, before anything is told them
+            KnownAgent(self._router),
+            Unlooped(self._domain),  # the way it came must not have passed this agent
+            known_skill,
+            Trusted(self._tokens, self._router),  # rights before shape, and before money
+            WellFormed(by.schemas),
+            self._paying,
         )
 
     async def admit(self, claim: Claim) -> Call:
@@ -107,55 +151,41 @@ class Gate:
         """
         try:
             return await self._admit(claim)
-        except (TokenInvalid, PeerUnknown, PaymentRequired):
+        except (TokenInvalid, PeerUnknown, PaymentRequired, KeyUnknown, SkillForbidden):
             if not await self._look_again():  # perhaps added or granted a moment ago
                 raise
         return await self._admit(claim)
 
     async def _admit(self, claim: Claim) -> Call:
         now = self._clock.wall_us()
-        candidate = self._examine(claim, now)
+        if claim.proof is None:
+            candidate = self._examine(claim, now)
+        else:
+            candidate = await self._examine_proof(claim, now)
         is_foreign = claim.forwarded is not None and not candidate.payer.own_issue
         if is_foreign and await self._look_again():  # perhaps a token of ours, made just now
-            candidate = self._examine(claim, now)
-        target, actor = candidate.target, candidate.caller.actor.name
-        check_credential(target, candidate.credential)
-        carnet = self._in_time(self._document(candidate), target)
-        entry = Entry(
-            target=target,
-            ask=claim.ask,
-            carnet=carnet,
-            onward=papers(carnet, target, last_depth=self._last_depth),
-            caller=candidate.caller,
-            payer=candidate.payer,
-            rate=_rate(candidate.token),
-            digest=claim.digest,
-            request=claim.request,
-            credential=candidate.credential,
-        )
+            self._paying(candidate)
+        entry = self._entry(candidate)
+        actor = candidate.caller.actor.name
         self._crowd.enter(actor, stream=claim.ask.stream)
         try:
-            call = await self._claim_within_run(entry)
+            call = await self._claim_once(entry, now)
         except BaseException:
             self._crowd.leave(actor, stream=claim.ask.stream)
             raise
-        self._tokens.used(candidate.token, now)
+        if candidate.shown is not None:
+            self._tokens.used(candidate.shown, now)
         return call
 
-    async def _claim_within_run(self, entry: Entry) -> Call:
-        run, actor = entry.carnet.run, entry.caller.actor.name
-        if entry.carnet.run_is_ours:  # nobody else can have made a call in it yet
-            return await self._claim(entry)
-        has_room = self._runaway.enter(run, actor)
-        is_new = False
-        try:
-            # Without room the transaction still answers what is known, and refuses what is new.
-            call = await self._claim(entry, self._most_run_calls if has_room else 0)
-            is_new = not call.known
-        finally:
-            if has_room and not is_new:
-                self._runaway.leave(run, actor)
-        return call
+    async def _examine_proof(self, claim: Claim, now: int) -> Candidate:
+        if self._by_proof is None:
+            raise SignatureInvalid("this gate knows no keys")
+        candidate = Candidate(claim, now)
+        for guard in self._proof_guards:
+            waiting = guard(candidate)
+            if waiting is not None:
+                await waiting
+        return candidate
 
     def _examine(self, claim: Claim, now: int) -> Candidate:
         candidate = Candidate(claim, now)
@@ -163,32 +193,121 @@ class Gate:
             guard(candidate)
         return candidate
 
+    def _entry(self, candidate: Candidate) -> Entry:
+        claim, target = candidate.claim, candidate.target
+        check_credential(target, candidate.credential)
+        carnet = self._in_time(self._document(candidate), target)
+        onward = papers(carnet, target, self._domain, last_depth=self._last_depth)
+        allowance, taken = None, 0
+        if candidate.budget is not None:
+            allowance = Allowance(candidate.budget)
+            owned = target.is_remote and target.auth_source == AGENT_OWNED
+            most = 0 if owned else quote(target, claim.ask, len(claim.request))
+            taken, left = self._take(allowance, target, most)
+            onward = None if onward is None else msgspec.structs.replace(onward, budget=left)
+        return Entry(
+            target=target,
+            ask=claim.ask,
+            carnet=carnet,
+            onward=onward,
+            allowance=allowance,
+            set_aside=taken,
+            caller=candidate.caller,
+            payer=candidate.payer,
+            rates=self._rates(candidate),
+            digest=claim.digest,
+            request=claim.request,
+            credential=candidate.credential,
+            nonce=None if claim.proof is None else nonce_of(candidate),
+            document=None if claim.proof is None else claim.proof.document,
+            wire_parent=_names_parent(claim),
+        )
+
+    def _take(self, allowance: Allowance, target: Target, most: int) -> tuple[int, Spending]:
+        """Set aside what a call may cost; that, and the budget that it is given in turn."""
+        currency = "" if self._by_proof is None else self._by_proof.currency
+        # An agent elsewhere can be told to cost less, and must not cost more than was set aside.
+        taken = allowance.take(most, currency, shrinks=target.is_remote)
+        return taken, allowance.left(taken if target.is_remote else None)
+
+    def _rates(self, candidate: Candidate) -> tuple[Rate, ...]:
+        by, proof = self._by_proof, candidate.claim.proof
+        rates: tuple[Rate, ...] = ()
+        if by is not None and proof is not None:
+            agent = f"agent:{candidate.target.name}"
+            rates = (
+                Rate(bucket=f"sender:{proof.sender}", calls=by.sender_calls, seconds=MINUTE),
+                Rate(bucket=agent, calls=by.agent_calls, seconds=MINUTE),
+            )
+        token = candidate.shown
+        if token is None or token.rate_calls is None:
+            return rates
+        bucket = f"token:{token.n}"
+        own = Rate(bucket=bucket, calls=token.rate_calls, seconds=token.rate_seconds)
+        return (*rates, own)
+
+    async def _claim_once(self, entry: Entry, now: int) -> Call:
+        """Claim the turn; what the store says about a nonce or a rate is remembered."""
+        nonce = entry.nonce
+        if nonce is None:
+            return await self._claim_within_run(entry)
+        try:
+            call = await self._claim_within_run(entry)
+        except NonceReplayed:
+            self._unrepeated.remember(nonce)
+            raise
+        except RateLimited as limited:
+            self._within_rate.remember(nonce.sender, now, limited.retry_after or 1)
+            raise
+        self._unrepeated.remember(nonce)
+        return call
+
+    async def _claim_within_run(self, entry: Entry) -> Call:
+        run, actor = entry.carnet.run, entry.caller.actor.name
+        if entry.carnet.run_is_ours:  # nobody else can have made a call in it yet
+            return await self._transaction.claim(entry)
+        has_room = self._runaway.enter(run, actor)
+        is_new = False
+        try:
+            # Without room the transaction still answers what is known, and refuses what is new.
+            most = self._most_run_calls if has_room else 0
+            call = await self._transaction.claim(entry, most)
+            is_new = not call.known
+        finally:
+            if has_room and not is_new:
+                self._runaway.leave(run, actor)
+        return call
+
     async def admit_child(
         self, parent: Call, name: str, ask: Ask, *, index: int, auth: str
     ) -> Call:
         """Admit a call that an agent makes on behalf of the call it answers."""
         target = self._router.find(name)
         carnet = parent.carnet.next_hop(
-            index=index, speaker=target.speaker, default=self._last_depth
+            index=index,
+            speaker=target.speaker,
+            default=self._last_depth,
+            via=handle_of(parent.agent, self._domain),
         )
-        permit(parent.caller, target)
+        self._permit_child(parent, target, ask)
         payer, credential = self._child_payer(parent, target, auth)
         check_credential(target, credential)
         carnet = self._in_time(carnet, target)
-        caller = Caller(
-            actor=Actor(name=f"agent:{parent.agent}", how="in_process"),
-            scopes=parent.caller.scopes,
-            ceiling=parent.caller.ceiling,
-            principal=parent.caller.principal,
-            on_behalf_of=parent.caller.on_behalf_of,
-        )
+        actor = Actor(name=f"agent:{parent.agent}", how="in_process")
         request = child_request(ask)
-        return await self._claim(
+        allowance, taken = parent.allowance, 0
+        if allowance is not None:
+            most = 0 if auth == AGENT_OWNED else quote(target, ask, len(request))
+            taken, left = self._take(allowance, target, most)
+            carnet = msgspec.structs.replace(carnet, budget=left)
+        return await self._transaction.claim(
             Entry(
                 target=target,
                 ask=ask,
                 carnet=carnet,  # what a callee elsewhere receives, as it stands
-                caller=caller,
+                allowance=allowance,
+                set_aside=taken,
+                caller=msgspec.structs.replace(parent.caller, actor=actor),
                 payer=payer,
                 digest=child_digest(target.name, request),
                 request=request,
@@ -197,8 +316,17 @@ class Gate:
             )
         )
 
+    def _permit_child(self, parent: Call, target: Target, ask: Ask) -> None:
+        caller, skill = parent.caller, find_skill(target, ask)
+        if caller.standing is None:
+            permit(caller, target)
+        else:  # A35: for a signed caller nothing is done that it may not do itself
+            check_rights(caller, caller.standing, target, skill)
+        if self._by_proof is not None and skill is not None and ask.payload is not None:
+            self._by_proof.schemas.check_input(target.name, skill, ask.payload)
+
     def _child_payer(self, parent: Call, target: Target, auth: str) -> tuple[Payer, Secret | None]:
-        if auth == "agent-owned":
+        if auth == AGENT_OWNED:
             return self._paying.agent_account(parent.agent), None
         check_pay(parent.caller, target)
         return parent.payer, parent.credential
@@ -221,86 +349,19 @@ class Gate:
             parent_turn=position.parent_turn,
             speaker=position.speaker,
             run_is_ours=position.run is None,
+            path=candidate.path,
+            on_behalf_of=candidate.on_behalf_of,
+            deadline=candidate.deadline,
+            budget=candidate.budget,
             trace=candidate.claim.trace,
         )
 
-    async def _claim(self, entry: Entry, most_run_calls: int | None = None) -> Call:
-        payer = entry.payer
-        reserve = 0
-        if payer.limit is not None:
-            reserve = quote(entry.target, entry.ask, len(entry.request))
-        most = self._most_run_calls if most_run_calls is None else most_run_calls
-        verdict = await self._turns.claim(self._turn_claim(entry, reserve, most))
-        if isinstance(verdict, Denied):
-            if verdict.reason == "mismatch" and entry.made_in is not None:
-                raise DefinitionChanged
-            raise refusal(verdict, payer, self._most_run_calls)
-        return Call(
-            agent=entry.target.name,
-            ask=entry.ask,
-            carnet=entry.carnet,
-            caller=entry.caller,
-            payer=payer,
-            record=verdict.turn,
-            known=not isinstance(verdict, Claimed),
-            onward=entry.onward,
-            credential=entry.credential,
-            reserve=reserve,
-            is_child=entry.made_in is not None,
-        )
 
-    def _turn_claim(self, entry: Entry, reserve: int, most_run_calls: int) -> TurnClaim:
-        carnet, actor, agent = entry.carnet, entry.caller.actor.name, entry.target.name
-        above = entry.made_in
-        return TurnClaim(
-            key=turn_key(
-                payer=entry.payer.account,
-                # One turn id may be several callers': a child belongs to one record (A41).
-                actor=actor if above is None else f"{actor}#{above.n}",
-                agent=agent,
-                carnet=carnet,
-                digest=entry.digest,
-            ),
-            digest=entry.digest,
-            agent=agent,
-            run=carnet.run,
-            turn=carnet.turn,
-            parent_turn=carnet.parent_turn if above is None else above.turn,
-            speaker=carnet.speaker,
-            depth=carnet.depth,
-            actor=actor,
-            payer=entry.payer,
-            reserve=reserve,
-            rate=entry.rate,
-            most_run_calls=most_run_calls,
-            is_first=carnet.run_is_ours and above is None,
-            now=self._clock.wall_us(),
-            request=entry.request,
-        )
-
-
-def quote(target: Target, ask: Ask, request_bytes: int) -> int:
-    """The most a call may cost: what is reserved before it runs."""
-    tokens_out = ask.max_tokens or LIKELY_TOKENS_OUT
-    # A token is at least a byte; what a call costs beyond its reservation is not debited.
-    return target.price.of(request_bytes, tokens_out) + target.most_cost
-
-
-def refusal(denied: Denied, payer: Payer, most_run_calls: int) -> CarnetError:
-    """The error that a refused transaction stands for."""
-    if denied.reason == "mismatch":
-        return IdempotencyMismatch()
-    if denied.reason == "rate":
-        return RateLimited(retry_after=denied.retry_after or 1)
-    if denied.reason == "run_calls":
-        return RunCallsExceeded(limit=most_run_calls)
-    return SpendingLimitReached() if payer.own_issue else PaymentRequired()
-
-
-def _rate(token: Token) -> Rate | None:
-    if token.rate_calls is None:
-        return None
-    return Rate(bucket=f"token:{token.n}", calls=token.rate_calls, seconds=token.rate_seconds)
+def _names_parent(claim: Claim) -> bool:
+    """Whether a stamp that counts depth names the parent turn."""
+    return bool(claim.marks) and any(
+        mark.parent_turn is not None and mark.stamp != "samvad" for mark in claim.marks
+    )
 
 
 class Listed:

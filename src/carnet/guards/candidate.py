@@ -4,15 +4,18 @@ Internal and mutable: each guard writes what it proved, the next one reads it. W
 gate is an immutable Call.
 """
 
-from typing import TypeVar
+from collections.abc import Awaitable
+from typing import Protocol, TypeVar
 
 from carnet.core.call import Claim
 from carnet.core.carnet import TOP, Position
 from carnet.core.identity import Caller, Payer
+from carnet.core.proof import Proof, Spending
 from carnet.core.secret import Secret
-from carnet.errors import Internal
+from carnet.core.skill import Skill
+from carnet.errors import Internal, SignatureMissing
 from carnet.ports.agent import Target
-from carnet.ports.trust import Token
+from carnet.ports.trust import Peer, Token
 
 T = TypeVar("T")
 
@@ -20,7 +23,24 @@ T = TypeVar("T")
 class Candidate:
     """One claim under examination."""
 
-    __slots__ = ("_caller", "_payer", "_target", "_token", "claim", "credential", "now", "position")
+    __slots__ = (
+        "_caller",
+        "_key",
+        "_payer",
+        "_target",
+        "_token",
+        "budget",
+        "claim",
+        "credential",
+        "deadline",
+        "now",
+        "on_behalf_of",
+        "path",
+        "peer",
+        "position",
+        "principal",
+        "skill",
+    )
 
     def __init__(self, claim: Claim, now: int) -> None:
         """Start with the claim and the time it is judged at (microseconds since the epoch)."""
@@ -28,19 +48,48 @@ class Candidate:
         self.now = now
         self.position: Position = TOP
         self.credential: Secret | None = None
+        self.skill: Skill | None = None
+        self.peer: Peer | None = None  # the organisation that signed, if it is listed
+        self.principal: Token | None = None  # whose token a signed claim brought along
+        self.path: tuple[str, ...] = ()
+        self.on_behalf_of: tuple[str, ...] = ()
+        self.deadline: float | None = None  # seconds, by the clock that is never set
+        self.budget: Spending | None = None
         self._token: Token | None = None
+        self._key: bytes | None = None
         self._caller: Caller | None = None
         self._target: Target | None = None
         self._payer: Payer | None = None
 
     @property
+    def proof(self) -> Proof:
+        """The signature that the claim was sent with."""
+        if self.claim.proof is None:
+            raise SignatureMissing
+        return self.claim.proof
+
+    @property
+    def key(self) -> bytes:
+        """The public key of whoever signed."""
+        return _proved(self._key)
+
+    @key.setter
+    def key(self, key: bytes) -> None:
+        self._key = key
+
+    @property
     def token(self) -> Token:
-        """The token that authenticated the caller."""
+        """The token that authenticated the caller; a signed claim has none."""
         return _proved(self._token)
 
     @token.setter
     def token(self, token: Token) -> None:
         self._token = token
+
+    @property
+    def shown(self) -> Token | None:
+        """The token that was shown: the caller's own, or the one beside a signature."""
+        return self.principal if self._token is None else self._token
 
     @property
     def caller(self) -> Caller:
@@ -68,6 +117,14 @@ class Candidate:
     @payer.setter
     def payer(self, payer: Payer) -> None:
         self._payer = payer
+
+
+class Guard(Protocol):
+    """Looks at one thing and returns or raises. What must wait for something says so."""
+
+    def __call__(self, candidate: Candidate, /) -> Awaitable[None] | None:
+        """Judge the candidate, now or when what is returned has been waited for."""
+        ...
 
 
 def _proved(value: T | None) -> T:

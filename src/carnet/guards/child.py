@@ -11,7 +11,9 @@ def child_request(ask: Ask) -> bytes:
     if ask.body is not None:
         return json.canonical(ask.body)
     messages = [{"role": message.role, "content": message.content} for message in ask.messages]
-    return json.canonical({"messages": messages})
+    if ask.skill is None:
+        return json.canonical({"messages": messages})
+    return json.canonical({"messages": messages, "skill": ask.skill, "payload": ask.payload})
 
 
 def child_digest(agent: str, request: bytes) -> bytes:

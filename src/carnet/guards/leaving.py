@@ -5,6 +5,7 @@ that would have to be forwarded to a peer that is not listed stops the call. It 
 without the credential, because then the wrong party would pay.
 """
 
+from carnet.core.address import handle_of
 from carnet.core.carnet import Carnet
 from carnet.core.secret import Secret
 from carnet.errors import PeerNotListed
@@ -17,8 +18,12 @@ def check_credential(target: Target, credential: Secret | None) -> None:
         raise PeerNotListed
 
 
-def papers(carnet: Carnet, target: Target, *, last_depth: int) -> Carnet | None:
-    """What a callee elsewhere receives; None for an agent of ours."""
+def papers(carnet: Carnet, target: Target, domain: str, *, last_depth: int) -> Carnet | None:
+    """What a callee elsewhere receives; None for an agent of ours.
+
+    An agent that is elsewhere but has a name of ours has passed the call on, as far as loops go.
+    """
     if not target.is_remote:
         return None
-    return carnet.next_hop(index=0, speaker=target.speaker, default=last_depth)
+    via = handle_of(target.name, domain)
+    return carnet.next_hop(index=0, speaker=target.speaker, default=last_depth, via=via)

@@ -5,10 +5,14 @@ Law 1. A forwarded credential is honoured from listed callers alone; from anybod
 Law 2. A forwarded credential of our own issue pays or is refused; it is never replaced.
 Law 3. One that is not ours becomes an account of the caller that vouches for it, bounded by what
        that caller may owe.
+Law 4. Who signs and brings no token pays for itself: a listed peer up to its credit, a stranger
+       nothing at all.
 """
 
+from carnet.core.address import host_of
 from carnet.core.carnet import Position
 from carnet.core.identity import Account, Caller, Payer, allows
+from carnet.core.proof import Proof
 from carnet.core.secret import Secret
 from carnet.errors import ForwardingNotAllowed, PayerRefused, PermissionMissing
 from carnet.guards.candidate import Candidate
@@ -40,6 +44,9 @@ class Paying:
         if claim.forwarded is not None:
             payer = self._forwarded(candidate, claim.forwarded)
             candidate.credential = claim.forwarded
+        elif claim.proof is not None:
+            payer = self._signed(candidate, claim.proof)
+            check_pay(candidate.caller, target)
         else:
             payer = self._remembered(candidate.token)
             if candidate.token.forwardable and is_origin(candidate.position):
@@ -66,9 +73,36 @@ class Paying:
         return Payer(
             account=Account(issuer, self._tokens.fingerprint(credential)),
             purse=actor.name,
-            limit=self._credit(candidate.token),
+            limit=self._credit_of(candidate),
             own_issue=False,
             by_forwarding=True,
+        )
+
+    def _credit_of(self, candidate: Candidate) -> int | None:
+        """What whoever vouches may owe: its token says, or the peer that signed."""
+        if candidate.claim.proof is None:
+            return self._credit(candidate.token)
+        return candidate.peer.credit if candidate.peer is not None else 0
+
+    def _signed(self, candidate: Candidate, proof: Proof) -> Payer:
+        principal, peer = candidate.principal, candidate.peer
+        if principal is not None:
+            if principal.forwardable and proof.auth is not None and is_origin(candidate.position):
+                candidate.credential = Secret(f"Bearer {proof.auth.reveal()}")
+            return self._remembered(principal)
+        if peer is not None:
+            document = proof.document
+            return Payer(
+                account=Account(peer.domain, peer.domain) if document is None else document.account,
+                purse=f"peer:{peer.domain}",
+                limit=peer.credit,
+                own_issue=False,
+            )
+        return Payer(
+            account=Account(host_of(proof.sender), proof.sender),
+            purse=f"sender:{proof.sender}",
+            limit=0,
+            own_issue=False,
         )
 
     def _remembered(self, token: Token) -> Payer:

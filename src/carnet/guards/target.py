@@ -1,7 +1,7 @@
 """Whom is the call for, and may this caller reach it?
 
 Law. The permission asked for is the target's, held by the caller; the gateway's own rights are
-never used.
+never used. What a signed caller may do follows from the trust it has earned: see `guards.trust`.
 """
 
 import msgspec

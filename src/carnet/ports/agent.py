@@ -12,6 +12,7 @@ from msgspec import Struct
 from carnet.core.call import Call
 from carnet.core.events import Event
 from carnet.core.money import Price
+from carnet.core.skill import CHAT, Skill, Trust
 
 
 class Agent(Protocol):
@@ -66,6 +67,10 @@ class Target(Struct, frozen=True, kw_only=True, eq=False):
     default: bool = False
     kind: str = "python"
     needs: str = ""  # the permission a caller must hold
+    skills: tuple[Skill, ...] = (CHAT,)  # what it can be asked for by name
+    trust: Trust = "authenticated"  # which signed callers may call it, where a skill does not say
+    reentry: bool = False  # may be called again within its own chain
+    injection_scan: bool = True  # payloads for it are searched for phrases that take over models
 
     @property
     def may_cost(self) -> bool:

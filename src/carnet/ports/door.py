@@ -61,6 +61,10 @@ class NotSent(Exception):
     """The request never left: connecting failed, so trying again is safe."""
 
 
+class NameUnknown(NotSent):
+    """The host's name leads nowhere."""
+
+
 class Door(Protocol):
     """Sends requests."""
 

@@ -1,11 +1,13 @@
 """Whom we know: tokens and peers."""
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Literal, Protocol
 
 from msgspec import Struct
 
 from carnet.core.secret import Secret
+
+SignatureForm = Literal["auto", "samvad", "carnet"]  # auto: found out and remembered (R8)
 
 
 class Token(Struct, frozen=True, kw_only=True):
@@ -87,6 +89,7 @@ class Peer(Struct, frozen=True, kw_only=True):
     may_forward: bool = False
     token: Secret | None = None  # how we authenticate to it
     dialect: str = "tangle"
+    signature_form: SignatureForm = "auto"  # of calls in a signed dialect
     credit: int = 0  # what it may owe us, micro-units
     most_cost: int = 1_000_000  # the most it may charge for one call
     from_file: bool = False  # written in carnet.toml, so read-only to the program

@@ -1,7 +1,8 @@
 """The four hot operations on turns: claim, append, finish, renew.
 
-Law 1. A claim is one transaction that answers in this order: known turn, run bound, rate,
-       reservation, then the turn and its journal entry. A refusal leaves no trace.
+Law 1. A claim is one transaction that answers in this order: nonce, known turn, place in the
+       chain, run bound, rates, reservation, then the turn and its journal entry. A refusal leaves
+       no trace: it burns neither nonce nor turn.
 Law 2. `append` and `finish` carry the fence of the claim; a late writer is told `Fenced`.
 Law 3. What these coroutines return is durable.
 """
@@ -23,6 +24,14 @@ class Rate(Struct, frozen=True, kw_only=True):
     seconds: int
 
 
+class Nonce(Struct, frozen=True):
+    """The nonce of a signed request: accepted once for each sender while it lives."""
+
+    sender: str
+    nonce: str
+    expires: int  # microseconds since the epoch: refused until then, whoever asks (R11)
+
+
 class TurnClaim(Struct, frozen=True, kw_only=True):
     """Everything the claim transaction needs."""
 
@@ -37,11 +46,13 @@ class TurnClaim(Struct, frozen=True, kw_only=True):
     actor: str
     payer: Payer
     reserve: int  # micro-units held until the finish
-    rate: Rate | None
     most_run_calls: int
     now: int  # microseconds since the epoch
     request: bytes  # what was asked, for the journal
+    rates: tuple[Rate, ...] = ()  # all of them must pass; where one refuses, none is charged
     is_first: bool = False  # the run was named a moment ago: nothing of it can be known
+    nonce: Nonce | None = None  # of a signed request: answered before anything else
+    wire_parent: bool = False  # a peer named the parent turn: its depth is compared (A40)
 
 
 class Claimed(Struct, frozen=True, tag=True):
@@ -59,7 +70,7 @@ class Known(Struct, frozen=True, tag=True):
 class Denied(Struct, frozen=True, tag=True):
     """The transaction refused; nothing was written."""
 
-    reason: Literal["mismatch", "rate", "spending", "run_calls"]
+    reason: Literal["replayed", "mismatch", "chain", "rate", "spending", "run_calls"]
     retry_after: int | None = None
 
 

@@ -15,7 +15,7 @@ from itertools import chain, zip_longest
 from typing import Final
 
 from carnet.errors import EgressRefused, ProviderUnavailable
-from carnet.ports.door import NotSent
+from carnet.ports.door import NameUnknown, NotSent
 from carnet.runtime.addresses import IPAddress, Route
 from carnet.runtime.connection import Connection
 
@@ -51,6 +51,9 @@ class Dialler:
             found = [ip_address(text) for text in await self._lookup(at.host, at.port)]
         except UnicodeError:
             raise OSError(errno.ENOENT, "the name cannot be looked up") from None
+        except OSError as error:
+            reason = f"the name is not known: {error.strerror}"
+            raise ProviderUnavailable(reason) from NameUnknown(reason)
         if not all(route.may_dial(ip) for ip in found):
             raise EgressRefused("the name leads to an address that may not be dialled")
         if not found:

@@ -7,7 +7,7 @@ recorded answer is given and nothing runs again.
 from collections.abc import AsyncIterator
 
 from carnet.core.call import Ask, Call
-from carnet.core.events import Event
+from carnet.core.events import Event, Usage
 from carnet.ports.admission import Admission
 from carnet.ports.agent import Agent
 from carnet.runtime.closing import closing
@@ -34,4 +34,12 @@ class Dispatching:
         call = await admission.admit_child(parent, name, ask, index=index, auth=auth)
         async with closing(agent(call)) as events:
             async for event in events:
+                if type(event) is Usage:
+                    _settle(call, event)
                 yield event
+
+
+def _settle(call: Call, usage: Usage) -> None:
+    """Give back to the allowance what the child did not cost; an unknown cost is all of it."""
+    if call.allowance is not None and usage.cost is not None:
+        call.allowance.give_back(max(0, call.set_aside - usage.cost))

@@ -9,7 +9,9 @@ Law 4. Every call to another agent leaves one record (`Leg`), however it ends: j
        or among the notes of the call where nobody listens any more.
 Law 5. What a callee charges is told also where it failed; what it charges beyond its limit is not
        owed.
-Law 6. All calls of a run belong to one trace: the one that came, or one that the run names.
+Law 6. With a token we are known by it. Without one the call is signed and carries the travel
+       document, and the answer counts as far as the receipt proves it (`runtime.proving`).
+Law 7. All calls of a run belong to one trace: the one that came, or one that the run names.
 """
 
 import asyncio
@@ -17,42 +19,36 @@ import logging
 import re
 from collections.abc import AsyncIterator
 from hashlib import blake2b
-from typing import Final, Literal
+from typing import Final
 
 import msgspec
 from msgspec import Struct
 
 from carnet.core.call import Ask, Call, Message
 from carnet.core.carnet import Carnet, Trace
-from carnet.core.events import Done, Event, Failed, Leg, Usage
+from carnet.core.events import Done, Event, Usage
+from carnet.core.proof import Spending
 from carnet.core.secret import Secret
 from carnet.errors import (
     Cancelled,
     CarnetError,
     ConfigInvalid,
-    Malformed,
-    PeerBusy,
     PeerNotListed,
-    PeerRefused,
-    ProviderError,
     ProviderTimeout,
-    Refused,
 )
 from carnet.ports.door import Answer, Bounds, Door, Outbound
 from carnet.runtime.closing import closing
+from carnet.runtime.hearing import JSON, SSE, hear, listen
+from carnet.runtime.legs import LegStatus, ending, leg_of
+from carnet.runtime.proving import Slip, Verifying
+from carnet.runtime.signing import Signing
 from carnet.wire import openai, tangle, trace
 
 logger = logging.getLogger("carnet.runtime")
 
 AGENT_OWNED: Final = "agent-owned"
 
-_MOST_REFUSAL_BYTES: Final = 64 * 1024
-_REST_SECONDS: Final = 0.1  # how long the end of a stream may take after its last word
 _TOKEN: Final = re.compile(r"[!-~]+", re.ASCII)
-_JSON: Final = "application/json"
-_SSE: Final = "text/event-stream"
-
-LegStatus = Literal["done", "failed", "refused"]
 
 
 class Endpoint(Struct, frozen=True, kw_only=True):
@@ -75,14 +71,26 @@ class Endpoint(Struct, frozen=True, kw_only=True):
 
     def outbound(self, ask: Ask, headers: dict[str, str], secrets: dict[str, Secret]) -> Outbound:
         """The request for what is asked."""
-        accept = _SSE if ask.stream else _JSON
+        accept = SSE if ask.stream else JSON
         return Outbound(
             url=self.url,
             body=openai.write_request(ask, model=self.model, stream=ask.stream),
-            headers={"content-type": _JSON, "accept": accept, **headers},
+            headers={"content-type": JSON, "accept": accept, **headers},
             secrets=secrets,
             bounds=self.bounds,
         )
+
+
+class Lane(Struct, frozen=True, eq=False):
+    """How we and another gateway know one another without a token: by our keys."""
+
+    signing: Signing
+    verifying: Verifying
+    peer: str  # its domain
+
+    def proven(self, call: Call, heard: AsyncIterator[Event], slip: Slip) -> AsyncIterator[Event]:
+        """The events of its answer, as far as its receipt proves them."""
+        return self.verifying.proven(heard, call.carnet, slip, peer=self.peer, told=openai.told)
 
 
 class Remote:
@@ -96,6 +104,7 @@ class Remote:
         most_cost: int,
         takes_credential: bool = False,
         forwards: str = "forward-user",
+        lane: Lane | None = None,
     ) -> None:
         """Reach one agent.
 
@@ -105,6 +114,7 @@ class Remote:
             most_cost: The most it may charge for one call, in micro-units.
             takes_credential: Whether the payer's credential may leave to it.
             forwards: "agent-owned" if calls to it are paid by the caller itself.
+            lane: Given where calls are signed, and receipts are asked for.
         """
         self._door = door
         self._endpoint = endpoint
@@ -112,15 +122,17 @@ class Remote:
         self._most_cost = most_cost
         self._takes_credential = takes_credential
         self._forwards = forwards
+        self._lane = lane
 
     async def __call__(self, call: Call, /) -> AsyncIterator[Event]:
         """Send the call and give the answer as it comes."""
         cost: int | None = None
         recorded = False
+        slip = Slip()
         try:
             async with (
                 self._door.send(self._outbound(call)) as answer,
-                closing(_listen(answer, call.ask, self._endpoint.currency)) as events,
+                closing(self._heard(answer, call, slip)) as events,
             ):
                 async for event in events:
                     said = event
@@ -129,16 +141,16 @@ class Remote:
                         cost = said.cost
                     elif type(said) is Done:
                         recorded = True
-                        yield _leg(call, cost, "done")
+                        yield leg_of(call, cost, "done", receipt=slip.proved)
                     yield said
         except CarnetError as error:
-            yield _leg(call, cost, _ending(error), error.code)
+            yield leg_of(call, cost, ending(error), error.code, receipt=slip.proved)
             raise
         except (asyncio.CancelledError, GeneratorExit) as leaving:  # nothing can be said any more
             if not recorded:
                 late = isinstance(leaving, asyncio.CancelledError)
                 code = ProviderTimeout.code if late else Cancelled.code
-                call.notes.append(_leg(call, cost, "failed", code))
+                call.notes.append(leg_of(call, cost, "failed", code))
             raise
 
     async def answer(self, call: Call, /) -> list[Event]:
@@ -146,24 +158,39 @@ class Remote:
         said: list[Event] = []
         code: str | None = None
         status: LegStatus = "failed"
+        slip = Slip()
         try:
             async with self._door.send(self._outbound(call)) as answer:
-                await _hear(answer, call.ask, self._endpoint.currency, said)
+                await self._hear(answer, call, slip, said)
             status = "done"
         except CarnetError as error:
-            status, code = _ending(error), error.code
+            status, code = ending(error), error.code
             raise
         except asyncio.CancelledError:
             code = ProviderTimeout.code
             raise
         finally:
             cost = self._bound(said, call)
-            leg = _leg(call, cost, status, code)
+            leg = leg_of(call, cost, status, code, receipt=slip.proved)
             if status == "done":
                 said.insert(-1, leg)
             else:
                 call.notes.extend((*said, leg))
         return said
+
+    def _heard(self, answer: Answer, call: Call, slip: Slip) -> AsyncIterator[Event]:
+        if self._lane is None:
+            return listen(answer, call.ask, self._endpoint.currency)
+        heard = listen(answer, call.ask, self._endpoint.currency, slip)
+        return self._lane.proven(call, heard, slip)
+
+    async def _hear(self, answer: Answer, call: Call, slip: Slip, said: list[Event]) -> None:
+        if self._lane is None:
+            await hear(answer, call.ask, self._endpoint.currency, said)
+            return
+        async with closing(self._heard(answer, call, slip)) as events:
+            async for event in events:
+                said.append(event)  # noqa: PERF401  those before an error too
 
     def _bound(self, said: list[Event], call: Call) -> int | None:
         """Bound the costs among these events by the callee's limit; the last of them."""
@@ -178,7 +205,15 @@ class Remote:
         headers, secrets = tangle.write(call.carnet, forwarded=self._forwarded(call))
         belongs_to = trace_of(call.carnet)
         headers |= trace.write(belongs_to, span_id(belongs_to, call.carnet.turn))
-        return self._endpoint.outbound(call.ask, headers, {**self._authorization, **secrets})
+        outbound = self._endpoint.outbound(call.ask, headers, {**self._authorization, **secrets})
+        return outbound if self._lane is None else self._signed(outbound, call, self._lane)
+
+    def _signed(self, outbound: Outbound, call: Call, lane: Lane) -> Outbound:
+        """The same with the travel document: who pays, and how much we will at the most."""
+        most = Spending(money=self._most_cost, currency=self._endpoint.currency)
+        return lane.signing.sign_carnet(
+            outbound, call.carnet, audience=lane.peer, payer=call.payer.account, budget=most
+        )
 
     def _forwarded(self, call: Call) -> Secret | None:
         if call.credential is None or self._forwards == AGENT_OWNED:
@@ -188,7 +223,8 @@ class Remote:
         return call.credential
 
     def _within_limit(self, usage: Usage, call: Call) -> Usage:
-        if usage.cost is None or usage.cost <= self._most_cost:
+        limit = self._most_for(call)
+        if usage.cost is None or usage.cost <= limit:
             return usage
         logger.warning(
             "callee charged more than its limit",
@@ -197,10 +233,17 @@ class Remote:
                 "turn": call.carnet.turn,
                 "agent": call.agent,
                 "reported": usage.cost,
-                "limit": self._most_cost,
+                "limit": limit,
             },
         )
-        return msgspec.structs.replace(usage, cost=self._most_cost)
+        return msgspec.structs.replace(usage, cost=limit)
+
+    def _most_for(self, call: Call) -> int:
+        """The most it may charge for this call: what is left of a budget may be less."""
+        budget = call.carnet.budget
+        if budget is None or budget.money is None:
+            return self._most_cost
+        return min(budget.money, self._most_cost)
 
 
 class Provider:
@@ -218,7 +261,7 @@ class Provider:
         ask = self._ask(call)
         async with (
             self._door.send(self._outbound(ask)) as answer,
-            closing(_listen(answer, ask, self._endpoint.currency)) as events,
+            closing(listen(answer, ask, self._endpoint.currency)) as events,
         ):
             async for event in events:
                 yield _counted(event)
@@ -229,7 +272,7 @@ class Provider:
         said: list[Event] = []
         try:
             async with self._door.send(self._outbound(ask)) as answer:
-                await _hear(answer, ask, self._endpoint.currency, said)
+                await hear(answer, ask, self._endpoint.currency, said)
         except BaseException:
             call.notes.extend(map(_counted, said))
             raise
@@ -266,106 +309,3 @@ def _prompted(ask: Ask, prompt: str) -> Ask:
         body = {**body, "messages": [{"role": "system", "content": prompt}, *body["messages"]]}
     messages = (Message("system", prompt), *ask.messages)
     return msgspec.structs.replace(ask, messages=messages, body=body)
-
-
-def _leg(call: Call, cost: int | None, status: LegStatus, code: str | None = None) -> Event:
-    leg = Leg(
-        turn=call.carnet.turn,
-        to=call.agent,
-        depth=call.carnet.depth,
-        status=status,
-        cost=cost,
-        code=code,
-    )
-    return leg.event()
-
-
-def _ending(error: CarnetError) -> LegStatus:
-    refused = isinstance(error, Refused | Malformed | PeerRefused | PeerBusy)
-    return "refused" if refused else "failed"
-
-
-# ---------------------------------------------------------------------- reading the answer
-
-
-def _listen(answer: Answer, ask: Ask, currency: str) -> AsyncIterator[Event]:
-    """The events of an answer, the last of them `Done`; anything else raises."""
-    if not 200 <= answer.status < 300:  # noqa: PLR2004  the class of success
-        return _refused(answer, currency)
-    return _streamed(answer, currency) if _is_stream(answer, ask) else _whole(answer, currency)
-
-
-async def _hear(answer: Answer, ask: Ask, currency: str, said: list[Event]) -> None:
-    """Put the events of an answer into `said`, those before an error too."""
-    if 200 <= answer.status < 300 and not _is_stream(answer, ask):  # noqa: PLR2004
-        said += openai.read_answer(await answer.read(), currency=currency)
-        return
-    async with closing(_listen(answer, ask, currency)) as events:
-        async for event in events:
-            said.append(event)
-
-
-async def _whole(answer: Answer, currency: str) -> AsyncIterator[Event]:
-    for event in openai.read_answer(await answer.read(), currency=currency):
-        yield event
-
-
-async def _streamed(answer: Answer, currency: str) -> AsyncIterator[Event]:
-    reader = openai.AnswerReader(currency=currency)
-    async with closing(answer.chunks()) as chunks:
-        async for chunk in chunks:
-            for event in reader.feed(chunk):
-                if type(event) is Done:
-                    await _finish(chunks)
-                yield _unless_failed(event, reader.fault)
-    for event in reader.close():
-        yield _unless_failed(event, reader.fault)
-
-
-def _is_stream(answer: Answer, ask: Ask) -> bool:
-    # Some gateways stream whatever was asked for: what came decides.
-    media_type = (answer.header("content-type") or "").partition(";")[0].strip().lower()
-    return media_type == _SSE if media_type else ask.stream
-
-
-def _unless_failed(event: Event, fault: str) -> Event:
-    if type(event) is Failed:
-        raise ProviderError(fault) if fault else event.error()
-    return event
-
-
-async def _finish(chunks: AsyncIterator[bytes]) -> None:
-    """Read the end of a stream that has said all, so that its connection can be used again."""
-    try:
-        async with asyncio.timeout(_REST_SECONDS):
-            async for _ in chunks:
-                pass
-    except (TimeoutError, CarnetError):
-        pass  # then it cannot
-
-
-async def _refused(answer: Answer, currency: str) -> AsyncIterator[Event]:
-    """What a refusal charges all the same; then it is raised."""
-    refusal = openai.read_refusal(
-        answer.status,
-        await _read_some(answer),
-        currency=currency,
-        retry_after=answer.header("retry-after"),
-        date=answer.header("date"),
-    )
-    if refusal.usage is not None:
-        yield refusal.usage
-    raise refusal.error
-
-
-async def _read_some(answer: Answer) -> bytes:
-    body = bytearray()
-    try:
-        async with closing(answer.chunks()) as chunks:
-            async for chunk in chunks:
-                body += chunk
-                if len(body) > _MOST_REFUSAL_BYTES:
-                    break
-    except CarnetError:
-        pass  # the status has said enough
-    return bytes(body)

@@ -18,7 +18,13 @@ from typing import Final
 
 from carnet.core.call import Call
 from carnet.core.events import LEG, Event, Extension, Failed
-from carnet.errors import CarnetError, PeerBusy, ProviderTimeout, ProviderUnavailable
+from carnet.errors import (
+    CarnetError,
+    PeerBusy,
+    PeerUnreachable,
+    ProviderTimeout,
+    ProviderUnavailable,
+)
 from carnet.ports.agent import Agent
 from carnet.ports.clock import Clock, Ids
 from carnet.ports.door import NotSent
@@ -145,6 +151,8 @@ def may_repeat(error: CarnetError, *, repeats_are_safe: bool) -> bool:
         return False
     if isinstance(error, PeerBusy):
         return error.retry_after is not None
+    if isinstance(error, PeerUnreachable):  # nothing was sent but a question for the card
+        return True
     if isinstance(error, ProviderUnavailable | ProviderTimeout):
         return repeats_are_safe or isinstance(error.__cause__, NotSent)
     return False

@@ -8,6 +8,7 @@ import difflib
 from collections.abc import Callable, Mapping, Sequence
 
 from carnet.core.address import (
+    AGENT,
     Address,
     is_agent_uri,
     is_handle,
@@ -31,9 +32,12 @@ class Routing:
         agents: Mapping[str, Target],
         peers: Peers,
         domain: str,
-        reach: Callable[[Peer, Address], Target],
+        reach: Callable[[Peer, str, str], Target],
     ) -> None:
-        """`reach` builds the target for an agent of a peer."""
+        """`reach` builds the target for an agent of a peer.
+
+        It is given the peer, the agent's name there (empty for its default one) and the address.
+        """
         self._agents = dict(agents)
         self._peers = peers
         self._domain = domain
@@ -68,13 +72,7 @@ class Routing:
         peer = self._peers.find(address.domain)
         if peer is None:
             raise PeerUnknown
-        key = str(address)
-        remembered = self._remote.get(key)
-        if remembered is None or remembered[0] != peer:
-            if len(self._remote) >= MOST_REMEMBERED:
-                self._remote.clear()
-            remembered = self._remote[key] = (peer, self._reach(peer, address))
-        return remembered[1]
+        return self._of_peer(peer, address.local, str(address))
 
     def _of_identity(self, name: str) -> Target:
         domain = parse_agent_uri(name)
@@ -83,7 +81,21 @@ class Routing:
         local, _, parent = domain.partition(".")
         if parent == self._domain:
             return self._own(local)
+        peer = self._peers.find(domain)
+        if peer is not None:
+            return self._of_peer(peer, "", f"{AGENT}{domain}")
+        peer = self._peers.find(parent)
+        if peer is not None:  # the same agent as its handle, by one name
+            return self._of_peer(peer, local, str(Address(local, parent)))
         raise PeerUnknown
+
+    def _of_peer(self, peer: Peer, local: str, name: str) -> Target:
+        remembered = self._remote.get(name)
+        if remembered is None or remembered[0] != peer:
+            if len(self._remote) >= MOST_REMEMBERED:
+                self._remote.clear()
+            remembered = self._remote[name] = (peer, self._reach(peer, local, name))
+        return remembered[1]
 
     def _own(self, local: str) -> Target:
         found = self._agents.get(local)

@@ -59,3 +59,8 @@ async def system_lookup(host: str, port: int) -> list[str]:
     loop = asyncio.get_running_loop()
     found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(where[0]) for _, _, _, _, where in found))
+
+
+def new_seed() -> bytes:
+    """Thirty-two bytes that nobody can guess: the private half of a key."""
+    return os.urandom(32)

@@ -6,12 +6,14 @@ Law 3. A call that is refused before it leaves is noted in this turn: the trace 
 Law 4. When the agent has ended its doors are closed: nothing is billed to a turn that is over.
 """
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any
 
 from carnet.core.call import Ask, Call, Message
 from carnet.core.carnet import Carnet
 from carnet.core.events import (
     CHILD,
+    RESULT,
     Done,
     Event,
     Extension,
@@ -20,11 +22,15 @@ from carnet.core.events import (
     Usage,
     joined_text,
 )
+from carnet.core.identity import Caller
+from carnet.core.skill import CHAT, Result
 from carnet.errors import Cancelled, CarnetError, Refused
 from carnet.ports.admission import Dispatch
 from carnet.runtime.closing import closing
+from carnet.runtime.tally import tally
 
 Said = str | Sequence[Message]
+Payload = Mapping[str, Any] | None
 
 FORWARD_USER = "forward-user"
 AGENT_OWNED = "agent-owned"
@@ -44,11 +50,42 @@ class Door:
         """Call it; gives its events. Raises a CarnetError when it fails or is refused."""
         visit = self._visit
         ask = Ask(messages=_messages(said), stream=visit.streams if stream is None else stream)
-        return visit.dispatch(self._address, ask, self._auth)
+        return _spoken(visit.dispatch(self._address, ask, self._auth))
 
     async def ask(self, said: Said) -> str:
         """Call it and wait for the whole text of its answer."""
         return joined_text([event async for event in self(said, stream=False)])
+
+    async def skill(self, skill: str, payload: Payload = None) -> dict[str, Any]:
+        """Ask it for a skill by name and wait for the result."""
+        chunks = [item async for item in self._asked(skill, payload, stream=False)]
+        results = [chunk.value for chunk in chunks if isinstance(chunk, Result)]
+        if results:
+            return results[-1]  # type: ignore[no-any-return]  # an object: RESULT holds no other
+        return {"text": joined_text([chunk for chunk in chunks if not isinstance(chunk, Result)])}
+
+    def stream_skill(self, skill: str, payload: Payload = None) -> AsyncIterator[Event | Result]:
+        """Ask it for a skill; gives its chunks as they come, and at the end its `Result`."""
+        return self._asked(skill, payload, stream=True)
+
+    async def _asked(
+        self, skill: str, payload: Payload, *, stream: bool
+    ) -> AsyncIterator[Event | Result]:
+        given = {} if payload is None else dict(payload)
+        text = given.get("text") if skill == CHAT.id else None
+        said = _messages(text) if isinstance(text, str) else ()
+        ask = Ask(messages=said, stream=stream, skill=skill, payload=given)
+        async with closing(self._visit.dispatch(self._address, ask, self._auth)) as events:
+            async for event in events:
+                yield Result(event.payload) if isinstance(event, Extension) else event
+
+
+async def _spoken(events: AsyncIterator[Event]) -> AsyncIterator[Event]:
+    """What is for whoever listens to a conversation: all but the result of a skill."""
+    async with closing(events) as spoken:
+        async for event in spoken:
+            if not isinstance(event, Extension):
+                yield event
 
 
 def _messages(said: Said) -> tuple[Message, ...]:
@@ -90,6 +127,29 @@ class Visit:
         return self._call.ask.messages
 
     @property
+    def skill(self) -> str | None:
+        """The name of the skill that was asked for; None where somebody just talks."""
+        return self._call.ask.skill
+
+    @property
+    def payload(self) -> dict[str, Any]:
+        """What was given to the skill, as it came."""
+        return self._call.ask.payload or {}
+
+    @property
+    def caller(self) -> Caller:
+        """Who calls, how that was proved, and with which rights."""
+        return self._call.caller
+
+    @property
+    def principal(self) -> str | None:
+        """Whose token was verified, if one was: an identity, never the token itself."""
+        caller = self._call.caller
+        if caller.principal is not None:
+            return caller.principal
+        return caller.actor.name if caller.actor.how == "token" else None
+
+    @property
     def streams(self) -> bool:
         """Whether the caller reads as we speak."""
         return self._call.ask.stream
@@ -125,6 +185,7 @@ class Visit:
 
     async def _listen(self, address: str, ask: Ask, index: int, auth: str) -> AsyncIterator[Event]:
         has_begun = False
+        noted: list[Event] = []
         try:
             called = self._dispatch(self._call, address, ask, index=index, auth=auth)
             async with closing(called) as events:
@@ -135,18 +196,25 @@ class Visit:
                     if isinstance(event, Failed):
                         raise event.error()
                     if isinstance(event, Usage):
-                        self._note_child(address, index, event, auth)
-                    elif not isinstance(event, Extension):  # those the child's own record has
+                        self._note_child(address, index, event, auth, noted)
+                    elif not isinstance(event, Extension) or event.name == RESULT:
                         yield event
+                    else:
+                        noted.append(event)  # it is in the child's own record
         except Refused as refused:
             if not has_begun:  # else the child ran, and its own record says what it met
                 self._note_refusal(address, index, refused)
             raise
 
-    def _note_child(self, address: str, index: int, usage: Usage, auth: str) -> None:
+    def _note_child(
+        self, address: str, index: int, usage: Usage, auth: str, noted: Sequence[Event]
+    ) -> None:
         # What the agent pays from its own account is no cost of the one who pays for this turn.
         cost = 0 if auth == AGENT_OWNED else usage.cost or 0
-        self._call.notes.append(Extension(CHILD, {"to": address, "index": index, "cost": cost}))
+        told: dict[str, Any] = {"to": address, "index": index, "cost": cost}
+        counted = tally(self.carnet.depth + 1, noted)
+        told |= {"calls": counted.calls, "deepest": counted.deepest}
+        self._call.notes.append(Extension(CHILD, told))
 
     def _note_refusal(self, address: str, index: int, refused: CarnetError) -> None:
         carnet = self.carnet

@@ -79,15 +79,18 @@ class Batch:
         return gone
 
     def repeats(self) -> list[Job]:
-        """Take out the claims whose key is in this batch already."""
-        if len({claim.key for claim, _ in self.claims}) == len(self.claims):
+        """Take out the claims whose key or nonce is in this batch already."""
+        keys = {claim.key for claim, _ in self.claims}
+        signed = [_nonce(claim) for claim, _ in self.claims if claim.nonce is not None]
+        if len(keys) == len(self.claims) and len(set(signed)) == len(signed):
             return []
-        seen: set[bytes] = set()
+        seen: set[object] = set()
         first: list[Job] = []
         later: list[Job] = []
         for job in self.claims:
-            (later if job[0].key in seen else first).append(job)
-            seen.add(job[0].key)
+            names = {job[0].key, _nonce(job[0])} - {None}
+            (later if names & seen else first).append(job)
+            seen |= names
         self.claims = first
         return later
 
@@ -98,6 +101,10 @@ class Batch:
     def jobs(self) -> list[Job]:
         """All of them."""
         return self.changes() + self.polls
+
+
+def _nonce(claim: TurnClaim) -> tuple[str, str] | None:
+    return None if claim.nonce is None else (claim.nonce.sender, claim.nonce.nonce)
 
 
 def refused(jobs: Sequence[Job], error: type[CarnetError], detail: str) -> list[Outcome]:

@@ -3,16 +3,17 @@
 A driver reads what the claims need into `ClaimRules`, asks for a verdict on each, and writes the
 rows that came of it. What was read must stay true until the commit: the driver holds the locks.
 
-Law 1. The order is: known turn, run bound, rate, reservation. A refusal leaves no trace.
+Law 1. The order is: nonce, known turn, place in the chain, run bound, rates, reservation. A refusal
+       leaves no trace. A nonce is used up by every verdict that is no refusal.
 Law 2. First come, first served: a batch is decided in the order it was queued.
-Law 3. A batch holds no key twice; the writer sees to that.
+Law 3. A batch holds no key and no nonce twice; the writer sees to that.
 """
 
 from collections.abc import Callable
 from typing import Final
 
 from carnet.core.turn import Turn, on_repeat
-from carnet.ports.turns import Claimed, Denied, Known, Rate, TurnClaim, Verdict
+from carnet.ports.turns import Claimed, Denied, Known, Nonce, Rate, TurnClaim, Verdict
 from carnet.stores.database import Row
 from carnet.stores.journal import ACCEPTED, DISCARD, sealed_row
 from carnet.stores.rows import TURN_WIDTH, read_turn
@@ -62,23 +63,53 @@ class ClaimRules:
         self.alive: set[str | None] = {worker}  # the workers whose turns are not taken over
         self.tats: dict[str, int] = {}
         self.held: dict[str, int] = {}  # spent and reserved of each purse
+        self.nonces: dict[Row, int] = {}  # until when those are refused that were used before
+        self.depths: dict[Row, set[int]] | None = None  # that calls below (run, turn) may have
         # What the driver writes.
         self.counted: set[str] = set()  # the buckets that changed
         self.reserved: dict[str, int] = {}  # what this batch adds to each purse
         self.turns: list[Row] = []
         self.again: list[Row] = []
         self.journal: list[Row] = []
+        self.used: list[Nonce] = []
 
     def decide(self, claim: TurnClaim) -> Verdict:
         """Admit a claim, or say why not."""
+        if claim.nonce is None:
+            return self._decide(claim)
+        if self.is_replayed(claim):
+            return Denied("replayed")
+        verdict = self._decide(claim)
+        if not isinstance(verdict, Denied):
+            self.used.append(claim.nonce)
+        return verdict
+
+    def is_replayed(self, claim: TurnClaim) -> bool:
+        """Whether its nonce was used before and has not expired."""
+        use = claim.nonce
+        return use is not None and self.nonces.get((use.sender, use.nonce), 0) > claim.now
+
+    def _decide(self, claim: TurnClaim) -> Verdict:
         known = self.known.get(claim.key)
         if known is not None:
             return self._repeat(claim, known)
         run = self._run_of(claim)
+        if claim.wire_parent and not self._fits(claim, run):
+            return Denied("chain")
         if run.calls >= claim.most_run_calls:
             return Denied("run_calls")
         denied = self._admit(claim, released=0)
         return denied or self._begin(claim, run)
+
+    def _fits(self, claim: TurnClaim, run: Run) -> bool:
+        """Whether the depth is that of its siblings, and one below its parent's own record."""
+        found = (self.depths or {}).get((run.n, claim.parent_turn))
+        return not found or found == {claim.depth}
+
+    def _place(self, claim: TurnClaim, run: Run, depths: dict[Row, set[int]]) -> None:
+        depths.setdefault((run.n, claim.turn), set()).add(claim.depth + 1)
+        if claim.parent_turn is not None:
+            depths.setdefault((run.n, claim.parent_turn), set()).add(claim.depth)
 
     def _run_of(self, claim: TurnClaim) -> Run:
         key = (claim.run, claim.payer.account.issuer, claim.payer.account.id)
@@ -88,22 +119,29 @@ class ClaimRules:
         return run
 
     def _admit(self, claim: TurnClaim, *, released: int) -> Denied | None:
-        tat = 0
-        if claim.rate is not None:
-            before = self.tats.get(claim.rate.bucket, 0)
-            tat, wait = next_arrival(claim.rate, before, claim.now)
-            if wait is not None:
-                return Denied("rate", wait)
+        tats, wait = self._arrivals(claim) if claim.rates else ({}, 0)
+        if wait:
+            return Denied("rate", wait)
         if claim.reserve:
             purse, limit = claim.payer.purse, claim.payer.limit
             held = self.held.get(purse, 0) - released + claim.reserve
             if limit is not None and held > limit:
                 return Denied("spending")
             self._reserve(purse, claim.reserve)
-        if claim.rate is not None:
-            self.tats[claim.rate.bucket] = tat
-            self.counted.add(claim.rate.bucket)
+        if tats:
+            self.tats.update(tats)
+            self.counted.update(tats)
         return None
+
+    def _arrivals(self, claim: TurnClaim) -> tuple[dict[str, int], int]:
+        """The new mark of each bucket, and the seconds until all of them have room."""
+        tats: dict[str, int] = {}
+        longest = 0
+        for rate in claim.rates:
+            before = tats.get(rate.bucket, self.tats.get(rate.bucket, 0))
+            tats[rate.bucket], wait = next_arrival(rate, before, claim.now)
+            longest = max(longest, wait or 0)
+        return tats, longest
 
     def _reserve(self, purse: str, amount: int) -> None:
         self.held[purse] = self.held.get(purse, 0) + amount
@@ -112,6 +150,8 @@ class ClaimRules:
     def _begin(self, claim: TurnClaim, run: Run) -> Claimed:
         run.calls += 1
         n = self._new_turn()
+        if self.depths is not None:
+            self._place(claim, run, self.depths)
         self.turns.append(
             (
                 *(n, run.n, claim.key, claim.digest, self._worker, claim.turn, claim.parent_turn),

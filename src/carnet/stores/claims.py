@@ -7,8 +7,10 @@ meanwhile, so what was read stays true; nothing is sorted by key (D17), as nobod
 
 from collections.abc import Sequence
 
-from carnet.ports.turns import TurnClaim, Verdict
+from carnet.faults import point
+from carnet.ports.turns import Nonce, TurnClaim, Verdict
 from carnet.stores.claim_rules import ClaimRules, Run
+from carnet.stores.database import Row
 from carnet.stores.finishes import ADD_TO_PURSE, INSERT_JOURNAL
 from carnet.stores.rows import TURN_WIDTH, Connection, Lookup
 
@@ -34,6 +36,18 @@ _PURSES = Lookup(
     " SELECT p.name, p.spent + p.reserved FROM w CROSS JOIN purse p ON p.name = w.name",
     width=1,
 )
+_NONCES = Lookup(
+    "WITH w (sender, nonce) AS (VALUES {keys})"
+    " SELECT x.sender, x.nonce, x.expires FROM w CROSS JOIN nonce x"
+    " ON x.sender = w.sender AND x.nonce = w.nonce",
+    width=2,
+)
+_DEPTHS = Lookup(  # what calls below a turn must have: its own and one, and that of its siblings
+    "WITH w (run, turn) AS (VALUES {keys})"
+    " SELECT DISTINCT w.run, w.turn, t.depth + (t.turn = w.turn) FROM w CROSS JOIN turn t"
+    " ON t.run = w.run AND (t.turn = w.turn OR t.parent = w.turn)",
+    width=2,
+)
 
 _INSERT_RUN = "INSERT INTO run (n, id, issuer, account, calls, started) VALUES (?, ?, ?, ?, ?, ?)"
 _COUNT_CALLS = "UPDATE run SET calls = ? WHERE n = ?"
@@ -51,16 +65,20 @@ _SET_RATE = (
     "INSERT INTO rate (bucket, tat) VALUES (?, ?)"
     " ON CONFLICT (bucket) DO UPDATE SET tat = excluded.tat"
 )
+# One that is there has expired: it gives way, and the new row stands at the end, where it belongs.
+_USE_NONCE = "INSERT OR REPLACE INTO nonce (n, sender, nonce, expires) VALUES (?, ?, ?, ?)"
 
 
 class Numbers:
     """The next row numbers. One process writes turns, so it may count in memory."""
 
-    __slots__ = ("run", "turn")
+    __slots__ = ("nonce", "run", "turn")
 
     def __init__(self, connection: Connection) -> None:
         self.turn: int = connection.execute("SELECT COALESCE(MAX(n), 0) FROM turn").fetchone()[0]
         self.run: int = connection.execute("SELECT COALESCE(MAX(n), 0) FROM run").fetchone()[0]
+        last: int = connection.execute("SELECT COALESCE(MAX(n), 0) FROM nonce").fetchone()[0]
+        self.nonce: int = last
 
     def new_run(self) -> int:
         self.run += 1
@@ -70,12 +88,17 @@ class Numbers:
         self.turn += 1
         return self.turn
 
+    def new_nonce(self) -> int:
+        self.nonce += 1
+        return self.nonce
+
 
 class ClaimBatch:
     """One batch: reads for the rules, and writes what they admitted."""
 
     def __init__(self, connection: Connection, numbers: Numbers, worker: str) -> None:
         self._connection = connection
+        self._numbers = numbers
         # A gateway that starts alone has no others: only its own turns have a worker.
         self._rules = ClaimRules(worker, new_run=numbers.new_run, new_turn=numbers.new_turn)
 
@@ -83,6 +106,8 @@ class ClaimBatch:
         """Decide and write."""
         self._read(claims)
         verdicts = [self._rules.decide(claim) for claim in claims]
+        if self._rules.used:
+            self._use_nonces(self._rules.used)
         self._write()
         return verdicts
 
@@ -102,10 +127,30 @@ class ClaimBatch:
         ]
         for row in _TURNS(self._connection, repeats):
             rules.known[row[TURN_WIDTH]] = row
-        buckets = {claim.rate.bucket for claim in claims if claim.rate is not None}
+        self._read_depths(claims)
+        buckets = {rate.bucket for claim in claims for rate in claim.rates}
         rules.tats.update(_RATES(self._connection, [(bucket,) for bucket in buckets]))
         purses = {claim.payer.purse for claim in claims if claim.reserve}
         rules.held.update(_PURSES(self._connection, [(purse,) for purse in purses]))
+        nonces = [(use.sender, use.nonce) for claim in claims if (use := claim.nonce) is not None]
+        for sender, nonce, expires in _NONCES(self._connection, nonces):
+            rules.nonces[(sender, nonce)] = expires
+
+    def _read_depths(self, claims: Sequence[TurnClaim]) -> None:
+        """What is recorded of the parents that peers name."""
+        rules = self._rules
+        named = [claim for claim in claims if claim.wire_parent]
+        if not named:
+            return
+        rules.depths = {}
+        places: dict[Row, None] = {}
+        for claim in named:
+            account = claim.payer.account
+            run = rules.runs.get((claim.run, account.issuer, account.id))
+            if run is not None:
+                places[(run.n, claim.parent_turn)] = None
+        for run_number, turn, depth in _DEPTHS(self._connection, list(places)):
+            rules.depths.setdefault((run_number, turn), set()).add(depth)
 
     def _write(self) -> None:
         write = self._connection.executemany
@@ -126,3 +171,9 @@ class ClaimBatch:
             write(_SET_RATE, [(bucket, rules.tats[bucket]) for bucket in rules.counted])
         if rules.reserved:
             write(ADD_TO_PURSE, [(name, 0, more) for name, more in rules.reserved.items()])
+
+    def _use_nonces(self, used: Sequence[Nonce]) -> None:
+        number = self._numbers.new_nonce
+        rows = [(number(), use.sender, use.nonce, use.expires) for use in used]
+        self._connection.executemany(_USE_NONCE, rows)
+        point("t1.nonce")

@@ -30,10 +30,11 @@ from carnet.stores.verifying import verify
 # In an order in which each row finds the one it refers to.
 TABLES: Final = (
     *("run", "turn", "journal", "ledger", "lane", "checkpoint", "sealed"),
-    *("purse", "rate", "token", "peer", "meta"),
+    *("purse", "rate", "token", "peer", "meta", "nonce", "own_key", "pinned_key", "receipt"),
 )
 LEFT_BEHIND: Final = ("worker", "wish", "change", "migration")
-NUMBERED: Final = ("run", "turn", "journal", "ledger", "token")  # PostgreSQL counts these itself
+# PostgreSQL counts these itself
+NUMBERED: Final = ("run", "turn", "journal", "ledger", "token", "nonce", "own_key")
 
 _OWN_COLUMNS: Final = {"journal": {"x"}}  # that only PostgreSQL has; it fills them itself
 _WITHOUT: Final = {"meta": " WHERE name <> 'running'"}

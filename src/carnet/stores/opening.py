@@ -9,12 +9,15 @@ from types import ModuleType
 
 from carnet.errors import ConfigInvalid
 from carnet.ports.clock import Clock, Ids
+from carnet.ports.keys import PinnedKey
 from carnet.ports.trust import Peer
 from carnet.stores import secrets_file, sqlite
 from carnet.stores.chain import Seals
 from carnet.stores.database import Database
 from carnet.stores.lock import Lock
+from carnet.stores.own_keys import StoredKeys
 from carnet.stores.peers import StoredPeers
+from carnet.stores.pinned_keys import StoredPinnedKeys
 from carnet.stores.queue import MOST_WAITING
 from carnet.stores.store import LEASE_SECONDS, Store
 from carnet.stores.tokens import StoredTokens
@@ -30,6 +33,7 @@ async def open_store(
     clock: Clock,
     ids: Ids,
     file_peers: Iterable[Peer] = (),
+    file_keys: Iterable[PinnedKey] = (),
     exclusive: bool,
     lease_seconds: float = LEASE_SECONDS,
     most_waiting: int = MOST_WAITING,
@@ -57,6 +61,8 @@ async def open_store(
         database=database,
         tokens=StoredTokens(database, keys, ids),
         peers=StoredPeers(database, keys, file_peers),
+        keys=StoredKeys(database, keys),
+        pinned=StoredPinnedKeys(database, file_keys),
         seals=seals,
         clock=clock,
         worker=worker,
@@ -64,6 +70,10 @@ async def open_store(
         release=None if lock is None else lock.release,
         lease_seconds=lease_seconds,
     )
+    return await _refreshed(store)
+
+
+async def _refreshed(store: Store) -> Store:
     try:
         await store.refresh()
     except BaseException:

@@ -3,8 +3,9 @@
 First every lock is taken, then everything is decided in memory (`claim_rules`, `finish_rules`),
 then all is written with one statement.
 
-Law 1. Locks are taken in one order: runs, rates, purses, and by key within each (D17). Nothing is
-       waited for after that, so overlapping batches wait for one another and never in a circle.
+Law 1. Locks are taken in one order: nonces, runs, rates, purses, and by key within each (D17).
+       Nothing is waited for after that, so overlapping batches wait for one another and never in a
+       circle. A nonce that was used before is refused at once: its claim locks nothing more.
 Law 2. Turns and their journal are changed under the lock of their run.
 Law 3. A row that exists only because it had to be locked is deleted before the commit.
 Law 4. Nobody claims under a lease that has run out: a worker that slept renews it first, so that
@@ -12,9 +13,10 @@ Law 4. Nobody claims under a lease that has run out: a worker that slept renews 
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from carnet.core.turn import Turn
+from carnet.faults import point
 from carnet.ports.turns import TurnClaim, TurnFinish
 from carnet.stores import postgres_statements as sql
 from carnet.stores.batches import Batch, Outcome
@@ -25,6 +27,8 @@ from carnet.stores.finish_rules import FinishRules, appended
 from carnet.stores.rows import TURN_WIDTH
 
 Columns = list[Sequence[Any]]
+
+_FOREVER: Final = 1 << 62  # a time that never comes
 
 
 class Session(Protocol):
@@ -52,7 +56,8 @@ class HotBatch:
         self._worker = worker
         self._lease_us = lease_us
         self._batch = batch
-        self._claims: list[TurnClaim] = [job[0] for job in batch.claims]
+        self._asked: list[TurnClaim] = [job[0] for job in batch.claims]
+        self._claims = self._asked  # those of them that are no replay
         self._flushes: list[Flush] = [job[0] for job in batch.appends]
         self._finishes: list[TurnFinish] = [job[0] for job in batch.finishes]
         self._numbers: Iterator[int] = iter(())
@@ -64,14 +69,17 @@ class HotBatch:
         self._new_runs: list[int] = []
         self._new_rates: list[str] = []
         self._new_purses: list[str] = []
+        self._new_nonces: dict[Row, int] = {}
 
     async def apply(self) -> list[Outcome]:
         """Lock, decide and write; an answer for each job."""
+        await self._use_nonces()
         await self._lock_runs()
         await self._read_turns()
+        await self._read_depths()
         await self._lock_rates()
         await self._lock_purses()
-        verdicts = [self._claiming.decide(claim) for claim in self._claims]
+        verdicts = [self._claiming.decide(claim) for claim in self._asked]
         told, journal = appended(self._flushes, self._fences)
         ended = [self._finishing.end(finish) for finish in self._finishes]
         await self._write(journal)
@@ -81,6 +89,18 @@ class HotBatch:
             *zip(self._batch.appends, told, strict=True),
             *zip(self._batch.finishes, ended, strict=True),
         ]
+
+    async def _use_nonces(self) -> None:
+        signed = {(u.sender, u.nonce): u.expires for c in self._asked if (u := c.nonce) is not None}
+        if not signed:
+            return
+        rows = [(*name, signed[name]) for name in sorted(signed)]
+        now = min(claim.now for claim in self._asked)
+        for n, sender, nonce in await self._session.query(sql.USE_NONCES, *columns(rows, 3), now):
+            self._new_nonces[(sender, nonce)] = n
+        point("t1.nonce")
+        self._claiming.nonces = {name: _FOREVER for name in signed if name not in self._new_nonces}
+        self._claims = [c for c in self._asked if not self._claiming.is_replayed(c)]
 
     async def _lock_runs(self) -> None:
         keys: dict[Row, int] = {}  # and when it started, if it is new
@@ -141,8 +161,25 @@ class HotBatch:
             self._fences = {row[0]: row[1] for row in held}
             self._finishing.read([(*row, self._costs[row[4]]) for row in held])
 
+    async def _read_depths(self) -> None:
+        """What is recorded of the parents that peers name."""
+        named = [claim for claim in self._claims if claim.wire_parent]
+        if not named:
+            return
+        depths: dict[Row, set[int]] = {}
+        places: dict[Row, None] = {}
+        for claim in named:
+            account = claim.payer.account
+            run = self._claiming.runs[(claim.run, account.issuer, account.id)]
+            places[(run.n, claim.parent_turn)] = None
+        for run_number, turn, depth in await self._session.query(
+            sql.DEPTHS, *columns(list(places), 2)
+        ):
+            depths.setdefault((run_number, turn), set()).add(depth)
+        self._claiming.depths = depths
+
     async def _lock_rates(self) -> None:
-        buckets = sorted({claim.rate.bucket for claim in self._claims if claim.rate is not None})
+        buckets = sorted({rate.bucket for claim in self._claims for rate in claim.rates})
         if buckets:
             for bucket, tat, is_new in await self._session.query(sql.LOCK_RATES, buckets):
                 self._claiming.tats[bucket] = tat
@@ -201,13 +238,15 @@ class HotBatch:
 
     async def _clean(self) -> None:
         """Delete what was made for its lock and then not used."""
-        used = {run.n for run in self._claiming.runs.values() if run.calls}
-        runs = [n for n in self._new_runs if n not in used]
+        called = {run.n for run in self._claiming.runs.values() if run.calls}
+        runs = [n for n in self._new_runs if n not in called]
         rates = [bucket for bucket in self._new_rates if bucket not in self._claiming.counted]
         moved = {row[0] for row in self._purses()} if self._new_purses else set()
         purses = [name for name in self._new_purses if name not in moved]
-        if runs or rates or purses:
-            await self._session.query(sql.CLEAN, runs, rates, purses)
+        used = {(use.sender, use.nonce) for use in self._claiming.used}
+        nonces = [n for name, n in self._new_nonces.items() if name not in used]
+        if runs or rates or purses or nonces:
+            await self._session.query(sql.CLEAN, runs, rates, purses, nonces)
 
 
 def _no_run() -> int:

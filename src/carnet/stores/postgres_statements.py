@@ -28,6 +28,24 @@ SELECT NULL, NULL, NULL, NULL, 0, 0,
     EXISTS (SELECT 1 FROM worker l WHERE l.id = $6::text AND l.until > {NOW})
 """
 
+# A nonce that is used for the first time, or whose last use has expired, comes back with its
+# number. One that another process has just used is waited for.
+USE_NONCES: Final = """
+INSERT INTO nonce (sender, nonce, expires)
+SELECT w.sender, w.nonce, w.expires
+FROM unnest($1::text[], $2::text[], $3::bigint[]) AS w (sender, nonce, expires)
+ON CONFLICT (sender, nonce) DO UPDATE
+    SET n = nextval('nonce_n_seq'), expires = excluded.expires WHERE nonce.expires <= $4::bigint
+RETURNING n, sender, nonce
+"""
+
+# What calls below a turn must have: its own depth and one, and the depth of its siblings.
+DEPTHS: Final = """
+SELECT DISTINCT w.run, w.turn, t.depth + (t.turn = w.turn)::int
+FROM unnest($1::bigint[], $2::text[]) AS w (run, turn)
+JOIN turn t ON t.run = w.run AND (t.turn = w.turn OR t.parent = w.turn)
+"""
+
 KNOWN_TURNS: Final = f"""
 SELECT {TURN_COLUMNS}, t.key, t.digest, t.retryable, t.reserve, t.purse,
     COALESCE(l.until > {NOW}, FALSE)
@@ -117,7 +135,8 @@ ON CONFLICT (name) DO UPDATE
 
 CLEAN: Final = """
 WITH runs AS (DELETE FROM run WHERE n = ANY($1::bigint[])),
-rates AS (DELETE FROM rate WHERE bucket = ANY($2::text[]))
+rates AS (DELETE FROM rate WHERE bucket = ANY($2::text[])),
+nonces AS (DELETE FROM nonce WHERE n = ANY($4::bigint[]))
 DELETE FROM purse WHERE name = ANY($3::text[])
 """
 

@@ -69,6 +69,7 @@ async def _forget_turns(database: Database, cutoff: int) -> tuple[int, int, int]
         theirs = sorted({row[1] for row in old})
         these = f"n IN ({marks(len(numbers))}) AND {_OLD}"
         of_turns = f"DELETE FROM journal WHERE turn IN (SELECT n FROM turn WHERE {these})"
+        receipts = f"DELETE FROM receipt WHERE turn IN (SELECT n FROM turn WHERE {these})"
         of_runs = (
             f"DELETE FROM run WHERE n IN ({marks(len(theirs))}) AND n < (SELECT MAX(n) FROM run)"
             " AND NOT EXISTS (SELECT 1 FROM turn WHERE turn.run = run.n)"
@@ -77,11 +78,12 @@ async def _forget_turns(database: Database, cutoff: int) -> tuple[int, int, int]
             [
                 _locked(database, theirs),
                 (of_turns, (*numbers, cutoff)),
+                (receipts, (*numbers, cutoff)),
                 (f"DELETE FROM turn WHERE {these}", (*numbers, cutoff)),
                 (of_runs, theirs),
             ]
         )
-        events, turns, runs = events + gone[1], turns + gone[2], runs + gone[3]
+        events, turns, runs = events + gone[1], turns + gone[3], runs + gone[4]
         point("purge.mid")
     return turns, runs, events
 
@@ -93,11 +95,17 @@ async def _forget_events(database: Database, cutoff: int) -> int:
         numbers = [row[0] for row in old]
         these = f"n IN ({marks(len(numbers))}) AND {_OLD}"
         forget = f"DELETE FROM journal WHERE turn IN (SELECT n FROM turn WHERE {these})"
+        receipts = f"DELETE FROM receipt WHERE turn IN (SELECT n FROM turn WHERE {these})"
         free = f"UPDATE turn SET key = ? WHERE n = ? AND {_OLD}"  # 8 bytes: a real key has 16
         freed: list[Statement] = [(free, (n.to_bytes(8, "big"), n, cutoff)) for n in numbers]
         theirs = sorted({row[1] for row in old})
         gone = await database.transact(
-            [_locked(database, theirs), (forget, (*numbers, cutoff)), *freed]
+            [
+                _locked(database, theirs),
+                (forget, (*numbers, cutoff)),
+                (receipts, (*numbers, cutoff)),
+                *freed,
+            ]
         )
         events += gone[1]
         point("purge.mid")

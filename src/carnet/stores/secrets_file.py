@@ -1,7 +1,7 @@
 """The secrets of a store, in one file that only its owner may read.
 
 pepper   keys the hashes of our tokens: the database alone gives nobody a token (A71)
-seal     seals the tokens that peers gave us
+seal     seals the tokens that peers gave us, and our signing keys
 names    keys the names we give to other people's credentials; it is never rotated, because
          accounts are called by those names. The key of the ledger's chain is derived from it
 

@@ -1,7 +1,7 @@
 """A store: the ports over one database, and what keeps them fresh.
 
 Law 1. Opened is not started: only `start` takes over turns and writes the mark of an unclean stop.
-Law 2. What others write (tokens, peers) is seen within a second.
+Law 2. What others write (tokens, peers, keys) is seen within a second.
 """
 
 import asyncio
@@ -16,8 +16,12 @@ from carnet.stores.chain import Seals
 from carnet.stores.checkpoints import EVERY_SECONDS, Checkpoints
 from carnet.stores.database import Database, Lease
 from carnet.stores.neighbours import StoredNeighbours
+from carnet.stores.nonces import Nonces
+from carnet.stores.own_keys import StoredKeys
 from carnet.stores.peers import StoredPeers
+from carnet.stores.pinned_keys import StoredPinnedKeys
 from carnet.stores.prune import Pruned, count_old, prune
+from carnet.stores.receipts import StoredReceipts
 from carnet.stores.records import StoredRecords
 from carnet.stores.recovery import recover
 from carnet.stores.tokens import StoredTokens
@@ -53,6 +57,8 @@ class Store:
         database: Database,
         tokens: StoredTokens,
         peers: StoredPeers,
+        keys: StoredKeys,
+        pinned: StoredPinnedKeys,
         seals: Seals,
         clock: Clock,
         worker: str,
@@ -69,7 +75,7 @@ class Store:
         self._watches = Watches(poll_seconds=POLL_SECONDS if database.is_shared else None)
         self._upkeep: asyncio.Task[None] | None = None
         self._version = 0
-        self._readings = 0  # of tokens and peers; one at a time
+        self._readings = 0  # of tokens, peers and keys; one at a time
         self._reading = asyncio.Lock()
         self._looked = 0.0
         self._found = False
@@ -79,9 +85,13 @@ class Store:
         self._sealed = clock.monotonic()
         self._seals = seals
         self._checkpoints = Checkpoints(database, seals)
+        self._nonces = Nonces(database, clock)
         self.worker: Final = worker
         self.tokens: Final = tokens
         self.peers: Final = peers
+        self.keys: Final = keys
+        self.pinned: Final = pinned
+        self.receipts: Final = StoredReceipts(database)
         self.turns: Final = StoredTurns(database, self._watches)
         self.records: Final = StoredRecords(database)
         self.neighbours: Final = StoredNeighbours(database, worker) if database.is_shared else None
@@ -108,6 +118,7 @@ class Store:
             lost = await recover(self._database, now=self._clock.wall_us())
             await self._renew()
             await self._seal()
+            await self.keys.ensure(self._clock.wall_us())
         await self.refresh()
         self._upkeep = asyncio.create_task(self._keep_up(), name="carnet-store-upkeep")
         return lost
@@ -124,18 +135,20 @@ class Store:
             )
 
     async def refresh(self) -> None:
-        """Read tokens and peers again."""
+        """Read tokens, peers and keys again."""
         async with self._reading:
             await self._read(await self._database.changes())
 
     async def _read(self, version: int) -> None:
         await self.tokens.refresh()
         await self.peers.refresh()
+        await self.keys.refresh()
+        await self.pinned.refresh()
         self._version = version
         self._readings += 1
 
     async def look(self) -> bool:
-        """Read tokens and peers again if somebody else has written meanwhile; whether they had."""
+        """Read tokens, peers and keys again if somebody else has written; whether they had."""
         async with self._reading:  # a look that finds nothing new found it all read
             version = await self._database.changes()
             if version == self._version:
@@ -187,6 +200,8 @@ class Store:
             parts += [self._recover, self.neighbours.forget]
         if self._serves and now - self._sealed >= EVERY_SECONDS:
             parts.append(self._seal)
+        if self._serves:
+            parts.append(self._nonces.keep)
         await _all_of(parts)
 
     async def _recover(self) -> None:

@@ -19,13 +19,18 @@ from carnet.ports.turns import (
 
 
 class MemoryTurns:
-    """The Turns port over dictionaries. It keeps no rates and no reservations."""
+    """The Turns port over dictionaries: nonces, turns and rates. It keeps no reservations.
+
+    A rate is counted over one window that begins with its first call and never ends.
+    """
 
     def __init__(self) -> None:
         """Start with none."""
         self._keys: dict[bytes, int] = {}
         self._digests: dict[int, bytes] = {}
         self._retryable: set[int] = set()
+        self.counts: dict[str, int] = {}  # calls of each bucket
+        self.nonces: dict[tuple[str, str], int] = {}  # those consumed, and until when
         self.turns: dict[int, Turn] = {}
         self.batches: dict[int, list[bytes]] = {}
         self.debits: list[Debit] = []
@@ -33,11 +38,30 @@ class MemoryTurns:
 
     async def claim(self, claim: TurnClaim) -> Verdict:
         """Claim a turn, or learn why not."""
+        verdict = self._replayed(claim) or self._decide(claim)
+        if claim.nonce is not None and not isinstance(verdict, Denied):
+            self.nonces[claim.nonce.sender, claim.nonce.nonce] = claim.nonce.expires
+        return verdict
+
+    def _replayed(self, claim: TurnClaim) -> Denied | None:
+        nonce = claim.nonce
+        if nonce is None or self.nonces.get((nonce.sender, nonce.nonce), 0) <= claim.now:
+            return None
+        return Denied("replayed")
+
+    def _decide(self, claim: TurnClaim) -> Verdict:
         n = self._keys.get(claim.key)
         if n is not None:
             return self._repeat(n, claim)
         if claim.most_run_calls < 1:
             return Denied("run_calls")
+        if any(self.counts.get(rate.bucket, 0) >= rate.calls for rate in claim.rates):
+            return Denied("rate", 60)
+        for rate in claim.rates:
+            self.counts[rate.bucket] = self.counts.get(rate.bucket, 0) + 1
+        return self._begin(claim)
+
+    def _begin(self, claim: TurnClaim) -> Claimed:
         n = self._keys[claim.key] = len(self._keys) + 1
         self._digests[n] = claim.digest
         self.batches[n] = []

@@ -43,6 +43,10 @@ class Headers:
         for name, value in self.raw:
             yield name.decode("latin-1"), value.decode("latin-1").strip(_OWS)
 
+    def has(self, name: bytes) -> bool:
+        """Whether a field of this name, in lower case, stands there at all."""
+        return name in self._indexed()
+
     def names(self, prefix: str) -> list[str]:
         """The names that begin with `prefix`, each once, in the order of first appearance."""
         start = prefix.lower().encode("latin-1")

@@ -60,7 +60,7 @@ def read(body: bytes, *, max_levels: int = MAX_LEVELS, max_members: int = MAX_ME
     if value is None:
         value = _read_any(body, max_levels)
     if body.count(b"{") + body.count(b"[") > max_levels:
-        _refuse_depth(value, max_levels)
+        refuse_depth(value, max_levels)
     return value
 
 
@@ -167,7 +167,8 @@ def _count_marks(text: bytes) -> int:
     return text.count(b",") + text.count(b"[") + text.count(b"{")
 
 
-def _refuse_depth(value: object, max_levels: int) -> None:
+def refuse_depth(value: object, max_levels: int) -> None:
+    """Refuse a value of more levels, also one that another reader has read."""
     # Level by level, so that no nesting can exhaust our own stack.
     level = [value] if isinstance(value, dict | list) else []
     for _ in range(max_levels):

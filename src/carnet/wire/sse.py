@@ -13,6 +13,7 @@ Law 5. What `write_event` returns is exactly one event to any reader: no text ca
 A reader that raised is of no further use; the whole events of that last chunk go with it.
 """
 
+from collections.abc import Callable
 from typing import Final
 
 import msgspec
@@ -44,12 +45,25 @@ class SseEvent(msgspec.Struct, frozen=True, gc=False):
 class SseReader:
     """Reads one stream. `last_event_id` is what a reconnecting client would send."""
 
-    __slots__ = ("_after_cr", "_begun", "_deliver_trailing", "_max_bytes", "_rest", "last_event_id")
+    __slots__ = (
+        "_after_cr",
+        "_begun",
+        "_deliver_trailing",
+        "_max_bytes",
+        "_on_comment",
+        "_rest",
+        "last_event_id",
+    )
 
     def __init__(
-        self, *, max_event_bytes: int = MAX_EVENT_BYTES, deliver_trailing: bool = False
+        self,
+        *,
+        max_event_bytes: int = MAX_EVENT_BYTES,
+        deliver_trailing: bool = False,
+        on_comment: Callable[[str], None] | None = None,
     ) -> None:
         self.last_event_id = ""
+        self._on_comment = on_comment
         self._max_bytes = max_event_bytes
         self._deliver_trailing = deliver_trailing
         self._rest = bytearray()  # the frame that has begun, its line ends already LF
@@ -123,6 +137,8 @@ class SseReader:
                 own_id = self.last_event_id = value
             elif field == "retry" and _is_wait(value):
                 retry = int(value)
+            elif not field and self._on_comment is not None:
+                self._on_comment(value)
         return SseEvent(event or "message", "\n".join(data), own_id, retry) if data else None
 
 

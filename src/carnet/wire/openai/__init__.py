@@ -5,6 +5,7 @@ pays) belongs to the stamps.
 
     inbound    read_ask, request_digest        → Ask      request.py
                write_answer, write_models      ← events   answer.py
+               told                            ← events
                ChunkWriter                     ← events   chunk.py
                REFUSALS, error_object, write_error        refusals.py
     outbound   write_request                   ← Ask      request.py
@@ -13,7 +14,7 @@ pays) belongs to the stamps.
                read_refusal                    → error    reports.py
 """
 
-from carnet.wire.openai.answer import read_answer, write_answer, write_models
+from carnet.wire.openai.answer import read_answer, told, write_answer, write_models
 from carnet.wire.openai.chunk import ChunkWriter
 from carnet.wire.openai.refusals import REFUSALS, error_object, write_error
 from carnet.wire.openai.reports import BY_PEER, BY_STATUS, UNRECOGNISED, Refusal, read_refusal
@@ -33,6 +34,7 @@ __all__ = [
     "read_ask",
     "read_refusal",
     "request_digest",
+    "told",
     "write_answer",
     "write_error",
     "write_models",

@@ -4,7 +4,8 @@ It writes answers that are complete. A turn that failed has no answer: `write_an
 error, and `refusals.write_error` writes that.
 
 Law 1. The bytes are a function of (turn, events, model, currency): a repeat gets the same ones.
-Law 2. What this dialect cannot carry is left out: tool results, interrupts and extensions.
+Law 2. What this dialect cannot carry is left out: tool results, interrupts and extensions. The
+       result of a skill is text if there is no other, and stands by itself in the member `carnet`.
 Law 3. Reading takes fields that we do not know and refuses wrong types of those that we do; what
        is not an answer raises `ProviderError`, with nothing of the peer's in its safe text.
 Law 4. A cost in a currency that is not ours is unknown, never converted and never 0.
@@ -21,7 +22,17 @@ from typing import Annotated, Any, Final
 import msgspec
 from msgspec import Meta, Struct
 
-from carnet.core.events import Data, Done, Event, Failed, Text, ToolCall, Usage
+from carnet.core.events import (
+    RESULT,
+    Data,
+    Done,
+    Event,
+    Extension,
+    Failed,
+    Text,
+    ToolCall,
+    Usage,
+)
 from carnet.core.money import format_amount, parse_amount
 from carnet.core.turn import Turn
 from carnet.errors import Internal, InvalidRequest, ProviderError
@@ -58,53 +69,76 @@ def write_answer(turn: Turn, events: Sequence[Event], *, model: str, currency: s
     parts = _gather(events)
     if parts.reason is None:
         raise Internal("an answer was to be written before its terminal event")
-    content = "".join(parts.texts) or data_text(parts.data)
+    content = "".join(parts.texts) or data_text(shown_data(parts.data, parts.result))
     message: dict[str, Any] = {"role": "assistant", "content": content}
     if parts.calls:
         message["content"] = content or None
         message["tool_calls"] = parts.calls
-    return json.write(
-        {
-            "id": completion_id(turn),
-            "object": "chat.completion",
-            "created": created_seconds(turn),
-            "model": model,
-            "choices": [{"index": 0, "message": message, "finish_reason": parts.reason}],
-            "usage": usage_object(parts.usage, currency),
-        }
-    )
+    answer = {
+        "id": completion_id(turn),
+        "object": "chat.completion",
+        "created": created_seconds(turn),
+        "model": model,
+        "choices": [{"index": 0, "message": message, "finish_reason": parts.reason}],
+        "usage": usage_object(parts.usage, currency),
+    }
+    if parts.result is not None:
+        answer["carnet"] = {"result": parts.result}
+    return json.write(answer)
+
+
+def told(events: Sequence[Event]) -> dict[str, Any]:
+    """What an answer tells, whole or streamed, ours or as we read it: for the digest of a receipt.
+
+    The events of a turn that failed raise its error.
+    """
+    parts = _gather(events)
+    shown = "".join(parts.texts) or data_text(shown_data(parts.data, parts.result))
+    answer: dict[str, Any] = {"text": shown}
+    return answer | {"tool_calls": parts.calls} if parts.calls else answer
 
 
 class _Parts:
     """What an answer is made of."""
 
-    __slots__ = ("calls", "data", "reason", "texts", "usage")
+    __slots__ = ("calls", "data", "reason", "result", "texts", "usage")
 
     def __init__(self) -> None:
         self.texts: list[str] = []
         self.data: list[object] = []
         self.calls: list[dict[str, Any]] = []
         self.usage: Usage | None = None
+        self.result: object = None
         self.reason: str | None = None
+
+    def add(self, event: Event) -> None:
+        match event:
+            case Text():
+                self.texts.append(event.text)
+            case ToolCall():
+                self.calls.append(tool_call_object(event.id, event.name, event.arguments))
+            case Data():
+                self.data.append(event.value)
+            case Usage():
+                self.usage = event
+            case Extension(name=name, payload=payload) if name == RESULT:
+                self.result = payload
+            case Done():
+                self.reason = finish_word(event.reason)
+            case Failed():
+                raise event.error()
 
 
 def _gather(events: Sequence[Event]) -> _Parts:
     parts = _Parts()
     for event in events:
-        match event:
-            case Text():
-                parts.texts.append(event.text)
-            case ToolCall():
-                parts.calls.append(tool_call_object(event.id, event.name, event.arguments))
-            case Data():
-                parts.data.append(event.value)
-            case Usage():
-                parts.usage = event
-            case Done():
-                parts.reason = finish_word(event.reason)
-            case Failed():
-                raise event.error()
+        parts.add(event)
     return parts
+
+
+def shown_data(data: Sequence[object], result: object) -> Sequence[object]:
+    """What is shown as text where there is none: the result, else what was said before it."""
+    return data if result is None else (result,)
 
 
 def data_text(values: Sequence[object]) -> str:

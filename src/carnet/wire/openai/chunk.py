@@ -13,7 +13,17 @@ Law 3. A stream ends with `[DONE]` after `Done`, or with one error frame and no 
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from carnet.core.events import Data, Done, Event, Failed, Text, ToolCall, Usage
+from carnet.core.events import (
+    RESULT,
+    Data,
+    Done,
+    Event,
+    Extension,
+    Failed,
+    Text,
+    ToolCall,
+    Usage,
+)
 from carnet.core.turn import Turn
 from carnet.wire import json
 from carnet.wire.openai.answer import (
@@ -22,6 +32,7 @@ from carnet.wire.openai.answer import (
     created_seconds,
     data_text,
     finish_word,
+    shown_data,
     tool_call_object,
     usage_object,
 )
@@ -29,6 +40,7 @@ from carnet.wire.openai.refusals import error_object
 
 # A character takes six bytes at the most (\u0000), so that a frame stays below 256 KiB.
 MOST_CHARACTERS: Final = 40_000
+MOST_RESULT_BYTES: Final = 6 * MOST_CHARACTERS
 
 _write = json.write  # looked up once, not once an event
 
@@ -46,6 +58,7 @@ class ChunkWriter:
         "_include_usage",
         "_lead",
         "_opened",
+        "_result",
         "_run",
         "_usage",
     )
@@ -66,6 +79,7 @@ class ChunkWriter:
         self._include_usage = include_usage
         self._usage: Usage | None = None
         self._data: list[object] = []
+        self._result: object = None
         self._calls = 0
         self._opened = False
         self._flows = False  # text has begun and not ended: the next one needs no thought
@@ -92,6 +106,8 @@ class ChunkWriter:
                 self._data.append(event.value)
             case Usage():
                 self._usage = event
+            case Extension(name=name, payload=payload) if name == RESULT:
+                self._result = payload
             case Done():
                 yield from self._done(event)
             case Failed():
@@ -115,15 +131,21 @@ class ChunkWriter:
 
     def _done(self, event: Done) -> Iterator[bytes]:
         yield from self._open()
-        if self._data and not self._flows:
-            yield from self._text(data_text(self._data))
+        if not self._flows and (shown := shown_data(self._data, self._result)):
+            yield from self._text(data_text(shown))
         self._ended, self._flows = True, False
-        reason = _write(finish_word(event.reason))
-        yield self._lead + b',"choices":[{"index":0,"delta":{},"finish_reason":%b}]}\n\n' % reason
+        reason = _write(finish_word(event.reason)) + b"}]" + self._result_member()
+        yield self._lead + b',"choices":[{"index":0,"delta":{},"finish_reason":%b}\n\n' % reason
         if self._include_usage:
             usage = _write(usage_object(self._usage, self._currency))
             yield self._lead + b',"choices":[],"usage":%b}\n\n' % usage
         yield b"data: [DONE]\n\n"
+
+    def _result_member(self) -> bytes:
+        if self._result is None:
+            return b""
+        member = b',"carnet":%b' % _write({"result": self._result})
+        return member if len(member) <= MOST_RESULT_BYTES else b""  # the text has it in pieces
 
     def _failed(self, event: Failed) -> Iterator[bytes]:
         self._ended, self._flows = True, False

@@ -13,8 +13,6 @@ Law 4. A status that nothing explains is a fault, and no reason to send anything
 Law 5. What a failed call has cost is told beside its error, in our currency or not at all.
 """
 
-import re
-from email.utils import parsedate_to_datetime
 from typing import Final
 
 import msgspec
@@ -38,13 +36,13 @@ from carnet.errors import (
 from carnet.wire import json
 from carnet.wire.openai.answer import ReportedUsage, read_usage
 from carnet.wire.openai.refusals import REFUSALS
+from carnet.wire.retry_after import read_wait
 
 BY_PEER: Final = "peer"  # the peer reported this outcome in words of ours
 BY_STATUS: Final = "status"  # nothing but the status of an answer says so
 
 UNRECOGNISED: Final = "unrecognised"
 UNTOLD_WAIT_SECONDS: Final = 1  # for a peer that is busy and does not say for how long
-MOST_WAIT_SECONDS: Final = 999_999  # eleven days; more is no waiting time
 
 # Not begun, and welcome later. Nothing else that a peer says is a reason to send a call again.
 _BUSY: Final = frozenset(
@@ -79,12 +77,6 @@ _CHAIN: Final[dict[type[CarnetError], tuple[str, str]]] = {
     ChainFinal: ("hop", "hops"),
 }
 
-# A year below 1000 would be read as one of our century.
-_DATE: Final = re.compile(
-    r"[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} [1-9]\d{3} \d\d:\d\d:\d\d GMT", re.ASCII
-)
-_SECONDS: Final = re.compile(r"\d{1,6}", re.ASCII)
-
 _Places = list[dict[str, object]]
 
 
@@ -109,7 +101,7 @@ def read_refusal(
     """
     places = _read_places(body)
     code = _known_code(places)
-    wait = _wait_seconds(retry_after, date)
+    wait = read_wait(retry_after, date)
     if status < 400:  # noqa: PLR2004  neither an answer nor a refusal: a redirect, say
         error: CarnetError = ProviderError(f"the answer has the status {status}")
     elif code == UNRECOGNISED:
@@ -200,25 +192,3 @@ def _read_charge(places: _Places, currency: str) -> Usage | None:
         return None  # the refusal itself has been understood
     usage = read_usage(reported, currency)
     return usage if usage.cost else None
-
-
-def _wait_seconds(text: str | None, date: str | None) -> int | None:
-    """Retry-After in either form; a date is measured from the answer's own."""
-    if text is None:
-        return None
-    if _SECONDS.fullmatch(text):
-        return int(text)
-    then, now = _read_date(text), _read_date(date or "")
-    if then is None or now is None or then - now > MOST_WAIT_SECONDS:
-        return None
-    return max(then - now, 0)
-
-
-def _read_date(text: str) -> int | None:
-    """An HTTP date, in seconds since the epoch."""
-    if _DATE.fullmatch(text) is None:
-        return None
-    try:
-        return int(parsedate_to_datetime(text).timestamp())
-    except ValueError:  # the 31st of February
-        return None

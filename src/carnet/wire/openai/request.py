@@ -19,6 +19,8 @@ from carnet.wire import json
 
 MOST_MESSAGES: Final = 1024
 MOST_MODEL_CHARACTERS: Final = 256
+MOST_SKILL_CHARACTERS: Final = 64
+EXTENSION: Final = "carnet"  # {"skill": ..., "payload": {...}}: what is asked for by name
 
 _MODEL: Final = re.compile(rf"[!-~]{{1,{MOST_MODEL_CHARACTERS}}}", re.ASCII)
 _ROLES: Final[dict[object, Role]] = {role: role for role in get_args(Role)}
@@ -31,12 +33,15 @@ def read_ask(body: dict[str, object]) -> tuple[str | None, Ask]:
     """What is asked, and of which model; None where the path names the agent."""
     _refuse_several_choices(body.get("n"))
     options = _read_options(body.get("stream_options"))
+    skill, payload = _read_skill(body.get(EXTENSION))
     ask = Ask(
         messages=_read_messages(body.get("messages")),
         stream=_read_flag(body.get("stream"), "stream"),
         include_usage=_read_flag(options.get("include_usage"), "stream_options.include_usage"),
         max_tokens=_read_max_tokens(body),
         body=body,
+        skill=skill,
+        payload=payload,
     )
     return _read_model(body.get("model")), ask
 
@@ -56,6 +61,7 @@ def write_request(ask: Ask, *, model: str, stream: bool) -> bytes:
     """The body to send: as it came where it came in this dialect, else made of the messages."""
     body = _compose(ask) if ask.body is None else dict(ask.body)
     options = body.pop("stream_options", None) or {}
+    body.pop(EXTENSION, None)  # it was for us
     body["model"] = model
     body["stream"] = stream
     if stream:  # upstreams refuse these options beside stream: false
@@ -83,6 +89,21 @@ def _read_model(value: object) -> str | None:
             "model", f"must be 1 to {MOST_MODEL_CHARACTERS} visible ASCII characters"
         )
     return value
+
+
+def _read_skill(value: object) -> tuple[str | None, dict[str, Any] | None]:
+    if value is None:
+        return None, None
+    if not isinstance(value, dict) or not value.keys() <= {"skill", "payload"}:
+        raise InvalidRequest(EXTENSION, "must be an object of skill and payload")
+    skill, payload = value.get("skill"), value.get("payload")
+    if not isinstance(skill, str) or not 1 <= len(skill) <= MOST_SKILL_CHARACTERS:
+        raise InvalidRequest(
+            f"{EXTENSION}.skill", f"must be 1 to {MOST_SKILL_CHARACTERS} characters"
+        )
+    if not (payload is None or isinstance(payload, dict)):
+        raise InvalidRequest(f"{EXTENSION}.payload", "must be an object")
+    return skill, payload or {}
 
 
 def _read_messages(value: object) -> tuple[Message, ...]:

@@ -11,7 +11,7 @@ Law 5. A tool call comes out when it is whole. Usage comes out once, before the 
        also before a `Failed`: what was used was used.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, Final
 
 import msgspec
@@ -68,9 +68,15 @@ class AnswerReader:
 
     __slots__ = ("_calls", "_currency", "_done", "_ended", "_reason", "_sse", "_usage", "fault")
 
-    def __init__(self, *, currency: str, max_event_bytes: int = MAX_EVENT_BYTES) -> None:
+    def __init__(
+        self,
+        *,
+        currency: str,
+        max_event_bytes: int = MAX_EVENT_BYTES,
+        on_comment: Callable[[str], None] | None = None,
+    ) -> None:
         self.fault = ""
-        self._sse = SseReader(max_event_bytes=max_event_bytes)
+        self._sse = SseReader(max_event_bytes=max_event_bytes, on_comment=on_comment)
         self._currency = currency
         self._calls = _Drafts()
         self._usage: ReportedUsage | None = None

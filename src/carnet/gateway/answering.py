@@ -1,0 +1,250 @@
+"""From a request that a dialect has read to its answer. The hot path of the gateway.
+
+It is the same for every dialect: what differs is how a claim is read and how events are written.
+
+Law 1. Nothing is executed before the claim is recorded, and nothing is acknowledged before the
+       end is.
+Law 2. An error before the first event is an HTTP error, unless the dialect begins every stream at
+       once; after it, the error is told in the stream.
+Law 3. Who came with a travel document is given the receipt: in a header, or before the last frame.
+"""
+
+from collections.abc import Sequence
+from contextlib import aclosing
+from typing import Protocol
+
+from carnet.core.call import Call, Claim
+from carnet.core.events import RECEIPT, Event, Extension, Failed, Usage
+from carnet.errors import CarnetError, OutcomeUnknown, ShuttingDown
+from carnet.faults import point
+from carnet.gateway.exchange import Disconnected, Exchange, RawHeaders, check_json_body
+from carnet.guards.crowd import Crowd
+from carnet.ports.admission import Admission
+from carnet.ports.agent import Journal
+from carnet.ports.clock import Clock
+from carnet.telemetry import CallNote, Metrics, note_call
+from carnet.wire import sse, travel
+
+HEARTBEAT_SECONDS = 15.0
+KEEP_ALIVE = sse.write_comment("keep-alive")
+RECEIPT_FIELD = travel.RECEIPT_HEADER.encode()
+
+
+class Frames(Protocol):
+    """Writes one stream."""
+
+    def write(self, events: Sequence[Event], /) -> bytes:
+        """The frames of a batch of events; empty if there is nothing to see yet."""
+        ...
+
+
+class Dialect(Protocol):
+    """How the answer to an admitted call is told."""
+
+    @property
+    def begins_at_once(self) -> bool:
+        """Whether a stream begins before its first event, so that every error is told in it."""
+        ...
+
+    def headers(self, call: Call, /, *, stream: bool) -> RawHeaders:
+        """The fields of an answer that is no error."""
+        ...
+
+    def answer(self, call: Call, events: Sequence[Event], /) -> bytes:
+        """A whole answer."""
+        ...
+
+    def frames(self, call: Call, /) -> Frames:
+        """What writes a streamed answer."""
+        ...
+
+    def refusal(
+        self, call: Call, failed: Failed, usage: Usage | None, /
+    ) -> tuple[int, RawHeaders, bytes]:
+        """The answer of an admitted call that failed, and what it has cost all the same."""
+        ...
+
+
+class Answering:
+    """Answers the calls of one dialect."""
+
+    def __init__(
+        self,
+        dialect: Dialect,
+        *,
+        admission: Admission,
+        journal: Journal,
+        crowd: Crowd,
+        clock: Clock,
+        metrics: Metrics,
+        max_bytes: int,
+    ) -> None:
+        """The gate before, the journaled agents behind; `max_bytes` is the most a body may have."""
+        self._dialect = dialect
+        self._admission = admission
+        self._journal = journal
+        self._crowd = crowd
+        self._clock = clock
+        self._metrics = metrics
+        self._max_bytes = max_bytes
+        self.draining = False
+
+    def begin(self) -> float:
+        """Take up a request, or refuse to; when it began."""
+        if self.draining:
+            raise ShuttingDown(retry_after=1)
+        return self._clock.monotonic()
+
+    async def receive(self, exchange: Exchange) -> bytes:
+        """The whole body of a request."""
+        check_json_body(exchange.headers)
+        body = await exchange.read(self._max_bytes)
+        point("recv.body")
+        return body
+
+    async def admit(self, claim: Claim) -> Call:
+        """Have a claim judged and recorded; `answer` must follow."""
+        point("parse.ok")
+        if self.draining:  # it began while the body was on its way
+            raise ShuttingDown(retry_after=1)
+        return await self._admission.admit(claim)
+
+    async def answer(self, exchange: Exchange, call: Call, began: float) -> None:
+        """Have the call answered, and tell the answer."""
+        actor = call.caller.actor.name
+        state = "failed"
+        try:
+            if call.ask.stream:
+                state = await self._stream(exchange, call)
+            else:
+                state = await self._whole(exchange, call)
+        except Disconnected:
+            state = "disconnected"
+        except CarnetError as error:
+            error.run = call.carnet.run
+            state = error.code
+            raise
+        finally:
+            self._crowd.leave(actor, stream=call.ask.stream)
+            self._note(exchange, call, state, self._clock.monotonic() - began)
+
+    async def _whole(self, exchange: Exchange, call: Call) -> str:
+        with exchange.watch():
+            events = await self._journal.whole(call)
+        end = events[-1]
+        point("reply.before_write")
+        if isinstance(end, Failed):
+            await self._refuse(exchange, call, end, events)
+            return end.code
+        body = self._dialect.answer(call, events)
+        headers = self._dialect.headers(call, stream=False)
+        if call.document is not None:
+            headers += _receipt_field(events)
+        await exchange.reply(200, headers, body)
+        point("reply.after_write")
+        return "done"
+
+    async def _stream(self, exchange: Exchange, call: Call) -> str:
+        frames = self._dialect.frames(call)
+        held: list[Event] = []  # until it is known whether this is a stream or an error
+        last: Event | None = None
+        with exchange.watch():
+            async with aclosing(
+                self._journal.batches(call, heartbeat=HEARTBEAT_SECONDS)
+            ) as batches:
+                async for batch in batches:
+                    if not exchange.started:
+                        held += batch
+                        if _only_failed(held) and not self._dialect.begins_at_once:
+                            break
+                        if not (_has_content(held) or self._dialect.begins_at_once):
+                            continue
+                        await self._start_stream(exchange, call)
+                        batch = held  # noqa: PLW2901  what was held goes out with what came
+                    last = batch[-1] if batch else last
+                    data = frames.write(batch) if batch else KEEP_ALIVE
+                    if call.document is not None:
+                        data = _receipt_comment(batch) + data
+                    await exchange.write(data)
+                    point("event.after_socket_write")
+        if not exchange.started:
+            failed = _only_failed(held) or Failed.of(OutcomeUnknown())
+            await self._refuse(exchange, call, failed, held)
+            return failed.code
+        await exchange.write(b"", more=False)
+        point("reply.after_write")
+        return last.code if isinstance(last, Failed) else "done"
+
+    async def _start_stream(self, exchange: Exchange, call: Call) -> None:
+        point("reply.before_write")
+        await exchange.start(200, self._dialect.headers(call, stream=True))
+        point("reply.half_written")
+
+    async def _refuse(
+        self, exchange: Exchange, call: Call, failed: Failed, events: Sequence[Event]
+    ) -> None:
+        """Answer an admitted call with an error, and say what it has cost all the same."""
+        self._metrics.refusals.labels(failed.code).inc()
+        usage = next((event for event in events if isinstance(event, Usage)), None)
+        status, headers, body = self._dialect.refusal(call, failed, usage)
+        if call.document is not None:
+            headers += _receipt_field(events)
+        await exchange.reply(status, headers, body)
+
+    def _note(self, exchange: Exchange, call: Call, state: str, seconds: float) -> None:
+        self._metrics.called(_label(call), state, seconds)
+        carnet = call.carnet
+        trace = carnet.trace
+        note_call(
+            CallNote(
+                at=self._clock.wall_us(),
+                correlation_id=trace.trace_id if trace else carnet.run,
+                message="call replayed" if call.known else "call answered",
+                run=carnet.run,
+                turn=carnet.turn,
+                client=exchange.client[0] if exchange.client else None,
+                agent=call.agent,
+                actor=call.caller.actor.name,
+                depth=carnet.depth,
+                state=state,
+                seconds=round(seconds, 6),
+            )
+        )
+
+
+def raw(headers: dict[str, str]) -> RawHeaders:
+    """Fields as they go over the wire."""
+    return [(name.encode(), value.encode()) for name, value in headers.items()]
+
+
+def _receipt_in(events: Sequence[Event]) -> str | None:
+    for event in reversed(events):
+        if isinstance(event, Extension) and event.name == RECEIPT:
+            return str(event.payload)
+    return None
+
+
+def _receipt_field(events: Sequence[Event]) -> RawHeaders:
+    receipt = _receipt_in(events)
+    return [] if receipt is None else [(RECEIPT_FIELD, receipt.encode())]
+
+
+def _receipt_comment(events: Sequence[Event]) -> bytes:
+    receipt = _receipt_in(events)
+    return b"" if receipt is None else travel.write_comment(receipt)
+
+
+def _has_content(events: Sequence[Event]) -> bool:
+    return any(not isinstance(event, Extension | Usage) for event in events)
+
+
+def _only_failed(events: Sequence[Event]) -> Failed | None:
+    """The failure of a turn that said nothing before it."""
+    last = events[-1] if events else None
+    if isinstance(last, Failed) and not _has_content(events[:-1]):
+        return last
+    return None
+
+
+def _label(call: Call) -> str:
+    return "remote" if call.agent.startswith("@") else call.agent

@@ -1,0 +1,26 @@
+"""The answer to a request that never became a call, in the words of the dialect it was sent in.
+
+Law. The path alone decides which words: a refusal can come before anything else was read.
+"""
+
+import re
+from typing import Final
+
+from carnet.errors import CarnetError
+from carnet.wire import openai, samvad
+
+_SAMVAD: Final = re.compile(rb"(?:/agents/[^/]*)?/(?:agent(?:/.*)?|\.well-known/agent\.json)")
+
+Refusal = tuple[int, dict[str, str], bytes]
+
+
+def speaks_samvad(path: bytes) -> bool:
+    """Whether a path belongs to the SAMVAD dialect."""
+    return _SAMVAD.fullmatch(path) is not None
+
+
+def write_refusal(error: CarnetError, path: bytes) -> Refusal:
+    """Status, headers and body of a refusal at this path."""
+    if speaks_samvad(path):
+        return samvad.write_error(error, trace_id=error.run or "")
+    return openai.write_error(error, run=error.run)

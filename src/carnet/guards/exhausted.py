@@ -1,0 +1,48 @@
+"""Has this sender used up its rate?
+
+The store counts, in the transaction of the claim, calls whose signature held. What stands here is a
+memory of what it said: until then the sender's requests need not be verified to be refused.
+
+Law 1. It may only refuse, and never longer than the store said.
+Law 2. Forged requests are counted nowhere: they can use up nobody's rate.
+Law 3. It is bounded: the sender that was refused first is forgotten first.
+"""
+
+from typing import Final
+
+from carnet.core.proof import SECOND_US
+from carnet.errors import RateLimited
+from carnet.guards.candidate import Candidate
+
+MOST_REMEMBERED: Final = 4096
+
+
+class WithinRate:
+    """Refuses a sender that was told to wait, while it must."""
+
+    def __init__(self, most: int = MOST_REMEMBERED) -> None:
+        """Remember at most so many senders."""
+        self._most = most
+        self._until: dict[str, int] = {}
+
+    def __call__(self, candidate: Candidate, /) -> None:
+        """Judge by what is remembered."""
+        sender = candidate.proof.sender
+        until = self._until.get(sender)
+        if until is None:
+            return
+        left = until - candidate.now
+        if left > 0:
+            raise RateLimited(retry_after=-(-left // SECOND_US))
+        del self._until[sender]
+
+    def remember(self, sender: str, now: int, seconds: int) -> None:
+        """The store told the sender to wait so long."""
+        self._until.pop(sender, None)
+        if len(self._until) >= self._most:
+            del self._until[next(iter(self._until))]
+        self._until[sender] = now + seconds * SECOND_US
+
+    def __len__(self) -> int:
+        """How many senders are remembered."""
+        return len(self._until)

@@ -1,0 +1,37 @@
+"""Which skill is asked for, and in a way that it can be asked?
+
+Law. An agent elsewhere whose skills we do not know is asked unjudged: it judges for itself.
+"""
+
+import difflib
+
+from carnet.core.call import Ask
+from carnet.core.skill import CHAT, Mode, Skill
+from carnet.errors import SchemaInvalid, SkillNotFound
+from carnet.guards.candidate import Candidate
+from carnet.ports.agent import Target
+
+
+def find_skill(target: Target, ask: Ask) -> Skill | None:
+    """The skill that is asked for; None where the target's skills are not known.
+
+    Who just talks asks for `chat`, which an agent with skills need not have.
+    """
+    wanted = CHAT.id if ask.skill is None else ask.skill
+    for skill in target.skills:
+        if skill.id == wanted:
+            return skill
+    if not target.skills:
+        return None
+    names = [skill.id for skill in target.skills]
+    near = names if ask.skill is None else difflib.get_close_matches(wanted, names, n=1)
+    raise SkillNotFound(suggestion=near[0] if near else "")
+
+
+def known_skill(candidate: Candidate, /) -> None:
+    """Refuse a skill that the agent has not, or a mode that the skill has not."""
+    ask = candidate.claim.ask
+    skill = candidate.skill = find_skill(candidate.target, ask)
+    mode: Mode = "stream" if ask.stream else "sync"
+    if skill is not None and ask.skill is not None and mode not in skill.modes:
+        raise SchemaInvalid("mode", f"must be one of the skill's: {', '.join(skill.modes)}")

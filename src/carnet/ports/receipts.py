@@ -1,0 +1,20 @@
+"""Receipts: the signed word that an answer was given to another organisation.
+
+Law. A turn has one receipt for each attempt: who repeats the call gets the same bytes again.
+"""
+
+from typing import Protocol
+
+from carnet.core.turn import Turn
+
+
+class Receipts(Protocol):
+    """The receipts that were given."""
+
+    async def put(self, turn: Turn, jws: str) -> None:
+        """Keep the receipt of this attempt; one that is there already stays."""
+        ...
+
+    async def get(self, turn: Turn) -> str | None:
+        """The receipt of this attempt."""
+        ...

@@ -1,0 +1,303 @@
+"""One signed request to a SAMVAD agent, and its answer.
+
+Law 1. It goes to the address that the operator wrote down, wherever a card points.
+Law 2. It is addressed to the agent that is expected there. A card that names somebody else is not
+       believed: what we sign for one would else run at another.
+Law 3. Every request has a nonce and a time of its own; the trace and the span stay.
+Law 4. It is signed in the form that the other side is known to read. Where that is a guess and is
+       answered with 401, the other one follows, once, and what was found is remembered (R8). Who
+       was recognised as a Carnet is never sent less than the whole profile: anybody on the way
+       could answer 401.
+Law 5. A Carnet that is listed as a peer must prove its answer; of another one the receipt is not
+       believed, as its key is not known to be its own.
+"""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from ipaddress import ip_address
+from typing import Any, Final, Literal
+from urllib.parse import urlsplit
+
+from msgspec import Struct
+
+from carnet.core.address import AGENT
+from carnet.core.carnet import Carnet
+from carnet.core.events import Done, Event, Failed
+from carnet.core.identity import Account
+from carnet.core.proof import Spending
+from carnet.core.secret import Secret
+from carnet.errors import CarnetError, PeerUnreachable, ProviderError
+from carnet.ports.clock import Clock, Ids
+from carnet.ports.door import Answer, Bounds, Door, Outbound
+from carnet.runtime.cards import Cards, Place
+from carnet.runtime.closing import closing
+from carnet.runtime.hearing import JSON, SSE, finish, read_some
+from carnet.runtime.proving import Slip, Verifying
+from carnet.runtime.signing import Signing
+from carnet.wire import samvad, travel
+
+Form = Literal["samvad", "carnet"]
+
+MESSAGE: Final = "/agent/message"
+STREAM: Final = "/agent/stream"
+
+_REMEMBERED_SECONDS: Final = 3600.0
+_DOUBTED_SECONDS: Final = 60.0  # neither form was taken: the reason is another one
+_OK: Final = range(200, 300)
+_UNAUTHORIZED: Final = 401
+
+
+class Errand(Struct, frozen=True, kw_only=True):
+    """What is to be asked."""
+
+    skill: str
+    payload: dict[str, Any]
+    stream: bool
+    trace_id: str
+    span_id: str
+    parent_span_id: str | None = None
+    auth: Secret | None = None
+    headers: Mapping[str, str] = {}
+    secrets: Mapping[str, Secret] = {}
+    carnet: Carnet | None = None  # the document of the callee; without one there is one form
+    payer: Account | None = None
+    budget: Spending | None = None  # the most that we will pay
+
+
+class Recipient(Struct, frozen=True, kw_only=True):
+    """Where an agent is, and who is expected there."""
+
+    place: Place
+    identities: frozenset[str] = frozenset()  # beside the one that its host names
+    peer: str | None = None  # the domain of the organisation, where it is listed
+    form: Literal["auto", "samvad", "carnet"] = "auto"
+    bounds: Bounds = Bounds()
+
+    @property
+    def home(self) -> Place:
+        """Where its gateway says what it is, if it is a Carnet."""
+        return Place(self.place.url.partition("/agents/")[0], self.place.kind)
+
+    def check(self, card: samvad.Card) -> None:
+        """Refuse a card that is that of somebody else."""
+        host = urlsplit(self.place.url).hostname or ""
+        named = card.id.removeprefix(AGENT)
+        if card.id in self.identities or named == host:
+            return
+        # Here a host says nothing of who is meant; and one name of this machine is like another.
+        at_hand = _is_this_machine(host) and (not self.identities or _is_this_machine(named))
+        if not at_hand:
+            raise PeerUnreachable("the card is that of another agent")
+
+
+def _is_this_machine(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+class Errands:
+    """Runs errands to one agent."""
+
+    def __init__(
+        self,
+        door: Door,
+        recipient: Recipient,
+        *,
+        cards: Cards,
+        signing: Signing,
+        sender: str,
+        clock: Clock,
+        ids: Ids,
+        verifying: Verifying | None = None,
+    ) -> None:
+        """Errands to one agent.
+
+        Args:
+            door: The way out.
+            recipient: Where it is.
+            cards: What others publish.
+            signing: Signs what leaves.
+            sender: The identity that we sign for.
+            clock: The time of a request, and how long a form is remembered.
+            ids: Nonces.
+            verifying: Asks a Carnet for receipts.
+        """
+        self._door = door
+        self._recipient = recipient
+        self._cards = cards
+        self._signing = signing
+        self._verifying = verifying
+        self._sender = sender
+        self._clock = clock
+        self._ids = ids
+        self._form: Form | None = None
+        self._form_until = 0.0
+
+    async def card(self) -> samvad.Card:
+        """The card of the agent; PeerUnreachable if it cannot be read or is another's."""
+        card = await self._cards.card(self._recipient.place)
+        self._recipient.check(card)
+        return card
+
+    async def run(self, errand: Errand, slip: Slip | None = None) -> AsyncIterator[Event]:
+        """The events of the answer, the last of them `Done`; anything else raises.
+
+        The receipt of a Carnet is put into the `slip`.
+        """
+        slip = slip or Slip()
+        async with (
+            self._sent(errand) as (answer, form),
+            closing(self._heard(answer, form, errand, slip)) as events,
+        ):
+            async for event in events:
+                yield event
+
+    def _heard(
+        self, answer: Answer, form: Form, errand: Errand, slip: Slip
+    ) -> AsyncIterator[Event]:
+        heard, peer = _listen(answer, errand, slip, self._us()), self._recipient.peer
+        if form != "carnet" or errand.carnet is None or self._verifying is None or peer is None:
+            return heard
+        return self._verifying.proven(heard, errand.carnet, slip, peer=peer, told=samvad.result_of)
+
+    def _us(self) -> dict[str, str]:
+        """Whom the other side's operator would have to admit, and with which key."""
+        return {"sender": self._sender, "key": self._signing.public_key()}
+
+    async def request(self, errand: Errand, form: Form | None = None) -> Outbound:
+        """The signed request of an errand, as it would be sent now."""
+        card = await self.card()
+        form = form or (await self._forms(errand))[0]
+        path = STREAM if errand.stream else MESSAGE
+        plain = Outbound(
+            url=f"{self._recipient.place.url}{path}",
+            body=self._write(errand, card),
+            headers={
+                "content-type": JSON,
+                "accept": SSE if errand.stream else JSON,
+                **errand.headers,
+            },
+            secrets=errand.secrets,
+            kind=self._recipient.place.kind,
+            bounds=self._recipient.bounds,
+        )
+        if form == "carnet" and errand.carnet is not None:
+            return self._signing.sign_carnet(
+                plain,
+                errand.carnet,
+                audience=await self._audience(card),
+                payer=errand.payer,
+                budget=errand.budget,
+            )
+        return self._signing.sign_samvad(plain, path=path)
+
+    def _write(self, errand: Errand, card: samvad.Card) -> bytes:
+        return samvad.write_request(
+            samvad.Envelope(
+                sender=self._sender,
+                recipient=card.id,
+                skill=errand.skill,
+                mode="stream" if errand.stream else "sync",
+                nonce=self._ids.uuid(),
+                at=self._clock.wall_us(),
+                trace_id=errand.trace_id,
+                span_id=errand.span_id,
+                parent_span_id=errand.parent_span_id,
+                auth=errand.auth,
+                payload=errand.payload,
+            )
+        )
+
+    @asynccontextmanager
+    async def _sent(self, errand: Errand) -> AsyncIterator[tuple[Answer, Form]]:
+        """Send it, and where the form was a guess and is refused, once more in the other."""
+        forms = await self._forms(errand)
+        for form in forms:
+            async with self._door.send(await self.request(errand, form)) as answer:
+                is_refused = answer.status == _UNAUTHORIZED
+                if is_refused and form != forms[-1]:
+                    continue
+                self._remember(forms[0] if is_refused else form, sure=not is_refused)
+                yield answer, form
+                return
+
+    async def _forms(self, errand: Errand) -> tuple[Form, ...]:
+        """The forms to try, in order."""
+        if errand.carnet is None:
+            return ("samvad",)
+        if self._recipient.form != "auto":
+            return (self._recipient.form,)
+        if self._form is not None and self._clock.monotonic() < self._form_until:
+            return (self._form,)
+        return ("samvad", "carnet") if await self._shown() is None else ("carnet",)
+
+    def _remember(self, form: Form, *, sure: bool) -> None:
+        self._form = form
+        seconds = _REMEMBERED_SECONDS if sure else _DOUBTED_SECONDS
+        self._form_until = self._clock.monotonic() + seconds
+
+    async def _audience(self, card: samvad.Card) -> str:
+        """The domain that a travel document is for."""
+        shown = await self._shown()
+        if shown is not None:
+            return shown.domain
+        return self._recipient.peer or card.id.removeprefix(AGENT)
+
+    async def _shown(self) -> travel.WellKnown | None:
+        """What the gateway says of itself if it is a Carnet, and that of the peer we expect."""
+        shown = await self._cards.carnet(self._recipient.home)
+        is_other = shown is not None and self._recipient.peer not in {None, shown.domain}
+        return None if is_other else shown
+
+
+async def _listen(
+    answer: Answer, errand: Errand, slip: Slip, us: dict[str, str]
+) -> AsyncIterator[Event]:
+    slip.presented = answer.header(travel.RECEIPT_HEADER)
+    if answer.status not in _OK:
+        raise await _refusal(answer, us)
+    if not _is_stream(answer, errand):
+        for event in samvad.read_answer(await answer.read()):
+            yield event
+        return
+    async with closing(_streamed(answer, slip)) as events:
+        async for event in events:
+            yield event
+
+
+async def _streamed(answer: Answer, slip: Slip) -> AsyncIterator[Event]:
+    reader = samvad.AnswerReader(on_comment=slip.read_comment)
+    async with closing(answer.chunks()) as chunks:
+        async for chunk in chunks:
+            for event in reader.feed(chunk):
+                if type(event) is Done:
+                    await finish(chunks)
+                yield _unless_failed(event, reader.fault)
+    for event in reader.close():
+        yield _unless_failed(event, reader.fault)
+
+
+def _unless_failed(event: Event, fault: str) -> Event:
+    """The event itself; a failure is raised as what the other side called it, if it did."""
+    if type(event) is not Failed:
+        return event
+    raise event.error() if event.facts else ProviderError(fault)
+
+
+def _is_stream(answer: Answer, errand: Errand) -> bool:
+    media_type = (answer.header("content-type") or "").partition(";")[0].strip().lower()
+    return media_type == SSE if media_type else errand.stream
+
+
+async def _refusal(answer: Answer, us: dict[str, str]) -> CarnetError:
+    error = samvad.read_refusal(
+        answer.status,
+        await read_some(answer),
+        retry_after=answer.header("retry-after"),
+        date=answer.header("date"),
+        carnet_code=answer.header(samvad.CODE_HEADER),
+    )
+    error.facts.update(us)
+    return error

@@ -1,0 +1,118 @@
+"""The answer of an agent or a model elsewhere, from bytes to events.
+
+Law 1. What came decides, not what was asked for: some gateways stream whatever was asked.
+Law 2. The last event is `Done`; an answer that ends otherwise raises, and what it charges all the
+       same is told before.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Final
+
+from carnet.core.call import Ask
+from carnet.core.events import Done, Event, Failed
+from carnet.errors import CarnetError, ProviderError
+from carnet.ports.door import Answer
+from carnet.runtime.closing import closing
+from carnet.runtime.proving import Slip
+from carnet.wire import openai, travel
+
+JSON: Final = "application/json"
+SSE: Final = "text/event-stream"
+
+_MOST_REFUSAL_BYTES: Final = 64 * 1024
+_REST_SECONDS: Final = 0.1  # how long the end of a stream may take after its last word
+
+
+def listen(
+    answer: Answer, ask: Ask, currency: str, slip: Slip | None = None
+) -> AsyncIterator[Event]:
+    """The events of an answer, the last of them `Done`; anything else raises.
+
+    Where there is a `slip`, what the answer brings along as its receipt is put there.
+    """
+    if slip is not None:
+        slip.presented = answer.header(travel.RECEIPT_HEADER)
+    if not 200 <= answer.status < 300:  # noqa: PLR2004  the class of success
+        return _refused(answer, currency)
+    if _is_stream(answer, ask):
+        return _streamed(answer, currency, slip)
+    return _whole(answer, currency)
+
+
+async def hear(answer: Answer, ask: Ask, currency: str, said: list[Event]) -> None:
+    """Put the events of an answer into `said`, those before an error too."""
+    if 200 <= answer.status < 300 and not _is_stream(answer, ask):  # noqa: PLR2004
+        said += openai.read_answer(await answer.read(), currency=currency)
+        return
+    async with closing(listen(answer, ask, currency)) as events:
+        async for event in events:
+            said.append(event)
+
+
+async def _whole(answer: Answer, currency: str) -> AsyncIterator[Event]:
+    for event in openai.read_answer(await answer.read(), currency=currency):
+        yield event
+
+
+async def _streamed(answer: Answer, currency: str, slip: Slip | None) -> AsyncIterator[Event]:
+    on_comment = None if slip is None else slip.read_comment
+    reader = openai.AnswerReader(currency=currency, on_comment=on_comment)
+    async with closing(answer.chunks()) as chunks:
+        async for chunk in chunks:
+            for event in reader.feed(chunk):
+                if type(event) is Done:
+                    await finish(chunks)
+                yield _unless_failed(event, reader.fault)
+    for event in reader.close():
+        yield _unless_failed(event, reader.fault)
+
+
+def _is_stream(answer: Answer, ask: Ask) -> bool:
+    # Some gateways stream whatever was asked for: what came decides.
+    media_type = (answer.header("content-type") or "").partition(";")[0].strip().lower()
+    return media_type == SSE if media_type else ask.stream
+
+
+def _unless_failed(event: Event, fault: str) -> Event:
+    if type(event) is Failed:
+        raise ProviderError(fault) if fault else event.error()
+    return event
+
+
+async def finish(chunks: AsyncIterator[bytes]) -> None:
+    """Read the end of a stream that has said all, so that its connection can be used again."""
+    try:
+        async with asyncio.timeout(_REST_SECONDS):
+            async for _ in chunks:
+                pass
+    except (TimeoutError, CarnetError):
+        pass  # then it cannot
+
+
+async def _refused(answer: Answer, currency: str) -> AsyncIterator[Event]:
+    """What a refusal charges all the same; then it is raised."""
+    refusal = openai.read_refusal(
+        answer.status,
+        await read_some(answer),
+        currency=currency,
+        retry_after=answer.header("retry-after"),
+        date=answer.header("date"),
+    )
+    if refusal.usage is not None:
+        yield refusal.usage
+    raise refusal.error
+
+
+async def read_some(answer: Answer) -> bytes:
+    """What a refusal says, as far as it is short and comes."""
+    body = bytearray()
+    try:
+        async with closing(answer.chunks()) as chunks:
+            async for chunk in chunks:
+                body += chunk
+                if len(body) > _MOST_REFUSAL_BYTES:
+                    break
+    except CarnetError:
+        pass  # the status has said enough
+    return bytes(body)

@@ -1,0 +1,124 @@
+"""Receipts that we give: with the answer to every call that came with a travel document.
+
+Law 1. A receipt is made once, when the turn has ended, and kept before it leaves. Whoever repeats
+       the call gets the same one; if a crash has lost it, it is made then.
+Law 2. A turn whose end nobody knows has no receipt.
+"""
+
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Sequence
+from typing import Any, Final
+
+from carnet.core.call import Call
+from carnet.core.events import RECEIPT, Event, Extension, Failed, Usage, is_terminal
+from carnet.core.proof import SECOND_US, Document
+from carnet.errors import OutcomeUnknown, StorageUnavailable
+from carnet.ports.agent import Journal
+from carnet.ports.keys import OwnKeys
+from carnet.ports.receipts import Receipts
+from carnet.runtime.closing import closing
+from carnet.runtime.tally import tally
+from carnet.wire import travel
+
+Told = Callable[[Sequence[Event]], dict[str, Any]]
+
+_NO_USAGE: Final = Usage()
+_NOT_ENDED: Final = (OutcomeUnknown.code, StorageUnavailable.code)
+
+
+class Issuing:
+    """Makes receipts and keeps them."""
+
+    def __init__(self, *, kept: Receipts, keys: OwnKeys, domain: str, currency: str) -> None:
+        """`kept` are those that were given; `domain` is ours."""
+        self._kept = kept
+        self._keys = keys
+        self._domain = domain
+        self._currency = currency
+
+    async def receipt(
+        self, call: Call, document: Document, events: Sequence[Event], told: Told
+    ) -> str:
+        """The receipt of a turn that has ended with these events."""
+        if call.known:
+            found = await self._kept.get(call.record)
+            if found is not None:
+                return found
+        # Whoever reads the same turn at the same time makes the same one, letter by letter.
+        made = self._make(call, document, events, told)
+        await self._kept.put(call.record, made)
+        return made
+
+    def _make(self, call: Call, document: Document, events: Sequence[Event], told: Told) -> str:
+        signer, end = self._keys.signer(), events[-1]
+        usage = next((event for event in events if type(event) is Usage), _NO_USAGE)
+        counted = tally(document.depth, events)
+        receipt = travel.Receipt(
+            issuer=self._domain,
+            audience=document.issuer,
+            issued=call.record.created // SECOND_US,
+            run=document.run,
+            turn=document.turn,
+            cost=usage.cost,
+            currency=self._currency,
+            calls=counted.calls,
+            max_depth=counted.deepest,
+            digest=None if isinstance(end, Failed) else travel.answer_digest(told(events)),
+            code=end.code if isinstance(end, Failed) else None,
+            keyid=signer.kid,
+        )
+        return travel.write_receipt(receipt, sign=signer.sign)
+
+
+class Receipted:
+    """A journal that gives a receipt, as an Extension before the end, to whoever is owed one."""
+
+    def __init__(self, journal: Journal, issuing: Issuing, told: Told) -> None:
+        """`told` gives what an answer tells in the dialect of the endpoint."""
+        self._journal = journal
+        self._issuing = issuing
+        self._told = told
+
+    def __call__(self, call: Call, /) -> AsyncIterator[Event]:
+        """One event at a time; a call made in process is given no receipt."""
+        return self._journal(call)
+
+    def batches(
+        self, call: Call, /, heartbeat: float | None = None
+    ) -> AsyncGenerator[Sequence[Event], None]:
+        """Committed groups of events, the receipt in the last."""
+        batches = self._journal.batches(call, heartbeat)
+        if call.document is None:
+            return batches
+        return self._with_receipt(call, call.document, batches)
+
+    async def whole(self, call: Call, /) -> Sequence[Event]:
+        """The same events when all of them are there."""
+        events = await self._journal.whole(call)
+        if call.document is None:
+            return events
+        return (*events[:-1], *await self._owed(call, call.document, events), events[-1])
+
+    async def cancel(self, turns: Collection[int]) -> int:
+        """Cancel those of these turns that are running."""
+        return await self._journal.cancel(turns)
+
+    async def _with_receipt(
+        self, call: Call, document: Document, batches: AsyncGenerator[Sequence[Event], None]
+    ) -> AsyncGenerator[Sequence[Event], None]:
+        said: list[Event] = []
+        async with closing(batches) as groups:
+            async for batch in groups:
+                said += batch
+                if batch and is_terminal(batch[-1]):
+                    yield (*batch[:-1], *await self._owed(call, document, said), batch[-1])
+                else:
+                    yield batch
+
+    async def _owed(
+        self, call: Call, document: Document, events: Sequence[Event]
+    ) -> tuple[Extension, ...]:
+        end = events[-1]
+        if isinstance(end, Failed) and end.code in _NOT_ENDED:
+            return ()
+        receipt = await self._issuing.receipt(call, document, events, self._told)
+        return (Extension(RECEIPT, receipt),)

@@ -1,0 +1,81 @@
+"""The SAMVAD dialect, version 1.2: signed envelopes, cards and streams, on both sides.
+
+It is pure: it reads what arrives and writes what leaves. Whether a signature holds, a nonce is new
+and a sender is trusted, the guards decide.
+
+    inbound    read_claim                      → Claim    claim.py (envelope.py, proof.py)
+               write_answer, span_of           ← events   answer.py, spans.py
+               StreamWriter, KEEP_ALIVE        ← events   stream.py
+               REFUSALS, error_object, write_error        refusals.py
+               write_card, write_intro, write_health      card.py
+    outbound   Envelope, write_envelope                   envelope.py
+               read_answer, result_of          → events   answer.py
+               AnswerReader                    → events   stream.py
+               read_refusal                    → error    reports.py
+               read_card                       → Card     card.py
+"""
+
+from carnet.wire.samvad.answer import read_answer, result_of, write_answer
+from carnet.wire.samvad.card import (
+    DEFAULT_TTL,
+    PROTOCOL_VERSION,
+    Card,
+    CardFacts,
+    CardKey,
+    Model,
+    read_card,
+    write_card,
+    write_health,
+    write_intro,
+)
+from carnet.wire.samvad.claim import DIALECT, read_claim
+from carnet.wire.samvad.envelope import (
+    Envelope,
+    read_envelope,
+    read_moment,
+    write_envelope,
+    write_moment,
+)
+from carnet.wire.samvad.proof import TAG
+from carnet.wire.samvad.refusals import CODE_HEADER, REFUSALS, error_object, write_error
+from carnet.wire.samvad.reports import STATUSES, read_refusal
+from carnet.wire.samvad.spans import span_from, span_of
+from carnet.wire.samvad.stream import KEEP_ALIVE, AnswerReader, StreamWriter
+
+write_request = write_envelope  # as the other dialects call it
+
+__all__ = [
+    "CODE_HEADER",
+    "DEFAULT_TTL",
+    "DIALECT",
+    "KEEP_ALIVE",
+    "PROTOCOL_VERSION",
+    "REFUSALS",
+    "STATUSES",
+    "TAG",
+    "AnswerReader",
+    "Card",
+    "CardFacts",
+    "CardKey",
+    "Envelope",
+    "Model",
+    "StreamWriter",
+    "error_object",
+    "read_answer",
+    "read_card",
+    "read_claim",
+    "read_envelope",
+    "read_moment",
+    "read_refusal",
+    "result_of",
+    "span_from",
+    "span_of",
+    "write_answer",
+    "write_card",
+    "write_envelope",
+    "write_error",
+    "write_health",
+    "write_intro",
+    "write_moment",
+    "write_request",
+]

@@ -1,0 +1,102 @@
+"""A signed request as a Claim: its digest, its envelope and its signature, each in its form.
+
+Law 1. The body is looked at after its digest was found to be right: a byte that was changed on the
+       way is told as that, not as broken JSON.
+Law 2. What was asked, for the journal and for comparing repeats, is the skill, the payload and the
+       mode; never the nonce, the time or a credential.
+"""
+
+from hashlib import sha256
+from typing import Final
+
+from carnet.core.call import Ask, Claim, Message
+from carnet.core.carnet import Mark
+from carnet.core.skill import CHAT, Mode
+from carnet.errors import CarnetError, InvalidRequest
+from carnet.wire import digests, json, signatures, trace
+from carnet.wire.samvad.envelope import Envelope, read_envelope
+from carnet.wire.samvad.proof import read_proof
+from carnet.wire.signatures import Presented, Request
+
+DIALECT: Final = "samvad"
+CONTENT_DIGEST: Final = "content-digest"
+
+
+def read_claim(
+    request: Request,
+    body: bytes,
+    *,
+    agent: str,
+    mode: Mode,
+    short_path: str,
+) -> Claim:
+    """Read a request of the protocol.
+
+    A refusal carries the trace id as its run, once the envelope could be read.
+
+    Args:
+        request: What the signature may cover.
+        body: The whole body as received.
+        agent: The agent that the path or the host names; empty for the default one.
+        mode: The mode that the endpoint serves.
+        short_path: The path without the prefix of the agent: "/agent/message".
+    """
+    presented = signatures.read(request.headers)
+    digests.check(", ".join(request.headers.get_all(CONTENT_DIGEST)), body)
+    envelope = read_envelope(body, mode=mode)
+    try:
+        return _claim(presented, request, envelope, agent, short_path)
+    except CarnetError as error:
+        error.run = envelope.trace_id
+        raise
+
+
+def _claim(
+    presented: Presented,
+    request: Request,
+    envelope: Envelope,
+    agent: str,
+    short_path: str,
+) -> Claim:
+    _refuse_unserved(envelope)
+    asked = json.canonical(
+        {"skill": envelope.skill, "payload": envelope.payload, "mode": envelope.mode}
+    )
+    return Claim(
+        dialect=DIALECT,
+        agent=agent,
+        ask=_ask(envelope),
+        digest=sha256(asked).digest(),
+        request=asked,
+        marks=(_mark(envelope),),
+        trace=trace.read(request.headers),
+        proof=read_proof(presented, request, envelope, short_path=short_path),
+    )
+
+
+def _refuse_unserved(envelope: Envelope) -> None:
+    """Refuse what we cannot honour yet: leaving it aside would widen rights or lose an answer."""
+    if envelope.delegation_token is not None:  # samvad:delegation:refused
+        raise InvalidRequest("delegationToken", "is not honoured by this gateway; leave it out")
+    if envelope.callback_url is not None:
+        raise InvalidRequest("callbackUrl", "is not honoured by this gateway; leave it out")
+
+
+def _ask(envelope: Envelope) -> Ask:
+    text = envelope.payload.get("text") if envelope.skill == CHAT.id else None
+    return Ask(
+        messages=(Message("user", text),) if isinstance(text, str) else (),
+        stream=envelope.mode == "stream",
+        skill=envelope.skill,
+        payload=envelope.payload,
+    )
+
+
+def _mark(envelope: Envelope) -> Mark:
+    """What the trace says about the chain. The protocol counts no depth."""
+    return Mark(
+        stamp="samvad",
+        run=envelope.trace_id,
+        turn=envelope.span_id,
+        parent_turn=envelope.parent_span_id,
+    )

@@ -1,0 +1,126 @@
+"""What a peer says when it does not answer: its nine codes as errors of ours.
+
+Law 1. Of what a peer wrote only numbers and the nine words are kept, never its text (A65). The word
+       is kept as the fact `peer_code`, so that a caller is told what the protocol said.
+Law 2. A refusal is the end of it, unless the peer says that the same call may succeed later.
+Law 3. What nothing explains is a fault, and no reason to send anything again.
+"""
+
+from typing import Final
+
+from carnet.errors import (
+    BY_CODE,
+    CarnetError,
+    Fact,
+    InvalidJson,
+    PeerBusy,
+    PeerRefused,
+    ProviderError,
+    ProviderTimeout,
+    ProviderUnavailable,
+)
+from carnet.wire import json
+from carnet.wire.retry_after import read_wait
+
+AUTH_FAILED: Final = "AUTH_FAILED"
+REPLAY_DETECTED: Final = "REPLAY_DETECTED"
+SKILL_NOT_FOUND: Final = "SKILL_NOT_FOUND"
+SCHEMA_INVALID: Final = "SCHEMA_INVALID"
+INJECTION_DETECTED: Final = "INJECTION_DETECTED"
+DELEGATION_EXCEEDED: Final = "DELEGATION_EXCEEDED"
+RATE_LIMITED: Final = "RATE_LIMITED"
+TOKEN_BUDGET_EXCEEDED: Final = "TOKEN_BUDGET_EXCEEDED"  # noqa: S105  a word of the protocol
+AGENT_UNAVAILABLE: Final = "AGENT_UNAVAILABLE"
+
+# The protocol's words, and the status that its text gives each (R12).
+STATUSES: Final = {
+    AUTH_FAILED: 401,
+    REPLAY_DETECTED: 401,
+    SKILL_NOT_FOUND: 404,
+    SCHEMA_INVALID: 400,
+    INJECTION_DETECTED: 400,
+    DELEGATION_EXCEEDED: 400,
+    RATE_LIMITED: 429,
+    TOKEN_BUDGET_EXCEEDED: 429,
+    AGENT_UNAVAILABLE: 500,
+}
+
+BY_PEER: Final = "peer"  # the peer reported this outcome in a word that we know
+BY_STATUS: Final = "status"  # nothing but the status of an answer says so
+UNRECOGNISED: Final = "unrecognised"
+UNTOLD_WAIT_SECONDS: Final = 1  # for a peer that is busy and does not say for how long
+
+
+def read_refusal(
+    status: int,
+    body: bytes,
+    *,
+    retry_after: str | None = None,
+    date: str | None = None,
+    carnet_code: str | None = None,
+) -> CarnetError:
+    """The error of ours that a peer's refusal stands for.
+
+    `retry_after`, `date` and `carnet_code` are the headers of these names; the body may be
+    anything.
+    """
+    wait = read_wait(retry_after, date)
+    code = _read_code(_read_error(body))
+    if status < 400:  # noqa: PLR2004  neither an answer nor a refusal: a redirect, say
+        return ProviderError(f"the answer has the status {status}")
+    if code == UNRECOGNISED:
+        return _unexplained(status, wait)
+    error = _explained(status, code, wait)
+    if isinstance(error, PeerRefused) and carnet_code in BY_CODE:  # a Carnet says why
+        error.facts["peer_reason"] = carnet_code
+    return error
+
+
+def read_failure(error: object) -> CarnetError:
+    """The error that stands in an answer of status 200, or at the end of a stream."""
+    code = _read_code(error)
+    if code == UNRECOGNISED:
+        return ProviderError("the answer holds an error of no known code")
+    return _explained(STATUSES[code], code, None)
+
+
+def _read_error(body: bytes) -> object:
+    try:
+        return json.read_object(body).get("error")
+    except InvalidJson:
+        return None
+
+
+def _read_code(error: object) -> str:
+    code = error.get("code") if isinstance(error, dict) else None
+    return code if isinstance(code, str) and code in STATUSES else UNRECOGNISED
+
+
+def _explained(status: int, code: str, wait: int | None) -> CarnetError:
+    told: dict[str, Fact] = {"peer_status": status, "peer_code": code}
+    waiting = _waiting(wait)
+    if code == RATE_LIMITED:
+        return PeerBusy(**({"retry_after": UNTOLD_WAIT_SECONDS} | told | waiting))
+    if code == TOKEN_BUDGET_EXCEEDED and waiting:
+        return PeerBusy(**told, **waiting)
+    if code == AGENT_UNAVAILABLE:
+        # 503 with a time is a gateway that has not begun; without one the agent may have failed.
+        if status == 503 and waiting:  # noqa: PLR2004
+            return PeerBusy(**told, **waiting)
+        return ProviderError(**told, by=BY_PEER)
+    return PeerRefused(**told)
+
+
+def _unexplained(status: int, wait: int | None) -> CarnetError:
+    told: dict[str, Fact] = {"peer_status": status, "peer_code": UNRECOGNISED}
+    if status in {408, 504}:
+        return ProviderTimeout(by=BY_STATUS)
+    if status == 429 or (status == 503 and wait is not None):  # noqa: PLR2004
+        return PeerBusy(**told, **_waiting(wait))
+    if status == 425 or status >= 500:  # noqa: PLR2004
+        return ProviderUnavailable(by=BY_STATUS, **_waiting(wait))
+    return PeerRefused(**told)
+
+
+def _waiting(wait: int | None) -> dict[str, Fact]:
+    return {} if wait is None else {"retry_after": wait}

@@ -1,0 +1,57 @@
+"""The travel document between two Carnets: what is signed, by whom, and how it is written.
+
+It is pure. Whose key is whose, what time it is and whether a call goes on, others decide.
+
+    document   read, read_beside, mark          → Document   document.py
+               write                            ← Document
+    profile    read_proof                       → Proof      profile.py
+               cover                            ← what a signature must cover
+    receipt    read_receipt, answer_digest      → Receipt    receipt.py
+               write_receipt                    ← Receipt
+    keys       read_well_known                  → WellKnown  well_known.py
+               write_well_known                 ← WellKnown
+"""
+
+from carnet.wire.travel.document import HEADER, MOST_PATH, mark, read, read_beside, write
+from carnet.wire.travel.profile import COMPONENTS, TAG, cover, read_proof
+from carnet.wire.travel.receipt import (
+    RECEIPT_HEADER,
+    Receipt,
+    answer_digest,
+    read_comment,
+    read_receipt,
+    write_comment,
+    write_receipt,
+)
+from carnet.wire.travel.well_known import (
+    MOST_KEYS,
+    PublishedKey,
+    WellKnown,
+    read_well_known,
+    write_well_known,
+)
+
+__all__ = [
+    "COMPONENTS",
+    "HEADER",
+    "MOST_KEYS",
+    "MOST_PATH",
+    "RECEIPT_HEADER",
+    "TAG",
+    "PublishedKey",
+    "Receipt",
+    "WellKnown",
+    "answer_digest",
+    "cover",
+    "mark",
+    "read",
+    "read_beside",
+    "read_comment",
+    "read_proof",
+    "read_receipt",
+    "read_well_known",
+    "write",
+    "write_comment",
+    "write_receipt",
+    "write_well_known",
+]

@@ -1,0 +1,39 @@
+"""What the page about skills shows works as it stands."""
+
+from typing import Any
+
+from carnet.core.skill import CHAT
+from carnet.guards import injection
+from carnet.runtime import schemas
+from carnet.runtime.skills import Definition
+from carnet.runtime.threads import MOST_AT_ONCE
+from tests.docs.test_quickstart import ROOT, blocks_of
+
+PAGE = ROOT / "docs" / "skills.md"
+
+
+def test_its_snippets_make_an_agent_with_these_skills() -> None:
+    scene: dict[str, Any] = {"__name__": "skills_page"}
+    for block in blocks_of(PAGE):
+        if block.language == "python":
+            exec(block.text, scene)  # noqa: S102  our own page
+    clerk = scene["clerk"]
+    assert isinstance(clerk, Definition)
+    names = [skill.id for skill in clerk.skills]
+    shown = ["book", "answer", "sum", "add", "recite", "whoami", "translate", "relay"]
+    assert names == shown
+    schemas.Schemas().compile("clerk", clerk.skills)
+    assert clerk.declared("book").description == "Book a table."
+    assert clerk.declared("add").input_schema["required"] == ["a", "b"]
+    assert clerk.declared("whoami").modes == ("sync",)
+    assert CHAT not in clerk.skills
+    assert "what the other agent said" in scene["prompt"]
+
+
+def test_its_numbers_are_those_of_the_program() -> None:
+    text = PAGE.read_text()
+    assert f"{injection.MAX_SCANNED:,} characters" in text
+    assert f"{injection.INLINE:,} are read beside" in text
+    assert f"more than {schemas.MAX_PATTERN} characters" in text
+    assert f"{MOST_AT_ONCE} of them at once" in text
+    assert injection.CLASSIFIER_SECONDS == 10

@@ -1,0 +1,145 @@
+"""A peer of another make signs by itself: what its documents may say, and what they may not."""
+
+import sqlite3
+import time
+from contextlib import closing
+from typing import Any
+
+import pytest
+
+from tests.support.http import Reply
+from tests.support.organisation import Organisation
+from tests.support.served import executions
+from tests.support.signed import now
+from tests.travel.conftest import Scene
+from tests.travel.scene import claims, send
+
+
+def verdict(reply: Reply) -> tuple[int, str]:
+    return reply.status, "" if reply.status == 200 else reply.code
+
+
+def test_a_peer_that_signs_by_itself_is_answered_with_a_receipt(scene: Scene) -> None:
+    reply = scene.peer.call(scene.b, "paid", run="run-own", turn="t1")
+    assert (reply.status, reply.text) == (200, "hi"), reply.body
+    receipt = claims(reply.headers["carnet-receipt"])
+    assert (receipt["aud"], receipt["run"], receipt["turn"]) == ("peer.example", "run-own", "t1")
+    assert set(receipt) == {
+        *("iss", "aud", "iat", "run", "turn", "cost", "currency", "calls", "max_d", "dig"),
+    }
+
+
+REFUSED: dict[str, tuple[dict[str, Any], tuple[int, str]]] = {
+    "another depth": ({"headers": {"x-tangle-forwarded-depth": "2"}}, (400, "chain_mismatch")),
+    "another run": ({"headers": {"x-tangle-runid": "other"}}, (400, "chain_mismatch")),
+    "another parent": ({"headers": {"x-tangle-parent-turnid": "x"}}, (400, "chain_mismatch")),
+    "another audience": ({"aud": "c.example"}, (401, "destination_mismatch")),
+    "another issuer": ({"iss": "a.example"}, (401, "key_unknown")),
+    "too deep": ({"d": 4}, (429, "bridge_depth_exceeded")),
+    "deeper than it allows itself": ({"d": 2, "l": 1}, (429, "bridge_depth_exceeded")),
+    "a loop": ({"path": ["@paid@b.example"]}, (409, "loop_detected")),
+    "a loop too deep": (
+        {"d": 4, "path": ["@paid@b.example"]},
+        (429, "bridge_depth_exceeded"),  # depth is checked first
+    ),
+    "its time is over": ({"dl": 1_000}, (504, "provider_timeout")),
+    "its budget is too small": (
+        {"bud": {"money": "0.0001", "currency": "credits"}},
+        (402, "spending_limit_reached"),
+    ),
+    "its budget is in another currency": (
+        {"bud": {"money": "5", "currency": "pearls"}},
+        (402, "spending_limit_reached"),
+    ),
+    "no calls are left": ({"bud": {"calls": 0}}, (429, "run_calls_exceeded")),
+    "another body": ({"dig": "sha-256=:" + "A" * 43 + "=:"}, (401, "digest_mismatch")),
+    "it holds for an hour": ({"exp": int(now()) + 3600}, (400, "travel_document_invalid")),
+    "signed too long ago": ({"created": -61.5}, (401, "timestamp_out_of_window")),
+    "signed too far ahead": ({"created": 40}, (401, "timestamp_out_of_window")),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_a_document_that_contradicts_or_exceeds_is_refused(scene: Scene, what: str) -> None:
+    how, expected = REFUSED[what]
+    ran = executions(scene.b.folder, "paid")
+    reply = scene.peer.call(scene.b, "paid", **how)
+    assert verdict(reply) == expected, reply.body
+    assert executions(scene.b.folder, "paid") == ran
+
+
+def test_a_refusal_burns_no_nonce(scene: Scene) -> None:
+    request = scene.peer.signed(scene.b, "priced", bud={"money": "0.1", "currency": "credits"})
+    for _ in range(2):
+        assert verdict(send(scene.b, request)) == (402, "spending_limit_reached")
+
+
+def test_an_agent_with_reentry_is_called_again(scene: Scene) -> None:
+    reply = scene.peer.call(scene.b, "again", "", path=["@again@b.example"])
+    assert reply.text == "end"
+
+
+def test_a_deadline_is_kept_by_whoever_receives_it(scene: Scene) -> None:
+    before = time.monotonic()
+    reply = scene.peer.call(scene.b, "slow", "600", dl=int(now() * 1000) + 1500)
+    assert verdict(reply) == (504, "provider_timeout")
+    assert time.monotonic() - before < 45  # of the minute that the agent wanted
+
+
+def test_a_deadline_goes_on_with_the_calls_below(scene: Scene) -> None:
+    assert scene.a.chat("@echo@b.example hi", "hasty").text == "hi"
+    latest = int(now() * 1000) + 30_000  # the time that agent has for all it does
+    assert latest - 30_000 < claims(scene.box.asked[-1].headers["carnet"])["dl"] <= latest
+
+
+def spent(organisation: Organisation, run: str) -> list[str]:
+    entries = organisation.json("ledger", "--run", run)["entries"]
+    return sorted(entry["amount"] for entry in entries)
+
+
+def test_a_budget_is_for_the_call_and_all_below_it(scene: Scene) -> None:
+    budget = {"money": "0.0005", "currency": "credits"}
+    text = "paid one"
+    fits = scene.peer.call(scene.b, "relay", text, run="run-fits", bud=budget)
+    assert (fits.status, spent(scene.b, "run-fits")) == (200, ["0", "0.0002"])
+    small = {"money": "0.0001", "currency": "credits"}
+    exceeds = scene.peer.call(scene.b, "relay", text, run="run-exceeds", bud=small)
+    assert verdict(exceeds) == (402, "spending_limit_reached")
+    assert spent(scene.b, "run-exceeds") == []
+
+
+def test_the_payer_is_an_account_that_the_peer_answers_for(scene: Scene) -> None:
+    for issuer, account in (("peer.example", "ann"), ("far.example", "ann@far.example")):
+        run = f"run-of-{issuer}"
+        pay = {"issuer": issuer, "id": "ann"}
+        assert scene.peer.call(scene.b, "paid", run=run, pay=pay).status == 200
+        (entry,) = scene.b.json("ledger", "--run", run)["entries"]
+        assert entry["debit"] == f"{account}@peer.example"
+
+
+def test_nobody_answers_for_a_stranger(scene: Scene) -> None:
+    pay = {"issuer": "a.example", "id": "starter"}
+    reply = scene.stranger.call(scene.b, "paid", run="run-stranger", pay=pay)
+    assert reply.status in {402, 403}
+    assert scene.b.json("ledger", "--run", "run-stranger")["entries"] == []
+
+
+def test_a_repeat_gets_the_same_receipt_also_if_it_was_lost(scene: Scene) -> None:
+    fixed = {"run": "run-repeat", "turn": "t1"}
+    first = scene.peer.call(scene.b, "paid", **fixed).headers["carnet-receipt"]
+    assert scene.peer.call(scene.b, "paid", **fixed).headers["carnet-receipt"] == first
+    with closing(sqlite3.connect(scene.b.folder / "var" / "carnet.db", timeout=30)) as database:
+        database.execute("DELETE FROM receipt WHERE jws = ?", (first,))
+        database.commit()
+    assert scene.peer.call(scene.b, "paid", **fixed).headers["carnet-receipt"] == first
+    assert executions(scene.b.folder, "paid").count("t1") >= 1
+    assert len(scene.b.json("ledger", "--run", "run-repeat")["entries"]) == 1
+
+
+def test_the_page_of_keys_is_for_everybody(scene: Scene) -> None:
+    reply = scene.b.get("/.well-known/carnet.json", token="nobody")
+    page = reply.json
+    assert (reply.status, page["domain"], page["profiles"]) == (200, "b.example", ["carnet"])
+    (key,) = page["keys"]
+    assert (key["active"], key["not_after"]) == (True, None)
+    assert set(page) == {"domain", "version", "keys", "profiles", "dialects", "signature"}

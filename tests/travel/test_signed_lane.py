@@ -1,0 +1,128 @@
+"""Two Carnets without a token: signed calls, documents, receipts and one run."""
+
+from typing import Any
+
+import pytest
+
+from tests.support.federation import introduce
+from tests.support.organisation import Organisation
+from tests.support.served import executions
+from tests.travel.conftest import Scene
+from tests.travel.scene import claims
+
+
+def legs(organisation: Organisation, run: str) -> list[dict[str, str]]:
+    found: list[dict[str, str]] = organisation.json("run", "show", run)["turns"][0]["legs"]
+    return found
+
+
+def test_a_call_without_a_token_is_signed_and_its_answer_receipted(scene: Scene) -> None:
+    a, b, box = scene.a, scene.b, scene.box
+    reply = a.chat("hi", "@paid@b.example")
+    assert (reply.status, reply.text) == (200, "hi"), reply.body
+    sent = box.asked[-1].headers
+    assert "authorization" not in sent
+    document = claims(sent["carnet"])
+    assert (document["iss"], document["aud"], document["d"]) == ("a.example", "b.example", 1)
+    assert document["pay"] == {"issuer": "a.example", "id": "starter"}
+    assert document["bud"] == {"money": "1", "currency": "credits"}
+    assert document["dl"] > document["iat"] * 1000
+    run = reply.headers["x-tangle-runid"]
+    receipt = claims(box.answered[-1].headers["carnet-receipt"])
+    assert (receipt["iss"], receipt["aud"], receipt["run"]) == ("b.example", "a.example", run)
+    assert (receipt["cost"], receipt["calls"], receipt["max_d"]) == ("0.0002", 1, 1)
+    (entry,) = b.json("ledger", "--run", run)["entries"]
+    assert entry["debit"] == "starter@a.example"
+    (ours,) = a.json("ledger", "--run", run)["entries"]
+    assert (ours["credit"], ours["amount"]) == ("peer:b.example", entry["amount"])
+    (leg,) = legs(a, run)
+    assert leg["receipt"] == box.answered[-1].headers["carnet-receipt"]
+    assert "receipt" in a.carnet("run", "show", run).stdout
+
+
+def test_a_stream_brings_its_receipt_before_its_last_frame(scene: Scene) -> None:
+    a, box = scene.a, scene.box
+    reply = a.chat("one two three", "@words@b.example", stream=True)
+    assert reply.status == 200
+    assert reply.body.endswith(b"data: [DONE]\n\n")
+    stream = box.answered[-1].body
+    assert 0 < stream.index(b": carnet-receipt ") < stream.index(b"data: [DONE]")
+    assert b"carnet-receipt" not in reply.body  # the client came without a document
+    (leg,) = legs(a, reply.headers["x-tangle-runid"])
+    assert leg["receipt"]
+
+
+def test_who_comes_with_a_token_gets_neither_document_nor_receipt(scene: Scene) -> None:
+    c, b, box = scene.c, scene.b, scene.box
+    introduce(c, b, url=box.url)
+    assert c.chat("hi", "@echo@b.example").text == "hi"
+    assert "authorization" in box.asked[-1].headers
+    assert not {"carnet", "signature"} & box.asked[-1].headers.keys()
+    assert "carnet-receipt" not in box.answered[-1].headers
+
+
+@pytest.mark.parametrize("how", [{}, {"stream": True}])
+def test_the_document_and_the_receipt_ride_on_the_signed_dialect_as_well(
+    scene: Scene, how: dict[str, Any]
+) -> None:
+    reply = scene.a.chat("one two", "@words@c.example", **how)
+    assert reply.status == 200, reply.body
+    run = reply.headers["x-tangle-runid"]
+    (leg,) = legs(scene.a, run)
+    receipt = claims(leg["receipt"])
+    assert (receipt["iss"], receipt["run"], receipt["max_d"]) == ("c.example", run, 1)
+    (entry,) = scene.c.json("ledger", "--run", run)["entries"]
+    assert entry["debit"] == "starter@a.example"
+
+
+def test_the_receipt_counts_the_calls_below_and_how_deep_they_went(scene: Scene) -> None:
+    a, box = scene.a, scene.box
+    reply = a.chat("@relay@b.example @twice@b.example x", "relay")
+    assert (reply.status, reply.text) == (200, "one two"), reply.body
+    receipt = claims(box.answered[-1].headers["carnet-receipt"])
+    # relay of b at 1, its twice at 2, and two echoes at 3
+    assert (receipt["calls"], receipt["max_d"]) == (4, 3)
+
+
+def test_the_path_names_the_agents_that_were_passed(scene: Scene) -> None:
+    a, box = scene.a, scene.box
+    assert a.chat("@echo@b.example hi", "relay").text == "hi"
+    assert claims(box.asked[-1].headers["carnet"])["path"] == ["@relay@a.example"]
+    assert a.chat("hi", "@echo@b.example").text == "hi"
+    assert "path" not in claims(box.asked[-1].headers["carnet"])  # nobody of ours was asked
+
+
+def test_an_agent_of_ours_that_is_at_a_peer_is_called_by_signature_too(scene: Scene) -> None:
+    assert scene.a.chat("hi", "linked").text == "hi"
+    document = claims(scene.box.asked[-1].headers["carnet"])
+    assert (document["aud"], document["path"]) == ("b.example", ["@linked@a.example"])
+
+
+def test_a_call_that_comes_back_to_an_agent_is_a_loop(scene: Scene) -> None:
+    a, b = scene.a, scene.b
+    before = len(executions(a.folder, "onward"))
+    reply = a.chat("@onward@b.example @onward@a.example", "onward")
+    told = reply.json["error"]
+    assert (reply.status, told["peer_status"], told["peer_code"]) == (502, 409, "loop_detected")
+    assert len(executions(a.folder, "onward")) == before + 1
+    assert b.chat("@onward@a.example", "onward").text == "0 > end"
+
+
+def test_an_agent_that_allows_it_is_called_again_until_the_depth_ends_it(scene: Scene) -> None:
+    a = scene.a
+    way = "@again@b.example @again@a.example @again@b.example"
+    assert a.chat(way, "onward").text == "0 > 1 > 2 > end"
+    stopped = a.chat(f"{way} @again@a.example", "onward")
+    assert stopped.text == "0 > 1 > 2 > stopped at 4 of 4"
+
+
+def test_what_the_other_side_failed_at_is_told_and_what_it_cost_is_proved(scene: Scene) -> None:
+    a, b, box = scene.a, scene.b, scene.box
+    reply = a.chat("x", "@spends@b.example")
+    assert (reply.status, reply.json["usage"]["cost"]) == (502, "0.0002"), reply.body
+    receipt = claims(box.answered[-1].headers["carnet-receipt"])
+    assert (receipt["code"], receipt["cost"]) == ("agent_failed", "0.0002")
+    run = reply.headers["x-tangle-runid"]
+    theirs = b.json("ledger", "--run", run)["entries"]
+    ours = a.json("ledger", "--run", run)["entries"]
+    assert [entry["amount"] for entry in ours] == [entry["amount"] for entry in theirs]
