@@ -15,8 +15,8 @@
     │   │                    DigestMismatch  DestinationMismatch  KeyUnknown  KeyRevoked
     │   │                    NonceReplayed  TimestampOutOfWindow
     │   ├── content          InjectionDetected  SkillNotFound  SkillForbidden
-    │   ├── where            AgentNotFound  PeerUnknown  RunNotFound  RouteNotFound
-    │   │                    MethodNotAllowed
+    │   ├── where            AgentNotFound  PeerUnknown  PeerAgentNotFound  RunNotFound
+    │   │                    RouteNotFound  MethodNotAllowed
     │   ├── chain            DepthExceeded  ChainFinal  RunCallsExceeded  LoopDetected
     │   ├── money            PaymentRequired  SpendingLimitReached  PayerRefused
     │   ├── forwarding       ForwardingNotAllowed  PeerNotListed
@@ -449,6 +449,7 @@ class DestinationMismatch(Refused):
 class KeyUnknown(Refused):
     """No key of that sender and that keyid is known here, nor in its card.
 
+    A card is looked at again within a minute: a key that is shown before it signs is never unknown.
     The operator of this gateway admits a sender that has no card with the command in the hint.
     """
 
@@ -456,13 +457,27 @@ class KeyUnknown(Refused):
     status = 401
     template = "No key of this sender is known here."
     hint = (
-        "Publish the key in your card, or ask the operator to admit it: "
-        "carnet peers add {sender} --key {key}"
+        "Show the key in your card and try again in a minute; without a card, ask the operator to "
+        "admit it: carnet peers add {sender} --key {key}"
     )
+    listed: bool = False  # also of one that is made of a record
 
-    def __init__(self, detail: str = "", /, *, sender: str = "agent://DOMAIN") -> None:
-        """`sender` is an identity in its stored form; never raw text of a peer."""
+    def __init__(
+        self, detail: str = "", /, *, sender: str = "agent://DOMAIN", listed: bool = False
+    ) -> None:
+        """`sender` is an identity in its stored form; never raw text of a peer.
+
+        `listed` is one whose card is known, and needs no other way to be believed.
+        """
         super().__init__(detail, sender=sender, key="BASE64")
+        self.listed = listed
+
+    @property
+    def next_step(self) -> str:
+        """A peer's key is in its card sooner or later; a pinned one would outlive its rotation."""
+        if self.listed:
+            return "Your card does not show this key yet; it is looked at again within a minute."
+        return super().next_step
 
 
 class KeyRevoked(Refused):
@@ -510,12 +525,30 @@ class SkillNotFound(Refused):
     code = "skill_not_found"
     status = 404
     template = "The agent has no such skill."
-    hint = "The card lists the skills of the agent."
+    hint = "Ask for one of its card, which 'carnet agents inspect ADDRESS' shows."
     public = ("suggestion",)
 
-    def __init__(self, detail: str = "", /, *, suggestion: str = "") -> None:
-        """`suggestion` is the name of a skill of ours."""
-        super().__init__(detail, suggestion=suggestion or None)
+    def __init__(self, detail: str = "", /, *, suggestion: str = "", way: str = "") -> None:
+        """`suggestion` is the name of a skill of ours.
+
+        `way` is what the operator does to reach skills of an agent that is asked in chat alone.
+        """
+        ways = {"way": way} if way else {}
+        super().__init__(detail, suggestion=suggestion or None, **ways)
+
+    @property
+    def next_step(self) -> str:
+        """What helps: a better name, or another way to the agent."""
+        way = self.facts.get("way")
+        if way is None:
+            return super().next_step
+        return f"It is asked in chat, which knows no skills. If it speaks SAMVAD: {way}"
+
+    @property
+    def safe_text(self) -> str:
+        """The sentence a peer may read, with the nearest name of our own."""
+        near = self.facts.get("suggestion")
+        return super().safe_text + (f" Did you mean '{near}'?" if near else "")
 
 
 class SkillForbidden(Refused):
@@ -558,6 +591,15 @@ class PeerUnknown(Refused):
     hint = "The operator admits one with 'carnet peers add DOMAIN --url URL'."
 
 
+class PeerAgentNotFound(Refused):
+    """The other side shows no card for that agent, or that of another one. Nothing was sent."""
+
+    code = "peer_agent_not_found"
+    status = 404
+    template = "The other side has no agent of that name."
+    hint = "Check the name; 'carnet agents inspect ADDRESS' shows who is there."
+
+
 class RunNotFound(Refused):
     """No run of that id is visible to this caller."""
 
@@ -583,6 +625,10 @@ class MethodNotAllowed(Refused):
     status = 405
     template = "This path does not take that method."
     hint = "/openapi.json lists the methods of each path."
+
+    def __init__(self, detail: str = "", /, *, allow: str = "") -> None:
+        """`allow` is what it takes, for the header of that name."""
+        super().__init__(detail, allow=allow)
 
 
 class DepthExceeded(Refused):
@@ -847,16 +893,29 @@ class PeerRefused(Upstream):
     code = "peer_refused"
     retryable = False
     template = "The other organisation's gateway refused this call ({peer_status} {peer_code})."
-    hint = "'carnet explain CODE' tells what its code means; its operator can tell why."
-    public = ("peer_status", "peer_code", "peer_reason")
+    hint = "'carnet explain {peer_code}' tells what its code means; its operator can tell why."
+    public = ("peer_status", "peer_code", "peer_reason", "peer_field")
 
     @property
     def next_step(self) -> str:
-        """What a Carnet there would advise, if it is one and says why; in our own words."""
-        kind = BY_CODE.get(str(self.facts.get("peer_reason")))
-        if kind is None:
-            return super().next_step
-        return f"It says {kind.code}. {kind.hint.format_map(_Facts(self.facts))}"
+        """What a Carnet there would advise, if it is one and says why; in our own words.
+
+        Another gateway of the signed dialect that refuses to believe us may lack our key.
+        """
+        facts = self.facts
+        field = facts.get("peer_field")
+        kind = BY_CODE.get(str(facts.get("peer_reason") or (field and facts.get("peer_code"))))
+        if kind is not None:
+            about = f" about the field '{field}'" if field else ""
+            return f"It says {kind.code}{about}. {kind.hint.format_map(_Facts(facts))}"
+        if facts.get("peer_code") == "AUTH_FAILED" and facts.get("key"):
+            return (
+                "If it does not know us, give its operator our identity and key (trust_peer): "
+                f"{facts['sender']} {facts['key']}"
+            )
+        if facts.get("peer_code") in {None, "unrecognised"}:
+            return "Its operator can tell why."
+        return super().next_step
 
 
 class PeerBusy(Upstream):
@@ -886,7 +945,10 @@ class PeerResponseInvalid(Upstream):
     status = 502
     retryable = True
     template = "The answer of the other side is not signed as it must be."
-    hint = "Try again; if it goes on, tell the operator of the other side."
+    hint = (
+        "Try again; if it goes on, compare what is pinned for it ('carnet peers list') with the "
+        "keys that it shows ('carnet agents inspect ADDRESS'), and tell its operator."
+    )
 
 
 class EgressRefused(Upstream):

@@ -12,6 +12,7 @@ from carnet.assembly.storing import open_from
 from carnet.config import Settings, load
 from carnet.ports.trust import Token
 from tests.cli.conftest import Cli
+from tests.support.plain import saying_only
 
 
 def stored_tokens(settings: Settings) -> Sequence[Token]:
@@ -93,6 +94,17 @@ def test_a_dry_run_to_a_peer_shows_the_request_that_goes_through_the_gateway(
     assert page["body"]["model"] == "@critic@b.example"
 
 
+def test_a_dry_run_to_an_identity_shows_the_request_that_goes_through_the_gateway(
+    cli: Cli, nobody: str
+) -> None:
+    cli("peers", "add", "b.example", "--url", "http://127.0.0.1:9", "--dialect", "samvad")
+    page = cli("call", "agent://b.example", "x", "--dry-run", "--format", "json").page
+    assert page["url"] == f"{nobody}/v1/chat/completions"
+    assert page["body"]["model"] == "agent://b.example"
+    ran = cli("call", "agent://b.example", "x", "--dry-run", "--key", "k")
+    assert (ran.code, "--direct" in ran.err) == (2, True)
+
+
 def test_a_direct_dry_run_shows_the_request_as_it_would_go_to_the_peer(
     cli: Cli, home: Path
 ) -> None:
@@ -160,7 +172,7 @@ def test_a_skill_is_asked_for_by_name_with_text_and_json_fields(cli: Cli) -> Non
 
 @pytest.mark.usefixtures("nobody")
 def test_a_text_beside_a_skill_is_its_field_text(cli: Cli) -> None:
-    words = ("call", "echo", "some words", "--skill", "tell", "skill=x", "--dry-run")
+    words = ("call", "echo", "some words", "--skill", "tell", 'skill:="x"', "--dry-run")
     page = cli(*words, "--format", "json").page
     payload = {"text": "some words", "skill": "x"}
     assert page["body"]["carnet"] == {"skill": "tell", "payload": payload}
@@ -181,6 +193,8 @@ def test_one_word_is_what_to_say_whatever_it_holds(cli: Cli) -> None:
         (("a=1", "b=2"), "no skill"),
         (("one", "two"), "more than one text"),
         (("skill=x", "a:={"), "no JSON"),
+        (("skill=book", "--skill", "answer"), "more than one skill: 'answer' and 'book'"),
+        (("skill=book", "skill=answer"), "more than one skill: 'book' and 'answer'"),
         (("x", "--key", "k"), "--key is for"),
     ],
 )
@@ -196,6 +210,19 @@ def test_words_that_make_no_sense_are_bad_usage(
 def test_our_own_identity_has_no_direct_way(cli: Cli) -> None:
     for address in ("agent://acme.example", "agent://echo.acme.example"):
         assert "no direct way" in cli("call", address, "x", "--direct").err
+
+
+@pytest.mark.usefixtures("home")
+def test_a_handle_without_its_first_sign_is_told_what_was_meant(cli: Cli) -> None:
+    ran = cli("call", "clerk@b.example", "x")
+    assert (ran.code, "Did you mean '@clerk@b.example'?" in ran.err) == (2, True)
+
+
+@pytest.mark.usefixtures("home")
+def test_a_direct_call_to_a_peer_without_a_token_is_to_be_signed(cli: Cli) -> None:
+    cli("peers", "add", "b.example", "--url", "http://127.0.0.1:9")
+    ran = cli("call", "@clerk@b.example", "x", "--direct")
+    assert (ran.code, "agent://clerk.b.example --direct" in ran.err) == (2, True)
 
 
 def test_skills_are_not_asked_of_an_openai_endpoint(cli: Cli) -> None:
@@ -218,7 +245,43 @@ def test_a_card_that_nobody_serves_is_unreachable(
     for words in (("agents", "inspect", url), ("call", url, "x", "--dialect", "samvad")):
         ran = cli(*words, "--format", "json")
         assert (ran.code, ran.error["code"]) == (3, "peer_unreachable")
+        assert f"nothing answers at {url}" in ran.error["message"]
+        assert "_un" not in ran.error["message"]  # no code of ours within a sentence
     assert (tmp_path / ".carnet" / "client.key").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "exit_code", "words"),
+    [
+        (404, "peer_agent_not_found", 1, "there is no card at http://127.0.0.1:"),
+        (403, "peer_unreachable", 3, "was answered with 403"),
+    ],
+)
+def test_a_card_that_is_not_there_is_told_from_one_that_is_not_shown(
+    cli: Cli, tmp_path: Path, status: int, code: str, exit_code: int, words: str
+) -> None:
+    with saying_only(status) as url:
+        for command in (
+            ("agents", "inspect", url),
+            ("call", url, "x", "--dialect", "samvad", "--key", str(tmp_path / "k")),
+        ):
+            ran = cli(*command, "--format", "json")
+            assert (ran.code, ran.error["code"]) == (exit_code, code)
+            assert words in ran.error["message"]
+            assert "Check the address" in ran.error["hint"]
+
+
+@pytest.mark.usefixtures("home")
+def test_the_card_of_a_peer_is_looked_for_where_we_know_it_to_be(cli: Cli) -> None:
+    with saying_only(404) as url:
+        cli("peers", "add", "b.example", "--url", url)
+        for address, path in (
+            ("agent://b.example", ""),
+            ("@clerk@b.example", "/agents/clerk"),
+            ("agent://clerk.b.example", "/agents/clerk"),
+        ):
+            ran = cli("agents", "inspect", address)
+            assert f"there is no card at {url}{path}/.well-known/agent.json" in ran.err
 
 
 @pytest.mark.usefixtures("home")

@@ -2,12 +2,16 @@
 
 import re
 from base64 import b64decode, b64encode
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from carnet.cli.keys import KEPT_SECONDS, LEAD
+from carnet.cli.moments import read_span
 from carnet.stores import secrets_file
+from carnet.wire import samvad
 from carnet.wire.ed25519 import public_of, write_public_key
 from tests.cli.conftest import Cli
 
@@ -66,33 +70,74 @@ def test_a_second_key_is_refused_with_the_command_that_replaces_it(cli: Cli) -> 
     assert "carnet keys rotate" in ran.err
 
 
+def test_a_key_is_shown_for_as_long_as_others_keep_a_card_and_a_cache_on_the_way() -> None:
+    assert KEPT_SECONDS == samvad.DEFAULT_TTL
+    assert (read_span(LEAD, option="--lead") or 0) >= 2 * KEPT_SECONDS
+
+
+def moment(text: str) -> float:
+    return datetime.fromisoformat(text).timestamp()
+
+
 @pytest.mark.usefixtures("home")
-def test_a_key_is_replaced_with_an_overlap(cli: Cli) -> None:
+def test_a_new_key_is_shown_before_it_signs_and_the_old_one_is_honoured_after(cli: Cli) -> None:
     (old,) = keys_of(cli)
     ran = cli("keys", "rotate", "--overlap", "45m", "--format", "json")
-    assert (ran.code, ran.page["state"]) == (0, "active")
-    new, retiring = keys_of(cli)
-    assert new == ran.page
-    assert (retiring["kid"], retiring["state"]) == (old["kid"], "retiring")
-    assert retiring["not_after"] > retiring["created"]
-    told = cli("keys", "rotate").out
-    assert "honoured for 24h" in told
-    assert "carnet keys revoke" in told
-    assert [key["state"] for key in keys_of(cli)] == ["active", "retiring", "retiring"]
+    assert (ran.code, ran.page["state"]) == (0, "next")
+    new, signing = keys_of(cli)
+    assert ran.page == {**new, "replaces": signing}
+    assert (signing["kid"], signing["state"]) == (old["kid"], "active")
+    assert moment(new["signs_from"]) - moment(new["created"]) == 600
+    assert moment(signing["not_after"]) - moment(new["signs_from"]) == 45 * 60
+    assert f"We sign with {old['kid']}." in cli("doctor").out
+    listed = cli("keys", "list").out
+    assert new["signs_from"][:19].replace("T", " ") in listed
+    assert "next" in listed
 
 
 @pytest.mark.usefixtures("home")
-@pytest.mark.parametrize("overlap", ["never", "soon", "0s", "-1h"])
-def test_an_overlap_has_an_end(cli: Cli, overlap: str) -> None:
-    ran = cli("keys", "rotate", "--overlap", overlap)
+def test_what_a_rotation_tells_can_be_typed(cli: Cli) -> None:
+    (old,) = keys_of(cli)
+    told = cli("keys", "rotate", "--lead", "1h").out
+    new, _ = keys_of(cli)
+    assert new["signs_from"][:19].replace("T", " ") in told
+    assert f"carnet keys revoke {old['kid']}" in told
+    assert f"--key {new['key']} --kid {new['kid']}" in told
+    ran = cli("keys", "rotate")
+    assert (ran.code, "carnet keys rotate --at-once" in ran.err) == (2, True)
+    assert len(keys_of(cli)) == 2
+
+
+@pytest.mark.usefixtures("home")
+def test_a_key_that_signs_at_once_comes_with_what_that_costs(cli: Cli) -> None:
+    (old,) = keys_of(cli)
+    ran = cli("keys", "rotate", "--at-once")
+    new, retiring = keys_of(cli)
+    assert f"We sign with {new['kid']} from now on" in ran.out
+    assert "key_unknown" in ran.err
+    assert (retiring["kid"], retiring["state"]) == (old["kid"], "retiring")
+    cli("keys", "rotate")
+    shown = keys_of(cli)[0]
+    assert cli("keys", "rotate", "--at-once", "--format", "json").page["kid"] == shown["kid"]
+    assert [key["state"] for key in keys_of(cli)] == ["active", "retiring", "retiring"]
+    both = cli("keys", "rotate", "--at-once", "--lead", "1h")
+    assert (both.code, "Leave out one" in both.err) == (2, True)
+
+
+@pytest.mark.usefixtures("home")
+@pytest.mark.parametrize("option", ["--overlap", "--lead"])
+@pytest.mark.parametrize("span", ["never", "soon", "0s", "-1h"])
+def test_an_overlap_and_a_lead_have_an_end(cli: Cli, option: str, span: str) -> None:
+    ran = cli("keys", "rotate", option, span)
     assert ran.code == 2
-    assert "24h" in ran.err or "12h" in ran.err
+    assert "12h" in ran.err
+    assert "or never" not in ran.err
     assert len(keys_of(cli)) == 1
 
 
 @pytest.mark.usefixtures("home")
 def test_a_key_whose_time_is_over_leaves_the_list(cli: Cli) -> None:
-    cli("keys", "rotate", "--overlap", "1s")
+    cli("keys", "rotate", "--overlap", "1s", "--at-once")
     for _ in range(300):
         if [key["state"] for key in keys_of(cli, "--all")] == ["active", "over"]:
             break
@@ -110,6 +155,17 @@ def test_a_key_that_is_ended_is_replaced(cli: Cli) -> None:
     again = cli("keys", "revoke", old["kid"])
     assert again.code == 2
     assert "carnet keys list --all" in again.err
+
+
+@pytest.mark.usefixtures("home")
+def test_the_next_key_takes_over_when_the_one_that_signs_is_ended(cli: Cli) -> None:
+    (old,) = keys_of(cli)
+    shown = cli("keys", "rotate", "--format", "json").page["kid"]
+    assert cli("keys", "revoke", old["kid"], "--format", "json").page["active"] == shown
+    assert [(key["kid"], key["state"]) for key in keys_of(cli)] == [
+        (shown, "active"),
+        (old["kid"], "revoked"),
+    ]
 
 
 @pytest.mark.usefixtures("home")
@@ -136,7 +192,7 @@ def test_the_key_of_a_sender_is_pinned_listed_and_forgotten(cli: Cli) -> None:
     listed = cli("peers", "list").out
     assert KEY in listed
     assert "No peers" not in listed
-    assert cli("peers", "remove", SENDER).code == 0
+    assert "Forgot the pinned keys" in cli("peers", "remove", SENDER).out
     assert pinned(cli) == []
     gone = cli("peers", "remove", SENDER)
     assert (gone.code, "carnet peers list" in gone.err) == (2, True)

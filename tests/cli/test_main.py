@@ -15,6 +15,7 @@ from carnet.cli.failures import (
     OURS,
     REFUSED,
     UNREACHABLE,
+    UNVERIFIED,
     USAGE,
     GatewaySaid,
     error_object,
@@ -28,6 +29,7 @@ from carnet.errors import (
     DepthExceeded,
     Internal,
     PeerBusy,
+    PeerResponseInvalid,
     ProviderTimeout,
     ProviderUnavailable,
     TokenInvalid,
@@ -190,6 +192,7 @@ def test_what_we_did_not_foresee_is_our_fault_and_no_traceback(
         (Unreachable, UNREACHABLE),
         (ProviderUnavailable, UNREACHABLE),
         (ProviderTimeout, UNREACHABLE),
+        (PeerResponseInvalid, UNVERIFIED),
         (Internal, OURS),
     ],
 )
@@ -198,7 +201,7 @@ def test_errors_become_the_documented_exit_codes(kind: type[CarnetError], code: 
 
 
 def test_every_error_has_an_exit_code() -> None:
-    assert {exit_code(kind) for kind in leaves()} == {REFUSED, USAGE, UNREACHABLE, OURS}
+    assert {exit_code(kind) for kind in leaves()} == {REFUSED, USAGE, UNREACHABLE, UNVERIFIED, OURS}
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from carnet.cli.scopes import OPERATOR, PLAIN, check_scope
 from carnet.cli.tree import draw
 from carnet.core.identity import allows
 from carnet.errors import BY_CODE, UsageInvalid
+from carnet.wire.samvad import STATUSES
 from tests.cli.conftest import Cli
 
 
@@ -115,6 +116,19 @@ def test_an_unknown_code_is_answered_with_the_nearest(cli: Cli) -> None:
     assert ran.code == 2
     assert "Did you mean 'bridge_depth_exceeded'?" in ran.err
     assert "Did you mean 'token_missing'?" in cli("explain", "TOKEN_MISING").err
+
+
+@pytest.mark.parametrize("word", sorted(STATUSES))
+def test_the_nine_words_of_samvad_are_explained(cli: Cli, word: str) -> None:
+    page = cli("explain", word, "--format", "json").page
+    assert (page["code"], page["status"]) == (word, STATUSES[word])
+    assert page["carnet_codes"]
+    assert page["meaning"] in cli("explain", word).out
+
+
+def test_a_word_of_samvad_and_a_code_of_ours_are_told_apart_by_their_letters(cli: Cli) -> None:
+    assert cli("explain", "skill_not_found", "--format", "json").page["retryable"] is False
+    assert cli("explain", "auth_failed", "--format", "json").page["code"] == "AUTH_FAILED"
 
 
 def test_a_code_may_be_written_in_capitals(cli: Cli) -> None:

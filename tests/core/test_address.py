@@ -216,6 +216,7 @@ def test_every_agent_of_a_gateway_has_one_identity() -> None:
     assert known.of("") == known.of("echo") == "agent://a.example"
     assert known.of("critic") == "agent://critic.a.example"
     assert known.of("own_pocket") == "agent://own-pocket.a.example"
+    assert known.of("own-pocket") is None  # what is signed for one is not taken by the other
     assert known.name("a.example") == "echo"
     assert known.name("critic.a.example") == "critic"
     assert known.name("own-pocket.a.example") == "own_pocket"  # the first of two keeps it

@@ -10,6 +10,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import NODEFAULT, Struct
 
+from carnet.cli.failures import MEANINGS, REFUSED, exit_code
 from carnet.config import SecretRef
 from carnet.config.settings import FAMILIES, SECTIONS
 from carnet.config.sources import docs_of
@@ -18,7 +19,12 @@ from carnet.errors import BY_CODE, CarnetError, ConfigInvalid, Unreachable, Usag
 from carnet.wire import samvad
 
 DOCS: Final = Path(__file__).parents[2] / "docs"
-PAGES: Final = (DOCS / "configuration.md", DOCS / "http.md", DOCS / "dialects" / "samvad.md")
+PAGES: Final = (
+    DOCS / "configuration.md",
+    DOCS / "http.md",
+    DOCS / "command-line.md",
+    DOCS / "dialects" / "samvad.md",
+)
 AT_THE_TERMINAL: Final = {ConfigInvalid, UsageInvalid, Unreachable}
 AMOUNTS: Final = {"price", "price_in", "price_out", "credit", "max_cost"}
 _TABLE: Final = re.compile(r"(<!-- table (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -71,6 +77,19 @@ def samvad_table() -> str:
     return "\n".join(["| code | status | `carnet-code` |", "|---|---|---|", *rows, ""])
 
 
+def exits_table() -> str:
+    """What a command ends with, and by which codes."""
+    codes: dict[int, list[str]] = {}
+    for kind in BY_CODE.values():
+        codes.setdefault(exit_code(kind), []).append(f"`{kind.code}`")
+    codes[REFUSED] = ["every other code"]
+    rows = [
+        f"| {number} | {meaning} | {', '.join(sorted(codes.get(number, [])))} |"
+        for number, meaning in MEANINGS.items()
+    ]
+    return "\n".join(["| exit | meaning | codes |", "|---|---|---|", *rows, ""])
+
+
 def _meaning(kind: type[CarnetError]) -> str:
     return " ".join((kind.__doc__ or "").split("\n\n")[0].split())
 
@@ -80,6 +99,7 @@ def filled(page: str) -> str:
     tables = {name: table_of(kind) for name, kind in (SECTIONS | FAMILIES).items()}
     tables["errors"] = errors_table()
     tables["samvad"] = samvad_table()
+    tables["exits"] = exits_table()
     return _TABLE.sub(lambda found: found[1] + tables[found[2]] + found[3], page)
 
 

@@ -191,8 +191,14 @@ def test_nobody_steps_out_of_the_frame_by_writing_its_end() -> None:
     framed = untrusted(hostile)
     assert framed.count("[END UNTRUSTED INPUT]") == 1
     assert framed.endswith("[END UNTRUSTED INPUT]")
-    assert "(END UNTRUSTED INPUT)" in framed
+    assert "(END UNTRUSTED INPUT]" in framed
     assert "[ untrusted" not in framed
+
+
+def test_markers_that_nobody_closes_are_broken_up_as_well_however_many() -> None:
+    """A megabyte of them: a pattern that looked for the end of each would need minutes."""
+    framed = untrusted("[END UNTRUSTED INPUT" * 50_000)
+    assert framed.count("[END UNTRUSTED INPUT") == 1
 
 
 if VECTORS:

@@ -49,6 +49,19 @@ async def test_a_sender_without_a_key_is_told_the_command_that_admits_it() -> No
         assert f"carnet peers add {STRANGER} --key" in error.next_step
 
 
+async def test_a_listed_peer_is_told_to_wait_and_not_to_have_its_key_pinned() -> None:
+    """What is pinned for any keyid would be the wrong key after the next rotation."""
+    ring = MemoryRing()
+    for sender in (PEER, "agent://critic.b.example"):
+        ring.publish(sender, "k1", PUBLIC)
+        error = await refused(ring, sender, "k2")
+        assert isinstance(error, KeyUnknown)
+        assert "does not show this key yet" in error.next_step
+        assert "peers add" not in error.next_step
+    ring.pin(PEER, "k1", PUBLIC)  # then its card does not count
+    assert f"carnet peers add {PEER} --key" in (await refused(ring, PEER, "k2")).next_step
+
+
 async def test_a_keyid_that_is_not_the_senders_is_unknown_and_nothing_is_fetched() -> None:
     ring = MemoryRing()
     ring.pin(STRANGER, "k1", PUBLIC)
@@ -88,3 +101,10 @@ async def test_a_peer_answers_for_itself_and_for_its_agents() -> None:
             peer = (await judge(ring, sender)).peer
             assert peer is not None
             assert peer.domain == "b.example"
+
+
+async def test_a_name_below_a_peers_that_has_a_key_of_its_own_is_not_the_peer() -> None:
+    """Its key was written down for it alone: it has neither the peer's standing nor its credit."""
+    ring = MemoryRing()
+    ring.pin("agent://tenant.b.example", "k1", PUBLIC)
+    assert (await judge(ring, "agent://tenant.b.example")).peer is None

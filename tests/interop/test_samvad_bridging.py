@@ -125,9 +125,13 @@ def test_a_failure_of_the_peer_is_told_and_not_repeated(scene: Scene) -> None:
     assert turn_of(scene.theirs, run)["attempt"] == 1
 
 
-def test_an_agent_that_the_peer_does_not_have_is_not_found(scene: Scene) -> None:
-    answer = scene.ours.chat("x", "@nobody@globex.example")
-    assert (answer.status, answer.code) == (502, "peer_unreachable")
+def test_an_agent_that_the_peer_does_not_have_is_not_found_and_shuts_nobody_out(
+    scene: Scene,
+) -> None:
+    for _ in range(6):  # more than a breaker takes
+        answer = scene.ours.chat("x", "@nobody@globex.example")
+        assert (answer.status, answer.code) == (404, "peer_agent_not_found")
+    assert scene.ours.chat("one two", "@words@globex.example").status == 200
 
 
 # ---------------------------------------------------------------------- skills by chat
@@ -189,10 +193,12 @@ async def test_a_tangle_upstream_is_streamed_to_a_signed_client(bridge: carnet.C
     assert heard == [carnet.Text("one "), carnet.Text("two "), carnet.Result({"text": "one two "})]
 
 
-async def test_a_tangle_upstream_has_the_skill_chat_alone(bridge: carnet.Client) -> None:
+async def test_a_tangle_upstream_judges_for_itself_which_skills_it_has(
+    bridge: carnet.Client,
+) -> None:
     with pytest.raises(carnet.CarnetError) as refused:
         await bridge.call("add", a=1, b=2)
-    assert refused.value.facts["peer_code"] == "SKILL_NOT_FOUND"
+    assert refused.value.facts["peer_code"] == "AGENT_UNAVAILABLE"
 
 
 # ---------------------------------------------------------------------- SAMVAD to SAMVAD

@@ -165,6 +165,8 @@ async def test_a_client_that_the_server_does_not_know_is_refused(
         with pytest.raises(carnet.CarnetError) as refused:
             await stranger.chat("hi")
     assert refused.value.facts["peer_code"] == "AUTH_FAILED"
+    told = f"(trust_peer): {stranger.sender} {stranger.key.public_text}"
+    assert refused.value.next_step.endswith(told)
 
 
 # ---------------------------------------------------------------------- through a gateway

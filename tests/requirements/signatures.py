@@ -23,6 +23,8 @@ _PAGES = "tests/runtime/test_cards.py::"
 _SCHEMAS = "tests/runtime/test_schemas.py::"
 _NONCES = "tests/stores/test_nonces.py::"
 _PLACES = "tests/stores/test_places.py::"
+_ROTATION = "tests/stores/test_rotation.py::"
+_ROTATING = "tests/travel/test_rotation.py::"
 _STORED_KEYS = "tests/stores/test_keys.py::"
 _ADDRESS = "tests/core/test_address.py::"
 _COMMANDS = "tests/cli/test_keys.py::"
@@ -290,6 +292,20 @@ _WHOSE_KEY = (
         ),
     ),
     Row(
+        "security:d11:rotation",
+        "A new key is shown before it signs, by every gateway's clock; no call is refused because "
+        "of a rotation, and a revoked key is replaced at once.",
+        "security.md D11, G13",
+        (
+            _ROTATING + "test_no_call_fails_while_both_sides_replace_the_keys_they_sign_with",
+            _ROTATION + "test_a_new_key_is_shown_at_once_and_signs_when_others_have_learned_it",
+            _ROTATION + "test_gateways_that_start_before_and_after_the_switch_sign_with_the_same_"
+            "key",
+            _ROTATION + "test_the_next_key_signs_at_once_when_the_one_that_signs_is_revoked",
+            _RING + "test_a_peer_that_has_rotated_its_key_is_asked_again_after_some_seconds",
+        ),
+    ),
+    Row(
         "security:a24:flood",
         "Unknown keyids lead to one fetch a minute for each peer, and senders that can have no "
         "card to none.",
@@ -298,6 +314,7 @@ _WHOSE_KEY = (
             _KEYS + "test_a_flood_of_unknown_keyids_asks_for_one_card",
             _KEYS + "test_a_flood_of_senders_that_cannot_have_a_card_asks_for_none",
             _CARDS + "test_one_card_is_asked_for_once_a_minute_whatever_keyids_are_named",
+            _RING + "test_one_keyid_that_was_made_up_has_a_peer_be_asked_a_minute_later_again",
             _RING + "test_more_strangers_than_can_wait_are_told_that_we_are_busy",
         ),
     ),
@@ -414,6 +431,7 @@ _WHAT_IT_MAY = (
         (
             _PAGES_READ + "test_a_page_of_an_agent_tells_nothing_of_the_house",
             _PAGES_READ + "test_the_pages_of_nobody_are_not_there",
+            "tests/cli/test_skill_answers.py::test_the_version_of_an_agent_is_its_own",
             _PAGES_READ + "test_the_keys_that_are_published_are_public_ones",
         ),
     ),

@@ -97,7 +97,7 @@ class Globex(Peer):
             asked = await line.request()
             path = asked.lines[0].split()[1]
             if path.endswith("/agent.json"):
-                await line.say(reply(self._page))
+                await line.say(reply(self._page) if self._page else reply(status=404))
             elif path.endswith("/carnet.json"):
                 await line.say(reply(CARNET) if self._is_carnet else reply(status=404))
             else:

@@ -14,6 +14,7 @@ from carnet.errors import (
     CircuitOpen,
     DepthExceeded,
     EgressRefused,
+    PeerAgentNotFound,
     PeerBusy,
     PeerRefused,
     ProviderError,
@@ -180,6 +181,7 @@ async def test_what_is_not_about_the_callee_neither_counts_nor_clears(error: Car
     "error",
     [
         DepthExceeded(observed=4, limit=4),
+        PeerAgentNotFound(),
         PeerRefused(peer_status=403, peer_code="forwarding_not_allowed"),
         PeerBusy(peer_status=429, peer_code="rate_limited", retry_after=1),
         PeerBusy(peer_status=429, peer_code=UNRECOGNISED),

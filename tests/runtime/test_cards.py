@@ -12,10 +12,17 @@ from typing import Any
 
 import pytest
 
-from carnet.errors import CarnetError, EgressRefused, Overloaded, PeerUnreachable
+from carnet.errors import (
+    CarnetError,
+    EgressRefused,
+    Overloaded,
+    PeerAgentNotFound,
+    PeerUnreachable,
+)
 from carnet.ports.door import Bounds
 from carnet.runtime import cards
-from carnet.runtime.cards import CARD_PATH, Fetching, NotPublished, Place, Remembered
+from carnet.runtime.cards import CARD_PATH, Cards, Fetching, NotPublished, Place, Remembered
+from carnet.runtime.egress import EgressDoor
 from carnet.testing.clock import FakeClock
 from tests.runtime.peer import (
     LONG,
@@ -187,6 +194,29 @@ async def test_a_name_that_leads_nowhere_has_published_nothing() -> None:
     async with opened(lookup=lookup) as door:
         with pytest.raises(NotPublished):
             await Fetching(door).page(Place("https://agent.example", "learned"), CARD_PATH)
+
+
+async def test_a_card_that_is_not_there_is_told_from_a_place_that_is_not() -> None:
+    async def lookup(host: str, port: int) -> list[str]:  # noqa: ARG001
+        raise OSError(-2, "Name or service not known")
+
+    async def why_not(door: EgressDoor, url: str) -> CarnetError:
+        with pytest.raises(CarnetError) as refused:
+            await Cards(door, FakeClock()).card(Place(url))
+        return refused.value
+
+    async with opened(lookup=lookup) as door:
+        nowhere = await why_not(door, "https://agent.example")
+        assert (type(nowhere), nowhere.detail) == (PeerUnreachable, "no host has that name")
+    kinds = {404: PeerAgentNotFound, 410: PeerAgentNotFound, 403: PeerUnreachable}
+    for status, kind in kinds.items():
+        async with Peer(answering(reply(status=status))) as peer, opened() as door:
+            assert type(await why_not(door, f"http://127.0.0.1:{peer.port}")) is kind
+    async with Peer(answering(reply())) as gone, opened() as door:
+        gone.stop_listening()
+        closed = await why_not(door, f"http://127.0.0.1:{gone.port}")
+    assert type(closed) is PeerUnreachable
+    assert "provider_unavailable" not in str(closed)
 
 
 async def test_the_operator_is_told_that_a_place_of_theirs_may_not_be_called() -> None:

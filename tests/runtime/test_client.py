@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import carnet
-from carnet.errors import AddressInvalid, ConfigInvalid, PeerUnreachable, UsageInvalid
+from carnet.errors import AddressInvalid, ConfigInvalid, PeerAgentNotFound, UsageInvalid
 from carnet.runtime.client import read_address
 from carnet.runtime.client_key import load_key
 from carnet.runtime.samvad import as_text
@@ -14,14 +14,25 @@ from tests.runtime.globex import Globex, answer, card, form_of
 
 
 def test_a_key_is_made_once_and_readable_by_its_owner_alone(tmp_path: Path) -> None:
-    file = tmp_path / "deep" / "client.key"
+    file = tmp_path / "keys" / "client.key"
+    file.parent.mkdir()
     made = load_key(file)
     assert file.stat().st_mode & 0o777 == 0o600
-    assert file.parent.stat().st_mode & 0o777 == 0o700
     assert load_key(file).public == made.public
     assert load_key(tmp_path / "other.key").kid != made.kid
     assert [path.name for path in file.parent.iterdir()] == ["client.key"]
     assert ed25519.holds(made.public, b"x", made.sign(b"x"))
+
+
+def test_no_folder_is_made_for_a_key_but_our_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    load_key()
+    assert (tmp_path / ".carnet").stat().st_mode & 0o777 == 0o700
+    with pytest.raises(ConfigInvalid, match="there is no folder"):
+        load_key(tmp_path / "typo" / "client.key")
+    assert not (tmp_path / "typo").exists()
 
 
 def test_a_key_that_others_can_read_is_not_used(tmp_path: Path) -> None:
@@ -133,7 +144,7 @@ async def test_somebody_else_than_expected_is_not_called(tmp_path: Path) -> None
     async with Globex(answer(text="well"), page=card(identity="agent://evil.example")) as peer:
         url = f"http://127.0.0.1:{peer.port}"
         async with carnet.connect(url, key=tmp_path / "k", identity="agent://b.example") as client:
-            with pytest.raises(PeerUnreachable):
+            with pytest.raises(PeerAgentNotFound):
                 await client.chat("hi")
         assert peer.posts == []
 

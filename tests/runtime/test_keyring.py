@@ -14,7 +14,7 @@ from carnet.errors import KeyRevoked, KeyUnknown, Overloaded, PeerUnreachable
 from carnet.ports.keys import NotLearned, OwnKey, PinnedKey
 from carnet.ports.trust import Peer as Known
 from carnet.runtime.cards import NotPublished, Place
-from carnet.runtime.keyring import Ring
+from carnet.runtime.keyring import EARLY_SECONDS, MOST_WAITING, Ring
 from carnet.testing.clock import FakeClock
 from carnet.testing.trust import MemoryPeers
 from carnet.wire import ed25519, samvad, travel
@@ -246,6 +246,39 @@ async def test_a_flood_of_unknown_keyids_leads_to_one_fetch_a_minute() -> None:
             at.clock.advance(60)
 
 
+async def test_a_peer_that_has_rotated_its_key_is_asked_again_after_some_seconds() -> None:
+    pages = [card((f"k{n}", key("one"), True)) for n in range(3)]
+    async with Peer(publishing(*pages)) as peer, scene(where(peer)) as at:
+        for n in range(3):  # each page shows what it was asked for
+            assert await at.find(f"k{n}") == key("one")
+            at.clock.advance(EARLY_SECONDS)
+        assert fetched(peer) == 3
+
+
+async def test_one_keyid_that_was_made_up_has_a_peer_be_asked_a_minute_later_again() -> None:
+    page = card(("k1", key("one"), True))
+    async with Peer(publishing(page)) as peer, scene(where(peer)) as at:
+        await at.find("k1")
+        at.clock.advance(EARLY_SECONDS)
+        for second in range(120):
+            with pytest.raises(KeyUnknown):
+                await at.find(f"made-up-{second}")
+            assert fetched(peer) == 2 + second // 60
+            at.clock.advance(1)
+
+
+async def test_a_stranger_is_asked_no_sooner() -> None:
+    lookup, asked = leading_to("93.184.216.34")
+    async with scene("http://127.0.0.1:1", lookup=lookup) as at:
+        place = Place("https://else.example", "learned", "else.example")
+        at.ring._learned._keep_good(place, {}, 300)  # noqa: SLF001  a page that was read
+        for _ in range(3):
+            with pytest.raises(KeyUnknown):
+                await at.find("k1", "agent://else.example")
+            at.clock.advance(EARLY_SECONDS)
+    assert asked == []
+
+
 # ---------------------------------------------------------------------- a Carnet
 
 
@@ -450,6 +483,30 @@ async def test_more_strangers_than_can_wait_are_told_that_we_are_busy() -> None:
         assert {type(one) for one in found} == {KeyUnknown}
         with pytest.raises(KeyUnknown):  # it was not remembered as a failure
             await at.find("k", "agent://late.example")
+
+
+async def test_a_flood_that_waits_for_one_card_is_bounded_and_holds_no_peer() -> None:
+    """Nobody has vouched for these requests: one slow card must not collect them all."""
+    go = asyncio.Event()
+
+    async def lookup(host: str, port: int) -> Sequence[str]:  # noqa: ARG001
+        await go.wait()
+        return ["10.0.0.7"]
+
+    async with (
+        Peer(publishing(card(("k1", key("one"), True)))) as peer,
+        scene(where(peer), lookup=lookup) as at,
+    ):
+        asking = [
+            asyncio.create_task(at.find("k", "agent://slow.example")) for _ in range(MOST_WAITING)
+        ]
+        await asyncio.sleep(0)
+        with pytest.raises(Overloaded):
+            await at.find("k", "agent://slow.example")
+        assert await at.find("k1") == key("one")
+        go.set()
+        found = await asyncio.gather(*asking, return_exceptions=True)
+        assert {type(one) for one in found} == {KeyUnknown}
 
 
 # ---------------------------------------------------------------------- our own

@@ -64,12 +64,12 @@ class Kept:
         self.puts = 0
         self._full = full
 
-    async def put(self, turn: Turn, jws: str) -> None:
+    async def put(self, turn: Turn, jws: str) -> str:
         await asyncio.sleep(0)
         if self._full:
             raise StorageUnavailable
         self.puts += 1
-        self.receipts.setdefault((turn.n, turn.attempt), jws)
+        return self.receipts.setdefault((turn.n, turn.attempt), jws)
 
     async def get(self, turn: Turn) -> str | None:
         await asyncio.sleep(0)

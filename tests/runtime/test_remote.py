@@ -7,8 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from carnet.core.call import Call
 from carnet.core.carnet import Trace
-from carnet.core.events import LEG
+from carnet.core.events import LEG, RESULT, Done, Extension, Text
 from carnet.core.secret import Secret
 from carnet.errors import (
     ConfigInvalid,
@@ -18,13 +19,14 @@ from carnet.errors import (
     PeerRefused,
     ProviderError,
     ProviderUnavailable,
+    SkillNotFound,
 )
-from carnet.runtime.remote import Endpoint
+from carnet.runtime.remote import Endpoint, Skilled
 from carnet.runtime.retrying import Retrying
 from carnet.testing.clock import FakeClock, FakeIds
-from tests.runtime.elsewhere import ANSWER, leg, provider_to, remote_to
+from tests.runtime.elsewhere import ANSWER, leg, provider_to, remote_to, streamed
 from tests.runtime.peer import JSON, Line, Peer, answering, chunk, head, reply
-from tests.runtime.scene import collect, fail, make_call
+from tests.runtime.scene import END, FINISH, collect, completion, delta, fail, make_call
 
 CREDENTIAL = Secret("Bearer sk-tan-user-123")
 CHAIN = ("x-tangle-", "x-agents-api-", "x-actor-", "carnet", "traceparent", "tracestate")
@@ -34,6 +36,69 @@ def chain_of(error: BaseException) -> list[BaseException]:
     """An error and all that it came from, shown or not."""
     near = [link for link in (error.__cause__, error.__context__) if link is not None]
     return [error, *(link for one in near for link in chain_of(one))]
+
+
+# ---------------------------------------------------------------------- skills by name
+
+
+def skilled(*, is_carnet: bool) -> Skilled:
+    async def found() -> bool:
+        return is_carnet
+
+    return Skilled(found, "carnet peers add globex.example --dialect samvad")
+
+
+def asking(skill: str | None, payload: dict[str, Any], *, stream: bool = False) -> Call:
+    """A call as it comes by SAMVAD: no messages, and no body of chat."""
+    call = make_call(stream=stream)
+    ask = msgspec.structs.replace(call.ask, messages=(), skill=skill, payload=payload)
+    return msgspec.structs.replace(call, ask=ask)
+
+
+def with_result(text: str, result: dict[str, Any]) -> bytes:
+    told = {**json.loads(completion(text)), "carnet": {"result": result}}
+    return reply(json.dumps(told).encode())
+
+
+async def test_a_skill_is_passed_on_to_a_carnet_beside_a_message() -> None:
+    answer = with_result('{"total":5}', {"total": 5})
+    async with remote_to(answering(answer), skilled=skilled(is_carnet=True)) as (remote, peer):
+        said = await collect(remote(asking("add", {"a": 2})))
+    body = json.loads(peer.requests[0].body)
+    assert body["carnet"] == {"skill": "add", "payload": {"a": 2}}
+    assert body["messages"] == [{"role": "user", "content": '{"a":2}'}]
+    assert said == [Extension(RESULT, {"total": 5}), leg(status="done"), Done()]
+
+
+async def test_what_a_skill_says_before_its_result_is_kept() -> None:
+    end = FINISH.replace(b'"choices"', b'"carnet":{"result":{"n":2}},"choices"')
+    for stream, answer in (
+        (False, with_result("ab", {"n": 2})),
+        (True, streamed(delta("a"), delta("b"), end, END)),
+    ):
+        async with remote_to(answering(answer), skilled=skilled(is_carnet=True)) as (remote, _):
+            said = await collect(remote(asking("recite", {}, stream=stream)))
+        assert "".join(event.text for event in said if isinstance(event, Text)) == "ab"
+        assert Extension(RESULT, {"n": 2}) in said
+
+
+async def test_a_skill_is_not_asked_of_who_would_read_it_as_chat() -> None:
+    async with remote_to(answering(ANSWER), skilled=skilled(is_carnet=False)) as (remote, peer):
+        error, said = await fail(remote(asking("add", {"a": 2})))
+        with pytest.raises(SkillNotFound):
+            await remote.answer(asking("add", {"a": 2}))
+        assert peer.requests == []
+    assert type(error) is SkillNotFound
+    assert "carnet peers add globex.example --dialect samvad" in error.next_step
+    assert said == [leg(status="refused", code="skill_not_found")]
+
+
+async def test_a_chat_that_came_as_a_skill_stays_a_chat() -> None:
+    call = make_call()
+    ask = msgspec.structs.replace(call.ask, skill="chat", payload={"text": "hello"})
+    async with remote_to(answering(ANSWER), skilled=skilled(is_carnet=False)) as (remote, peer):
+        await collect(remote(msgspec.structs.replace(call, ask=ask)))
+    assert "carnet" not in json.loads(peer.requests[0].body)
 
 
 # ---------------------------------------------------------------------- what leaves

@@ -14,17 +14,19 @@ from carnet.core.events import RESULT, Data, Done, Event, Extension, Leg, Text, 
 from carnet.core.secret import Secret
 from carnet.errors import (
     Cancelled,
+    PeerAgentNotFound,
     PeerBusy,
     PeerNotListed,
     PeerRefused,
     PeerResponseInvalid,
-    PeerUnreachable,
     ProviderError,
     SkillNotFound,
 )
+from carnet.ports.agent import Agent
+from carnet.runtime.breaker import Breaker, Breaking
 from carnet.runtime.cards import Cards, Place
 from carnet.runtime.client_key import ClientKey
-from carnet.runtime.errand import Errands, Recipient
+from carnet.runtime.errand import Errands, Recipient, identities_of
 from carnet.runtime.proving import Verifying
 from carnet.runtime.retrying import Retrying
 from carnet.runtime.samvad import Samvad
@@ -57,9 +59,9 @@ class Scene:
         self.clock = clock
         self.agent = Samvad(errands, **more)
 
-    def retrying(self, retries: int = 2) -> Retrying:
+    def retrying(self, retries: int = 2, of: Agent | None = None) -> Retrying:
         return Retrying(
-            self.agent,
+            of or self.agent,
             retries=retries,
             clock=self.clock,
             ids=FakeIds(),
@@ -74,6 +76,7 @@ async def reaching(
     *,
     path: str = "",
     identity: str | None = "agent://globex.example",
+    identities: frozenset[str] | None = None,
     form: Literal["auto", "samvad", "carnet"] = "auto",
     listed: str | None = None,
     **more: Any,
@@ -86,7 +89,7 @@ async def reaching(
         cards = Cards(door, clock)
         recipient = Recipient(
             place=Place(f"http://127.0.0.1:{peer.port}{path}"),
-            identities=frozenset({identity} if identity else ()),
+            identities=identities or frozenset({identity} if identity else ()),
             peer=listed,
             form=form,
         )
@@ -279,9 +282,27 @@ async def test_a_card_of_somebody_else_is_not_believed_and_nothing_is_sent() -> 
     peer = Globex(WELL, page=card(identity="agent://victim.example"))
     async with reaching(peer) as at:
         error, said = await fail(at.agent(make_call()))
-    assert type(error) is PeerUnreachable
+    assert type(error) is PeerAgentNotFound
     assert peer.posts == []
-    assert said == [leg("failed", code="peer_unreachable")]
+    assert said == [leg("refused", code="peer_agent_not_found")]
+
+
+async def test_the_default_agent_of_a_peer_has_a_name_and_the_identity_of_its_domain() -> None:
+    peer = Globex(WELL, page=card(identity="agent://globex.example"))
+    expected = identities_of("globex.example", "echo")
+    async with reaching(peer, path="/agents/echo", identities=expected) as at:
+        await collect(at.agent(make_call()))
+    assert peer.bodies[0]["to"] == "agent://globex.example"
+
+
+async def test_an_agent_that_is_not_there_is_asked_for_once_and_leaves_the_others_alone() -> None:
+    peer = Globex(WELL, page=b"")
+    async with reaching(peer) as at:
+        breaker = Breaker(failures_to_open=1, clock=at.clock)
+        asked = at.retrying(of=Breaking(at.agent, breaker))
+        errors = [(await fail(asked(make_call())))[0] for _ in range(3)]
+    assert {type(error) for error in errors} == {PeerAgentNotFound}
+    assert (breaker.state, breaker.failures, at.clock.slept) == ("closed", 0, [])
 
 
 async def test_on_this_machine_a_host_says_nothing_of_who_is_meant() -> None:
@@ -305,7 +326,7 @@ def test_a_card_is_believed_for_its_host_and_for_whom_the_operator_expects(
 ) -> None:
     recipient = Recipient(place=Place(url), identities=frozenset(identities))
     recipient.check(samvad.read_card(card(identity=believed)))
-    with pytest.raises(PeerUnreachable):
+    with pytest.raises(PeerAgentNotFound):
         recipient.check(samvad.read_card(card(identity="agent://victim.example")))
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from carnet.core.skill import CHAT, Skill
 from carnet.errors import AgentFailed, ConfigInvalid, SchemaInvalid
+from carnet.runtime import schemas
 from carnet.runtime.schemas import MAX_PATTERN, Schemas
 
 ANY: dict[str, Any] = {"type": "object"}
@@ -265,3 +266,25 @@ def test_what_cannot_be_followed_is_refused() -> None:
     asked = skill({"additionalProperties": {"$ref": "#"}})
     payload: dict[Any, Any] = {1: 2}
     assert refusal(asked, payload) == "Field 'payload' cannot be checked"
+
+
+def test_names_of_agents_elsewhere_without_end_fill_no_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(schemas, "MOST_KEPT", 3)
+    kept = Schemas()
+    for number in range(10):
+        kept.check_input(f"@agent-{number}@globex.example", CHAT, {"text": "hi"})
+        assert len(kept) <= 3
+
+
+def test_what_is_wrong_with_a_large_payload_is_told_by_its_beginning() -> None:
+    """Of a choice that nothing fits every failure is told: here there would be 200,000."""
+    choice = {"anyOf": [{"type": "array", "items": {"type": "string"}}, {"type": "null"}]}
+    assert refusal(of(choice), {"code": [0] * 99_000}) == "Field 'code[0]' must be of type string"
+    late = {"code": ["x"] * 90_000 + [0]}
+    assert refusal(of(choice), late) == "Field 'payload' does not fit its schema"
+    both = skill({"type": "object", "properties": {"code": choice}, "required": ["code", "last"]})
+    assert refusal(both, {"code": ["x"] * 90_000}) == "Field 'payload' does not fit its schema"
+    assert refusal(both, {"code": ["x"]}) == "Field 'last' is required"
+    Schemas().check_input("writer", both, {"code": ["x"] * 90_000, "last": 1})

@@ -282,8 +282,16 @@ def stops() -> Any:
     return next(iter(()))
 
 
+def too_deep() -> Any:
+    """Levels that no peer reads, and for which no receipt could be made."""
+    found: dict[str, Any] = {}
+    for _ in range(64):
+        found = {"in": found}
+    return found
+
+
 @pytest.mark.parametrize(
-    "function", [two_results, forgotten_await, a_stream, no_json, raises, exits, stops]
+    "function", [two_results, forgotten_await, a_stream, no_json, raises, exits, stops, too_deep]
 )
 async def test_what_goes_wrong_in_a_skill_is_told_to_our_log_alone(
     function: Any, caplog: pytest.LogCaptureFixture

@@ -148,12 +148,13 @@ def plain(given: dict[str, Any]) -> None: ...
         (unresolved, {}, "the annotations of 'unresolved' cannot be read"),
         (two, {"input": Text}, "'two' takes several inputs"),
         (plain, {"input": int}, "the input of 'plain' is no object"),
-        (plain, {"modes": []}, "modes are some of sync, async, stream"),
-        (plain, {"modes": "sync"}, "modes are some of sync, async, stream"),
-        (plain, {"modes": ["fast"]}, "modes are some of sync, async, stream"),
-        (plain, {"trust": "all"}, "trust is one of public, authenticated, trusted-peers"),
-        (plain, {"allowed_peers": "globex.example"}, "allowed_peers is a list"),
-        (plain, {"trust": "public", "allowed_peers": []}, "allowed_peers is a list"),
+        (plain, {"modes": []}, "modes are some of sync, stream"),
+        (plain, {"modes": "sync"}, "modes are some of sync, stream"),
+        (plain, {"modes": ["fast"]}, "modes are some of sync, stream"),
+        (plain, {"modes": ["sync", "async"]}, "mode 'async' comes in a later release"),
+        (plain, {"trust": "all"}, "skill 's': trust is one of public, authenticated, trusted-"),
+        (plain, {"allowed_peers": "globex.example"}, r"allowed_peers is a list, such as \['globex"),
+        (plain, {"trust": "public", "allowed_peers": []}, "skill 's': allowed_peers makes it 'tru"),
         (plain, {"name": "x" * 101}, "at most 100 characters"),
         (plain, {"description": "x" * 501}, "at most 500 characters"),
     ],
@@ -175,6 +176,18 @@ def test_a_name_that_no_card_could_show_is_refused(name: str) -> None:
 def test_a_decorator_without_a_name_says_so(decorator: Any) -> None:
     with pytest.raises(TypeError, match="give it a name"):
         decorator(chat)
+
+
+def test_a_skill_without_a_name_says_so_too() -> None:
+    with pytest.raises(TypeError, match=r"give the skill a name: @writer\.skill\('name'\)"):
+        carnet.agent("writer").skill(plain)  # type: ignore[arg-type]
+
+
+def test_naming_peers_closes_a_skill_to_all_others() -> None:
+    writer = carnet.agent("writer")
+    writer.skill("s", allowed_peers=["globex.example"])(plain)
+    [skill] = writer.skills
+    assert (skill.trust, skill.allowed_peers) == ("trusted-peers", ("agent://globex.example",))
 
 
 def test_annotations_need_not_be_resolved_where_the_shapes_are_given() -> None:
@@ -251,5 +264,7 @@ def test_agents_and_classifiers_are_found_beside_the_configuration(
         load_classifier("skills_found_here:number", tmp_path, key="k")
     with pytest.raises(ConfigInvalid, match="has no 'nobody'"):
         load_agent("skills_found_here:nobody", tmp_path, key="k")
-    with pytest.raises(ConfigInvalid, match="TypeError: a skill's id is 1 to 64 letters"):
+    with pytest.raises(ConfigInvalid, match="TypeError: skill 'a b': a skill's id is 1 to 64"):
+        load_agent("skills_broken_here:x", tmp_path, key="k")
+    with pytest.raises(ConfigInvalid, match=r"failed in line 2 of skills_broken_here\.py: "):
         load_agent("skills_broken_here:x", tmp_path, key="k")

@@ -28,7 +28,7 @@ NOWHERE = [
 OPEN = ["/healthz", "/readyz", "/openapi.json", "/-/errors/internal"]
 # Whatever names a program or its version; `date` and the framing are HTTP's own.
 EXPECTED = {
-    *("date", "content-type", "content-length", "cache-control", "connection"),
+    *("date", "content-type", "content-length", "cache-control", "connection", "allow"),
     *("www-authenticate", "retry-after", "x-should-retry", "x-tangle-runid", "x-tangle-turnid"),
 }
 

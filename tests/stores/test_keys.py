@@ -269,8 +269,8 @@ async def test_what_a_command_does_with_keys_is_seen_by_a_gateway_at_its_next_lo
 async def test_the_receipt_of_an_attempt_is_kept_as_it_was_given(store: Store) -> None:
     turn = await finished(store)
     assert await store.receipts.get(turn) is None
-    await store.receipts.put(turn, "first.of.all")
-    await store.receipts.put(turn, "another.one.later")
+    assert await store.receipts.put(turn, "first.of.all") == "first.of.all"
+    assert await store.receipts.put(turn, "another.one.later") == "first.of.all"
     assert await store.receipts.get(turn) == "first.of.all"
 
 

@@ -26,17 +26,18 @@ async def test_as_many_calls_as_the_rate_allows_may_come_at_once(store: Store) -
     claims = [a_claim(f"r{i}", rates=(TEN_A_MINUTE,)) for i in range(12)]
     verdicts = await asyncio.gather(*[store.turns.claim(claim) for claim in claims])
     assert [type(verdict) for verdict in verdicts] == [Claimed] * 10 + [Denied] * 2
-    assert verdicts[10:] == [Denied("rate", 6), Denied("rate", 6)]
+    assert verdicts[10:] == [Denied("rate", 6, "token:alice")] * 2
 
 
 async def test_retry_after_is_when_the_next_call_is_free(store: Store) -> None:
     for i in range(10):
         claimed(await store.turns.claim(a_claim(f"r{i}", rates=(TEN_A_MINUTE,))))
     late = a_claim("late", rates=(TEN_A_MINUTE,), now=at(2.5))
-    assert await store.turns.claim(late) == Denied("rate", 4)  # 3.5 s, in whole seconds
+    refused = await store.turns.claim(late)
+    assert refused == Denied("rate", 4, "token:alice")  # 3.5 s, in whole seconds
     claimed(await store.turns.claim(a_claim("late", rates=(TEN_A_MINUTE,), now=at(6))))
     assert await store.turns.claim(a_claim("next", rates=(TEN_A_MINUTE,), now=at(6))) == Denied(
-        "rate", 6
+        "rate", 6, "token:alice"
     )
 
 
@@ -44,7 +45,8 @@ async def test_refused_calls_are_not_counted(store: Store) -> None:
     rate = Rate(bucket="b", calls=1, seconds=10)
     claimed(await store.turns.claim(a_claim("r0", rates=(rate,))))
     for _ in range(5):
-        assert await store.turns.claim(a_claim("r1", rates=(rate,), now=at(1))) == Denied("rate", 9)
+        refused = await store.turns.claim(a_claim("r1", rates=(rate,), now=at(1)))
+        assert refused == Denied("rate", 9, "b")
     claimed(await store.turns.claim(a_claim("r1", rates=(rate,), now=at(10))))
 
 
@@ -55,12 +57,13 @@ async def test_a_call_must_pass_all_its_rates_and_where_one_refuses_none_is_char
     first, second = (Rate(bucket=name, calls=1, seconds=10) for name in ("a", "b"))
     claimed(await store.turns.claim(a_claim("r0", rates=(wide, first))))
     refused = a_claim("r1", rates=(wide, second, first))
-    assert await store.turns.claim(refused) == Denied("rate", 10)
+    assert await store.turns.claim(refused) == Denied("rate", 10, "a")
     assert place.rows("SELECT bucket FROM rate ORDER BY bucket") == [("a",), ("agent",)]
     claimed(await store.turns.claim(a_claim("r2", rates=(wide, second))))
     # Both are full: the caller is told when the later of them has room again.
-    assert await store.turns.claim(a_claim("r3", rates=(first, wide))) == Denied("rate", 30)
-    assert await store.turns.claim(a_claim("r3", rates=(wide, first))) == Denied("rate", 30)
+    for rates in ((first, wide), (wide, first)):
+        refusal = await store.turns.claim(a_claim("r3", rates=rates))
+        assert refusal == Denied("rate", 30, "agent")
     claimed(await store.turns.claim(a_claim("r3", rates=(wide, first), now=at(30))))
 
 
@@ -90,7 +93,8 @@ async def test_a_clock_that_was_set_back_blocks_for_one_window_at_most(store: St
     rate = Rate(bucket="b", calls=2, seconds=60)
     for i in range(2):
         claimed(await store.turns.claim(a_claim(f"r{i}", rates=(rate,), now=at(86_400))))
-    assert await store.turns.claim(a_claim("back", rates=(rate,), now=at(0))) == Denied("rate", 30)
+    back = a_claim("back", rates=(rate,), now=at(0))
+    assert await store.turns.claim(back) == Denied("rate", 30, "b")
 
 
 @given(
@@ -165,7 +169,8 @@ async def test_running_again_may_be_refused_and_leaves_the_turn_as_it_was(store:
     rate = Rate(bucket="b", calls=1, seconds=10)
     turn = claimed(await store.turns.claim(a_claim(payer=LIMITED, rates=(rate,))))
     ended = await store.turns.finish(a_finish(turn, state="unknown", debits=(), events=b""))
-    assert await store.turns.claim(a_claim(payer=LIMITED, rates=(rate,))) == Denied("rate", 10)
+    again = a_claim(payer=LIMITED, rates=(rate,))
+    assert await store.turns.claim(again) == Denied("rate", 10, "b")
     dear = a_claim(payer=LIMITED, reserve=1001)
     assert await store.turns.claim(dear) == Denied("spending")
     assert await store.turns.reload(turn) == ended

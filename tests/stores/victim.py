@@ -57,7 +57,7 @@ async def main(folder: str, what: str, *rest: str) -> None:
     if what == "sign":
         await work(store, *rest, signed=True)
     if what == "rotate":
-        await store.keys.rotate(NOW + 1, overlap_seconds=60)
+        await store.keys.rotate(NOW, overlap_seconds=60, lead_seconds=60)
     if what == "prune":
         await store.prune(turn_days=1, event_days=1)
     await store.close()

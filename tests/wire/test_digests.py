@@ -31,6 +31,12 @@ def test_the_header_is_the_sha_256_of_the_body(body: bytes, value: str) -> None:
     assert len(value) == 54
 
 
+@pytest.mark.parametrize("size", [2047, 2048, 4094, 4095, 32 * 1024, 32 * 1024 + 1])
+def test_the_digest_is_the_same_however_it_is_fed(size: int) -> None:
+    body = bytes(number % 251 for number in range(size))
+    assert write(body) == f"sha-256=:{b64encode(sha256(body).digest()).decode()}:"
+
+
 @pytest.mark.parametrize(
     "value",
     [RIGHT, LONG, f"{RIGHT}, {LONG}", f"{LONG},{RIGHT}", f"{UNKNOWN}, {RIGHT}", f"  {RIGHT}  "],

@@ -58,6 +58,12 @@ def test_a_field_given_twice_is_refused_even_if_both_agree(second: bytes) -> Non
     assert headers.get_all("a") == ["1", second.decode()]
 
 
+def test_a_field_stands_there_also_if_it_is_blank() -> None:
+    headers = Headers([(b"signature", b"")])
+    assert headers.has(b"signature")
+    assert not headers.has(b"signature-input")
+
+
 def test_names_are_listed_once_by_their_beginning() -> None:
     headers = Headers([(b"x-b", b"1"), (b"host", b"h"), (b"x-a", b"2"), (b"x-b", b"3")])
     assert headers.names("x-") == ["x-b", "x-a"]

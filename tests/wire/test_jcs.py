@@ -155,3 +155,15 @@ def test_a_number_is_the_shortest_that_gives_the_double_back(number: float) -> N
     assert float(text) == number
     digits = text.lstrip("-").partition("e")[0].replace(".", "").strip("0")
     assert len(digits) <= 17
+
+
+def test_what_others_made_can_be_digested_with_all_its_digits_and_levels() -> None:
+    large = 2**63 + 1
+    assert canonical({"id": large}, any_integer=True) == b'{"id":9223372036854775809}'
+    assert canonical([True, 1.0, 7], any_integer=True) == b"[true,1,7]"
+    deep: Any = []
+    for _ in range(63):
+        deep = [deep]
+    assert canonical(deep, max_levels=64) == b"[" * 64 + b"]" * 64
+    with pytest.raises(NotCanonical):
+        canonical([deep], max_levels=64)

@@ -271,6 +271,23 @@ def test_a_peers_code_is_kept_only_if_it_is_a_word_of_ours(body: object, code: s
     assert error.safe_text.endswith(f"(403 {code}).")
 
 
+@pytest.mark.parametrize(
+    ("code", "field", "kept"),
+    [
+        ("schema_invalid", "lines[0].sku", {"peer_field": "lines[0].sku"}),
+        ("schema_invalid", "is not a field", {}),
+        ("invalid_request", "messages", {}),
+    ],
+)
+def test_of_a_refused_input_the_name_of_the_field_is_kept(
+    code: str, field: str, kept: dict[str, str]
+) -> None:
+    body = json.write({"error": {"code": code, "message": "hush", "field": field}})
+    error = read_refusal(422, body, currency="credits").error
+    assert error.facts == {"peer_status": 422, "peer_code": code, **kept}
+    assert ("about the field 'lines[0].sku'" in error.next_step) == bool(kept)
+
+
 @pytest.mark.parametrize("body", [b"", b"<html>", b'{"code":"not_found"', b"\xff", b"[" * 10_000])
 def test_a_refusal_that_cannot_be_read_is_still_a_refusal(body: bytes) -> None:
     told = read_refusal(404, body, currency="credits")

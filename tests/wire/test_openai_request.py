@@ -312,3 +312,10 @@ def test_what_is_asked_for_by_name_is_read_and_not_sent_on() -> None:
     assert {"skill": ask.skill, "payload": ask.payload} == wanted
     assert "carnet" not in json.read_object(write_request(ask, model="m", stream=False))
     assert read_ask({**SMALLEST, "carnet": None})[1].skill is None
+
+
+def test_a_skill_that_was_asked_for_without_words_is_passed_on_with_a_message() -> None:
+    ask = Ask(messages=(), skill="book", payload={"seats": 4})
+    sent = json.read_object(write_request(ask, model="m", stream=False, with_skill=True))
+    assert sent["carnet"] == {"skill": "book", "payload": {"seats": 4}}
+    assert sent["messages"] == [{"role": "user", "content": '{"seats":4}'}]

@@ -19,11 +19,11 @@ from carnet.ports.trust import Peer, Peers
 from carnet.runtime.breaker import Breaker, Breaking
 from carnet.runtime.cards import Cards, Place
 from carnet.runtime.detached import Detached
-from carnet.runtime.errand import Errands, Recipient
+from carnet.runtime.errand import Errands, Recipient, identities_of
 from carnet.runtime.limited import Limited
 from carnet.runtime.native import Native
 from carnet.runtime.proving import Verifying
-from carnet.runtime.remote import Endpoint, Lane, Provider, Remote
+from carnet.runtime.remote import Endpoint, Lane, Provider, Remote, Skilled
 from carnet.runtime.retrying import Retrying
 from carnet.runtime.routing import Routing
 from carnet.runtime.samvad import Samvad
@@ -111,11 +111,13 @@ class Agents:
             trust=agent.trust,
             reentry=agent.reentry,
             injection_scan=agent.injection_scan,
+            version=agent.version,
+            description=agent.description or "",
         )
 
     def _skills(self, name: str, agent: AgentSettings) -> tuple[Skill, ...]:
         """What can be asked for by name. Of an agent elsewhere its own side is the judge."""
-        if agent.kind == "samvad":
+        if agent.kind in REMOTE_KINDS:
             return ()
         if agent.kind != "python":
             return (CHAT,)
@@ -183,6 +185,9 @@ class Agents:
             takes_credential=agent.may_forward_authorization,
             forwards=agent.auth_source,
             lane=self._lane(self._peer_at(agent.url or "")) if token is None else None,
+            skilled=self._skilled(
+                agent.url or "", None, f'write kind = "samvad" in [agents.{name}]'
+            ),
         )
         return self._hardened(remote, agent.url or "", seconds=agent.timeout, retries=agent.retries)
 
@@ -244,7 +249,7 @@ class Agents:
             seconds=PEER_SECONDS,
             kind="peer",
             needs="call:remote",
-            skills=() if speaks_samvad else (CHAT,),
+            skills=(),  # its own side is the judge
         )
 
     def _tangle_of(self, peer: Peer, local: str) -> Remote:
@@ -262,7 +267,15 @@ class Agents:
             most_cost=peer.most_cost,
             takes_credential=peer.may_forward,
             lane=self._lane(peer.domain) if peer.token is None else None,
+            skilled=self._skilled(
+                peer.url, peer.domain, f"carnet peers add {peer.domain} --dialect samvad"
+            ),
         )
+
+    def _skilled(self, url: str, domain: str | None, way: str) -> Skilled:
+        """Whether the gateway behind a URL is a Carnet, by what it shows of itself."""
+        home = Place(url.partition("/agents/")[0].rstrip("/").removesuffix("/v1"))
+        return Skilled(lambda: self._cards.is_carnet(home, domain), way)
 
     def _lane(self, domain: str | None) -> Lane | None:
         """How we are known to a peer that has given us no token."""
@@ -276,10 +289,9 @@ class Agents:
 
     def _samvad_of(self, peer: Peer, local: str) -> Samvad:
         base = peer.url.rstrip("/")
-        own = f"{AGENT}{local}.{peer.domain}" if local else f"{AGENT}{peer.domain}"
         recipient = Recipient(
             place=Place(f"{base}/agents/{local}" if local else base),
-            identities=frozenset({own}),
+            identities=identities_of(peer.domain, local),
             peer=peer.domain,
             form=peer.signature_form,
             bounds=_bounds(PEER_SECONDS),

@@ -3,6 +3,7 @@
 Law. A page never holds a credential; it says whether there is one.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -106,7 +107,7 @@ def peer_page(peer: Peer) -> dict[str, Any]:
     }
 
 
-def agent_page(settings: Settings, name: str) -> dict[str, Any]:
+def agent_page(settings: Settings, name: str, skills: Sequence[str]) -> dict[str, Any]:
     """An agent as it is listed."""
     agent = settings.agents[name]
     return {
@@ -119,6 +120,7 @@ def agent_page(settings: Settings, name: str) -> dict[str, Any]:
         "price_in": format_amount(agent.price_in),
         "price_out": format_amount(agent.price_out),
         "currency": settings.ledger.currency,
+        "skills": list(skills),
     }
 
 

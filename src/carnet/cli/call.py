@@ -114,14 +114,14 @@ async def _call(invocation: Invocation, asked: "Asked") -> int:
 async def _call_signed(invocation: Invocation, asked: "Asked") -> int:
     from carnet.cli.reaching import open_door, unreadable
     from carnet.cli.signed import call_signed
-    from carnet.errors import PeerUnreachable, ProviderTimeout
+    from carnet.errors import PeerAgentNotFound, PeerUnreachable, ProviderTimeout
 
     try:
         async with open_door() as door:
             await call_signed(invocation, asked, door)
     except ProviderTimeout as error:
         raise _too_late(asked) from error
-    except PeerUnreachable as error:
+    except (PeerUnreachable, PeerAgentNotFound) as error:
         raise unreadable(error) from error
     return 0
 
@@ -134,7 +134,7 @@ async def _send(invocation: Invocation, asked: "Asked", door: "Door", composed: 
         if asked.stream:
             await _print_stream(invocation, request, answer)
         else:
-            await _print_answer(invocation, answer)
+            await _print_answer(invocation, answer, asked.skill)
 
 
 def _too_late(asked: "Asked") -> "GatewaySaid":
@@ -163,34 +163,42 @@ def _as_http(page: dict[str, Any]) -> str:
     return "\n".join([*head, "", to_json(page["body"], indent=2)])
 
 
-async def _print_answer(invocation: Invocation, answer: "Answer") -> None:
+async def _print_answer(invocation: Invocation, answer: "Answer", skill: str | None) -> None:
     from carnet.cli.reaching import decode
+    from carnet.cli.showing import text_of
 
     page = decode(await answer.read())
     usage = page.get("usage") or {}
-    invocation.result(page, lambda: visible(_text_of(page)))
+    invocation.result(page, lambda: visible(text_of(page, skill)))
     if invocation.format == "text":
         invocation.note(_summary(answer, usage))
 
 
 async def _print_stream(invocation: Invocation, request: "Outbound", answer: "Answer") -> None:
     from carnet.cli.reaching import decode, read_events
+    from carnet.cli.showing import Growing, result_in
 
     usage: dict[str, Any] = {}
+    result: dict[str, Any] | None = None
     ended = False
-    async for event in read_events(answer):
-        if event.data == DONE:
-            ended = True
-            break
-        chunk = decode(event.data)
-        _refuse_error_frame(chunk, answer)
-        usage = chunk.get("usage") or usage
+    with Growing(holds=True) as growing:
+        async for event in read_events(answer):
+            if event.data == DONE:
+                ended = True
+                break
+            chunk = decode(event.data)
+            if chunk.get("error"):
+                growing.flush()
+            _refuse_error_frame(chunk, answer)
+            usage = chunk.get("usage") or usage
+            result = result_in(chunk) or result
+            if invocation.format == "text":
+                growing.say(_delta_of(chunk))
+            else:
+                click.echo(event.data)
         if invocation.format == "text":
-            click.echo(visible(_delta_of(chunk)), nl=False)
-        else:
-            click.echo(event.data)
+            growing.end(result)
     if invocation.format == "text":
-        click.echo()
         invocation.note(_summary(answer, usage))
     if not ended:
         _refuse_unended(request)
@@ -209,11 +217,6 @@ def _refuse_unended(request: "Outbound") -> None:
     from carnet.errors import ProviderUnavailable
 
     raise ProviderUnavailable(f"the stream of {request.url} ended without its last frame")
-
-
-def _text_of(page: dict[str, Any]) -> str:
-    choices = page.get("choices") or [{}]
-    return str(choices[0].get("message", {}).get("content") or "")
 
 
 def _delta_of(chunk: dict[str, Any]) -> str:

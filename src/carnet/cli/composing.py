@@ -55,7 +55,7 @@ class Asked(Struct, kw_only=True):
         """Whether the call leaves from here, signed."""
         if self.is_url:
             return self.dialect == "samvad"
-        return is_agent_uri(self.address) and (self.direct or self.dry_run)
+        return is_agent_uri(self.address) and self.direct
 
 
 @asynccontextmanager
@@ -83,6 +83,11 @@ def describe(request: Outbound) -> dict[str, Any]:
 
 def check(asked: Asked) -> None:
     """Refuse options that do not go together."""
+    if "@" in asked.address and not (asked.is_url or is_handle(asked.address)):
+        raise UsageInvalid(
+            reason=f"'{asked.address}' is no address of an agent.",
+            fix=f"Did you mean '@{asked.address}'?",
+        )
     for option, value in (("--run", asked.run), ("--turn", asked.turn)):
         if value is not None and not (value.isascii() and value.isprintable() and value.strip()):
             raise UsageInvalid(
@@ -136,6 +141,12 @@ async def _to_peer(invocation: Invocation, asked: Asked) -> Outbound:
         )
     url = f"{peer.url}/agents/{quote(address.local, safe='')}{CHAT}"
     token = given_token(asked) or peer.token
+    if token is None:
+        raise UsageInvalid(
+            reason=f"{peer.domain} has given us no token: it knows us by our signature.",
+            fix=f"Sign the call: agent://{address.local}.{peer.domain} --direct. Or give a token "
+            "with --as.",
+        )
     return _request(asked, url, address.local, token)
 
 

@@ -14,6 +14,7 @@ from carnet.errors import (
     ConfigInvalid,
     Malformed,
     Ours,
+    PeerResponseInvalid,
     PeerUnreachable,
     ProviderTimeout,
     ProviderUnavailable,
@@ -34,9 +35,20 @@ EXITS: tuple[tuple[tuple[type[CarnetError], ...], int], ...] = (
         (Unreachable, ProviderUnavailable, ProviderTimeout, PeerUnreachable, CircuitOpen),
         UNREACHABLE,
     ),
+    ((PeerResponseInvalid,), UNVERIFIED),
     ((Ours,), OURS),
     ((CarnetError,), REFUSED),
 )
+
+MEANINGS: dict[int, str] = {
+    OK: "It was done.",
+    REFUSED: "Refused, by a peer or by a policy here.",
+    USAGE: "The command, its input or the configuration cannot be used.",
+    UNREACHABLE: "Nobody answered, or not in time.",
+    UNVERIFIED: "What was looked at is not what it must be: a ledger, a signed answer.",
+    OURS: "Carnet itself failed; CARNET_DEBUG=1 shows where.",
+    INTERRUPTED: "Ctrl-C.",
+}
 
 
 class GatewaySaid(Exception):

@@ -1,4 +1,4 @@
-"""`carnet agents inspect`: what an agent elsewhere says about itself."""
+"""`carnet agents inspect`: what an agent says about itself, here or elsewhere."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -7,48 +7,66 @@ import click
 from carnet.cli.invocation import Command, Invocation, pass_invocation, table, visible, wait
 
 if TYPE_CHECKING:
+    from carnet.ports.door import Door
+    from carnet.runtime.errand import Recipient
     from carnet.wire.samvad import Card
     from carnet.wire.travel import WellKnown
 
+LAST_MOMENT = 253_402_300_799_000_000  # of the last year that a date can name
+
 
 @click.command("inspect", cls=Command)
-@click.argument("address", metavar="URL")
+@click.argument("address", metavar="ADDRESS")
 @pass_invocation
 def inspect(invocation: Invocation, address: str) -> None:
-    """Show the card of an agent elsewhere: who it is, its skills and its keys.
+    """Show the card of an agent: who it is, its skills and its keys.
 
-    URL is where it is, agent://domain, or @name@domain.
+    ADDRESS is the name of an agent here, agent://domain, @name@domain, or the URL where it is. A
+    peer of ours is asked where we know it to be, our own gateway where it runs.
     """
-    page = wait(_inspect(address))
+    page = wait(_inspect(invocation, address))
     invocation.result(page, lambda: visible(_text(page)))
 
 
-async def _inspect(address: str) -> dict[str, Any]:
+async def _inspect(invocation: Invocation, address: str) -> dict[str, Any]:
     from carnet.cli.reaching import open_door, unreadable
-    from carnet.errors import PeerUnreachable
-    from carnet.runtime.cards import Cards, Place
-    from carnet.runtime.client import read_address
-    from carnet.runtime.errand import Recipient
+    from carnet.errors import PeerAgentNotFound, PeerUnreachable
+    from carnet.runtime.cards import Cards
     from carnet.runtime.system import SystemClock
 
-    url, expected = read_address(address)
     async with open_door() as door:
+        recipient = await _recipient(invocation, address, door)
         cards = Cards(door, SystemClock())
-        expects = frozenset({expected} if expected else ())
-        recipient = Recipient(place=Place(url), identities=expects)
         try:
             card = await cards.card(recipient.place)
             carnet = await cards.carnet(recipient.home)
-        except PeerUnreachable as error:
+        except (PeerUnreachable, PeerAgentNotFound) as error:
             raise unreadable(error) from error
         finally:
             await cards.close()
-    return _page(url, card, carnet)
+    return _page(recipient.place.url, card, carnet)
+
+
+async def _recipient(invocation: Invocation, address: str, door: "Door") -> "Recipient":
+    from carnet.cli.knowing import find_own, find_recipient
+    from carnet.cli.reaching import QUICK, find_place, is_answering
+    from carnet.errors import Unreachable
+    from carnet.runtime.cards import Place
+    from carnet.runtime.errand import Recipient
+
+    name = find_own(invocation, address)
+    if name is None:
+        return (await find_recipient(invocation, address, QUICK))[0]
+    place = await find_place(invocation, door)
+    if not await is_answering(door, place):
+        raise Unreachable(url=place.url)
+    return Recipient(place=Place(f"{place.url}/agents/{name}" if name else place.url))
 
 
 def _page(url: str, card: "Card", carnet: "WellKnown | None") -> dict[str, Any]:
     from carnet.wire.ed25519 import write_public_key
 
+    ends = {} if carnet is None else {key.kid: key.not_after for key in carnet.keys}
     return {
         "url": url,
         "id": card.id,
@@ -70,11 +88,31 @@ def _page(url: str, card: "Card", carnet: "WellKnown | None") -> dict[str, Any]:
             for skill in card.skills
         ],
         "keys": [
-            {"kid": key.kid, "key": write_public_key(key.public), "active": key.active}
+            {
+                "kid": key.kid,
+                "key": write_public_key(key.public),
+                "active": key.active,
+                "not_after": _end(ends.get(key.kid)),
+            }
             for key in card.keys
         ],
         "ttl": card.ttl,
     }
+
+
+def _end(not_after: int | None) -> str | None:
+    """When a key that is being replaced is honoured no more."""
+    from carnet.gateway.pages import when
+
+    return None if not_after is None else when(min(not_after, LAST_MOMENT))
+
+
+def _state(key: dict[str, Any]) -> str:
+    from carnet.cli.moments import short
+
+    if not key["active"]:
+        return "revoked"
+    return f"until {short(key['not_after'])}" if key["not_after"] else "active"
 
 
 def _text(page: dict[str, Any]) -> str:
@@ -83,9 +121,7 @@ def _text(page: dict[str, Any]) -> str:
         [skill["id"], ", ".join(skill["modes"]), skill["trust"] or "-", skill["description"]]
         for skill in page["skills"]
     ]
-    keys = [
-        [key["kid"], "active" if key["active"] else "revoked", key["key"]] for key in page["keys"]
-    ]
+    keys = [[key["kid"], _state(key), key["key"]] for key in page["keys"]]
     return "\n".join(
         [
             f"{page['id']}  {page['name']}  ({what})",

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from carnet.stores.opening import Store
 
 OVERLAP = "24h"  # longer than others keep our card
+KEPT_SECONDS = 300  # for which others may go by the card they have
+LEAD = "10m"  # twice as long: a cache on the way may have kept it before
 
 
 @click.group(cls=Group)
@@ -50,9 +52,9 @@ def _keys_text(shown: list[dict[str, Any]]) -> str:
 
     if not shown:
         return "No keys. Make one: carnet keys new"
-    titles = ["KID", "STATE", "CREATED", "HONOURED UNTIL", "PUBLIC KEY"]
+    titles = ["KID", "STATE", "SIGNS FROM", "HONOURED UNTIL", "PUBLIC KEY"]
     rows = [
-        [key["kid"], key["state"], short(key["created"]), short(key["not_after"]), key["key"]]
+        [key["kid"], key["state"], short(key["signs_from"]), short(key["not_after"]), key["key"]]
         for key in shown
     ]
     return table(rows, titles)
@@ -63,40 +65,84 @@ def _keys_text(shown: list[dict[str, Any]]) -> str:
     "--overlap",
     metavar=OVERLAP,
     default=OVERLAP,
-    help="How long the old key is honoured: 24h (default), 45m, 7d.",
+    help="How long the old key is honoured when it signs no more: 24h (default), 45m, 7d.",
 )
+@click.option(
+    "--lead",
+    metavar=LEAD,
+    help="How long the new key is shown before it signs: 10m (default), 1h.",
+)
+@click.option("--at-once", is_flag=True, help="Sign now, before others have seen the new key.")
 @pass_invocation
-def rotate(invocation: Invocation, overlap: str) -> None:
-    """Sign with a new key from now on; the old one is honoured for a while."""
+def rotate(invocation: Invocation, overlap: str, lead: str | None, at_once: bool) -> None:  # noqa: FBT001  click passes it
+    """Show a new key now, and sign with it when others have had time to see it.
+
+    Until then the old key signs. With --at-once the new one does, or the one that is shown already;
+    who goes by an older card of ours refuses what it signs, for some seconds up to five minutes.
+    """
     from carnet.cli.moments import read_span
     from carnet.errors import UsageInvalid
 
-    seconds = read_span(overlap, option="--overlap")
-    if seconds is None:
+    if at_once and lead is not None:
         raise UsageInvalid(
-            reason="A key that is replaced cannot be honoured for ever.",
-            fix=f"Give a length of time: carnet keys rotate --overlap {OVERLAP}",
+            reason="--at-once leaves no time for --lead.", fix="Leave out one of them."
         )
-    page = _done(invocation, lambda store, now: store.keys.rotate(now, overlap_seconds=seconds))
-    invocation.result(page, lambda: invocation.spell(_rotated_text(page, overlap)))
+    seconds = read_span(overlap, option="--overlap", never=False) or 0
+    wait_seconds = 0 if at_once else read_span(lead or LEAD, option="--lead", never=False) or 0
+    page = wait(_rotate(invocation.settings, seconds, wait_seconds))
+    domain = invocation.settings.gateway.domain
+    invocation.result(page, lambda: _rotated_text(invocation, page, domain))
+    if wait_seconds < KEPT_SECONDS:
+        invocation.note(
+            "Others may keep our card for five minutes. Those who do refuse what the new key signs "
+            "with 401 key_unknown until they look again; a Carnet that lists us looks soon."
+        )
 
 
-def _rotated_text(page: dict[str, Any], overlap: str) -> str:
-    return "\n".join(
-        [
-            _made_text(page),
-            f"The old key is honoured for {overlap}. Running gateways notice within a second.",
-            "Who has pinned the old key needs the new one before that time is over.",
-            "If the old key was stolen, end it at once: carnet keys revoke KID",
+async def _rotate(settings: "Settings", overlap: int, lead: int) -> dict[str, Any]:
+    """The page of the key that was made, and of the one that it replaces."""
+    from carnet.assembly.storing import open_from
+    from carnet.cli.pinning import own_key_page
+    from carnet.runtime.system import SystemClock
+
+    now = SystemClock().wall_us()
+    store = await open_from(settings, exclusive=False)
+    try:
+        old = [key.kid for key in await store.keys.list() if key.state == "active"]
+        new = await store.keys.rotate(now, overlap_seconds=overlap, lead_seconds=lead)
+        replaced = [key for key in await store.keys.list() if key.kid in old]
+    finally:
+        await store.close()
+    before = own_key_page(replaced[0], now) if replaced else None
+    return {**own_key_page(new, now), "replaces": before}
+
+
+def _rotated_text(invocation: Invocation, page: dict[str, Any], domain: str) -> str:
+    from carnet.cli.moments import short
+
+    kid, old = page["kid"], page["replaces"]
+    begins = f"Our cards show {kid} from now on; it signs from {short(page['signs_from'])} UTC."
+    lines = [
+        begins if page["state"] == "next" else f"We sign with {kid} from now on.",
+        f"Its public key:\n{page['key']}",
+    ]
+    if old is not None:
+        pin = f"carnet peers add agent://{domain} --key {page['key']} --kid {kid}"
+        stolen = f"If {old['kid']} was stolen, end it at once: carnet keys revoke {old['kid']}"
+        lines += [
+            f"{old['kid']} is honoured until {short(old['not_after'])} UTC.",
+            "Running gateways notice within a second.",
+            f"Who has pinned our key pins the new one beside it before it signs: {pin}",
+            invocation.spell(stolen),
         ]
-    )
+    return "\n".join(lines)
 
 
 @keys.command()
 @click.argument("kid")
 @pass_invocation
 def revoke(invocation: Invocation, kid: str) -> None:
-    """End a key at once; the one that signs is replaced by a new one."""
+    """End a key at once. The one that signs is replaced by the next, or else by a new one."""
     now_active = wait(_revoke(invocation.settings, kid))
     page = {"kid": kid, "revoked": True, "active": now_active}
     text = f"Ended the key {kid}. We sign with {now_active}; gateways notice within a second."

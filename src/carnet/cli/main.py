@@ -19,6 +19,7 @@ from carnet.cli.failures import (
     INTERRUPTED,
     OURS,
     REFUSED,
+    UNVERIFIED,
     USAGE,
     GatewaySaid,
     error_object,
@@ -141,14 +142,19 @@ def _lines(invocation: Invocation, said: dict[str, Any], code: int) -> Iterator[
     yield f"Error: {invocation.spell(str(said.get('message', '')))}"
     if said.get("hint"):
         yield invocation.spell(str(said["hint"]))
-    if code == REFUSED and said.get("code"):
-        # What another gateway said tells more than that it said something.
-        by_peer = str(said.get("peer_reason") or said.get("peer_code")).lower()
-        known = by_peer if by_peer in BY_CODE else said["code"]
-        yield invocation.spell(f"More: carnet explain {known}")
+    if code in {REFUSED, UNVERIFIED} and said.get("code"):
+        yield invocation.spell(f"More: carnet explain {_telling(said)}")
     named = [f"{word} {said[word]}" for word in ("run", "turn") if said.get(word)]
     if named:
         yield "  ".join(named)
+
+
+def _telling(said: dict[str, Any]) -> str:
+    """The code that tells most: what another gateway said, rather than that it said something."""
+    from carnet.wire.samvad import STATUSES
+
+    by_peer = str(said.get("peer_reason") or said.get("peer_code"))
+    return by_peer if by_peer in BY_CODE or by_peer in STATUSES else str(said["code"])
 
 
 def _confession(error: BaseException) -> dict[str, Any]:

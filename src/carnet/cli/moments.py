@@ -18,15 +18,15 @@ def short(moment: str | None) -> str:
     return moment[:19].replace("T", " ") if moment else "-"
 
 
-def read_span(text: str, *, option: str) -> int | None:
-    """`30d`, `12h`, `45m`, `90s` as seconds; `never` is None."""
-    if text == "never":
+def read_span(text: str, *, option: str, never: bool = True) -> int | None:
+    """`30d`, `12h`, `45m`, `90s` as seconds; `never` is None, where it is allowed."""
+    if never and text == "never":
         return None
     match = _SPAN.fullmatch(text)
     if match is None:
         raise UsageInvalid(
             reason=f"{option} {text} is no length of time.",
-            fix="Write a number and a unit, such as 30d, 12h or 45m; or never.",
+            fix=f"Write a number and a unit, such as 30d, 12h or 45m{'; or never' * never}.",
         )
     return int(match[1]) * _UNITS[match[2]]
 

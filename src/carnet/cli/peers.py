@@ -204,10 +204,13 @@ def remove(invocation: Invocation, domain: str) -> None:
     is_domain = "://" not in domain
     if not wait(_remove(invocation.settings, domain)):
         refuse_unknown("peer" if is_domain else "pinned key", domain, "carnet peers list")
-    gone = "its tokens and keys are" if is_domain else "its keys are"
-    invocation.result(
-        {"domain": domain, "removed": True}, lambda: f"Forgot {domain}; {gone} revoked."
-    )
+    invocation.result({"domain": domain, "removed": True}, lambda: _forgotten_text(domain))
+
+
+def _forgotten_text(domain: str) -> str:
+    if "://" not in domain:
+        return f"Forgot {domain}: its tokens are revoked, and its pinned keys are forgotten."
+    return f"Forgot the pinned keys of {domain}: its card counts again, if it has one."
 
 
 async def _remove(settings: "Settings", name: str) -> bool:

@@ -25,6 +25,7 @@ def own_key_page(key: OwnKey, now: int) -> dict[str, Any]:
         "state": "over" if is_over(key, now) else key.state,
         "key": write_public_key(key.public),
         "created": when(key.created),
+        "signs_from": when(key.signs_from),
         "not_after": when(key.not_after),
     }
 

@@ -25,6 +25,7 @@ from carnet.config import Settings
 from carnet.core.secret import Secret
 from carnet.errors import (
     CarnetError,
+    PeerAgentNotFound,
     PeerUnreachable,
     ProviderError,
     ProviderUnavailable,
@@ -286,10 +287,11 @@ def said_by(answer: Answer, body: bytes) -> GatewaySaid:
     )
 
 
-def unreadable(error: PeerUnreachable) -> GatewaySaid:
+def unreadable(error: PeerUnreachable | PeerAgentNotFound) -> GatewaySaid:
     """The same for a person, who may know what to do about the reason; it is in our words."""
-    said = {"code": error.code, "hint": error.next_step}
-    return GatewaySaid({**said, "message": f"{error.safe_text} Here: {error.detail}."}, 502)
+    hint = "Check the address; whoever runs what is there can tell whether it is up."
+    message = f"{error.safe_text} Here: {error.detail}."
+    return GatewaySaid({"code": error.code, "message": message, "hint": hint}, error.status)
 
 
 def names_in(answer: Answer) -> dict[str, str]:

@@ -7,7 +7,7 @@ import importlib
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from carnet.config import SecretRef, Settings, resolve_secret, secret_path
@@ -47,6 +47,22 @@ def resolve_function(settings: Settings, name: str) -> None:
     if target is not None:
         agent = load_agent(target, settings.base, key=f"agents.{name}.target")
         Schemas().compile(name, agent.skills)
+
+
+def skill_names(settings: Settings) -> dict[str, list[str]]:
+    """What each agent can be asked for by name; nothing where another side knows, or it fails."""
+    from carnet.assembly.functions import load_agent
+    from carnet.core.skill import CHAT
+
+    found: dict[str, list[str]] = {}
+    with own_modules(settings.base):
+        for name, agent in settings.agents.items():
+            found[name] = [CHAT.id] if agent.kind == "openai" else []
+            if agent.target is not None:
+                with suppress(ConfigInvalid):
+                    loaded = load_agent(agent.target, settings.base, key=f"agents.{name}.target")
+                    found[name] = [skill.id for skill in loaded.skills]
+    return found
 
 
 @contextmanager

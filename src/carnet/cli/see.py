@@ -185,8 +185,14 @@ async def _tail_runs(invocation: Invocation) -> None:
 def explain(invocation: Invocation, code: str) -> None:
     """Say what an error code means and what to do about it."""
     from carnet.errors import BY_CODE
+    from carnet.wire.samvad import STATUSES
 
+    word = code.upper()
     kind = BY_CODE.get(code.lower())
+    if word in STATUSES and (code == word or kind is None):
+        page = _word_page(word)
+        invocation.result(page, lambda: _word_explanation(page))
+        return
     if kind is None:
         _refuse_code(code)
         return
@@ -201,16 +207,45 @@ def explain(invocation: Invocation, code: str) -> None:
     invocation.result(page, lambda: _explanation(page))
 
 
+def _word_page(word: str) -> dict[str, Any]:
+    """One of the nine words of SAMVAD, and which of our own codes it stands for."""
+    from carnet.wire.samvad import MEANINGS, REFUSALS, STATUSES
+
+    meaning, hint = MEANINGS[word]
+    own = [kind.code for kind, (_, told) in REFUSALS.items() if told == word]
+    return {
+        "code": word,
+        "status": STATUSES[word],
+        "meaning": meaning,
+        "hint": hint,
+        "carnet_codes": sorted(own),
+    }
+
+
+def _word_explanation(page: dict[str, Any]) -> str:
+    return "\n".join(
+        [
+            f"{page['code']}  (SAMVAD; HTTP {page['status']} as a rule)",
+            "",
+            page["meaning"],
+            "",
+            f"Do this:  {page['hint']}",
+            f"A Carnet says more in its header carnet-code: {', '.join(page['carnet_codes'])}",
+        ]
+    )
+
+
 def _refuse_code(code: str) -> None:
     from difflib import get_close_matches
 
     from carnet.errors import BY_CODE, UsageInvalid
+    from carnet.wire.samvad import STATUSES
 
     near = get_close_matches(code.lower(), BY_CODE, n=1, cutoff=0.5)
     raise UsageInvalid(
         reason=f"'{code}' is no code of this gateway."
         + (f" Did you mean '{near[0]}'?" if near else ""),
-        fix=f"Known codes: {', '.join(sorted(BY_CODE))}.",
+        fix=f"Known codes: {', '.join([*sorted(BY_CODE), *STATUSES])}.",
     )
 
 

@@ -2,7 +2,9 @@
 
 Law 1. Where there is a configuration we sign as its organisation, with the key of its gateway;
        without one, or with --key, with a key of this person's own.
-Law 2. A credential is shown as ***, also inside a body.
+Law 2. Who signs as the gateway sends a listed Carnet what the gateway would, the travel document
+       included, and the answer must be proved. A person's key has no document to sign.
+Law 3. A credential is shown as ***, also inside a body.
 """
 
 from collections.abc import AsyncIterator
@@ -10,26 +12,31 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
-from msgspec import Struct
+from msgspec import Struct, structs
 
-from carnet.cli.composing import Asked, find_peer, given_token
+from carnet.cli.composing import Asked, given_token
 from carnet.cli.invocation import Invocation, to_json, visible
-from carnet.core.address import AGENT, is_agent_uri, is_handle, parse_agent_uri, parse_handle
-from carnet.core.events import Data, Event, Text
-from carnet.errors import CarnetError, PeerUnknown, UsageInvalid
+from carnet.cli.knowing import find_recipient, has_settings
+from carnet.cli.showing import Growing
+from carnet.core.address import AGENT, is_agent_uri, parse_agent_uri
+from carnet.core.carnet import Carnet
+from carnet.core.events import Data, Event, Text, Usage
+from carnet.core.money import format_amount
+from carnet.core.proof import Spending
+from carnet.errors import UsageInvalid
 from carnet.ports.door import Bounds, Door, Outbound
-from carnet.runtime.cards import Cards, Place
-from carnet.runtime.client import read_address
+from carnet.runtime.cards import Cards
 from carnet.runtime.client_key import load_key
 from carnet.runtime.closing import closing
-from carnet.runtime.errand import Errand, Errands, Recipient
+from carnet.runtime.errand import Errand, Errands
+from carnet.runtime.keyring import Ring
+from carnet.runtime.proving import Slip, Verifying
 from carnet.runtime.samvad import as_text, text_field, text_skill
 from carnet.runtime.signing import Signing
 from carnet.runtime.system import SystemClock, SystemIds
 from carnet.wire import samvad
 
 if TYPE_CHECKING:
-    from carnet.ports.keys import OwnKeys
     from carnet.ports.trust import Peer
 
 
@@ -38,15 +45,17 @@ class Signer(Struct, frozen=True):
 
     sender: str
     keys: Any  # an OwnKeys, of which only the signer is asked
+    verifying: Verifying | None = None  # of a gateway: asks Carnets for their receipts
 
 
 async def call_signed(invocation: Invocation, asked: Asked, door: Door) -> None:
     """Send the call from here and print its answer, or with --dry-run the request."""
     clock, ids = SystemClock(), SystemIds()
     cards = Cards(door, clock)
-    recipient = await _recipient(invocation, asked)
+    _refuse_own(invocation, asked.address)
+    recipient, peer = await find_recipient(invocation, asked.address, _bounds(asked))
     try:
-        async with _signer(invocation, asked) as by:
+        async with _signer(invocation, asked, door) as by:
             domain = by.sender.removeprefix(AGENT)
             errands = Errands(
                 door,
@@ -56,8 +65,11 @@ async def call_signed(invocation: Invocation, asked: Asked, door: Door) -> None:
                 sender=by.sender,
                 clock=clock,
                 ids=ids,
+                verifying=by.verifying,
             )
             errand = await _errand(asked, errands, ids)
+            if peer is not None and by.verifying is not None:
+                errand = _documented(invocation, errand, peer)
             if asked.dry_run:
                 _show(invocation, await errands.request(errand), asked)
             else:
@@ -67,72 +79,56 @@ async def call_signed(invocation: Invocation, asked: Asked, door: Door) -> None:
 
 
 @asynccontextmanager
-async def _signer(invocation: Invocation, asked: Asked) -> AsyncIterator[Signer]:
+async def _signer(invocation: Invocation, asked: Asked, door: Door) -> AsyncIterator[Signer]:
     from carnet.assembly.storing import open_from
 
-    if asked.key or not _has_settings(invocation):
+    if asked.key or not has_settings(invocation):
         key = load_key(asked.key)
         yield Signer(f"{AGENT}client-{key.kid}", key)
         return
+    domain, clock = invocation.settings.gateway.domain, SystemClock()
     store = await open_from(invocation.settings, exclusive=False)
+    ring = Ring(pinned=store.pinned, peers=store.peers, door=door, clock=clock)
+    currency = invocation.settings.ledger.currency
     try:
-        keys: OwnKeys = store.keys
-        await keys.ensure(SystemClock().wall_us())
-        yield Signer(f"{AGENT}{invocation.settings.gateway.domain}", keys)
+        await store.keys.ensure(clock.wall_us())
+        verifying = Verifying(ring, domain=domain, currency=currency, clock=clock)
+        yield Signer(f"{AGENT}{domain}", store.keys, verifying)
     finally:
+        await ring.close()
         await store.close()
 
 
-def _has_settings(invocation: Invocation) -> bool:
-    try:
-        return bool(invocation.settings)
-    except CarnetError:
-        if invocation.config is not None:
-            raise
-        return False
+def _bounds(asked: Asked) -> Bounds:
+    seconds = asked.timeout
+    return Bounds(first_byte_seconds=seconds, idle_seconds=seconds, total_seconds=seconds)
 
 
-async def _recipient(invocation: Invocation, asked: Asked) -> Recipient:
-    bounds = Bounds(
-        first_byte_seconds=asked.timeout, idle_seconds=asked.timeout, total_seconds=asked.timeout
+def _documented(invocation: Invocation, errand: Errand, peer: "Peer") -> Errand:
+    """The same with the document that a Carnet is sent: this person is where the chain begins."""
+    from carnet.assembly.building import depth_limits
+
+    settings = invocation.settings
+    return structs.replace(
+        errand,
+        carnet=Carnet(
+            run=errand.trace_id,
+            turn=errand.span_id,
+            last_depth=depth_limits(settings).tangle,
+        ),
+        budget=Spending(money=peer.most_cost, currency=settings.ledger.currency),
     )
-    _refuse_own(invocation, asked.address)
-    peer, local = await _known(invocation, asked.address)
-    if peer is None:
-        url, expected = read_address(asked.address)
-        identities = frozenset({expected} if expected else ())
-    else:
-        url = f"{peer.url}/agents/{local}" if local else peer.url
-        identities = frozenset({f"{AGENT}{local}.{peer.domain}" if local else AGENT + peer.domain})
-    return Recipient(place=Place(url), identities=identities, bounds=bounds)
 
 
 def _refuse_own(invocation: Invocation, address: str) -> None:
-    if not is_agent_uri(address) or not _has_settings(invocation):
+    if not is_agent_uri(address) or not has_settings(invocation):
         return
     domain, own = parse_agent_uri(address), invocation.settings.gateway.domain
     if own in {domain, domain.partition(".")[2]}:
         raise UsageInvalid(
             reason=f"'{address}' is served by your own gateway, so there is no direct way.",
-            fix="Leave out --direct and --dry-run.",
+            fix="Leave out --direct.",
         )
-
-
-async def _known(invocation: Invocation, address: str) -> "tuple[Peer | None, str]":
-    """The peer that an address belongs to, if we know it, and the agent's name there."""
-    if not (is_agent_uri(address) or is_handle(address)) or not _has_settings(invocation):
-        return None, ""
-    if is_handle(address):
-        handle = parse_handle(address)
-        return await find_peer(invocation, handle.domain), handle.local
-    domain = parse_agent_uri(address)
-    local, _, parent = domain.partition(".")
-    for known, name in ((domain, ""), (parent, local)):
-        try:
-            return await find_peer(invocation, known), name
-        except PeerUnknown:
-            continue
-    return None, ""
 
 
 async def _errand(asked: Asked, errands: Errands, ids: SystemIds) -> Errand:
@@ -164,32 +160,46 @@ def _show(invocation: Invocation, request: Outbound, asked: Asked) -> None:
     head = [f"{name}: {value}" for name, value in page["headers"].items()]
     text = "\n".join([f"{page['method']} {page['url']}", *head, "", raw])
     invocation.result(page, lambda: text)
+    if token is not None:
+        invocation.note("The token is shown as ***; digest and signature are of the body with it.")
 
 
 async def _print(invocation: Invocation, errands: Errands, errand: Errand) -> None:
     said: list[Event] = []
+    growing = Growing()
+    slip = Slip()
     shown = False
-    async with closing(errands.run(errand)) as events:
+    async with closing(errands.run(errand, slip)) as events:
         async for event in events:
             said.append(event)
             if errand.stream and isinstance(event, Text | Data):
-                shown = _print_chunk(invocation, event) or shown
+                shown = _print_chunk(invocation, event, growing) or shown
     result = samvad.result_of(said)
-    page = {"result": result, "run": errand.trace_id, "turn": errand.span_id}
+    page: dict[str, Any] = {"result": result, "run": errand.trace_id, "turn": errand.span_id}
+    cost = _cost(said)
+    if slip.proved is not None:
+        page |= {"cost": cost, "receipt": slip.proved}
     if shown and invocation.format == "text":
-        click.echo()
+        growing.end(result)
     else:
         invocation.result(page, lambda: visible(as_text(result)))
     if invocation.format == "text":
-        invocation.note(f"run {errand.trace_id}  turn {errand.span_id}")
+        told = "" if cost is None else f"  cost {cost}"
+        invocation.note(f"run {errand.trace_id}  turn {errand.span_id}{told}")
 
 
-def _print_chunk(invocation: Invocation, event: Text | Data) -> bool:
+def _cost(said: list[Event]) -> str | None:
+    """What the call has cost, as the receipt of a Carnet tells it."""
+    costs = [event for event in said if isinstance(event, Usage) and event.cost is not None]
+    if not costs:
+        return None
+    return f"{format_amount(costs[-1].cost or 0)} {costs[-1].currency or ''}".rstrip()
+
+
+def _print_chunk(invocation: Invocation, event: Text | Data, growing: Growing) -> bool:
     value = event.text if isinstance(event, Text) else event.value
     if invocation.format != "text":
         click.echo(to_json({"chunk": value}))
-    elif isinstance(value, str):
-        click.echo(visible(value), nl=False)
     else:
-        click.echo(to_json(value))
+        growing.say(value if isinstance(value, str) else f"{to_json(value)}\n")
     return True

@@ -161,22 +161,30 @@ def agents() -> None:
 def list_agents(invocation: Invocation) -> None:
     """List the agents of the configuration."""
     from carnet.cli.admitting import agent_page
+    from carnet.cli.resolving import skill_names
 
     settings = invocation.settings
-    page = {"agents": [agent_page(settings, name) for name in settings.agents]}
+    skills = skill_names(settings)
+    page = {"agents": [agent_page(settings, name, skills[name]) for name in settings.agents]}
     invocation.result(page, lambda: _agents_text(page), page["agents"])
+    broken = [name for name, agent in settings.agents.items() if agent.target and not skills[name]]
+    if broken and invocation.format == "text":
+        invocation.note(
+            invocation.spell(f"{', '.join(broken)} cannot be imported: carnet doctor tells why.")
+        )
 
 
 def _agents_text(page: dict[str, Any]) -> str:
     if not page["agents"]:
         return "No agents. Write a section [agents.NAME] into carnet.toml."
-    titles = ["NAME", "KIND", "WHERE", "PRICE", ""]
+    titles = ["NAME", "KIND", "WHERE", "PRICE", "SKILLS", ""]
     rows = [
         [
             entry["name"],
             entry["kind"],
             entry["where"] or "-",
             entry["price"],
+            ", ".join(entry["skills"]) or "-",
             "default" if entry["default"] else "",
         ]
         for entry in page["agents"]

@@ -4,7 +4,8 @@
     carnet call agent://globex.example skill=translate text="good day" to=fr formal:=true
 
 Law 1. `name=value` is text, `name:=value` is JSON. One word alone, without a skill, is what to say.
-Law 2. `skill=NAME` names the skill, unless --skill does; then it is a field like any other.
+Law 2. `skill=NAME` names the skill, and so does --skill; two of them are refused. A field of that
+       name is written as JSON.
 """
 
 import re
@@ -43,22 +44,33 @@ def read_words(words: Sequence[str], skill: str | None) -> Said:
         return Said(text=_text(words[0]))
     texts: list[str] = []
     fields: dict[str, Any] = {}
+    skills = [] if skill is None else [skill]
     for word in words:
         match = _FIELD.fullmatch(word)
         if match is None:
             texts.append(_text(word))
-        elif match["name"] == _SKILL and not match["json"] and skill is None:
-            skill = match["value"]
+        elif match["name"] == _SKILL and not match["json"]:
+            skills.append(match["value"])
         else:
             fields[match["name"]] = _value(match)
+    _refuse_several(skills)
     if len(texts) > 1:
         raise UsageInvalid(
             reason=f"There is more than one text: '{texts[0]}' and '{texts[1]}'.",
             fix="Put what is to be said in quotes, and fields as name=value or name:=JSON.",
         )
-    said = Said(text=texts[0] if texts else None, skill=skill or None, fields=fields)
+    named = skills[0] if skills else None
+    said = Said(text=texts[0] if texts else None, skill=named or None, fields=fields)
     _refuse_half(said)
     return said
+
+
+def _refuse_several(skills: Sequence[str]) -> None:
+    if len(skills) > 1:
+        raise UsageInvalid(
+            reason=f"There is more than one skill: '{skills[0]}' and '{skills[1]}'.",
+            fix=f"Name one. A field of that name is written as JSON: skill:='\"{skills[1]}\"'.",
+        )
 
 
 def _refuse_half(said: Said) -> None:

@@ -109,6 +109,10 @@ class AgentSettings(Struct, frozen=True, kw_only=True):
         str | None, read.target(), "python: module:function, found beside carnet.toml."
     ] = None
     default: Annotated[bool, read.truth(), "Whether it answers when no agent is named."] = False
+    version: Annotated[str, read.text(), "The version of the agent that its card shows."] = "1.0.0"
+    description: Annotated[
+        str | None, read.text(), "What its card says about it; by default its name and domain."
+    ] = None
     price: Annotated[int, read.amount(), "The price of one call."] = 0
     price_in: Annotated[int, read.amount(), "The price of a million tokens read."] = 0
     price_out: Annotated[int, read.amount(), "The price of a million tokens written."] = 0

@@ -172,9 +172,12 @@ class Identities:
                 self._names[identity] = name
 
     def of(self, name: str) -> str | None:
-        """The identity of an agent; the default one's for an empty name."""
+        """The identity of an agent; the default one's for an empty name, none for one taken."""
         own = self._own.get(name or self._default or "")
-        return own or identity_of(name, self._domain)
+        if own is not None:
+            return own
+        identity = identity_of(name, self._domain)
+        return None if identity in self._names else identity
 
     def name(self, host: str) -> str | None:
         """The agent that is known by a host, if one is."""

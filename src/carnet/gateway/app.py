@@ -180,7 +180,8 @@ def _pattern(before: bytes, after: bytes) -> re.Pattern[bytes]:
 def _choose(methods: dict[str, F], method: str) -> F:
     found = methods.get("GET" if method == "HEAD" else method)
     if found is None:
-        raise MethodNotAllowed
+        allowed = [*methods, "HEAD"] if "GET" in methods else [*methods]
+        raise MethodNotAllowed(allow=", ".join(allowed))
     return found
 
 

@@ -8,7 +8,6 @@ Law 3. A stream begins when the call is admitted: what fails after that is told 
 from collections.abc import Callable, Sequence
 from urllib.parse import quote
 
-from carnet import __version__
 from carnet.core.address import Identities
 from carnet.core.call import Call
 from carnet.core.carnet import DepthLimits
@@ -109,8 +108,8 @@ class Published:
         return samvad.CardFacts(
             id=identity,
             name=target.name,
-            version=__version__,
-            description=f"The agent {target.name} of {self._domain}.",
+            version=target.version,
+            description=target.description or f"The agent {target.name} of {self._domain}.",
             url=self._url(target),
             skills=target.skills or (CHAT,),
             keys=tuple(
@@ -207,10 +206,10 @@ class Samvad:
 
     async def health(self, exchange: Exchange, agent: str | None = None) -> None:
         """GET /agent/health: that it answers, since when, and how much it has to do."""
-        self._facts(exchange, agent)
+        facts = self._facts(exchange, agent)
         uptime = int(self._clock.monotonic() - self._started)
         body = samvad.write_health(
-            version=__version__, uptime=uptime, active=self._open_calls(), queued=0
+            version=facts.version, uptime=uptime, active=self._open_calls(), queued=0
         )
         json = (b"content-type", b"application/json")
         await exchange.reply(200, [json, (b"cache-control", b"no-store")], body)

@@ -44,7 +44,7 @@ class WellKnown:
         signer = self._keys.signer()
         shown = travel.WellKnown(
             domain=self._domain,
-            version=max(key.created for key in published) // _MICROSECONDS,
+            version=max(key.revoked or key.created for key in published) // _MICROSECONDS,
             keys=tuple(
                 travel.PublishedKey(
                     kid=key.kid,

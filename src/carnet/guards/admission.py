@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 import msgspec
 from msgspec import Struct
 
-from carnet.core.address import Identities, handle_of
+from carnet.core.address import AGENT, Identities, handle_of
 from carnet.core.allowance import Allowance
 from carnet.core.call import Ask, Call, Claim
 from carnet.core.carnet import Carnet, DepthLimits
@@ -34,7 +34,7 @@ from carnet.guards.chain import within_chain
 from carnet.guards.child import child_digest, child_request
 from carnet.guards.crowd import Crowd
 from carnet.guards.destination import Addressed
-from carnet.guards.exhausted import WithinRate
+from carnet.guards.exhausted import WithinRate, bucket_of
 from carnet.guards.leaving import check_credential, papers
 from carnet.guards.payer import Paying, check_pay
 from carnet.guards.replay import Unrepeated, nonce_of
@@ -111,13 +111,14 @@ class Gate:
         self._by_proof = by_proof
         self._unrepeated = Unrepeated()
         self._within_rate = WithinRate()
-        self._guards = (
+        self._guards: tuple[Guard, ...] = (
             # Size and shape were judged while reading; malformed stamps never become a claim.
             KnownCaller(tokens, Listed(peers)),  # nothing is told to somebody we do not know
             within_chain,  # before any look-up that a runaway chain could make us repeat
             KnownAgent(router),  # there must be someone to hold rights on
             known_skill,  # and it must be one to talk to
-            permitted,  # rights before money: who may not call cannot be billed
+            permitted,  # rights before shape and money: who may not call cannot be billed
+            *(() if by_proof is None else (WellFormed(by_proof.schemas),)),
             self._paying,  # the last thing to know before the transaction
         )
         self._proof_guards = () if by_proof is None else self._proving(by_proof, peers)
@@ -231,12 +232,14 @@ class Gate:
         return taken, allowance.left(taken if target.is_remote else None)
 
     def _rates(self, candidate: Candidate) -> tuple[Rate, ...]:
-        by, proof = self._by_proof, candidate.claim.proof
+        by, proof, peer = self._by_proof, candidate.claim.proof, candidate.peer
         rates: tuple[Rate, ...] = ()
         if by is not None and proof is not None:
             agent = f"agent:{candidate.target.name}"
+            # A peer can give itself as many names as it likes: they share one rate.
+            sender = proof.sender if peer is None else AGENT + peer.domain
             rates = (
-                Rate(bucket=f"sender:{proof.sender}", calls=by.sender_calls, seconds=MINUTE),
+                Rate(bucket=bucket_of(sender), calls=by.sender_calls, seconds=MINUTE),
                 Rate(bucket=agent, calls=by.agent_calls, seconds=MINUTE),
             )
         token = candidate.shown
@@ -257,7 +260,8 @@ class Gate:
             self._unrepeated.remember(nonce)
             raise
         except RateLimited as limited:
-            self._within_rate.remember(nonce.sender, now, limited.retry_after or 1)
+            if limited.detail == bucket_of(nonce.sender):  # not its token's or the agent's
+                self._within_rate.remember(nonce.sender, now, limited.retry_after or 1)
             raise
         self._unrepeated.remember(nonce)
         return call

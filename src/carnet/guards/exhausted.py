@@ -3,7 +3,8 @@
 The store counts, in the transaction of the claim, calls whose signature held. What stands here is a
 memory of what it said: until then the sender's requests need not be verified to be refused.
 
-Law 1. It may only refuse, and never longer than the store said.
+Law 1. It may only refuse, and never longer than the store said. What an agent is asked for by all,
+       or a token has used up, is no sender's fault and is not remembered here.
 Law 2. Forged requests are counted nowhere: they can use up nobody's rate.
 Law 3. It is bounded: the sender that was refused first is forgotten first.
 """
@@ -15,6 +16,11 @@ from carnet.errors import RateLimited
 from carnet.guards.candidate import Candidate
 
 MOST_REMEMBERED: Final = 4096
+
+
+def bucket_of(sender: str) -> str:
+    """Where the calls of a sender are counted."""
+    return f"sender:{sender}"
 
 
 class WithinRate:

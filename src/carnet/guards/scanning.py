@@ -1,8 +1,9 @@
 """Does the payload try to take over a language model?
 
-Law. It is asked after the sender is proved and before anything is told about the agent; and of
-payloads alone, which strangers send. What people say to an agent in a chat is not scanned, nor what
-is sent to an agent whose operator switched the scan off.
+Law. It is asked after the sender is proved and before anything is told about the agent. Payloads
+are scanned, and chats where a stranger has signed them: whoever is scanned at one door is at the
+other. What people say, also those for whom a peer calls, is not, nor what is sent to an agent whose
+operator switched the scan off.
 """
 
 from collections.abc import Awaitable
@@ -31,7 +32,7 @@ class Scanned:
 
     def __call__(self, candidate: Candidate, /) -> Awaitable[None] | None:
         """Scan what there is to scan."""
-        payload = candidate.claim.ask.payload
+        payload = candidate.claim.ask.payload or _of_stranger(candidate)
         if not payload or not self._is_wanted(candidate.claim.agent):
             return None
         return self._scan.check(payload)
@@ -41,3 +42,11 @@ class Scanned:
             return self._router.find(agent).injection_scan
         except CarnetError:  # that there is no such agent is told afterwards
             return True
+
+
+def _of_stranger(candidate: Candidate) -> dict[str, Any] | None:
+    """What a stranger says in a chat that it has signed."""
+    ask = candidate.claim.ask
+    if ask.payload is not None or candidate.claim.proof is None or candidate.peer is not None:
+        return None
+    return {"messages": [message.content for message in ask.messages]}

@@ -9,7 +9,7 @@ Law 3. An IP address is an identity for nobody but a sender whose key the operat
 
 from collections.abc import Awaitable
 
-from carnet.core.address import host_of, is_ip_identity, may_be_fetched
+from carnet.core.address import AGENT, host_of, is_ip_identity, may_be_fetched
 from carnet.errors import AddressInvalid, KeyUnknown
 from carnet.guards.candidate import Candidate
 from carnet.ports.keys import KeyRing, NotLearned
@@ -32,9 +32,9 @@ class KnownSender:
         except NotLearned:
             if may_be_fetched(proof.sender):
                 return self._learn(candidate)
-            raise _unknown(proof.sender) from None
+            raise self._unknown(proof.sender) from None
         except KeyUnknown:
-            raise _unknown(proof.sender) from None
+            raise self._unknown(proof.sender) from None
         candidate.peer = self._peer(proof.sender)
         return None
 
@@ -44,19 +44,24 @@ class KnownSender:
         try:
             candidate.key = self._keys.find(proof.sender, proof.keyid, candidate.now)
         except (NotLearned, KeyUnknown):
-            raise _unknown(proof.sender) from None
+            raise self._unknown(proof.sender) from None
         candidate.peer = self._peer(proof.sender)
 
     def _peer(self, sender: str) -> Peer | None:
         """The listed organisation that answers for a sender: itself, or the one whose agent it is.
 
-        The key ring takes the keys of both from one place.
+        The key ring takes the keys of both from one place. Who has a key of its own, which the
+        operator wrote down for it, was not vouched for by anybody: it speaks for itself alone.
         """
         host = host_of(sender)
-        return self._peers.find(host) or self._peers.find(host.partition(".")[2])
+        peer = self._peers.find(host)
+        if peer is None and not self._keys.is_pinned(sender):
+            peer = self._peers.find(host.partition(".")[2])
+        return peer
 
-
-def _unknown(sender: str) -> AddressInvalid | KeyUnknown:
-    if is_ip_identity(sender):
-        return AddressInvalid("an IP address names nobody but a configured peer")
-    return KeyUnknown(sender=sender)
+    def _unknown(self, sender: str) -> AddressInvalid | KeyUnknown:
+        if is_ip_identity(sender):
+            return AddressInvalid("an IP address names nobody but a configured peer")
+        peer = self._peer(sender)
+        pinned = peer is None or self._keys.is_pinned(f"{AGENT}{peer.domain}")
+        return KeyUnknown(sender=sender, listed=not pinned)

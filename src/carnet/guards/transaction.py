@@ -136,7 +136,7 @@ def refusal(denied: Denied, payer: Payer, most_run_calls: int) -> CarnetError:
         "replayed": NonceReplayed(),
         "mismatch": IdempotencyMismatch(),
         "chain": ChainMismatch("the parent turn is known here at another depth"),
-        "rate": RateLimited(retry_after=denied.retry_after or 1),
+        "rate": RateLimited(denied.bucket or "", retry_after=denied.retry_after or 1),
         "run_calls": RunCallsExceeded(limit=most_run_calls),
         "spending": SpendingLimitReached() if payer.own_issue else PaymentRequired(),
     }

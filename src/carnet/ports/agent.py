@@ -70,6 +70,8 @@ class Target(Struct, frozen=True, kw_only=True, eq=False):
     skills: tuple[Skill, ...] = (CHAT,)  # what it can be asked for by name
     trust: Trust = "authenticated"  # which signed callers may call it, where a skill does not say
     reentry: bool = False  # may be called again within its own chain
+    version: str = "1.0.0"  # its own, as its card shows it; never that of this program
+    description: str = ""  # for its card; by default its name and domain
     injection_scan: bool = True  # payloads for it are searched for phrases that take over models
 
     @property

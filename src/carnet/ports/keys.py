@@ -10,7 +10,7 @@ from typing import Literal, Protocol
 
 from msgspec import Struct
 
-KeyState = Literal["active", "retiring", "revoked"]
+KeyState = Literal["next", "active", "retiring", "revoked"]
 
 
 class OwnKey(Struct, frozen=True, kw_only=True):
@@ -18,9 +18,12 @@ class OwnKey(Struct, frozen=True, kw_only=True):
 
     kid: str
     public: bytes  # 32 bytes
-    state: KeyState  # active: signs; retiring: verifies until `not_after`; revoked: neither
+    # next: will sign; active: signs; retiring: honoured until `not_after`; revoked: none of it
+    state: KeyState
     created: int  # microseconds since the epoch
-    not_after: int | None = None
+    signs_from: int = 0  # until then the one before it signs
+    not_after: int | None = None  # of one that is being replaced
+    revoked: int | None = None
 
 
 class Signer(Protocol):
@@ -49,7 +52,7 @@ class OwnKeys(Protocol):
         ...
 
     def published(self, now: int) -> Sequence[OwnKey]:
-        """What cards show: active and retiring keys, and revoked ones marked so; newest first."""
+        """What cards show: keys that are honoured, newest first; then revoked ones, marked so."""
         ...
 
     async def ensure(self, now: int) -> None:
@@ -57,15 +60,23 @@ class OwnKeys(Protocol):
         ...
 
     async def create(self, now: int, *, kid: str | None = None) -> OwnKey:
-        """Make the first key; refused where one is active (rotate it)."""
+        """Make the first key; refused where there is one (rotate it)."""
         ...
 
-    async def rotate(self, now: int, *, overlap_seconds: int) -> OwnKey:
-        """Sign with a new key from now on; the old one is honoured until the overlap has passed."""
+    async def rotate(self, now: int, *, overlap_seconds: int, lead_seconds: int = 0) -> OwnKey:
+        """Show a new key, and sign with it when the lead has passed.
+
+        The old one is honoured until the overlap has passed after that. Without a lead, a key that
+        is shown already and does not sign yet is the one that takes over.
+        """
         ...
 
     async def revoke(self, kid: str, now: int) -> bool:
-        """End a key at once, everywhere; False if there is none. The active one is replaced."""
+        """End a key at once, everywhere; False if there is none.
+
+        If it is the one that signs, the next one does from now on, or else a new one. If it is the
+        next one, the one that signs is not replaced after all.
+        """
         ...
 
     async def list(self) -> Sequence[OwnKey]:
@@ -117,6 +128,10 @@ class KeyRing(Protocol):
 
     def find(self, sender: str, keyid: str, now: int) -> bytes:
         """The public key. Raises KeyUnknown, KeyRevoked, or NotLearned."""
+        ...
+
+    def is_pinned(self, sender: str) -> bool:
+        """Whether the operator wrote a key down for this very sender."""
         ...
 
     async def learn(self, sender: str) -> None:

@@ -11,8 +11,8 @@ from carnet.core.turn import Turn
 class Receipts(Protocol):
     """The receipts that were given."""
 
-    async def put(self, turn: Turn, jws: str) -> None:
-        """Keep the receipt of this attempt; one that is there already stays."""
+    async def put(self, turn: Turn, jws: str) -> str:
+        """Keep the receipt of this attempt, and give the kept one: one that was there stays."""
         ...
 
     async def get(self, turn: Turn) -> str | None:

@@ -72,6 +72,7 @@ class Denied(Struct, frozen=True, tag=True):
 
     reason: Literal["replayed", "mismatch", "chain", "rate", "spending", "run_calls"]
     retry_after: int | None = None
+    bucket: str | None = None  # of the rate that refused: the one that is full for longest
 
 
 Verdict = Claimed | Known | Denied

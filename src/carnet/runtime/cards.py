@@ -17,9 +17,16 @@ from typing import Final, Generic, Literal, TypeVar
 
 from msgspec import Struct
 
-from carnet.errors import CarnetError, EgressRefused, Overloaded, PeerUnreachable, Upstream
+from carnet.errors import (
+    CarnetError,
+    EgressRefused,
+    Overloaded,
+    PeerAgentNotFound,
+    PeerUnreachable,
+    Upstream,
+)
 from carnet.ports.clock import Clock
-from carnet.ports.door import Bounds, Door, NameUnknown, Outbound
+from carnet.ports.door import Bounds, Door, NameUnknown, NotSent, Outbound
 from carnet.wire import samvad, travel
 
 T = TypeVar("T")
@@ -43,6 +50,7 @@ FAILED_SECONDS: Final = 60.0
 NEEDED_SECONDS: Final = 1.0  # for calls of ours, which no stranger can make us repeat
 
 _OK: Final = 200
+_ABSENT: Final = frozenset({404, 410})
 _CLIENT_ERRORS: Final = range(400, 500)
 
 
@@ -55,7 +63,11 @@ class Place(Struct, frozen=True):
 
 
 class NotPublished(Exception):
-    """There is no such page, or no such place."""
+    """There is no such page, or no such place; `fault` says which, where it is not the page."""
+
+    def __init__(self, fault: str | None = None) -> None:
+        super().__init__(fault)
+        self.fault = fault
 
 
 class Fetching:
@@ -103,8 +115,10 @@ class Fetching:
         )
         try:
             async with self._door.send(request) as answer:
-                if answer.status in _CLIENT_ERRORS:
+                if answer.status in _ABSENT:
                     raise NotPublished
+                if answer.status in _CLIENT_ERRORS:
+                    raise NotPublished(f"{path} was answered with {answer.status}")
                 if answer.status != _OK:  # a redirect is not followed
                     raise PeerUnreachable(f"answered with {answer.status}")
                 return await answer.read()
@@ -113,9 +127,20 @@ class Fetching:
                 raise
             raise NotPublished from None  # what is behind a private address is not told
         except Upstream as error:
-            if isinstance(error.__cause__, NameUnknown):
-                raise NotPublished from None
-            raise PeerUnreachable(f"{path}: {error}") from None
+            raise _unanswered(error, place) from None
+
+
+def _unanswered(error: Upstream, place: Place) -> PeerUnreachable | NotPublished:
+    if isinstance(error.__cause__, NameUnknown):
+        return NotPublished("no host has that name")
+    fault = reason(error)
+    never_left = isinstance(error.__cause__, NotSent)
+    return PeerUnreachable(f"nothing answers at {place.url} ({fault})" if never_left else fault)
+
+
+def reason(error: CarnetError) -> str:
+    """Why something could not be read, in words of ours and without the code."""
+    return error.detail or error.safe_text.removesuffix(".")
 
 
 class Found(Struct, Generic[T]):
@@ -125,6 +150,7 @@ class Found(Struct, Generic[T]):
     fault: str | None  # why it could not be read; None also for a page that is not there
     until: float
     tried: float
+    absent: str | None = None  # why it is not there, unless it is just that page
 
 
 class Remembered(Generic[T]):
@@ -190,18 +216,18 @@ class Remembered(Generic[T]):
         await asyncio.gather(*running, return_exceptions=True)
 
     async def _fetch(self, place: Place) -> Found[T]:
-        fault: str | None = None
+        fault = absent = None
         try:
             value, seconds = await self._load(place)
-        except NotPublished:
-            pass
+        except NotPublished as error:
+            absent = error.fault
         except (Overloaded, EgressRefused):
             raise  # nobody was asked
         except CarnetError as error:
-            fault = str(error)
+            fault = reason(error)
         else:
             return self._keep_good(place, value, seconds)
-        return self._keep_bad(place, fault)
+        return self._keep_bad(place, fault, absent)
 
     def _keep_good(self, place: Place, value: T, seconds: float) -> Found[T]:
         now = self._clock.monotonic()
@@ -211,13 +237,13 @@ class Remembered(Generic[T]):
         _put(self._good, place, found, self._most)
         return found
 
-    def _keep_bad(self, place: Place, fault: str | None) -> Found[T]:
+    def _keep_bad(self, place: Place, fault: str | None, absent: str | None) -> Found[T]:
         now = self._clock.monotonic()
         before = self._good.get(place)
         if before is not None and before.until > now:  # F33: until its own end
             before.tried = now
             return before
-        found: Found[T] = Found(None, fault, now + FAILED_SECONDS, now)
+        found: Found[T] = Found(None, fault, now + FAILED_SECONDS, now, absent)
         self._good.pop(place, None)
         _put(self._bad, place, found, self._most)
         return found
@@ -239,20 +265,33 @@ class Cards:
         self._carnets = Remembered(self._load_carnet, clock)
 
     async def card(self, place: Place) -> samvad.Card:
-        """The card of an agent, or PeerUnreachable."""
+        """The card of an agent; PeerAgentNotFound if there is none, or PeerUnreachable."""
         found = await self._cards.find(place)
         if found.value is None:
             found = await self._cards.find(place, after=NEEDED_SECONDS)
-        if found.value is None:
-            raise PeerUnreachable(found.fault or "there is no card")
-        return found.value
+        if found.value is not None:
+            return found.value
+        fault = found.fault or found.absent
+        if fault is None:  # an answer like any other: what is asked for is not there
+            raise PeerAgentNotFound(f"there is no card at {place.url}{CARD_PATH}")
+        raise PeerUnreachable(fault)
 
     async def carnet(self, place: Place) -> travel.WellKnown | None:
         """What a Carnet says of itself; None if there is none, or it cannot be read."""
+        return (await self._carnet(place)).value
+
+    async def is_carnet(self, place: Place, domain: str | None) -> bool:
+        """Whether a Carnet is there, and that of the domain; PeerUnreachable if nobody can tell."""
+        found = await self._carnet(place)
+        if found.fault is not None:
+            raise PeerUnreachable(found.fault)
+        return found.value is not None and domain in {None, found.value.domain}
+
+    async def _carnet(self, place: Place) -> Found[travel.WellKnown]:
         found = await self._carnets.find(place)
         if found.fault is not None:
             found = await self._carnets.find(place, after=NEEDED_SECONDS)
-        return found.value
+        return found
 
     async def close(self) -> None:
         """End what is being fetched."""

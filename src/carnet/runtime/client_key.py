@@ -52,6 +52,8 @@ def load_key(path: Path | str | None = None, *, kid: str | None = None) -> Clien
     """The key in a file (by default `~/.carnet/client.key`), made if there is none."""
     file = Path(path or DEFAULT_FILE).expanduser()
     if not file.exists():
+        if file.parent == DEFAULT_FILE.parent.expanduser():
+            _make_folder(file)
         _make(file)
     return ClientKey(_read(file), kid=kid)
 
@@ -77,11 +79,18 @@ def _read(file: Path) -> bytes:
     return seed
 
 
+def _make_folder(file: Path) -> None:
+    """Make the folder of our own; any other is the caller's, and a typo should not become one."""
+    try:
+        file.parent.mkdir(mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise _unwritten(file, error) from None
+
+
 def _make(file: Path) -> None:
     """Write a new key. Whoever comes at the same time finds a whole file or none."""
     draft = file.with_name(f".{file.name}.{SystemIds().uuid()}")
     try:
-        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "wb") as opened:
             opened.write(b64encode(new_seed()) + b"\n")
@@ -91,6 +100,13 @@ def _make(file: Path) -> None:
             pass  # somebody was faster, and it is their key that counts
         finally:
             draft.unlink()
+    except FileNotFoundError:
+        reason = f"cannot be written: there is no folder {file.parent}; make it first."
+        raise ConfigInvalid(key=str(file), reason=reason) from None
     except OSError as error:
-        why = (error.strerror or "unknown reason").lower()
-        raise ConfigInvalid(key=str(file), reason=f"cannot be written: {why}.") from None
+        raise _unwritten(file, error) from None
+
+
+def _unwritten(file: Path, error: OSError) -> ConfigInvalid:
+    why = (error.strerror or "unknown reason").lower()
+    return ConfigInvalid(key=str(file), reason=f"cannot be written: {why}.")

@@ -17,6 +17,7 @@ MAX_SHOWN = 200  # characters of what a schema says
 
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_$-]{1,64}", re.ASCII)
 _HIDDEN_NAME = "(unprintable)"
+_MOST_SHOWN = 500  # values of a payload that are looked at again, to say what is wrong
 
 
 class Violation(Struct, frozen=True):
@@ -53,16 +54,34 @@ class Failure(Protocol):
         ...
 
 
-def describe(failure: Failure) -> Violation:
-    """Say what failed."""
+def describe(failure: Failure, *, is_whole: bool = True) -> Violation:
+    """Say what failed. Of a payload that is not whole nothing is said to be missing."""
     failure = _nearest(failure)
     name, facts = _name_and_facts(failure)
+    if not is_whole and name in _MISSES:
+        return SOMEWHERE
     path = list(failure.instance_path)
     if name in _BLAMES:
         path.append(_blamed(facts))
     elif name == "FalseSchema" and list(failure.schema_path[-1:]) == ["additionalProperties"]:
         return Violation(field_name(path), "may have no properties (additionalProperties)")
     return Violation(field_name(path), _WORDS.get(name, _other)(facts))
+
+
+def clip(value: dict[str, Any]) -> tuple[dict[str, Any], bool]:
+    """The beginning of a payload, and whether that is all of it."""
+    room = _MOST_SHOWN
+
+    def part(of: Any) -> Any:
+        nonlocal room
+        room -= 1
+        if isinstance(of, dict):
+            return {name: part(each) for name, each in of.items() if room > 0}
+        if isinstance(of, list):
+            return [part(each) for each in of if room > 0]
+        return of
+
+    return part(value), room > 0
 
 
 def field_name(path: Sequence[str | int]) -> str:
@@ -145,6 +164,11 @@ def _types(facts: dict[str, Any]) -> str:
 def _other(_: dict[str, Any]) -> str:
     return "does not fit its schema"
 
+
+SOMEWHERE: Final = Violation(ROOT, _other({}))
+
+# Those that a part of a payload may violate where the whole does not.
+_MISSES: Final = {"Required", "MinItems", "MinProperties", "Contains", "AnyOf", "OneOfNotValid"}
 
 # Those whose field is a property of the place they name.
 _BLAMES: Final = {"Required", "AdditionalProperties", "UnevaluatedProperties"}

@@ -12,11 +12,13 @@ Law 3. A listener that is slow slows the agent: only `MOST_WAITING` events wait 
 import asyncio
 import logging
 from collections.abc import AsyncIterator
+from typing import Any
 
 from carnet.core.call import Call
 from carnet.core.events import Event, Text
 from carnet.errors import AgentFailed
 from carnet.ports.agent import Agent
+from carnet.runtime.answering import answer_of, answered
 from carnet.runtime.closing import closing
 
 logger = logging.getLogger("carnet.agent")
@@ -32,8 +34,10 @@ class Detached:
     def __init__(self, agent: Agent, *, grace_seconds: float = GRACE_SECONDS) -> None:
         """`grace_seconds` is what an agent has to end in when it is cancelled."""
         self._agent = agent
+        self._answer = answer_of(agent)
+        self.answer = None if self._answer is None else self._answer_beside
         self._grace_seconds = grace_seconds
-        self._let_go: set[asyncio.Task[None]] = set()
+        self._let_go: set[asyncio.Task[Any]] = set()
 
     async def __call__(self, call: Call, /) -> AsyncIterator[Event]:
         """Give the events as they come."""
@@ -52,6 +56,20 @@ class Detached:
         finally:
             await self._leave(speaking, call)
 
+    async def _answer_beside(self, call: Call, /) -> list[Event]:
+        """The same for an answer in one piece."""
+        loop = asyncio.get_running_loop()
+        ended = loop.create_future()
+        speaking = loop.create_task(answered(self._answer, call))
+        speaking.add_done_callback(lambda _: None if ended.done() else ended.set_result(None))
+        try:
+            await ended
+            if speaking.cancelled():
+                raise AgentFailed("it ended by a cancellation that nobody asked for")
+            return speaking.result()
+        finally:
+            await self._leave(speaking, call)
+
     async def _speak(
         self, call: Call, said: "asyncio.Queue[Event | None]", room: asyncio.Semaphore
     ) -> None:
@@ -61,7 +79,7 @@ class Detached:
                     await room.acquire()
                 said.put_nowait(event)
 
-    async def _leave(self, speaking: "asyncio.Task[None]", call: Call) -> None:
+    async def _leave(self, speaking: "asyncio.Task[Any]", call: Call) -> None:
         if speaking.done():
             return
         speaking.cancel()
@@ -83,7 +101,7 @@ def _weight(event: Event) -> int:
     return 1
 
 
-def _heard(task: "asyncio.Task[None]") -> None:
+def _heard(task: "asyncio.Task[Any]") -> None:
     """Take note of how a task ended that nobody waits for."""
     if not task.cancelled():
         task.exception()

@@ -28,9 +28,11 @@ from carnet.runtime.addresses import Allowed, Route, find_route
 from carnet.runtime.connection import Broken, Connection, Lost
 from carnet.runtime.dialling import Dialler, Lookup
 from carnet.runtime.patience import Patience
-from carnet.runtime.system import system_lookup
+from carnet.runtime.system import SystemLookup
 
 KEEPALIVE_SECONDS: Final = 15.0
+NAMED_LOOKUPS: Final = 64  # names that are looked up at once
+LEARNED_LOOKUPS: Final = 16  # and of those that strangers name
 TURN_HEADER: Final = "x-tangle-turnid"  # what makes a request safe to send twice
 
 _MOST_ROUTES: Final = 1024
@@ -51,7 +53,7 @@ class EgressDoor:
         allow: Sequence[str] = (),
         tls: ssl.SSLContext | None = None,
         keepalive_seconds: float = KEEPALIVE_SECONDS,
-        lookup: Lookup = system_lookup,
+        lookup: Lookup | None = None,
     ) -> None:
         """Open the way out.
 
@@ -59,11 +61,12 @@ class EgressDoor:
             allow: `host:port` and networks that learned destinations may also be.
             tls: How certificates are checked, if not by the system's authorities.
             keepalive_seconds: How long an idle connection is kept.
-            lookup: Gives the addresses of a name.
+            lookup: Gives the addresses of a name, if not the system.
         """
         self._allowed = Allowed(allow)
         self._keepalive_seconds = keepalive_seconds
-        self._dialler = Dialler(lookup, tls)
+        self._dialler = Dialler(lookup or SystemLookup(NAMED_LOOKUPS), tls)
+        self._learned_dialler = Dialler(lookup or SystemLookup(LEARNED_LOOKUPS), tls)
         self._routes: dict[str, Route] = {}
         self._idle: dict[Where, list[Connection]] = {}
         self._sweeping: asyncio.TimerHandle | None = None
@@ -116,7 +119,8 @@ class EgressDoor:
         """A new connection; whatever goes wrong, nothing has been sent."""
         if self._closed:
             raise ProviderUnavailable("the way out is closed") from NotSent()
-        connection = await self._dialler.dial(route, seconds)
+        dialler = self._dialler if route.reuse else self._learned_dialler
+        connection = await dialler.dial(route, seconds)
         if self._closed:
             connection.abort()
             raise ProviderUnavailable("the way out was closed") from NotSent()

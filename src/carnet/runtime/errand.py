@@ -26,7 +26,7 @@ from carnet.core.events import Done, Event, Failed
 from carnet.core.identity import Account
 from carnet.core.proof import Spending
 from carnet.core.secret import Secret
-from carnet.errors import CarnetError, PeerUnreachable, ProviderError
+from carnet.errors import CarnetError, PeerAgentNotFound, ProviderError
 from carnet.ports.clock import Clock, Ids
 from carnet.ports.door import Answer, Bounds, Door, Outbound
 from carnet.runtime.cards import Cards, Place
@@ -87,7 +87,16 @@ class Recipient(Struct, frozen=True, kw_only=True):
         # Here a host says nothing of who is meant; and one name of this machine is like another.
         at_hand = _is_this_machine(host) and (not self.identities or _is_this_machine(named))
         if not at_hand:
-            raise PeerUnreachable("the card is that of another agent")
+            raise PeerAgentNotFound("the card is that of another agent")
+
+
+def identities_of(domain: str, local: str) -> frozenset[str]:
+    """Who may be expected at an agent of an organisation, by its name there (empty: its default).
+
+    The bare domain is the identity of one of its agents: the default one has a name as well.
+    """
+    own = {f"{AGENT}{local}.{domain}"} if local else set()
+    return frozenset({f"{AGENT}{domain}", *own})
 
 
 def _is_this_machine(host: str) -> bool:
@@ -136,7 +145,7 @@ class Errands:
         self._form_until = 0.0
 
     async def card(self) -> samvad.Card:
-        """The card of the agent; PeerUnreachable if it cannot be read or is another's."""
+        """The card of the agent; PeerAgentNotFound if there is none or it is another's."""
         card = await self._cards.card(self._recipient.place)
         self._recipient.check(card)
         return card
@@ -298,6 +307,7 @@ async def _refusal(answer: Answer, us: dict[str, str]) -> CarnetError:
         retry_after=answer.header("retry-after"),
         date=answer.header("date"),
         carnet_code=answer.header(samvad.CODE_HEADER),
+        carnet_field=answer.header(samvad.FIELD_HEADER),
     )
     error.facts.update(us)
     return error

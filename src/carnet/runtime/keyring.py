@@ -6,7 +6,8 @@ Law 2. Keys come from the sender's own host over https, or from where the operat
        label.
 Law 3. A key is taken by its keyid. One that its owner has ended is refused, and so is one that has
        passed its end. A card with a weak key, or with one keyid twice, is not believed at all.
-Law 4. Unknown keyids lead to at most one fetch a minute for each sender.
+Law 4. Unknown keyids lead to at most one fetch a minute for each sender. A listed peer that has
+       shown us all that we were asked for is asked sooner, once: it may have rotated its key (A24).
 Law 5. What can no longer be fetched holds until its end; then nothing of that sender is believed.
 """
 
@@ -23,6 +24,7 @@ from carnet.errors import (
     AddressInvalid,
     KeyRevoked,
     KeyUnknown,
+    Overloaded,
     PeerUnreachable,
 )
 from carnet.ports.clock import Clock
@@ -37,6 +39,7 @@ from carnet.runtime.cards import (
     NEEDED_SECONDS,
     QUEUE,
     Fetching,
+    Found,
     NotPublished,
     Place,
     Remembered,
@@ -46,6 +49,8 @@ from carnet.wire import samvad, travel
 logger = logging.getLogger("carnet.runtime")
 
 MOST_SENDERS: Final = 4096
+EARLY_SECONDS: Final = 5.0  # for a listed peer whose page has not been found lacking
+MOST_WAITING: Final = 1024  # requests that nobody has vouched for yet, of each kind of place
 
 
 class LearnedKey(Struct, frozen=True):
@@ -98,6 +103,8 @@ class Ring:
         self._learned = Remembered(self._load, clock, most=MOST_SENDERS)
         self._versions: dict[Place, int] = {}  # of peers alone, of which there are few
         self._plain: set[Place] = set()  # peers that showed a card and are no Carnets
+        self._lacking: dict[Place, float] = {}  # peers' pages that lacked a keyid when they came
+        self._waiting = {"named": 0, "learned": 0}
 
     def find(self, sender: str, keyid: str, now: int) -> bytes:
         """The public key of a sender; see `ports.keys.KeyRing`."""
@@ -114,6 +121,10 @@ class Ring:
             raise KeyRevoked
         return key.public
 
+    def is_pinned(self, sender: str) -> bool:
+        """Whether a key was written down for this very sender; see `ports.keys.KeyRing`."""
+        return bool(self._pinned.of(sender))
+
     def _of_learned(self, place: Place, keyid: str, sender: str) -> LearnedKey:
         found = self._learned.peek(place)
         if found is None:
@@ -125,22 +136,41 @@ class Ring:
         key = found.value.get(keyid)
         if key is not None:
             return key
-        if self._learned.is_due(found):  # it may have been added since
+        if self._may_ask_again(place, found):  # it may have been added since
             raise NotLearned
         raise KeyUnknown("no key of that keyid in the card", sender=sender)
 
+    def _may_ask_again(self, place: Place, found: Found[Learned]) -> bool:
+        """Whether a page is worth another look for a keyid that it does not show.
+
+        A flood of made-up keyids meets a page that has just come, and has it wait its minute.
+        """
+        if place.kind == "learned" or self._learned.is_due(found):
+            return self._learned.is_due(found)
+        if self._learned.is_due(found, EARLY_SECONDS):
+            return self._lacking.get(place) != found.tried
+        self._lacking[place] = found.tried
+        return False
+
     async def learn(self, sender: str) -> None:
         """Fetch what a sender publishes; see `ports.keys.KeyRing`."""
-        await self._ask(sender, FAILED_SECONDS)
+        place = self._holder(sender).place
+        if place is None:
+            return
+        if self._waiting[place.kind] >= MOST_WAITING:  # also of those who wait for one fetch
+            raise Overloaded("too many wait for the keys of senders")
+        self._waiting[place.kind] += 1
+        try:
+            early = place.kind == "named"  # `find` has judged whether it is too early
+            await self._learned.find(place, after=EARLY_SECONDS if early else FAILED_SECONDS)
+        finally:
+            self._waiting[place.kind] -= 1
 
     async def need(self, sender: str) -> None:
         """Fetch it anew for a call of ours; see `ports.keys.KeyRing`."""
-        await self._ask(sender, NEEDED_SECONDS)
-
-    async def _ask(self, sender: str, after: float) -> None:
         place = self._holder(sender).place
         if place is not None:
-            await self._learned.find(place, after=after)
+            await self._learned.find(place, after=NEEDED_SECONDS)
 
     async def close(self) -> None:
         """End what is being fetched."""
@@ -219,7 +249,8 @@ def _of_pinned(pins: Sequence[PinnedKey], keyid: str, sender: str) -> bytes:
     Of several for any keyid the one is meant that a Carnet would give this name.
     """
     fitting = [pin for pin in pins if pin.kid == keyid] or [pin for pin in pins if pin.kid is None]
-    fitting = [pin for pin in fitting if _fingerprint(pin.public) == keyid] or fitting
+    if len(fitting) > 1:
+        fitting = [pin for pin in fitting if _fingerprint(pin.public) == keyid] or fitting
     for pin in fitting:
         if pin.revoked is None:
             return pin.public

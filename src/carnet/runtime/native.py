@@ -14,11 +14,12 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from carnet.core.call import Ask, Call
-from carnet.core.events import RESULT, Done, Event, Extension, Text
+from carnet.core.events import RESULT, Done, Event, Extension, Text, write_event
 from carnet.core.skill import CHAT
-from carnet.errors import AgentFailed, CarnetError, SkillNotFound
+from carnet.errors import AgentFailed, CarnetError, InvalidJson, SkillNotFound
 from carnet.ports.admission import Dispatch
 from carnet.ports.schemas import Schemas
+from carnet.runtime import recording
 from carnet.runtime import schemas as compiled
 from carnet.runtime.chunks import Chunks, as_event
 from carnet.runtime.closing import closing
@@ -26,6 +27,7 @@ from carnet.runtime.functions import SkillFunction
 from carnet.runtime.skills import Definition, define
 from carnet.runtime.threads import Threads
 from carnet.runtime.visit import FORWARD_USER, Visit
+from carnet.wire import json, travel
 
 logger = logging.getLogger("carnet.agent")
 
@@ -52,34 +54,77 @@ class Native:
 
     async def __call__(self, call: Call, /) -> AsyncIterator[Event]:
         """Run what was asked for and give what it says as events."""
-        visit = Visit(
-            call, self._dispatch, last_depth=self._last_depth, auth_source=self._auth_source
-        )
+        visit = self._visit(call)
         try:
             async with closing(self._events(call, visit)) as events:
                 async for event in events:
                     yield event
         except CarnetError:
             raise
-        except (Exception, SystemExit) as error:  # the user's code; its text is for our log alone
-            carnet = call.carnet
-            extra = {"run": carnet.run, "turn": carnet.turn, "agent": call.agent}
-            logger.exception("agent raised %s", type(error).__name__, extra=extra)
-            raise AgentFailed(type(error).__name__) from None
+        except (Exception, SystemExit) as error:  # noqa: BLE001  the user's code may raise anything
+            raise _blamed(error, call) from None
         finally:
             visit.close()
         yield Done()
 
-    def _events(self, call: Call, visit: Visit) -> AsyncIterator[Event]:
-        definition, ask = self._definition, call.ask
+    async def answer(self, call: Call, /) -> list[Event]:
+        """The same in one piece; see `runtime.answering`."""
+        visit = self._visit(call)
+        said: list[Event] = []
+        try:
+            await self._say(call, visit, said)
+        except CarnetError:
+            call.notes.extend(said)
+            raise
+        except (Exception, SystemExit) as error:  # noqa: BLE001  as above
+            call.notes.extend(said)
+            raise _blamed(error, call) from None
+        except BaseException:
+            call.notes.extend(said)
+            raise
+        finally:
+            visit.close()
+        said.append(Done())
+        return said
+
+    async def _say(self, call: Call, visit: Visit, said: list[Event]) -> None:
+        """Put what was asked for into `said`; a function that simply returns needs no stream."""
+        function = self._definition.chat
+        if self._function(call.ask) is None and inspect.iscoroutinefunction(function):
+            value = await function(visit)
+            if value is not None:
+                said.append(as_event(value))
+            return
+        size = 0
+        async with closing(self._events(call, visit)) as events:
+            async for event in events:
+                size += len(write_event(event))
+                if size > recording.MOST_BYTES:  # nobody hears it before the end: there must be one
+                    raise AgentFailed(f"said more than {recording.MOST_BYTES} bytes")
+                said.append(event)
+
+    def _visit(self, call: Call) -> Visit:
+        return Visit(
+            call, self._dispatch, last_depth=self._last_depth, auth_source=self._auth_source
+        )
+
+    def _function(self, ask: Ask) -> SkillFunction | None:
+        """The skill that is asked for; None for the chat function."""
+        definition = self._definition
         wanted = ask.skill or CHAT.id
         behind = definition.functions.get(wanted)
         chats = definition.chat is not None and wanted == CHAT.id
         if chats and (behind is None or ask.skill is None):
-            return _chat(definition(visit))
+            return None
         if behind is None:
             raise _no_such_skill(wanted, definition)
-        return self._skill(behind, wanted, visit, call)
+        return behind
+
+    def _events(self, call: Call, visit: Visit) -> AsyncIterator[Event]:
+        behind = self._function(call.ask)
+        if behind is None:
+            return _chat(self._definition(visit))
+        return self._skill(behind, call.ask.skill or CHAT.id, visit, call)
 
     async def _skill(
         self, behind: SkillFunction, wanted: str, visit: Visit, call: Call
@@ -95,6 +140,7 @@ class Native:
         else:
             chunks.give(await self._returned(behind, arguments))
         result = chunks.result()
+        _refuse_depth(result)
         self._schemas.check_output(call.agent, self._definition.declared(wanted), result)
         if call.ask.skill is None and not chunks.has_text:  # asked by chat: it is read as text
             yield Text(str(result.get("text", "")))
@@ -105,6 +151,22 @@ class Native:
             return await behind.function(**arguments)
         value = await self._threads.run(behind.function, **arguments)
         return await value if inspect.isawaitable(value) else value
+
+
+def _blamed(error: BaseException, call: Call) -> AgentFailed:
+    """What the caller is told; the text of the user's error is for our log alone."""
+    carnet = call.carnet
+    extra = {"run": carnet.run, "turn": carnet.turn, "agent": call.agent}
+    logger.error("agent raised %s", type(error).__name__, exc_info=error, extra=extra)
+    return AgentFailed(type(error).__name__)
+
+
+def _refuse_depth(result: dict[str, Any]) -> None:
+    """Refuse a result that those who called could not read, and no receipt could be made for."""
+    try:
+        json.refuse_depth(result, travel.MOST_LEVELS)
+    except InvalidJson:
+        raise ValueError(f"the result has more than {travel.MOST_LEVELS} levels") from None
 
 
 def _payload(ask: Ask) -> dict[str, Any]:

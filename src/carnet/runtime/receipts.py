@@ -2,7 +2,8 @@
 
 Law 1. A receipt is made once, when the turn has ended, and kept before it leaves. Whoever repeats
        the call gets the same one; if a crash has lost it, it is made then.
-Law 2. A turn whose end nobody knows has no receipt.
+Law 2. What stands in no record has no receipt: neither an end that nobody knows, nor the failure of
+       a reader to see how the turn goes on. The journal tells such an end without any usage.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Sequence
@@ -11,7 +12,6 @@ from typing import Any, Final
 from carnet.core.call import Call
 from carnet.core.events import RECEIPT, Event, Extension, Failed, Usage, is_terminal
 from carnet.core.proof import SECOND_US, Document
-from carnet.errors import OutcomeUnknown, StorageUnavailable
 from carnet.ports.agent import Journal
 from carnet.ports.keys import OwnKeys
 from carnet.ports.receipts import Receipts
@@ -22,7 +22,6 @@ from carnet.wire import travel
 Told = Callable[[Sequence[Event]], dict[str, Any]]
 
 _NO_USAGE: Final = Usage()
-_NOT_ENDED: Final = (OutcomeUnknown.code, StorageUnavailable.code)
 
 
 class Issuing:
@@ -43,14 +42,13 @@ class Issuing:
             found = await self._kept.get(call.record)
             if found is not None:
                 return found
-        # Whoever reads the same turn at the same time makes the same one, letter by letter.
-        made = self._make(call, document, events, told)
-        await self._kept.put(call.record, made)
-        return made
+        # Whoever reads the same turn at the same time makes the same one, unless the key has been
+        # replaced meanwhile: then the one counts that was kept first.
+        return await self._kept.put(call.record, self._make(call, document, events, told))
 
     def _make(self, call: Call, document: Document, events: Sequence[Event], told: Told) -> str:
         signer, end = self._keys.signer(), events[-1]
-        usage = next((event for event in events if type(event) is Usage), _NO_USAGE)
+        usage = _usage(events)
         counted = tally(document.depth, events)
         receipt = travel.Receipt(
             issuer=self._domain,
@@ -117,8 +115,11 @@ class Receipted:
     async def _owed(
         self, call: Call, document: Document, events: Sequence[Event]
     ) -> tuple[Extension, ...]:
-        end = events[-1]
-        if isinstance(end, Failed) and end.code in _NOT_ENDED:
+        if _usage(events) == _NO_USAGE:
             return ()
         receipt = await self._issuing.receipt(call, document, events, self._told)
         return (Extension(RECEIPT, receipt),)
+
+
+def _usage(events: Sequence[Event]) -> Usage:
+    return next((event for event in events if type(event) is Usage), _NO_USAGE)

@@ -240,9 +240,10 @@ class Recording:
         return 0
 
     def _within_reserve(self, debits: list[Debit]) -> list[Debit]:
-        if self._call.payer.limit is None:
+        left = self._most()
+        if left is None:
             return debits
-        left, bounded = self._call.reserve, []
+        bounded = []
         for debit in debits:
             amount = min(debit.amount, left)
             left -= amount
@@ -252,3 +253,12 @@ class Recording:
             extra = {"run": carnet.run, "turn": carnet.turn, "agent": self._call.agent}
             logger.warning("a call cost more than was reserved for it", extra=extra)
         return bounded
+
+    def _most(self) -> int | None:
+        """The most that may be debited: what was reserved, and what was set aside of a budget."""
+        call = self._call
+        most = None if call.payer.limit is None else call.reserve
+        budget = call.carnet.budget
+        if call.set_aside and budget is not None and budget.money is not None:
+            return call.set_aside if most is None else min(most, call.set_aside)
+        return most

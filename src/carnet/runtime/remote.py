@@ -11,13 +11,15 @@ Law 5. What a callee charges is told also where it failed; what it charges beyon
        owed.
 Law 6. With a token we are known by it. Without one the call is signed and carries the travel
        document, and the answer counts as far as the receipt proves it (`runtime.proving`).
-Law 7. All calls of a run belong to one trace: the one that came, or one that the run names.
+Law 7. A skill that is asked for by name is passed on to a Carnet, which reads it beside the
+       messages. Nobody else would: there it is refused before anything leaves.
+Law 8. All calls of a run belong to one trace: the one that came, or one that the run names.
 """
 
 import asyncio
 import logging
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from hashlib import blake2b
 from typing import Final
 
@@ -29,12 +31,14 @@ from carnet.core.carnet import Carnet, Trace
 from carnet.core.events import Done, Event, Usage
 from carnet.core.proof import Spending
 from carnet.core.secret import Secret
+from carnet.core.skill import CHAT
 from carnet.errors import (
     Cancelled,
     CarnetError,
     ConfigInvalid,
     PeerNotListed,
     ProviderTimeout,
+    SkillNotFound,
 )
 from carnet.ports.door import Answer, Bounds, Door, Outbound
 from carnet.runtime.closing import closing
@@ -69,12 +73,21 @@ class Endpoint(Struct, frozen=True, kw_only=True):
             raise ConfigInvalid(key="token", reason="holds a character that no header can carry")
         return {"authorization": Secret(f"Bearer {token}")}
 
-    def outbound(self, ask: Ask, headers: dict[str, str], secrets: dict[str, Secret]) -> Outbound:
+    def outbound(
+        self,
+        ask: Ask,
+        headers: dict[str, str],
+        secrets: dict[str, Secret],
+        *,
+        with_skill: bool = False,
+    ) -> Outbound:
         """The request for what is asked."""
         accept = SSE if ask.stream else JSON
         return Outbound(
             url=self.url,
-            body=openai.write_request(ask, model=self.model, stream=ask.stream),
+            body=openai.write_request(
+                ask, model=self.model, stream=ask.stream, with_skill=with_skill
+            ),
             headers={"content-type": JSON, "accept": accept, **headers},
             secrets=secrets,
             bounds=self.bounds,
@@ -93,6 +106,13 @@ class Lane(Struct, frozen=True, eq=False):
         return self.verifying.proven(heard, call.carnet, slip, peer=self.peer, told=openai.told)
 
 
+class Skilled(Struct, frozen=True, eq=False):
+    """Whether skills can be asked of another side by name, and what helps if they cannot."""
+
+    is_carnet: Callable[[], Awaitable[bool]]
+    way: str  # another way to reach them, as its operator would write it
+
+
 class Remote:
     """An agent of another gateway, reached with the Tangle stamp."""
 
@@ -105,6 +125,7 @@ class Remote:
         takes_credential: bool = False,
         forwards: str = "forward-user",
         lane: Lane | None = None,
+        skilled: Skilled | None = None,
     ) -> None:
         """Reach one agent.
 
@@ -114,7 +135,8 @@ class Remote:
             most_cost: The most it may charge for one call, in micro-units.
             takes_credential: Whether the payer's credential may leave to it.
             forwards: "agent-owned" if calls to it are paid by the caller itself.
-            lane: Given where calls are signed, and receipts are asked for.
+            lane: Given where calls are signed, and receipts are asked for: by Carnets alone.
+            skilled: Tells whether it is a Carnet where there is no lane.
         """
         self._door = door
         self._endpoint = endpoint
@@ -123,6 +145,7 @@ class Remote:
         self._takes_credential = takes_credential
         self._forwards = forwards
         self._lane = lane
+        self._skilled = skilled
 
     async def __call__(self, call: Call, /) -> AsyncIterator[Event]:
         """Send the call and give the answer as it comes."""
@@ -131,7 +154,7 @@ class Remote:
         slip = Slip()
         try:
             async with (
-                self._door.send(self._outbound(call)) as answer,
+                self._door.send(await self._outbound(call)) as answer,
                 closing(self._heard(answer, call, slip)) as events,
             ):
                 async for event in events:
@@ -160,7 +183,7 @@ class Remote:
         status: LegStatus = "failed"
         slip = Slip()
         try:
-            async with self._door.send(self._outbound(call)) as answer:
+            async with self._door.send(await self._outbound(call)) as answer:
                 await self._hear(answer, call, slip, said)
             status = "done"
         except CarnetError as error:
@@ -201,12 +224,25 @@ class Remote:
                 cost = bounded.cost
         return cost
 
-    def _outbound(self, call: Call) -> Outbound:
+    async def _outbound(self, call: Call) -> Outbound:
+        named = _is_named(call.ask)
+        if named:
+            await self._refuse_without_skills()
         headers, secrets = tangle.write(call.carnet, forwarded=self._forwarded(call))
         belongs_to = trace_of(call.carnet)
         headers |= trace.write(belongs_to, span_id(belongs_to, call.carnet.turn))
-        outbound = self._endpoint.outbound(call.ask, headers, {**self._authorization, **secrets})
+        outbound = self._endpoint.outbound(
+            call.ask, headers, {**self._authorization, **secrets}, with_skill=named
+        )
         return outbound if self._lane is None else self._signed(outbound, call, self._lane)
+
+    async def _refuse_without_skills(self) -> None:
+        """Refuse to ask for a skill by name where that would be read as mere chat."""
+        if self._lane is not None:
+            return
+        if self._skilled is None or not await self._skilled.is_carnet():
+            way = "" if self._skilled is None else self._skilled.way
+            raise SkillNotFound("the other side is no Carnet", way=way)
 
     def _signed(self, outbound: Outbound, call: Call, lane: Lane) -> Outbound:
         """The same with the travel document: who pays, and how much we will at the most."""
@@ -297,6 +333,11 @@ def trace_of(carnet: Carnet) -> Trace:
 def span_id(trace: Trace, turn: str) -> str:
     """The span of a call out: the same for every attempt, so that it needs no record."""
     return blake2b(f"{trace.trace_id}{turn}".encode(), digest_size=8).hexdigest()
+
+
+def _is_named(ask: Ask) -> bool:
+    """Whether a skill is asked for; a chat is one without saying so."""
+    return ask.skill not in {None, CHAT.id}
 
 
 def _counted(event: Event) -> Event:

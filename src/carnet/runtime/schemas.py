@@ -3,7 +3,8 @@
 Law 1. A schema stands for itself: a `$ref` that leads out of it, to the network or to a file, is
        refused at start, and nothing is ever fetched.
 Law 2. No payload makes a check slow: every pattern takes linear time. One that cannot, because it
-       looks around itself or refers back, is refused at start, and so is one that is too long.
+       looks around itself or refers back, is refused at start, and so is one that is too long. What
+       is wrong with a large payload is told by its beginning.
 Law 3. A refusal names the field and the constraint, never the value.
 """
 
@@ -16,12 +17,13 @@ import jsonschema_rs
 
 from carnet.core.skill import Skill
 from carnet.errors import AgentFailed, ConfigInvalid, SchemaInvalid
-from carnet.runtime.constraints import ROOT, Violation, describe
+from carnet.runtime.constraints import ROOT, SOMEWHERE, Violation, clip, describe
 
 logger = logging.getLogger("carnet.agent")
 
 MAX_PATTERN = 1024  # characters
 MAX_COMPILED = 1 << 20  # bytes
+MOST_KEPT = 4096  # skills: our own are few, and the names of agents elsewhere have no end
 
 _LINEAR: Final = jsonschema_rs.RegexOptions(size_limit=MAX_COMPILED, dfa_size_limit=MAX_COMPILED)
 
@@ -78,9 +80,15 @@ class Schemas:
             )
             raise AgentFailed("the result does not fit its schema")
 
+    def __len__(self) -> int:
+        """How many skills are kept."""
+        return len(self._compiled)
+
     def _of(self, agent: str, skill: Skill) -> _Compiled:
         known = self._compiled.get((agent, skill.id))
         if known is None or known[0] is not skill:
+            if len(self._compiled) >= MOST_KEPT:
+                self._compiled.clear()
             known = (skill, _Compiled(f"agents.{agent}.target", skill))
             self._compiled[agent, skill.id] = known
         return known[1]
@@ -123,9 +131,14 @@ def _patterns(schema: object) -> Iterator[str]:
 
 def _violation(validator: jsonschema_rs.Validator, value: dict[str, Any]) -> Violation | None:
     try:
-        validator.validate(value)
-    except jsonschema_rs.ValidationError as error:
-        return describe(error)
+        if validator.is_valid(value):
+            return None
     except ValueError:  # no JSON at all: only our own agents can bring that about
         return Violation(ROOT, "cannot be checked")
-    return None
+    # To say why takes much longer: of a choice that nothing fits, every failure is told.
+    shown, is_whole = clip(value)
+    try:
+        validator.validate(shown)
+    except jsonschema_rs.ValidationError as error:
+        return describe(error, is_whole=is_whole)
+    return SOMEWHERE

@@ -6,13 +6,15 @@
     async def summarise(text: Text) -> Summary: ...
 
 Law 1. An agent with a chat function has the skill `chat`, unless it declares its own.
-Law 2. What is wrong with a skill is told when its module is imported, not when it is called.
+Law 2. What is wrong with a skill is told when its module is imported, not when it is called, with
+       the name of the skill.
+Law 3. Naming the peers that may call a skill closes it to everybody else, whatever its agent says.
 """
 
 import inspect
 import re
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any, Final, TypeGuard, TypeVar, get_args, overload
 
 from carnet.core.skill import CHAT, Mode, Skill, Trust
@@ -23,6 +25,7 @@ from carnet.runtime.visit import Visit
 MAX_NAME = 100
 MAX_DESCRIPTION = 500
 DEFAULT_MODES: Final[tuple[Mode, ...]] = ("sync", "stream")
+LATER_MODES: Final[frozenset[Mode]] = frozenset({"async"})
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -100,25 +103,28 @@ class Definition:
             output: The same for what comes out.
             modes: How it may be called.
             trust: Which signed callers may; by default what the agent's section says.
-            allowed_peers: The peers that may, for trust "trusted-peers"; by default all of them.
+            allowed_peers: The peers that may, and nobody else: trust is then "trusted-peers".
             name: What people call it; by default its id.
             description: What it does; by default the beginning of the docstring.
         """
+        if not isinstance(id, str):  # the decorator without its brackets is given the function
+            raise TypeError(f"give the skill a name: @{self.name}.skill('name')")
         if id in self._skills:
             raise TypeError(f"agent '{self.name}' has a skill '{id}' already")
 
         def register(function: Function) -> Function:
-            behind = SkillFunction(function, input, output)
-            self._skills[id] = Skill(
-                id=_checked_id(id),
-                name=_bounded(name or id, MAX_NAME),
-                description=_bounded(description or _first_words(function) or id, MAX_DESCRIPTION),
-                input_schema=behind.input.schema,
-                output_schema=behind.output.schema,
-                modes=_checked_modes(modes),
-                trust=_checked_trust(trust),
-                allowed_peers=_peers(allowed_peers, trust),
-            )
+            with _blaming(id):
+                behind = SkillFunction(function, input, output)
+                self._skills[id] = Skill(
+                    id=_checked_id(id),
+                    name=_bounded(name or id, MAX_NAME),
+                    description=_described(description or _first_words(function) or id),
+                    input_schema=behind.input.schema,
+                    output_schema=behind.output.schema,
+                    modes=_checked_modes(modes),
+                    trust=_checked_trust(trust, allowed_peers),
+                    allowed_peers=_peers(allowed_peers),
+                )
             self.functions[id] = behind
             with suppress(AttributeError):  # a bound method takes no notes
                 setattr(function, _OWNER, self.name)
@@ -170,6 +176,15 @@ def _is_chat(function: object) -> TypeGuard[Callable[[Visit], Any]]:
     return inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function)
 
 
+@contextmanager
+def _blaming(id: str) -> Iterator[None]:
+    """Say which skill it is that something is wrong with."""
+    try:
+        yield
+    except TypeError as error:
+        raise TypeError(f"skill {id!r}: {error}") from error
+
+
 def _checked_id(id: str) -> str:
     if not _ID.fullmatch(id):
         raise TypeError(f"a skill's id is 1 to 64 letters, digits, '.', '_' or '-', not {id!r}")
@@ -178,23 +193,35 @@ def _checked_id(id: str) -> str:
 
 def _checked_modes(modes: Sequence[Mode]) -> tuple[Mode, ...]:
     if isinstance(modes, str) or not modes or not set(modes) <= set(get_args(Mode)):
-        raise TypeError(f"modes are some of {', '.join(get_args(Mode))}, not {modes!r}")
+        raise TypeError(f"modes are some of {', '.join(DEFAULT_MODES)}, not {modes!r}")
+    if LATER_MODES & set(modes):
+        raise TypeError("mode 'async' comes in a later release; modes are some of sync, stream")
     return tuple(dict.fromkeys(modes))
 
 
-def _checked_trust(trust: Trust | None) -> Trust | None:
+def _checked_trust(trust: Trust | None, allowed: Sequence[str] | None) -> Trust | None:
     if trust is not None and trust not in get_args(Trust):
         raise TypeError(f"trust is one of {', '.join(get_args(Trust))}, not {trust!r}")
-    return trust
+    if allowed is None:
+        return trust
+    if trust not in {None, "trusted-peers"}:
+        raise TypeError(
+            f"allowed_peers makes it 'trusted-peers', and trust says {trust!r}: leave out one"
+        )
+    return "trusted-peers"
 
 
-def _peers(allowed: Sequence[str] | None, trust: Trust | None) -> tuple[str, ...] | None:
+def _peers(allowed: Sequence[str] | None) -> tuple[str, ...] | None:
     """Identities in their stored form."""
     if allowed is None:
         return None
-    if isinstance(allowed, str) or trust not in {None, "trusted-peers"}:
-        raise TypeError("allowed_peers is a list, for trust 'trusted-peers'")
+    if isinstance(allowed, str):
+        raise TypeError(f"allowed_peers is a list, such as [{allowed!r}]")
     return tuple(_PEER + peer.removeprefix(_PEER).lower() for peer in allowed)
+
+
+def _described(text: str) -> str:
+    return _bounded(text, MAX_DESCRIPTION)
 
 
 def _bounded(text: str, most: int) -> str:

@@ -4,11 +4,12 @@ This is the only module that reads a clock or draws a number. Everything else is
 an Ids, so that a test can hand it one of its own.
 """
 
-import asyncio
 import os
 import secrets
 import socket
 import time
+
+from carnet.runtime.threads import Threads
 
 _dice = secrets.SystemRandom()
 _EPOCH_US = (time.time_ns() - time.monotonic_ns()) // 1000  # on the monotonic clock, at the start
@@ -54,11 +55,24 @@ class SystemIds:
         return _dice.random()
 
 
-async def system_lookup(host: str, port: int) -> list[str]:
-    """The addresses of a name, as the system's resolver gives them; OSError if there is none."""
-    loop = asyncio.get_running_loop()
-    found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(where[0]) for _, _, _, _, where in found))
+class SystemLookup:
+    """The system's resolver, in threads of its own.
+
+    A name whose server never answers holds its thread for as long as the resolver pleases, also
+    when nobody waits any more. So what strangers name is not looked up in the threads that our own
+    calls need, nor in those of the event loop, which everybody shares.
+    """
+
+    __slots__ = ("_threads",)
+
+    def __init__(self, at_once: int) -> None:
+        self._threads = Threads(most=at_once)
+
+    async def __call__(self, host: str, port: int, /) -> list[str]:
+        """The addresses of a name; OSError if there is none."""
+        look = self._threads.run
+        found = await look(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
+        return list(dict.fromkeys(str(where[0]) for _, _, _, _, where in found))
 
 
 def new_seed() -> bytes:

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from carnet.core.events import CHILD, LEG, Event, Extension, Leg
 from carnet.wire import travel
+from carnet.wire.json import MAX_INTEGER
 
 
 class Tally(Struct, frozen=True):
@@ -35,7 +36,8 @@ def tally(depth: int, events: Iterable[Event]) -> Tally:
         elif event.name == CHILD:
             children.append(Tally(event.payload.get("calls", 1), event.payload.get("deepest", 0)))
     found = [*legs.values(), *children, Tally(0 if is_leg else 1, depth)]
-    return Tally(sum(each.calls for each in found), max(each.deepest for each in found))
+    calls = min(sum(each.calls for each in found), MAX_INTEGER)  # what a receipt can say
+    return Tally(calls, max(each.deepest for each in found))
 
 
 def _of_leg(leg: Leg) -> Tally:

@@ -50,7 +50,11 @@ class Threads:
                 error = raised
             _tell(loop, end, value, error)
 
-        threading.Thread(target=work, name="carnet-skill", daemon=True).start()
+        try:
+            threading.Thread(target=work, name="carnet-skill", daemon=True).start()
+        except BaseException:  # the system has no more of them
+            self._room.release()
+            raise
         return await ended
 
 

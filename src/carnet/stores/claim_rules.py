@@ -102,9 +102,12 @@ class ClaimRules:
         return denied or self._begin(claim, run)
 
     def _fits(self, claim: TurnClaim, run: Run) -> bool:
-        """Whether the depth is that of its siblings, and one below its parent's own record."""
+        """Whether the depth is that of its siblings, or one below its parent's own record.
+
+        Nested ids of other implementations collide (R6): then there are several parents.
+        """
         found = (self.depths or {}).get((run.n, claim.parent_turn))
-        return not found or found == {claim.depth}
+        return not found or claim.depth in found
 
     def _place(self, claim: TurnClaim, run: Run, depths: dict[Row, set[int]]) -> None:
         depths.setdefault((run.n, claim.turn), set()).add(claim.depth + 1)
@@ -119,9 +122,9 @@ class ClaimRules:
         return run
 
     def _admit(self, claim: TurnClaim, *, released: int) -> Denied | None:
-        tats, wait = self._arrivals(claim) if claim.rates else ({}, 0)
-        if wait:
-            return Denied("rate", wait)
+        tats, denied = self._arrivals(claim) if claim.rates else ({}, None)
+        if denied is not None:
+            return denied
         if claim.reserve:
             purse, limit = claim.payer.purse, claim.payer.limit
             held = self.held.get(purse, 0) - released + claim.reserve
@@ -133,15 +136,16 @@ class ClaimRules:
             self.counted.update(tats)
         return None
 
-    def _arrivals(self, claim: TurnClaim) -> tuple[dict[str, int], int]:
-        """The new mark of each bucket, and the seconds until all of them have room."""
+    def _arrivals(self, claim: TurnClaim) -> tuple[dict[str, int], Denied | None]:
+        """The new mark of each bucket, or the refusal of the one that is full for longest."""
         tats: dict[str, int] = {}
-        longest = 0
+        longest, full = 0, ""
         for rate in claim.rates:
             before = tats.get(rate.bucket, self.tats.get(rate.bucket, 0))
             tats[rate.bucket], wait = next_arrival(rate, before, claim.now)
-            longest = max(longest, wait or 0)
-        return tats, longest
+            if wait is not None and wait > longest:
+                longest, full = wait, rate.bucket
+        return tats, Denied("rate", longest, full) if longest else None
 
     def _reserve(self, purse: str, amount: int) -> None:
         self.held[purse] = self.held.get(purse, 0) + amount

@@ -61,7 +61,7 @@ async def open_store(
         database=database,
         tokens=StoredTokens(database, keys, ids),
         peers=StoredPeers(database, keys, file_peers),
-        keys=StoredKeys(database, keys),
+        keys=StoredKeys(database, keys, clock),
         pinned=StoredPinnedKeys(database, file_keys),
         seals=seals,
         clock=clock,

@@ -1,4 +1,9 @@
-"""The statements of a hot batch on PostgreSQL. Many rows come as one array for each column."""
+"""The statements of a hot batch on PostgreSQL. Many rows come as one array for each column.
+
+They are planned once, perhaps while the tables are empty, and must be as good when they are full. A
+table is joined by `= ANY (ARRAY[key])`: that can be answered by looking a key up and in no other
+way, while of `= key` the planner may believe that reading the whole index once is cheaper.
+"""
 # ruff: noqa: S608  the texts are put together from our own words; every value is an argument
 
 from typing import Final
@@ -43,21 +48,23 @@ RETURNING n, sender, nonce
 DEPTHS: Final = """
 SELECT DISTINCT w.run, w.turn, t.depth + (t.turn = w.turn)::int
 FROM unnest($1::bigint[], $2::text[]) AS w (run, turn)
-JOIN turn t ON t.run = w.run AND (t.turn = w.turn OR t.parent = w.turn)
+JOIN turn t ON t.run = ANY (ARRAY[w.run]) AND (t.turn = w.turn OR t.parent = w.turn)
 """
 
 KNOWN_TURNS: Final = f"""
 SELECT {TURN_COLUMNS}, t.key, t.digest, t.retryable, t.reserve, t.purse,
     COALESCE(l.until > {NOW}, FALSE)
 FROM unnest($1::bigint[], $2::bytea[]) AS w (run, key)
-JOIN turn t ON t.run = w.run AND t.key = w.key JOIN run r ON r.n = t.run
-LEFT JOIN worker l ON l.id = t.worker
+JOIN turn t ON t.run = ANY (ARRAY[w.run]) AND t.key = w.key
+JOIN run r ON r.n = ANY (ARRAY[t.run]) LEFT JOIN worker l ON l.id = ANY (ARRAY[t.worker])
 """
 
-# Below the turns come numbers for as many postings as there may be; they have no purse.
+# Below the turns come numbers for as many postings as there may be; they have no purse. The state
+# is compared so that no index of it is used: that one names everything that runs.
 HELD_TURNS: Final = """
 SELECT t.n, t.fence, t.reserve, t.purse, t.run
-FROM unnest($1::bigint[]) AS w (n) JOIN turn t ON t.n = w.n WHERE t.state = 'running'
+FROM unnest($1::bigint[]) AS w (n) JOIN turn t ON t.n = ANY (ARRAY[w.n])
+WHERE t.state || '' = 'running'
 UNION ALL
 SELECT nextval('ledger_n_seq'), 0, 0, NULL, 0 FROM generate_series(1, $2::bigint)
 """
@@ -91,7 +98,7 @@ WITH begun AS (
         code = NULL, retryable = 0, reserve = w.reserve, purse = w.purse
     FROM unnest($15::text[], $16::bigint[], $17::bigint[], $18::bigint[], $19::text[],
         $20::bigint[]) AS w (worker, fence, attempt, reserve, purse, n)
-    WHERE turn.n = w.n
+    WHERE turn.n = ANY (ARRAY[w.n])
 ), ended AS (
     UPDATE turn SET state = w.state, ended = w.ended, tokens_in = w.tokens_in,
         tokens_out = w.tokens_out, cost = w.cost, run_cost = w.run_cost, reserve = 0,
@@ -99,11 +106,11 @@ WITH begun AS (
     FROM unnest($21::text[], $22::bigint[], $23::bigint[], $24::bigint[], $25::bigint[],
         $26::bigint[], $27::text[], $28::bigint[], $29::bigint[])
         AS w (state, ended, tokens_in, tokens_out, cost, run_cost, code, retryable, n)
-    WHERE turn.n = w.n
+    WHERE turn.n = ANY (ARRAY[w.n])
 ), runs AS (
     UPDATE run SET calls = w.calls, cost = w.cost
     FROM unnest($30::bigint[], $31::bigint[], $32::bigint[]) AS w (n, calls, cost)
-    WHERE run.n = w.n
+    WHERE run.n = ANY (ARRAY[w.n])
 ), entries AS (
     INSERT INTO journal (turn, kind, first, last, data, crc)
     SELECT w.turn, w.kind, w.first, w.last, w.data, w.crc
@@ -124,7 +131,7 @@ WITH begun AS (
         SET postings = excluded.postings, head = excluded.head, seal = excluded.seal
 ), rates AS (
     UPDATE rate SET tat = w.tat FROM unnest($54::text[], $55::bigint[]) AS w (bucket, tat)
-    WHERE rate.bucket = w.bucket
+    WHERE rate.bucket = ANY (ARRAY[w.bucket])
 )
 INSERT INTO purse (name, spent, reserved)
 SELECT w.name, w.spent, w.reserved

@@ -16,9 +16,11 @@ class StoredReceipts:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def put(self, turn: Turn, jws: str) -> None:
-        """Keep the receipt of this attempt; one that is there already stays."""
-        await self._database.execute(_PUT, (turn.n, turn.attempt, jws))
+    async def put(self, turn: Turn, jws: str) -> str:
+        """Keep the receipt of this attempt, and give the kept one: one that was there stays."""
+        if await self._database.execute(_PUT, (turn.n, turn.attempt, jws)):
+            return jws
+        return await self.get(turn) or jws
 
     async def get(self, turn: Turn) -> str | None:
         """The receipt of this attempt."""

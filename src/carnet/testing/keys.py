@@ -12,6 +12,7 @@ class MemoryRing:
         self._keys: dict[tuple[str, str], bytes] = {}
         self._cards: dict[str, dict[str, bytes]] = {}
         self._learned: set[str] = set()
+        self._pinned: set[str] = set()
         self._revoked: set[tuple[str, str]] = set()
         self.learns: list[str] = []  # whose card was looked for, in order
 
@@ -19,6 +20,11 @@ class MemoryRing:
         """Know a key, as if the operator had written it down."""
         self._keys[sender, keyid] = public
         self._learned.add(sender)
+        self._pinned.add(sender)
+
+    def is_pinned(self, sender: str) -> bool:
+        """Whether a key of this sender was pinned."""
+        return sender in self._pinned
 
     def publish(self, sender: str, keyid: str, public: bytes) -> None:
         """Have a key shown in the sender's card, which is not known before it is learned."""

@@ -55,8 +55,9 @@ class MemoryTurns:
             return self._repeat(n, claim)
         if claim.most_run_calls < 1:
             return Denied("run_calls")
-        if any(self.counts.get(rate.bucket, 0) >= rate.calls for rate in claim.rates):
-            return Denied("rate", 60)
+        for rate in claim.rates:
+            if self.counts.get(rate.bucket, 0) >= rate.calls:
+                return Denied("rate", 60, rate.bucket)
         for rate in claim.rates:
             self.counts[rate.bucket] = self.counts.get(rate.bucket, 0) + 1
         return self._begin(claim)

@@ -21,7 +21,7 @@ PROTECTED: Final = ("x-tangle-", "x-agents-api-", "x-actor-", "carnet")
 
 def protected_names(headers: Headers) -> list[str]:
     """The fields of a request that must not stand outside its signature."""
-    return [name for prefix in PROTECTED for name in headers.names(prefix)]
+    return headers.names(*PROTECTED)
 
 
 def check_coverage(

@@ -47,10 +47,10 @@ class Headers:
         """Whether a field of this name, in lower case, stands there at all."""
         return name in self._indexed()
 
-    def names(self, prefix: str) -> list[str]:
-        """The names that begin with `prefix`, each once, in the order of first appearance."""
-        start = prefix.lower().encode("latin-1")
-        return [name.decode("latin-1") for name in self._indexed() if name.startswith(start)]
+    def names(self, *prefixes: str) -> list[str]:
+        """The names that begin with one of these, each once, in the order of first appearance."""
+        starts = tuple([prefix.lower().encode("latin-1") for prefix in prefixes])
+        return [name.decode("latin-1") for name in self._indexed() if name.startswith(starts)]
 
     def underscored(self) -> list[str]:
         """The names that hold an underscore, of which an honest request has few or none."""

@@ -6,11 +6,12 @@ keeps 1 and 1.0 apart. This one sorts by UTF-16 code units and writes numbers as
 Law 1. It depends on the value alone: equal values give equal bytes, whatever they were read from.
 Law 2. A reader whose numbers are doubles finds the value again, and gives it the same form.
 Law 3. What has no canonical form is refused: NaN, Infinity, an integer beyond +/-(2^53 - 1), half
-       a surrogate pair, more levels than our own reader takes, anything that is not JSON.
+       a surrogate pair, more levels than our own reader takes, anything that is not JSON. Who has
+       to digest what others made asks for `any_integer` (in all its digits) and more levels.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from json.encoder import encode_basestring
 from typing import Final
 
@@ -18,6 +19,8 @@ from carnet.wire.json import MAX_INTEGER, MAX_LEVELS
 
 _LARGEST_PLAIN: Final = 21  # digits before the point; from 1e21 on there is an exponent
 _SMALLEST_PLAIN: Final = -6  # 0.000001 is written so, 1e-7 is not
+Scalar = Callable[[object], str]
+
 _WORDS: Final = {None: "null", True: "true", False: "false"}
 
 
@@ -25,54 +28,61 @@ class NotCanonical(ValueError):
     """The value has no canonical form."""
 
 
-def canonical(value: object) -> bytes:
+def canonical(value: object, *, max_levels: int = MAX_LEVELS, any_integer: bool = False) -> bytes:
     """The one spelling of a JSON value."""
+    scalar = _write_any_scalar if any_integer else _write_scalar
     try:
-        return "".join(_write(value, MAX_LEVELS)).encode()
+        return "".join(_write(value, max_levels, scalar)).encode()
     except UnicodeEncodeError:
         raise NotCanonical("a string holds half of a surrogate pair") from None
 
 
-def _write(value: object, levels: int) -> Iterator[str]:
+def _write(value: object, levels: int, scalar: Scalar) -> Iterator[str]:
     if isinstance(value, dict):
-        yield from _write_object(value, levels)
+        yield from _write_object(value, levels, scalar)
     elif isinstance(value, list | tuple):
-        yield from _write_array(value, levels)
+        yield from _write_array(value, levels, scalar)
     else:
-        yield _write_scalar(value)
+        yield scalar(value)
 
 
-def _write_object(members: dict[object, object], levels: int) -> Iterator[str]:
+def _write_object(members: dict[object, object], levels: int, scalar: Scalar) -> Iterator[str]:
     _refuse_depth(levels)
     separator = "{"
     for key in sorted(members, key=_code_units):
         yield separator
         yield encode_basestring(str(key))
         yield ":"
-        yield from _write(members[key], levels - 1)
+        yield from _write(members[key], levels - 1, scalar)
         separator = ","
     yield "}" if members else "{}"
 
 
-def _write_array(values: list[object] | tuple[object, ...], levels: int) -> Iterator[str]:
+def _write_array(
+    values: list[object] | tuple[object, ...], levels: int, scalar: Scalar
+) -> Iterator[str]:
     _refuse_depth(levels)
     separator = "["
     for value in values:
         yield separator
-        yield from _write(value, levels - 1)
+        yield from _write(value, levels - 1, scalar)
         separator = ","
     yield "]" if values else "[]"
 
 
 def _refuse_depth(levels: int) -> None:
     if levels == 0:
-        raise NotCanonical(f"more than {MAX_LEVELS} levels")
+        raise NotCanonical("too many levels")
 
 
 def _code_units(key: object) -> bytes:
     if not isinstance(key, str):
         raise NotCanonical("a key is not a string")
     return key.encode("utf-16-be")
+
+
+def _write_any_scalar(value: object) -> str:
+    return str(value) if type(value) is int else _write_scalar(value)
 
 
 def _write_scalar(value: object) -> str:

@@ -21,7 +21,14 @@ from carnet.errors import (
     leaves,
 )
 from carnet.wire import json
-from carnet.wire.samvad import CODE_HEADER, REFUSALS, STATUSES, error_object, write_error
+from carnet.wire.samvad import (
+    CODE_HEADER,
+    FIELD_HEADER,
+    REFUSALS,
+    STATUSES,
+    error_object,
+    write_error,
+)
 
 LEAVES = [leaf for leaf in leaves() if leaf.__module__ == "carnet.errors"]
 FACTS: dict[str, errors.Fact] = {
@@ -95,6 +102,26 @@ def test_every_error_is_written_in_the_one_shape(leaf: type[CarnetError]) -> Non
     assert headers[CODE_HEADER] == leaf.code
     assert headers["content-type"] == "application/json"
     assert b"hush-hush" not in body
+
+
+@pytest.mark.parametrize(
+    ("error", "field"),
+    [
+        (SchemaInvalid("lines[0].sku", "is required"), "lines[0].sku"),
+        (InvalidRequest("nonce", "must be text"), "nonce"),
+        (SchemaInvalid("(unprintable)", "is required"), None),
+        (SignatureInvalid(), None),
+    ],
+)
+def test_a_field_has_a_header_of_its_own(error: CarnetError, field: str | None) -> None:
+    assert write_error(error)[1].get(FIELD_HEADER) == field
+
+
+def test_a_skill_that_is_not_there_is_told_with_the_nearest() -> None:
+    message = error_object(errors.SkillNotFound(suggestion="book"))["message"]
+    assert message.startswith("The agent has no such skill. Did you mean 'book'? ")
+    assert "carnet agents inspect" in message
+    assert "Did you mean" not in error_object(errors.SkillNotFound())["message"]
 
 
 def test_the_message_says_what_to_do_next() -> None:

@@ -14,7 +14,7 @@ from carnet.errors import (
     ProviderTimeout,
     ProviderUnavailable,
 )
-from carnet.wire.samvad import STATUSES, read_refusal, write_error
+from carnet.wire.samvad import MEANINGS, STATUSES, read_refusal, write_error
 from tests.wire.samvad.scene import encoded
 from tests.wire.samvad.test_refusals import LEAVES, made
 
@@ -121,6 +121,42 @@ def test_whatever_we_refuse_another_of_us_understands(leaf: type[CarnetError]) -
 @given(st.integers(100, 599), st.binary(max_size=100), st.none() | st.text(max_size=9))
 def test_any_answer_is_some_error(status: int, body: bytes, wait: str | None) -> None:
     assert isinstance(read_refusal(status, body, retry_after=wait), CarnetError)
+
+
+@pytest.mark.parametrize(
+    ("field", "kept"),
+    [
+        ("day", True),
+        ("lines[0].sku", True),
+        ("x" * 64, True),
+        ("x" * 65, False),
+        (".".join(["abcdefgh"] * 15), False),
+        ("a day", False),
+        ("day\n", False),
+        ("[0]", False),
+        ("", False),
+        (None, False),
+    ],
+)
+def test_a_carnet_names_the_field_that_its_schema_refuses(field: str | None, kept: object) -> None:
+    error = refusal(400, "SCHEMA_INVALID", carnet_code="schema_invalid", carnet_field=field)
+    assert ("peer_field" in error.public_facts()) == kept
+    assert (f"It says schema_invalid about the field '{field}'." in error.next_step) == kept
+    assert (f"(schema_invalid about the field '{field}')" in str(error)) == kept
+    nobody = refusal(400, "SCHEMA_INVALID", carnet_field=field)
+    assert "peer_field" not in nobody.facts
+
+
+def test_who_does_not_know_us_is_to_be_given_our_key() -> None:
+    error = refusal(401, "AUTH_FAILED")
+    assert "carnet explain AUTH_FAILED" in error.next_step
+    error.facts.update(sender="agent://acme.example", key="KEY=")
+    assert error.next_step.endswith("(trust_peer): agent://acme.example KEY=")
+    assert read_refusal(401, b"").next_step == "Its operator can tell why."
+
+
+def test_each_of_the_nine_words_is_explained() -> None:
+    assert set(MEANINGS) == set(STATUSES)
 
 
 def test_a_carnet_that_refuses_says_why_and_the_next_step_is_in_our_words() -> None:

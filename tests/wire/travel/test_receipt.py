@@ -93,6 +93,16 @@ def test_the_digest_is_over_the_canonical_form_of_what_was_told() -> None:
     assert travel.answer_digest({"b": 1, "a": 2}) == travel.answer_digest({"a": 2, "b": 1})
 
 
+def test_every_answer_that_can_be_sent_has_a_digest() -> None:
+    """Ids of 64 bits and deep results too: the call has run and is billed when this is made."""
+    assert travel.answer_digest({"id": 2**60}) != travel.answer_digest({"id": 2**60 + 1})
+    deep: dict[str, Any] = {}
+    for _ in range(travel.MOST_LEVELS - 1):
+        deep = {"in": deep}
+    for answer in (deep, {"text": "", "result": deep}):
+        assert travel.answer_digest(answer).startswith("sha-256=:")
+
+
 @given(st.lists(st.text(st.characters(codec="utf-8")), max_size=6))
 def test_a_whole_answer_and_its_stream_have_the_same_digest(texts: list[str]) -> None:
     call = ToolCall("c1", "look", '{"x": 1}')
@@ -106,6 +116,8 @@ def test_structured_output_is_told_as_the_text_it_is_written_as() -> None:
     assert openai.told([Data(1), Text("x"), Done()]) == {"text": "x"}
     result = Extension(RESULT, {"n": 1})
     assert openai.told([Data(1), result, Done()]) == {"text": '{"n":1}'}
+    assert openai.told([Text('{"n":1}'), result, Done()]) == {"text": '{"n":1}'}
+    assert openai.told([Text("x"), result, Done()]) == {"text": "x", "result": {"n": 1}}
 
 
 def test_a_turn_that_failed_tells_nothing() -> None:

@@ -10,7 +10,8 @@ CREATE TABLE nonce (
 ) STRICT;
 
 -- The keys we sign with. `sealed` is the private one, under the seal of the secrets file `key_id`.
--- One is active; a retiring one is honoured by others until `not_after`.
+-- One is active: the last, which signs from `signs_from` on, when others have had time to learn it.
+-- The one before it signs until then, its `signs_until`, and is honoured until `not_after`.
 CREATE TABLE own_key (
     n INTEGER PRIMARY KEY,
     kid TEXT NOT NULL UNIQUE,
@@ -19,6 +20,8 @@ CREATE TABLE own_key (
     key_id TEXT NOT NULL,
     active INTEGER NOT NULL,
     created INTEGER NOT NULL,
+    signs_from INTEGER NOT NULL,
+    signs_until INTEGER,
     not_after INTEGER,
     revoked INTEGER
 ) STRICT;

@@ -35,10 +35,12 @@ from carnet.core.events import (
 )
 from carnet.core.money import format_amount, parse_amount
 from carnet.core.turn import Turn
-from carnet.errors import Internal, InvalidRequest, ProviderError
+from carnet.errors import Internal, InvalidJson, InvalidRequest, ProviderError
 from carnet.wire import json
 
 MOST_TOOL_CALLS: Final = 128
+MOST_RESULT_BYTES: Final = 240_000  # of one that a stream shows by itself: it is one frame
+MOST_LEVELS: Final = 64  # of a peer's result: a deeper one could be read and never be written
 MOST_TOKENS: Final = 10**12  # of one call: beyond it a count is a mistake, and a bill overflows
 
 _STOP: Final = "stop"
@@ -95,7 +97,12 @@ def told(events: Sequence[Event]) -> dict[str, Any]:
     parts = _gather(events)
     shown = "".join(parts.texts) or data_text(shown_data(parts.data, parts.result))
     answer: dict[str, Any] = {"text": shown}
-    return answer | {"tool_calls": parts.calls} if parts.calls else answer
+    if parts.calls:
+        answer["tool_calls"] = parts.calls
+    result = parts.result
+    if result is not None and shown != data_text((result,)) and fits_a_frame(result):
+        answer["result"] = result  # which the text does not tell
+    return answer
 
 
 class _Parts:
@@ -139,6 +146,11 @@ def _gather(events: Sequence[Event]) -> _Parts:
 def shown_data(data: Sequence[object], result: object) -> Sequence[object]:
     """What is shown as text where there is none: the result, else what was said before it."""
     return data if result is None else (result,)
+
+
+def fits_a_frame(result: object) -> bool:
+    """Whether a result stands by itself also in a stream; a larger one is text alone there."""
+    return len(json.write(result)) <= MOST_RESULT_BYTES
 
 
 def data_text(values: Sequence[object]) -> str:
@@ -215,9 +227,16 @@ class _Choice(Struct, gc=False):
     finish_reason: str | None = None
 
 
+class ReportedResult(Struct, gc=False):
+    """What a Carnet says beside its text."""
+
+    result: dict[str, Any] | None = None
+
+
 class _Completion(Struct, gc=False):
     choices: Annotated[list[_Choice], Meta(min_length=1)]
     usage: ReportedUsage | None = None
+    carnet: ReportedResult | None = None
 
 
 _COMPLETION: Final = msgspec.json.Decoder(_Completion)
@@ -233,13 +252,37 @@ def read_answer(body: bytes, *, currency: str) -> list[Event]:
     calls = choice.message.tool_calls or []
     if len(calls) > MOST_TOOL_CALLS:
         raise ProviderError(f"the answer has more than {MOST_TOOL_CALLS} tool calls")
-    events: list[Event] = [Text(choice.message.content)] if choice.message.content else []
+    events = _read_content(choice.message.content or "", read_result(completion.carnet))
     for index, call in enumerate(calls):
         events.append(ToolCall(call.id, call.function.name, call.function.arguments, index))
     if completion.usage is not None:
         events.append(read_usage(completion.usage, currency))
     events.append(Done(read_finish(choice.finish_reason, has_calls=bool(calls))))
     return events
+
+
+def _read_content(text: str, result: dict[str, Any] | None) -> list[Event]:
+    """What was said. A text that is the result over again says nothing of its own.
+
+    Any other text leaves out a result that no receipt would cover.
+    """
+    if result is not None and text == data_text((result,)):
+        return [Extension(RESULT, result)]
+    said: list[Event] = [Text(text)] if text else []
+    if result is not None and fits_a_frame(result):
+        said.append(Extension(RESULT, result))
+    return said
+
+
+def read_result(reported: ReportedResult | None) -> dict[str, Any] | None:
+    """The result of a skill, if a peer has told one that we could pass on."""
+    if reported is None or reported.result is None:
+        return None
+    try:
+        json.refuse_depth(reported.result, MOST_LEVELS)
+    except InvalidJson as error:
+        raise ProviderError(f"the result cannot be read: {error.safe_text}") from None
+    return reported.result
 
 
 def read_usage(reported: ReportedUsage, currency: str) -> Usage:

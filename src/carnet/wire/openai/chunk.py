@@ -32,6 +32,7 @@ from carnet.wire.openai.answer import (
     created_seconds,
     data_text,
     finish_word,
+    fits_a_frame,
     shown_data,
     tool_call_object,
     usage_object,
@@ -40,7 +41,6 @@ from carnet.wire.openai.refusals import error_object
 
 # A character takes six bytes at the most (\u0000), so that a frame stays below 256 KiB.
 MOST_CHARACTERS: Final = 40_000
-MOST_RESULT_BYTES: Final = 6 * MOST_CHARACTERS
 
 _write = json.write  # looked up once, not once an event
 
@@ -142,10 +142,9 @@ class ChunkWriter:
         yield b"data: [DONE]\n\n"
 
     def _result_member(self) -> bytes:
-        if self._result is None:
-            return b""
-        member = b',"carnet":%b' % _write({"result": self._result})
-        return member if len(member) <= MOST_RESULT_BYTES else b""  # the text has it in pieces
+        if self._result is None or not fits_a_frame(self._result):
+            return b""  # the text has it in pieces
+        return b',"carnet":%b' % _write({"result": self._result})
 
     def _failed(self, event: Failed) -> Iterator[bytes]:
         self._ended, self._flows = True, False

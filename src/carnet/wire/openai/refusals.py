@@ -59,6 +59,7 @@ REFUSALS: Final[dict[type[CarnetError], tuple[int, str]]] = {
     errors.SkillForbidden: (403, "skill_forbidden"),
     errors.AgentNotFound: (404, "agent_not_found"),
     errors.PeerUnknown: (404, "peer_unknown"),
+    errors.PeerAgentNotFound: (404, "peer_agent_not_found"),
     errors.RunNotFound: (404, "run_not_found"),
     errors.RouteNotFound: (404, "not_found"),
     errors.MethodNotAllowed: (405, "method_not_allowed"),

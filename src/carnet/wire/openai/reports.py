@@ -3,7 +3,7 @@
 It does not decide who may retry or how often; it says what happened, and who said so (`by`).
 
 Law 1. Of what a peer wrote only numbers and words that we know ourselves are kept, never its text
-       (A65).
+       (A65); of a field that it names, a path of plain names.
 Law 2. What a peer says of its own callers (who, money, load) is about us, not about ours: it is
        told as `PeerRefused`, or as `PeerBusy` where the same call may succeed later.
 Law 3. An outcome that the peer reports in a word of ours has been dealt with there: the hop next to
@@ -34,6 +34,7 @@ from carnet.errors import (
     ProviderUnavailable,
 )
 from carnet.wire import json
+from carnet.wire.fields import read_field
 from carnet.wire.openai.answer import ReportedUsage, read_usage
 from carnet.wire.openai.refusals import REFUSALS
 from carnet.wire.retry_after import read_wait
@@ -132,7 +133,7 @@ def _explained(status: int, code: str, places: _Places, wait: int | None) -> Car
         return _OUTCOMES[kind](**further, by=BY_PEER, **_waiting(wait))
     if kind is PeerRefused:
         return PeerRefused(**_further(places))
-    return PeerRefused(peer_status=status, peer_code=code)
+    return PeerRefused(peer_status=status, peer_code=code, **_field(kind, places))
 
 
 def _unexplained(status: int, wait: int | None) -> CarnetError:
@@ -143,6 +144,14 @@ def _unexplained(status: int, wait: int | None) -> CarnetError:
     if status == 425 or status >= 500:  # noqa: PLR2004
         return ProviderUnavailable(by=BY_STATUS, **_waiting(wait))
     return PeerRefused(peer_status=status, peer_code=UNRECOGNISED)
+
+
+def _field(kind: type[CarnetError], places: _Places) -> dict[str, Fact]:
+    """The field of a skill's input that the peer's schema refuses, if it names one plainly."""
+    if kind is not errors.SchemaInvalid:
+        return {}
+    field = read_field(places[0].get("field"))
+    return {} if field is None else {"peer_field": field}
 
 
 def _waiting(wait: int | None) -> dict[str, Fact]:

@@ -57,11 +57,16 @@ def request_digest(body: dict[str, Any], canonical: bytes) -> bytes:
     return sha256(canonical).digest()
 
 
-def write_request(ask: Ask, *, model: str, stream: bool) -> bytes:
-    """The body to send: as it came where it came in this dialect, else made of the messages."""
+def write_request(ask: Ask, *, model: str, stream: bool, with_skill: bool = False) -> bytes:
+    """The body to send: as it came where it came in this dialect, else made of the messages.
+
+    With `with_skill` a skill that is asked for by name is passed on, to a reader who knows how.
+    """
     body = _compose(ask) if ask.body is None else dict(ask.body)
     options = body.pop("stream_options", None) or {}
     body.pop(EXTENSION, None)  # it was for us
+    if with_skill and ask.skill is not None:
+        body[EXTENSION] = {"skill": ask.skill, "payload": ask.payload or {}}
     body["model"] = model
     body["stream"] = stream
     if stream:  # upstreams refuse these options beside stream: false
@@ -70,7 +75,10 @@ def write_request(ask: Ask, *, model: str, stream: bool) -> bytes:
 
 
 def _compose(ask: Ask) -> dict[str, Any]:
-    body: dict[str, Any] = {"messages": [_compose_message(message) for message in ask.messages]}
+    said = ask.messages
+    if not said and ask.skill is not None:  # a chat has at least one message
+        said = (Message("user", json.write_text(ask.payload or {})),)
+    body: dict[str, Any] = {"messages": [_compose_message(message) for message in said]}
     if ask.max_tokens is not None:
         body["max_tokens"] = ask.max_tokens
     return body

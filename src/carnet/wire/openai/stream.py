@@ -17,13 +17,16 @@ from typing import Annotated, Final
 import msgspec
 from msgspec import Meta, Struct
 
-from carnet.core.events import Done, Event, Failed, Text, ToolCall
+from carnet.core.events import RESULT, Done, Event, Extension, Failed, Text, ToolCall
 from carnet.errors import ProviderError
 from carnet.wire.openai.answer import (
     MOST_TOOL_CALLS,
     UNREADABLE,
+    ReportedResult,
     ReportedUsage,
+    fits_a_frame,
     read_finish,
+    read_result,
     read_usage,
 )
 from carnet.wire.openai.reports import read_failure
@@ -58,6 +61,7 @@ class _Chunk(Struct, gc=False):
     choices: list[_Choice] | None = None
     usage: ReportedUsage | None = None
     error: object = None
+    carnet: ReportedResult | None = None
 
 
 _decode = msgspec.json.Decoder(_Chunk).decode
@@ -66,7 +70,17 @@ _decode = msgspec.json.Decoder(_Chunk).decode
 class AnswerReader:
     """Reads one stream. `fault` is empty unless the stream was not what it should be."""
 
-    __slots__ = ("_calls", "_currency", "_done", "_ended", "_reason", "_sse", "_usage", "fault")
+    __slots__ = (
+        "_calls",
+        "_currency",
+        "_done",
+        "_ended",
+        "_reason",
+        "_result",
+        "_sse",
+        "_usage",
+        "fault",
+    )
 
     def __init__(
         self,
@@ -81,6 +95,7 @@ class AnswerReader:
         self._calls = _Drafts()
         self._usage: ReportedUsage | None = None
         self._reason: str | None = None
+        self._result: ReportedResult | None = None
         self._done = False
         self._ended = False
 
@@ -125,6 +140,7 @@ class AnswerReader:
             return
         if chunk.usage is None and chunk.choices is None:
             raise ProviderError("a frame is not part of a chat completion")
+        self._result = chunk.carnet or self._result
         for choice in chunk.choices or ():
             if choice.index == 0:  # we ask for one
                 self._read_choice(choice, events)
@@ -145,6 +161,9 @@ class AnswerReader:
         calls = self._calls.finish()
         reason = read_finish(self._reason, has_calls=bool(calls))
         events += calls
+        result = read_result(self._result)
+        if result is not None and fits_a_frame(result):
+            events.append(Extension(RESULT, result))
         self._end(events, Done(reason))
 
     def _break(self, events: list[Event], error: Exception) -> None:

@@ -37,8 +37,14 @@ from carnet.wire.samvad.envelope import (
     write_moment,
 )
 from carnet.wire.samvad.proof import TAG
-from carnet.wire.samvad.refusals import CODE_HEADER, REFUSALS, error_object, write_error
-from carnet.wire.samvad.reports import STATUSES, read_refusal
+from carnet.wire.samvad.refusals import (
+    CODE_HEADER,
+    FIELD_HEADER,
+    REFUSALS,
+    error_object,
+    write_error,
+)
+from carnet.wire.samvad.reports import MEANINGS, STATUSES, read_refusal
 from carnet.wire.samvad.spans import span_from, span_of
 from carnet.wire.samvad.stream import KEEP_ALIVE, AnswerReader, StreamWriter
 
@@ -48,7 +54,9 @@ __all__ = [
     "CODE_HEADER",
     "DEFAULT_TTL",
     "DIALECT",
+    "FIELD_HEADER",
     "KEEP_ALIVE",
+    "MEANINGS",
     "PROTOCOL_VERSION",
     "REFUSALS",
     "STATUSES",

@@ -15,6 +15,7 @@ Law 4. `read_envelope(write_envelope(x), ...) == x`; what is written has its key
 import json as plain_json
 import re
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any, Final, get_args
 
 from msgspec import Struct
@@ -55,7 +56,7 @@ _SPAN: Final = re.compile(rf"(?=.{{1,{MOST_SPAN_CHARACTERS}}}\Z)[!-~](?:[ -~]*[!
 _URL: Final = re.compile(rf"[!-~]{{1,{MOST_URL_CHARACTERS}}}", re.ASCII)
 _TOKEN: Final = re.compile(rf"[!-~]{{0,{MOST_TOKEN_CHARACTERS}}}", re.ASCII)
 _MOMENT: Final = re.compile(
-    r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{2})"
+    r"([0-9]{4}-[0-9]{2}-[0-9]{2}T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9])"
     r"(?:\.([0-9]{1,9}))?(?:Z|\+00:00)",
     re.ASCII,
 )
@@ -214,13 +215,19 @@ def read_moment(value: object) -> int:
     found = _MOMENT.fullmatch(value) if isinstance(value, str) else None
     if found is None:
         raise TimestampInvalid
-    *parts, fraction = found.groups()
+    second, fraction = found.groups()
+    digits = (fraction or "")[:_FRACTION_DIGITS].ljust(_FRACTION_DIGITS, "0")
+    return _seconds_at(second) * SECOND_US + int(digits)
+
+
+@lru_cache(maxsize=16)  # those who call at the same time write the same second
+def _seconds_at(second: str) -> int:
+    """A whole second of the calendar, already in its form, as seconds since the epoch."""
     try:
-        moment = datetime(*map(int, parts), tzinfo=UTC)  # type: ignore[arg-type,misc]
+        moment = datetime.fromisoformat(second).replace(tzinfo=UTC)
     except ValueError:
         raise TimestampInvalid from None
-    digits = (fraction or "")[:_FRACTION_DIGITS].ljust(_FRACTION_DIGITS, "0")
-    return (moment - _EPOCH) // timedelta(seconds=1) * SECOND_US + int(digits)
+    return (moment - _EPOCH) // timedelta(seconds=1)
 
 
 def write_moment(at: int) -> str:

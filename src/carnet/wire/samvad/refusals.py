@@ -5,7 +5,8 @@ Law 1. Every leaf of the error tree has one row: a status and one of the nine. T
        lack: too large, wrong media type, payment, not now.
 Law 2. An error holds exactly `code` and `message`. The message is our sentence and the next step,
        never what was sent; which of our own errors it was is told by the header `carnet-code`.
-Law 3. What a schema refuses names the field and the constraint, and nothing else (R12).
+Law 3. What a schema refuses names the field and the constraint, and nothing else (R12). The header
+       `carnet-field` names the field once more, for callers that keep no text of ours.
 Law 4. Every 429 says when to come back. A chain that is too deep is no 429 here: clients of the
        protocol repeat those.
 """
@@ -15,6 +16,7 @@ from typing import Final
 from carnet import errors
 from carnet.errors import CarnetError, SchemaInvalid
 from carnet.wire import json
+from carnet.wire.fields import read_field
 from carnet.wire.samvad.reports import (
     AGENT_UNAVAILABLE,
     AUTH_FAILED,
@@ -30,6 +32,7 @@ from carnet.wire.samvad.reports import (
 from carnet.wire.samvad.spans import span_from
 
 CODE_HEADER: Final = "carnet-code"
+FIELD_HEADER: Final = "carnet-field"
 
 _TOO_MANY: Final = 429
 _UNAUTHORIZED: Final = 401
@@ -75,7 +78,7 @@ REFUSALS: Final[dict[type[CarnetError], tuple[int, str]]] = {
     **_as_told(
         SKILL_NOT_FOUND,
         *(errors.SkillNotFound, errors.AgentNotFound, errors.PeerUnknown),
-        *(errors.RunNotFound, errors.RouteNotFound),
+        *(errors.PeerAgentNotFound, errors.RunNotFound, errors.RouteNotFound),
     ),
     **_as_told(
         DELEGATION_EXCEEDED,  # final, as our own words for these are
@@ -137,6 +140,9 @@ def _message(error: CarnetError) -> str:
 
 def _headers(error: CarnetError, status: int) -> dict[str, str]:
     headers = {"content-type": "application/json", CODE_HEADER: error.code}
+    field = read_field(error.public_facts().get("field"))
+    if field is not None:
+        headers[FIELD_HEADER] = field
     wait = error.retry_after
     if status == _TOO_MANY:
         headers["retry-after"] = str(max(wait or 0, 1))

@@ -1,7 +1,8 @@
 """What a peer says when it does not answer: its nine codes as errors of ours.
 
 Law 1. Of what a peer wrote only numbers and the nine words are kept, never its text (A65). The word
-       is kept as the fact `peer_code`, so that a caller is told what the protocol said.
+       is kept as the fact `peer_code`, so that a caller is told what the protocol said. A Carnet
+       may also name one of our codes and the field it is about, which is a path of plain names.
 Law 2. A refusal is the end of it, unless the peer says that the same call may succeed later.
 Law 3. What nothing explains is a fault, and no reason to send anything again.
 """
@@ -20,6 +21,7 @@ from carnet.errors import (
     ProviderUnavailable,
 )
 from carnet.wire import json
+from carnet.wire.fields import read_field
 from carnet.wire.retry_after import read_wait
 
 AUTH_FAILED: Final = "AUTH_FAILED"
@@ -45,6 +47,46 @@ STATUSES: Final = {
     AGENT_UNAVAILABLE: 500,
 }
 
+# What each says about a call that we made, and what to do; for people.
+MEANINGS: Final = {
+    AUTH_FAILED: (
+        "The other side does not know our key, or the skill asks for more than a signature.",
+        "Give its operator our identity and public key, which 'carnet keys list' shows.",
+    ),
+    REPLAY_DETECTED: (
+        "The other side has seen this nonce before, or its clock and ours are too far apart.",
+        "Set the clock of this machine and call again.",
+    ),
+    SKILL_NOT_FOUND: (
+        "There is no such skill, or no such agent.",
+        "See what there is: carnet agents inspect ADDRESS",
+    ),
+    SCHEMA_INVALID: (
+        "What was sent does not fit the schema of the skill, or the protocol.",
+        "Compare it with the schema: carnet agents inspect ADDRESS --format json",
+    ),
+    INJECTION_DETECTED: (
+        "The payload holds a phrase that is used to take over language models.",
+        "Rephrase it; the operator there can switch the scan off.",
+    ),
+    DELEGATION_EXCEEDED: (
+        "The chain of agents calling agents is as long as the other side allows, or comes back.",
+        "Answer from what there is; the same call will be refused again.",
+    ),
+    RATE_LIMITED: (
+        "The other side takes no more calls from us for the moment.",
+        "Wait as long as Retry-After says and call again.",
+    ),
+    TOKEN_BUDGET_EXCEEDED: (
+        "What we may use up there is used up.",
+        "Ask the operator there for more.",
+    ),
+    AGENT_UNAVAILABLE: (
+        "The agent failed, or is not there for the moment.",
+        "Call again later; the operator there finds the cause in the log under this run.",
+    ),
+}
+
 BY_PEER: Final = "peer"  # the peer reported this outcome in a word that we know
 BY_STATUS: Final = "status"  # nothing but the status of an answer says so
 UNRECOGNISED: Final = "unrecognised"
@@ -58,11 +100,12 @@ def read_refusal(
     retry_after: str | None = None,
     date: str | None = None,
     carnet_code: str | None = None,
+    carnet_field: str | None = None,
 ) -> CarnetError:
     """The error of ours that a peer's refusal stands for.
 
-    `retry_after`, `date` and `carnet_code` are the headers of these names; the body may be
-    anything.
+    `retry_after`, `date`, `carnet_code` and `carnet_field` are the headers of these names; the body
+    may be anything.
     """
     wait = read_wait(retry_after, date)
     code = _read_code(_read_error(body))
@@ -72,7 +115,10 @@ def read_refusal(
         return _unexplained(status, wait)
     error = _explained(status, code, wait)
     if isinstance(error, PeerRefused) and carnet_code in BY_CODE:  # a Carnet says why
-        error.facts["peer_reason"] = carnet_code
+        error.facts["peer_reason"] = error.detail = carnet_code
+        if (field := read_field(carnet_field)) is not None:
+            error.facts["peer_field"] = field
+            error.detail += f" about the field '{field}'"
     return error
 
 

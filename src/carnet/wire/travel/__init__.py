@@ -15,6 +15,7 @@ It is pure. Whose key is whose, what time it is and whether a call goes on, othe
 from carnet.wire.travel.document import HEADER, MOST_PATH, mark, read, read_beside, write
 from carnet.wire.travel.profile import COMPONENTS, TAG, cover, read_proof
 from carnet.wire.travel.receipt import (
+    MOST_LEVELS,
     RECEIPT_HEADER,
     Receipt,
     answer_digest,
@@ -35,6 +36,7 @@ __all__ = [
     "COMPONENTS",
     "HEADER",
     "MOST_KEYS",
+    "MOST_LEVELS",
     "MOST_PATH",
     "RECEIPT_HEADER",
     "TAG",

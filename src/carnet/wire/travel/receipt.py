@@ -6,6 +6,7 @@ Law 2. A receipt names one call (`run`, `turn`), what it cost, how many calls it
 Law 3. The digest is over the answer and not over its bytes on the wire, so that it holds for a
        whole answer and for a stream: SHA-256 of the JCS form (RFC 8785) of an object of the
        dialect, `{"text": ...}` with `tool_calls` where there are any, or the result of a skill.
+       Every answer that can be sent has one: integers stand there in all their digits.
 """
 
 from base64 import b64encode
@@ -25,6 +26,7 @@ from carnet.wire.json import MAX_INTEGER
 RECEIPT_HEADER: Final = "carnet-receipt"
 TYPE: Final = "carnet-receipt+jwt"
 MAX_BYTES: Final = 4096
+MOST_LEVELS: Final = 64  # of a result: as many as the dialects read
 
 _Number = Annotated[int, Meta(ge=0, le=MAX_INTEGER)]
 _Depth = Annotated[int, Meta(ge=0, le=MAX_COUNT)]
@@ -66,7 +68,9 @@ class _Claims(Struct, omit_defaults=True):
 
 def answer_digest(answer: dict[str, Any]) -> str:
     """The digest of an answer, in the form of Content-Digest."""
-    return f"sha-256=:{b64encode(sha256(jcs.canonical(answer)).digest()).decode()}:"
+    levels = MOST_LEVELS + 1  # in chat a result stands within the answer
+    form = jcs.canonical(answer, max_levels=levels, any_integer=True)
+    return f"sha-256=:{b64encode(sha256(form).digest()).decode()}:"
 
 
 def read_receipt(text: str) -> Receipt:
