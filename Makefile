@@ -13,6 +13,8 @@ BIN := $(VENV)/bin
 # Given on the command line: `make serve ARGS="--port 8800"`, `make test PYTEST_ARGS=tests/core`.
 ARGS ?=
 PYTEST_ARGS ?=
+# Files of tests that run at once; `make test AT_ONCE=` runs one after another.
+AT_ONCE ?= -n 2 --dist loadfile
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
@@ -96,7 +98,7 @@ lint: $(VENV)/.dev ## Check format, style, types and the direction of imports
 .PHONY: test
 test: lint ## Run every check: lint, then all tests
 	@echo "-- pytest"
-	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest $(AT_ONCE) $(PYTEST_ARGS)
 
 .PHONY: coverage
 coverage: $(VENV)/.dev ## Print branch coverage; core, wire and guards must be whole by their own tests
