@@ -49,7 +49,7 @@ from carnet.guards.transaction import Entry, Transaction, quote
 from carnet.guards.travel import Travelled, Unlooped
 from carnet.guards.trust import Trusted, check_rights
 from carnet.guards.window import in_time
-from carnet.ports.agent import Router, Target
+from carnet.ports.agent import AGENT_OWNED, Router, Target
 from carnet.ports.clock import Clock, Ids
 from carnet.ports.keys import KeyRing
 from carnet.ports.schemas import Schemas
@@ -57,7 +57,6 @@ from carnet.ports.trust import Peers, Tokens
 from carnet.ports.turns import Rate, Turns
 
 MINUTE = 60
-AGENT_OWNED = "agent-owned"
 
 
 class Signed(Struct, frozen=True, kw_only=True, eq=False):

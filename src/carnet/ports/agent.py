@@ -5,7 +5,7 @@ one terminal event or raises; whatever journals, retries or times an Agent is an
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator, Collection, Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
 from msgspec import Struct
 
@@ -13,6 +13,9 @@ from carnet.core.call import Call
 from carnet.core.events import Event
 from carnet.core.money import Price
 from carnet.core.skill import CHAT, Skill, Trust
+
+FORWARD_USER: Final = "forward-user"  # the person behind the run pays for the calls it makes
+AGENT_OWNED: Final = "agent-owned"  # the agent itself does
 
 
 class Agent(Protocol):
@@ -60,7 +63,7 @@ class Target(Struct, frozen=True, kw_only=True, eq=False):
     last_depth: int | None = None  # lower than the gateway's, for this agent alone
     price: Price = Price()
     most_cost: int = 0  # the most another organisation may charge for one call
-    auth_source: str = "forward-user"  # who pays for the calls it makes; or agent-owned, per-call
+    auth_source: str = FORWARD_USER  # who pays for the calls it makes; or agent-owned, per-call
     takes_credential: bool = False  # listed: a forwarded credential may leave to it
     on_disconnect: str = "cancel"  # cancel | finish
     seconds: float | None = None  # how long one call may take, retries and waiting included

@@ -22,7 +22,7 @@ from msgspec import Struct
 
 from carnet.core.address import AGENT
 from carnet.core.carnet import Carnet
-from carnet.core.events import Done, Event, Failed
+from carnet.core.events import Event, Failed
 from carnet.core.identity import Account
 from carnet.core.proof import Spending
 from carnet.core.secret import Secret
@@ -31,7 +31,7 @@ from carnet.ports.clock import Clock, Ids
 from carnet.ports.door import Answer, Bounds, Door, Outbound
 from carnet.runtime.cards import Cards, Place
 from carnet.runtime.closing import closing
-from carnet.runtime.hearing import JSON, SSE, finish, read_some
+from carnet.runtime.hearing import JSON, SSE, is_stream, read_some, streamed
 from carnet.runtime.proving import Slip, Verifying
 from carnet.runtime.signing import Signing
 from carnet.wire import samvad, travel
@@ -267,37 +267,19 @@ async def _listen(
     slip.presented = answer.header(travel.RECEIPT_HEADER)
     if answer.status not in _OK:
         raise await _refusal(answer, us)
-    if not _is_stream(answer, errand):
+    if not is_stream(answer, wanted=errand.stream):
         for event in samvad.read_answer(await answer.read()):
             yield event
         return
-    async with closing(_streamed(answer, slip)) as events:
+    reader = samvad.AnswerReader(on_comment=slip.read_comment)
+    async with closing(streamed(answer, reader, _failure)) as events:
         async for event in events:
             yield event
 
 
-async def _streamed(answer: Answer, slip: Slip) -> AsyncIterator[Event]:
-    reader = samvad.AnswerReader(on_comment=slip.read_comment)
-    async with closing(answer.chunks()) as chunks:
-        async for chunk in chunks:
-            for event in reader.feed(chunk):
-                if type(event) is Done:
-                    await finish(chunks)
-                yield _unless_failed(event, reader.fault)
-    for event in reader.close():
-        yield _unless_failed(event, reader.fault)
-
-
-def _unless_failed(event: Event, fault: str) -> Event:
-    """The event itself; a failure is raised as what the other side called it, if it did."""
-    if type(event) is not Failed:
-        return event
-    raise event.error() if event.facts else ProviderError(fault)
-
-
-def _is_stream(answer: Answer, errand: Errand) -> bool:
-    media_type = (answer.header("content-type") or "").partition(";")[0].strip().lower()
-    return media_type == SSE if media_type else errand.stream
+def _failure(failed: Failed, fault: str) -> CarnetError:
+    """What the other side called it, if it did."""
+    return failed.error() if failed.facts else ProviderError(fault)
 
 
 async def _refusal(answer: Answer, us: dict[str, str]) -> CarnetError:

@@ -6,8 +6,8 @@ Law 2. The last event is `Done`; an answer that ends otherwise raises, and what 
 """
 
 import asyncio
-from collections.abc import AsyncIterator
-from typing import Final
+from collections.abc import AsyncIterator, Callable, Iterable
+from typing import Final, Protocol
 
 from carnet.core.call import Ask
 from carnet.core.events import Done, Event, Failed
@@ -24,6 +24,23 @@ _MOST_REFUSAL_BYTES: Final = 64 * 1024
 _REST_SECONDS: Final = 0.1  # how long the end of a stream may take after its last word
 
 
+class Reader(Protocol):
+    """Reads one stream in a dialect."""
+
+    @property
+    def fault(self) -> str:
+        """Why it was not what it should be; empty if it was."""
+        ...
+
+    def feed(self, data: bytes, /) -> Iterable[Event]:
+        """The events that these bytes complete."""
+        ...
+
+    def close(self) -> Iterable[Event]:
+        """What is left to say when no more bytes come."""
+        ...
+
+
 def listen(
     answer: Answer, ask: Ask, currency: str, slip: Slip | None = None
 ) -> AsyncIterator[Event]:
@@ -35,14 +52,16 @@ def listen(
         slip.presented = answer.header(travel.RECEIPT_HEADER)
     if not 200 <= answer.status < 300:  # noqa: PLR2004  the class of success
         return _refused(answer, currency)
-    if _is_stream(answer, ask):
-        return _streamed(answer, currency, slip)
+    if is_stream(answer, wanted=ask.stream):
+        on_comment = None if slip is None else slip.read_comment
+        reader = openai.AnswerReader(currency=currency, on_comment=on_comment)
+        return streamed(answer, reader, _failure)
     return _whole(answer, currency)
 
 
 async def hear(answer: Answer, ask: Ask, currency: str, said: list[Event]) -> None:
     """Put the events of an answer into `said`, those before an error too."""
-    if 200 <= answer.status < 300 and not _is_stream(answer, ask):  # noqa: PLR2004
+    if 200 <= answer.status < 300 and not is_stream(answer, wanted=ask.stream):  # noqa: PLR2004
         said += openai.read_answer(await answer.read(), currency=currency)
         return
     async with closing(listen(answer, ask, currency)) as events:
@@ -55,32 +74,35 @@ async def _whole(answer: Answer, currency: str) -> AsyncIterator[Event]:
         yield event
 
 
-async def _streamed(answer: Answer, currency: str, slip: Slip | None) -> AsyncIterator[Event]:
-    on_comment = None if slip is None else slip.read_comment
-    reader = openai.AnswerReader(currency=currency, on_comment=on_comment)
+async def streamed(
+    answer: Answer, reader: Reader, failure: Callable[[Failed, str], CarnetError]
+) -> AsyncIterator[Event]:
+    """The events of a stream as `reader` finds them; `failure` says what to raise for its end."""
     async with closing(answer.chunks()) as chunks:
         async for chunk in chunks:
             for event in reader.feed(chunk):
                 if type(event) is Done:
-                    await finish(chunks)
-                yield _unless_failed(event, reader.fault)
+                    await _finish(chunks)
+                elif type(event) is Failed:
+                    raise failure(event, reader.fault)
+                yield event
     for event in reader.close():
-        yield _unless_failed(event, reader.fault)
+        if type(event) is Failed:
+            raise failure(event, reader.fault)
+        yield event
 
 
-def _is_stream(answer: Answer, ask: Ask) -> bool:
-    # Some gateways stream whatever was asked for: what came decides.
+def is_stream(answer: Answer, *, wanted: bool) -> bool:
+    """Whether an answer is a stream. Some stream whatever was asked for: what came decides."""
     media_type = (answer.header("content-type") or "").partition(";")[0].strip().lower()
-    return media_type == SSE if media_type else ask.stream
+    return media_type == SSE if media_type else wanted
 
 
-def _unless_failed(event: Event, fault: str) -> Event:
-    if type(event) is Failed:
-        raise ProviderError(fault) if fault else event.error()
-    return event
+def _failure(failed: Failed, fault: str) -> CarnetError:
+    return ProviderError(fault) if fault else failed.error()
 
 
-async def finish(chunks: AsyncIterator[bytes]) -> None:
+async def _finish(chunks: AsyncIterator[bytes]) -> None:
     """Read the end of a stream that has said all, so that its connection can be used again."""
     try:
         async with asyncio.timeout(_REST_SECONDS):

@@ -18,6 +18,7 @@ from carnet.core.events import RESULT, Done, Event, Extension, Text, write_event
 from carnet.core.skill import CHAT
 from carnet.errors import AgentFailed, CarnetError, InvalidJson, SkillNotFound
 from carnet.ports.admission import Dispatch
+from carnet.ports.agent import FORWARD_USER
 from carnet.ports.schemas import Schemas
 from carnet.runtime import recording
 from carnet.runtime import schemas as compiled
@@ -26,7 +27,7 @@ from carnet.runtime.closing import closing
 from carnet.runtime.functions import SkillFunction
 from carnet.runtime.skills import Definition, define
 from carnet.runtime.threads import Threads
-from carnet.runtime.visit import FORWARD_USER, Visit
+from carnet.runtime.visit import Visit
 from carnet.wire import json, travel
 
 logger = logging.getLogger("carnet.agent")

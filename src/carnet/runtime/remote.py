@@ -40,6 +40,7 @@ from carnet.errors import (
     ProviderTimeout,
     SkillNotFound,
 )
+from carnet.ports.agent import AGENT_OWNED
 from carnet.ports.door import Answer, Bounds, Door, Outbound
 from carnet.runtime.closing import closing
 from carnet.runtime.hearing import JSON, SSE, hear, listen
@@ -50,7 +51,6 @@ from carnet.wire import openai, tangle, trace
 
 logger = logging.getLogger("carnet.runtime")
 
-AGENT_OWNED: Final = "agent-owned"
 
 _TOKEN: Final = re.compile(r"[!-~]+", re.ASCII)
 

@@ -25,11 +25,12 @@ from carnet.errors import (
     ProviderTimeout,
     SkillNotFound,
 )
+from carnet.ports.agent import AGENT_OWNED
 from carnet.runtime.closing import closing
 from carnet.runtime.errand import Errand, Errands
 from carnet.runtime.legs import ending, leg_of
 from carnet.runtime.proving import Slip
-from carnet.runtime.remote import AGENT_OWNED, span_id, trace_of
+from carnet.runtime.remote import span_id, trace_of
 from carnet.wire import json, samvad, tangle, trace
 
 TEXT: Final = "text"

@@ -26,14 +26,13 @@ from carnet.core.identity import Caller
 from carnet.core.skill import CHAT, Result
 from carnet.errors import Cancelled, CarnetError, Refused
 from carnet.ports.admission import Dispatch
+from carnet.ports.agent import AGENT_OWNED, FORWARD_USER
 from carnet.runtime.closing import closing
 from carnet.runtime.tally import tally
 
 Said = str | Sequence[Message]
 Payload = Mapping[str, Any] | None
 
-FORWARD_USER = "forward-user"
-AGENT_OWNED = "agent-owned"
 PER_CALL = "per-call"
 
 

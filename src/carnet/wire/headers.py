@@ -62,6 +62,10 @@ class Headers:
     def get_all(self, name: str) -> list[str]:
         """The values of every line with this name, in order, blank ones included."""
         key = name.lower().encode("latin-1")
+        index = self._indexed()
+        if len(index) == len(self.raw):  # no name is repeated
+            only = index.get(key)
+            return [] if only is None else [only.decode("latin-1").strip(_OWS)]
         return [value.decode("latin-1").strip(_OWS) for other, value in self.raw if other == key]
 
     def get(self, name: str) -> str | None:
