@@ -141,13 +141,16 @@ class Errands:
         self._sender = sender
         self._clock = clock
         self._ids = ids
+        self._checked: samvad.Card | None = None  # the card that was found to be the right one
         self._form: Form | None = None
         self._form_until = 0.0
 
     async def card(self) -> samvad.Card:
         """The card of the agent; PeerAgentNotFound if there is none or it is another's."""
         card = await self._cards.card(self._recipient.place)
-        self._recipient.check(card)
+        if card is not self._checked:
+            self._recipient.check(card)
+            self._checked = card
         return card
 
     async def run(self, errand: Errand, slip: Slip | None = None) -> AsyncIterator[Event]:
