@@ -1,10 +1,19 @@
 """The record of a call that this gateway made to another organisation."""
 
+import asyncio
 from typing import Literal
 
 from carnet.core.call import Call
 from carnet.core.events import Event, Leg
-from carnet.errors import CarnetError, Malformed, PeerBusy, PeerRefused, Refused
+from carnet.errors import (
+    Cancelled,
+    CarnetError,
+    Malformed,
+    PeerBusy,
+    PeerRefused,
+    ProviderTimeout,
+    Refused,
+)
 
 LegStatus = Literal["done", "failed", "refused"]
 
@@ -27,6 +36,13 @@ def leg_of(
         receipt=receipt,
     )
     return leg.event()
+
+
+def note_left(call: Call, cost: int | None, leaving: BaseException) -> None:
+    """Note the end of a call whose listener has gone: nothing can be said any more."""
+    is_late = isinstance(leaving, asyncio.CancelledError)
+    code = ProviderTimeout.code if is_late else Cancelled.code
+    call.notes.append(leg_of(call, cost, "failed", code))
 
 
 def ending(error: CarnetError) -> LegStatus:

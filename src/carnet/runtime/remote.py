@@ -33,7 +33,6 @@ from carnet.core.proof import Spending
 from carnet.core.secret import Secret
 from carnet.core.skill import CHAT
 from carnet.errors import (
-    Cancelled,
     CarnetError,
     ConfigInvalid,
     PeerNotListed,
@@ -44,7 +43,7 @@ from carnet.ports.agent import AGENT_OWNED
 from carnet.ports.door import Answer, Bounds, Door, Outbound
 from carnet.runtime.closing import closing
 from carnet.runtime.hearing import JSON, SSE, hear, listen
-from carnet.runtime.legs import LegStatus, ending, leg_of
+from carnet.runtime.legs import LegStatus, ending, leg_of, note_left
 from carnet.runtime.proving import Slip, Verifying
 from carnet.runtime.signing import Signing
 from carnet.wire import openai, tangle, trace
@@ -169,11 +168,9 @@ class Remote:
         except CarnetError as error:
             yield leg_of(call, cost, ending(error), error.code, receipt=slip.proved)
             raise
-        except (asyncio.CancelledError, GeneratorExit) as leaving:  # nothing can be said any more
+        except (asyncio.CancelledError, GeneratorExit) as leaving:
             if not recorded:
-                late = isinstance(leaving, asyncio.CancelledError)
-                code = ProviderTimeout.code if late else Cancelled.code
-                call.notes.append(leg_of(call, cost, "failed", code))
+                note_left(call, cost, leaving)
             raise
 
     async def answer(self, call: Call, /) -> list[Event]:

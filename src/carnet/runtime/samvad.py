@@ -19,16 +19,14 @@ from carnet.core.proof import Spending
 from carnet.core.secret import Secret
 from carnet.core.skill import CHAT
 from carnet.errors import (
-    Cancelled,
     CarnetError,
     PeerNotListed,
-    ProviderTimeout,
     SkillNotFound,
 )
 from carnet.ports.agent import AGENT_OWNED
 from carnet.runtime.closing import closing
 from carnet.runtime.errand import Errand, Errands
-from carnet.runtime.legs import ending, leg_of
+from carnet.runtime.legs import ending, leg_of, note_left
 from carnet.runtime.proving import Slip
 from carnet.runtime.remote import span_id, trace_of
 from carnet.wire import json, samvad, tangle, trace
@@ -92,11 +90,9 @@ class Samvad:
         except CarnetError as error:
             yield leg_of(call, cost, ending(error), error.code, slip.proved)
             raise
-        except (asyncio.CancelledError, GeneratorExit) as leaving:  # nothing can be said any more
+        except (asyncio.CancelledError, GeneratorExit) as leaving:
             if not recorded:
-                late = isinstance(leaving, asyncio.CancelledError)
-                code = ProviderTimeout.code if late else Cancelled.code
-                call.notes.append(leg_of(call, cost, "failed", code))
+                note_left(call, cost, leaving)
             raise
 
     async def answer(self, call: Call, /) -> list[Event]:
