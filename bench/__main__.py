@@ -8,13 +8,13 @@ import asyncio
 import os
 import sys
 import tempfile
-from collections.abc import Awaitable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import uvloop
 
-from bench import flat, held
+from bench import flat, held, tasks
 from bench.budget import budget, budget_json, show_budget
 from bench.clients import clients
 from bench.cpu import Cores, running_on
@@ -37,7 +37,7 @@ from bench.subjects import (
 )
 
 STREAMS = "streams"  # the name of the measurements that share one more gateway
-FLAT, HELD, SIGNED, CLIENTS = "flat", "held", "signed", "clients"
+FLAT, HELD, SIGNED, CLIENTS, BESIDE = "flat", "held", "signed", "clients", "tasks"
 BESIDE_SECONDS = 420.0  # the package slows down with every request: then it is left
 LEAST_SECONDS, MOST_SECONDS = 1.0, 20.0
 LEAST_REQUESTS = 1000  # with fewer, the clock of the CPU time is too coarse for a tenth of them
@@ -45,7 +45,8 @@ LEAST_REQUESTS = 1000  # with fewer, the clock of the CPU time is too coarse for
 
 def arguments() -> argparse.Namespace:
     """The command line."""
-    names = [subject.name for subject in SUBJECTS] + [FLAT, SIGNED, CLIENTS, STREAMS, HELD]
+    names = [subject.name for subject in SUBJECTS] + [FLAT, SIGNED, CLIENTS]
+    names += [STREAMS, HELD, BESIDE]
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("what", nargs="?", choices=("all", "profile", "budget"), default="all")
     parser.add_argument("--only", action="append", choices=names, help="measure this one")
@@ -66,9 +67,13 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--streams", type=int, default=held.STREAMS, help="how many 'held' opens (2000)"
     )
+    parser.add_argument(
+        "--tasks", type=int, default=tasks.TASKS, help="how many wait beside 'tasks' (10000)"
+    )
     given = parser.parse_args()
-    if min(given.requests, given.signed) < LEAST_REQUESTS or given.streams < 1:
-        least = f"--requests and --signed must be at least {LEAST_REQUESTS}, --streams at least 1"
+    if min(given.requests, given.signed, given.tasks) < LEAST_REQUESTS or given.streams < 1:
+        least = f"--requests, --signed and --tasks must be at least {LEAST_REQUESTS}"
+        least += ", --streams at least 1"
         parser.error(least)
     if not LEAST_SECONDS <= given.seconds <= MOST_SECONDS:
         parser.error(f"--seconds must be from {LEAST_SECONDS:g} to {MOST_SECONDS:g}")
@@ -102,16 +107,17 @@ async def measure(at: Site, given: argparse.Namespace) -> Results:
     for subject in SUBJECTS:
         if only is None or subject.name in only:
             await kept(results, subject.name, measure_subject(results, subject, at))
-    if only is None or FLAT in only:
-        await kept(results, FLAT, measure_flat(results, at, given.requests))
-    if only is None or SIGNED in only:
-        await kept(results, SIGNED, measure_signed(results, at, given.signed))
-    if only is None or CLIENTS in only:
-        await kept(results, CLIENTS, measure_clients(results, at))
-    if only is None or STREAMS in only:
-        await kept(results, STREAMS, measure_streams(results, at))
-    if only is None or HELD in only:
-        await kept(results, HELD, measure_held(results, at, given.streams))
+    others: dict[str, Callable[[], Awaitable[None]]] = {
+        FLAT: lambda: measure_flat(results, at, given.requests),
+        SIGNED: lambda: measure_signed(results, at, given.signed),
+        CLIENTS: lambda: measure_clients(results, at),
+        STREAMS: lambda: measure_streams(results, at),
+        HELD: lambda: measure_held(results, at, given.streams),
+        BESIDE: lambda: measure_beside(results, at, given.tasks),
+    }
+    for name, begin in others.items():
+        if only is None or name in only:
+            await kept(results, name, begin())
     return results
 
 
@@ -160,6 +166,11 @@ async def measure_held(results: Results, at: Site, streams: int) -> None:
     held.check_files(streams)
     with gateway(at, env=held.limits(streams)) as running:
         results.held = await held.held(running, streams=streams)
+
+
+async def measure_beside(results: Results, at: Site, waiting: int) -> None:
+    """A hop beside tasks that wait and letters that cannot be delivered."""
+    results.beside = await tasks.beside(at, tasks=waiting, seconds=results.seconds)
 
 
 async def measure_streams(results: Results, at: Site) -> None:

@@ -65,6 +65,14 @@ def _held(results: Results) -> float | None:
     return None if results.held is None else results.held.above_idle / MB
 
 
+def _beside(results: Results) -> float | None:
+    return None if results.beside is None else results.beside.ratio
+
+
+def _beside_p50(results: Results) -> float | None:
+    return None if results.beside is None else results.beside.p50_ratio
+
+
 FLOORS = (
     Floor(
         name="hop on SQLite",
@@ -100,4 +108,13 @@ FLOORS = (
     Floor(name="added p50", figure=_added, bound=3.0, is_most=True, unit="ms", form=".2f"),
     Floor(name="burst", figure=_burst, bound=40_000, unit="events/CPU-s", form=",.0f"),
     Floor(name="open streams", figure=_held, bound=60, is_most=True, unit="MB", form=".1f"),
+    Floor(name="beside tasks", figure=_beside, bound=0.9, unit="x alone", form=".2f"),
+    Floor(
+        name="beside tasks, p50",
+        figure=_beside_p50,
+        bound=1.1,
+        is_most=True,
+        unit="x alone",
+        form=".2f",
+    ),
 )

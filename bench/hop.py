@@ -167,6 +167,7 @@ class Hop:
             target=self.target,
             live=Live(lambda: None),
             on_broken=lambda: None,
+            new_id=str,
         )
         recording.take(self.events[:-1])
         await recording.finish(Done(), now=0)

@@ -16,7 +16,7 @@ import httptools
 
 from bench.bodies import WORD
 
-OK = 200
+RIGHT = frozenset({200, 202})
 EXCERPT = 300  # bytes of a wrong answer that are shown
 CONNECT_SECONDS = 10.0
 
@@ -143,7 +143,7 @@ class Connection(asyncio.Protocol):
 
     def on_message_complete(self) -> None:
         status = self._parser.get_status_code()
-        if status != OK or not self._answer.is_right():
+        if status not in RIGHT or not self._answer.is_right():
             self._crowd.fail(f"answered {status}: {self._answer.excerpt()}")
             return
         self._crowd.latencies.add(time.perf_counter() - self._since)

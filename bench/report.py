@@ -10,9 +10,10 @@ from bench.clients import Calls, Clients
 from bench.flat import Flat
 from bench.floors import FLOORS, MB
 from bench.held import Held
-from bench.measures import RATE, SYNC_BYTES, SYNC_COUNT, Added, Window
+from bench.measures import RATE, SYNC_BYTES, SYNC_COUNT, Added, Throughput, Window
 from bench.results import Results
 from bench.subjects import CONNECTIONS, SUBJECTS, Subject
+from bench.tasks import Beside, p50, per_cpu_second
 from bench.upstream import BURST_EVENTS
 
 NOISY = 0.05  # a share of the core taken by others that moves the figures
@@ -126,6 +127,27 @@ def _show_rest(results: Results) -> None:
             f" {held.above_idle / held.streams / 1000:.1f} KB each)"
         )
 
+    _show_beside(results.beside)
+
+
+def _show_beside(beside: Beside | None) -> None:
+    if beside is None:
+        return
+    print(
+        f"tasks     {beside.ratio:.2f}: {per_cpu_second(beside.laden):,.0f} against"
+        f" {per_cpu_second(beside.alone):,.0f} requests/CPU-s, beside {beside.tasks:,} tasks that"
+        f" wait and {beside.letters:,} letters to a receiver that is down"
+    )
+    print(
+        f"          p50 {ms(p50(beside.laden))} against {ms(p50(beside.alone))};"
+        f" in turns: {' '.join(_pairs(beside))}"
+    )
+
+
+def _pairs(beside: Beside) -> list[str]:
+    rounds = zip(beside.laden, beside.alone, strict=True)
+    return [f"{one.per_cpu_second:,.0f}/{other.per_cpu_second:,.0f}" for one, other in rounds]
+
 
 def _show_flat(name: str, what: str, flat: Flat | None) -> None:
     if flat is None:
@@ -185,6 +207,7 @@ def to_json(results: Results) -> dict[str, Any]:
         "burst": _window_json(results.burst),
         "trickle": _window_json(results.trickle),
         "held": _held_json(results.held),
+        "tasks": _beside_json(results.beside),
         "floors": [
             {
                 "name": floor.name,
@@ -256,6 +279,23 @@ def _held_json(held: Held | None) -> dict[str, int] | None:
         "open_bytes": held.open,
         "closed_bytes": held.closed,
         "above_idle_bytes": held.above_idle,
+    }
+
+
+def _beside_json(beside: Beside | None) -> dict[str, Any] | None:
+    if beside is None:
+        return None
+
+    def each(rounds: Sequence[Throughput]) -> list[dict[str, float]]:
+        return [{"p50_seconds": one.p50, **(_window_json(one.window) or {})} for one in rounds]
+
+    return {
+        "ratio": beside.ratio,
+        "p50_ratio": beside.p50_ratio,
+        "waiting_tasks": beside.tasks,
+        "letters": beside.letters,
+        "alone": each(beside.alone),
+        "beside": each(beside.laden),
     }
 
 

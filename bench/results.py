@@ -8,6 +8,7 @@ from bench.flat import Flat
 from bench.held import Held
 from bench.measures import Added, Throughput, Window
 from bench.subjects import REFERENCE, SAMVAD
+from bench.tasks import Beside
 
 
 @dataclass(slots=True, kw_only=True)
@@ -28,6 +29,7 @@ class Results:
     burst: Window | None = None
     trickle: Window | None = None
     held: Held | None = None
+    beside: Beside | None = None  # what waits in the background
     failures: dict[str, str] = field(default_factory=dict)
 
     def ratio(self, name: str) -> float | None:
@@ -49,4 +51,5 @@ class Results:
         others = [window for window in (self.burst, self.trickle) if window is not None]
         long = (self.flat, self.signed, self.signed_beside)
         parts = [part for each in long if each is not None for part in each.parts]
-        return [each.window for each in self.throughputs.values()] + others + parts
+        beside = [] if self.beside is None else self.beside.windows
+        return [each.window for each in self.throughputs.values()] + others + parts + beside

@@ -150,15 +150,18 @@ def gateway(
     store: Database | None = None,
     env: Mapping[str, str] | None = None,
     signed: Keypair | None = None,
+    prepare: Callable[[Path], None] | None = None,
 ) -> Iterator[Gateway]:
     """A running Carnet.
 
     `under` replaces the console script, for a launcher that does the same and watches it. `store`
     is a database to move to before it starts; `env` holds settings beside those of the file;
-    `signed` is the key of a client that it admits.
+    `signed` is the key of a client that it admits; `prepare` is given its folder before it starts.
     """
     port = free_port()
     folder = initialised(site, port)
+    if prepare is not None:
+        prepare(folder)
     limits = {} if signed is None else UNLIMITED
     if signed is not None:
         admit(folder, signed)

@@ -9,10 +9,13 @@ from carnet.errors import CarnetError, DepthExceeded
 from carnet.guards.injection import untrusted
 from carnet.runtime.breaker import Breaker
 from carnet.runtime.client import Client, connect
+from carnet.runtime.client_tasks import Task
 from carnet.runtime.skills import agent, skill
 from carnet.runtime.visit import Visit
+from carnet.runtime.webhooks import verify_webhook
 from carnet.wire.caller_context import CallerContext
 from carnet.wire.mentionable import AgentChain, render_agent_chain
+from carnet.wire.samvad import TaskRecord
 from carnet.wire.tangle import DEFAULT_MAX_DEPTH, build_forward_headers, read_depth
 
 __all__ = [
@@ -30,6 +33,8 @@ __all__ = [
     "Failed",
     "IterationBudget",
     "Result",
+    "Task",
+    "TaskRecord",
     "Text",
     "ToolCall",
     "ToolResult",
@@ -43,4 +48,5 @@ __all__ = [
     "skill",
     "turn_id",
     "untrusted",
+    "verify_webhook",
 ]

@@ -5,6 +5,7 @@
     │   ├── InvalidJson  InvalidRequest  MalformedCallerContext  ChainMismatch
     │   ├── UnsupportedProtocolVersion  AddressInvalid  SchemaInvalid
     │   ├── NonceInvalid  TimestampInvalid  TravelDocumentInvalid  KeyInvalid
+    │   ├── CallbackForbidden
     │   ├── BodyTooLarge  MediaTypeUnsupported  EncodingUnsupported
     │   └── the edge         MalformedRequest  HeadersTooLarge  UriTooLong  HeaderTimeout
     │                        BodyTimeout
@@ -14,15 +15,17 @@
     │   │                    InsufficientCoverage  HeaderNotSigned  DigestInvalid
     │   │                    DigestMismatch  DestinationMismatch  KeyUnknown  KeyRevoked
     │   │                    NonceReplayed  TimestampOutOfWindow
+    │   ├── delegation       DelegationInvalid  DelegationWidened  DelegationExceeded
+    │   │                    DelegationReplayed
     │   ├── content          InjectionDetected  SkillNotFound  SkillForbidden
     │   ├── where            AgentNotFound  PeerUnknown  PeerAgentNotFound  RunNotFound
-    │   │                    RouteNotFound  MethodNotAllowed
+    │   │                    TaskNotFound  RouteNotFound  MethodNotAllowed
     │   ├── chain            DepthExceeded  ChainFinal  RunCallsExceeded  LoopDetected
     │   ├── money            PaymentRequired  SpendingLimitReached  PayerRefused
     │   ├── forwarding       ForwardingNotAllowed  PeerNotListed
     │   ├── turns            IdempotencyMismatch  InProgress  DefinitionChanged  Cancelled
     │   └── load             RateLimited  TooManyCalls  TooManyStreams  Overloaded
-    │                        ShuttingDown
+    │                        ShuttingDown  TokenBudgetExceeded  TooManyTasks
     ├── Upstream             someone we called did not answer properly
     │   └── ProviderError  ProviderUnavailable  ProviderTimeout  CircuitOpen  PeerRefused
     │       PeerBusy  PeerUnreachable  PeerResponseInvalid  EgressRefused  AgentFailed
@@ -236,6 +239,23 @@ class KeyInvalid(Malformed):
     def __init__(self, reason: str) -> None:
         """Say what is wrong with it in words of ours."""
         super().__init__(reason=reason)
+
+
+class CallbackForbidden(Malformed):
+    """The address for a callback is one that no peer may make this gateway call.
+
+    It must be https, a public name or address, on port 443 or 8443, and must not have said 410.
+    """
+
+    code = "callback_forbidden"
+    status = 422
+    template = "This gateway does not call back to that address: {reason}."
+    hint = "Name a public https address, or leave the callback out and poll the task."
+    public = ("reason",)
+
+    def __init__(self, detail: str = "", /, *, reason: str = "it is not a public address") -> None:
+        """`reason` is one of our own phrases; never text of a peer."""
+        super().__init__(detail, reason=reason)
 
 
 class BodyTooLarge(Malformed):
@@ -510,6 +530,87 @@ class TimestampOutOfWindow(Refused):
     hint = "Set the clock (our time is in the Date header) and sign the request anew."
 
 
+class DelegationInvalid(Refused):
+    """The delegation token, or one of those it was derived from, does not hold.
+
+    Links are counted from the first token of the chain, which is link 1.
+    """
+
+    code = "delegation_invalid"
+    status = 401
+    template = "Link {link} of the delegation does not hold: {reason}."
+    hint = "Ask its issuer for a new token, or call without one."
+    public = ("link", "reason")
+
+    def __init__(
+        self,
+        detail: str = "",
+        /,
+        *,
+        reason: str = "it cannot be read",
+        link: int = 1,
+        issuer: str | None = None,
+    ) -> None:
+        """`reason` is one of our own phrases; never text of a peer.
+
+        `issuer` is given where its key is not known: an identity in its stored form.
+        """
+        super().__init__(detail, reason=reason, link=link, issuer=issuer)
+
+    @property
+    def next_step(self) -> str:
+        """An issuer that is not known may be admitted; the token is as good as any other then."""
+        issuer = self.facts.get("issuer")
+        if issuer is None:
+            return super().next_step
+        return f"Ask the operator to admit its issuer: carnet peers add {issuer} --key BASE64"
+
+
+class DelegationWidened(Refused):
+    """A token of the chain grants more than the one it was derived from: a delegation narrows."""
+
+    code = "delegation_widened"
+    status = 403
+    template = "Link {link} of the delegation widens '{claim}' of the one before it."
+    hint = "Issue it anew with no more than its parent grants: carnet tokens delegate --parent."
+    public = ("link", "claim")
+
+    def __init__(self, detail: str = "", /, *, claim: str = "scope", link: int = 2) -> None:
+        """`claim` is the name of a claim that we know."""
+        super().__init__(detail, claim=claim, link=link)
+
+
+class DelegationExceeded(Refused):
+    """The delegation does not reach as far as this call: its hops or its scope are used up."""
+
+    code = "delegation_exceeded"
+    status = 403
+    template = "The delegation does not cover this call: {reason}."
+    hint = "Ask its issuer for one that covers the skill and has hops left."
+    public = ("reason",)
+
+    def __init__(self, detail: str = "", /, *, reason: str = "no hop is left") -> None:
+        """`reason` is one of our own phrases."""
+        super().__init__(detail, reason=reason)
+
+
+class DelegationReplayed(Refused):
+    """A delegation token that is good for one call was used before.
+
+    All that was derived from it is used up with it. Link 1 is the first token of the chain.
+    """
+
+    code = "delegation_replayed"
+    status = 401
+    template = "Link {link} of the delegation is good for one call, which was made."
+    hint = "Ask its issuer for another one."
+    public = ("link",)
+
+    def __init__(self, detail: str = "", /, *, link: int = 1) -> None:
+        """`link` is the one that is good for one call."""
+        super().__init__(detail, link=link)
+
+
 class InjectionDetected(Refused):
     """The payload holds a phrase that is used to take over language models."""
 
@@ -607,6 +708,15 @@ class RunNotFound(Refused):
     status = 404
     template = "No run of that id is visible to this token."
     hint = "'carnet runs' or GET /runs lists the runs this token may read."
+
+
+class TaskNotFound(Refused):
+    """There is no such task, or it ended longer ago than tasks are kept."""
+
+    code = "task_not_found"
+    status = 404
+    template = "There is no such task."
+    hint = "Check the id; finished tasks are forgotten when the operator's retention has passed."
 
 
 class RouteNotFound(Refused):
@@ -794,6 +904,28 @@ class RateLimited(Refused):
     retryable = True
     template = "This caller has used up its rate; the next call is free in {retry_after} s."
     hint = "Wait as long as Retry-After says and send the same request again."
+
+
+class TokenBudgetExceeded(Refused):
+    """The sender has used the tokens that the card of the agent grants it for this day (UTC)."""
+
+    code = "token_budget_exceeded"
+    status = 429
+    retryable = True
+    template = "This sender has used its {limit} tokens of today."
+    hint = "Wait as long as Retry-After says: the budget is new at midnight UTC."
+    public = ("limit",)
+
+
+class TooManyTasks(Refused):
+    """The caller has as many unfinished tasks at this agent as it may."""
+
+    code = "too_many_tasks"
+    status = 429
+    retryable = True
+    template = "This caller has {limit} unfinished tasks here, which is the most it may have."
+    hint = "Wait for one to end, then send the same request again."
+    public = ("limit",)
 
 
 class TooManyCalls(Refused):

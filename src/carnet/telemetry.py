@@ -45,16 +45,17 @@ FIELDS = (
     "path",
     "kind",
     "state",
+    "letter",
 )
 
 _SECRETS = re.compile(
     r"(sk-[A-Za-z0-9_-]{6,}|ck_[A-Za-z0-9_-]{8,}|[Bb]earer\s+[^\s\"\\]{8,}"
-    r"|eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_.-]+|-----BEGIN[^-\"]+-----)"
+    r"|eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_.-]+|-----BEGIN[^-\"]+-----|whsec_[A-Za-z0-9+/=]{8,})"
 )
 
 
 _RAW = re.compile("[\x7f-\x9f\u2028\u2029]")  # what JSON does not escape and should not be printed
-_SIGNS = ("earer", "sk-", "ck_", "eyJ", "-----BEGIN")  # one of them is in every match
+_SIGNS = ("earer", "sk-", "ck_", "eyJ", "-----BEGIN", "whsec_")  # one of them is in every match
 
 
 def redact(text: str) -> str:
@@ -285,27 +286,48 @@ class Metrics:
         *,
         open_calls: Callable[[], int] = lambda: 0,
         circuits: Callable[[], int] = lambda: 0,
+        waiting_tasks: Callable[[], int] = lambda: 0,
+        running_tasks: Callable[[], int] = lambda: 0,
     ) -> None:
         """A registry of its own: two gateways in one test do not share numbers.
 
-        The functions give the calls being answered and the upstreams that are left alone.
+        The functions give the calls being answered, the upstreams that are left alone, the tasks
+        that wait in the store and those that run here.
         """
         self.registry = CollectorRegistry()
         self.refusals = Counter(
             "carnet_refusals", "Requests refused, by code", ["code"], registry=self.registry
         )
+        self._letters = Counter(
+            "carnet_letters",
+            "Attempts to deliver a letter, by what became of it",
+            ["kind", "state"],
+            registry=self.registry,
+        )
+        self.tasks = Counter(
+            "carnet_tasks",
+            "Tasks run to their end, or let go when the gateway stopped",
+            ["agent", "state"],
+            registry=self.registry,
+        )
         self._calls = Calls()
         self.registry.register(self._calls)
-        Gauge("carnet_open_calls", "Calls being answered", registry=self.registry).set_function(
-            lambda: float(open_calls())
-        )
-        Gauge(
-            "carnet_open_circuits", "Upstreams left alone for a moment", registry=self.registry
-        ).set_function(lambda: float(circuits()))
+        self._watch("carnet_open_calls", "Calls being answered", open_calls)
+        self._watch("carnet_open_circuits", "Upstreams left alone for a moment", circuits)
+        self._watch("carnet_waiting_tasks", "Tasks that wait in the store", waiting_tasks)
+        self._watch("carnet_running_tasks", "Tasks that run in this process", running_tasks)
+
+    def _watch(self, name: str, text: str, count: Callable[[], int]) -> None:
+        gauge = Gauge(name, text, registry=self.registry)
+        gauge.set_function(lambda: float(count()))
 
     def called(self, agent: str, state: str, seconds: float) -> None:
         """Count one answered call."""
         self._calls.add(agent, state, seconds)
+
+    def posted(self, kind: str, state: str) -> None:
+        """Count one attempt to deliver a letter: delivered, failed or dead."""
+        self._letters.labels(kind, state).inc()
 
     def text(self) -> bytes:
         """The exposition format."""

@@ -71,7 +71,7 @@ def test_neighbouring_parts_of_a_key_do_not_run_into_one_another() -> None:
         ("running", False, True, "attach"),
         ("running", False, False, "run_again"),
         ("queued", False, True, "attach"),
-        ("queued", False, False, "run_again"),
+        ("queued", False, False, "attach"),
         ("waiting", False, False, "replay"),
         ("failed", True, False, "run_again"),
         ("failed", False, False, "replay"),

@@ -1,20 +1,25 @@
 """The long form of the crash tests: `make crash`, or `python -m tests.crash --help`.
 
-Random kills under load and every crash point again and again, on both stores. The summary is the
-last thing printed; the exit code is 1 if anything was lost, ran again or was billed twice.
+Random kills under load and every crash point again and again, of calls and of tasks with callbacks,
+on both stores. The summary is the last thing printed; the exit code is 1 if anything was lost, ran
+again or was billed twice.
 """
 
 import argparse
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.crash import task_matrix
+from tests.crash.errands import Errands, errands
 from tests.crash.figures import Figures, left_over
 from tests.crash.loop import kill_loop
 from tests.crash.matrix import CASES, Case
+from tests.crash.task_loop import task_loop
+from tests.crash.task_matrix import TaskCase
 from tests.faults.scene import Pair, two_gateways
 from tests.faults.stores import STORES
 from tests.stores import servers
@@ -26,16 +31,21 @@ def say(text: str) -> None:
 
 
 @contextmanager
-def scene(server: servers.Server, store: str) -> Iterator[Pair]:
-    """Two gateways, the first on a database of its own."""
+def place(server: servers.Server, store: str) -> Iterator[tuple[Path, str]]:
+    """A folder, and a database of its own."""
     database = server.create() if store == "postgres" else ""
-    with (
-        tempfile.TemporaryDirectory(prefix="carnet-crash-") as folder,
-        two_gateways(Path(folder), database) as pair,
-    ):
-        yield pair
+    with tempfile.TemporaryDirectory(prefix="carnet-crash-") as folder:
+        yield Path(folder), database
     if database:
         server.drop(database)
+
+
+def note(figures: Figures, faults: Iterable[str], point: str) -> None:
+    """Add what is wrong after one kill."""
+    try:
+        figures.faults += faults
+    except Exception as error:  # noqa: BLE001  the other points are still worth a look
+        figures.faults.append(f"{point}: {error!r}")
 
 
 def every_point(pair: Pair, store: str, times: int) -> Figures:
@@ -45,10 +55,7 @@ def every_point(pair: Pair, store: str, times: int) -> Figures:
     for point in CASES:
         for n in range(times):
             case = Case(pair, point, n)
-            try:
-                figures.faults += case.faults()
-            except Exception as error:  # noqa: BLE001  the other points are still worth a look
-                figures.faults.append(f"{point}: {error!r}")
+            note(figures, _found(case), point)
             figures.kills += case.kills
             figures.note(case.history)
             figures.cut_off += case.cut_off
@@ -58,12 +65,56 @@ def every_point(pair: Pair, store: str, times: int) -> Figures:
     return figures
 
 
+def every_point_of_tasks(scene: Errands, store: str, times: int) -> Figures:
+    """The same with tasks."""
+    figures = Figures(f"{store}: tasks, every point")
+    began = time.monotonic()
+    for point in task_matrix.CASES:
+        for n in range(times):
+            case = TaskCase(scene, point, n)
+            note(figures, _found(case), point)
+            figures.kills += case.kills
+        say(f"  {store}: task, {point} {times} times, {len(figures.faults)} faults so far")
+    figures.faults += scene.left_over()
+    figures.seconds = time.monotonic() - began
+    return figures
+
+
+def _found(case: Case | TaskCase) -> Iterator[str]:
+    yield from case.faults()
+
+
+def crash_calls(server: servers.Server, store: str, options: argparse.Namespace) -> list[Figures]:
+    """Calls, at random and at every point."""
+    with place(server, store) as at, two_gateways(*at) as pair:
+        say(f"  {store}: {options.kills} random kills under load")
+        name = f"{store}: random kills"
+        at_random = kill_loop(pair, name, kills=options.kills, seed=options.seed)
+        say(at_random.line())
+    with place(server, store) as at, two_gateways(*at) as pair:
+        return [at_random, every_point(pair, store, options.times)]
+
+
+def crash_tasks(server: servers.Server, store: str, options: argparse.Namespace) -> list[Figures]:
+    """Tasks, at random and at every point."""
+    with place(server, store) as at, errands(*at) as scene:
+        say(f"  {store}: {options.kills} random kills while tasks run")
+        name = f"{store}: tasks, random"
+        at_random = task_loop(scene, name, kills=options.kills, seed=options.seed)
+        say(at_random.line())
+    with place(server, store) as at, errands(*at) as scene:
+        return [at_random, every_point_of_tasks(scene, store, options.times)]
+
+
 def read_options(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.crash", description=__doc__)
     parser.add_argument("--kills", type=int, default=300, help="random kills on each store")
     parser.add_argument("--times", type=int, default=10, help="kills at each point on each store")
     parser.add_argument("--seed", type=int, default=1, help="of the random times")
     parser.add_argument("--store", choices=STORES, action="append", help="only on this store")
+    parser.add_argument(
+        "--only", choices=("calls", "tasks"), help="not both, calls and tasks with callbacks"
+    )
     return parser.parse_args(arguments)
 
 
@@ -73,13 +124,10 @@ def main(arguments: Sequence[str]) -> int:
     results: list[Figures] = []
     with servers.running() as server:
         for store in options.store or STORES:
-            with scene(server, store) as pair:
-                say(f"  {store}: {options.kills} random kills under load")
-                name = f"{store}: random kills"
-                results.append(kill_loop(pair, name, kills=options.kills, seed=options.seed))
-                say(results[-1].line())
-            with scene(server, store) as pair:
-                results.append(every_point(pair, store, options.times))
+            if options.only != "tasks":
+                results += crash_calls(server, store, options)
+            if options.only != "calls":
+                results += crash_tasks(server, store, options)
     faults = [f"{figures.name}: {fault}" for figures in results for fault in figures.faults]
     say("\n".join(["", *faults, *[figures.line() for figures in results]]))
     return 1 if faults else 0

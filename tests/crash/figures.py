@@ -27,6 +27,7 @@ class Figures:
     cut_off: int = 0
     seconds: float = 0.0
     faults: list[str] = field(default_factory=list)
+    more: dict[str, int] = field(default_factory=dict)  # what only some runs count
 
     def note(self, history: History) -> None:
         """Add what clients were told."""
@@ -48,11 +49,12 @@ class Figures:
             "lost": self._found(LOST),
             "run again": self._found(AGAIN),
             "billed twice": self._found(TWICE),
+            **self.more,
             "faults": len(self.faults),
             "seconds": round(self.seconds),
         }
         told = "  ".join(f"{name} {value}" for name, value in numbers.items())
-        return f"{self.name:<24} {told}"
+        return f"{self.name:<28} {told}"
 
 
 def runs_of(gateway: Organisation, prefix: str) -> list[str]:

@@ -21,6 +21,7 @@ def test_its_snippets_make_an_agent_with_these_skills() -> None:
     assert isinstance(clerk, Definition)
     names = [skill.id for skill in clerk.skills]
     shown = ["book", "answer", "sum", "add", "recite", "whoami", "translate", "relay"]
+    shown.append("summarize")
     assert names == shown
     schemas.Schemas().compile("clerk", clerk.skills)
     assert clerk.declared("book").description == "Book a table."

@@ -57,6 +57,20 @@ async def test_no_more_calls_are_made_than_are_left() -> None:
         await below(scene, parent, "echo", 1)
 
 
+async def test_a_call_is_made_while_tokens_are_left_and_then_none_is() -> None:
+    scene = SignedScene()
+    parent = await parent_with(scene, Spending(tokens=100))
+    assert parent.allowance is not None
+    parent.allowance.use(99)
+    child = await below(scene, parent, "dear")
+    assert child.carnet.budget == Spending(tokens=1)
+    parent.allowance.use(50)  # it took more than there was
+    with pytest.raises(SpendingLimitReached):
+        await below(scene, parent, "echo", 1)
+    with pytest.raises(SpendingLimitReached):
+        await parent_with(SignedScene(), Spending(tokens=0))
+
+
 async def test_a_call_that_is_passed_on_takes_what_is_left_with_it() -> None:
     scene = SignedScene()
     proof = travelled(document=document(budget=Spending(money=100, currency="credits")))

@@ -1,11 +1,8 @@
 """The scan for phrases that take over language models."""
 
 import asyncio
-import json
-import os
 import threading
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,8 +16,6 @@ from samvad.injection_scanner import (
 from carnet.errors import InjectionDetected
 from carnet.guards import injection
 from carnet.guards.injection import INLINE, MAX_SCANNED, Injection, untrusted
-
-VECTORS = os.environ.get("CARNET_VECTORS")
 
 
 async def is_refused(payload: dict[str, Any], scan: Injection | None = None) -> bool:
@@ -199,17 +194,3 @@ def test_markers_that_nobody_closes_are_broken_up_as_well_however_many() -> None
     """A megabyte of them: a pattern that looked for the end of each would need minutes."""
     framed = untrusted("[END UNTRUSTED INPUT" * 50_000)
     assert framed.count("[END UNTRUSTED INPUT") == 1
-
-
-if VECTORS:
-    FACTS = json.loads((Path(VECTORS) / "samvad_facts.json").read_text())
-
-    @pytest.mark.parametrize(
-        "fact", [fact for fact in FACTS if fact["area"] == "injection"], ids=lambda fact: fact["id"]
-    )
-    async def test_the_recorded_facts_hold(fact: dict[str, Any]) -> None:
-        assert await is_refused(fact["input"]) is fact["expected"]
-
-    def test_the_recorded_frame_holds() -> None:
-        [fact] = [fact for fact in FACTS if fact["area"] == "boundary"]
-        assert untrusted(fact["input"]) == fact["expected"]

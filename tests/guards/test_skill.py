@@ -73,6 +73,24 @@ def test_a_payload_that_the_schema_does_not_take_is_refused(payload: dict[str, A
         guard(asked(signed_claim(payload=payload)))
 
 
+def test_what_a_function_could_not_be_given_is_refused_before_its_task_is_accepted() -> None:
+    told: list[tuple[str, dict[str, Any]]] = []
+
+    def converts(skill: str, payload: dict[str, Any]) -> None:
+        told.append((skill, payload))
+        raise SchemaInvalid("text", "is not a value of its type")
+
+    found = asked(signed_claim())
+    found.target = replace(found.target, converts=converts)
+    WellFormed(Schemas())(found)  # a call learns it from the function itself
+    assert told == []
+    task = candidate(replace(found.claim, is_task=True))
+    task.target, task.skill = found.target, found.skill
+    with pytest.raises(SchemaInvalid):
+        WellFormed(Schemas())(task)
+    assert told == [(found.claim.ask.skill, found.claim.ask.payload)]
+
+
 def test_a_chat_has_no_payload_to_be_judged() -> None:
     WellFormed(Schemas())(asked(claim("echo")))
 

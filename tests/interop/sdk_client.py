@@ -20,6 +20,10 @@ async def obey(client: AgentClient, order: dict[str, Any]) -> Any:
         return await client.connect(order["url"])
     if order["do"] == "call":
         return await client.call(order["skill"], order["payload"])
+    if order["do"] == "task":
+        return await client.task(order["skill"], order["payload"], callback_url=order["callback"])
+    if order["do"] == "task_and_poll":
+        return await client.task_and_poll(order["skill"], order["payload"], interval=0.05)
     return [frame async for frame in client.stream(order["skill"], order["payload"])]
 
 

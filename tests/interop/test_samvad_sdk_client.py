@@ -79,6 +79,12 @@ class Sdk:
     def call(self, skill: str, **payload: Any) -> dict[str, Any]:
         return self.do(do="call", skill=skill, payload=payload)
 
+    def task(self, skill: str, callback: str | None = None, **payload: Any) -> dict[str, Any]:
+        return self.do(do="task", skill=skill, payload=payload, callback=callback)
+
+    def task_and_poll(self, skill: str, **payload: Any) -> dict[str, Any]:
+        return self.do(do="task_and_poll", skill=skill, payload=payload)
+
     def stream(self, skill: str, **payload: Any) -> dict[str, Any]:
         return self.do(do="stream", skill=skill, payload=payload)
 

@@ -30,10 +30,10 @@ class Scene(NamedTuple):
 
 
 @contextmanager
-def sdk(port: int, folder: Path, **trusted: str) -> Iterator[None]:
+def sdk(port: int, folder: Path, server: Path = SERVER, **trusted: str) -> Iterator[None]:
     """The server, until the context is left."""
     entries = [f"agent://{who}={key}" for who, key in trusted.items()]
-    command = [sys.executable, str(SERVER), str(port), str(folder / "keys"), *entries]
+    command = [sys.executable, str(server), str(port), str(folder / "keys"), *entries]
     with (folder / "sdk.log").open("wb") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log)  # noqa: S603  our own script
     try:

@@ -62,6 +62,16 @@ async def deep(visit: carnet.Visit) -> str:
         return "bottom"
 
 
+async def counted(visit: carnet.Visit) -> AsyncIterator[carnet.Event | str]:
+    """Use as many tokens as it was told, read and written; fail then, if it was told to."""
+    note(visit)
+    number = int(visit.text)
+    yield carnet.Usage(tokens_in=abs(number) - 100, tokens_out=100)
+    if number < 0:
+        raise RuntimeError("it was told to fail")
+    yield "done"
+
+
 async def broken(visit: carnet.Visit) -> str:
     note(visit)
     raise RuntimeError("it always fails")

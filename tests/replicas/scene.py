@@ -34,6 +34,14 @@ CONFIG = "\n".join(
     f'[agents.{name}]\nkind = "python"\ntarget = "agents:{name}"\nprice = "0.0002"\n'
     for name in NAMES
 )
+BUDGET = 1000  # tokens
+CONFIG += f"""
+[agents.counted]
+kind = "python"
+target = "agents:counted"
+trust = "public"
+tokens_per_sender_per_day = {BUDGET}
+"""
 MODEL = '[agents.model]\nkind = "openai"\nurl = "{url}"\nmodel = "m"\nprice = "0.0002"\n'
 
 Fields = list[tuple[str, str]]

@@ -11,6 +11,7 @@ from collections import Counter
 import pytest
 
 from tests.replicas.scene import Callers, House, Replica, eventually, spread, wait_until
+from tests.support.delegations import ours
 from tests.support.signed import Line, Sender, Signed, message
 
 COPIES = 64
@@ -70,6 +71,23 @@ async def test_different_requests_with_one_nonce_are_accepted_once_over_all_gate
     )
     assert Counter(answer.status for answer in answers) == {200: 1, 401: 15}
     assert sum(house.ran(f"one_{n}") for n in range(16)) == 1
+
+
+async def test_a_delegation_for_one_call_is_used_up_at_one_gateway_for_all(
+    house: House, four: list[Replica], people: Callers, sender: Sender
+) -> None:
+    """A32: different calls at once, under one token."""
+    token = ours(sender, sender.identity, ME, once=True)
+    requests = [
+        message(sender, ME, traceId=f"granted_{n}", delegationToken=token) for n in range(16)
+    ]
+    answers = await asyncio.gather(
+        *[people.send(*pair) for pair in zip(spread(four, 16), requests, strict=True)]
+    )
+    assert Counter(answer.status for answer in answers) == {200: 1, 401: 15}
+    late = [answer.body for answer in answers if answer.status == 401]
+    assert all(b"good for one call, which was made" in body for body in late)
+    assert sum(house.ran(f"granted_{n}") for n in range(16)) == 1
 
 
 async def test_a_nonce_that_one_gateway_has_taken_is_known_to_a_gateway_that_starts_later(

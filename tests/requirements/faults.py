@@ -3,6 +3,8 @@
 from tests.requirements.rows import Row
 
 _POINTS = "tests/crash/test_crash_points.py::"
+_ERRANDS = "tests/crash/test_task_points.py::"
+_TASK_LOOP = "tests/crash/test_task_loop.py::"
 _STREAMS = "tests/crash/test_streams.py::"
 _CLIENTS = "tests/faults/test_clients.py::"
 _CLOCK = "tests/faults/test_clock.py::"
@@ -10,6 +12,8 @@ _DATABASE = "tests/faults/test_database.py::"
 _DRAINING = "tests/faults/test_draining.py::"
 _EXHAUSTION = "tests/faults/test_exhaustion.py::"
 _LOOP = "tests/faults/test_kill_loop.py::"
+_RECEIVERS = "tests/faults/test_receivers.py::"
+_DELIVERIES = "tests/runtime/test_deliveries.py::"
 _STORAGE = "tests/faults/test_storage.py::"
 _UPSTREAM = "tests/faults/test_upstream.py::"
 _KILL = "tests/stores/test_kill.py::"
@@ -333,25 +337,62 @@ _KEYS = (
     ),
 )
 
-_LATER = (
+_TASKS = (
     Row(
         "faults:f07",
         "A kill around a webhook delivers it at least once, with the same id.",
         "security.md F07",
-        due="callbacks",
+        (
+            _ERRANDS + "test_f07_a_callback_arrives_under_one_id_after_a_kill_at",
+            _ERRANDS + "test_the_failure_of_a_task_is_told_after_a_kill_at",
+        ),
     ),
     Row(
         "faults:f28",
-        "A task is resumed after a restart, and its callback delivered.",
+        "A task goes on after a restart or a kill, ends once, takes no step again that was kept, "
+        "and its callback is delivered under one id.",
         "security.md F28",
-        due="tasks",
+        (
+            _ERRANDS + "test_f28_a_task_goes_on_after_a_restart_and_its_callback_arrives",
+            _ERRANDS + "test_a_task_survives_a_kill_at",
+            _ERRANDS + "test_a_step_that_is_kept_is_not_taken_again_after_a_kill_at",
+            _ERRANDS + "test_a_task_survives_kills_in_a_row_of_its_recovery_at",
+            _ERRANDS + "test_a_task_survives_a_kill_of_a_gateway_that_stops_at",
+            _TASK_LOOP + "test_f28_kills_while_tasks_run_lose_none_and_each_callback_arrives",
+        ),
     ),
     Row(
         "faults:f29",
-        "A webhook receiver that is down or slow is tried again by a schedule.",
-        "security.md F29",
-        due="callbacks",
+        "A webhook receiver that is down, slow, failing or silent is tried again by a schedule "
+        "with jitter, as late as it asks for; 410 ends its address, no redirect is followed, and "
+        "no receiver holds up another.",
+        "security.md F29; D7",
+        (
+            _RECEIVERS + "test_f29_each_receiver_gets_what_it_can_take_and_none_holds_up_another",
+            _RECEIVERS + "test_f29_an_address_that_said_410_gets_nothing_more_until_it_is_let_off",
+            _DELIVERIES + "test_a_letter_is_tried_ten_times_by_the_schedule_and_is_then_dead",
+            _DELIVERIES + "test_the_jitter_is_a_tenth_either_way",
+            _DELIVERIES + "test_who_says_how_long_to_wait_is_waited_for",
+            _DELIVERIES + "test_a_redirect_is_a_failure_that_says_so",
+            "tests/stores/test_outbox.py::test_a_receiver_that_is_down_holds_up_nobody_else",
+        ),
     ),
 )
 
-ROWS = (*_CRASHES, *_STORES, *_PEERS, *_WORLD, *_KEYS, *_LATER)
+_INVARIANTS = (
+    Row(
+        "faults:i10",
+        "Every letter ends as delivered or dead, and a dead one is shown and can be sent again.",
+        "security.md I10",
+        (
+            _DELIVERIES + "test_a_letter_is_tried_ten_times_by_the_schedule_and_is_then_dead",
+            _DELIVERIES
+            + "test_a_letter_that_was_put_off_again_and_again_dies_an_hour_after_the_schedule",
+            _DELIVERIES + "test_a_letter_that_cannot_be_sent_at_all_is_not_tried_for_ever",
+            _RECEIVERS + "test_f29_a_dead_letter_is_shown_and_sent_again_when_its_receiver_is_back",
+            "tests/cli/test_outbox.py::test_all_that_died_is_sent_again",
+        ),
+    ),
+)
+
+ROWS = (*_CRASHES, *_STORES, *_PEERS, *_WORLD, *_KEYS, *_TASKS, *_INVARIANTS)

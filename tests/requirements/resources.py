@@ -16,6 +16,7 @@ _READINESS = "tests/edge/test_readiness.py::"
 _BODIES = "tests/security/test_bodies.py::"
 _LOG = "tests/security/test_log.py::"
 _STRANGERS = "tests/security/test_strangers.py::"
+_TASKS = "tests/gateway/test_tasks.py::"
 _TENANTS = "tests/security/test_tenants.py::"
 _UPSTREAM = "tests/security/test_upstream.py::"
 _WALLET = "tests/security/test_wallet.py::"
@@ -291,6 +292,18 @@ _A67 = (
             _TENANTS + "test_a_run_of_another_looks_like_one_that_is_not_there",
             _TENANTS + "test_a_running_turn_of_another_is_not_there_either",
             _STRANGERS + "test_a_page_behind_a_token_is_closed_to_strangers",
+        ),
+    ),
+    Row(
+        "security:a67:tasks",
+        "A task of another agent, one that is forgotten and one that never was are told in the "
+        "same bytes; who may not read or cancel a task learns nothing of it.",
+        "security.md A67",
+        (
+            _TASKS + "test_unknown_and_foreign_ids_are_answered_with_the_same_bytes",
+            _TASKS + "test_where_polling_is_signed_others_are_told_nothing",
+            _TASKS + "test_only_who_signs_now_may_cancel",
+            _TASKS + "test_a_token_without_the_right_sees_no_tasks_and_one_with_it_its_own",
         ),
     ),
     Row(

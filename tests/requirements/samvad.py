@@ -1,5 +1,6 @@
 """SAMVAD 1.2: every sentence of seed 004, then what else is told of the protocol and its SDKs."""
 
+from tests.requirements import samvad_errands
 from tests.requirements.rows import Divergence, Row
 
 _ENVELOPE = "tests/wire/samvad/test_envelope.py::"
@@ -11,7 +12,8 @@ _REFUSALS = "tests/wire/samvad/test_refusals.py::"
 _REPORTS = "tests/wire/samvad/test_reports.py::"
 _CARD = "tests/wire/samvad/test_card.py::"
 _PACKAGE = "tests/wire/samvad/test_sdk.py::"
-_RECORDED = "tests/wire/samvad/test_facts.py::"
+_RECORDED = "tests/wire/samvad/test_recorded.py::"
+_VALID = "tests/wire/samvad/test_schemas.py::"
 _SIGNATURES = "tests/wire/test_signatures_samvad.py::"
 _FORMS = "tests/security/test_signed_forms.py::"
 _WHITHER = "tests/security/test_signed_destinations.py::"
@@ -31,13 +33,9 @@ _ADMISSION = "tests/guards/test_signed_admission.py::"
 _SKILL = "tests/guards/test_skill.py::"
 _TRUSTED = "tests/guards/test_trust.py::"
 _EXHAUSTED = "tests/guards/test_exhausted.py::"
+_TASKS = "tests/gateway/test_tasks.py::"
+_BUDGETS = "tests/replicas/test_budgets.py::"
 _SDK_CLIENT = "tests/interop/test_samvad_sdk_client.py::"
-
-_DELEGATION = "delegation"
-_TASKS = "asynchronous tasks"
-_WEBHOOKS = "callbacks"
-_BUDGETS = "token budgets"
-_REGISTRY = "discovery by a registry"
 
 _NINE = "test_the_nine_codes_have_the_statuses_of_the_text"
 
@@ -242,21 +240,6 @@ _REQUEST = (
         ),
     ),
     Row(
-        "samvad:envelope:callback",
-        "callbackUrl is for the mode async alone.",
-        "004 request envelope, callbackUrl",
-        (
-            _ENVELOPE + "test_a_callback_is_for_the_mode_async_alone",
-            _CLAIM + "test_a_callback_is_refused_while_none_is_honoured",
-        ),
-    ),
-    Row(
-        "samvad:envelope:callback-delivery",
-        "The result of a task is delivered to callbackUrl.",
-        "004 request envelope, callbackUrl",
-        due=_WEBHOOKS,
-    ),
-    Row(
         "samvad:envelope:payload",
         "payload is optional.",
         "004 request envelope, payload",
@@ -319,7 +302,7 @@ _REQUEST = (
         "samvad:envelope:schema",
         "Our requests are valid against the schema of the protocol.",
         "request schema",
-        (_RECORDED + "test_our_requests_are_valid_against_the_schema",),
+        (_VALID + "test_our_requests_are_valid_against_the_schema",),
     ),
 )
 
@@ -355,7 +338,7 @@ _SIGNING = (
             _CLAIM + "test_a_changed_body_is_told_as_that_whatever_it_is_now",
             _CLAIM + "test_a_digest_must_be_there_and_be_one",
             _PACKAGE + "test_what_we_sign_the_sdk_verifies_and_would_sign_alike",
-            _SIGNATURES + "test_digests_are_those_of_the_sdk",
+            _RECORDED + "test_digests_are_those_of_the_sdk",
         ),
     ),
     Row(
@@ -364,7 +347,7 @@ _SIGNING = (
         "004 signature, step 3",
         (
             _PROOF + "test_the_base_is_the_protocols_with_its_newline",
-            _SIGNATURES + "test_signatures_are_those_of_the_sdk_byte_for_byte",
+            _RECORDED + "test_signatures_are_those_of_the_sdk_byte_for_byte",
             _SIGNATURES + "test_the_published_signatures_of_samvad_hold",
         ),
     ),
@@ -454,7 +437,7 @@ _SIGNING = (
         (
             _PROOF + "test_a_signature_covers_the_literal_text_that_was_received",
             _PROOF + "test_another_order_holds_if_it_was_signed_so",
-            _SIGNATURES + "test_we_verify_what_the_sdk_verifies_but_for_what_was_altered",
+            _RECORDED + "test_we_verify_what_the_sdk_verifies_but_for_what_was_altered",
             _FORMS + "test_parameters_that_were_reordered_behind_the_signature_do_not_hold",
         ),
         _LITERAL,
@@ -526,7 +509,7 @@ _RESPONSE = (
         "Answers and refusals are valid against the schema of the protocol.",
         "004 JSON schema",
         (
-            _RECORDED + "test_our_answers_and_all_our_refusals_are_valid_against_the_schema",
+            _VALID + "test_our_answers_and_all_our_refusals_are_valid_against_the_schema",
             _PACKAGE + "test_the_sdk_reads_our_answers_and_our_refusals",
         ),
     ),
@@ -616,8 +599,11 @@ _ERRORS = (
         "samvad:error:token-budget-exceeded",
         "TOKEN_BUDGET_EXCEEDED is 429 with Retry-After.",
         "reference system, section 5",
-        (_REFUSALS + _NINE,),
-        due=_BUDGETS,
+        (
+            _REFUSALS + _NINE,
+            _REFUSALS + "test_every_429_says_when_to_come_back",
+            _BUDGETS + "test_tokens_are_counted_over_all_gateways_until_the_day_ends",
+        ),
     ),
     Row(
         "samvad:error:agent-unavailable",
@@ -910,10 +896,12 @@ _PUBLISHING = (
     ),
     Row(
         "samvad:endpoints:task",
-        "Tasks have their two paths; until they are served, the answer says so.",
+        "POST /agent/task and GET /agent/task/{id} are at their paths.",
         "reference system, section 1",
-        (_GATEWAY + "test_a_task_is_not_served_yet_and_says_so",),
-        due=_TASKS,
+        (
+            _TASKS + "test_a_task_is_accepted_at_once_and_its_result_is_polled",
+            _TASKS + "test_the_default_agent_takes_tasks_at_the_root",
+        ),
     ),
     Row(
         "samvad:endpoints:cors",
@@ -941,7 +929,7 @@ _PUBLISHING = (
         "samvad:card:schema",
         "A card is valid against the schema of the protocol.",
         "card schema",
-        (_RECORDED + "test_our_card_is_valid_against_the_schema",),
+        (_VALID + "test_our_card_is_valid_against_the_schema",),
     ),
     Row(
         "samvad:card:endpoints",
@@ -1034,93 +1022,6 @@ _PUBLISHING = (
         "reference system, section 1",
         (_CARD + "test_health_tells_the_load", _GATEWAY + "test_health_tells_the_load"),
     ),
-    Row(
-        "samvad:registry",
-        "A registry can be asked for agents and told of one's own.",
-        "reference system, section 13",
-        due=_REGISTRY,
-    ),
-)
-
-_DELEGATING = (
-    Row(
-        "samvad:delegation:null",
-        "delegationToken is null when nothing is delegated.",
-        "004 request envelope, delegationToken",
-        (_ENVELOPE + "test_null_is_absent_where_a_field_may_be_absent",),
-    ),
-    Row(
-        "samvad:delegation:refused",
-        "A request with a token that nobody would check is refused, not taken without it.",
-        "004 request envelope, delegationToken (while none is honoured)",
-        (
-            _ENVELOPE + "test_a_delegation_token_is_kept_as_it_came",
-            _CLAIM + "test_a_delegation_token_is_refused_while_none_is_honoured",
-        ),
-    ),
-    Row(
-        "samvad:delegation:token",
-        "delegationToken is an EdDSA JWT: issuer, subject, scope, depth and end are checked.",
-        "004 request envelope, delegationToken; reference system, section 8",
-        due=_DELEGATION,
-    ),
-    Row(
-        "samvad:delegation:depth",
-        "maxDepth counts down; none left is DELEGATION_EXCEEDED.",
-        "reference system, section 8",
-        due=_DELEGATION,
-    ),
-    Row(
-        "samvad:delegation:scope",
-        "A token allows the skills of its scope, told as a list or as words.",
-        "reference system, section 8; R13",
-        due=_DELEGATION,
-    ),
-    Row(
-        "samvad:delegation:chain",
-        "A token can be handed on, narrower and one hop shorter.",
-        "reference system, section 8; R13",
-        due=_DELEGATION,
-    ),
-)
-
-_LATER = (
-    Row(
-        "samvad:task:accepted",
-        "POST /agent/task answers 202 with a task id at once.",
-        "reference system, section 9",
-        due=_TASKS,
-    ),
-    Row(
-        "samvad:task:status",
-        "GET /agent/task/{id} tells pending, running, done or failed; an unknown id is 404.",
-        "reference system, section 9",
-        due=_TASKS,
-    ),
-    Row(
-        "samvad:task:retention",
-        "A finished task can be read for at least an hour.",
-        "reference system, section 9",
-        due=_TASKS,
-    ),
-    Row(
-        "samvad:webhook:signed",
-        "The result is posted to the callback, signed, failures too.",
-        "reference system, section 9",
-        due=_WEBHOOKS,
-    ),
-    Row(
-        "samvad:webhook:guarded",
-        "A callback leads nowhere inward.",
-        "reference system, section 9",
-        due=_WEBHOOKS,
-    ),
-    Row(
-        "samvad:budget:tokens",
-        "A sender has a budget of tokens a day, which ends at midnight in UTC.",
-        "reference system, section 6",
-        due=_BUDGETS,
-    ),
 )
 
 ROWS = (
@@ -1135,6 +1036,5 @@ ROWS = (
     *_SCANNING,
     *_STREAMING,
     *_PUBLISHING,
-    *_DELEGATING,
-    *_LATER,
+    *samvad_errands.ROWS,
 )

@@ -10,6 +10,10 @@ _TENANTS = "tests/security/test_tenants.py::"
 _REPEATS = "tests/security/test_repeats.py::"
 _UPSTREAM = "tests/security/test_upstream.py::"
 _STOLEN = "tests/security/test_stolen_database.py::"
+_DELEGATED = "tests/security/test_delegation.py::"
+_TOKEN = "tests/wire/test_delegation.py::"
+_QUOTAS = "tests/stores/test_quotas.py::"
+_RULES = "tests/core/test_delegation.py::"
 _FORWARDING = "tests/gateway/test_forwarding.py::"
 _GATEWAY_DEPTH = "tests/gateway/test_depth.py::"
 _IDEMPOTENCY = "tests/gateway/test_idempotency.py::"
@@ -18,6 +22,75 @@ _TWO = "tests/interop/test_two_organisations.py::"
 _RECORDS = "tests/stores/test_records.py::"
 _TRUST = "tests/stores/test_trust.py::"
 _STORED_KEYS = "tests/stores/test_keys.py::"
+
+_DELEGATION = (
+    Row(
+        "security:a28:jwt",
+        "A token with another algorithm, members twice, critical or key-bearing headers, odd "
+        "times, padding, depth or size is refused, and nothing is fetched for it.",
+        "security.md A28; attacks, jwt_cases",
+        (
+            _TOKEN + "test_the_list_of_attacks_is_refused",
+            _TOKEN + "test_what_is_wrong_with_its_time_is_judged_by_a_clock",
+            _TOKEN + "test_whatever_the_text_it_is_refused_as_one_of_two",
+            _DELEGATED + "test_the_list_of_attacks_is_refused",
+            _DELEGATED + "test_an_issuer_that_nobody_knows_is_not_fetched",
+        ),
+    ),
+    Row(
+        "security:a29:whose",
+        "A token for another agent, or that was given to somebody else, is refused.",
+        "security.md A29",
+        (_DELEGATED + "test_a_token_for_another_agent_or_of_somebody_else_is_refused",),
+    ),
+    Row(
+        "security:a30:widened",
+        "A token with a wider scope, a later end, a larger budget or more hops than the one it "
+        "was derived from is refused by the name of the claim and the number of the link.",
+        "security.md A30",
+        (
+            _DELEGATED + "test_a_child_that_is_wider_is_refused_by_the_name_of_the_claim",
+            _DELEGATED + "test_a_widened_link_is_named",
+            _RULES + "test_a_link_that_grants_more_is_refused_by_the_name_of_the_claim",
+        ),
+    ),
+    Row(
+        "security:a30:links",
+        "A chain of three in which any link is forged, expired, used up or moved is refused, and "
+        "the link is named.",
+        "security.md A28, A30",
+        (
+            _DELEGATED + "test_a_chain_of_three_is_taken",
+            _DELEGATED + "test_a_forged_link_is_named",
+            _DELEGATED + "test_a_link_that_was_changed_on_the_way_is_named",
+            _DELEGATED + "test_an_expired_link_is_named",
+            _DELEGATED + "test_a_link_that_is_used_up_is_named",
+            _DELEGATED + "test_links_in_another_order_are_refused",
+            _DELEGATED + "test_a_link_that_was_left_out_is_missed",
+        ),
+    ),
+    Row(
+        "security:a31:hops",
+        "A chain longer than the hops that are left, and one that somebody is in twice, are "
+        "refused.",
+        "security.md A31",
+        (
+            _DELEGATED + "test_a_chain_that_is_too_long_or_comes_back_is_refused",
+            _DELEGATED + "test_one_hop_is_one_call",
+        ),
+    ),
+    Row(
+        "security:a32:once",
+        "A token that is good for one call is accepted once, over all gateways.",
+        "security.md A32",
+        (
+            _DELEGATED + "test_a_token_for_one_call_is_taken_once",
+            _DELEGATED + "test_what_is_refused_for_another_reason_uses_nothing_up",
+            _QUOTAS + "test_of_many_calls_with_one_delegation_in_one_batch_one_runs",
+            _QUOTAS + "test_a_delegation_is_used_up_for_all_postgres_replicas",
+        ),
+    ),
+)
 
 _A33 = (
     Row(
@@ -321,6 +394,7 @@ _A71 = (
 )
 
 ROWS = (
+    *_DELEGATION,
     *(*_A33, *_A34, *_A36, *_A38, *_A39, *_A41, *_A42, *_A43, *_A44, *_A71),
     *resources.ROWS,
     *signatures.ROWS,

@@ -9,6 +9,9 @@ _INSTANTS = "tests/security/test_signed_instants.py::"
 _RESTART = "tests/security/test_signed_restart.py::"
 _RATES = "tests/security/test_signed_rates.py::"
 _KEYS = "tests/security/test_signed_keys.py::"
+_CALLBACKS = "tests/security/test_callbacks.py::"
+_OUTBOX = "tests/runtime/test_outbox.py::"
+_RECEIVERS = "tests/faults/test_receivers.py::"
 _CARDS = "tests/security/test_signed_cards.py::"
 _SKILLS = "tests/security/test_signed_skills.py::"
 _PROFILE = "tests/security/test_signed_profile.py::"
@@ -422,7 +425,14 @@ _WHAT_IT_MAY = (
         "security:a63:callbacks",
         "A callback to an inner address is refused when it is given and when it is called.",
         "security.md A63",
-        due="callbacks",
+        (
+            _CALLBACKS + "test_a63_the_whole_list_is_refused_before_anything_is_claimed",
+            _CALLBACKS + "test_a63_nobody_who_is_not_proved_learns_anything_about_an_address",
+            _CALLBACKS + "test_a63_a_task_that_comes_with_a_token_is_judged_as_well",
+            _OUTBOX + "test_a63_a_name_that_is_public_when_it_is_named_and_inward_when_dialled",
+            _OUTBOX + "test_a63_what_got_into_the_outbox_is_judged_again",
+            _OUTBOX + "test_a63_a_redirect_inward_is_not_followed",
+        ),
     ),
     Row(
         "security:a70:cards",
@@ -446,6 +456,17 @@ _WHAT_IT_MAY = (
             _PAGES + "test_an_endless_page_is_left_after_its_bound",
             _PAGES + "test_an_encoded_page_is_refused_unread",
             _PAGES + "test_a_certificate_that_does_not_hold_is_unreachable",
+        ),
+    ),
+    Row(
+        "security:a64:receivers",
+        "A receiver of callbacks is bounded in size and time, and not unpacked.",
+        "security.md A64",
+        (
+            _OUTBOX + "test_a64_an_answer_without_end_is_taken_to_64_kib",
+            _OUTBOX + "test_a64_a_bomb_of_an_answer_is_a_failure_and_is_not_unpacked",
+            _OUTBOX + "test_a64_a_receiver_that_never_answers_is_given_up_in_time",
+            _RECEIVERS + "test_a64_a_receiver_that_answers_for_ever_or_byte_by_byte_is_cut_off",
         ),
     ),
 )

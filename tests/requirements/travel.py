@@ -7,6 +7,7 @@ _PROFILE = "tests/wire/travel/test_profile.py::"
 _RECEIPT = "tests/wire/travel/test_receipt.py::"
 _WELL_KNOWN = "tests/wire/travel/test_well_known.py::"
 _GUARD = "tests/guards/test_travel.py::"
+_TOKENS = "tests/runtime/test_tokens_within_a_budget.py::"
 _BUDGET = "tests/guards/test_budget.py::"
 _LANE = "tests/travel/test_signed_lane.py::"
 _BOX = "tests/travel/test_middlebox.py::"
@@ -76,6 +77,10 @@ ROWS = (
         (
             _BUDGET + "test_two_calls_together_spend_no_more_than_is_left",
             _BUDGET + "test_an_agent_elsewhere_may_cost_what_is_left_and_no_more",
+            _BUDGET + "test_no_more_calls_are_made_than_are_left",
+            _BUDGET + "test_a_call_is_made_while_tokens_are_left_and_then_none_is",
+            _TOKENS + "test_what_is_used_above_and_below_is_subtracted_once",
+            _TOKENS + "test_with_no_tokens_left_nothing_more_is_called",
             _PEER + "test_a_budget_is_for_the_call_and_all_below_it",
             _DOCUMENT
             + "test_what_is_absent_is_unbounded_and_a_claim_of_a_later_version_is_passed_over",

@@ -11,7 +11,7 @@ import pytest
 
 from carnet.core.skill import CHAT
 from carnet.errors import KeyRevoked, KeyUnknown, Overloaded, PeerUnreachable
-from carnet.ports.keys import NotLearned, OwnKey, PinnedKey
+from carnet.ports.keys import KeyState, NotLearned, OwnKey, PinnedKey
 from carnet.ports.trust import Peer as Known
 from carnet.runtime.cards import NotPublished, Place
 from carnet.runtime.keyring import EARLY_SECONDS, MOST_WAITING, Ring
@@ -531,3 +531,47 @@ async def test_what_we_signed_ourselves_is_known_by_our_own_keys() -> None:
             await at.find("old", "agent://acme.example")
         with pytest.raises(KeyUnknown):
             await at.find("other", "agent://acme.example")
+
+
+# ---------------------------------------------------------------------- all keys of somebody
+
+
+async def test_what_names_no_key_is_tried_with_all_that_hold() -> None:
+    ends = FakeClock().wall_us() + 30_000_000
+    old = travel.PublishedKey(kid="k0", key=key("two"), not_after=ends)
+    over = travel.PublishedKey(kid="k9", key=key("three"), active=False)
+    page = reply(carnet_json(ONE, old, over))
+    async with Peer(answering(page)) as peer, scene(where(peer)) as at:
+        with pytest.raises(NotLearned):
+            at.ring.every(GLOBEX, at.clock.wall_us())
+        await at.ring.learn(GLOBEX)
+        assert at.ring.every(GLOBEX, at.clock.wall_us()) == [key("one"), key("two")]
+        at.clock.advance(30)
+        assert at.ring.every(GLOBEX, at.clock.wall_us()) == [key("one")]
+
+
+async def test_all_pinned_keys_are_those_that_were_not_ended() -> None:
+    pins = [
+        PinnedKey(sender=GLOBEX, public=key(name), kid=name, revoked=revoked)
+        for name, revoked in (("one", None), ("two", 7), ("three", None))
+    ]
+    async with scene("http://127.0.0.1:1", *pins) as at:
+        now = at.clock.wall_us()
+        assert at.ring.every(GLOBEX, now) == [key("one"), key("three")]
+        assert at.ring.every("agent://desk.globex.example", now) == [key("one"), key("three")]
+        with pytest.raises(KeyUnknown):
+            at.ring.every("agent://client-x", now)
+
+
+async def test_all_keys_of_our_own_are_those_that_are_honoured() -> None:
+    class Own:
+        def published(self, _: int) -> Sequence[OwnKey]:
+            states: list[KeyState] = ["next", "active", "retiring", "revoked"]
+            return [
+                OwnKey(kid=state, public=key(state), state=state, created=1) for state in states
+            ]
+
+    own: Any = ("acme.example", Own())
+    async with scene("http://127.0.0.1:1", own=own) as at:
+        found = at.ring.every("agent://acme.example", at.clock.wall_us())
+        assert found == [key("next"), key("active"), key("retiring")]

@@ -55,7 +55,7 @@ def test_a_skill_is_described_by_its_annotations_and_its_docstring() -> None:
     [skill] = writer.skills
     assert (skill.id, skill.name) == ("summarise", "summarise")
     assert skill.description == "Say it in fewer words."
-    assert skill.modes == ("sync", "stream")
+    assert skill.modes == ("sync", "async", "stream")
     assert (skill.trust, skill.allowed_peers) == (None, None)
     assert skill.input_schema["required"] == ["text"]
     assert skill.output_schema["properties"] == {"words": {"type": "integer"}}
@@ -148,10 +148,9 @@ def plain(given: dict[str, Any]) -> None: ...
         (unresolved, {}, "the annotations of 'unresolved' cannot be read"),
         (two, {"input": Text}, "'two' takes several inputs"),
         (plain, {"input": int}, "the input of 'plain' is no object"),
-        (plain, {"modes": []}, "modes are some of sync, stream"),
-        (plain, {"modes": "sync"}, "modes are some of sync, stream"),
-        (plain, {"modes": ["fast"]}, "modes are some of sync, stream"),
-        (plain, {"modes": ["sync", "async"]}, "mode 'async' comes in a later release"),
+        (plain, {"modes": []}, "modes are some of sync, async, stream"),
+        (plain, {"modes": "sync"}, "modes are some of sync, async, stream"),
+        (plain, {"modes": ["fast"]}, "modes are some of sync, async, stream"),
         (plain, {"trust": "all"}, "skill 's': trust is one of public, authenticated, trusted-"),
         (plain, {"allowed_peers": "globex.example"}, r"allowed_peers is a list, such as \['globex"),
         (plain, {"trust": "public", "allowed_peers": []}, "skill 's': allowed_peers makes it 'tru"),

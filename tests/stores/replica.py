@@ -2,6 +2,7 @@
 
 python -m tests.stores.replica FOLDER contend SEED    claims 64 keys at once, when told
 python -m tests.stores.replica FOLDER hold KEY        claims a key, and finishes it when told
+python -m tests.stores.replica FOLDER take COUNT      leases tasks, when told, until there are none
 
 It is told by a line on its standard input.
 """
@@ -49,6 +50,16 @@ async def hold(store: Store, name: str) -> None:
             say("fenced")
 
 
+async def take(store: Store, count: str) -> None:
+    say("ready")
+    await told()
+    while found := await store.tasks.lease([("echo", int(count))]):
+        for task in found:
+            say(task.id, task.turn.worker == store.worker, task.papers.decode())
+    say("told")
+    await told()  # who closes its store lets go of its turns
+
+
 async def main(folder: str, what: str, argument: str) -> None:
     place = Place(Path(folder))
     store = await open_store(
@@ -61,7 +72,7 @@ async def main(folder: str, what: str, argument: str) -> None:
         lease_seconds=LEASE_SECONDS,
     )
     await store.start()
-    await {"contend": contend, "hold": hold}[what](store, argument)
+    await {"contend": contend, "hold": hold, "take": take}[what](store, argument)
     await store.close()
 
 

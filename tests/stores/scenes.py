@@ -16,6 +16,8 @@ from carnet.core.identity import Account, Payer
 from carnet.core.turn import Turn
 from carnet.ports.clock import Ids
 from carnet.ports.keys import PinnedKey
+from carnet.ports.outbox import Letter
+from carnet.ports.tasks import Task, TaskClaim
 from carnet.ports.trust import Peer
 from carnet.ports.turns import Claimed, Debit, Nonce, TurnClaim, TurnFinish, Verdict
 from carnet.runtime.system import SystemIds
@@ -61,6 +63,7 @@ class Place:
         url: str = "",
         lease_seconds: float = 30,
         ids: Ids | None = None,
+        task_hours: int = 24,
     ) -> Store:
         return await open_store(
             url or self.postgres or "sqlite:carnet.db",
@@ -72,6 +75,7 @@ class Place:
             file_keys=file_keys,
             exclusive=exclusive,
             lease_seconds=lease_seconds,
+            task_hours=task_hours,
         )
 
     async def start(self) -> Store:
@@ -131,6 +135,37 @@ def a_claim(name: str = "r1", **changes: Any) -> TurnClaim:  # noqa: ANN401, RUF
 def a_nonce(nonce: str = "n1", *, sender: str = "agent://b.example", life: int = 305) -> Nonce:
     """A nonce that is refused for so many seconds."""
     return Nonce(sender, nonce, NOW + life * SECOND)
+
+
+def a_task(name: str = "r1", **changes: Any) -> TurnClaim:  # noqa: ANN401, RUF100
+    """A claim of a task; `changes` replace fields of the claim."""
+    task = TaskClaim(
+        id=f"task-{name}",
+        sender="agent://b.example",
+        skill="echo",
+        callback="https://b.example/hook",
+        papers=f"the papers of {name}".encode(),
+    )
+    return a_claim(name, **({"task": task} | changes))
+
+
+async def leased(store: Store, *, most: int = 8) -> list[Task]:
+    """Take what waits for the agent of these scenes."""
+    return list(await store.tasks.lease([("echo", most)]))
+
+
+def a_letter(name: str = "1", **changes: Any) -> Letter:  # noqa: ANN401, RUF100
+    """A letter to a receiver; `changes` replace its fields."""
+    letter = Letter(
+        id=f"msg_{name}",
+        kind="callback",
+        url="https://b.example/hook",
+        receiver="https://b.example:443",
+        body=b'{"status":"success"}',
+        task=f"task-{name}",
+        secret_of="agent://b.example",
+    )
+    return msgspec.structs.replace(letter, **changes)
 
 
 def a_finish(turn: Turn, **changes: Any) -> TurnFinish:  # noqa: ANN401, RUF100

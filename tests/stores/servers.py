@@ -76,8 +76,9 @@ def run(url: str, script: str) -> None:
 _TABLES = (
     *("journal", "turn", "run", "ledger", "purse", "rate", "worker", "token", "peer", "meta"),
     *("wish", "lane", "checkpoint", "sealed", "nonce", "own_key", "pinned_key", "receipt"),
+    *("task", "step", "outbox", "receiver", "gone"),
 )
-_NUMBERED = ("journal", "turn", "run", "ledger", "token", "nonce", "own_key")
+_NUMBERED = ("journal", "turn", "run", "ledger", "token", "nonce", "own_key", "outbox")
 _DISCONNECT = (
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
     " WHERE datname = current_database() AND pid <> pg_backend_pid()"

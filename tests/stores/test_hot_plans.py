@@ -15,6 +15,7 @@ from tests.stores.scenes import Place
 HOT = (
     *("LOCK_RUNS", "USE_NONCES", "DEPTHS", "KNOWN_TURNS", "HELD_TURNS"),
     *("LOCK_RATES", "LOCK_PURSES", "WRITE", "CLEAN"),
+    *("READ_PURSES", "LOST_TASKS", "PUT_TASKS", "WAIT_AGAIN", "END_TASKS", "PUT_LETTERS"),
 )
 # What reads all that there is, unless it has a condition.
 UNBOUND = ("Seq Scan", "Index Scan", "Index Only Scan", "Bitmap Index Scan")

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from carnet.core.events import Text, write_events
+from carnet.ports.steps import Step
 from carnet.ports.turns import Denied, Known
 from tests.stores.scenes import (
     ANSWER,
@@ -21,7 +22,9 @@ from tests.stores.scenes import (
     a_finish,
     a_nonce,
     claimed,
+    leased,
 )
+from tests.stores.victim import an_end
 
 KILLED = -9
 CALLING = [
@@ -106,6 +109,39 @@ async def test_killed_at_a_point_of_a_call(place: Place, point: str) -> None:
     assert code == KILLED
     assert said["claimed"]
     await check(place, said)
+
+
+@pytest.mark.parametrize(
+    "point",
+    [
+        *("t1.before_commit", "task.queued", "task.leased", "task.released"),
+        *("t3.before_commit", "t3.after_commit"),
+    ],
+)
+async def test_killed_while_tasks_are_accepted_and_run(place: Place, point: str) -> None:
+    said, code = run_victim(place, "tasks", "w", crash_at=f"{point}:3")
+    assert code == KILLED
+    if place.postgres:
+        place.end_leases()
+    store = await place.start()
+    for name in said["accepted"]:
+        assert await store.tasks.find(f"task-{name}") is not None
+    for name in said["done"]:
+        found = await store.tasks.find(f"task-{name}")
+        assert found is not None
+        assert found.state == "done"
+    for task in await leased(store, most=99):
+        kept = await store.steps.of(task.turn)
+        assert kept in ([], [Step(0, "only", b"1")])
+        await store.turns.finish(an_end(task))
+    assert await store.tasks.waiting() == 0
+    assert place.rows("SELECT DISTINCT state FROM turn") == [("done",)]
+    told = {letter for (letter,) in place.rows("SELECT id FROM outbox")}
+    assert told == {f"msg_{name}" for (name,) in place.rows("SELECT id FROM run")}
+    assert place.rows("SELECT COUNT(*) FROM task WHERE sealed IS NOT NULL") == [(0,)]
+    assert place.rows("SELECT spent FROM purse WHERE name = 'tasks/echo/b'") == [(0,)]
+    add_up(place)
+    await store.close()
 
 
 @pytest.mark.parametrize("point", ["t1.begin", "t1.nonce", "t1.before_commit", "t1.after_commit"])

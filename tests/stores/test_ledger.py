@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from carnet.errors import Internal, OutcomeUnknown
-from carnet.ports.turns import Debit
+from carnet.ports.turns import Debit, Use
 from carnet.stores import secrets_file
 from carnet.stores.chain import START, Seals
 from carnet.stores.opening import Store
@@ -88,6 +88,14 @@ async def test_an_untouched_ledger_fits(store: Store) -> None:
     assert (found.ok, found.faults) == (True, [])
     assert (found.postings, found.unchained, found.lanes, found.checkpoints) == (6, 0, 1, 2)
     assert (found.debits, found.credits, found.spent) == (812, 812, 812)
+
+
+async def test_what_is_counted_of_tokens_and_tasks_is_no_money(store: Store) -> None:
+    turn = claimed(await store.turns.claim(a_claim("counted")))
+    uses = (Use("tokens/2027-01-15/echo/b", 1000), Use("tasks/echo/b", 3))
+    await store.turns.finish(a_finish(turn, uses=uses))
+    found = await store.verify_ledger()
+    assert (found.ok, found.spent) == (True, 200)
 
 
 async def test_an_empty_ledger_fits(store: Store) -> None:

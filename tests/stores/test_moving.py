@@ -62,7 +62,9 @@ def test_a_store_that_is_moved_to_postgres_and_back_answers_as_before(
     assert (page["ok"], page["postings"], page["lanes"]) == (True, 3, 3)
 
 
-def test_keys_nonces_and_receipts_are_moved_with_a_store(house: House, empty: str) -> None:
+def test_keys_nonces_receipts_tasks_and_letters_are_moved_with_a_store(
+    house: House, empty: str
+) -> None:
     key = write_public_key(public_of(b"\x01" * 32))
     house.carnet("peers", "add", "agent://globex.example", "--key", key, "--kid", "k2")
     house.carnet("peers", "revoke-key", "agent://globex.example")
@@ -71,11 +73,27 @@ def test_keys_nonces_and_receipts_are_moved_with_a_store(house: House, empty: st
         "INSERT INTO nonce (n, sender, nonce, expires) VALUES (7, 'agent://b', 'x', 1 << 60)"
     )
     house.rows("INSERT INTO receipt (turn, attempt, jws) VALUES (5, 2, 'a.b.c')")
+    house.rows(
+        "INSERT INTO task (turn, id, sender, sealed, key_id) VALUES (5, 'x', 's', x'0102', 'k')"
+    )
+    house.rows("INSERT INTO step (turn, place, name, data, crc) VALUES (5, 0, 'pay', x'31', 7)")
+    house.rows(
+        "INSERT INTO outbox (n, id, kind, receiver, url, body, secret_of, learned, state, attempts,"
+        " due, fence, created) VALUES (4, 'msg_1', 'callback', 'r', 'u', x'7b7d', 's', 1,"
+        " 'pending', 3, 1 << 60, 2, 1)"
+    )
+    house.rows("INSERT INTO receiver (name, paused_until, failures) VALUES ('r', 1 << 60, 3)")
+    house.rows("INSERT INTO gone (url, at) VALUES ('https://x', 5)")
     looks = (
         lambda: house.json("keys", "list", "--all"),
         lambda: house.json("peers", "list"),
         lambda: house.rows("SELECT n, sender, nonce, expires FROM nonce"),
         lambda: house.rows("SELECT turn, attempt, jws FROM receipt"),
+        lambda: house.rows("SELECT turn, id, sender, sealed, key_id FROM task"),
+        lambda: house.rows("SELECT turn, place, name, data, crc FROM step"),
+        lambda: house.rows("SELECT n, id, body, state, attempts, due, fence FROM outbox"),
+        lambda: house.rows("SELECT name, paused_until, failures FROM receiver"),
+        lambda: house.rows("SELECT url, at FROM gone"),
     )
     before = [look() for look in looks]
     for url in (empty, "sqlite:var/back.db"):

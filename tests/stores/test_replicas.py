@@ -19,7 +19,17 @@ from carnet.core.turn import Turn
 from carnet.errors import Overloaded
 from carnet.ports.turns import Claimed, Denied, Fenced, Known, Rate, TurnClaim
 from carnet.stores.opening import Store
-from tests.stores.scenes import ALICE, Place, a_claim, a_finish, a_nonce, claimed, finished
+from tests.stores.scenes import (
+    ALICE,
+    Place,
+    a_claim,
+    a_finish,
+    a_nonce,
+    a_task,
+    claimed,
+    finished,
+    leased,
+)
 
 TEN = Rate(bucket="b", calls=10, seconds=60)
 LIMITED = Payer(account=ALICE.account, purse="token:alice", limit=1000)
@@ -78,6 +88,50 @@ def test_two_postgres_replicas_that_claim_the_same_keys_claim_each_once(place: P
     winners = Counter(line.split()[1] for line in lines if line.startswith("Claimed"))
     assert winners == Counter({f"r{i}": 1 for i in range(64)})
     assert place.counts()["turn"] == place.counts()["journal"] == 64
+
+
+async def test_two_postgres_replicas_take_each_task_once(store: Store, place: Place) -> None:
+    await asyncio.gather(*[store.turns.claim(a_task(f"r{i}")) for i in range(60)])
+    with replica(place, "take", "3") as first, replica(place, "take", "5") as second:
+        tell(first)
+        tell(second)
+        lines = [
+            *await asyncio.to_thread(list, until_told(first)),
+            *await asyncio.to_thread(list, until_told(second)),
+        ]
+    assert Counter(lines) == Counter({f"task-r{i} True the papers of r{i}\n": 1 for i in range(60)})
+    assert place.rows("SELECT COUNT(DISTINCT worker) FROM turn WHERE state = 'running'")[0][0] > 0
+    assert await store.tasks.waiting() == 0
+
+
+async def test_a_postgres_replica_whose_lease_has_run_out_takes_no_task(
+    store: Store, place: Place
+) -> None:
+    await store.turns.claim(a_task())
+    place.rows("UPDATE worker SET until = 0 WHERE id = ?", store.worker)
+    assert await leased(store) == []
+    place.clock.advance(11)
+    await store.upkeep()  # it is renewed
+    assert [task.turn.attempt for task in await leased(store)] == [1]
+
+
+async def test_a_task_of_a_postgres_replica_that_is_gone_is_attached_to_until_it_waits_again(
+    store: Store, other: Store, place: Place
+) -> None:
+    await store.turns.claim(a_task())
+    (task,) = await leased(other)
+    place.rows("UPDATE worker SET until = 0 WHERE id = ?", other.worker)
+    assert await store.turns.claim(a_task()) == Known(task.turn)
+    assert await store.turns.claim(a_claim()) == Known(task.turn)
+    place.clock.advance(11)
+    await store.upkeep()
+    (again,) = await leased(store)
+    assert (again.turn.attempt, again.turn.worker) == (2, store.worker)
+    with pytest.raises(Fenced):
+        await other.turns.finish(a_finish(task.turn, is_task=True))
+    assert not await other.tasks.release(task.turn, 1)
+    ended = await store.turns.finish(a_finish(again.turn, is_task=True))
+    assert await other.turns.claim(a_task()) == Known(ended)
 
 
 async def taken_over(store: Store, name: str) -> Turn:
@@ -173,6 +227,21 @@ async def test_two_that_recover_a_postgres_store_at_once_release_what_was_held_o
     assert sum(await asyncio.gather(*[other.start() for other in others])) == 150
     assert place.rows("SELECT reserved FROM purse") == [(0,)]
     assert place.rows("SELECT COUNT(*) FROM journal WHERE kind = 'ended'") == [(150,)]
+    for other in others:
+        await other.close()
+
+
+async def test_tasks_that_several_postgres_replicas_find_lost_wait_again_once(place: Place) -> None:
+    store = await place.start()
+    for i in range(120):
+        await store.turns.claim(a_task(f"r{i}", payer=LIMITED, reserve=5))
+    assert len(await leased(store, most=120)) == 120
+    await store.close()
+    others = [await place.open() for _ in range(3)]
+    assert sum(await asyncio.gather(*[other.start() for other in others])) == 120
+    assert place.rows("SELECT reserved FROM purse") == [(600,)]
+    assert place.rows("SELECT COUNT(*) FROM journal WHERE kind = 'discard'") == [(120,)]
+    assert place.rows("SELECT DISTINCT state, attempt, fence FROM turn") == [("queued", 2, 2)]
     for other in others:
         await other.close()
 

@@ -2,6 +2,8 @@
 
 python -m tests.stores.victim FOLDER work NAME     claims and finishes, eight at a time
 python -m tests.stores.victim FOLDER sign NAME     the same with a nonce for each claim, its name
+python -m tests.stores.victim FOLDER tasks NAME    accepts tasks and runs them; each second time
+                                                   it puts one back first
 python -m tests.stores.victim FOLDER rotate        replaces the signing key
 python -m tests.stores.victim FOLDER start         opens, recovers and closes
 python -m tests.stores.victim FOLDER prune         forgets all that is old
@@ -14,17 +16,48 @@ from itertools import count
 from pathlib import Path
 
 from carnet.core.events import Text, write_events
-from carnet.ports.turns import Nonce
+from carnet.ports.steps import Step
+from carnet.ports.tasks import Task
+from carnet.ports.turns import Nonce, Quota, TurnClaim, TurnFinish, Use
 from carnet.runtime.system import SystemIds
 from carnet.stores.opening import Store
-from tests.stores.scenes import LIMITED, NOW, Place, a_claim, a_finish, a_nonce, claimed
+from tests.stores.scenes import (
+    LIMITED,
+    NOW,
+    Place,
+    a_claim,
+    a_finish,
+    a_letter,
+    a_nonce,
+    a_task,
+    claimed,
+    leased,
+)
 
 CALLERS = 8
+UNFINISHED = Quota(purse="tasks/echo/b", limit=1000, take=1)
 
 
 def say(*words: object) -> None:
     """One line, written at once: what the parent reads was acknowledged before."""
     os.write(1, (" ".join(map(str, words)) + "\n").encode())
+
+
+def a_waiting(name: str) -> TurnClaim:
+    """A task that holds something, and counts as unfinished."""
+    return a_task(name, payer=LIMITED, reserve=500, quotas=(UNFINISHED,))
+
+
+def an_end(task: Task) -> TurnFinish:
+    """Its end, told to its sender."""
+    return a_finish(
+        task.turn,
+        payer=LIMITED,
+        reserve=500,
+        is_task=True,
+        uses=(Use(UNFINISHED.purse, -1),),
+        letters=(a_letter(task.turn.run),),
+    )
 
 
 async def call(store: Store, name: str, nonce: Nonce | None) -> None:
@@ -47,6 +80,20 @@ async def work(store: Store, prefix: str, *, signed: bool = False) -> None:
     await asyncio.gather(*[caller() for _ in range(CALLERS)])
 
 
+async def run_tasks(store: Store, prefix: str) -> None:
+    for i in count():
+        name = f"{prefix}-{i}"
+        claimed(await store.turns.claim(a_waiting(name)))
+        say("accepted", name)
+        for task in await leased(store):
+            if i % 2 and await store.tasks.release(task.turn, NOW):
+                say("released", task.turn.run)
+                continue
+            await store.steps.keep(task.turn, Step(0, "only", b"1"))
+            await store.turns.finish(an_end(task))
+            say("done", task.turn.run)
+
+
 async def main(folder: str, what: str, *rest: str) -> None:
     store = await Place(Path(folder)).open(ids=SystemIds())  # every life is a worker of its own
     say("opened")
@@ -56,6 +103,8 @@ async def main(folder: str, what: str, *rest: str) -> None:
         await work(store, *rest)
     if what == "sign":
         await work(store, *rest, signed=True)
+    if what == "tasks":
+        await run_tasks(store, *rest)
     if what == "rotate":
         await store.keys.rotate(NOW, overlap_seconds=60, lead_seconds=60)
     if what == "prune":

@@ -15,6 +15,7 @@ from carnet.ports.agent import Agent, Target
 from carnet.ports.clock import Clock, Ids
 from carnet.ports.door import Bounds, Door
 from carnet.ports.schemas import Schemas
+from carnet.ports.steps import Progress, Steps
 from carnet.ports.trust import Peer, Peers
 from carnet.runtime.breaker import Breaker, Breaking
 from carnet.runtime.cards import Cards, Place
@@ -52,10 +53,13 @@ class Agents:
         signing: Signing,
         verifying: Verifying,
         schemas: Schemas,
+        steps: Steps,
+        progress: Progress,
     ) -> None:
         """`dispatch` is what the agents call one another through.
 
-        `signing` and `verifying` are for peers that know us by our key instead of a token.
+        `signing` and `verifying` are for peers that know us by our key instead of a token; `steps`
+        and `progress` are for our own functions.
         """
         self._settings = settings
         self._door = door
@@ -66,6 +70,8 @@ class Agents:
         self._signing = signing
         self._verifying = verifying
         self._schemas = schemas
+        self._steps = steps
+        self._progress = progress
         self._cards = Cards(door, clock)
         self._definitions: dict[str, Definition] = {}
         self.breakers: dict[str, Breaker] = {}  # one an endpoint, shared by all who call it
@@ -110,9 +116,13 @@ class Agents:
             skills=self._skills(name, agent),
             trust=agent.trust,
             reentry=agent.reentry,
+            converts=self._definition(name, agent).check if agent.kind == "python" else None,
             injection_scan=agent.injection_scan,
             version=agent.version,
             description=agent.description or "",
+            at_once=agent.concurrency,
+            tokens_per_day=agent.tokens_per_sender_per_day
+            or self._settings.limits.sender_tokens_per_day,
         )
 
     def _skills(self, name: str, agent: AgentSettings) -> tuple[Skill, ...]:
@@ -157,6 +167,8 @@ class Agents:
             last_depth=self._depths.tangle,
             auth_source=agent.auth_source,
             schemas=self._schemas,
+            steps=self._steps,
+            progress=self._progress,
         )
         return Timed(Detached(native), seconds=agent.timeout, clock=self._clock)
 

@@ -1,9 +1,13 @@
 """From settings and an open store to a gateway that can answer."""
 
+import asyncio
+
 from msgspec import Struct
 
 from carnet.assembly.agents import Agents
 from carnet.assembly.functions import load_classifier
+from carnet.assembly.posting import build_dispatcher
+from carnet.assembly.tasking import TaskFronts, build_accepting, build_task_fronts, build_worker
 from carnet.config import Limits, Settings
 from carnet.core.address import Identities
 from carnet.core.carnet import DepthLimits
@@ -20,17 +24,22 @@ from carnet.guards.admission import Gate, Signed
 from carnet.guards.crowd import Crowd
 from carnet.guards.failures import Failures
 from carnet.guards.injection import Injection
+from carnet.guards.owner import Owners
 from carnet.ports.agent import Journal
 from carnet.ports.clock import Clock, Ids
+from carnet.runtime.callbacks import Callbacks
 from carnet.runtime.dispatching import Dispatching
 from carnet.runtime.egress import EgressDoor
 from carnet.runtime.journaled import Journaled
 from carnet.runtime.keyring import Ring
+from carnet.runtime.outbox import Dispatcher
 from carnet.runtime.proving import Verifying
 from carnet.runtime.receipts import Issuing, Receipted, Told
 from carnet.runtime.routing import Routing
 from carnet.runtime.schemas import Schemas
 from carnet.runtime.signing import Signing
+from carnet.runtime.tasks import TaskWorker
+from carnet.runtime.telling import Telling
 from carnet.stores.opening import Store
 from carnet.telemetry import Metrics
 from carnet.wire import openai, samvad
@@ -45,6 +54,7 @@ class Gateway(Struct, frozen=True, kw_only=True, eq=False):
     published: Published
     operations: Operations
     behind: "Behind"
+    dispatcher: Dispatcher  # of letters
     store: Store
     metrics: Metrics
     drain_seconds: float
@@ -54,14 +64,23 @@ class Gateway(Struct, frozen=True, kw_only=True, eq=False):
         """What runs the turns."""
         return self.behind.journal
 
+    def start(self) -> None:
+        """Begin with what waits in the store: tasks to run and letters to deliver."""
+        self.behind.worker.start()
+        self.dispatcher.start()
+
     async def drain(self) -> None:
-        """Take no new work, then finish or end what is running."""
+        """Take no new work, then finish what is running; end the rest, and let tasks wait again."""
         point("drain.begin")
         self.operations.draining = True
         for answering in self.answerings:
             answering.draining = True
-        await self.journal.drain(self.drain_seconds)
+        loop = asyncio.get_running_loop()
+        until = loop.time() + self.drain_seconds
+        await self.behind.worker.stop()
+        await self.journal.drain(max(0.0, until - loop.time()))
         point("drain.mid")
+        await self.dispatcher.drain(max(0.0, until - loop.time()))
 
     def note(self, error: CarnetError) -> None:
         """Count a request that was refused before the application saw it."""
@@ -69,6 +88,8 @@ class Gateway(Struct, frozen=True, kw_only=True, eq=False):
 
     async def close(self) -> None:
         """Release what is open, the store last."""
+        await self.behind.worker.close()
+        await self.dispatcher.close()
         await self.behind.ring.close()
         await self.behind.agents.close()
         await self.behind.door.close()
@@ -95,6 +116,7 @@ class Behind(Struct, frozen=True, kw_only=True, eq=False):
     router: Routing
     identities: Identities
     journal: Journaled
+    worker: TaskWorker
     door: EgressDoor
     ring: Ring
     agents: Agents
@@ -106,8 +128,7 @@ def build_behind(settings: Settings, store: Store, clock: Clock, ids: Ids) -> Be
     limits, domain = settings.limits, settings.gateway.domain
     door = EgressDoor(allow=settings.egress.allow)
     ring = _ring(domain, store, door, clock)
-    dispatching = Dispatching()
-    schemas = Schemas()
+    dispatching, schemas, telling = Dispatching(), Schemas(), Telling(store.tasks)
     agents = Agents(
         settings,
         door=door,
@@ -118,6 +139,8 @@ def build_behind(settings: Settings, store: Store, clock: Clock, ids: Ids) -> Be
         signing=Signing(keys=store.keys, domain=domain, clock=clock, ids=ids),
         verifying=Verifying(ring, domain=domain, currency=settings.ledger.currency, clock=clock),
         schemas=schemas,
+        steps=store.steps,
+        progress=telling,
     )
     router = agents.router(store.peers)
     identities = Identities(settings.agents, domain=domain, default=settings.default_agent)
@@ -135,7 +158,7 @@ def build_behind(settings: Settings, store: Store, clock: Clock, ids: Ids) -> Be
         crowd=crowd,
         most_run_calls=limits.run_calls,
         look_again=store.look_again,
-        by_proof=_signed(settings, ring, identities, schemas),
+        by_proof=_signed(settings, store, ring, identities, schemas, door),
     )
     dispatching.connect(gate, journal)
     return Behind(
@@ -144,6 +167,7 @@ def build_behind(settings: Settings, store: Store, clock: Clock, ids: Ids) -> Be
         router=router,
         identities=identities,
         journal=journal,
+        worker=build_worker(settings, store, journal, router, clock, telling, crowd),
         door=door,
         ring=ring,
         agents=agents,
@@ -174,13 +198,21 @@ def _journal(
         currency=settings.ledger.currency,
         worker=store.worker,
         neighbours=store.neighbours,
+        tasks=store.tasks,
     )
     if store.neighbours is not None:
         store.neighbours.listen(journal.stop)
     return journal
 
 
-def _signed(settings: Settings, ring: Ring, identities: Identities, schemas: Schemas) -> Signed:
+def _signed(
+    settings: Settings,
+    store: Store,
+    ring: Ring,
+    identities: Identities,
+    schemas: Schemas,
+    door: EgressDoor,
+) -> Signed:
     target = settings.gateway.injection_classifier
     key = "gateway.injection_classifier"
     classifier = None if target is None else load_classifier(target, settings.base, key=key)
@@ -192,6 +224,9 @@ def _signed(settings: Settings, ring: Ring, identities: Identities, schemas: Sch
         currency=settings.ledger.currency,
         sender_calls=settings.limits.sender_calls_per_minute,
         agent_calls=settings.limits.agent_calls_per_minute,
+        callbacks=Callbacks(door, store.outbox),
+        tasks=store.tasks,
+        tasks_per_sender=settings.limits.tasks_per_sender,
     )
 
 
@@ -200,21 +235,22 @@ class Fronts(Struct, frozen=True, kw_only=True, eq=False):
 
     chat: Chat
     samvad: Samvad
+    tasks: TaskFronts
     published: Published
     answerings: tuple[Answering, ...]
 
 
 def build_fronts(
-    settings: Settings, store: Store, behind: Behind, clock: Clock, metrics: Metrics
+    settings: Settings,
+    store: Store,
+    behind: Behind,
+    access: Access,
+    clock: Clock,
+    metrics: Metrics,
 ) -> Fronts:
     """The endpoints before the gate."""
-    depths, limits, gateway = depth_limits(settings), settings.limits, settings.gateway
-    issuing = Issuing(
-        kept=store.receipts,
-        keys=store.keys,
-        domain=gateway.domain,
-        currency=settings.ledger.currency,
-    )
+    depths, limits = depth_limits(settings), settings.limits
+    issuing = _issuing(settings, store)
 
     def answering(dialect: Dialect, told: Told, max_bytes: int) -> Answering:
         journal: Journal = Receipted(behind.journal, issuing, told)
@@ -235,15 +271,49 @@ def build_fronts(
     published = _published(settings, store, behind, clock)
     return Fronts(
         chat=Chat(chats, depths=depths),
-        samvad=Samvad(
-            signed,
+        samvad=_samvad(signed, store, behind, published, depths, clock),
+        tasks=build_task_fronts(
+            settings,
+            store,
+            answering=chats,
             published=published,
+            access=access,
+            owners=Owners(behind.ring),
             depths=depths,
-            open_calls=lambda: behind.crowd.total,
+            accept=build_accepting(store, chats, behind.worker.wake),
+            issuing=issuing,
             clock=clock,
         ),
         published=published,
         answerings=(chats, signed),
+    )
+
+
+def _samvad(
+    answering: Answering,
+    store: Store,
+    behind: Behind,
+    published: Published,
+    depths: DepthLimits,
+    clock: Clock,
+) -> Samvad:
+    return Samvad(
+        answering,
+        published=published,
+        depths=depths,
+        open_calls=lambda: behind.crowd.total,
+        waiting_tasks=lambda: behind.worker.waiting,
+        accept=build_accepting(store, answering, behind.worker.wake),
+        clock=clock,
+    )
+
+
+def _issuing(settings: Settings, store: Store) -> Issuing:
+    return Issuing(
+        kept=store.receipts,
+        keys=store.keys,
+        domain=settings.gateway.domain,
+        currency=settings.ledger.currency,
     )
 
 
@@ -264,10 +334,13 @@ def build(settings: Settings, store: Store, clock: Clock, ids: Ids) -> Gateway:
     """Put the parts together."""
     behind = build_behind(settings, store, clock, ids)
     metrics = Metrics(
-        open_calls=lambda: behind.crowd.total, circuits=lambda: len(behind.agents.circuits())
+        open_calls=lambda: behind.crowd.total,
+        circuits=lambda: len(behind.agents.circuits()),
+        waiting_tasks=lambda: behind.worker.waiting,
+        running_tasks=lambda: behind.worker.running,
     )
     access = Access(store.tokens, clock, store.look_again)
-    fronts = build_fronts(settings, store, behind, clock, metrics)
+    fronts = build_fronts(settings, store, behind, access, clock, metrics)
     runs = Runs(
         access=access,
         records=store.records,
@@ -278,10 +351,14 @@ def build(settings: Settings, store: Store, clock: Clock, ids: Ids) -> Gateway:
         limit=depth_limits(settings).tangle + 1,
     )
     operations = _operations(settings, store, behind, access, metrics, clock)
+    dispatcher = build_dispatcher(settings, store, behind.door, clock, ids, metrics)
+    behind.worker.connect(metrics=metrics, on_end=dispatcher.wake)
     return Gateway(
         app=App(
             chat=fronts.chat,
             samvad=fronts.samvad,
+            task_door=fronts.tasks.door,
+            task_pages=fronts.tasks.pages,
             well_known=WellKnown(store.keys, domain=settings.gateway.domain, clock=clock),
             runs=runs,
             operations=operations,
@@ -296,6 +373,7 @@ def build(settings: Settings, store: Store, clock: Clock, ids: Ids) -> Gateway:
         published=fronts.published,
         operations=operations,
         behind=behind,
+        dispatcher=dispatcher,
         store=store,
         metrics=metrics,
         drain_seconds=settings.gateway.drain_seconds,

@@ -59,12 +59,14 @@ async def _serve(settings: Settings) -> int:
         await store.close()
         raise
     _settle_memory()
+    gateway.start()
     steps = asyncio.create_task(watch_steps(clock))
     try:
         await _listen(settings, gateway)
     finally:
         steps.cancel()
         # What a second Ctrl-C did not wait for is ended while it can still be told.
+        await gateway.behind.worker.stop()
         await gateway.journal.drain(0)
         code = STORE_FAILED if store.is_broken() else 0
         await gateway.close()

@@ -30,6 +30,7 @@ async def open_from(
         exclusive=exclusive,
         lease_seconds=settings.store.lease_seconds,
         most_waiting=settings.limits.store_queue,
+        task_hours=settings.retention.task_hours,
     )
 
 

@@ -32,6 +32,12 @@ DONE = "[DONE]"
     "--dialect", type=click.Choice(["openai", "samvad"]), help="What an http(s) ADDRESS speaks."
 )
 @click.option("--model", metavar="NAME", help="The model to ask for at an http(s) ADDRESS.")
+@click.option("--task", is_flag=True, help="Hand it over as a task, and wait for its end.")
+@click.option("--no-wait", is_flag=True, help="Print the id of the task and do not wait for it.")
+@click.option("--callback", metavar="URL", help="Have the end of the task told to this https URL.")
+@click.option(
+    "--delegate", metavar="TOKEN", help="Call for somebody: a delegation token, @FILE, or -."
+)
 @click.option("--dry-run", is_flag=True, help="Print the request this command would send.")
 @click.option("--direct", is_flag=True, help="Send it to the peer itself, not to our gateway.")
 @click.option(
@@ -69,6 +75,10 @@ def call(
     peer goes from here too, without a record at our gateway: agent:// signed with the key of our
     gateway, or with that of --key. --dry-run shows the request that would be sent, signed where it
     is, with the token as ***.
+
+    With --task the agent takes it on, and goes on with it when this command has ended; 'carnet
+    tasks' shows and cancels it. A task for an agent elsewhere, and a call with --delegate, go there
+    from here, signed.
     """
     from carnet.cli.composing import Asked, check
     from carnet.cli.words import read_words
@@ -80,12 +90,22 @@ def call(
         skill=said.skill,
         payload=said.payload,
         token=token,
-        **options,
+        **{**options, "task": options["task"] or options["callback"] is not None},
     )
+    asked.direct = asked.direct or _goes_there(invocation, asked)
     check(asked)
     if asked.stream and invocation.format == "json":
         asked.stream = False  # whole JSON is one value: there is nothing to show early
     return wait(_call(invocation, asked))
+
+
+def _goes_there(invocation: Invocation, asked: "Asked") -> bool:
+    """Whether it is for an agent elsewhere, and of a kind that goes straight to it."""
+    from carnet.cli.knowing import find_own
+    from carnet.core.address import is_agent_uri, is_handle
+
+    is_named = is_agent_uri(asked.address) or is_handle(asked.address)
+    return is_named and asked.goes_signed and find_own(invocation, asked.address) is None
 
 
 async def _call(invocation: Invocation, asked: "Asked") -> int:
@@ -127,14 +147,21 @@ async def _call_signed(invocation: Invocation, asked: "Asked") -> int:
 
 
 async def _send(invocation: Invocation, asked: "Asked", door: "Door", composed: "Composed") -> None:
-    from carnet.cli.reaching import sending
+    from carnet.cli.reaching import credential_of, decode, sending
+    from carnet.cli.tasking import print_own_task
+    from carnet.runtime.errand_tasks import SECRET_HEADER
 
+    begun: dict[str, Any] = {}
     request, is_new = composed
     async with sending(door, request, token_is_new=is_new) as answer:
-        if asked.stream:
+        if asked.task:
+            begun = {"webhook_secret": answer.header(SECRET_HEADER)} | decode(await answer.read())
+        elif asked.stream:
             await _print_stream(invocation, request, answer)
         else:
             await _print_answer(invocation, answer, asked.skill)
+    if asked.task:
+        await print_own_task(invocation, asked, begun, credential_of(request, is_new=is_new))
 
 
 def _too_late(asked: "Asked") -> "GatewaySaid":

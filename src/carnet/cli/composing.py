@@ -5,6 +5,7 @@ Law 2. A token made here for the operator is never sent to anybody but our own g
 """
 
 import os
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -22,6 +23,7 @@ from carnet.ports.door import Bounds, Door, Outbound
 from carnet.ports.trust import Peer
 
 CHAT = "/v1/chat/completions"
+TASKS = "/tasks"
 
 
 Composed = tuple[Outbound, bool]  # the request, and whether its token was made just now
@@ -44,6 +46,10 @@ class Asked(Struct, kw_only=True):
     turn: str | None = None
     timeout: float = 600.0
     model: str | None = None
+    task: bool = False
+    no_wait: bool = False
+    callback: str | None = None
+    delegate: str | None = None
 
     @property
     def is_url(self) -> bool:
@@ -55,7 +61,13 @@ class Asked(Struct, kw_only=True):
         """Whether the call leaves from here, signed."""
         if self.is_url:
             return self.dialect == "samvad"
-        return is_agent_uri(self.address) and self.direct
+        is_named = is_agent_uri(self.address) or (self.goes_signed and is_handle(self.address))
+        return is_named and self.direct
+
+    @property
+    def goes_signed(self) -> bool:
+        """Whether it goes straight to an agent elsewhere: only what is signed carries it."""
+        return self.task or self.delegate is not None
 
 
 @asynccontextmanager
@@ -114,16 +126,39 @@ def check(asked: Asked) -> None:
             reason="--key is for calls that are signed here.",
             fix="Add --direct to an agent:// address, or --dialect samvad to a URL.",
         )
+    _check_task(asked)
+
+
+def _check_task(asked: Asked) -> None:
+    if asked.task and asked.stream:
+        raise UsageInvalid(
+            reason="A task has no stream: its result comes when it has ended.",
+            fix="Leave out --task or --stream.",
+        )
+    if asked.no_wait and not asked.task:
+        raise UsageInvalid(reason="--no-wait is for tasks.", fix="Add --task.")
+    if asked.goes_signed and asked.is_url and asked.dialect == "openai":
+        raise UsageInvalid(
+            reason="An OpenAI-compatible endpoint knows neither tasks nor delegations.",
+            fix="Leave out --task and --delegate, or use --dialect samvad.",
+        )
+    if asked.delegate is not None and not asked.is_signed:
+        raise UsageInvalid(
+            reason="A delegation goes with a call that is signed, to an agent elsewhere.",
+            fix="Give agent://host, @name@domain of another organisation, or a URL with --dialect "
+            "samvad.",
+        )
 
 
 @asynccontextmanager
 async def _to_gateway(invocation: Invocation, asked: Asked, door: Door) -> AsyncIterator[Composed]:
+    path = TASKS if asked.task else CHAT
     if asked.dry_run:  # the token is not shown, so none is made
         place = await find_place(invocation, door)
-        yield _request(asked, f"{place.url}{CHAT}", asked.address, Secret("")), False
+        yield _request(asked, f"{place.url}{path}", asked.address, Secret("")), False
         return
     async with reached(invocation, door, asked.token) as (place, by):
-        yield _request(asked, f"{place.url}{CHAT}", asked.address, by.token), by.is_new
+        yield _request(asked, f"{place.url}{path}", asked.address, by.token), by.is_new
 
 
 async def _to_peer(invocation: Invocation, asked: Asked) -> Outbound:
@@ -180,6 +215,19 @@ def given_token(asked: Asked) -> Secret | None:
     return read_token(text) if text else None
 
 
+def given_delegation(asked: Asked) -> str | None:
+    """The delegation that was given: its text, `@FILE`, or `-` for standard input."""
+    if asked.delegate is None:
+        return None
+    text = sys.stdin.read().strip() if asked.delegate == "-" else asked.delegate
+    if not text:
+        raise UsageInvalid(
+            reason="There is no delegation token on standard input.",
+            fix="Pipe one in: carnet tokens delegate ... | carnet call ... --delegate -",
+        )
+    return read_token(text).reveal()
+
+
 def _spoken(asked: Asked) -> str:
     """What is said in words, for readers that know no skills."""
     return msgspec.json.encode(asked.payload).decode() if asked.text is None else asked.text
@@ -193,6 +241,8 @@ def _request(asked: Asked, url: str, model: str, token: Secret | None) -> Outbou
     }
     if asked.skill is not None:
         body["carnet"] = {"skill": asked.skill, "payload": asked.payload}
+    if asked.callback is not None:
+        body["callback"] = asked.callback
     if asked.stream:
         body["stream_options"] = {"include_usage": True}
     headers = {

@@ -24,7 +24,8 @@ WHOLE = 200  # a first sentence of a help text is never cut off
 
 # A command within a sentence. `init`, `explain` and `completion` read no configuration.
 _READS_CONFIG = (
-    "serve|doctor|call|runs?|tail|tokens|keys|peers|agents|ledger|config|migrate|backup|prune"
+    "serve|doctor|call|tasks|runs?|tail|tokens|keys|peers|agents|ledger|config|migrate|backup|prune"
+    "|outbox"
 )
 _COMMAND = re.compile(rf"\bcarnet (?=({_READS_CONFIG}|init|explain|completion)\b)")
 

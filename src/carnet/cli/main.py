@@ -14,7 +14,21 @@ from typing import Any, get_args
 import click
 
 from carnet import __version__
-from carnet.cli import call, inspecting, keeping, keys, money, operate, peers, see, start, trust
+from carnet.cli import (
+    call,
+    delegating,
+    inspecting,
+    keeping,
+    keys,
+    money,
+    operate,
+    outbox,
+    peers,
+    see,
+    start,
+    tasks,
+    trust,
+)
 from carnet.cli.failures import (
     INTERRUPTED,
     OURS,
@@ -38,6 +52,8 @@ GROUPS: dict[str, tuple[click.Command, ...]] = {
         operate.config,
         operate.migrate,
         keeping.backup,
+        outbox.outbox,
+        tasks.tasks,
         operate.prune,
         operate.version,
         operate.completion,
@@ -70,6 +86,7 @@ def carnet(ctx: click.Context) -> None:
 
 
 trust.agents.add_command(inspecting.inspect)
+trust.tokens.add_command(delegating.delegate)
 for _commands in GROUPS.values():
     for _command in _commands:
         carnet.add_command(_command)

@@ -10,7 +10,7 @@ _CLEAR = "\r\x1b[K"
 class Told:
     """A line on stderr while it is entered; nothing where no person looks."""
 
-    def __init__(self, what: str) -> None:
+    def __init__(self, what: str = "") -> None:
         self._what = what
         self._is_seen = sys.stderr.isatty()
 
@@ -21,6 +21,10 @@ class Told:
     def of_table(self, table: str, done: int, total: int) -> None:
         """So many rows of so many."""
         self._write(f"{table}: {done:,} of {total:,} {self._what}")
+
+    def say(self, text: str) -> None:
+        """How far it is, in words."""
+        self._write(text)
 
     def _write(self, text: str) -> None:
         if self._is_seen:

@@ -140,6 +140,12 @@ class Credential(Struct, frozen=True):
         return {"authorization": Secret(f"Bearer {self.token.reveal()}")}
 
 
+def credential_of(request: Outbound, *, is_new: bool) -> Credential:
+    """The credential that a request was made with."""
+    sent = request.secrets["authorization"].reveal()
+    return Credential(Secret(sent.removeprefix("Bearer ")), is_new=is_new)
+
+
 @asynccontextmanager
 async def credential(
     invocation: Invocation, place: Place, given: str | None = None

@@ -13,8 +13,10 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from carnet.cli import reaching
 from carnet.cli.invocation import Invocation
 from carnet.errors import RunNotFound, Unreachable
+from carnet.runtime.system import SystemClock
 
 if TYPE_CHECKING:
+    from carnet.config import Settings
     from carnet.ports.door import Door
     from carnet.stores.opening import Store
 
@@ -35,14 +37,24 @@ def read_page(invocation: Invocation, path: str) -> dict[str, Any]:
 class Pages:
     """A reader of pages, for as long as it is entered."""
 
-    def __init__(self, invocation: Invocation) -> None:
+    def __init__(
+        self,
+        invocation: Invocation,
+        token: str | None = None,
+        by: reaching.Credential | None = None,
+    ) -> None:
+        """`token` is the one to read with; by default one is found or made.
+
+        `by` is a credential that was made a moment ago and lives as long as this.
+        """
         self._invocation = invocation
+        self._token = token
         self._stack = AsyncExitStack()
         self._place = reaching.Place("", is_ours=False)  # until it is entered
         self._door: Door | None = None
         self._store: Store | None = None
-        self._by: reaching.Credential | None = None
-        self._until = 0.0
+        self._by = by
+        self._until = 0.0 if by is None else SystemClock().monotonic() + RENEW_SECONDS
 
     async def __aenter__(self) -> "Pages":
         """Find out who answers."""
@@ -87,13 +99,11 @@ class Pages:
 
     async def _credential(self) -> reaching.Credential:
         """The credential; one made here is made anew before it ends."""
-        from carnet.runtime.system import SystemClock
-
         now = SystemClock().monotonic()
         if self._by is None or (self._by.is_new and now >= self._until):
             self._until = now + RENEW_SECONDS
             self._by = await self._stack.enter_async_context(
-                reaching.credential(self._invocation, self._place)
+                reaching.credential(self._invocation, self._place, self._token)
             )
         return self._by
 
@@ -105,6 +115,8 @@ class Pages:
         assert store is not None  # noqa: S101  one of the two was opened
         currency = settings.ledger.currency
         parts = urlsplit(path)
+        if parts.path.startswith("/tasks"):
+            return await _stored_tasks(settings, store, path)
         run = unquote(parts.path.removeprefix("/runs").removeprefix("/"))
         if not run:
             query = parse_qs(parts.query)
@@ -120,3 +132,22 @@ class Pages:
         if page is None:
             raise RunNotFound
         return page
+
+
+async def _stored_tasks(settings: "Settings", store: "Store", path: str) -> dict[str, Any]:
+    """The list of tasks, or one of them, as the gateway would show it to its operator."""
+    from carnet.gateway import pages
+    from carnet.gateway.tasks import TaskRecords
+
+    hours = settings.retention.task_hours
+    records = TaskRecords(store.tasks, store.turns, SystemClock(), kept_hours=hours)
+    parts = urlsplit(path)
+    task = unquote(parts.path.removeprefix("/tasks").removeprefix("/"))
+    if task:
+        found = await records.find(task)
+        return pages.task_page(found, *await records.end(found))
+    asked = {name: values[0] for name, values in parse_qs(parts.query).items()}
+    limit, before = int(asked.get("limit", DEFAULT_LINES)), int(asked.get("before", 0)) or None
+    chosen = {name: asked.get(name) for name in ("state", "agent")}
+    tasks, following = await records.newest(reader=None, limit=limit, before=before, **chosen)
+    return {"tasks": [pages.task_line(found) for found in tasks], "next": following}

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec import Struct, structs
 
-from carnet.cli.composing import Asked, given_token
+from carnet.cli.composing import Asked, given_delegation, given_token
 from carnet.cli.invocation import Invocation, to_json, visible
 from carnet.cli.knowing import find_recipient, has_settings
 from carnet.cli.showing import Growing
@@ -50,9 +50,35 @@ class Signer(Struct, frozen=True):
 
 async def call_signed(invocation: Invocation, asked: Asked, door: Door) -> None:
     """Send the call from here and print its answer, or with --dry-run the request."""
+    from carnet.cli.tasking import print_task
+
+    _refuse_own(invocation, asked.address)
+    async with way_to(invocation, asked, door) as way:
+        errands = way.errands
+        errand = await _errand(asked, errands, SystemIds())
+        if way.peer is not None and way.is_gateway:
+            errand = _documented(invocation, errand, way.peer)
+        if asked.dry_run:
+            _show(invocation, await errands.request(errand), errand)
+        elif asked.task:
+            await print_task(invocation, asked, errands, errand)
+        else:
+            await _print(invocation, errands, errand)
+
+
+class Way(Struct, frozen=True, eq=False):
+    """The way to an agent elsewhere."""
+
+    errands: Errands
+    peer: "Peer | None"  # whose agent it is, if we list it
+    is_gateway: bool  # whether we sign with the key of our gateway
+
+
+@asynccontextmanager
+async def way_to(invocation: Invocation, asked: Asked, door: Door) -> AsyncIterator[Way]:
+    """The way to whoever is at an address; its connections are the door's."""
     clock, ids = SystemClock(), SystemIds()
     cards = Cards(door, clock)
-    _refuse_own(invocation, asked.address)
     recipient, peer = await find_recipient(invocation, asked.address, _bounds(asked))
     try:
         async with _signer(invocation, asked, door) as by:
@@ -67,13 +93,7 @@ async def call_signed(invocation: Invocation, asked: Asked, door: Door) -> None:
                 ids=ids,
                 verifying=by.verifying,
             )
-            errand = await _errand(asked, errands, ids)
-            if peer is not None and by.verifying is not None:
-                errand = _documented(invocation, errand, peer)
-            if asked.dry_run:
-                _show(invocation, await errands.request(errand), asked)
-            else:
-                await _print(invocation, errands, errand)
+            yield Way(errands, peer, by.verifying is not None)
     finally:
         await cards.close()
 
@@ -144,23 +164,30 @@ async def _errand(asked: Asked, errands: Errands, ids: SystemIds) -> Errand:
         trace_id=asked.run or ids.uuid(),
         span_id=asked.turn or ids.uuid(),
         auth=given_token(asked),
+        is_task=asked.task,
+        callback=asked.callback,
+        delegation=given_delegation(asked),
     )
 
 
-def _show(invocation: Invocation, request: Outbound, asked: Asked) -> None:
+def _show(invocation: Invocation, request: Outbound, errand: Errand) -> None:
     from carnet.cli.composing import describe
 
     page = describe(request)
     raw = request.body.decode()
-    token = given_token(asked)
-    if token is not None:
-        raw = raw.replace(to_json(token.reveal()), '"***"')
-        page["body"]["auth"]["token"] = "***"  # noqa: S105  that it is there, not what it is
+    hidden = [errand.delegation] if errand.delegation is not None else []
+    if errand.delegation is not None:
+        page["body"]["delegationToken"] = "***"  # that it is there, not what it is
+    if errand.auth is not None:
+        hidden.append(errand.auth.reveal())
+        page["body"]["auth"]["token"] = "***"  # noqa: S105
+    for text in hidden:
+        raw = raw.replace(to_json(text), '"***"')
     page["raw"] = raw
     head = [f"{name}: {value}" for name, value in page["headers"].items()]
     text = "\n".join([f"{page['method']} {page['url']}", *head, "", raw])
     invocation.result(page, lambda: text)
-    if token is not None:
+    if hidden:
         invocation.note("The token is shown as ***; digest and signature are of the body with it.")
 
 

@@ -61,9 +61,19 @@ class Limits(Struct, frozen=True, kw_only=True):
     agent_calls_per_minute: Annotated[
         int, whole(1), "Signed calls that all senders together may make to one agent in a minute."
     ] = 60_000
+    sender_tokens_per_day: Annotated[
+        int | None,
+        whole(1, 2**53 - 1),
+        "Tokens that the signed calls of one sender may use of one agent in a day (UTC), if set.",
+    ] = None
     run_calls: Annotated[
         int, whole(1), "Calls one run may make through this gateway, however deep."
     ] = 256
+    tasks: Annotated[int, whole(1), "Tasks that one gateway process runs at once."] = 32
+    tasks_per_agent: Annotated[int, whole(1), "Those of them that are one agent's."] = 8
+    tasks_per_sender: Annotated[
+        int, whole(1), "Tasks of one sender at one agent that have not ended."
+    ] = 1000
     queue: Annotated[
         int, whole(1), "Calls that may wait for an agent whose 'concurrency' is used up."
     ] = 4096

@@ -229,6 +229,42 @@ def many(expects: str, check: Callable[[str], str]) -> Reader:
     return Reader(expects, read, read_text)
 
 
+def hooks() -> Reader:
+    """URLs that something is posted to: a list, or one of them."""
+
+    def check(value: str) -> str:
+        parts = urlsplit(value)
+        if parts.password is not None or parts.username is not None:
+            raise Wrong("holds a credential; a receiver knows us by our signature")
+        if parts.scheme not in {"http", "https"} or not parts.hostname or parts.port == 0:
+            raise ValueError
+        if parts.fragment or not (value.isascii() and value.isprintable()) or " " in value:
+            raise ValueError
+        return value
+
+    listed = many('http or https URLs, such as "https://ops.acme.example/carnet"', check)
+
+    def read(value: Any) -> tuple[str, ...]:
+        found: tuple[str, ...] = listed.read([value] if isinstance(value, str) else value)
+        return found
+
+    return Reader(listed.expects, read, listed.read_text)
+
+
+def schedule(*, most: int) -> Reader:
+    """The seconds before each of several attempts; the first may be made at once."""
+    expects = f"a list of 1 to 32 numbers of seconds from 0 to {most}"
+
+    def read(value: Any) -> tuple[float, ...]:
+        if not isinstance(value, list) or not 0 < len(value) <= 32:  # noqa: PLR2004
+            raise Wrong(f"should be {expects}, but is {_shown(value)}")
+        if not all(type(item) in {int, float} and 0 <= item <= most for item in value):
+            raise Wrong(f"should be {expects}, but is {_shown(value)}")
+        return tuple(float(item) for item in value)
+
+    return Reader(expects, read, lambda value: read(_toml_value(value, expects)))
+
+
 def destinations() -> Reader:
     """Destinations: `host:port` or CIDR."""
 

@@ -64,6 +64,11 @@ class GatewaySettings(Struct, frozen=True, kw_only=True):
         read.networks(),
         "Reverse proxies whose X-Forwarded-For, X-Forwarded-Proto and Forwarded are believed.",
     ] = ()
+    task_polling: Annotated[
+        Literal["open", "signed"],
+        read.one_of("open", "signed"),
+        "Who may poll a task: whoever knows its id, or its sender alone, by signature.",
+    ] = "open"
     drain_seconds: Annotated[
         float, read.seconds(most=3600), "How long running calls may take to end at shutdown."
     ] = 25.0
@@ -90,10 +95,13 @@ class LedgerSettings(Struct, frozen=True, kw_only=True):
 
 
 class RetentionSettings(Struct, frozen=True, kw_only=True):
-    """The `[retention]` section: days, for `carnet prune`."""
+    """The `[retention]` section: days for `carnet prune`, and hours for tasks."""
 
     turns: Annotated[int, read.whole(1, MOST_DAYS), "Days a finished turn is kept."] = 30
     events: Annotated[int, read.whole(1, MOST_DAYS), "Days the events of a turn are kept."] = 30
+    task_hours: Annotated[
+        int, read.whole(1, MOST_DAYS * 24), "Hours a task can be polled after its end."
+    ] = 24
 
 
 class AgentSettings(Struct, frozen=True, kw_only=True):
@@ -171,6 +179,11 @@ class AgentSettings(Struct, frozen=True, kw_only=True):
         read.truth(),
         "Whether payloads of signed calls to it are searched for phrases that take over models.",
     ] = True
+    tokens_per_sender_per_day: Annotated[
+        int | None,
+        read.whole(1, 2**53 - 1),
+        "Tokens that one signed sender may use of it in a day; by default as [limits] says.",
+    ] = None
     system: Annotated[str | None, read.text(), "openai: the system message put first."] = None
     retries: Annotated[
         int, read.whole(0, 3), "How often a call that failed without an answer is sent again."
@@ -221,6 +234,27 @@ class EgressSettings(Struct, frozen=True, kw_only=True):
     ] = ()
 
 
+class OutboxSettings(Struct, frozen=True, kw_only=True):
+    """The `[outbox]` section: letters to others."""
+
+    schedule: Annotated[
+        tuple[float, ...],
+        read.schedule(most=7 * 86_400),
+        "Seconds before each attempt to deliver a letter; after the last one it is dead.",
+    ] = (0, 5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400)
+    timeout: Annotated[
+        float, read.seconds(most=25), "Seconds that one attempt may take, the answer included."
+    ] = 10.0
+
+
+class InboxSettings(Struct, frozen=True, kw_only=True):
+    """The `[inbox]` section: what the operator hears of."""
+
+    notify: Annotated[
+        tuple[str, ...], read.hooks(), "URLs that are told when a letter has died; a list, or one."
+    ] = ()
+
+
 class Settings(Struct, frozen=True, kw_only=True):
     """Everything that was set, and where each value came from."""
 
@@ -231,6 +265,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     agents: dict[str, AgentSettings]
     peers: dict[str, PeerSettings]
     egress: EgressSettings
+    outbox: OutboxSettings
+    inbox: InboxSettings
     limits: Limits
     source: Path  # carnet.toml
     base: Path  # its folder: paths and target modules are relative to it
@@ -266,6 +302,8 @@ SECTIONS: dict[str, type[Struct]] = {
     "ledger": LedgerSettings,
     "retention": RetentionSettings,
     "egress": EgressSettings,
+    "outbox": OutboxSettings,
+    "inbox": InboxSettings,
     "limits": Limits,
 }
 FAMILIES: dict[str, type[Struct]] = {"agents": AgentSettings, "peers": PeerSettings}

@@ -3,6 +3,7 @@
 Law 1. What a call may cost is set aside before it is made, and what it did not cost is given back.
        So all of them together cannot spend more than was left, also when they are made at once.
 Law 2. Money in another currency than ours cannot be set aside: a call that may cost is refused.
+Law 3. Tokens are known when they were used: while any are left a call is made, then none is.
 """
 
 from carnet.core.proof import Spending
@@ -31,6 +32,8 @@ class Allowance:
         """
         if self._calls is not None and self._calls < 1:
             raise RunCallsExceeded(limit=0)
+        if self._tokens is not None and self._tokens < 1:
+            raise SpendingLimitReached
         taken = most
         if self._money is not None and most:
             taken = min(most, self._money) if shrinks else most
@@ -45,6 +48,11 @@ class Allowance:
         """A call has cost so much less than was set aside for it."""
         if self._money is not None:
             self._money += amount
+
+    def use(self, tokens: int) -> None:
+        """So many tokens were used, by the call itself or by one that was made for it."""
+        if self._tokens is not None:
+            self._tokens = max(0, self._tokens - max(0, tokens))
 
     def left(self, own: int | None = None) -> Spending:
         """The budget of a call that was just counted.

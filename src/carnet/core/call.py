@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from carnet.core.allowance import Allowance
 from carnet.core.carnet import Carnet, Mark, Trace
+from carnet.core.delegation import Delegation
 from carnet.core.events import Event
 from carnet.core.identity import Caller, Payer
 from carnet.core.proof import Document, Proof
@@ -65,6 +66,9 @@ class Claim(Struct, frozen=True, kw_only=True):
     forwarded: Secret | None = None
     trace: Trace | None = None
     proof: Proof | None = None  # the request was signed, whoever by
+    is_task: bool = False  # it is to be accepted now and run later
+    callback: str | None = None  # where the end of a task is to be told
+    delegation: str | None = None  # the token, as it was written
 
 
 class Call(Struct, frozen=True, kw_only=True):
@@ -84,4 +88,9 @@ class Call(Struct, frozen=True, kw_only=True):
     set_aside: int = 0  # of the allowance, for this call
     credential: Secret | None = None  # to forward toward listed peers; never recorded
     reserve: int = 0  # micro-units the claim holds until the finish
+    delegation: Delegation | None = None  # verified; what is called for it is narrowed by it
+    task: str | None = None  # the id of the task that it is
+    callback: str | None = None  # where its end is told
+    quota: str | None = None  # the purse that counts the tokens it uses
+    task_purse: str | None = None  # the purse that counts the unfinished tasks of its sender
     notes: list[Event] = []  # what is noted of calls out of this turn; recorded with it

@@ -76,6 +76,8 @@ def merge(marks: Sequence[Mark]) -> Position:
     """Read several stamps as one position: the largest depth, the smallest limit, one run."""
     if not marks:
         return TOP
+    if len(marks) == 1:
+        return _alone(marks[0])
     depths = [mark.depth for mark in marks if mark.depth is not None]
     depth = max(depths, default=0)
     if depth and 0 in depths:
@@ -90,6 +92,19 @@ def merge(marks: Sequence[Mark]) -> Position:
         turn=_one([mark.turn for mark in marks], "two different turns"),
         parent_turn=_one([mark.parent_turn for mark in marks], "two different parent turns"),
         speaker=min((mark.speaker for mark in marks if mark.speaker), default=None),
+    )
+
+
+def _alone(mark: Mark) -> Position:
+    """What one stamp says, where nothing can contradict it."""
+    return Position(
+        depth=mark.depth or 0,
+        last_depth=mark.last_depth,
+        bound_by=None if mark.last_depth is None else mark.stamp,
+        run=mark.run,
+        turn=mark.turn,
+        parent_turn=mark.parent_turn,
+        speaker=mark.speaker or None,
     )
 
 

@@ -19,7 +19,7 @@ class Skill(Struct, frozen=True, kw_only=True):
     description: str  # at most 500
     input_schema: dict[str, Any]
     output_schema: dict[str, Any]
-    modes: tuple[Mode, ...] = ("sync", "stream")
+    modes: tuple[Mode, ...] = ("sync", "async", "stream")
     trust: Trust | None = None  # None: what the agent asks for
     allowed_peers: tuple[str, ...] | None = None  # identities; None: everybody we list as a peer
 

@@ -19,10 +19,10 @@ TurnState = Literal["queued", "running", "waiting", "done", "failed", "unknown"]
 
 TRANSITIONS: dict[TurnState, frozenset[TurnState]] = {
     "queued": frozenset({"running", "failed"}),
-    "running": frozenset({"done", "failed", "waiting", "unknown"}),
+    "running": frozenset({"done", "failed", "waiting", "unknown", "queued"}),  # a task waits again
     "waiting": frozenset({"running", "failed"}),
-    "failed": frozenset({"running"}),
-    "unknown": frozenset({"running"}),
+    "failed": frozenset({"running", "queued"}),
+    "unknown": frozenset({"running", "queued"}),
     "done": frozenset(),
 }
 
@@ -40,7 +40,9 @@ def on_repeat(
     """What the same turn gets when it is sent again."""
     if not same_digest:
         return "mismatch"
-    if state in {"running", "queued"}:
+    if state == "queued":
+        return "attach"  # it waits for whoever will run it
+    if state == "running":
         return "attach" if worker_alive else "run_again"
     if state == "unknown" or (state == "failed" and retryable):
         return "run_again"

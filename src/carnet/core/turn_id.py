@@ -7,6 +7,7 @@ Law 3. The slug holds no dot, so an id reads from the right whatever the run is 
 
 import re
 import unicodedata
+from functools import lru_cache
 from hashlib import sha256
 
 _NOT_WORD = re.compile(r"[^A-Za-z0-9_-]+", re.ASCII)
@@ -16,6 +17,7 @@ _TAIL = re.compile(r"\.t[0-9]+\.[a-z0-9_-]+", re.ASCII)
 ANONYMOUS = "anon"
 
 
+@lru_cache(maxsize=1024)
 def slug(speaker: str) -> str:
     """A name as it stands in a turn id."""  # tangle:turn:slug
     text = _NOT_WORD.sub("-", unicodedata.normalize("NFKD", speaker))

@@ -191,7 +191,14 @@ class Answering:
             headers += _receipt_field(events)
         await exchange.reply(status, headers, body)
 
-    def _note(self, exchange: Exchange, call: Call, state: str, seconds: float) -> None:
+    def note_accepted(self, exchange: Exchange, call: Call, began: float) -> None:
+        """Note a task that was taken on; its end is noted by whoever runs it."""
+        seconds = self._clock.monotonic() - began
+        self._note(exchange, call, "accepted", seconds, "task accepted")
+
+    def _note(
+        self, exchange: Exchange, call: Call, state: str, seconds: float, message: str = ""
+    ) -> None:
         self._metrics.called(_label(call), state, seconds)
         carnet = call.carnet
         trace = carnet.trace
@@ -199,7 +206,7 @@ class Answering:
             CallNote(
                 at=self._clock.wall_us(),
                 correlation_id=trace.trace_id if trace else carnet.run,
-                message="call replayed" if call.known else "call answered",
+                message=message or ("call replayed" if call.known else "call answered"),
                 run=carnet.run,
                 turn=carnet.turn,
                 client=exchange.client[0] if exchange.client else None,

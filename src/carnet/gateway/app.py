@@ -29,6 +29,7 @@ from carnet.gateway.operations import Operations
 from carnet.gateway.refusing import write_refusal
 from carnet.gateway.runs import Access, Runs
 from carnet.gateway.samvad import Samvad
+from carnet.gateway.tasks import TaskDoor, TaskPages
 from carnet.gateway.well_known import WellKnown
 from carnet.guards.failures import Failures
 from carnet.ports.clock import Clock, Ids
@@ -39,7 +40,9 @@ logger = logging.getLogger("carnet.gateway")
 F = TypeVar("F")
 
 Plain = Callable[[Exchange], Awaitable[None]]
-Named = Callable[[Exchange, str], Awaitable[None]]
+Named = Callable[..., Awaitable[None]]  # an exchange, then each segment that the path names
+
+NamedRoute = tuple[re.Pattern[bytes], dict[str, Named]]
 
 OPEN = frozenset({b"/healthz", b"/readyz", b"/openapi.json"})  # nobody needs a token for these
 _SEGMENT = rb"([A-Za-z0-9%._~!$&'()*+,;=:@-]{1,384})"
@@ -53,6 +56,8 @@ class App:
         *,
         chat: Chat,
         samvad: Samvad,
+        task_door: TaskDoor,
+        task_pages: TaskPages,
         well_known: WellKnown,
         runs: Runs,
         operations: Operations,
@@ -79,12 +84,10 @@ class App:
             b"/.well-known/carnet.json": {"GET": well_known},
             b"/v1/models": {"GET": operations.models},
             b"/runs": {"GET": runs.list},
-            b"/healthz": {"GET": operations.health},
-            b"/readyz": {"GET": operations.ready},
-            b"/metrics": {"GET": operations.metrics},
-            b"/openapi.json": {"GET": operations.openapi},
+            b"/tasks": {"GET": task_pages.list, "POST": task_pages.create},
+            **_operation_routes(operations),
         }
-        self._named: list[tuple[re.Pattern[bytes], dict[str, Named]]] = [
+        self._named: list[NamedRoute] = [
             (_pattern(rb"/agents/", rb"/v1/chat/completions"), {"POST": chat}),
             (_pattern(rb"/agents/", rb"/agent/message"), {"POST": samvad.message}),
             (_pattern(rb"/agents/", rb"/agent/stream"), {"POST": samvad.stream}),
@@ -96,6 +99,7 @@ class App:
             (_pattern(rb"/agents/", rb"/agent/intro"), {"GET": samvad.intro}),
             (_pattern(rb"/agents/", rb"/agent/health"), {"GET": samvad.health}),
             (_pattern(rb"/agents/", rb"/agent/task"), {"POST": samvad.task}),
+            *_task_routes(task_door, task_pages),
         ]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -124,7 +128,8 @@ class App:
         for pattern, named in self._named:
             match = pattern.fullmatch(exchange.path)
             if match is not None:
-                await _choose(named, exchange.method)(exchange, _decode(match[1]))
+                names = [_decode(segment) for segment in match.groups()]
+                await _choose(named, exchange.method)(exchange, *names)
                 return
         raise RouteNotFound
 
@@ -169,12 +174,33 @@ class App:
         await exchange.reply(status, raw(headers), body)
 
 
+def _operation_routes(operations: Operations) -> dict[bytes, dict[str, Plain]]:
+    return {
+        b"/healthz": {"GET": operations.health},
+        b"/readyz": {"GET": operations.ready},
+        b"/metrics": {"GET": operations.metrics},
+        b"/openapi.json": {"GET": operations.openapi},
+    }
+
+
+def _task_routes(door: TaskDoor, pages: TaskPages) -> list[NamedRoute]:
+    return [
+        (_pattern(rb"/agent/task/", rb""), {"GET": door.show}),
+        (_pattern(rb"/agent/task/", rb"/cancel"), {"POST": door.cancel}),
+        (_pattern(rb"/agents/", rb"/agent/task/", rb""), {"GET": door.show_of}),
+        (_pattern(rb"/agents/", rb"/agent/task/", rb"/cancel"), {"POST": door.cancel_of}),
+        (_pattern(rb"/tasks/", rb""), {"GET": pages.show}),
+        (_pattern(rb"/tasks/", rb"/cancel"), {"POST": pages.cancel}),
+    ]
+
+
 def _address(exchange: Exchange) -> str:
     return exchange.client[0] if exchange.client is not None else "unknown"
 
 
-def _pattern(before: bytes, after: bytes) -> re.Pattern[bytes]:
-    return re.compile(re.escape(before) + _SEGMENT + re.escape(after))
+def _pattern(*parts: bytes) -> re.Pattern[bytes]:
+    """A path with a segment of any name between each two of its parts."""
+    return re.compile(_SEGMENT.join(map(re.escape, parts)))
 
 
 def _choose(methods: dict[str, F], method: str) -> F:

@@ -3,6 +3,10 @@
 Law. Malformed in any part is malformed; absent is not malformed.
 """
 
+import re
+from hashlib import sha256
+from typing import Final
+
 from msgspec import Struct, structs
 
 from carnet.core.call import Claim
@@ -10,6 +14,7 @@ from carnet.core.carnet import DepthLimits, Mark
 from carnet.core.proof import Document
 from carnet.core.secret import Secret
 from carnet.core.skill import Mode
+from carnet.errors import InvalidRequest
 from carnet.gateway.exchange import Exchange
 from carnet.wire import caller_context, json, openai, samvad, tangle, trace, travel
 from carnet.wire.headers import Headers, refuse_lookalikes
@@ -24,6 +29,7 @@ class Stamps(Struct, frozen=True):
 
 
 NO_STAMPS = Stamps((), None)
+_URL: Final = re.compile(r"[!-~]{1,2048}", re.ASCII)
 
 
 def read_stamps(headers: Headers, depths: DepthLimits) -> Stamps:
@@ -63,6 +69,20 @@ def read_chat(headers: Headers, stamps: Stamps, body: bytes, agent: str | None) 
         forwarded=stamps.forwarded,
         trace=trace.read(headers),
     )
+
+
+def read_later(headers: Headers, stamps: Stamps, body: bytes) -> Claim:
+    """Read a chat request that is to be run as a task; it may name a `callback`."""
+    parsed = json.read_object(body)
+    callback = parsed.pop("callback", None)
+    if callback is not None and (not isinstance(callback, str) or not _URL.fullmatch(callback)):
+        raise InvalidRequest("callback", "must be a URL")
+    claim = read_chat(headers, stamps, json.write(parsed), None)
+    if claim.ask.stream:
+        raise InvalidRequest("stream", "is not for tasks: a result comes when one has ended")
+    # The same turn, asked for at once, is another call.
+    digest = sha256(b"task\0" + claim.digest).digest()
+    return structs.replace(claim, is_task=True, callback=callback, digest=digest)
 
 
 def with_proof(claim: Claim, exchange: Exchange, body: bytes, depths: DepthLimits) -> Claim:

@@ -49,6 +49,7 @@ def describe() -> Schema:
                 "parameters": run,
                 "post": _operation("Cancel what runs", answer="Page"),
             },
+            **_tasks(),
             "/healthz": {"get": _operation("The process answers", answer="Page", is_open=True)},
             "/readyz": {"get": _operation("It can take work", answer="Page", is_open=True)},
             "/metrics": {"get": _operation("Prometheus metrics")},
@@ -69,23 +70,49 @@ def _samvad() -> Schema:
     paths: Schema = {
         "/agent/message": {"post": _signed("Ask for a skill")},
         "/agent/stream": {"post": _signed("Ask for a skill and read the answer as it grows")},
-        "/agent/task": {"post": _signed("Ask for a skill in the background (not served yet)")},
+        "/agent/task": {"post": _signed("Ask for a skill as a task", answer="Accepted", ok="202")},
+        "/agent/task/{task}": {
+            "parameters": [_path_parameter("task")],
+            "get": _operation("How a task goes", answer="TaskRecord", is_open=True),
+        },
+        "/agent/task/{task}/cancel": {
+            "parameters": [_path_parameter("task")],
+            "post": _signed("Ask for the end of a task", body=None, answer="TaskRecord", ok="202"),
+        },
         "/agent/intro": {"get": _operation("What the agent is, for people", is_open=True)},
         "/agent/health": {"get": _operation("It answers", answer="Page", is_open=True)},
         "/.well-known/agent.json": {
             "get": _operation("The card of the agent", answer="Page", is_open=True)
         },
     }
-    named = {
-        f"/agents/{{name}}{path}": {"parameters": [_path_parameter("name")], **operations}
-        for path, operations in paths.items()
+    return {**paths, **{f"/agents/{{name}}{path}": _below(item) for path, item in paths.items()}}
+
+
+def _below(item: Schema) -> Schema:
+    """The same below the prefix of an agent."""
+    return {**item, "parameters": [_path_parameter("name"), *item.get("parameters", ())]}
+
+
+def _tasks() -> Schema:
+    """Tasks for tokens."""
+    task = [_path_parameter("task")]
+    create = _operation("Ask an agent as a task", body="ChatRequest", answer="Accepted", ok="202")
+    cancel = _operation("Ask for the end of a task", answer="Page", ok="202")
+    return {
+        "/tasks": {"get": _operation("List tasks", answer="Page"), "post": create},
+        "/tasks/{task}": {
+            "parameters": task,
+            "get": _operation("One task, with its result or error", answer="Page"),
+        },
+        "/tasks/{task}/cancel": {"parameters": task, "post": cancel},
     }
-    return {**paths, **named}
 
 
-def _signed(summary: str) -> Schema:
+def _signed(
+    summary: str, *, body: str | None = "Envelope", answer: str = "Response", ok: str = "200"
+) -> Schema:
     """An operation whose requests are signed (RFC 9421) in place of a token."""
-    operation = _operation(summary, body="Envelope", answer="Response", is_open=True)
+    operation = _operation(summary, body=body, answer=answer, is_open=True, ok=ok)
     operation["parameters"] = [
         {"name": name, "in": "header", "required": True, "schema": {"type": "string"}}
         for name in ("content-digest", "signature-input", "signature")
@@ -107,6 +134,7 @@ def _operation(
     stream: bool = False,
     chain: bool = False,
     is_open: bool = False,
+    ok: str = "200",
 ) -> Schema:
     content: Schema = {}
     if answer:
@@ -116,7 +144,7 @@ def _operation(
     operation: Schema = {
         "summary": summary,
         "responses": {
-            "200": {"description": "The answer", "content": content},
+            ok: {"description": "The answer", "content": content},
             "default": {
                 "description": "An error",
                 "content": {"application/json": {"schema": _reference("Error")}},
@@ -184,6 +212,7 @@ def _schemas() -> Schema:
         },
         "Models": {"type": "object", "required": ["object", "data"]},
         **_samvad_schemas(),
+        **_task_schemas(),
         "Page": {"type": "object"},
         "Error": {
             "type": "object",
@@ -225,6 +254,29 @@ def _samvad_schemas() -> Schema:
                 "traceId": text,
                 "spanId": text,
                 "status": {"type": "string", "enum": ["ok", "error"]},
+                "result": {"type": "object"},
+                "error": {"type": "object", "required": ["code", "message"]},
+            },
+        },
+    }
+
+
+def _task_schemas() -> Schema:
+    text = {"type": "string"}
+    return {
+        "Accepted": {
+            "type": "object",
+            "required": ["taskId", "status"],
+            "properties": {"taskId": text, "status": {"const": "accepted"}},
+        },
+        "TaskRecord": {
+            "type": "object",
+            "required": ["taskId", "status"],
+            "additionalProperties": False,
+            "properties": {
+                "taskId": text,
+                "status": {"type": "string", "enum": ["pending", "running", "done", "failed"]},
+                "progress": {"type": "number", "minimum": 0, "maximum": 1},
                 "result": {"type": "object"},
                 "error": {"type": "object", "required": ["code", "message"]},
             },

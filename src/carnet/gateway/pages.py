@@ -7,12 +7,16 @@ from typing import Any
 from carnet.core.events import LEG, Extension, read_events
 from carnet.core.money import format_amount
 from carnet.core.turn import Turn
+from carnet.errors import CarnetError
 from carnet.ports.records import JournalEntry, LedgerEntry, Records, RunSummary
+from carnet.ports.tasks import Task
+from carnet.wire import openai
 
 Page = dict[str, Any]
 
 MOST_LEVELS = 32  # deeper than any chain we answer; a tree that claims more is shown flat
 MOST_ENTRIES = 10_000
+THOUSAND = 1000
 
 STATES = ("running", "waiting", "queued", "unknown", "failed", "done")  # the first present wins
 
@@ -156,3 +160,41 @@ def ledger_page(entries: Sequence[LedgerEntry], currency: str) -> Page:
             for entry in entries
         ],
     }
+
+
+def task_line(task: Task) -> Page:
+    """One task in a list."""
+    turn = task.turn
+    return {
+        "task": task.id,
+        "status": task.state,
+        "agent": turn.agent,
+        "skill": task.skill,
+        "sender": task.sender,
+        "progress": _share(task),
+        "note": task.note,
+        "attempt": turn.attempt,
+        "created": when(turn.created),
+        "ended": when(turn.ended),
+        "cancelled": when(task.cancelled),
+        "code": turn.code,
+        "run": turn.run,
+        "turn": turn.turn,
+    }
+
+
+def task_page(task: Task, result: dict[str, Any] | None, error: CarnetError | None) -> Page:
+    """One task, with its result or its error."""
+    page = {**task_line(task), "callback": task.callback}
+    if result is not None:
+        page["result"] = result
+    if error is not None:
+        page["error"] = openai.error_object(error, run=task.turn.run)
+    return page
+
+
+def _share(task: Task) -> float | None:
+    """How far a task is that runs."""
+    if task.state != "running":
+        return None
+    return (task.progress or 0) / THOUSAND

@@ -6,7 +6,7 @@ Law. The path alone decides which words: a refusal can come before anything else
 import re
 from typing import Final
 
-from carnet.errors import CarnetError, MethodNotAllowed
+from carnet.errors import CarnetError, MethodNotAllowed, TaskNotFound
 from carnet.wire import openai, samvad
 
 _SAMVAD: Final = re.compile(rb"(?:/agents/[^/]*)?/(?:agent(?:/.*)?|\.well-known/agent\.json)")
@@ -22,6 +22,8 @@ def speaks_samvad(path: bytes) -> bool:
 def write_refusal(error: CarnetError, path: bytes) -> Refusal:
     """Status, headers and body of a refusal at this path."""
     if speaks_samvad(path):
+        if isinstance(error, TaskNotFound):  # whichever way it is not there
+            return samvad.write_not_found()
         status, headers, body = samvad.write_error(error, trace_id=error.run or "")
     else:
         status, headers, body = openai.write_error(error, run=error.run)

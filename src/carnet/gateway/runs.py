@@ -122,8 +122,8 @@ class Runs:
         page = await pages.runs_page(
             self._records,
             reader=reader_of(caller),
-            limit=max(1, min(_number(query, "limit", 50), MOST_LINES)),
-            before=_number(query, "before", 0) or None,
+            limit=max(1, min(read_number(query, "limit", 50), MOST_LINES)),
+            before=read_number(query, "before", 0) or None,
             currency=self._currency,
         )
         await reply_json(exchange, page)
@@ -239,7 +239,8 @@ def _is_number(text: str) -> bool:
     return text.isascii() and text.isdigit() and len(text) <= 18  # noqa: PLR2004  fits 64 bits
 
 
-def _number(query: dict[str, list[str]], name: str, default: int) -> int:
+def read_number(query: dict[str, list[str]], name: str, default: int) -> int:
+    """A whole number of a query."""
     values = query.get(name)
     if not values:
         return default

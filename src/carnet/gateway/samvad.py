@@ -3,6 +3,7 @@
 Law 1. What is asked of an agent comes signed; its card, introduction and health are for everybody.
 Law 2. At the root the host decides: `NAME.DOMAIN` is that agent, any other host the default one.
 Law 3. A stream begins when the call is admitted: what fails after that is told in its last frame.
+Law 4. A task is judged as any call before it is accepted: what is wrong with it is told at once.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,10 +14,11 @@ from carnet.core.call import Call
 from carnet.core.carnet import DepthLimits
 from carnet.core.events import Event, Failed, Usage
 from carnet.core.skill import CHAT, Mode
-from carnet.errors import AgentNotFound, CarnetError, InvalidRequest, RouteNotFound
+from carnet.errors import AgentNotFound, CarnetError
 from carnet.gateway.answering import Answering, raw
 from carnet.gateway.exchange import Exchange, RawHeaders
 from carnet.gateway.inbound import read_signed
+from carnet.gateway.tasks import TASK, Accepting
 from carnet.ports.agent import Router, Target
 from carnet.ports.clock import Clock
 from carnet.ports.keys import OwnKeys
@@ -99,9 +101,13 @@ class Published:
         host = (exchange.headers.get("host") or "").lower().partition(":")[0]
         return self._identities.name(host) or ""
 
+    def agent_of(self, exchange: Exchange, agent: str | None) -> str:
+        """The name of the agent that a request is for: the one of its path, or of its host."""
+        return self.target(self.named(exchange) if agent is None else agent).name
+
     def facts(self, name: str) -> samvad.CardFacts:
         """What the card of an agent tells."""
-        target = self._target(name)
+        target = self.target(name)
         identity = self._identities.of(target.name)
         if identity is None:
             raise AgentNotFound
@@ -119,9 +125,11 @@ class Published:
             trust=target.trust,
             requests_per_minute=self._agent_calls,
             requests_per_sender=self._sender_calls,
+            tokens_per_sender_per_day=target.tokens_per_day,
         )
 
-    def _target(self, name: str) -> Target:
+    def target(self, name: str) -> Target:
+        """The agent of ours that is called so; the default one for an empty name."""
         target = self._router.find(name)
         if all(target is not own for own in self._router.local()):
             raise AgentNotFound
@@ -142,13 +150,20 @@ class Samvad:
         published: Published,
         depths: DepthLimits,
         open_calls: Callable[[], int],
+        waiting_tasks: Callable[[], int],
+        accept: Accepting,
         clock: Clock,
     ) -> None:
-        """`published` tells about the agents, `open_calls` how much there is to do."""
+        """`published` tells about the agents, `open_calls` and `waiting_tasks` how much is to do.
+
+        `accept` answers for tasks.
+        """
         self._answering = answering
         self._published = published
         self._depths = depths
         self._open_calls = open_calls
+        self._waiting_tasks = waiting_tasks
+        self._accept = accept
         self._clock = clock
         self._started = clock.monotonic()
 
@@ -161,18 +176,19 @@ class Samvad:
         await self._ask(exchange, agent, "stream", STREAM)
 
     async def task(self, exchange: Exchange, agent: str | None = None) -> None:
-        """POST /agent/task: not served yet."""
-        del exchange, agent
-        raise InvalidRequest("mode", "async is not served by this gateway; use sync or stream")
-
-    async def task_status(self, exchange: Exchange, agent: str | None = None) -> None:
-        """GET /agent/task/{id}: there are no tasks yet."""
-        del exchange, agent
-        raise RouteNotFound
+        """POST /agent/task: ask, and be told under which id it will be answered."""
+        call, began = await self._admitted(exchange, agent, "async", TASK)
+        await self._accept(exchange, call, began)
 
     async def _ask(
         self, exchange: Exchange, agent: str | None, mode: Mode, short_path: str
     ) -> None:
+        call, began = await self._admitted(exchange, agent, mode, short_path)
+        await self._answering.answer(exchange, call, began)
+
+    async def _admitted(
+        self, exchange: Exchange, agent: str | None, mode: Mode, short_path: str
+    ) -> tuple[Call, float]:
         answering = self._answering
         began = answering.begin()
         body = await answering.receive(exchange)
@@ -185,11 +201,10 @@ class Samvad:
             short_path=short_path,
         )
         try:
-            call = await answering.admit(claim)
+            return await answering.admit(claim), began
         except CarnetError as error:
             error.run = claim.marks[0].run
             raise
-        await answering.answer(exchange, call, began)
 
     async def card(self, exchange: Exchange, agent: str | None = None) -> None:
         """GET /.well-known/agent.json: what the agent is, can do and signs with."""
@@ -209,7 +224,10 @@ class Samvad:
         facts = self._facts(exchange, agent)
         uptime = int(self._clock.monotonic() - self._started)
         body = samvad.write_health(
-            version=facts.version, uptime=uptime, active=self._open_calls(), queued=0
+            version=facts.version,
+            uptime=uptime,
+            active=self._open_calls(),
+            queued=self._waiting_tasks(),
         )
         json = (b"content-type", b"application/json")
         await exchange.reply(200, [json, (b"cache-control", b"no-store")], body)

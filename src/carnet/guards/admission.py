@@ -11,11 +11,12 @@ from collections.abc import Awaitable, Callable
 import msgspec
 from msgspec import Struct
 
-from carnet.core.address import AGENT, Identities, handle_of
+from carnet.core.address import Identities, handle_of
 from carnet.core.allowance import Allowance
 from carnet.core.call import Ask, Call, Claim
 from carnet.core.carnet import Carnet, DepthLimits
 from carnet.core.identity import Actor, Payer
+from carnet.core.papers import Later
 from carnet.core.proof import Spending
 from carnet.core.secret import Secret
 from carnet.errors import (
@@ -28,15 +29,18 @@ from carnet.errors import (
     SkillForbidden,
     TokenInvalid,
 )
-from carnet.guards.authn import KnownCaller
+from carnet.guards.authn import KnownCaller, Listed
+from carnet.guards.callback import Callbacks, CalledBack
 from carnet.guards.candidate import Candidate, Guard
-from carnet.guards.chain import within_chain
+from carnet.guards.chain import names_parent, within_chain
 from carnet.guards.child import child_digest, child_request
 from carnet.guards.crowd import Crowd
+from carnet.guards.delegation import Delegated, InScope, once_of
 from carnet.guards.destination import Addressed
 from carnet.guards.exhausted import WithinRate, bucket_of
 from carnet.guards.leaving import check_credential, papers
 from carnet.guards.payer import Paying, check_pay
+from carnet.guards.quota import counted_as, daily_tokens
 from carnet.guards.replay import Unrepeated, nonce_of
 from carnet.guards.runaway import Runaway
 from carnet.guards.scanning import Scan, Scanned
@@ -45,6 +49,7 @@ from carnet.guards.sender import KnownSender
 from carnet.guards.signature import signed
 from carnet.guards.skill import find_skill, known_skill
 from carnet.guards.target import KnownAgent, permit, permitted
+from carnet.guards.tasks import make_later, unfinished
 from carnet.guards.transaction import Entry, Transaction, quote
 from carnet.guards.travel import Travelled, Unlooped
 from carnet.guards.trust import Trusted, check_rights
@@ -53,8 +58,9 @@ from carnet.ports.agent import AGENT_OWNED, Router, Target
 from carnet.ports.clock import Clock, Ids
 from carnet.ports.keys import KeyRing
 from carnet.ports.schemas import Schemas
+from carnet.ports.tasks import Tasks
 from carnet.ports.trust import Peers, Tokens
-from carnet.ports.turns import Rate, Turns
+from carnet.ports.turns import Quota, Rate, Turns
 
 MINUTE = 60
 
@@ -69,6 +75,9 @@ class Signed(Struct, frozen=True, kw_only=True, eq=False):
     currency: str  # of our ledger
     sender_calls: int  # a minute, of one sender
     agent_calls: int  # a minute, of all senders to one agent
+    tasks: Tasks | None = None  # those that were accepted
+    tasks_per_sender: int = 1000  # unfinished ones, at one agent
+    callbacks: Callbacks | None = None  # judges where a task may call back to
 
 
 class Gate:
@@ -104,7 +113,9 @@ class Gate:
         self._last_depth = depths.tangle
         self._crowd = crowd
         self._most_run_calls = most_run_calls
-        self._transaction = Transaction(turns, clock, most_run_calls=most_run_calls)
+        tasks = None if by_proof is None else by_proof.tasks
+        self._called_back = CalledBack(None if by_proof is None else by_proof.callbacks)
+        self._transaction = Transaction(turns, clock, most_run_calls=most_run_calls, tasks=tasks)
         self._runaway = Runaway(most_run_calls)
         self._paying = Paying(tokens=tokens, peers=peers, domain=domain)
         self._by_proof = by_proof
@@ -133,21 +144,25 @@ class Gate:
             Addressed(by.identities, self._domain),  # signed bytes are good for one recipient
             within_chain,  # depth first, which no setting lifts
             Travelled(self._clock),  # then what the sender has written into its travel document
-            Scanned(
-                by.scan, self._router
-            ),  # of senders that are proved, before anything is told them
+            Delegated(  # and what was delegated to it, which narrows that once more
+                by.keys, peers, self._clock, by.identities, self._domain, self._last_depth
+            ),
+            Scanned(by.scan, self._router),  # of proved senders, before they are told anything
             KnownAgent(self._router),
             Unlooped(self._domain),  # the way it came must not have passed this agent
             known_skill,
+            InScope(self._domain),  # now that it is known what is asked, and of whom
             Trusted(self._tokens, self._router),  # rights before shape, and before money
             WellFormed(by.schemas),
+            self._called_back,  # may wait for a look-up, so of those alone that may call
             self._paying,
         )
 
     async def admit(self, claim: Claim) -> Call:
         """Show a claim to every guard; then claim its turn.
 
-        The call is counted in the crowd; whoever answers it calls `crowd.leave` at its end.
+        The call is counted in the crowd; whoever answers it calls `crowd.leave` at its end. A task
+        has left the crowd when it is accepted.
         """
         try:
             return await self._admit(claim)
@@ -160,6 +175,9 @@ class Gate:
         now = self._clock.wall_us()
         if claim.proof is None:
             candidate = self._examine(claim, now)
+            judged = None if claim.callback is None else self._called_back(candidate)
+            if judged is not None:
+                await judged
         else:
             candidate = await self._examine_proof(claim, now)
         is_foreign = claim.forwarded is not None and not candidate.payer.own_issue
@@ -173,6 +191,8 @@ class Gate:
         except BaseException:
             self._crowd.leave(actor, stream=claim.ask.stream)
             raise
+        if claim.is_task:  # nobody waits for it
+            self._crowd.leave(actor, stream=claim.ask.stream)
         if candidate.shown is not None:
             self._tokens.used(candidate.shown, now)
         return call
@@ -196,7 +216,9 @@ class Gate:
     def _entry(self, candidate: Candidate) -> Entry:
         claim, target = candidate.claim, candidate.target
         check_credential(target, candidate.credential)
-        carnet = self._in_time(self._document(candidate), target)
+        carnet = self._document(candidate)
+        if not claim.is_task:  # the time that a task may take begins when it runs
+            carnet = self._in_time(carnet, target)
         onward = papers(carnet, target, self._domain, last_depth=self._last_depth)
         allowance, taken = None, 0
         if candidate.budget is not None:
@@ -205,6 +227,8 @@ class Gate:
             most = 0 if owned else quote(target, claim.ask, len(claim.request))
             taken, left = self._take(allowance, target, most)
             onward = None if onward is None else msgspec.structs.replace(onward, budget=left)
+        tokens = None if claim.proof is None else daily_tokens(candidate)
+        later = make_later(candidate, self._ids, counted_as) if claim.is_task else None
         return Entry(
             target=target,
             ask=claim.ask,
@@ -215,13 +239,24 @@ class Gate:
             caller=candidate.caller,
             payer=candidate.payer,
             rates=self._rates(candidate),
+            quotas=self._quotas(tokens, later),
+            quota=None if tokens is None else tokens.purse,
             digest=claim.digest,
             request=claim.request,
             credential=candidate.credential,
             nonce=None if claim.proof is None else nonce_of(candidate),
             document=None if claim.proof is None else claim.proof.document,
-            wire_parent=_names_parent(claim),
+            wire_parent=names_parent(claim),
+            delegation=candidate.delegation,
+            once=once_of(candidate.delegation),
+            later=later,
         )
+
+    def _quotas(self, tokens: Quota | None, later: Later | None) -> tuple[Quota, ...]:
+        quotas = () if tokens is None else (tokens,)
+        if later is None or self._by_proof is None:
+            return quotas
+        return (*quotas, unfinished(later, self._by_proof.tasks_per_sender))
 
     def _take(self, allowance: Allowance, target: Target, most: int) -> tuple[int, Spending]:
         """Set aside what a call may cost; that, and the budget that it is given in turn."""
@@ -231,14 +266,13 @@ class Gate:
         return taken, allowance.left(taken if target.is_remote else None)
 
     def _rates(self, candidate: Candidate) -> tuple[Rate, ...]:
-        by, proof, peer = self._by_proof, candidate.claim.proof, candidate.peer
+        by = self._by_proof
         rates: tuple[Rate, ...] = ()
-        if by is not None and proof is not None:
+        if by is not None and candidate.claim.proof is not None:
             agent = f"agent:{candidate.target.name}"
-            # A peer can give itself as many names as it likes: they share one rate.
-            sender = proof.sender if peer is None else AGENT + peer.domain
+            sender = bucket_of(counted_as(candidate))
             rates = (
-                Rate(bucket=bucket_of(sender), calls=by.sender_calls, seconds=MINUTE),
+                Rate(bucket=sender, calls=by.sender_calls, seconds=MINUTE),
                 Rate(bucket=agent, calls=by.agent_calls, seconds=MINUTE),
             )
         token = candidate.shown
@@ -316,6 +350,8 @@ class Gate:
                 request=request,
                 credential=credential,
                 made_in=parent.record,
+                quota=parent.quota,
+                delegation=parent.delegation,
             )
         )
 
@@ -358,23 +394,3 @@ class Gate:
             budget=candidate.budget,
             trace=candidate.claim.trace,
         )
-
-
-def _names_parent(claim: Claim) -> bool:
-    """Whether a stamp that counts depth names the parent turn."""
-    return bool(claim.marks) and any(
-        mark.parent_turn is not None and mark.stamp != "samvad" for mark in claim.marks
-    )
-
-
-class Listed:
-    """Whether a peer is listed as an inter-agent caller."""
-
-    def __init__(self, peers: Peers) -> None:
-        """Look peers up here."""
-        self._peers = peers
-
-    def __call__(self, domain: str, /) -> bool:
-        """Look one up."""
-        peer = self._peers.find(domain)
-        return peer is not None and peer.may_forward

@@ -12,7 +12,7 @@ from carnet.core.identity import Actor, Caller
 from carnet.core.secret import Secret
 from carnet.errors import TokenInvalid, TokenMissing
 from carnet.guards.candidate import Candidate
-from carnet.ports.trust import Token, Tokens
+from carnet.ports.trust import Peers, Token, Tokens
 
 MOST_REMEMBERED = 4096
 
@@ -44,6 +44,19 @@ def caller_of(token: Token, *, peer_may_forward: bool = False) -> Caller:
         may_forward=token.may_forward or peer_may_forward,
     )
     return Caller(actor=actor, scopes=token.scopes)
+
+
+class Listed:
+    """Whether a peer is listed as an inter-agent caller."""
+
+    def __init__(self, peers: Peers) -> None:
+        """Look peers up here."""
+        self._peers = peers
+
+    def __call__(self, domain: str, /) -> bool:
+        """Look one up."""
+        peer = self._peers.find(domain)
+        return peer is not None and peer.may_forward
 
 
 class KnownCaller:

@@ -9,6 +9,7 @@ from typing import Protocol, TypeVar
 
 from carnet.core.call import Claim
 from carnet.core.carnet import TOP, Position
+from carnet.core.delegation import Delegation
 from carnet.core.identity import Caller, Payer
 from carnet.core.proof import Proof, Spending
 from carnet.core.secret import Secret
@@ -33,6 +34,7 @@ class Candidate:
         "claim",
         "credential",
         "deadline",
+        "delegation",
         "now",
         "on_behalf_of",
         "path",
@@ -55,6 +57,7 @@ class Candidate:
         self.on_behalf_of: tuple[str, ...] = ()
         self.deadline: float | None = None  # seconds, by the clock that is never set
         self.budget: Spending | None = None
+        self.delegation: Delegation | None = None  # verified, every link of it
         self._token: Token | None = None
         self._key: bytes | None = None
         self._caller: Caller | None = None

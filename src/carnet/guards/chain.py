@@ -4,6 +4,7 @@ Law. Every stamp counts: the deepest depth and the lowest limit hold, and contra
 refused. Malformed stamps never get here; the dialect refused them as it read them.
 """
 
+from carnet.core.call import Claim
 from carnet.core.carnet import check_depth, merge
 from carnet.guards.candidate import Candidate
 
@@ -12,3 +13,10 @@ def within_chain(candidate: Candidate, /) -> None:
     """Refuse a call that arrived deeper than its chain may go."""  # tangle:depth:refuse
     candidate.position = merge(candidate.claim.marks)
     check_depth(candidate.position)
+
+
+def names_parent(claim: Claim) -> bool:
+    """Whether a stamp that counts depth names the parent turn."""
+    return bool(claim.marks) and any(
+        mark.parent_turn is not None and mark.stamp != "samvad" for mark in claim.marks
+    )

@@ -27,27 +27,21 @@ CLASSIFIER_SECONDS = 10.0
 
 Classifier = Callable[[dict[str, Any]], bool | Awaitable[bool]]
 
-# For lower-case text. Beside each phrase stands a rare word of it: looking for a word costs a tenth
-# of looking for a phrase, and most texts hold none of them.
+# For lower-case text. Each begins with letters, which a search of its own skips to; one search for
+# all of them would look at every letter and take twice as long.
 _SEARCHES: Final = tuple(
-    (word, re.compile(phrase).search)
-    for word, phrase in (
-        (
-            "ignore",
-            r"ignore\s+(?:all\s+)?(?:previous|prior|above)\s+(?:instruction|prompt|context)",
-        ),
-        ("disregard", r"disregard\s+(?:your\s+)?(?:system\s+prompt|instruction|context)"),
-        ("now", r"you\s+are\s+now\s+(?:a\s+)?(?!processing|analyzing|reviewing)"),
-        ("forget", r"forget\s+(?:everything|all|your\s+instructions)"),
-        ("instruction", r"new\s+instructions?:"),
-        ("[system]", r"\[system\]"),
-        (
-            "override",
-            r"override\s+(?:your\s+)?(?:previous\s+)?(?:instruction|behavior|directive)",
-        ),
-        ("act", r"act\s+as\s+if\s+you\s+(?:have\s+no|are\s+not)"),
-        ("jailbreak", r"jailbreak"),
-        ("anything", r"do\s+anything\s+now"),
+    re.compile(phrase).search
+    for phrase in (
+        r"ignore\s+(?:all\s+)?(?:previous|prior|above)\s+(?:instruction|prompt|context)",
+        r"disregard\s+(?:your\s+)?(?:system\s+prompt|instruction|context)",
+        r"you\s+are\s+now\s+(?:a\s+)?(?!processing|analyzing|reviewing)",
+        r"forget\s+(?:everything|all|your\s+instructions)",
+        r"new\s+instructions?:",
+        r"\[system\]",
+        r"override\s+(?:your\s+)?(?:previous\s+)?(?:instruction|behavior|directive)",
+        r"act\s+as\s+if\s+you\s+(?:have\s+no|are\s+not)",
+        r"jailbreak",
+        r"do\s+anything\s+now",
     )
 )
 
@@ -96,8 +90,8 @@ async def _classified(classifier: Classifier, payload: dict[str, Any]) -> bool:
 def holds_phrase(texts: list[str]) -> bool:
     """Whether one of the texts holds one of the phrases."""
     for text in map(_lowered, texts):
-        for word, search in _SEARCHES:
-            if word in text and search(text) is not None:
+        for search in _SEARCHES:
+            if search(text) is not None:
                 return True
     return False
 

@@ -12,5 +12,7 @@ from carnet.wire import ed25519
 def signed(candidate: Candidate, /) -> None:
     """Refuse a request whose signature holds for none of the texts it may cover."""
     proof, key = candidate.proof, candidate.key
-    if not any(ed25519.holds(key, base, proof.signature) for base in proof.bases):
-        raise SignatureInvalid
+    for base in proof.bases:
+        if ed25519.holds(key, base, proof.signature):
+            return
+    raise SignatureInvalid

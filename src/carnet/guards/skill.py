@@ -5,7 +5,7 @@ Law. An agent elsewhere whose skills we do not know is asked unjudged: it judges
 
 import difflib
 
-from carnet.core.call import Ask
+from carnet.core.call import Ask, Claim
 from carnet.core.skill import CHAT, Mode, Skill
 from carnet.errors import SchemaInvalid, SkillNotFound
 from carnet.guards.candidate import Candidate
@@ -32,6 +32,11 @@ def known_skill(candidate: Candidate, /) -> None:
     """Refuse a skill that the agent has not, or a mode that the skill has not."""
     ask = candidate.claim.ask
     skill = candidate.skill = find_skill(candidate.target, ask)
-    mode: Mode = "stream" if ask.stream else "sync"
-    if skill is not None and ask.skill is not None and mode not in skill.modes:
+    if skill is not None and ask.skill is not None and _mode(candidate.claim) not in skill.modes:
         raise SchemaInvalid("mode", f"must be one of the skill's: {', '.join(skill.modes)}")
+
+
+def _mode(claim: Claim) -> Mode:
+    if claim.is_task:
+        return "async"
+    return "stream" if claim.ask.stream else "sync"

@@ -4,8 +4,8 @@ Law. An Agent is any callable from a Call to an asynchronous stream of Events th
 one terminal event or raises; whatever journals, retries or times an Agent is an Agent.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterator, Collection, Sequence
-from typing import Final, Protocol
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Sequence
+from typing import Any, Final, Protocol
 
 from msgspec import Struct
 
@@ -75,7 +75,10 @@ class Target(Struct, frozen=True, kw_only=True, eq=False):
     reentry: bool = False  # may be called again within its own chain
     version: str = "1.0.0"  # its own, as its card shows it; never that of this program
     description: str = ""  # for its card; by default its name and domain
+    converts: Callable[[str, dict[str, Any]], None] | None = None  # refuses what does not
     injection_scan: bool = True  # payloads for it are searched for phrases that take over models
+    at_once: int | None = None  # calls that it answers at once; None is as many as come
+    tokens_per_day: int | None = None  # that one signed sender may use; None is unbounded
 
     @property
     def may_cost(self) -> bool:

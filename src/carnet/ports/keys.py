@@ -130,6 +130,10 @@ class KeyRing(Protocol):
         """The public key. Raises KeyUnknown, KeyRevoked, or NotLearned."""
         ...
 
+    def every(self, sender: str, now: int) -> Sequence[bytes]:
+        """All public keys that hold, for what names none of them. Raises as `find` does."""
+        ...
+
     def is_pinned(self, sender: str) -> bool:
         """Whether the operator wrote a key down for this very sender."""
         ...

@@ -1,19 +1,24 @@
 """The four hot operations on turns: claim, append, finish, renew.
 
-Law 1. A claim is one transaction that answers in this order: nonce, known turn, place in the
-       chain, run bound, rates, reservation, then the turn and its journal entry. A refusal leaves
-       no trace: it burns neither nonce nor turn.
+Law 1. A claim is one transaction that answers in this order: nonce, known turn, delegation that is
+       good for one call, place in the chain, run bound, rates, quotas, reservation, then the turn
+       and its journal entry. A refusal leaves no trace: it burns neither nonce nor turn.
 Law 2. `append` and `finish` carry the fence of the claim; a late writer is told `Fenced`.
 Law 3. What these coroutines return is durable.
 """
 
 from collections.abc import Sequence
-from typing import Literal, Protocol
+from typing import Final, Literal, Protocol
 
 from msgspec import Struct
 
 from carnet.core.identity import Payer
 from carnet.core.turn import Turn, TurnState
+from carnet.ports.outbox import Letter
+from carnet.ports.tasks import TaskClaim
+
+TOKENS: Final = "tokens/"  # what the purses of each kind of quota begin with
+TASKS: Final = "tasks/"
 
 
 class Rate(Struct, frozen=True, kw_only=True):
@@ -30,6 +35,18 @@ class Nonce(Struct, frozen=True):
     sender: str
     nonce: str
     expires: int  # microseconds since the epoch: refused until then, whoever asks (R11)
+
+
+class Quota(Struct, frozen=True, kw_only=True):
+    """At most `limit` of something, held in a purse; `take` of it is used until the finish.
+
+    With nothing to take, a purse that is used up refuses: what is used is told at the end.
+    """
+
+    purse: str
+    limit: int
+    take: int = 0
+    retry_after: int = 1
 
 
 class TurnClaim(Struct, frozen=True, kw_only=True):
@@ -53,6 +70,9 @@ class TurnClaim(Struct, frozen=True, kw_only=True):
     is_first: bool = False  # the run was named a moment ago: nothing of it can be known
     nonce: Nonce | None = None  # of a signed request: answered before anything else
     wire_parent: bool = False  # a peer named the parent turn: its depth is compared (A40)
+    once: Nonce | None = None  # a delegation that is good for one call, beside the request's own
+    quotas: tuple[Quota, ...] = ()  # all of them must pass
+    task: TaskClaim | None = None  # it waits, and runs later
 
 
 class Claimed(Struct, frozen=True, tag=True):
@@ -70,9 +90,11 @@ class Known(Struct, frozen=True, tag=True):
 class Denied(Struct, frozen=True, tag=True):
     """The transaction refused; nothing was written."""
 
-    reason: Literal["replayed", "mismatch", "chain", "rate", "spending", "run_calls"]
+    reason: Literal[
+        "replayed", "spent", "mismatch", "chain", "rate", "quota", "spending", "run_calls"
+    ]
     retry_after: int | None = None
-    bucket: str | None = None  # of the rate that refused: the one that is full for longest
+    bucket: str | None = None  # the rate (full for longest) or the purse that refused
 
 
 Verdict = Claimed | Known | Denied
@@ -85,8 +107,19 @@ class Debit(Struct, frozen=True):
     amount: int
 
 
+class Use(Struct, frozen=True):
+    """What a finish adds to the purse of a quota; less than nothing gives back what was taken."""
+
+    purse: str
+    amount: int
+
+
 class TurnFinish(Struct, frozen=True, kw_only=True):
-    """How a turn ended. One transaction: events, terminal state, ledger, released reservation."""
+    """How a turn ended.
+
+    One transaction: events, terminal state, ledger, released reservation, what was used of quotas,
+    and the letters that tell of it.
+    """
 
     turn: Turn
     state: TurnState
@@ -102,6 +135,9 @@ class TurnFinish(Struct, frozen=True, kw_only=True):
     tokens_out: int | None = None
     code: str | None = None
     retryable: bool = False
+    uses: tuple[Use, ...] = ()
+    letters: tuple[Letter, ...] = ()
+    is_task: bool = False  # what was kept to run it is removed
 
 
 def end_unknown(turn: Turn, payer: Payer, *, now: int, reserve: int = 0) -> TurnFinish:

@@ -14,8 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self, cast
 
-import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from carnet.core.address import AGENT, is_agent_uri, is_handle, parse_agent_uri, parse_handle
 from carnet.core.events import Data, Event, Text
@@ -26,9 +25,11 @@ from carnet.ports.door import Bounds
 from carnet.ports.keys import OwnKeys
 from carnet.runtime.cards import CARD_PATH, Cards, Place
 from carnet.runtime.client_key import ClientKey, load_key
+from carnet.runtime.client_tasks import Task
 from carnet.runtime.closing import closing
 from carnet.runtime.egress import EgressDoor
 from carnet.runtime.errand import Errand, Errands, Recipient
+from carnet.runtime.errand_tasks import TaskErrands
 from carnet.runtime.samvad import as_text, text_field, text_skill
 from carnet.runtime.signing import Signing
 from carnet.runtime.system import SystemClock, SystemIds
@@ -44,6 +45,7 @@ class _Within(Struct, frozen=True, kw_only=True):
     span_id: str | None = None
     parent_span_id: str | None = None
     token: Secret | None = None
+    delegation: str | None = None
 
 
 class Client:
@@ -69,6 +71,7 @@ class Client:
             clock=clock,
             ids=ids,
         )
+        self._tasks = TaskErrands(self._errands)
 
     async def card(self) -> samvad.Card:
         """What the agent says about itself: its id, its skills, its keys."""
@@ -94,6 +97,37 @@ class Client:
                 said.append(event)
         yield Result(samvad.result_of(said))
 
+    async def task(
+        self,
+        skill: str,
+        payload: Mapping[str, Any] | None = None,
+        /,
+        *,
+        callback: str | None = None,
+        delegation: str | None = None,
+        **fields: Any,
+    ) -> Task:
+        """Hand a skill over as a task, which goes on when this process ends.
+
+        Args:
+            skill: What is asked for.
+            payload: What goes in.
+            callback: An https URL of ours that is told the end, however the task ends.
+            delegation: The token that says for whom it is asked, instead of the client's.
+            **fields: What goes in, named one by one.
+        """
+        asked = {**(payload or {}), **fields}
+        changes = {"is_task": True, "callback": callback}
+        errand = structs.replace(self._errand(skill, asked, stream=False), **changes)
+        if delegation is not None:
+            errand = structs.replace(errand, delegation=delegation)
+        begun = await self._tasks.begin(errand)
+        return Task(self._tasks, begun.id, webhook_secret=begun.webhook_secret)
+
+    def task_of(self, task: str) -> Task:
+        """A task that was begun earlier, by the id that it was given then."""
+        return Task(self._tasks, task)
+
     async def chat(self, text: str) -> str:
         """Say something to an agent that chats, or to the only skill that it has."""
         card = await self.card()
@@ -107,17 +141,23 @@ class Client:
         span_id: str | None = None,
         parent_span_id: str | None = None,
         token: str | Secret | None = None,
+        delegation: str | None = None,
     ) -> "Client":
         """The same agent over the same connections, for calls that belong to a trace.
 
         Without a trace every call is one of its own, and without a span each has a new one.
         """
-        given = {"trace_id": trace_id, "span_id": span_id, "parent_span_id": parent_span_id}
+        given = {
+            "trace_id": trace_id,
+            "span_id": span_id,
+            "parent_span_id": parent_span_id,
+            "delegation": delegation,
+        }
         changes: dict[str, Any] = {name: value for name, value in given.items() if value}
         if token is not None:
             changes["token"] = _secret(token)
         other = copy(self)
-        other._within = msgspec.structs.replace(self._within, **changes)  # noqa: SLF001  our own
+        other._within = structs.replace(self._within, **changes)  # noqa: SLF001  our own
         return other
 
     async def aclose(self) -> None:
@@ -146,6 +186,7 @@ class Client:
             span_id=within.span_id or self._ids.uuid(),
             parent_span_id=within.parent_span_id,
             auth=within.token,
+            delegation=within.delegation,
         )
 
 
@@ -154,6 +195,7 @@ def connect(
     *,
     key: ClientKey | Path | str | None = None,
     token: str | Secret | None = None,
+    delegation: str | None = None,
     sender: str | None = None,
     identity: str | None = None,
     timeout: float = SECONDS,
@@ -164,6 +206,8 @@ def connect(
         address: `agent://host`, `@name@domain`, or the URL before `/agent/message`.
         key: The file of our key, made if there is none (by default `~/.carnet/client.key`).
         token: What the agent knows us by, where its skill asks for that.
+        delegation: The token of `carnet tokens delegate` that says for whom the calls are made; its
+            subject is `sender`.
         sender: Our identity; by default `agent://client-` and the name of the key.
         identity: Who is expected at a URL whose host does not say it.
         timeout: Seconds that one call may take.
@@ -175,7 +219,7 @@ def connect(
         identities=frozenset(filter(None, (expected, identity))),
         bounds=Bounds(total_seconds=timeout, first_byte_seconds=min(120.0, timeout)),
     )
-    within = _Within(token=None if token is None else _secret(token))
+    within = _Within(token=None if token is None else _secret(token), delegation=delegation)
     return Client(recipient, signer, sender or f"{AGENT}client-{signer.kid}", within)
 
 

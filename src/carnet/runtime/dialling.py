@@ -7,6 +7,7 @@ Law 3. Addresses are tried in order, each with a head start, and the first to an
 """
 
 import asyncio
+import contextlib
 import errno
 import ssl
 from collections.abc import Awaitable, Callable, Sequence
@@ -42,6 +43,12 @@ class Dialler:
         except OSError as error:  # the words of TLS and of the system, never a peer's
             reason = f"{type(error).__name__}{f': {error.strerror}' if error.strerror else ''}"
         raise ProviderUnavailable(reason) from NotSent(reason)
+
+    async def judge(self, route: Route, seconds: float) -> None:
+        """Refuse a route whose name leads to where it may not; one that leads nowhere may later."""
+        with contextlib.suppress(TimeoutError, OSError, ProviderUnavailable):
+            async with asyncio.timeout(seconds):
+                await self._addresses(route)
 
     async def _addresses(self, route: Route) -> list[IPAddress]:
         at = route.destination

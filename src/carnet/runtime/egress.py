@@ -33,6 +33,7 @@ from carnet.runtime.system import SystemLookup
 KEEPALIVE_SECONDS: Final = 15.0
 NAMED_LOOKUPS: Final = 64  # names that are looked up at once
 LEARNED_LOOKUPS: Final = 16  # and of those that strangers name
+JUDGE_SECONDS: Final = 3.0  # for looking up a name that is not dialled yet
 TURN_HEADER: Final = "x-tangle-turnid"  # what makes a request safe to send twice
 
 _MOST_ROUTES: Final = 1024
@@ -99,6 +100,14 @@ class EgressDoor:
             found = find_route(request.url, request.kind, self._allowed)
             self._routes[request.url] = found
         return found
+
+    async def judge(self, url: str) -> None:
+        """Refuse a URL that a peer may not make us call, without calling it: EgressRefused.
+
+        A name that leads nowhere now is no reason; whoever dials it later judges it anew.
+        """
+        route = find_route(url, "learned", self._allowed)
+        await self._learned_dialler.judge(route, JUDGE_SECONDS)
 
     # ------------------------------------------------------------------ connections
 

@@ -12,25 +12,28 @@ Law 5. A Carnet that is listed as a peer must prove its answer; of another one t
        believed, as its key is not known to be its own.
 """
 
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from ipaddress import ip_address
 from typing import Any, Final, Literal
 from urllib.parse import urlsplit
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from carnet.core.address import AGENT
 from carnet.core.carnet import Carnet
+from carnet.core.delegation import Delegation
 from carnet.core.events import Event, Failed
 from carnet.core.identity import Account
 from carnet.core.proof import Spending
 from carnet.core.secret import Secret
+from carnet.core.skill import Mode
 from carnet.errors import CarnetError, PeerAgentNotFound, ProviderError
 from carnet.ports.clock import Clock, Ids
 from carnet.ports.door import Answer, Bounds, Door, Outbound
 from carnet.runtime.cards import Cards, Place
 from carnet.runtime.closing import closing
+from carnet.runtime.delegating import Delegating
 from carnet.runtime.hearing import JSON, SSE, is_stream, read_some, streamed
 from carnet.runtime.proving import Slip, Verifying
 from carnet.runtime.signing import Signing
@@ -40,9 +43,11 @@ Form = Literal["samvad", "carnet"]
 
 MESSAGE: Final = "/agent/message"
 STREAM: Final = "/agent/stream"
+TASK: Final = "/agent/task"
 
 _REMEMBERED_SECONDS: Final = 3600.0
 _DOUBTED_SECONDS: Final = 60.0  # neither form was taken: the reason is another one
+_LOOK_SECONDS: Final = 30.0  # for a question without a body
 _OK: Final = range(200, 300)
 _UNAUTHORIZED: Final = 401
 
@@ -62,6 +67,24 @@ class Errand(Struct, frozen=True, kw_only=True):
     carnet: Carnet | None = None  # the document of the callee; without one there is one form
     payer: Account | None = None
     budget: Spending | None = None  # the most that we will pay
+    is_task: bool = False  # to be taken on now and answered later; see `errand_tasks`
+    callback: str | None = None  # where the end of a task is to be told
+    delegation: str | None = None  # the token that says for whom it is asked
+    under: Delegation | None = None  # what it is made under: a token is derived for each request
+
+    @property
+    def path(self) -> str:
+        """Where it is asked for, after the URL of the agent."""
+        if self.is_task:
+            return TASK
+        return STREAM if self.stream else MESSAGE
+
+    @property
+    def mode(self) -> Mode:
+        """The protocol's word for that."""
+        if self.is_task:
+            return "async"
+        return "stream" if self.stream else "sync"
 
 
 class Recipient(Struct, frozen=True, kw_only=True):
@@ -141,6 +164,7 @@ class Errands:
         self._sender = sender
         self._clock = clock
         self._ids = ids
+        self._delegating = Delegating(signing, sender=sender, clock=clock, ids=ids)
         self._checked: samvad.Card | None = None  # the card that was found to be the right one
         self._form: Form | None = None
         self._form_until = 0.0
@@ -159,20 +183,82 @@ class Errands:
         The receipt of a Carnet is put into the `slip`.
         """
         slip = slip or Slip()
-        async with (
-            self._sent(errand) as (answer, form),
-            closing(self._heard(answer, form, errand, slip)) as events,
-        ):
+        forms = await self._forms(errand)
+        for form in forms:
+            async with self._door.send(await self.request(errand, form)) as answer:
+                if self._may_try_another(answer, form, forms):
+                    continue
+                async with closing(self._heard(answer, form, errand, slip)) as events:
+                    async for event in events:
+                        yield event
+                return
+
+    async def answer(self, errand: Errand, slip: Slip, said: list[Event]) -> None:
+        """Put the same events into `said`, those before an error too."""
+        forms = await self._forms(errand)
+        for form in forms:
+            async with self._door.send(await self.request(errand, form)) as answer:
+                if not self._may_try_another(answer, form, forms):
+                    await self._hear(answer, form, errand, slip, said)
+                    return
+
+    async def _hear(
+        self, answer: Answer, form: Form, errand: Errand, slip: Slip, said: list[Event]
+    ) -> None:
+        has_grown = is_stream(answer, wanted=errand.stream)
+        if form == "samvad" and answer.status in _OK and not has_grown:  # needs no stream
+            said += samvad.read_answer(await answer.read())
+            return
+        async with closing(self._heard(answer, form, errand, slip)) as events:
             async for event in events:
-                yield event
+                said.append(event)
 
     def _heard(
         self, answer: Answer, form: Form, errand: Errand, slip: Slip
     ) -> AsyncIterator[Event]:
-        heard, peer = _listen(answer, errand, slip, self._us()), self._recipient.peer
+        return self.proven(_listen(answer, errand, slip, self._us), form, errand, slip)
+
+    def proven(
+        self, heard: AsyncIterator[Event], form: Form, errand: Errand, slip: Slip
+    ) -> AsyncIterator[Event]:
+        """The events of an answer, their end proved by whoever must prove it."""
+        peer = self._recipient.peer
         if form != "carnet" or errand.carnet is None or self._verifying is None or peer is None:
             return heard
         return self._verifying.proven(heard, errand.carnet, slip, peer=peer, told=samvad.result_of)
+
+    @asynccontextmanager
+    async def sent(self, errand: Errand) -> AsyncIterator[tuple[Answer, Form]]:
+        """What an errand was answered, and in which form it was signed."""
+        forms = await self._forms(errand)
+        for form in forms:
+            async with self._door.send(await self.request(errand, form)) as answer:
+                if not self._may_try_another(answer, form, forms):
+                    yield answer, form
+                    return
+
+    def asking(
+        self, method: str, path: str, *, signed: bool
+    ) -> AbstractAsyncContextManager[Answer]:
+        """The answer to a request without a body, at the agent's own URL."""
+        bounds = self._recipient.bounds
+        plain = Outbound(
+            method=method,
+            url=f"{self._recipient.place.url}{path}",
+            body=b"",
+            headers={"accept": JSON},
+            kind=self._recipient.place.kind,
+            bounds=structs.replace(bounds, total_seconds=min(bounds.total_seconds, _LOOK_SECONDS)),
+        )
+        return self._door.send(self._signing.sign_samvad(plain, path=path) if signed else plain)
+
+    async def refusal(self, answer: Answer) -> CarnetError:
+        """The error that an answer stands for."""
+        return await _refusal(answer, self._us())
+
+    async def is_carnet(self) -> bool:
+        """Whether the other side shows that it is a Carnet."""
+        return await self._shown() is not None
 
     def _us(self) -> dict[str, str]:
         """Whom the other side's operator would have to admit, and with which key."""
@@ -182,10 +268,10 @@ class Errands:
         """The signed request of an errand, as it would be sent now."""
         card = await self.card()
         form = form or (await self._forms(errand))[0]
-        path = STREAM if errand.stream else MESSAGE
+        path = errand.path
         plain = Outbound(
             url=f"{self._recipient.place.url}{path}",
-            body=self._write(errand, card),
+            body=self._write(errand, card, self._token(errand, card, form)),
             headers={
                 "content-type": JSON,
                 "accept": SSE if errand.stream else JSON,
@@ -205,35 +291,40 @@ class Errands:
             )
         return self._signing.sign_samvad(plain, path=path)
 
-    def _write(self, errand: Errand, card: samvad.Card) -> bytes:
+    def _token(self, errand: Errand, card: samvad.Card, form: Form) -> str | None:
+        if errand.under is None:
+            return errand.delegation
+        is_carnet = form == "carnet"
+        return self._delegating.derive(
+            errand.under, errand.carnet, errand.skill, recipient=card.id, ours=is_carnet
+        )
+
+    def _write(self, errand: Errand, card: samvad.Card, token: str | None) -> bytes:
         return samvad.write_request(
             samvad.Envelope(
                 sender=self._sender,
                 recipient=card.id,
                 skill=errand.skill,
-                mode="stream" if errand.stream else "sync",
+                mode=errand.mode,
                 nonce=self._ids.uuid(),
                 at=self._clock.wall_us(),
                 trace_id=errand.trace_id,
                 span_id=errand.span_id,
                 parent_span_id=errand.parent_span_id,
+                delegation_token=token,
                 auth=errand.auth,
+                callback_url=errand.callback,
                 payload=errand.payload,
             )
         )
 
-    @asynccontextmanager
-    async def _sent(self, errand: Errand) -> AsyncIterator[tuple[Answer, Form]]:
-        """Send it, and where the form was a guess and is refused, once more in the other."""
-        forms = await self._forms(errand)
-        for form in forms:
-            async with self._door.send(await self.request(errand, form)) as answer:
-                is_refused = answer.status == _UNAUTHORIZED
-                if is_refused and form != forms[-1]:
-                    continue
-                self._remember(forms[0] if is_refused else form, sure=not is_refused)
-                yield answer, form
-                return
+    def _may_try_another(self, answer: Answer, form: Form, forms: tuple[Form, ...]) -> bool:
+        """Whether the form was a guess and is refused; else it is remembered how it went."""
+        is_refused = answer.status == _UNAUTHORIZED
+        if is_refused and form != forms[-1]:
+            return True
+        self._remember(forms[0] if is_refused else form, sure=not is_refused)
+        return False
 
     async def _forms(self, errand: Errand) -> tuple[Form, ...]:
         """The forms to try, in order."""
@@ -265,11 +356,11 @@ class Errands:
 
 
 async def _listen(
-    answer: Answer, errand: Errand, slip: Slip, us: dict[str, str]
+    answer: Answer, errand: Errand, slip: Slip, us: Callable[[], dict[str, str]]
 ) -> AsyncIterator[Event]:
     slip.presented = answer.header(travel.RECEIPT_HEADER)
     if answer.status not in _OK:
-        raise await _refusal(answer, us)
+        raise await _refusal(answer, us())
     if not is_stream(answer, wanted=errand.stream):
         for event in samvad.read_answer(await answer.read()):
             yield event

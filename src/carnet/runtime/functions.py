@@ -40,6 +40,10 @@ class SkillFunction:
             returned = hints.get("return")
         self.output = shape_of(returned, returned=True)
 
+    def check(self, payload: dict[str, Any]) -> None:
+        """Refuse a payload that the function could not be called with: SchemaInvalid."""
+        self._read(payload)
+
     def arguments(self, visit: Visit, payload: dict[str, Any]) -> dict[str, Any]:
         """What the function is called with. Raises SchemaInvalid for what does not convert."""
         arguments = self._read(payload)

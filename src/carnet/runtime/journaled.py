@@ -8,6 +8,8 @@ Law 4. A turn that nobody reads any more, here or in another process, is cancell
        finishes on its own. While its end is being recorded nothing can cancel it.
 Law 5. No turn stays running: one whose end could not be recorded is ended as unknown as soon as
        the store can be written again.
+Law 6. A task needs no reader, and is never lost: one whose end could not be recorded, or for which
+       no time is left when the gateway stops, waits again.
 """
 
 import asyncio
@@ -41,44 +43,22 @@ from carnet.errors import (
 from carnet.ports.agent import Router, Target
 from carnet.ports.clock import Clock, Ids
 from carnet.ports.neighbours import Neighbours
+from carnet.ports.tasks import Tasks
 from carnet.ports.turns import Fenced, Turns
 from carnet.runtime.answering import answer_of
 from carnet.runtime.closing import closing
+from carnet.runtime.execution import STOP_SECONDS, Execution, absent, stop_all
 from carnet.runtime.live import Live
 from carnet.runtime.mirror import Mirror
 from carnet.runtime.recording import Recording
-from carnet.runtime.settling import end_as_unknown, settle
+from carnet.runtime.settling import end_as_unknown, end_waiting, settle
 
 logger = logging.getLogger("carnet.runtime")
 
-STOP_SECONDS = 5.0  # how long a cancelled turn may take to be recorded
 POLL_SECONDS = 0.1  # how often a turn is looked at that runs elsewhere or has not begun yet
 MIRROR_SECONDS = 0.005  # and for each that runs elsewhere: many of them are looked at less often
 LEAVE_SECONDS = 0.25  # how often a turn without a reader here is asked for readers elsewhere
 ORPHAN_SECONDS = 2.0  # how long a claimed turn of ours may wait for its execution to begin
-
-
-class Execution:
-    """A turn that is running. It can be stopped while its agent speaks, not in its recording."""
-
-    __slots__ = ("fence", "leaving", "listening", "live", "stopped", "task")
-
-    task: asyncio.Task[None]
-
-    def __init__(self, live: Live, fence: int) -> None:
-        """The task is set when it has been made."""
-        self.live = live
-        self.fence = fence
-        self.listening = False
-        self.stopped = False
-        self.leaving: asyncio.Task[None] | None = None  # while it has no reader here
-
-    def stop(self) -> None:
-        """Cancel the agent, or keep it from being started."""
-        if not self.stopped:
-            self.stopped = True
-            if self.listening:
-                self.task.cancel()
 
 
 class Journaled:
@@ -94,10 +74,12 @@ class Journaled:
         currency: str,
         worker: str,
         neighbours: Neighbours | None = None,
+        tasks: Tasks | None = None,
     ) -> None:
         """`router` gives the agent that answers; `turns` keeps what it said, `worker` is us.
 
-        `neighbours` are other processes on the same store, where there may be any.
+        `neighbours` are other processes on the same store, where there may be any; `tasks` lets
+        those wait again that did not end.
         """
         self._router = router
         self._turns = turns
@@ -106,6 +88,7 @@ class Journaled:
         self._currency = currency
         self._worker = worker
         self._neighbours = neighbours
+        self._tasks = tasks
         self._running: dict[int, Execution] = {}
         self._mirrors: dict[tuple[int, int], Mirror] = {}  # by turn and fence
         self._draining = False
@@ -131,14 +114,27 @@ class Journaled:
             return self._attach(running, heartbeat)
         if call.known:
             return self._replay(call, heartbeat)
-        return self._start(call).read(heartbeat)
+        return self._start(call).live.read(heartbeat)
 
     async def whole(self, call: Call, /) -> list[Event]:
         """The same events when all of them are there, for a caller that wants no stream."""
         if call.known or self._here(call.record) is not None:
             async with closing(self.batches(call)) as batches:
                 return [event async for batch in batches for event in batch]
-        return await self._start(call).whole()
+        return await self._start(call).live.whole()
+
+    async def run(self, call: Call, /, end: Failed | None = None) -> Done | Failed | None:
+        """Run a task without a reader, or end it with `end` at once.
+
+        How it ended, once that is recorded; None if it waits again or somebody else has it.
+        """
+        try:
+            target = self._router.find(call.agent)
+        except CarnetError:  # the agent was taken out of the configuration meanwhile
+            target = absent(call.agent)
+        running = self._start(call, target, end)
+        await asyncio.wait([running.task])
+        return running.end
 
     def _here(self, record: Turn) -> Execution | None:
         """The execution of this attempt; one that was taken over may not have noticed yet."""
@@ -153,13 +149,16 @@ class Journaled:
         return running.live.read(heartbeat)
 
     async def cancel(self, turns: Collection[int]) -> int:
-        """Cancel those of these turns that are running, here or in another process."""
+        """Cancel those of these turns that are running, here or elsewhere, or wait as tasks."""
         found = [self._running[n] for n in turns if n in self._running]
         away = [n for n in turns if n not in self._running]
-        await _stop(found)
+        await stop_all(found)
+        count = len(found)
+        if self._tasks is not None:
+            count += await end_waiting(self._tasks, away, self._clock.wall_us())
         if self._neighbours is None or not away:
-            return len(found)
-        return len(found) + await self._neighbours.cancel(away, seconds=STOP_SECONDS)
+            return count
+        return count + await self._neighbours.cancel(away, seconds=STOP_SECONDS)
 
     def stop(self, turns: Collection[int]) -> None:
         """Tell those of these turns to stop that are running here."""
@@ -175,20 +174,25 @@ class Journaled:
                     await asyncio.wait([running.task for running in self._running.values()])
         self._draining = True
         late = list(self._running.values())
-        await _stop(late)
+        for running in late:
+            running.let_go = running.is_task
+        await stop_all(late)
         return len(late)
 
-    def _start(self, call: Call) -> Live:
-        target = self._router.find(call.agent)
+    def _start(
+        self, call: Call, target: Target | None = None, end: Failed | None = None
+    ) -> Execution:
+        target = self._router.find(call.agent) if target is None else target
 
         def abandoned() -> None:
             if target.on_disconnect == "cancel":
                 self._leave(running, call.record)
 
-        live = Live(abandoned)
-        running = self._running[call.record.n] = Execution(live, call.record.fence)
-        running.task = asyncio.get_running_loop().create_task(self._run(running, call, target))
-        return live
+        live, record = Live(abandoned), call.record
+        running = Execution(live, record.fence, is_task=call.task is not None)
+        self._running[record.n] = running
+        running.task = asyncio.get_running_loop().create_task(self._run(running, call, target, end))
+        return running
 
     def _leave(self, running: Execution, record: Turn) -> None:
         if self._neighbours is None:
@@ -214,19 +218,30 @@ class Journaled:
                 break
         running.leaving = None
 
-    async def _run(self, running: Execution, call: Call, target: Target) -> None:
+    async def _run(
+        self, running: Execution, call: Call, target: Target, given: Failed | None
+    ) -> None:
         live = running.live
         recording = Recording(
-            turns=self._turns, call=call, target=target, live=live, on_broken=running.stop
+            turns=self._turns,
+            call=call,
+            target=target,
+            live=live,
+            on_broken=running.stop,
+            new_id=self._ids.uuid,
         )
         try:
             running.listening = True
-            if running.stopped:
-                end: Done | Failed = self._cancelled()
+            end: Done | Failed
+            if given is not None or running.stopped:
+                end = given or self._cancelled()
             else:
                 end = await self._listen(recording, call, target)
             running.listening = False
-            await self._finish(recording, live, call, end)
+            if running.let_go and isinstance(end, Failed):
+                await self._settle(call)
+            elif await self._finish(recording, live, call, end):
+                running.end = end
         finally:
             if self._running.get(call.record.n) is running:  # else a later attempt is there
                 del self._running[call.record.n]
@@ -264,19 +279,26 @@ class Journaled:
 
     async def _finish(
         self, recording: Recording, live: Live, call: Call, end: Done | Failed
-    ) -> None:
+    ) -> bool:
+        """Record the end and show it; False if it could not be recorded."""
         try:
             batch, record = await recording.finish(end, now=self._clock.wall_us())
         except Fenced:
             logger.warning("turn taken over", extra=_fields(call, "fenced", ""))
-            return
+            return False
         except Exception as error:  # whatever it is, the turn must not stay running
             told = error if isinstance(error, CarnetError) else Internal(str(error))
             logger.exception("turn not recorded", extra=_fields(call, told.code, str(error)))
             live.publish((Usage(), Failed.of(told)), last=True)
-            await settle(self._turns, call, self._clock, is_over=lambda: self._draining)
-            return
+            await self._settle(call)
+            return False
         live.publish((*batch, self._usage(call, record, batch), end), last=True)
+        return True
+
+    async def _settle(self, call: Call) -> None:
+        await settle(
+            self._turns, call, self._clock, is_over=lambda: self._draining, tasks=self._tasks
+        )
 
     def _usage(self, call: Call, record: Turn, events: Sequence[Event]) -> Usage:
         # A forwarded credential of our own issue is billed by us; the forwarder owes nothing.
@@ -357,13 +379,6 @@ async def _heard(recording: Recording, call: Call, target: Target) -> Done | Fai
                 return event
             await recording.hear(event)
     return Done()  # a stream that simply ends is complete
-
-
-async def _stop(executions: Sequence[Execution]) -> None:
-    for running in executions:
-        running.stop()
-    if executions:
-        await asyncio.wait([running.task for running in executions], timeout=STOP_SECONDS)
 
 
 def _fields(call: Call, code: str, detail: str) -> dict[str, object]:

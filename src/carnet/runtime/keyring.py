@@ -60,6 +60,10 @@ class LearnedKey(Struct, frozen=True):
     active: bool
     not_after: int | None = None  # microseconds since the epoch
 
+    def holds(self, now: int) -> bool:
+        """Whether its owner honours what it signed."""
+        return self.active and (self.not_after is None or self.not_after > now)
+
 
 Learned = Mapping[str, LearnedKey]  # by keyid
 
@@ -110,22 +114,48 @@ class Ring:
         """The public key of a sender; see `ports.keys.KeyRing`."""
         if self._own is not None and sender == AGENT + self._own[0]:
             return _of_own(self._own[1].published(now), keyid, sender)
+        pins = self._pinned.of(sender)
+        if pins:
+            return _of_pinned(pins, keyid, sender)
         holder = self._holder(sender)
-        pins = self._pinned.of(sender) or self._pinned.of(holder.identity)
+        pins = self._pinned.of(holder.identity)
         if pins:
             return _of_pinned(pins, keyid, sender)
         if holder.place is None:
             raise KeyUnknown("a host that is never asked", sender=sender)
         key = self._of_learned(holder.place, keyid, sender)
-        if not key.active or (key.not_after is not None and key.not_after <= now):
+        if not key.holds(now):
             raise KeyRevoked
         return key.public
+
+    def every(self, sender: str, now: int) -> Sequence[bytes]:
+        """All keys of a sender that hold; see `ports.keys.KeyRing`."""
+        if self._own is not None and sender == AGENT + self._own[0]:
+            return [key.public for key in self._own[1].published(now) if key.state != "revoked"]
+        holder = self._holder(sender)
+        pins = self._pinned.of(sender) or self._pinned.of(holder.identity)
+        if pins:
+            return [pin.public for pin in pins if pin.revoked is None]
+        if holder.place is None:
+            raise KeyUnknown("a host that is never asked", sender=sender)
+        _, learned = self._shown(holder.place, sender)
+        return [key.public for key in learned.values() if key.holds(now)]
 
     def is_pinned(self, sender: str) -> bool:
         """Whether a key was written down for this very sender; see `ports.keys.KeyRing`."""
         return bool(self._pinned.of(sender))
 
     def _of_learned(self, place: Place, keyid: str, sender: str) -> LearnedKey:
+        found, learned = self._shown(place, sender)
+        key = learned.get(keyid)
+        if key is not None:
+            return key
+        if self._may_ask_again(place, found):  # it may have been added since
+            raise NotLearned
+        raise KeyUnknown("no key of that keyid in the card", sender=sender)
+
+    def _shown(self, place: Place, sender: str) -> tuple[Found[Learned], Learned]:
+        """The page of a place, and the keys on it."""
         found = self._learned.peek(place)
         if found is None:
             raise NotLearned
@@ -133,12 +163,7 @@ class Ring:
             raise PeerUnreachable(found.fault)
         if found.value is None:
             raise KeyUnknown("nothing is published there", sender=sender)
-        key = found.value.get(keyid)
-        if key is not None:
-            return key
-        if self._may_ask_again(place, found):  # it may have been added since
-            raise NotLearned
-        raise KeyUnknown("no key of that keyid in the card", sender=sender)
+        return found, found.value
 
     def _may_ask_again(self, place: Place, found: Found[Learned]) -> bool:
         """Whether a page is worth another look for a keyid that it does not show.

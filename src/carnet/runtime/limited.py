@@ -1,6 +1,7 @@
 """An Agent that answers only so many calls at once.
 
 Law. Those beyond wait in order, and not for ever; past `queue` of them the call is refused instead.
+     A task waits as long as it must: nobody stands at the door for it.
 """
 
 import asyncio
@@ -33,7 +34,7 @@ class Limited:
 
     async def __call__(self, call: Call, /) -> AsyncIterator[Event]:
         """Wait for a place, then answer."""
-        await self._enter()
+        await self._enter(call)
         try:
             async with closing(self._agent(call)) as events:
                 async for event in events:
@@ -43,18 +44,19 @@ class Limited:
 
     async def _answer_in_turn(self, call: Call, /) -> list[Event]:
         """The same for an answer in one piece."""
-        await self._enter()
+        await self._enter(call)
         try:
             return await answered(self._answer, call)
         finally:
             self._free.release()
 
-    async def _enter(self) -> None:
-        if self._waiting >= self._queue:
+    async def _enter(self, call: Call) -> None:
+        is_patient = call.task is not None or not self._free.locked()
+        if self._waiting >= self._queue and call.task is None:
             raise Overloaded(retry_after=1)
         self._waiting += 1
         try:
-            async with asyncio.timeout(self._seconds if self._free.locked() else None):
+            async with asyncio.timeout(None if is_patient else self._seconds):
                 await self._free.acquire()
         except TimeoutError:
             raise Overloaded(f"no place within {self._seconds:g} s", retry_after=1) from None

@@ -20,6 +20,7 @@ from carnet.errors import AgentFailed, CarnetError, InvalidJson, SkillNotFound
 from carnet.ports.admission import Dispatch
 from carnet.ports.agent import FORWARD_USER
 from carnet.ports.schemas import Schemas
+from carnet.ports.steps import Progress, Steps
 from carnet.runtime import recording
 from carnet.runtime import schemas as compiled
 from carnet.runtime.chunks import Chunks, as_event
@@ -44,14 +45,21 @@ class Native:
         last_depth: int,
         auth_source: str = FORWARD_USER,
         schemas: Schemas | None = None,
+        steps: Steps | None = None,
+        progress: Progress | None = None,
     ) -> None:
-        """`dispatch` is its door to others; `auth_source` says who pays for the calls it makes."""
+        """`dispatch` is its door to others; `auth_source` says who pays for the calls it makes.
+
+        `steps` keeps what it does, and `progress` is told how far its tasks are.
+        """
         self._definition = define(agent, getattr(agent, "__name__", "agent"))
         self._dispatch = dispatch
         self._last_depth = last_depth
         self._auth_source = auth_source
         self._schemas = schemas or compiled.Schemas()
         self._threads = Threads()
+        self._steps = steps
+        self._progress = progress
 
     async def __call__(self, call: Call, /) -> AsyncIterator[Event]:
         """Run what was asked for and give what it says as events."""
@@ -106,7 +114,13 @@ class Native:
 
     def _visit(self, call: Call) -> Visit:
         return Visit(
-            call, self._dispatch, last_depth=self._last_depth, auth_source=self._auth_source
+            call,
+            self._dispatch,
+            last_depth=self._last_depth,
+            auth_source=self._auth_source,
+            steps=self._steps,
+            progress=self._progress,
+            threads=self._threads,
         )
 
     def _function(self, ask: Ask) -> SkillFunction | None:

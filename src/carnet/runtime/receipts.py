@@ -9,12 +9,24 @@ Law 2. What stands in no record has no receipt: neither an end that nobody knows
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Sequence
 from typing import Any, Final
 
+from msgspec import Struct
+
 from carnet.core.call import Call
-from carnet.core.events import RECEIPT, Event, Extension, Failed, Usage, is_terminal
+from carnet.core.events import (
+    RECEIPT,
+    UNKNOWN_COST,
+    Event,
+    Extension,
+    Failed,
+    Usage,
+    is_terminal,
+)
 from carnet.core.proof import SECOND_US, Document
+from carnet.core.turn import Turn
 from carnet.ports.agent import Journal
 from carnet.ports.keys import OwnKeys
 from carnet.ports.receipts import Receipts
+from carnet.ports.tasks import Task
 from carnet.runtime.closing import closing
 from carnet.runtime.tally import tally
 from carnet.wire import travel
@@ -22,6 +34,15 @@ from carnet.wire import travel
 Told = Callable[[Sequence[Event]], dict[str, Any]]
 
 _NO_USAGE: Final = Usage()
+
+
+class Called(Struct, frozen=True, kw_only=True):
+    """The call that a receipt is for, as whoever made it knows it."""
+
+    audience: str  # its domain
+    run: str
+    turn: str
+    depth: int
 
 
 class Issuing:
@@ -46,17 +67,39 @@ class Issuing:
         # replaced meanwhile: then the one counts that was kept first.
         return await self._kept.put(call.record, self._make(call, document, events, told))
 
+    async def of_task(self, task: Task, peer: str, events: Sequence[Event], told: Told) -> str:
+        """The receipt of a task that has ended, for the peer that asked for it and now polls it.
+
+        Its document is gone by then: what it said of the call stands in the record.
+        """
+        turn = task.turn
+        found = await self._kept.get(turn)
+        if found is not None:
+            return found
+        is_unknown = any(type(each) is Extension and each.name == UNKNOWN_COST for each in events)
+        is_billed_here = turn.payer.issuer == self._domain  # by its own credential: R5
+        cost = 0 if is_billed_here else None if is_unknown else turn.cost
+        called = Called(audience=peer, run=turn.run, turn=turn.turn, depth=turn.depth)
+        return await self._kept.put(turn, self._sign(turn, called, cost, events, told))
+
     def _make(self, call: Call, document: Document, events: Sequence[Event], told: Told) -> str:
+        called = Called(
+            audience=document.issuer, run=document.run, turn=document.turn, depth=document.depth
+        )
+        return self._sign(call.record, called, _usage(events).cost, events, told)
+
+    def _sign(
+        self, record: Turn, called: Called, cost: int | None, events: Sequence[Event], told: Told
+    ) -> str:
         signer, end = self._keys.signer(), events[-1]
-        usage = _usage(events)
-        counted = tally(document.depth, events)
+        counted = tally(called.depth, events)
         receipt = travel.Receipt(
             issuer=self._domain,
-            audience=document.issuer,
-            issued=call.record.created // SECOND_US,
-            run=document.run,
-            turn=document.turn,
-            cost=usage.cost,
+            audience=called.audience,
+            issued=record.created // SECOND_US,
+            run=called.run,
+            turn=called.turn,
+            cost=cost,
             currency=self._currency,
             calls=counted.calls,
             max_depth=counted.deepest,

@@ -39,7 +39,8 @@ from carnet.errors import (
     Refused,
 )
 from carnet.ports.agent import Target
-from carnet.ports.turns import Debit, Fenced, TurnFinish, Turns
+from carnet.ports.turns import Debit, Fenced, TurnFinish, Turns, Use
+from carnet.runtime.callbacks import letters_of
 from carnet.runtime.live import Live
 
 logger = logging.getLogger("carnet.runtime")
@@ -60,13 +61,18 @@ class Recording:
         target: Target,
         live: Live,
         on_broken: Callable[[], None],
+        new_id: Callable[[], str],
     ) -> None:
-        """`live` shows the events once they are durable; `on_broken` is told if they cannot be."""
+        """`live` shows the events once they are durable; `on_broken` is told if they cannot be.
+
+        `new_id` names the letters that tell of the end.
+        """
         self._turns = turns
         self._call = call
         self._target = target
         self._live = live
         self._on_broken = on_broken
+        self._new_id = new_id
         self._streams = call.ask.stream
         self._waiting: list[Event] = []
         self._encoded: list[bytes] = []
@@ -105,6 +111,8 @@ class Recording:
         """Count or keep an event; whether it was kept."""
         if type(event) is Usage:
             self._count(event)
+            if self._call.allowance is not None:  # what is among the notes was subtracted before
+                self._call.allowance.use((event.tokens_in or 0) + (event.tokens_out or 0))
             return False
         self._keep(event)
         self._has_spoken = True
@@ -184,25 +192,39 @@ class Recording:
         debits = self._debits(served=served)
         self._keep(end)
         batch, encoded = self._take()
+        call = self._call
         record = await self._turns.finish(
             TurnFinish(
-                turn=self._call.record,
+                turn=call.record,
                 state="done" if served else "failed",
-                payer=self._call.payer,
+                payer=call.payer,
                 events=join_events(encoded),
                 first=self._sequence,
                 last=self._sequence + len(batch) - 1,
                 debits=debits,
                 children_cost=self._children_cost,
-                reserve=self._call.reserve,
+                reserve=call.reserve,
                 now=now,
                 tokens_in=self._tokens_in,
                 tokens_out=self._tokens_out,
                 code=end.code if isinstance(end, Failed) else None,
                 retryable=isinstance(end, Failed) and self._may_run_again(end),
+                uses=self._uses(),
+                letters=letters_of(call, call.record, batch, end, new_id=self._new_id),
+                is_task=call.task is not None,
             )
         )
         return batch[:-1], record
+
+    def _uses(self) -> tuple[Use, ...]:
+        """What the end tells the purses of quotas."""
+        call, uses = self._call, []
+        tokens = (self._tokens_in or 0) + (self._tokens_out or 0)
+        if call.quota is not None and tokens > 0:
+            uses.append(Use(call.quota, tokens))
+        if call.task_purse is not None:
+            uses.append(Use(call.task_purse, -1))
+        return tuple(uses)
 
     def _may_run_again(self, end: Failed) -> bool:
         """Whether a repeat of the turn runs again.

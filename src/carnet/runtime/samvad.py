@@ -6,18 +6,19 @@ Law 2. Plain text is given to the skill that takes it, and its result is text ag
        is asked for by name gets its payload and gives its result as they are.
 Law 3. The chain rides in the headers of Tangle. A Carnet reads them under our signature; an SDK
        ignores them, and the run ends there.
-Law 4. Every call leaves one record (`Leg`), however it ends; see `runtime.remote`.
+Law 4. A skill that is only to be had as a task is handed over as one and waited for.
+Law 5. Every call leaves one record (`Leg`), however it ends; see `runtime.remote`.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Any, Final
 
 from carnet.core.call import Ask, Call
 from carnet.core.events import RESULT, Done, Event, Extension, Text, Usage
 from carnet.core.proof import Spending
 from carnet.core.secret import Secret
-from carnet.core.skill import CHAT
+from carnet.core.skill import CHAT, Mode
 from carnet.errors import (
     CarnetError,
     PeerNotListed,
@@ -26,6 +27,7 @@ from carnet.errors import (
 from carnet.ports.agent import AGENT_OWNED
 from carnet.runtime.closing import closing
 from carnet.runtime.errand import Errand, Errands
+from carnet.runtime.errand_tasks import TaskErrands
 from carnet.runtime.legs import ending, leg_of, note_left
 from carnet.runtime.proving import Slip
 from carnet.runtime.remote import span_id, trace_of
@@ -60,6 +62,7 @@ class Samvad:
             forwards: "agent-owned" if calls to it are paid by the caller itself.
         """
         self._errands = errands
+        self._tasks = TaskErrands(errands)
         self._skill = skill
         self._token = token
         self._most_cost = most_cost
@@ -69,43 +72,38 @@ class Samvad:
 
     async def __call__(self, call: Call, /) -> AsyncIterator[Event]:
         """Send the call and give the answer as it comes."""
-        cost = None if self._most_cost else 0  # nothing in this dialect can tell a cost
-        recorded = spoken = False
-        slip = Slip()
+        telling = _Telling(call, self._most_cost)
         try:
             errand = await self._errand(call)
-            async with closing(self._errands.run(errand, slip)) as events:
+            way = self._tasks if errand.is_task else self._errands
+            async with closing(way.run(errand, telling.slip)) as events:
                 async for event in events:
-                    said = _in_words(event, call.ask, has_spoken=spoken)
-                    spoken = spoken or type(said) is Text
-                    if type(said) is Usage:  # as the receipt of a Carnet tells it
-                        said = Usage(cost=_least(said.cost, self._most_cost))
-                        cost = said.cost
-                    elif type(said) is Done:
-                        recorded = True
-                        if slip.proved is None:
-                            yield Usage(cost=cost)
-                        yield leg_of(call, cost, "done", receipt=slip.proved)
-                    yield said
+                    for said in telling.tell(event):
+                        yield said
         except CarnetError as error:
-            yield leg_of(call, cost, ending(error), error.code, slip.proved)
+            yield telling.failed(error)
             raise
         except (asyncio.CancelledError, GeneratorExit) as leaving:
-            if not recorded:
-                note_left(call, cost, leaving)
+            telling.note_left(leaving)
             raise
 
     async def answer(self, call: Call, /) -> list[Event]:
         """The same in one piece; see `runtime.answering`."""
-        said: list[Event] = []
+        telling = _Telling(call, self._most_cost)
+        heard: list[Event] = []
         try:
-            async with closing(self(call)) as events:
-                async for event in events:
-                    said.append(event)  # noqa: PERF401  kept when it raises
-        except BaseException:
+            errand = await self._errand(call)
+            way = self._tasks if errand.is_task else self._errands
+            await way.answer(errand, telling.slip, heard)
+        except BaseException as error:
+            said = telling.tell_all(heard)
+            if isinstance(error, CarnetError):
+                said.append(telling.failed(error))
+            elif isinstance(error, asyncio.CancelledError | GeneratorExit):
+                telling.note_left(error)
             call.notes.extend(said)
             raise
-        return said
+        return telling.tell_all(heard)
 
     async def _errand(self, call: Call) -> Errand:
         card = await self._errands.card()
@@ -118,6 +116,7 @@ class Samvad:
             skill=skill,
             payload=payload,
             stream=_in_stream(call.ask, card, skill),
+            is_task=_only_later(card, skill),
             trace_id=carnet.run,
             span_id=carnet.turn,
             parent_span_id=carnet.parent_turn,
@@ -127,6 +126,7 @@ class Samvad:
             carnet=carnet,
             payer=call.payer.account,
             budget=Spending(money=self._most_cost, currency=self._currency),
+            under=call.delegation,
         )
 
     def _asked(self, ask: Ask, card: samvad.Card) -> tuple[str, dict[str, Any]]:
@@ -142,6 +142,46 @@ class Samvad:
         if not self._takes_credential:  # R5
             raise PeerNotListed
         return call.credential
+
+
+class _Telling:
+    """How the answer to one call is told on: in words if it was asked in words, with a record."""
+
+    __slots__ = ("_call", "_cost", "_has_spoken", "_is_recorded", "_most_cost", "slip")
+
+    def __init__(self, call: Call, most_cost: int) -> None:
+        self._call = call
+        self._most_cost = most_cost
+        self._cost = None if most_cost else 0  # nothing in this dialect can tell a cost
+        self._has_spoken = self._is_recorded = False
+        self.slip = Slip()
+
+    def tell(self, event: Event) -> Sequence[Event]:
+        """What is said for an event; before the end stands the record."""
+        said = _in_words(event, self._call.ask, has_spoken=self._has_spoken)
+        if type(said) is Usage:  # as the receipt of a Carnet tells it
+            self._cost = _least(said.cost, self._most_cost)
+            return (Usage(cost=self._cost),)
+        if type(said) is not Done:
+            self._has_spoken = self._has_spoken or type(said) is Text
+            return (said,)
+        self._is_recorded = True
+        proved = self.slip.proved
+        leg = leg_of(self._call, self._cost, "done", receipt=proved)
+        return (leg, said) if proved is not None else (Usage(cost=self._cost), leg, said)
+
+    def tell_all(self, events: Sequence[Event]) -> list[Event]:
+        """What is said for all of them."""
+        return [said for event in events for said in self.tell(event)]
+
+    def failed(self, error: CarnetError) -> Event:
+        """The record of a call that ended in an error."""
+        return leg_of(self._call, self._cost, ending(error), error.code, self.slip.proved)
+
+    def note_left(self, leaving: BaseException) -> None:
+        """Note the record of a call that nobody hears any more, unless it was told."""
+        if not self._is_recorded:
+            note_left(self._call, self._cost, leaving)
 
 
 def _chats_by_another_name(skill: str, card: samvad.Card) -> bool:
@@ -188,9 +228,18 @@ def text_field(card: samvad.Card, skill: str) -> str:
     return TEXT
 
 
+def _modes(card: samvad.Card, skill: str) -> tuple[Mode, ...]:
+    return next((known.modes for known in card.skills if known.id == skill), ())
+
+
+def _only_later(card: samvad.Card, skill: str) -> bool:
+    """Whether the skill is to be had as a task alone."""
+    return set(_modes(card, skill)) == {"async"}
+
+
 def _in_stream(ask: Ask, card: samvad.Card, skill: str) -> bool:
     """Whether the answer is to grow: as it was asked for, where the skill has both modes."""
-    modes = next((known.modes for known in card.skills if known.id == skill), ())
+    modes = _modes(card, skill)
     if not modes:
         return ask.stream
     return "stream" in modes and (ask.stream or "sync" not in modes)

@@ -18,7 +18,7 @@ from carnet.core.proof import SECOND_US, Document, Spending
 from carnet.errors import DepthExceeded
 from carnet.ports.clock import Clock, Ids
 from carnet.ports.door import Outbound
-from carnet.ports.keys import OwnKeys
+from carnet.ports.keys import OwnKeys, Signer
 from carnet.wire import digests, ed25519, signatures, travel
 from carnet.wire.coverage import MINIMUM
 from carnet.wire.headers import Headers
@@ -40,6 +40,10 @@ class Signing:
         self._clock = clock
         self._ids = ids
 
+    def signer(self) -> Signer:
+        """The key that signs now."""
+        return self._keys.signer()
+
     def public_key(self) -> str:
         """The key that signs now, as others write it down."""
         return ed25519.write_public_key(self._keys.signer().public)
@@ -50,16 +54,22 @@ class Signing:
         `path` is the one that its clients sign, without the prefix of an agent.
         """
         signer = self._keys.signer()
-        headers = {**request.headers, _DIGEST: digests.write(request.body)}
+        digest = digests.write(request.body)
         fields = signatures.write(
-            _seen(request, headers, path=path),
+            signatures.Request(
+                method=request.method,
+                authority="",  # like every header but the digest it is not covered
+                path=path,
+                headers=Headers([(_DIGEST.encode(), digest.encode())]),
+            ),
             components=MINIMUM,
             keyid=signer.kid,
             created=self._clock.wall_us() // SECOND_US,
             sign=signer.sign,
             newline=True,
         )
-        return msgspec.structs.replace(request, headers={**headers, **fields})
+        headers = {**request.headers, _DIGEST: digest, **fields}
+        return msgspec.structs.replace(request, headers=headers)
 
     def sign_carnet(
         self,
@@ -151,9 +161,7 @@ def _least(one: int | None, other: int | None) -> int | None:
     return min((each for each in (one, other) if each is not None), default=None)
 
 
-def _seen(
-    request: Outbound, headers: dict[str, str], *, path: str | None = None
-) -> signatures.Request:
+def _seen(request: Outbound, headers: dict[str, str]) -> signatures.Request:
     """The request as whoever receives it sees it."""
     parts = urlsplit(request.url)
     secrets = {name: secret.reveal() for name, secret in request.secrets.items()}
@@ -161,7 +169,7 @@ def _seen(
     return signatures.Request(
         method=request.method,
         authority=parts.netloc.removesuffix(_DEFAULT_PORTS.get(parts.scheme, "")),
-        path=parts.path or "/" if path is None else path,
+        path=parts.path or "/",
         query=parts.query or None,
         headers=Headers(fields),
         scheme=parts.scheme,

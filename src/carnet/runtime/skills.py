@@ -24,8 +24,7 @@ from carnet.runtime.visit import Visit
 
 MAX_NAME = 100
 MAX_DESCRIPTION = 500
-DEFAULT_MODES: Final[tuple[Mode, ...]] = ("sync", "stream")
-LATER_MODES: Final[frozenset[Mode]] = frozenset({"async"})
+DEFAULT_MODES: Final[tuple[Mode, ...]] = ("sync", "async", "stream")
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -77,6 +76,12 @@ class Definition:
         """What its card shows."""
         declared = tuple(self._skills.values())
         return (CHAT, *declared) if self.chat and CHAT.id not in self._skills else declared
+
+    def check(self, skill: str, payload: dict[str, Any]) -> None:
+        """Refuse what a skill cannot be called with, though its schema may take it."""
+        behind = self.functions.get(skill)
+        if behind is not None:
+            behind.check(payload)
 
     def declared(self, skill: str) -> Skill:
         """What its card says about a skill."""
@@ -194,8 +199,6 @@ def _checked_id(id: str) -> str:
 def _checked_modes(modes: Sequence[Mode]) -> tuple[Mode, ...]:
     if isinstance(modes, str) or not modes or not set(modes) <= set(get_args(Mode)):
         raise TypeError(f"modes are some of {', '.join(DEFAULT_MODES)}, not {modes!r}")
-    if LATER_MODES & set(modes):
-        raise TypeError("mode 'async' comes in a later release; modes are some of sync, stream")
     return tuple(dict.fromkeys(modes))
 
 

@@ -4,13 +4,15 @@ Law 1. Every door inherits run, depth, payer and deadline; none can widen them.
 Law 2. The ordinal of a call out is fixed when the door is used, so that a retry repeats it.
 Law 3. A call that is refused before it leaves is noted in this turn: the trace shows where.
 Law 4. When the agent has ended its doors are closed: nothing is billed to a turn that is over.
+Law 5. A step is done once, however often the turn runs; see `runtime.kept`.
 """
 
-from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import Any
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from typing import Any, Final
 
 from carnet.core.call import Ask, Call, Message
 from carnet.core.carnet import Carnet
+from carnet.core.delegation import Delegation
 from carnet.core.events import (
     CHILD,
     RESULT,
@@ -27,13 +29,18 @@ from carnet.core.skill import CHAT, Result
 from carnet.errors import Cancelled, CarnetError, Refused
 from carnet.ports.admission import Dispatch
 from carnet.ports.agent import AGENT_OWNED, FORWARD_USER
+from carnet.ports.steps import Progress, Steps
 from carnet.runtime.closing import closing
+from carnet.runtime.kept import KeptSteps
 from carnet.runtime.tally import tally
+from carnet.runtime.threads import Threads
 
 Said = str | Sequence[Message]
 Payload = Mapping[str, Any] | None
 
 PER_CALL = "per-call"
+MOST_NOTE: Final = 200  # characters
+THOUSAND: Final = 1000
 
 
 class Door:
@@ -95,15 +102,30 @@ class Visit:
     """One call as the agent that answers it sees it."""
 
     def __init__(
-        self, call: Call, dispatch: Dispatch, *, last_depth: int, auth_source: str = FORWARD_USER
+        self,
+        call: Call,
+        dispatch: Dispatch,
+        *,
+        last_depth: int,
+        auth_source: str = FORWARD_USER,
+        steps: Steps | None = None,
+        progress: Progress | None = None,
+        threads: Threads | None = None,
     ) -> None:
-        """`last_depth` bounds a call whose chain carries no limit of its own."""
+        """`last_depth` bounds a call whose chain carries no limit of its own.
+
+        `steps` keeps what is done, and `progress` is told how far a task is.
+        """
         self._call = call
         self._dispatch = dispatch
         self._last_depth = last_depth
         self._auth_source = auth_source
         self._next_index = 0
         self._is_over = False
+        self._steps = steps
+        self._threads = threads
+        self._progress = progress
+        self._kept: KeptSteps | None = None
 
     @property
     def call(self) -> Call:
@@ -152,6 +174,21 @@ class Visit:
     def streams(self) -> bool:
         """Whether the caller reads as we speak."""
         return self._call.ask.stream
+
+    @property
+    def task(self) -> str | None:
+        """The id of the task that this is; None where somebody waits for the answer."""
+        return self._call.task
+
+    @property
+    def delegation(self) -> Delegation | None:
+        """The authority that the caller has shown, verified, if it has shown one."""
+        return self._call.delegation
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether nobody wants the answer any more: for plain functions, which nothing stops."""
+        return self._is_over
 
     @property
     def is_final(self) -> bool:
@@ -225,6 +262,48 @@ class Visit:
             code=refused.code,
         )
         self._call.notes.append(leg.event())
+
+    def step(
+        self, name: str, function: Callable[..., Any], /, *args: Any, **more: Any
+    ) -> Awaitable[Any]:
+        """Call a function once, however often this turn runs: `await visit.step("pay", pay, 3)`.
+
+        What it gives is kept, and given again when the turn runs again. It is JSON: a tuple comes
+        back as a list. A plain function is called in a thread.
+        """
+        if self._is_over:
+            raise Cancelled("the agent has ended")
+        place = self._doing.take_place(name)
+        return self._doing.do(place, name, function, args, more)
+
+    def idempotency_key(self, name: str) -> str:
+        """A text for the step that runs, or for the next one: the same whenever the turn runs."""
+        return self._doing.key(name)
+
+    @property
+    def _doing(self) -> KeptSteps:
+        if self._kept is None:
+            self._kept = KeptSteps(self._call.record, self._steps, self._threads)
+        return self._kept
+
+    def progress(self, fraction: float, note: str | None = None) -> None:
+        """Say how far a task is, from 0 to 1; whoever polls it is shown the last that was said."""
+        if not 0 <= fraction <= 1:
+            raise ValueError(f"progress is from 0 to 1, not {fraction!r}")
+        if self._call.task is None or self._progress is None or self._is_over:
+            return
+        told = None if note is None else str(note)[:MOST_NOTE]
+        self._progress.tell(self._call.record, int(fraction * THOUSAND), told)
+
+    def usage(self, *, tokens_in: int = 0, tokens_out: int = 0) -> None:
+        """Say how many tokens were used; they are priced, and counted against budgets."""
+        if tokens_in < 0 or tokens_out < 0:
+            raise ValueError("tokens are counted from 0 on")
+        if self._is_over:
+            return
+        self._call.notes.append(Usage(int(tokens_in), int(tokens_out)))
+        if self._call.allowance is not None:
+            self._call.allowance.use(tokens_in + tokens_out)
 
     def close(self) -> None:
         """Close the doors: the agent has ended."""

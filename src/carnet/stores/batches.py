@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 from carnet.core.turn import Turn
 from carnet.errors import CarnetError, Internal, OutcomeUnknown, StorageUnavailable
-from carnet.faults import point
+from carnet.faults import armed, point
 from carnet.ports.turns import Fenced, TurnClaim, TurnFinish, Verdict
 from carnet.stores.database import Flush, Statement
 
@@ -81,14 +81,19 @@ class Batch:
     def repeats(self) -> list[Job]:
         """Take out the claims whose key or nonce is in this batch already."""
         keys = {claim.key for claim, _ in self.claims}
-        signed = [_nonce(claim) for claim, _ in self.claims if claim.nonce is not None]
+        signed = [
+            name
+            for claim, _ in self.claims
+            if claim.nonce is not None or claim.once is not None
+            for name in _nonces(claim)
+        ]
         if len(keys) == len(self.claims) and len(set(signed)) == len(signed):
             return []
         seen: set[object] = set()
         first: list[Job] = []
         later: list[Job] = []
         for job in self.claims:
-            names = {job[0].key, _nonce(job[0])} - {None}
+            names = {job[0].key, *_nonces(job[0])}
             (later if names & seen else first).append(job)
             seen |= names
         self.claims = first
@@ -103,8 +108,9 @@ class Batch:
         return self.changes() + self.polls
 
 
-def _nonce(claim: TurnClaim) -> tuple[str, str] | None:
-    return None if claim.nonce is None else (claim.nonce.sender, claim.nonce.nonce)
+def _nonces(claim: TurnClaim) -> list[tuple[str, str]]:
+    found = (claim.nonce, claim.once)
+    return [(use.sender, use.nonce) for use in found if use is not None]
 
 
 def refused(jobs: Sequence[Job], error: type[CarnetError], detail: str) -> list[Outcome]:
@@ -141,9 +147,7 @@ def seal(driver: Driver, batch: Batch, outcomes: list[Outcome]) -> Committed:
             return abort(driver, batch, error)
         trouble = f"a commit failed: {_named(error)}"
         return Committed(refused(batch.changes(), OutcomeUnknown, trouble), trouble, is_final=True)
-    pass_points(
-        batch, claims="t1.after_commit", appends="event.after_t2", finishes="t3.after_commit"
-    )
+    pass_last_points(batch)
     return Committed(outcomes)
 
 
@@ -170,6 +174,15 @@ def pass_points(batch: Batch, *, claims: str = "", appends: str = "", finishes: 
         point(appends)
     if finishes and batch.finishes:
         point(finishes)
+
+
+def pass_last_points(batch: Batch) -> None:
+    """Pass the points just after a commit."""
+    pass_points(
+        batch, claims="t1.after_commit", appends="event.after_t2", finishes="t3.after_commit"
+    )
+    if armed() and any(job[0].task is not None for job in batch.claims):
+        point("task.queued")
 
 
 def _apply(driver: Driver, batch: Batch) -> list[Outcome]:

@@ -3,10 +3,13 @@
 A driver reads what the claims need into `ClaimRules`, asks for a verdict on each, and writes the
 rows that came of it. What was read must stay true until the commit: the driver holds the locks.
 
-Law 1. The order is: nonce, known turn, place in the chain, run bound, rates, reservation. A refusal
-       leaves no trace. A nonce is used up by every verdict that is no refusal.
+Law 1. The order is: nonce, known turn, delegation good for one call, place in the chain, run bound,
+       rates, quotas, reservation. A refusal leaves no trace. A nonce is used up by every verdict
+       that is no refusal, a delegation by a call that runs: its repeat is the same call.
 Law 2. First come, first served: a batch is decided in the order it was queued.
 Law 3. A batch holds no key and no nonce twice; the writer sees to that.
+Law 4. A task waits: its turn has no worker until somebody takes it. One that waits, or whose worker
+       is gone, is attached to and never claimed again, because it will be run.
 """
 
 from collections.abc import Callable
@@ -16,6 +19,7 @@ from carnet.core.turn import Turn, on_repeat
 from carnet.ports.turns import Claimed, Denied, Known, Nonce, Rate, TurnClaim, Verdict
 from carnet.stores.database import Row
 from carnet.stores.journal import ACCEPTED, DISCARD, sealed_row
+from carnet.stores.papers import sealed_columns
 from carnet.stores.rows import TURN_WIDTH, read_turn
 
 _SECOND: Final = 1_000_000
@@ -48,6 +52,19 @@ def next_arrival(rate: Rate, tat: int, now: int) -> tuple[int, int | None]:
     return tat + gap, None
 
 
+def in_turn(once: Nonce, key: bytes) -> Nonce:
+    """What says that a delegation was used by this turn: it may run again with it."""
+    return Nonce(once.sender, f"{once.nonce}@{key.hex()}", once.expires)
+
+
+def nonces_of(claim: TurnClaim) -> list[Nonce]:
+    """All that a claim may use up."""
+    found = [] if claim.nonce is None else [claim.nonce]
+    if claim.once is not None:
+        found += (claim.once, in_turn(claim.once, claim.key))
+    return found
+
+
 class ClaimRules:
     """One batch: what was read for it, and the rows to write."""
 
@@ -64,14 +81,17 @@ class ClaimRules:
         self.tats: dict[str, int] = {}
         self.held: dict[str, int] = {}  # spent and reserved of each purse
         self.nonces: dict[Row, int] = {}  # until when those are refused that were used before
+        self.tasks_lost: set[int] = set()  # turns of tasks that wait for another worker
         self.depths: dict[Row, set[int]] | None = None  # that calls below (run, turn) may have
         # What the driver writes.
         self.counted: set[str] = set()  # the buckets that changed
         self.reserved: dict[str, int] = {}  # what this batch adds to each purse
+        self.taken: dict[str, int] = {}  # and what it uses of quotas
         self.turns: list[Row] = []
         self.again: list[Row] = []
         self.journal: list[Row] = []
         self.used: list[Nonce] = []
+        self.tasks: list[Row] = []  # of the turns that wait
 
     def decide(self, claim: TurnClaim) -> Verdict:
         """Admit a claim, or say why not."""
@@ -89,10 +109,15 @@ class ClaimRules:
         use = claim.nonce
         return use is not None and self.nonces.get((use.sender, use.nonce), 0) > claim.now
 
+    def _is_spent(self, claim: TurnClaim, once: Nonce) -> bool:
+        return self.nonces.get((once.sender, once.nonce), 0) > claim.now
+
     def _decide(self, claim: TurnClaim) -> Verdict:
         known = self.known.get(claim.key)
         if known is not None:
             return self._repeat(claim, known)
+        if claim.once is not None and self._is_spent(claim, claim.once):
+            return Denied("spent")
         run = self._run_of(claim)
         if claim.wire_parent and not self._fits(claim, run):
             return Denied("chain")
@@ -123,6 +148,7 @@ class ClaimRules:
 
     def _admit(self, claim: TurnClaim, *, released: int) -> Denied | None:
         tats, denied = self._arrivals(claim) if claim.rates else ({}, None)
+        denied = denied or (self._used_up(claim) if claim.quotas else None)
         if denied is not None:
             return denied
         if claim.reserve:
@@ -134,7 +160,25 @@ class ClaimRules:
         if tats:
             self.tats.update(tats)
             self.counted.update(tats)
+        for quota in claim.quotas:
+            if quota.take:
+                self.held[quota.purse] = self.held.get(quota.purse, 0) + quota.take
+                self.taken[quota.purse] = self.taken.get(quota.purse, 0) + quota.take
+        if claim.once is not None:
+            self.used += (claim.once, in_turn(claim.once, claim.key))
         return None
+
+    def _used_up(self, claim: TurnClaim) -> Denied | None:
+        """The refusal of the purse that is empty for longest."""
+        empty = [
+            quota
+            for quota in claim.quotas
+            if self.held.get(quota.purse, 0) + max(quota.take, 1) > quota.limit
+        ]
+        if not empty:
+            return None
+        longest = max(empty, key=lambda quota: quota.retry_after)
+        return Denied("quota", longest.retry_after, longest.purse)
 
     def _arrivals(self, claim: TurnClaim) -> tuple[dict[str, int], Denied | None]:
         """The new mark of each bucket, or the refusal of the one that is full for longest."""
@@ -154,16 +198,19 @@ class ClaimRules:
     def _begin(self, claim: TurnClaim, run: Run) -> Claimed:
         run.calls += 1
         n = self._new_turn()
+        worker = self._worker if claim.task is None else None
         if self.depths is not None:
             self._place(claim, run, self.depths)
         self.turns.append(
             (
-                *(n, run.n, claim.key, claim.digest, self._worker, claim.turn, claim.parent_turn),
+                *(n, run.n, claim.key, claim.digest, worker, claim.turn, claim.parent_turn),
                 *(claim.speaker, claim.depth, claim.agent, claim.actor, claim.now),
                 *(claim.reserve, claim.payer.purse),
             )
         )
         self.journal.append(sealed_row(n, ACCEPTED, 0, 0, claim.request))
+        if claim.task is not None:
+            self.tasks.append(sealed_columns(n, claim.task))
         return Claimed(
             Turn(
                 n=n,
@@ -173,10 +220,11 @@ class ClaimRules:
                 parent_turn=claim.parent_turn,
                 speaker=claim.speaker,
                 depth=claim.depth,
+                state="running" if worker else "queued",
                 actor=claim.actor,
                 payer=claim.payer.account,
                 created=claim.now,
-                worker=self._worker,
+                worker=worker,
             )
         )
 
@@ -187,12 +235,16 @@ class ClaimRules:
             turn.state,
             same_digest=digest == claim.digest,
             retryable=bool(retryable),
-            worker_alive=turn.worker in self.alive,
+            worker_alive=turn.worker in self.alive or turn.n in self.tasks_lost,
         )
         if repeat == "mismatch":
             return Denied("mismatch")
         if repeat != "run_again":
             return Known(turn)
+        if claim.once is not None and self._is_spent(claim, claim.once):
+            its_own = in_turn(claim.once, claim.key)
+            if not self._is_spent(claim, its_own):
+                return Denied("spent")
         denied = self._admit(claim, released=reserve if purse == claim.payer.purse else 0)
         if denied is not None:
             return denied
@@ -202,7 +254,10 @@ class ClaimRules:
 
     def _begin_again(self, claim: TurnClaim, turn: Turn) -> Claimed:
         fence, attempt = turn.fence + 1, turn.attempt + 1
-        self.again.append((self._worker, fence, attempt, claim.reserve, claim.payer.purse, turn.n))
+        worker = self._worker if claim.task is None else None
+        self.again.append((worker, fence, attempt, claim.reserve, claim.payer.purse, turn.n))
+        if claim.task is not None:
+            self.tasks.append(sealed_columns(turn.n, claim.task))
         note = b'{"attempt":%d}' % turn.attempt
         self.journal.append(sealed_row(turn.n, DISCARD, 0, 0, note))
         return Claimed(
@@ -214,11 +269,12 @@ class ClaimRules:
                 parent_turn=turn.parent_turn,
                 speaker=turn.speaker,
                 depth=turn.depth,
+                state="running" if worker else "queued",
                 attempt=attempt,
                 fence=fence,
                 actor=turn.actor,
                 payer=turn.payer,
                 created=turn.created,
-                worker=self._worker,
+                worker=worker,
             )
         )

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from carnet.faults import point
 from carnet.ports.turns import Nonce, TurnClaim, Verdict
-from carnet.stores.claim_rules import ClaimRules, Run
+from carnet.stores.claim_rules import ClaimRules, Run, nonces_of
 from carnet.stores.database import Row
 from carnet.stores.finishes import ADD_TO_PURSE, INSERT_JOURNAL
 from carnet.stores.rows import TURN_WIDTH, Connection, Lookup
@@ -61,6 +61,15 @@ _RUN_AGAIN = (
     " tokens_in = NULL, tokens_out = NULL, cost = NULL, run_cost = NULL, code = NULL,"
     " retryable = 0, reserve = ?, purse = ? WHERE n = ?"
 )
+# A task that is sent again keeps its id; what it was is replaced.
+_WAIT = "UPDATE turn SET state = 'queued' WHERE n = ?"
+_PUT_TASK = (
+    "INSERT INTO task (turn, id, sender, skill, callback, sealed, key_id)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (turn) DO UPDATE SET sender = excluded.sender,"
+    " skill = excluded.skill, callback = excluded.callback, sealed = excluded.sealed,"
+    " key_id = excluded.key_id, progress = NULL, note = NULL, cancelled = NULL, lost = 0,"
+    " ended = NULL"
+)
 _SET_RATE = (
     "INSERT INTO rate (bucket, tat) VALUES (?, ?)"
     " ON CONFLICT (bucket) DO UPDATE SET tat = excluded.tat"
@@ -109,6 +118,7 @@ class ClaimBatch:
         if self._rules.used:
             self._use_nonces(self._rules.used)
         self._write()
+        self._write_tasks()
         return verdicts
 
     def _read(self, claims: Sequence[TurnClaim]) -> None:
@@ -131,8 +141,10 @@ class ClaimBatch:
         buckets = {rate.bucket for claim in claims for rate in claim.rates}
         rules.tats.update(_RATES(self._connection, [(bucket,) for bucket in buckets]))
         purses = {claim.payer.purse for claim in claims if claim.reserve}
+        purses |= {quota.purse for claim in claims for quota in claim.quotas}
         rules.held.update(_PURSES(self._connection, [(purse,) for purse in purses]))
-        nonces = [(use.sender, use.nonce) for claim in claims if (use := claim.nonce) is not None]
+        signed = [claim for claim in claims if claim.nonce is not None or claim.once is not None]
+        nonces = [(use.sender, use.nonce) for claim in signed for use in nonces_of(claim)]
         for sender, nonce, expires in _NONCES(self._connection, nonces):
             rules.nonces[(sender, nonce)] = expires
 
@@ -171,6 +183,16 @@ class ClaimBatch:
             write(_SET_RATE, [(bucket, rules.tats[bucket]) for bucket in rules.counted])
         if rules.reserved:
             write(ADD_TO_PURSE, [(name, 0, more) for name, more in rules.reserved.items()])
+
+    def _write_tasks(self) -> None:
+        """What only tasks and quotas have."""
+        write = self._connection.executemany
+        rules = self._rules
+        if rules.taken:
+            write(ADD_TO_PURSE, [(name, more, 0) for name, more in rules.taken.items()])
+        if rules.tasks:
+            write(_WAIT, [row[:1] for row in rules.tasks])
+            write(_PUT_TASK, rules.tasks)
 
     def _use_nonces(self, used: Sequence[Nonce]) -> None:
         number = self._numbers.new_nonce

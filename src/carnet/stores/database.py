@@ -9,6 +9,7 @@ Law 2. A row's verdict is its own: one that is refused or broken changes nothing
 Law 3. A commit that failed is `OutcomeUnknown`, never a plain failure; before the commit it is
        `StorageUnavailable` and nothing was written.
 Law 4. A claim whose caller went away before the answer is given back: the turn ends as unknown.
+       A task goes on to wait instead: whoever asks again is told its name.
 """
 
 from asyncio import Future

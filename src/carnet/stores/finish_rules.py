@@ -4,14 +4,19 @@ Law 1. Only the owner writes: the fence must be the turn's own and the turn must
        Everybody else is told `Fenced`, and nothing of theirs is kept.
 Law 2. What is released is what the turn's row holds, not what the caller remembers.
 Law 3. A turn's cost and the cost of its run are frozen here, in the order of the batch.
+Law 4. A turn that ends as waiting to be run goes on to hold what it held; the attempt that ended is
+       no longer part of the answer, and whoever made it is told `Fenced` from then on.
 """
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from carnet.core.turn import Turn
+from carnet.ports.outbox import Letter
 from carnet.ports.turns import Fenced, TurnFinish
 from carnet.stores.database import Flush, Row
-from carnet.stores.journal import ENDED, EVENTS, sealed_row
+from carnet.stores.journal import DISCARD, ENDED, EVENTS, sealed_row
 
 
 def appended(
@@ -50,6 +55,9 @@ class FinishRules:
         self.turns: list[Row] = []
         self.journal: list[Row] = []
         self.ledger: list[Row] = []
+        self.requeued: list[Row] = []  # turns that wait again: fence, attempt, lost, n
+        self.letters: list[tuple[Letter, int]] = []  # and when they are due
+        self.tasks: list[Row] = []  # that have ended: when, and their turn
 
     def read(self, rows: Sequence[Row]) -> None:
         """Take what the driver has read."""
@@ -65,6 +73,8 @@ class FinishRules:
             if held is not None:
                 self.held[turn.n] = held
             return _fenced(turn)
+        if finish.state == "queued":
+            return self._wait_again(finish)
         _, _, reserve, purse, run, _ = held
         debited = self._post(finish, run)
         self._move(purse, 0, -reserve)
@@ -75,9 +85,29 @@ class FinishRules:
             if data
             else sealed_row(turn.n, ENDED, 0, 0, b'{"state":"%b"}' % finish.state.encode())
         )
+        if finish.uses or finish.letters or finish.is_task:
+            self._tell(finish)
         return self._record(
             finish, cost=debited + finish.children_cost, run_cost=self.run_costs[run]
         )
+
+    def _wait_again(self, finish: TurnFinish) -> Turn:
+        turn = finish.turn
+        waiting = replace(
+            turn, state="queued", fence=turn.fence + 1, attempt=turn.attempt + 1, worker=None
+        )
+        lost = int(finish.code is not None)
+        self.requeued.append((waiting.fence, waiting.attempt, lost, turn.n))
+        note = b'{"attempt":%d}' % turn.attempt
+        self.journal.append(sealed_row(turn.n, DISCARD, 0, 0, note))
+        return waiting
+
+    def _tell(self, finish: TurnFinish) -> None:
+        for use in finish.uses:
+            self._move(use.purse, use.amount, 0)
+        self.letters += [(letter, finish.now) for letter in finish.letters]
+        if finish.is_task and finish.state != "waiting":
+            self.tasks.append((finish.now, finish.turn.n))
 
     def _post(self, finish: TurnFinish, run: int) -> int:
         turn, account = finish.turn, finish.payer.account

@@ -11,6 +11,7 @@ from carnet.ports.turns import Fenced, TurnFinish
 from carnet.stores.chain import Lane
 from carnet.stores.database import Flush
 from carnet.stores.finish_rules import FinishRules, appended
+from carnet.stores.outbox import BURY, GONE, PUT, letter_row
 from carnet.stores.rows import Connection, Lookup
 
 INSERT_JOURNAL: Final = (
@@ -35,6 +36,9 @@ _END_TURN = (
     "UPDATE turn SET state = ?, ended = ?, tokens_in = ?, tokens_out = ?, cost = ?, run_cost = ?,"
     " reserve = 0, code = ?, retryable = ? WHERE n = ?"
 )
+_WAIT_AGAIN = "UPDATE turn SET state = 'queued', worker = NULL, fence = ?, attempt = ? WHERE n = ?"
+_UNTOLD = "UPDATE task SET progress = NULL, note = NULL, lost = lost + ? WHERE turn = ?"
+_END_TASK = "UPDATE task SET sealed = NULL, ended = ? WHERE turn = ?"
 _SET_RUN_COST = "UPDATE run SET cost = ? WHERE n = ?"
 _INSERT_LEDGER = (
     "INSERT INTO ledger (n, at, run, turn, issuer, account, credit, amount, lane, seq, hash)"
@@ -83,3 +87,11 @@ class FinishBatch:
             write(_SET_RUN_COST, [(cost, run) for run, cost in rules.run_costs_changed.items()])
         if rules.purses:
             write(ADD_TO_PURSE, [(name, *more) for name, more in rules.purses.items()])
+        if rules.requeued:
+            write(_WAIT_AGAIN, [(*row[:2], row[3]) for row in rules.requeued])
+            write(_UNTOLD, [row[2:] for row in rules.requeued])
+        if rules.letters:
+            write(PUT, [letter_row(letter, now) for letter, now in rules.letters])
+            write(BURY, [(GONE, letter.id) for letter, _ in rules.letters])
+        if rules.tasks:
+            write(_END_TASK, rules.tasks)

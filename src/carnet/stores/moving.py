@@ -31,10 +31,11 @@ from carnet.stores.verifying import verify
 TABLES: Final = (
     *("run", "turn", "journal", "ledger", "lane", "checkpoint", "sealed"),
     *("purse", "rate", "token", "peer", "meta", "nonce", "own_key", "pinned_key", "receipt"),
+    *("task", "step", "outbox", "receiver", "gone"),
 )
 LEFT_BEHIND: Final = ("worker", "wish", "change", "migration")
 # PostgreSQL counts these itself
-NUMBERED: Final = ("run", "turn", "journal", "ledger", "token", "nonce", "own_key")
+NUMBERED: Final = ("run", "turn", "journal", "ledger", "token", "nonce", "own_key", "outbox")
 
 _OWN_COLUMNS: Final = {"journal": {"x"}}  # that only PostgreSQL has; it fills them itself
 _WITHOUT: Final = {"meta": " WHERE name <> 'running'"}

@@ -1,6 +1,7 @@
 """Forgetting the nonces of signed requests when they have expired.
 
-They are written by the claim (`claim_rules`); here they only go away.
+They are written by the claim (`claim_rules`); here they only go away. So do delegations that were
+good for one call: they live longer, and are looked at again each minute.
 
 Law 1. A nonce is deleted when it has expired by the clock and when it has been here for
        `KEEP_SECONDS` by a clock that never jumps: a clock that is set forward frees none.

@@ -14,6 +14,7 @@ from carnet.ports.trust import Peer
 from carnet.stores import secrets_file, sqlite
 from carnet.stores.chain import Seals
 from carnet.stores.database import Database
+from carnet.stores.forgetting import TASK_HOURS
 from carnet.stores.lock import Lock
 from carnet.stores.own_keys import StoredKeys
 from carnet.stores.peers import StoredPeers
@@ -37,11 +38,12 @@ async def open_store(
     exclusive: bool,
     lease_seconds: float = LEASE_SECONDS,
     most_waiting: int = MOST_WAITING,
+    task_hours: int = TASK_HOURS,
 ) -> Store:
     """Open the store at a URL: `sqlite:var/carnet.db`, relative to `base`, or `postgresql://...`.
 
     `exclusive` is for a gateway that runs turns: on SQLite the only one, on PostgreSQL one of many.
-    Others open it beside the gateways.
+    Others open it beside the gateways. An ended task is kept for `task_hours`.
     """
     keys = secrets_file.load(secrets)
     seals = Seals(keys.names)
@@ -63,12 +65,13 @@ async def open_store(
         peers=StoredPeers(database, keys, file_peers),
         keys=StoredKeys(database, keys, clock),
         pinned=StoredPinnedKeys(database, file_keys),
-        seals=seals,
+        secrets=keys,
         clock=clock,
         worker=worker,
         serves=exclusive,
         release=None if lock is None else lock.release,
         lease_seconds=lease_seconds,
+        task_hours=task_hours,
     )
     return await _refreshed(store)
 

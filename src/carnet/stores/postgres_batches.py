@@ -21,9 +21,10 @@ from carnet.ports.turns import TurnClaim, TurnFinish
 from carnet.stores import postgres_statements as sql
 from carnet.stores.batches import Batch, Outcome
 from carnet.stores.chain import Lane
-from carnet.stores.claim_rules import ClaimRules, Run
+from carnet.stores.claim_rules import ClaimRules, Run, nonces_of
 from carnet.stores.database import Flush, Row
 from carnet.stores.finish_rules import FinishRules, appended
+from carnet.stores.outbox import GONE, letter_row
 from carnet.stores.rows import TURN_WIDTH
 
 Columns = list[Sequence[Any]]
@@ -91,7 +92,8 @@ class HotBatch:
         ]
 
     async def _use_nonces(self) -> None:
-        signed = {(u.sender, u.nonce): u.expires for c in self._asked if (u := c.nonce) is not None}
+        asked = [c for c in self._asked if c.nonce is not None or c.once is not None]
+        signed = {(u.sender, u.nonce): u.expires for c in asked for u in nonces_of(c)}
         if not signed:
             return
         rows = [(*name, signed[name]) for name in sorted(signed)]
@@ -148,10 +150,7 @@ class HotBatch:
             if run.n not in new:
                 repeats.append((run.n, claim.key))
         if repeats:
-            for row in await self._session.query(sql.KNOWN_TURNS, *columns(repeats, 2)):
-                claiming.known[row[TURN_WIDTH]] = row[:-1]
-                if row[-1]:
-                    claiming.alive.add(row[TURN_WIDTH - 1])
+            await self._read_repeats(repeats)
         numbers = list(dict.fromkeys(turn.n for turn in self._written()))
         if numbers:
             postings = sum(len(finish.debits) for finish in self._finishes)
@@ -160,6 +159,18 @@ class HotBatch:
             self._postings = sorted(row[0] for row in found if row[3] is None)
             self._fences = {row[0]: row[1] for row in held}
             self._finishing.read([(*row, self._costs[row[4]]) for row in held])
+
+    async def _read_repeats(self, repeats: list[Row]) -> None:
+        claiming = self._claiming
+        lost: list[int] = []
+        for row in await self._session.query(sql.KNOWN_TURNS, *columns(repeats, 2)):
+            claiming.known[row[TURN_WIDTH]] = row[:-1]
+            if row[-1]:
+                claiming.alive.add(row[TURN_WIDTH - 1])
+            elif row[7] == "running":
+                lost.append(row[0])
+        if lost:
+            claiming.tasks_lost = {n for (n,) in await self._session.query(sql.LOST_TASKS, lost)}
 
     async def _read_depths(self) -> None:
         """What is recorded of the parents that peers name."""
@@ -187,13 +198,24 @@ class HotBatch:
                     self._new_rates.append(bucket)
 
     async def _lock_purses(self) -> None:
-        """Lock all purses if a verdict depends on one; else they are locked by the write."""
-        if not any(claim.reserve and claim.payer.limit is not None for claim in self._claims):
-            return
-        names = {claim.payer.purse for claim in self._claims if claim.reserve}
+        """Lock all purses if a verdict depends on one; else they are locked by the write.
+
+        A quota of which nothing is taken is only looked at.
+        """
+        quotas = [quota for claim in self._claims for quota in claim.quotas]
+        limits = any(claim.reserve and claim.payer.limit is not None for claim in self._claims)
+        if limits or any(quota.take for quota in quotas):
+            await self._lock_all_purses({quota.purse for quota in quotas if quota.take})
+        looked_at = sorted({quota.purse for quota in quotas} - self._claiming.held.keys())
+        if looked_at:
+            self._claiming.held.update(await self._session.query(sql.READ_PURSES, looked_at))
+
+    async def _lock_all_purses(self, names: set[str]) -> None:
+        names |= {claim.payer.purse for claim in self._claims if claim.reserve}
         names |= {row[-1] for row in self._claiming.known.values() if row[-2]}
         names |= {row[3] for row in self._finishing.held.values() if row[2]}
         names |= {finish.payer.purse for finish in self._finishes if finish.debits}
+        names |= {use.purse for finish in self._finishes for use in finish.uses}
         found = await self._session.query(sql.LOCK_PURSES, sorted(names))
         for name, held, is_new in found:
             self._claiming.held[name] = held
@@ -205,6 +227,9 @@ class HotBatch:
         for name, reserved in self._claiming.reserved.items():
             spent, before = more.get(name, (0, 0))
             more[name] = (spent, before + reserved)
+        for name, taken in self._claiming.taken.items():
+            spent, before = more.get(name, (0, 0))
+            more[name] = (spent + taken, before)
         return [(name, *more[name]) for name in sorted(more)]
 
     def _runs(self) -> list[Row]:
@@ -235,6 +260,21 @@ class HotBatch:
             *columns(rates, 2),
             *columns(purses, 3),
         )
+        if claiming.tasks:
+            await self._session.query(sql.PUT_TASKS, *columns(claiming.tasks, 7))
+        if finishing.requeued or finishing.letters or finishing.tasks:
+            await self._write_tasks()
+
+    async def _write_tasks(self) -> None:
+        """What finishes of tasks leave behind."""
+        finishing, query = self._finishing, self._session.query
+        if finishing.requeued:
+            await query(sql.WAIT_AGAIN, *columns(finishing.requeued, 4))
+        if finishing.tasks:
+            await query(sql.END_TASKS, *columns(finishing.tasks, 2))
+        if finishing.letters:
+            rows = sorted(letter_row(letter, now) for letter, now in finishing.letters)
+            await query(sql.PUT_LETTERS, *columns(rows, 10), GONE)
 
     async def _clean(self) -> None:
         """Delete what was made for its lock and then not used."""

@@ -80,6 +80,17 @@ ON CONFLICT (name) DO UPDATE SET spent = purse.spent
 RETURNING name, spent + reserved, xmax = 0
 """
 
+READ_PURSES: Final = """
+SELECT p.name, p.spent + p.reserved FROM unnest($1::text[]) AS w (name)
+JOIN purse p ON p.name = ANY (ARRAY[w.name])
+"""
+
+# Of turns that seem to have lost their worker: those that wait for another one.
+LOST_TASKS: Final = """
+SELECT k.turn FROM unnest($1::bigint[]) AS w (n)
+JOIN task k ON k.turn = ANY (ARRAY[w.n]) WHERE k.sealed IS NOT NULL
+"""
+
 # No row comes twice: a turn that is claimed again was not running, and one that ends was.
 WRITE: Final = """
 WITH begun AS (
@@ -138,6 +149,54 @@ SELECT w.name, w.spent, w.reserved
 FROM unnest($56::text[], $57::bigint[], $58::bigint[]) AS w (name, spent, reserved)
 ON CONFLICT (name) DO UPDATE
     SET spent = purse.spent + excluded.spent, reserved = purse.reserved + excluded.reserved
+"""
+
+# After WRITE, for the turns of tasks. One that is sent again keeps its id; what it was is replaced.
+PUT_TASKS: Final = """
+WITH waiting AS (
+    UPDATE turn SET state = 'queued' FROM unnest($1::bigint[]) AS w (n)
+    WHERE turn.n = ANY (ARRAY[w.n])
+)
+INSERT INTO task (turn, id, sender, skill, callback, sealed, key_id)
+SELECT w.turn, w.id, w.sender, w.skill, w.callback, w.sealed, w.key_id
+FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bytea[], $7::text[])
+    AS w (turn, id, sender, skill, callback, sealed, key_id)
+ON CONFLICT (turn) DO UPDATE SET sender = excluded.sender, skill = excluded.skill,
+    callback = excluded.callback, sealed = excluded.sealed, key_id = excluded.key_id,
+    progress = NULL, note = NULL, cancelled = NULL, lost = 0, ended = NULL
+"""
+
+# After WRITE, for turns whose attempt is over and that wait for the next one.
+WAIT_AGAIN: Final = """
+WITH waiting AS (
+    UPDATE turn SET state = 'queued', worker = NULL, fence = w.fence, attempt = w.attempt
+    FROM unnest($1::bigint[], $2::bigint[], $4::bigint[]) AS w (fence, attempt, n)
+    WHERE turn.n = ANY (ARRAY[w.n])
+)
+UPDATE task SET progress = NULL, note = NULL, lost = task.lost + w.lost
+FROM unnest($3::bigint[], $4::bigint[]) AS w (lost, n) WHERE task.turn = ANY (ARRAY[w.n])
+"""
+
+END_TASKS: Final = """
+UPDATE task SET sealed = NULL, ended = w.ended
+FROM unnest($1::bigint[], $2::bigint[]) AS w (ended, n) WHERE task.turn = ANY (ARRAY[w.n])
+"""
+
+# A letter to an address that is gone is dead from the start.
+PUT_LETTERS: Final = """
+INSERT INTO outbox (id, kind, receiver, url, body, task, secret_of, learned, state, attempts, due,
+    fence, created, ended, reason)
+SELECT w.id, w.kind, w.receiver, w.url, w.body, w.task, w.secret_of, w.learned,
+    CASE WHEN w.gone IS NULL THEN 'pending' ELSE 'dead' END, 0, w.due, 0, w.created,
+    CASE WHEN w.gone IS NULL THEN NULL ELSE w.created END,
+    CASE WHEN w.gone IS NULL THEN NULL ELSE $11::text END
+FROM (
+    SELECT u.*, (SELECT g.at FROM gone g WHERE g.url = ANY (ARRAY[u.url])) AS gone
+    FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::bytea[], $6::text[],
+        $7::text[], $8::bigint[], $9::bigint[], $10::bigint[])
+        AS u (id, kind, receiver, url, body, task, secret_of, learned, due, created)
+) AS w
+ON CONFLICT (id) DO NOTHING
 """
 
 CLEAN: Final = """

@@ -17,7 +17,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final, Literal, Protocol
 
 from carnet.errors import CarnetError, Internal, OutcomeUnknown, Overloaded, StorageUnavailable
-from carnet.stores.batches import Batch, Committed, Job, pass_points, refused
+from carnet.stores.batches import Batch, Committed, Job, pass_last_points, pass_points, refused
 from carnet.stores.chain import Lane, Seals
 from carnet.stores.database import Row
 from carnet.stores.postgres_batches import HotBatch
@@ -178,9 +178,7 @@ class PostgresWriter:
             trouble = f"a commit failed: {session.name(error)}"
             return Committed(refused(batch.changes(), OutcomeUnknown, trouble), trouble)
         self._lane.keep()
-        pass_points(
-            batch, claims="t1.after_commit", appends="event.after_t2", finishes="t3.after_commit"
-        )
+        pass_last_points(batch)
         return Committed(outcomes)
 
     async def _undone(

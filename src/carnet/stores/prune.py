@@ -16,7 +16,7 @@ from typing import Final
 from msgspec import Struct
 
 from carnet.faults import point
-from carnet.stores.database import Database, Statement, marks
+from carnet.stores.database import Database, Statement, Value, marks
 
 AT_A_TIME: Final = 200
 DAY: Final = 86_400_000_000  # microseconds
@@ -41,6 +41,8 @@ class Pruned(Struct, frozen=True, kw_only=True):
     events: int = 0  # rows of the journal
     runs: int = 0
     tokens: int = 0
+    tasks: int = 0
+    letters: int = 0
 
 
 async def count_old(database: Database, *, now: int, turn_days: int, event_days: int) -> Pruned:
@@ -55,61 +57,71 @@ async def prune(database: Database, *, now: int, turn_days: int, event_days: int
     """Forget turns and events, then what only they needed."""
     if min(turn_days, event_days) < 1:
         raise ValueError("what ended less than a day ago is kept: a caller may still repeat it")
-    turns, runs, with_turns = await _forget_turns(database, now - turn_days * DAY)
+    whole = await _forget_turns(database, now - turn_days * DAY)
     alone = await _forget_events(database, now - event_days * DAY)
     tokens = await _forget_the_rest(database, now=now, cutoff=now - turn_days * DAY)
-    return Pruned(turns=turns, events=with_turns + alone, runs=runs, tokens=tokens)
+    return Pruned(
+        turns=whole.turns,
+        events=whole.events + alone.events,
+        runs=whole.runs,
+        tokens=tokens,
+        tasks=whole.tasks + alone.tasks,
+    )
 
 
-async def _forget_turns(database: Database, cutoff: int) -> tuple[int, int, int]:
-    turns = runs = events = last = 0
+async def _forget_turns(database: Database, cutoff: int) -> Pruned:
+    turns = runs = events = tasks = last = 0
     while old := await database.fetch(_OLD_TURNS, (last, cutoff, AT_A_TIME)):
         last = old[-1][0]
         numbers = [row[0] for row in old]
         theirs = sorted({row[1] for row in old})
         these = f"n IN ({marks(len(numbers))}) AND {_OLD}"
-        of_turns = f"DELETE FROM journal WHERE turn IN (SELECT n FROM turn WHERE {these})"
-        receipts = f"DELETE FROM receipt WHERE turn IN (SELECT n FROM turn WHERE {these})"
         of_runs = (
             f"DELETE FROM run WHERE n IN ({marks(len(theirs))}) AND n < (SELECT MAX(n) FROM run)"
             " AND NOT EXISTS (SELECT 1 FROM turn WHERE turn.run = run.n)"
         )
-        gone = await database.transact(
+        _, rows, its_tasks, *_, its_turns, its_runs = await database.transact(
             [
                 _locked(database, theirs),
-                (of_turns, (*numbers, cutoff)),
-                (receipts, (*numbers, cutoff)),
+                *_what_belongs_to(these, (*numbers, cutoff)),
                 (f"DELETE FROM turn WHERE {these}", (*numbers, cutoff)),
                 (of_runs, theirs),
             ]
         )
-        events, turns, runs = events + gone[1], turns + gone[3], runs + gone[4]
+        turns, runs = turns + its_turns, runs + its_runs
+        events, tasks = events + rows, tasks + its_tasks
         point("purge.mid")
-    return turns, runs, events
+    return Pruned(turns=turns, runs=runs, events=events, tasks=tasks)
 
 
-async def _forget_events(database: Database, cutoff: int) -> int:
-    events = last = 0
+async def _forget_events(database: Database, cutoff: int) -> Pruned:
+    events = tasks = last = 0
     while old := await database.fetch(_OLD_EVENTS, (last, cutoff, AT_A_TIME)):
         last = old[-1][0]
         numbers = [row[0] for row in old]
         these = f"n IN ({marks(len(numbers))}) AND {_OLD}"
-        forget = f"DELETE FROM journal WHERE turn IN (SELECT n FROM turn WHERE {these})"
-        receipts = f"DELETE FROM receipt WHERE turn IN (SELECT n FROM turn WHERE {these})"
         free = f"UPDATE turn SET key = ? WHERE n = ? AND {_OLD}"  # 8 bytes: a real key has 16
         freed: list[Statement] = [(free, (n.to_bytes(8, "big"), n, cutoff)) for n in numbers]
         theirs = sorted({row[1] for row in old})
-        gone = await database.transact(
+        _, rows, its_tasks, *_ = await database.transact(
             [
                 _locked(database, theirs),
-                (forget, (*numbers, cutoff)),
-                (receipts, (*numbers, cutoff)),
+                *_what_belongs_to(these, (*numbers, cutoff)),
                 *freed,
             ]
         )
-        events += gone[1]
+        events, tasks = events + rows, tasks + its_tasks
         point("purge.mid")
-    return events
+    return Pruned(events=events, tasks=tasks)
+
+
+def _what_belongs_to(these: str, args: Sequence[Value]) -> list[Statement]:
+    """Delete what is of no use without the turn or its events."""
+    of = "WHERE turn IN (SELECT n FROM turn WHERE"
+    return [
+        (f"DELETE FROM {table} {of} {these})", args)
+        for table in ("journal", "task", "receipt", "step")
+    ]
 
 
 def _locked(database: Database, runs: Sequence[int]) -> Statement:

@@ -5,6 +5,7 @@ On the side of the event loop, whatever the writer behind it is: a thread or a t
 Law 1. What waits is bounded; what ends a turn is taken all the same, because it makes room, and
        so are the few questions by which a gateway sees whether its store answers.
 Law 2. A claim whose caller went away is given back: the turn ends as unknown and may run again.
+       That of a task is kept: nobody has to wait for it.
 Law 3. Nobody waits for a claim much longer than `WAIT_SECONDS`. One that the writer has not begun
        is taken out and was never made; one that it has begun may still be made, which is what its
        caller is told, and is given back then. What ends a turn waits as long as it takes.
@@ -15,9 +16,11 @@ from asyncio import AbstractEventLoop, Future, TimerHandle
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
+from msgspec.structs import replace
+
 from carnet.core.turn import Turn
 from carnet.errors import CarnetError, OutcomeUnknown, Overloaded, StorageUnavailable
-from carnet.ports.turns import Claimed, TurnClaim, TurnFinish, Verdict, end_unknown
+from carnet.ports.turns import Claimed, TurnClaim, TurnFinish, Use, Verdict, end_unknown
 from carnet.stores.batches import Batch, Job, Outcome
 from carnet.stores.database import Flush, Statement
 
@@ -149,7 +152,9 @@ class Queue:
         self._timer = self._loop.call_later(LOOK_SECONDS, self._look)
 
     def _give_back(self, payload: object, answer: object) -> None:
-        if isinstance(payload, TurnClaim) and isinstance(answer, Claimed) and not self.refusal:
+        if not isinstance(payload, TurnClaim) or payload.task is not None or self.refusal:
+            return
+        if isinstance(answer, Claimed):
             self.finish(given_back(payload, answer.turn)).add_done_callback(heard)
 
 
@@ -173,7 +178,9 @@ def _lateness(*, has_begun: bool) -> CarnetError:
 
 def given_back(claim: TurnClaim, turn: Turn) -> TurnFinish:
     """The end of a turn that was claimed and then not run; a repeat will run it."""
-    return end_unknown(turn, claim.payer, now=claim.now, reserve=claim.reserve)
+    end = end_unknown(turn, claim.payer, now=claim.now, reserve=claim.reserve)
+    taken = tuple(Use(quota.purse, -quota.take) for quota in claim.quotas if quota.take)
+    return replace(end, uses=taken) if taken else end
 
 
 def heard(future: Future[Turn]) -> None:

@@ -1,7 +1,8 @@
 """After a stop of any kind: the turns that nobody runs any more.
 
 Law 1. A running turn whose worker is gone becomes unknown, and what it held is released, in one
-       transaction each. A crash in the middle leaves whole turns for the next start.
+       transaction each; a task waits again instead, one attempt later, and goes on to hold it. A
+       crash in the middle leaves whole turns for the next start.
 Law 2. Doing it twice changes nothing, also by two processes at once: the fence decides.
 Law 3. Where one process runs turns (for SQLite the holder of the lock file), it is done before the
        first claim, so every turn that is still running is an earlier worker's. Where several do,
@@ -16,11 +17,16 @@ from carnet.core.turn import Turn
 from carnet.faults import point
 from carnet.ports.turns import Fenced, TurnFinish
 from carnet.stores.database import Database
-from carnet.stores.rows import SELECT_TURN, read_turn
+from carnet.stores.rows import TURN_COLUMNS, read_turn
+from carnet.stores.tasks import waits_again
 
 AT_A_TIME: Final = 100
 
-_LOST = f"{SELECT_TURN} WHERE t.state = 'running' AND {{}} ORDER BY t.n LIMIT ?"
+_HAS_PAPERS = "SELECT 1 FROM task k WHERE k.turn = t.n AND k.sealed IS NOT NULL"
+_LOST = (
+    f"SELECT {TURN_COLUMNS}, EXISTS ({_HAS_PAPERS}) FROM run r JOIN turn t ON t.run = r.n"  # noqa: S608
+    " WHERE t.state = 'running' AND {} ORDER BY t.n LIMIT ?"
+)
 _FORGET_WORKERS = "DELETE FROM worker"
 
 
@@ -34,7 +40,9 @@ async def recover(database: Database, *, now: int) -> int:
         given_up = []
         for row in lost:
             point("recover.each_turn")
-            given_up.append(database.finish(_given_up(read_turn(row), now)))
+            turn = read_turn(row)
+            end = waits_again(turn, now, lost=True) if row[-1] else _given_up(turn, now)
+            given_up.append(database.finish(end))
         for answer in await asyncio.gather(*given_up, return_exceptions=True):
             if not isinstance(answer, BaseException):
                 ended += 1

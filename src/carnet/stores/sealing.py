@@ -1,8 +1,10 @@
 """Keys, and sealing what must be readable again: the one door to PyNaCl.
 
-Law. A sealed text opens only under the label it was sealed for: rows cannot be exchanged.
+Law 1. What is sealed opens only under the label it was sealed for: rows cannot be exchanged.
+Law 2. A secret that is derived tells nothing of the key, nor of one derived for another use.
 """
 
+import hmac
 from typing import Final
 
 from nacl.exceptions import CryptoError
@@ -31,19 +33,32 @@ class Seal:
 
     def seal(self, text: str, *, label: str) -> bytes:
         """The sealed form of a text."""
-        return bytes(self._box.encrypt(_labelled(label, text)))
+        return self.seal_bytes(text.encode(), label=label)
 
     def open(self, sealed: bytes, *, label: str) -> str:
         """The text again."""
+        return self.open_bytes(sealed, label=label).decode()
+
+    def seal_bytes(self, data: bytes, *, label: str) -> bytes:
+        """The sealed form of anything."""
+        return bytes(self._box.encrypt(_head(label) + data))
+
+    def open_bytes(self, sealed: bytes, *, label: str) -> bytes:
+        """What was sealed again."""
         try:
             message = self._box.decrypt(sealed)
         except (CryptoError, ValueError):
             raise Unsealable(label) from None
-        head = _labelled(label, "")
+        head = _head(label)
         if not message.startswith(head):
             raise Unsealable(label)
-        return message[len(head) :].decode()
+        return bytes(message[len(head) :])
 
 
-def _labelled(label: str, text: str) -> bytes:
-    return label.encode() + b"\x00" + text.encode()
+def _head(label: str) -> bytes:
+    return label.encode() + b"\x00"
+
+
+def derive(key: bytes, use: str, name: str) -> bytes:
+    """A secret of 32 bytes for one use and one name; the same for ever while the key is."""
+    return hmac.digest(key, _head(f"carnet {use}") + name.encode(), "sha256")

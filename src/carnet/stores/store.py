@@ -10,20 +10,29 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
+from msgspec.structs import replace
+
 from carnet.errors import CarnetError, ConfigInvalid
 from carnet.ports.clock import Clock
 from carnet.stores.chain import Seals
 from carnet.stores.checkpoints import EVERY_SECONDS, Checkpoints
 from carnet.stores.database import Database, Lease
+from carnet.stores.forgetting import TASK_HOURS, Forgetting
 from carnet.stores.neighbours import StoredNeighbours
 from carnet.stores.nonces import Nonces
+from carnet.stores.outbox import StoredOutbox
 from carnet.stores.own_keys import StoredKeys
+from carnet.stores.papers import Papers
 from carnet.stores.peers import StoredPeers
 from carnet.stores.pinned_keys import StoredPinnedKeys
 from carnet.stores.prune import Pruned, count_old, prune
 from carnet.stores.receipts import StoredReceipts
 from carnet.stores.records import StoredRecords
 from carnet.stores.recovery import recover
+from carnet.stores.sealing import derive
+from carnet.stores.secrets_file import Keys
+from carnet.stores.steps import StoredSteps
+from carnet.stores.tasks import StoredTasks
 from carnet.stores.tokens import StoredTokens
 from carnet.stores.turns import StoredTurns
 from carnet.stores.verifying import Progress, Verified, verify
@@ -59,12 +68,13 @@ class Store:
         peers: StoredPeers,
         keys: StoredKeys,
         pinned: StoredPinnedKeys,
-        seals: Seals,
+        secrets: Keys,
         clock: Clock,
         worker: str,
         serves: bool,
         release: Callable[[], object] | None = None,
         lease_seconds: float = LEASE_SECONDS,
+        task_hours: int = TASK_HOURS,
     ) -> None:
         """`serves` is for a gateway; `release` lets its lock go, where there is one."""
         self._database = database
@@ -74,17 +84,14 @@ class Store:
         self._lease_seconds = lease_seconds
         self._watches = Watches(poll_seconds=POLL_SECONDS if database.is_shared else None)
         self._upkeep: asyncio.Task[None] | None = None
-        self._version = 0
-        self._readings = 0  # of tokens, peers and keys; one at a time
+        self._version = self._readings = 0  # of tokens, peers and keys; one at a time
         self._reading = asyncio.Lock()
-        self._looked = 0.0
-        self._found = False
+        self._looked, self._found = 0.0, False
         self._looking: asyncio.Task[bool] | None = None  # many who ask at once share one look
-        self._flushed = clock.monotonic()
-        self._renewed = clock.monotonic()
-        self._sealed = clock.monotonic()
-        self._seals = seals
-        self._checkpoints = Checkpoints(database, seals)
+        self._flushed = self._renewed = self._sealed = clock.monotonic()
+        self._secrets = secrets
+        self._seals = Seals(secrets.names)
+        self._checkpoints = Checkpoints(database, self._seals)
         self._nonces = Nonces(database, clock)
         self.worker: Final = worker
         self.tokens: Final = tokens
@@ -92,9 +99,15 @@ class Store:
         self.keys: Final = keys
         self.pinned: Final = pinned
         self.receipts: Final = StoredReceipts(database)
-        self.turns: Final = StoredTurns(database, self._watches)
+        self.turns: Final = StoredTurns(database, self._watches, Papers(secrets))
+        self.tasks: Final = StoredTasks(database, self._watches, Papers(secrets), worker)
+        self.steps: Final = StoredSteps(database)
+        self.outbox: Final = StoredOutbox(database)
         self.records: Final = StoredRecords(database)
         self.neighbours: Final = StoredNeighbours(database, worker) if database.is_shared else None
+        self._forgetting = Forgetting(
+            database, self.tasks, self.outbox, clock, task_hours=task_hours
+        )
 
     def is_writable(self) -> bool:
         """Whether the last write succeeded."""
@@ -103,6 +116,13 @@ class Store:
     def is_broken(self) -> bool:
         """Whether a commit failed: nothing is written any more until the process starts anew."""
         return bool(self._database.refusal)
+
+    def webhook_secret(self, identity: str) -> bytes:
+        """The secret that we share with an identity, to sign what we send to its callbacks.
+
+        All gateways with the same secrets file know it; it is stored nowhere.
+        """
+        return derive(self._secrets.seal, "webhook", identity)
 
     async def probe(self) -> None:
         """Write nothing, but as a write would: raises if it could not be made."""
@@ -115,6 +135,7 @@ class Store:
             if not self._database.is_shared:
                 await self._check_files()
                 await self._database.execute(_SET_MARK, (_MARK, self.worker))
+                await self.outbox.let_go(self._clock.wall_us())  # nobody else can be sending
             lost = await recover(self._database, now=self._clock.wall_us())
             await self._renew()
             await self._seal()
@@ -201,7 +222,7 @@ class Store:
         if self._serves and now - self._sealed >= EVERY_SECONDS:
             parts.append(self._seal)
         if self._serves:
-            parts.append(self._nonces.keep)
+            parts += [self._nonces.keep, self._forgetting.keep]
         await _all_of(parts)
 
     async def _recover(self) -> None:
@@ -233,10 +254,18 @@ class Store:
         return self._watches.on(run)
 
     async def prune(self, *, turn_days: int, event_days: int, dry_run: bool = False) -> Pruned:
-        """Forget what is older; with `dry_run` only count it."""
+        """Forget what is older, and what had its time; with `dry_run` only count turns and events.
+
+        How long tasks are kept was said when the store was opened.
+        """
         now = self._clock.wall_us()
-        act = count_old if dry_run else prune
-        return await act(self._database, now=now, turn_days=turn_days, event_days=event_days)
+        if dry_run:
+            return await count_old(
+                self._database, now=now, turn_days=turn_days, event_days=event_days
+            )
+        gone = await prune(self._database, now=now, turn_days=turn_days, event_days=event_days)
+        late = await self._forgetting.forget()
+        return replace(gone, tasks=gone.tasks + late.tasks, letters=late.letters)
 
     async def verify_ledger(
         self, *, expected: str = "", progress: Progress | None = None

@@ -3,11 +3,14 @@
 from asyncio import CancelledError, Future
 from typing import Final
 
+from msgspec.structs import replace
+
 from carnet.core.turn import Turn, may_become
 from carnet.errors import RunNotFound
 from carnet.ports.turns import Claimed, TurnClaim, TurnFinish, Verdict
 from carnet.stores.database import Database, Flush
 from carnet.stores.journal import verified
+from carnet.stores.papers import Papers
 from carnet.stores.queue import given_back, heard
 from carnet.stores.rows import SELECT_TURN, read_turn
 from carnet.stores.watch import Watches
@@ -25,12 +28,15 @@ _RELOAD = f"{SELECT_TURN} WHERE t.n = ?"
 class StoredTurns:
     """The hot operations, and what replay and attach read."""
 
-    def __init__(self, database: Database, watches: Watches) -> None:
+    def __init__(self, database: Database, watches: Watches, papers: Papers) -> None:
         self._database = database
         self._watches = watches
+        self._papers = papers
 
     async def claim(self, claim: TurnClaim) -> Verdict:
         """Claim a turn, or learn why not."""
+        if claim.task is not None:
+            claim = replace(claim, task=self._papers.seal(claim, claim.task))
         claiming = self._database.claim(claim)
         try:
             verdict = await claiming
@@ -42,11 +48,11 @@ class StoredTurns:
         return verdict
 
     def _give_back(self, claim: TurnClaim, claiming: Future[Verdict]) -> None:
-        """End a turn that was claimed in the moment its caller went away."""
+        """End a turn that was claimed in the moment its caller went away. A task stays."""
         if not claiming.done() or claiming.cancelled() or claiming.exception() is not None:
             return  # the writer gives back what it claims later
         verdict = claiming.result()
-        if type(verdict) is Claimed:
+        if type(verdict) is Claimed and claim.task is None:
             self._database.finish(given_back(claim, verdict.turn)).add_done_callback(heard)
 
     async def append(self, turn: Turn, first: int, last: int, events: bytes) -> None:

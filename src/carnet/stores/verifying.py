@@ -23,7 +23,11 @@ _CHECKPOINTS = "SELECT n, at, lanes, seal FROM checkpoint ORDER BY n"
 _LANES = "SELECT id, postings, head, seal FROM lane ORDER BY id"
 _SEALED = "SELECT lane, postings FROM sealed ORDER BY lane"
 _LEDGER = f"SELECT {POSTING}, lane, seq, hash FROM ledger ORDER BY n"  # noqa: S608
-_SPENT = "SELECT CAST(COALESCE(SUM(spent), 0) AS BIGINT) FROM purse"
+_SPENT = (  # of money: the purses of quotas count tokens and tasks
+    "SELECT CAST(COALESCE(SUM(spent), 0) AS BIGINT) FROM purse"
+    " WHERE NOT (name >= 'tokens/' AND name < 'tokens0')"
+    " AND NOT (name >= 'tasks/' AND name < 'tasks0')"
+)
 _LANE, _SEQ = 8, 9  # places in a row of _LEDGER
 
 Progress = Callable[[int], object]

@@ -46,6 +46,15 @@ class MemoryRing:
             raise KeyUnknown(sender=sender)
         raise NotLearned
 
+    def every(self, sender: str, now: int) -> list[bytes]:
+        """The keys of a sender that are known and hold."""
+        if sender not in self._learned:
+            raise NotLearned
+        known = [keyid for name, keyid in self._keys if name == sender]
+        return [
+            self.find(sender, keyid, now) for keyid in known if (sender, keyid) not in self._revoked
+        ]
+
     async def learn(self, sender: str) -> None:
         """Look at the sender's card."""
         self.learns.append(sender)

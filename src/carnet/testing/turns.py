@@ -6,6 +6,8 @@ import msgspec
 
 from carnet.core.events import Event, read_events
 from carnet.core.turn import Turn, on_repeat
+from carnet.ports.outbox import Letter
+from carnet.ports.tasks import TaskClaim
 from carnet.ports.turns import (
     Claimed,
     Debit,
@@ -19,9 +21,10 @@ from carnet.ports.turns import (
 
 
 class MemoryTurns:
-    """The Turns port over dictionaries: nonces, turns and rates. It keeps no reservations.
+    """The Turns port over dictionaries: nonces, turns, rates and quotas. It keeps no reservations.
 
-    A rate is counted over one window that begins with its first call and never ends.
+    A rate is counted over one window that begins with its first call and never ends. A task waits
+    for ever: nobody takes it.
     """
 
     def __init__(self) -> None:
@@ -31,6 +34,10 @@ class MemoryTurns:
         self._retryable: set[int] = set()
         self.counts: dict[str, int] = {}  # calls of each bucket
         self.nonces: dict[tuple[str, str], int] = {}  # those consumed, and until when
+        self.purses: dict[str, int] = {}  # what is used of each quota
+        self.tasks: dict[int, TaskClaim] = {}  # of the turns that wait
+        self.letters: list[Letter] = []
+        self._spent_by: dict[tuple[str, str], int] = {}  # the turn that used up a delegation
         self.turns: dict[int, Turn] = {}
         self.batches: dict[int, list[bytes]] = {}
         self.debits: list[Debit] = []
@@ -53,19 +60,48 @@ class MemoryTurns:
         n = self._keys.get(claim.key)
         if n is not None:
             return self._repeat(n, claim)
+        if self._spent(claim) is not None:
+            return Denied("spent")
         if claim.most_run_calls < 1:
             return Denied("run_calls")
+        return self._admit(claim) or self._begin(claim)
+
+    def _spent(self, claim: TurnClaim) -> int | None:
+        """The turn that used up the delegation of a claim."""
+        once = claim.once
+        if once is None or self.nonces.get((once.sender, once.nonce), 0) <= claim.now:
+            return None
+        return self._spent_by[once.sender, once.nonce]
+
+    def _admit(self, claim: TurnClaim) -> Denied | None:
         for rate in claim.rates:
             if self.counts.get(rate.bucket, 0) >= rate.calls:
                 return Denied("rate", 60, rate.bucket)
+        for quota in claim.quotas:
+            if self.purses.get(quota.purse, 0) + max(quota.take, 1) > quota.limit:
+                return Denied("quota", quota.retry_after, quota.purse)
         for rate in claim.rates:
             self.counts[rate.bucket] = self.counts.get(rate.bucket, 0) + 1
-        return self._begin(claim)
+        for quota in claim.quotas:
+            self._use(quota.purse, quota.take)
+        return None
+
+    def _use(self, purse: str, amount: int) -> None:
+        self.purses[purse] = self.purses.get(purse, 0) + amount
+
+    def _spend(self, claim: TurnClaim, n: int) -> None:
+        if claim.once is not None:
+            name = (claim.once.sender, claim.once.nonce)
+            self.nonces[name] = claim.once.expires
+            self._spent_by[name] = n
 
     def _begin(self, claim: TurnClaim) -> Claimed:
         n = self._keys[claim.key] = len(self._keys) + 1
         self._digests[n] = claim.digest
         self.batches[n] = []
+        self._spend(claim, n)
+        if claim.task is not None:
+            self.tasks[n] = claim.task
         turn = self.turns[n] = Turn(
             n=n,
             agent=claim.agent,
@@ -74,6 +110,7 @@ class MemoryTurns:
             parent_turn=claim.parent_turn,
             speaker=claim.speaker,
             depth=claim.depth,
+            state="running" if claim.task is None else "queued",
             actor=claim.actor,
             payer=claim.payer.account,
             created=claim.now,
@@ -92,9 +129,24 @@ class MemoryTurns:
             return Denied("mismatch")
         if repeat != "run_again":
             return Known(turn)
+        if self._spent(claim) not in {None, n}:
+            return Denied("spent")
+        denied = self._admit(claim)
+        if denied is not None:
+            return denied
+        self._spend(claim, n)
+        return self._again(turn, claim)
+
+    def _again(self, turn: Turn, claim: TurnClaim) -> Claimed:
+        n = turn.n
         self.batches[n] = []
+        if claim.task is not None:
+            self.tasks[n] = claim.task
         again = msgspec.structs.replace(
-            turn, state="running", attempt=turn.attempt + 1, fence=turn.fence + 1
+            turn,
+            state="running" if claim.task is None else "queued",
+            attempt=turn.attempt + 1,
+            fence=turn.fence + 1,
         )
         self.turns[n] = again
         return Claimed(again)
@@ -115,6 +167,9 @@ class MemoryTurns:
         self.debits += finish.debits
         if finish.events:
             self.batches[finish.turn.n].append(finish.events)
+        for use in finish.uses:
+            self._use(use.purse, use.amount)
+        self.letters += finish.letters
         if finish.retryable:
             self._retryable.add(finish.turn.n)
         ended = msgspec.structs.replace(

@@ -70,7 +70,7 @@ def _read_plain(body: bytes) -> object:
     In C, and a third of the price. Its parser is as strict as ours but for three things: keys that
     stand twice, long integers, and what an escape can spell.
     """
-    if b"\\u" in body or _LONG_NUMBER in body.translate(_DIGITS):
+    if _is_escaped(body) or _LONG_NUMBER in body.translate(_DIGITS):
         return None
     try:
         value: object = _DECODER.decode(body)
@@ -80,11 +80,16 @@ def _read_plain(body: bytes) -> object:
     return value if body.count(b'"') == _ENCODER.encode(value).count(b'"') else None
 
 
+def _is_escaped(body: bytes) -> bool:
+    # One character is found at a tenth of the price of two.
+    return b"\\" in body and b"\\u" in body
+
+
 def _read_any(body: bytes, max_levels: int) -> object:
     """The value of any body, or the reason why it has none."""
     # Raw control characters and raw surrogates are refused by the parser and by UTF-8. Only an
     # escape can still bring a NUL or half a pair, and most bodies hold no \u at all.
-    escaped = b"\\u" in body
+    escaped = _is_escaped(body)
     try:
         value = _parse(body.decode(), _WARY if escaped else _PLAIN)
         if escaped:

@@ -16,6 +16,7 @@ Law 5. Components have no parameters here (`;sf`, `;bs`, `;tr`, `;req`, ...), st
 
 import re
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Final, NoReturn
 
 from msgspec import Struct
@@ -33,8 +34,8 @@ from carnet.wire.structured import (
     StructuredInvalid,
     read_base64,
     read_entries,
+    write_bare,
     write_bytes,
-    write_parameters,
     write_string,
 )
 
@@ -194,7 +195,7 @@ def base(
         path: Another path than that of the request, where a gateway serves an agent below one.
         newline: As SAMVAD does it: the last line ends too, and the method is in upper case.
     """
-    if path is not None:
+    if path is not None and path != request.path:
         request = replace(request, path=path)
     try:
         return _build(presented.components, presented.text, request, newline=newline)
@@ -253,16 +254,20 @@ def write(
         alg: The name of the algorithm; None leaves it out.
         newline: As SAMVAD does it, see `base`.
     """
-    given = {
-        "keyid": keyid,
-        "alg": alg,
-        "created": created,
-        "expires": expires,
-        "nonce": nonce,
-        "tag": tag,
-    }
-    listed = " ".join(write_string(name) for name in components)
-    told = write_parameters({name: value for name, value in given.items() if value is not None})
-    text = f"({listed}){told}"
+    given = (
+        ("keyid", keyid),
+        ("alg", alg),
+        ("created", created),
+        ("expires", expires),
+        ("nonce", nonce),
+        ("tag", tag),
+    )
+    told = [f";{name}={write_bare(value)}" for name, value in given if value is not None]
+    text = f"({_listed(tuple(components))}){''.join(told)}"
     signature = sign(_build(components, text, request, newline=newline))
     return {"signature-input": f"{label}={text}", "signature": f"{label}={write_bytes(signature)}"}
+
+
+@lru_cache(maxsize=256)  # the same few headers are signed again and again
+def _listed(components: tuple[str, ...]) -> str:
+    return " ".join([write_string(name) for name in components])

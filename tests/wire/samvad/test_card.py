@@ -101,7 +101,7 @@ def test_a_skill_is_written_with_its_schemas_modes_and_trust() -> None:
         "description": CHAT.description,
         "inputSchema": CHAT.input_schema,
         "outputSchema": CHAT.output_schema,
-        "modes": ["sync", "stream"],
+        "modes": ["sync", "async", "stream"],
         "trust": "public",
     }
     assert (review["trust"], review["allowedPeers"]) == (
@@ -140,7 +140,7 @@ def test_the_intro_tells_people_the_same() -> None:
         "\n"
         "## Skills\n"
         "\n"
-        "- **chat** (`chat`, public, sync, stream): Say something and get an answer.\n"
+        "- **chat** (`chat`, public, sync, async, stream): Say something and get an answer.\n"
         "- **Review code** (`review-code`, trusted-peers, sync, async): "
         "Reads code and says what is wrong.\n"
     )

@@ -127,17 +127,19 @@ def test_a_body_that_was_signed_and_is_no_envelope_is_refused() -> None:
 
 
 @pytest.mark.parametrize("token", ["ey.J.x", ""])
-def test_a_delegation_token_is_refused_while_none_is_honoured(token: str) -> None:
-    with pytest.raises(InvalidRequest) as caught:
-        claim(delegationToken=token)
-    assert caught.value.public_facts() == {"field": "delegationToken"}
-    assert caught.value.run == "trace-1"
+def test_a_delegation_token_is_carried_as_it_came(token: str) -> None:
+    assert claim(delegationToken=token).delegation == token
+    assert claim().delegation is None
 
 
-def test_a_callback_is_refused_while_none_is_honoured() -> None:
+def test_a_task_may_name_a_callback_and_nothing_else_may() -> None:
     body = encoded(fields(mode="async", callbackUrl="https://my-service.com/x"))
+    asked = read(signed(unsigned(body)), body, mode="async")
+    assert (asked.is_task, asked.callback) == (True, "https://my-service.com/x")
+    assert (claim().is_task, claim().callback) == (False, None)
+    body = encoded(fields(callbackUrl="https://my-service.com/x"))
     with pytest.raises(InvalidRequest) as caught:
-        read(signed(unsigned(body)), body, mode="async")
+        read(signed(unsigned(body)), body)
     assert caught.value.public_facts() == {"field": "callbackUrl"}
 
 

@@ -8,11 +8,13 @@ and a sender is trusted, the guards decide.
                StreamWriter, KEEP_ALIVE        ← events   stream.py
                REFUSALS, error_object, write_error        refusals.py
                write_card, write_intro, write_health      card.py
+               write_accepted, write_record, read_asking  tasks.py
     outbound   Envelope, write_envelope                   envelope.py
                read_answer, result_of          → events   answer.py
                AnswerReader                    → events   stream.py
                read_refusal                    → error    reports.py
                read_card                       → Card     card.py
+               read_accepted, read_task        → record   task_reports.py
 """
 
 from carnet.wire.samvad.answer import read_answer, result_of, write_answer
@@ -47,6 +49,21 @@ from carnet.wire.samvad.refusals import (
 from carnet.wire.samvad.reports import MEANINGS, STATUSES, read_refusal
 from carnet.wire.samvad.spans import span_from, span_of
 from carnet.wire.samvad.stream import KEEP_ALIVE, AnswerReader, StreamWriter
+from carnet.wire.samvad.task_reports import (
+    TaskRecord,
+    is_task_id,
+    is_unknown_task,
+    read_accepted,
+    read_task,
+    task_events,
+)
+from carnet.wire.samvad.tasks import (
+    Asking,
+    read_asking,
+    write_accepted,
+    write_not_found,
+    write_record,
+)
 
 write_request = write_envelope  # as the other dialects call it
 
@@ -62,22 +79,31 @@ __all__ = [
     "STATUSES",
     "TAG",
     "AnswerReader",
+    "Asking",
     "Card",
     "CardFacts",
     "CardKey",
     "Envelope",
     "Model",
     "StreamWriter",
+    "TaskRecord",
     "error_object",
+    "is_task_id",
+    "is_unknown_task",
+    "read_accepted",
     "read_answer",
+    "read_asking",
     "read_card",
     "read_claim",
     "read_envelope",
     "read_moment",
     "read_refusal",
+    "read_task",
     "result_of",
     "span_from",
     "span_of",
+    "task_events",
+    "write_accepted",
     "write_answer",
     "write_card",
     "write_envelope",
@@ -85,5 +111,7 @@ __all__ = [
     "write_health",
     "write_intro",
     "write_moment",
+    "write_not_found",
+    "write_record",
     "write_request",
 ]

@@ -12,7 +12,7 @@ from typing import Final
 from carnet.core.call import Ask, Claim, Message
 from carnet.core.carnet import Mark
 from carnet.core.skill import CHAT, Mode
-from carnet.errors import CarnetError, InvalidRequest
+from carnet.errors import CarnetError
 from carnet.wire import digests, json, signatures, trace
 from carnet.wire.samvad.envelope import Envelope, read_envelope
 from carnet.wire.samvad.proof import read_proof
@@ -58,7 +58,6 @@ def _claim(
     agent: str,
     short_path: str,
 ) -> Claim:
-    _refuse_unserved(envelope)
     asked = json.canonical(
         {"skill": envelope.skill, "payload": envelope.payload, "mode": envelope.mode}
     )
@@ -71,15 +70,10 @@ def _claim(
         marks=(_mark(envelope),),
         trace=trace.read(request.headers),
         proof=read_proof(presented, request, envelope, short_path=short_path),
+        is_task=envelope.mode == "async",
+        callback=envelope.callback_url,
+        delegation=envelope.delegation_token,
     )
-
-
-def _refuse_unserved(envelope: Envelope) -> None:
-    """Refuse what we cannot honour yet: leaving it aside would widen rights or lose an answer."""
-    if envelope.delegation_token is not None:  # samvad:delegation:refused
-        raise InvalidRequest("delegationToken", "is not honoured by this gateway; leave it out")
-    if envelope.callback_url is not None:
-        raise InvalidRequest("callbackUrl", "is not honoured by this gateway; leave it out")
 
 
 def _ask(envelope: Envelope) -> Ask:

@@ -34,7 +34,7 @@ LABEL: Final = "sig1"
 ALGORITHM: Final = "ed25519"
 TAG: Final = "carnet"
 
-_KEYID: Final = re.compile(r"[ -~]{1,128}", re.ASCII)
+KEYID: Final = re.compile(r"[ -~]{1,128}", re.ASCII)
 
 
 def read_proof(
@@ -48,7 +48,7 @@ def read_proof(
         envelope: The body.
         short_path: The path without the prefix of the agent, which the protocol's clients sign.
     """
-    if presented.keyid is None or _KEYID.fullmatch(presented.keyid) is None:
+    if presented.keyid is None or KEYID.fullmatch(presented.keyid) is None:
         raise SignatureInvalid("the keyid is missing or not one")
     created = presented.created
     if created is None or created < 0:
@@ -56,7 +56,7 @@ def read_proof(
     if presented.expires is not None and presented.expires <= created:
         raise SignatureExpired
     if presented.tag is None:
-        bases, nonce, at = _bases(presented, request, short_path), envelope.nonce, envelope.at
+        bases, nonce, at = bases_of(presented, request, short_path), envelope.nonce, envelope.at
     else:
         bases, nonce, at = _whole(presented, request), _own_nonce(presented), created * SECOND_US
     return Proof(
@@ -74,7 +74,7 @@ def read_proof(
     )
 
 
-def _bases(presented: Presented, request: Request, short_path: str) -> tuple[bytes, ...]:
+def bases_of(presented: Presented, request: Request, short_path: str) -> tuple[bytes, ...]:
     """The texts of the protocol's own form, the likeliest first."""
     if presented.label != LABEL or presented.alg != ALGORITHM:  # samvad:signature:form
         raise SignatureInvalid("the label or the algorithm is not the protocol's")

@@ -69,7 +69,12 @@ REFUSALS: Final[dict[type[CarnetError], tuple[int, str]]] = {
         *(errors.KeyUnknown, errors.KeyRevoked, errors.TokenMissing, errors.TokenInvalid),
         *(errors.PermissionMissing, errors.SkillForbidden),
         *(errors.ForwardingNotAllowed, errors.PeerNotListed),
+        *(errors.DelegationInvalid, errors.DelegationReplayed),
     ),
+    errors.DelegationWidened: (400, DELEGATION_EXCEEDED),  # R12
+    errors.DelegationExceeded: (400, DELEGATION_EXCEEDED),
+    errors.CallbackForbidden: (400, SCHEMA_INVALID),
+    errors.TokenBudgetExceeded: (429, TOKEN_BUDGET_EXCEEDED),
     errors.PaymentRequired: (402, AUTH_FAILED),
     errors.PayerRefused: (402, AUTH_FAILED),
     errors.SpendingLimitReached: (402, TOKEN_BUDGET_EXCEEDED),
@@ -79,6 +84,7 @@ REFUSALS: Final[dict[type[CarnetError], tuple[int, str]]] = {
         SKILL_NOT_FOUND,
         *(errors.SkillNotFound, errors.AgentNotFound, errors.PeerUnknown),
         *(errors.PeerAgentNotFound, errors.RunNotFound, errors.RouteNotFound),
+        errors.TaskNotFound,
     ),
     **_as_told(
         DELEGATION_EXCEEDED,  # final, as our own words for these are
@@ -87,6 +93,7 @@ REFUSALS: Final[dict[type[CarnetError], tuple[int, str]]] = {
     **_as_told(
         RATE_LIMITED,
         *(errors.RateLimited, errors.TooManyCalls, errors.TooManyStreams, errors.TooManyFailures),
+        errors.TooManyTasks,
     ),
     errors.Overloaded: (503, AGENT_UNAVAILABLE),  # not begun: R14, and what balancers look for
     errors.ShuttingDown: (503, AGENT_UNAVAILABLE),

@@ -7,7 +7,7 @@ Law 4. Nothing here is believed. The signature is judged by whoever knows the se
 """
 
 from collections.abc import Callable
-from typing import Annotated, Any, Final, TypeVar
+from typing import Annotated, Any, Final
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -15,15 +15,12 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from carnet.core.address import check_domain, parse_handle
 from carnet.core.carnet import Mark
 from carnet.core.identity import Account
-from carnet.core.money import format_amount, parse_amount
 from carnet.core.proof import Document, Spending
-from carnet.errors import AddressInvalid, InvalidRequest, TravelDocumentInvalid
-from carnet.wire import digests, jws
+from carnet.errors import AddressInvalid, TravelDocumentInvalid
+from carnet.wire import digests, jws, spending
 from carnet.wire.headers import MAX_COUNT, Headers
 from carnet.wire.json import MAX_INTEGER
 from carnet.wire.tangle import MAX_RUN_BYTES, MAX_TURN_BYTES
-
-T = TypeVar("T")
 
 HEADER: Final = "carnet"
 TYPE: Final = "carnet+jwt"
@@ -37,13 +34,6 @@ _Word = Annotated[str, Meta(min_length=1, max_length=256)]
 _Run = Annotated[str, Meta(min_length=1, max_length=MAX_RUN_BYTES)]
 _Turn = Annotated[str, Meta(min_length=1, max_length=MAX_TURN_BYTES)]
 _Words = Annotated[list[_Word], Meta(max_length=MOST_PATH)]
-
-
-class _Budget(Struct, omit_defaults=True):
-    money: _Word | UnsetType = UNSET
-    currency: _Word | UnsetType = UNSET
-    calls: _Number | UnsetType = UNSET
-    tokens: _Number | UnsetType = UNSET
 
 
 class _Payer(Struct):
@@ -63,7 +53,7 @@ class _Claims(Struct, omit_defaults=True):
     dig: _Word
     parent: _Turn | UnsetType = UNSET
     path: _Words = []
-    bud: _Budget | UnsetType = UNSET
+    bud: spending.Claim | UnsetType = UNSET
     dl: _Number | UnsetType = UNSET
     pay: _Payer | UnsetType = UNSET
     obo: _Words = []
@@ -121,21 +111,11 @@ def _check(claims: _Claims) -> None:
         raise TravelDocumentInvalid("names a run or a turn in other than ASCII")
 
 
-def _read_budget(budget: _Budget | UnsetType) -> Spending | None:
-    if budget is UNSET:
-        return None
+def _read_budget(claim: spending.Claim | UnsetType) -> Spending | None:
     try:
-        money = None if budget.money is UNSET else parse_amount(budget.money)
-    except InvalidRequest:
-        raise TravelDocumentInvalid("names an amount that is none") from None
-    if money is not None and budget.currency is UNSET:
-        raise TravelDocumentInvalid("names an amount of no currency")
-    return Spending(
-        money=money,
-        currency=budget.currency or None,
-        calls=None if budget.calls is UNSET else budget.calls,
-        tokens=None if budget.tokens is UNSET else budget.tokens,
-    )
+        return spending.read_spending(claim)
+    except spending.SpendingInvalid as error:
+        raise TravelDocumentInvalid(str(error)) from None
 
 
 def read_beside(headers: Headers, body: bytes) -> Document | None:
@@ -170,12 +150,12 @@ def write(document: Document, *, sign: Callable[[bytes], bytes]) -> str:
         exp=document.expires,
         run=document.run,
         turn=document.turn,
-        parent=_given(document.parent_turn),
+        parent=spending.given(document.parent_turn),
         d=document.depth,
         l=document.last_depth,
         path=list(document.path),
-        bud=_written_budget(document.budget),
-        dl=_given(document.deadline_ms),
+        bud=spending.write_spending(document.budget),
+        dl=spending.given(document.deadline_ms),
         pay=UNSET if payer is None else _Payer(payer.issuer, payer.id),
         obo=list(document.on_behalf_of),
         dig=document.digest,
@@ -185,18 +165,3 @@ def write(document: Document, *, sign: Callable[[bytes], bytes]) -> str:
     if len(value) > MAX_BYTES:
         raise TravelDocumentInvalid(f"would be longer than {MAX_BYTES} bytes")
     return value
-
-
-def _written_budget(budget: Spending | None) -> _Budget | UnsetType:
-    if budget is None:
-        return UNSET
-    return _Budget(
-        money=UNSET if budget.money is None else format_amount(budget.money),
-        currency=_given(budget.currency),
-        calls=_given(budget.calls),
-        tokens=_given(budget.tokens),
-    )
-
-
-def _given(value: T | None) -> T | UnsetType:
-    return UNSET if value is None else value

@@ -1,0 +1,231 @@
+"""Tasks at a terminal: waiting for one, and saying how to come back to it.
+
+Law 1. The result goes to stdout. How far it is, is told on stderr, and to a person only.
+Law 2. Who stops waiting is told that the task goes on, and the commands that show and cancel it.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any, Final
+from urllib.parse import quote
+
+from msgspec import Struct
+
+from carnet.cli.composing import Asked
+from carnet.cli.failures import GatewaySaid, error_object
+from carnet.cli.invocation import Invocation, visible
+from carnet.cli.progress import Told
+from carnet.cli.reaching import Credential
+from carnet.cli.reading import Pages
+from carnet.errors import BY_CODE, ProviderTimeout
+from carnet.runtime.closing import closing
+from carnet.runtime.errand import Errand, Errands
+from carnet.runtime.errand_tasks import TaskErrands
+from carnet.runtime.samvad import as_text
+from carnet.wire.samvad import TaskRecord
+
+FIRST_SECONDS: Final = 0.2
+GROWTH: Final = 1.3
+LONGEST_SECONDS: Final = 3.0
+_UNTOLD_STATUS: Final = 502
+
+
+class Seen(Struct, frozen=True, kw_only=True):
+    """How a task stands, wherever it runs."""
+
+    status: str
+    progress: float | None = None
+    note: str | None = None
+    result: dict[str, Any] | None = None
+    error: Exception | None = None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has ended."""
+        return self.status in {"done", "failed"}
+
+    @property
+    def text(self) -> str:
+        """For people."""
+        share = "" if self.progress is None else f" {self.progress:.0%}"
+        return f"{self.status}{share}" + (f"  {self.note}" if self.note else "")
+
+
+class Named(Struct, frozen=True):
+    """A task, and how it is named at the command line."""
+
+    id: str
+    at: str = ""  # the address of an agent elsewhere, and the key that we signed with
+
+    @classmethod
+    def elsewhere(cls, task: str, address: str, key: str | None) -> "Named":
+        """A task of an agent elsewhere."""
+        return cls(task, f" --at {address}" + (f" --key {key}" if key else ""))
+
+    def command(self, verb: str) -> str:
+        """The command that does something about it."""
+        return f"carnet tasks {verb} {self.id}{self.at}"
+
+    @property
+    def goes_on(self) -> str:
+        """What to say to somebody who stops waiting."""
+        return (
+            f"The task goes on. See it: {self.command('show')}\n"
+            f"Wait for it: {self.command('wait')}   Cancel it: {self.command('cancel')}"
+        )
+
+
+async def print_task(
+    invocation: Invocation, asked: Asked, errands: Errands, errand: Errand
+) -> None:
+    """Hand a task over to an agent elsewhere, wait for it and print its result."""
+    tasks = TaskErrands(errands)
+    begun = await tasks.begin(errand)
+    named = Named.elsewhere(begun.id, asked.address, asked.key)
+    ids = {"task": begun.id, "run": errand.trace_id, "turn": errand.span_id}
+    if begun.webhook_secret is not None:
+        ids["webhook_secret"] = begun.webhook_secret.reveal()
+    if asked.no_wait:
+        _print_begun(invocation, named, ids)
+        return
+    _note(invocation, ids)
+    result = await follow(invocation, named, seen_there(tasks, begun.id), asked.timeout)
+    print_result(invocation, result, ids)
+
+
+async def print_own_task(
+    invocation: Invocation, asked: Asked, page: dict[str, Any], by: Credential
+) -> None:
+    """The same for a task that our own gateway has taken on, from somebody with this credential."""
+    named = Named(str(page.get("taskId")))
+    told = ("run", "turn", "webhook_secret")
+    ids = {"task": named.id, **{word: page[word] for word in told if page.get(word)}}
+    if asked.no_wait:
+        _print_begun(invocation, named, ids)
+        return
+    async with Pages(invocation, asked.token, by) as pages:
+        _note(invocation, ids)
+        result = await follow(invocation, named, seen_here(pages, named.id), asked.timeout)
+    print_result(invocation, result, ids)
+
+
+async def follow(
+    invocation: Invocation, named: Named, seen: AsyncIterator[Seen], seconds: float | None
+) -> dict[str, Any]:
+    """Wait for the end of a task, and give its result or raise what it failed with."""
+    try:
+        async with asyncio.timeout(seconds):
+            end = await _end(seen)
+    except TimeoutError:
+        raise _too_late(invocation, named, seconds or 0) from None
+    except asyncio.CancelledError:
+        invocation.note(invocation.spell(named.goes_on))
+        raise
+    if end.error is not None:
+        raise end.error
+    return end.result or {}
+
+
+async def _end(seen: AsyncIterator[Seen]) -> Seen:
+    with Told() as told:
+        async with closing(seen) as states:
+            async for state in states:
+                if state.is_over:
+                    return state
+                told.say(state.text)
+    raise AssertionError("the last state of a task is its end")
+
+
+async def seen_there(tasks: TaskErrands, task: str) -> AsyncIterator[Seen]:
+    """A task of an agent elsewhere, whenever it has changed."""
+    async with closing(tasks.watch(task, every=FIRST_SECONDS)) as records:
+        async for record in records:
+            yield seen_of(record)
+
+
+def seen_of(record: TaskRecord) -> Seen:
+    """A record as it is shown."""
+    return Seen(
+        status=record.status,
+        progress=record.progress,
+        result=record.result,
+        error=record.error,
+    )
+
+
+def page_of(record: TaskRecord) -> dict[str, Any]:
+    """A record as JSON shows it, with the error in the one shape that errors have here."""
+    page: dict[str, Any] = {"task": record.id, "status": record.status}
+    if record.progress is not None:
+        page["progress"] = record.progress
+    if record.result is not None:
+        page["result"] = record.result
+    if record.error is not None:
+        page["error"] = error_object(record.error)
+    return page
+
+
+async def seen_here(pages: Pages, task: str) -> AsyncIterator[Seen]:
+    """A task of our own gateway, whenever it has changed."""
+    pause, last = FIRST_SECONDS, None
+    while True:
+        state = seen_in(await pages.read(task_path(task)))
+        pause = FIRST_SECONDS if state != last else min(pause * GROWTH, LONGEST_SECONDS)
+        if state != last:
+            yield state
+        if state.is_over:
+            return
+        last = state
+        await asyncio.sleep(pause)
+
+
+def task_path(task: str, tail: str = "") -> str:
+    """Where our gateway tells about a task."""
+    return f"/tasks/{quote(task, safe='')}{tail}"
+
+
+def seen_in(page: dict[str, Any]) -> Seen:
+    """What a page of our gateway says about a task."""
+    error = page.get("error")
+    result = page.get("result")
+    return Seen(
+        status=str(page.get("status")),
+        progress=page.get("progress"),
+        note=page.get("note"),
+        result=result if isinstance(result, dict) else None,
+        error=_said(error) if page.get("status") == "failed" else None,
+    )
+
+
+def _said(error: object) -> GatewaySaid:
+    said = error if isinstance(error, dict) else {}
+    kind = BY_CODE.get(str(said.get("code")))
+    status = _UNTOLD_STATUS if kind is None else kind.status
+    return GatewaySaid({"code": "agent_failed", "message": "The task has failed.", **said}, status)
+
+
+def print_result(invocation: Invocation, result: dict[str, Any], ids: dict[str, Any]) -> None:
+    """The result of a task, as that of a call is printed."""
+    invocation.result({"result": result, **ids}, lambda: visible(as_text(result)))
+
+
+def _note(invocation: Invocation, ids: dict[str, Any]) -> None:
+    """Name the task before it is waited for: who stops can come back to it."""
+    if invocation.format == "text":
+        invocation.note("  ".join(f"{word} {value}" for word, value in ids.items()))
+
+
+def _print_begun(invocation: Invocation, named: Named, ids: dict[str, Any]) -> None:
+    invocation.result({**ids, "status": "accepted"}, lambda: named.id)
+    if invocation.format == "text":
+        invocation.note(invocation.spell(named.goes_on))
+
+
+def _too_late(invocation: Invocation, named: Named, seconds: float) -> GatewaySaid:
+    said = {
+        "code": ProviderTimeout.code,
+        "message": f"The task has not ended within {seconds:g} s (--timeout).",
+        "hint": invocation.spell(named.goes_on),
+        "task": named.id,
+    }
+    return GatewaySaid(said, ProviderTimeout.status)

@@ -1,0 +1,207 @@
+"""`carnet tasks`: work that outlives its request, here and at agents elsewhere."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from carnet.cli.invocation import Group, Invocation, pass_invocation, table, wait
+
+if TYPE_CHECKING:
+    from carnet.runtime.errand_tasks import TaskErrands
+
+MOST_TASKS = 200
+STATES = ("pending", "running", "done", "failed")
+
+_AT = click.option(
+    "--at", metavar="ADDRESS", help="Ask the agent elsewhere that the task was given to."
+)
+_KEY = click.option("--key", metavar="FILE", help="With --at: the key that signed the task.")
+
+
+def _choosing(command: Callable[..., None]) -> Callable[..., None]:
+    """The options that say which tasks are listed."""
+    options = (
+        click.option("--state", type=click.Choice(STATES), help="Those in this state alone."),
+        click.option("--agent", metavar="NAME", help="Those of this agent alone."),
+        click.option(
+            "--limit", type=click.IntRange(1, MOST_TASKS), default=20, help="How many (20)."
+        ),
+        click.option(
+            "--before", type=click.IntRange(1), metavar="N", help="Go on where a list ended."
+        ),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+@click.group(cls=Group, invoke_without_command=True)
+@_choosing
+@click.pass_context
+def tasks(ctx: click.Context, /, **chosen: Any) -> None:
+    """List tasks, look at one, wait for it or cancel it."""
+    if ctx.invoked_subcommand is None:
+        ctx.invoke(list_tasks, **chosen)
+
+
+@tasks.command("list")
+@_choosing
+@pass_invocation
+def list_tasks(
+    invocation: Invocation,
+    state: str | None,
+    agent: str | None,
+    limit: int,
+    before: int | None,
+) -> None:
+    """List the newest tasks of this gateway."""
+    from urllib.parse import urlencode
+
+    from carnet.cli.reading import read_page
+
+    asked = {"limit": limit, "state": state, "agent": agent, "before": before}
+    query = urlencode({name: value for name, value in asked.items() if value is not None})
+    page = read_page(invocation, f"/tasks?{query}")
+    invocation.result(page, lambda: invocation.spell(_text(page)), page["tasks"])
+
+
+def _text(page: dict[str, Any]) -> str:
+    if not page["tasks"]:
+        return "No tasks. Make one: carnet call echo hello --task"
+    titles = ["TASK", "ACCEPTED", "AGENT", "SKILL", "SENDER", "STATE"]
+    more = f"\nMore: carnet tasks list --before {page['next']}" if page.get("next") else ""
+    return table([_row(entry) for entry in page["tasks"]], titles) + more
+
+
+def _row(entry: dict[str, Any]) -> list[str]:
+    from carnet.cli.moments import short
+
+    words = [entry["task"], short(entry["created"]), entry["agent"], entry.get("skill") or "-"]
+    return [str(word) for word in (*words, entry["sender"], _state(entry))]
+
+
+def _state(entry: dict[str, Any]) -> str:
+    from carnet.cli.tasking import seen_in
+
+    told = seen_in(entry).text
+    is_leaving = entry.get("cancelled") and entry["status"] in {"pending", "running"}
+    return f"{told} (to be cancelled)" if is_leaving else told
+
+
+@tasks.command()
+@click.argument("task", metavar="ID")
+@_AT
+@_KEY
+@pass_invocation
+def show(invocation: Invocation, task: str, at: str | None, key: str | None) -> None:
+    """Show one task: its state, how far it is, its result or why it failed."""
+    page = wait(_show(invocation, task, at, key))
+    invocation.result(page, lambda: _page_text(page))
+
+
+@asynccontextmanager
+async def _tasks_at(
+    invocation: Invocation, address: str, key: str | None
+) -> AsyncIterator["TaskErrands"]:
+    """The tasks of an agent elsewhere, as a signed call reaches it."""
+    from carnet.cli.composing import Asked
+    from carnet.cli.reaching import open_door
+    from carnet.cli.signed import way_to
+    from carnet.runtime.errand_tasks import TaskErrands
+
+    asked = Asked(address=address, key=key)
+    async with open_door() as door, way_to(invocation, asked, door) as way:
+        yield TaskErrands(way.errands)
+
+
+async def _show(
+    invocation: Invocation, task: str, at: str | None, key: str | None
+) -> dict[str, Any]:
+    from carnet.cli import tasking
+    from carnet.cli.reading import Pages
+
+    if at is None:
+        async with Pages(invocation) as pages:
+            return await pages.read(tasking.task_path(task))
+    async with _tasks_at(invocation, at, key) as there:
+        return tasking.page_of(await there.look(task))
+
+
+def _page_text(page: dict[str, Any]) -> str:
+    from carnet.cli.invocation import to_json, visible
+
+    lines = []
+    for name, value in page.items():
+        if value is None:
+            continue
+        told = value if isinstance(value, str) else to_json(value)
+        lines.append(f"{name:<10}  {visible(told)}")
+    return "\n".join(lines)
+
+
+@tasks.command()
+@click.argument("task", metavar="ID")
+@_AT
+@_KEY
+@pass_invocation
+def cancel(invocation: Invocation, task: str, at: str | None, key: str | None) -> None:
+    """Ask for the end of a task. It ends as failed, and its callback is told."""
+    page = wait(_cancel(invocation, task, at, key))
+    over = page.get("status") in {"done", "failed"}
+    told = f"{task} has ended: {page.get('status')}." if over else f"{task} was told to stop."
+    invocation.result(page, lambda: told)
+
+
+async def _cancel(
+    invocation: Invocation, task: str, at: str | None, key: str | None
+) -> dict[str, Any]:
+    from carnet.cli import reaching, tasking
+
+    if at is not None:
+        async with _tasks_at(invocation, at, key) as there:
+            return tasking.page_of(await there.cancel(task))
+    async with reaching.open_door() as door, reaching.reached(invocation, door) as (place, by):
+        path = tasking.task_path(task, "/cancel")
+        request = reaching.request_to(place, "POST", path, by)
+        async with reaching.sending(door, request, token_is_new=by.is_new) as answer:
+            return reaching.decode(await answer.read())
+
+
+@tasks.command("wait")
+@click.argument("task", metavar="ID")
+@_AT
+@_KEY
+@click.option(
+    "--timeout",
+    type=click.FloatRange(0, min_open=True),
+    default=600.0,
+    metavar="S",
+    help="Seconds to wait (default: 600).",
+)
+@pass_invocation
+def wait_for(
+    invocation: Invocation, task: str, at: str | None, key: str | None, timeout: float
+) -> None:
+    """Wait for the end of a task and print its result."""
+    wait(_wait_for(invocation, task, at, key, timeout))
+
+
+async def _wait_for(
+    invocation: Invocation, task: str, at: str | None, key: str | None, seconds: float
+) -> None:
+    from carnet.cli import tasking
+    from carnet.cli.reading import Pages
+
+    if at is None:
+        named = tasking.Named(task)
+        async with Pages(invocation) as pages:
+            seen = tasking.seen_here(pages, task)
+            result = await tasking.follow(invocation, named, seen, seconds)
+    else:
+        named = tasking.Named.elsewhere(task, at, key)
+        async with _tasks_at(invocation, at, key) as there:
+            seen = tasking.seen_there(there, task)
+            result = await tasking.follow(invocation, named, seen, seconds)
+    tasking.print_result(invocation, result, {"task": task})

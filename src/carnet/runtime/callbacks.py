@@ -1,0 +1,103 @@
+"""What is told to the callback of a task when the task has ended.
+
+Law 1. A letter is a function of the end that it tells: the body is the response envelope that a
+       caller who waited would have got, byte for byte, of a success and of a failure alike.
+Law 2. Every end is told, and only to an address that the sender of the task named.
+Law 3. An address is judged when it is named, and again whenever it is dialled.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Final, Protocol
+
+from carnet.core.call import Call
+from carnet.core.events import Done, Event, Failed, is_terminal
+from carnet.core.turn import Turn
+from carnet.errors import CallbackForbidden, EgressRefused
+from carnet.ports.outbox import Letter, Outbox
+from carnet.runtime.addresses import read_destination
+from carnet.wire import samvad
+
+PREFIX: Final = "msg_"
+MOST_URL: Final = 2048
+MOST_WAITING: Final = 10_000  # letters for one receiver, before it is no address for more
+
+
+def letters_of(
+    call: Call,
+    record: Turn,
+    events: Sequence[Event],
+    end: Done | Failed,
+    *,
+    new_id: Callable[[], str],
+) -> tuple[Letter, ...]:
+    """The letters that tell of the end of a call: none, or one to its callback.
+
+    Args:
+        call: What was asked.
+        record: The turn it ran as; its attempt is part of the answer's span.
+        events: All that was said, with or without the end.
+        end: How it ended.
+        new_id: Gives a name that nobody had before, without dots.
+    """
+    if call.callback is None:
+        return ()
+    caller, standing = call.caller, call.caller.standing
+    return (
+        Letter(
+            id=PREFIX + new_id(),
+            kind="callback",
+            url=call.callback,
+            receiver=receiver_of(call.callback),
+            body=_envelope(call, record, events, end),
+            task=call.task,
+            secret_of=caller.actor.name if standing is None else standing.sender,
+        ),
+    )
+
+
+def receiver_of(url: str) -> str:
+    """Whom a URL leads to: its scheme, host and port."""
+    try:
+        at = read_destination(url)
+    except EgressRefused:  # it has a queue of its own, and is refused there
+        return url
+    return f"{at.scheme}://{at.authority}"
+
+
+def _envelope(call: Call, record: Turn, events: Sequence[Event], end: Done | Failed) -> bytes:
+    trace = call.carnet.run
+    if isinstance(end, Failed):
+        span = samvad.span_of(record)
+        return samvad.write_error(end.error(), trace_id=trace, span_id=span)[2]
+    said = [event for event in events if not is_terminal(event)]
+    return samvad.write_answer(record, [*said, end], trace_id=trace)
+
+
+class Judge(Protocol):
+    """Knows which addresses peers may make us call."""
+
+    async def judge(self, url: str) -> None:
+        """Raise EgressRefused, or return."""
+        ...
+
+
+class Callbacks:
+    """Judges the addresses that are named for callbacks."""
+
+    def __init__(self, judge: Judge, outbox: Outbox) -> None:
+        """`outbox` remembers the addresses that have said 410."""
+        self._judge = judge
+        self._outbox = outbox
+
+    async def check(self, url: str, /) -> None:
+        """Raise CallbackForbidden for an address that no letter will be sent to."""
+        if len(url) > MOST_URL:
+            raise CallbackForbidden(reason=f"it is longer than {MOST_URL} characters")
+        try:
+            await self._judge.judge(url)
+        except EgressRefused as error:
+            raise CallbackForbidden(error.detail) from None
+        if await self._outbox.waiting(receiver_of(url), most=MOST_WAITING) >= MOST_WAITING:
+            raise CallbackForbidden(reason=f"{MOST_WAITING} letters wait for it already")
+        if await self._outbox.is_gone(url):
+            raise CallbackForbidden(reason="it has answered 410, that it takes nothing any more")

@@ -1,0 +1,129 @@
+"""The steps of one visit: each is done once, however often its turn runs.
+
+Law 1. The place of a step is fixed when it is asked for. A step that is kept at its place is not
+       done again: its result is given. Another name there means that the agent has changed.
+Law 2. What a step gives is JSON, and is the same whether it was done now or before.
+Law 3. A step whose record could not be made is done again, under the same idempotency key. What it
+       did elsewhere must be recognised there by that key.
+"""
+
+import asyncio
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
+from hashlib import blake2b
+from typing import Any, Final
+
+import msgspec
+
+from carnet.core.turn import Turn
+from carnet.errors import AgentFailed, DefinitionChanged, OutcomeUnknown
+from carnet.faults import point
+from carnet.ports.steps import Step, Steps
+from carnet.ports.turns import Fenced
+from carnet.runtime.threads import Threads
+
+MOST_NAME: Final = 200
+MOST_BYTES: Final = 1024 * 1024  # of one result
+
+
+class KeptSteps:
+    """What one turn does, in order."""
+
+    def __init__(self, record: Turn, steps: Steps | None, threads: Threads | None) -> None:
+        """`steps` keeps them, where there is a store; plain functions run in `threads`."""
+        self._record = record
+        self._steps = steps
+        self._threads = threads or Threads()
+        self._next = 0
+        self._loading: asyncio.Task[dict[int, Step]] | None = None
+
+    def take_place(self, name: str) -> int:
+        """The place of the next step."""
+        if not 1 <= len(name) <= MOST_NAME:
+            raise ValueError(f"a step has a name of 1 to {MOST_NAME} characters")
+        if self._current() is not None:
+            raise RuntimeError(f"step {name!r} is made within another: make it after that one")
+        place, self._next = self._next, self._next + 1
+        return place
+
+    def key(self, name: str) -> str:
+        """The idempotency key of the step that runs, or of the next one."""
+        current, record = self._current(), self._record
+        place = self._next if current is None else current
+        whose = (record.agent, record.actor, str(record.payer))
+        parts = (*whose, record.run, record.turn, str(record.n), str(place), name)
+        return f"step_{blake2b(chr(0).join(parts).encode(), digest_size=16).hexdigest()}"
+
+    def _current(self) -> int | None:
+        doing = _doing.get()
+        return doing[1] if doing is not None and doing[0] is self else None
+
+    async def do(
+        self,
+        place: int,
+        name: str,
+        function: Callable[..., Any],
+        args: Sequence[Any],
+        more: Mapping[str, Any],
+    ) -> Any:
+        """The result of a step, done now or before."""
+        found = (await self._known()).get(place)
+        if found is not None:
+            if found.name != name:
+                raise DefinitionChanged(f"step {place} was {found.name!r} and is {name!r} now")
+            return msgspec.json.decode(found.result)
+        point("step.begin")
+        result = _written(name, await self._called(place, function, args, more))
+        point("step.done")
+        # What was done is kept, also when whoever waits for it is told to stop meanwhile.
+        await asyncio.shield(self._keep(Step(place, name, result)))
+        point("step.kept")
+        return msgspec.json.decode(result)
+
+    async def _known(self) -> dict[int, Step]:
+        if self._loading is None:
+            self._loading = asyncio.get_running_loop().create_task(self._load())
+        return await asyncio.shield(self._loading)
+
+    async def _load(self) -> dict[int, Step]:
+        if self._steps is None:
+            return {}
+        return {step.place: step for step in await self._steps.of(self._record)}
+
+    async def _called(
+        self,
+        place: int,
+        function: Callable[..., Any],
+        args: Sequence[Any],
+        more: Mapping[str, Any],
+    ) -> Any:
+        token = _doing.set((self, place))
+        try:
+            if inspect.iscoroutinefunction(function):
+                return await function(*args, **more)
+            value = await self._threads.run(function, *args, **more)
+            return await value if inspect.isawaitable(value) else value
+        finally:
+            _doing.reset(token)
+
+    async def _keep(self, step: Step) -> None:
+        if self._steps is None:
+            return
+        try:
+            await self._steps.keep(self._record, step)
+        except Fenced as fenced:
+            raise OutcomeUnknown(str(fenced)) from None
+
+
+_doing: ContextVar[tuple[KeptSteps, int] | None] = ContextVar("carnet_step", default=None)
+
+
+def _written(name: str, value: Any) -> bytes:
+    try:
+        result = msgspec.json.encode(value)
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise AgentFailed(f"step {name!r} gave what is not JSON: {error}") from None
+    if len(result) > MOST_BYTES:
+        raise AgentFailed(f"step {name!r} gave more than {MOST_BYTES} bytes")
+    return result

@@ -1,0 +1,295 @@
+"""Letters over a database: the port `carnet.ports.outbox.Outbox`.
+
+Law 1. A letter is taken by whoever changes it first from how it was seen; its fence grows with
+       every lease and every outcome, so that a late outcome is told that it is late.
+Law 2. While a letter is being sent it is due again when its lease ends: who sends it may die.
+Law 3. Letters are looked for receiver by receiver, each by its first: ten thousand that wait for
+       one that is down cost as much as one. A receiver that failed last is sent one at a time.
+"""
+# ruff: noqa: S608  the texts are put together from our own words; every value is an argument
+
+import builtins
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from msgspec.structs import replace
+
+from carnet.faults import point
+from carnet.ports.outbox import Letter, LetterState, Outcome, Posted
+from carnet.stores.database import Database, Row, Statement, Value, marks
+
+AT_A_TIME: Final = 200
+GONE: Final = "its address has said that it takes no letters any more"
+
+LETTER_COLUMNS: Final = "id, kind, receiver, url, body, task, secret_of, learned"
+_COLUMNS = f"n, {LETTER_COLUMNS}, state, attempts, due, created, ended, status, reason, fence"
+_SELECT = f"SELECT {_COLUMNS} FROM outbox"
+_FIND = f"{_SELECT} WHERE id = ?"
+
+# A letter to an address that is gone is dead from the start. The time is given twice.
+PUT: Final = (
+    f"INSERT INTO outbox ({LETTER_COLUMNS}, state, attempts, due, fence, created)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'pending', 0, ?, 0, ?) ON CONFLICT (id) DO NOTHING"
+)
+BURY: Final = (
+    "UPDATE outbox SET state = 'dead', ended = due, reason = ?"
+    " WHERE id = ? AND state || '' = 'pending' AND attempts = 0"
+    " AND EXISTS (SELECT 1 FROM gone g WHERE g.url = outbox.url)"
+)
+
+# Each receiver for whom something waits, found by one step in the index after another.
+_RECEIVERS = """
+WITH RECURSIVE names (name) AS (
+    SELECT MIN(o.receiver) FROM outbox o WHERE o.state = 'pending'
+    UNION ALL
+    SELECT (SELECT MIN(o.receiver) FROM outbox o WHERE o.state = 'pending' AND o.receiver > m.name)
+    FROM names m WHERE m.name IS NOT NULL
+)
+SELECT m.name,
+    (SELECT MIN(o.due) FROM outbox o WHERE o.state = 'pending' AND o.receiver = m.name),
+    (SELECT COUNT(*) FROM outbox o WHERE o.receiver = m.name AND o.leased_until > ?),
+    (SELECT MIN(o.leased_until) FROM outbox o WHERE o.receiver = m.name AND o.leased_until > ?),
+    COALESCE(r.paused_until, 0), COALESCE(r.failures, 0)
+FROM names m LEFT JOIN receiver r ON r.name = m.name WHERE m.name IS NOT NULL
+"""
+_FIRST = f"{_SELECT} WHERE state = 'pending' AND receiver = ? AND due <= ? ORDER BY due, n LIMIT ?"
+# A state that is compared so cannot be looked up: the index of it names everything that waits.
+_LEASE = (
+    "UPDATE outbox SET due = ?, leased_until = ?, fence = fence + 1"
+    " WHERE id = ? AND state || '' = 'pending' AND fence = ?"
+)
+_MARK = (
+    "UPDATE outbox SET state = ?, attempts = attempts + 1, due = ?, leased_until = NULL,"
+    " fence = fence + 1, ended = ?, status = ?, reason = ?"
+    " WHERE id = ? AND state || '' = 'pending' AND fence = ?"
+)
+# The rest of an outcome counts only if the letter was ours: then it has this fence and no lease.
+_IF_MARKED = (
+    "EXISTS (SELECT 1 FROM outbox o WHERE o.id = ? AND o.fence = ? AND o.leased_until IS NULL)"
+)
+_RELIEVE = f"DELETE FROM receiver WHERE name = ? AND {_IF_MARKED}"
+_PAUSE = (
+    "INSERT INTO receiver (name, paused_until, failures)"
+    f" SELECT CAST(? AS TEXT), CAST(? AS BIGINT), 1 WHERE {_IF_MARKED} ON CONFLICT (name)"
+    " DO UPDATE SET paused_until = excluded.paused_until, failures = receiver.failures + 1"
+)
+_NOTE_GONE = (
+    "INSERT INTO gone (url, at) SELECT CAST(? AS TEXT), CAST(? AS BIGINT)"
+    f" WHERE {_IF_MARKED} ON CONFLICT (url) DO NOTHING"
+)
+_BURY_OTHERS = (
+    "UPDATE outbox SET state = 'dead', ended = ?, leased_until = NULL, fence = fence + 1,"
+    f" reason = ? WHERE receiver = ? AND url = ? AND state = 'pending' AND {_IF_MARKED}"
+)
+_WAITING = (
+    "SELECT COUNT(*) FROM"
+    " (SELECT 1 FROM outbox WHERE state = 'pending' AND receiver = ? LIMIT ?) AS found"
+)
+_IS_GONE = "SELECT 1 FROM gone WHERE url = ?"
+_LET_GO = "UPDATE outbox SET due = ?, leased_until = NULL WHERE leased_until IS NOT NULL"
+_NOT_UNDER_WAY = "(leased_until IS NULL OR leased_until <= ?)"
+_LET_OFF = "DELETE FROM gone WHERE url IN (SELECT o.url FROM outbox o WHERE o.id IN ({}))"
+_RESUME = "DELETE FROM receiver WHERE name IN (SELECT o.receiver FROM outbox o WHERE o.id IN ({}))"
+_REPLAY = (
+    "UPDATE outbox SET state = 'pending', attempts = 0, due = ?, created = ?, ended = NULL,"
+    " status = NULL, reason = NULL, leased_until = NULL, fence = fence + 1"
+    f" WHERE id IN ({{}}) AND {_NOT_UNDER_WAY}"
+)
+_FORGET = (
+    "DELETE FROM outbox WHERE n IN"
+    " (SELECT n FROM outbox WHERE ended IS NOT NULL AND ended < ? ORDER BY ended LIMIT ?)"
+)
+
+
+def letter_row(letter: Letter, now: int) -> Row:
+    """The arguments of PUT."""
+    who = (letter.id, letter.kind, letter.receiver, letter.url, letter.body)
+    return (*who, letter.task, letter.secret_of, int(letter.learned), now, now)
+
+
+class _Receiver(NamedTuple):
+    """Somebody for whom something waits."""
+
+    name: str
+    first_due: int
+    under_way: int  # letters
+    lease_ends: int | None  # of the first of them
+    paused_until: int
+    failures: int
+
+    def room(self, per_receiver: int) -> int:
+        """How many more may be sent at once."""
+        return (1 if self.failures else per_receiver) - self.under_way
+
+    def next(self, per_receiver: int) -> int:
+        """When something can be sent again."""
+        if self.lease_ends is not None and self.room(per_receiver) <= 0:
+            return self.lease_ends
+        return max(self.first_due, self.paused_until)
+
+
+class StoredOutbox:
+    """The letters of one store."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def put(self, letters: Sequence[Letter], now: int) -> None:
+        """Keep letters that belong to no turn (those of a turn go with its finish)."""
+        for i in range(0, len(letters), AT_A_TIME):
+            statements: list[Statement] = []
+            for letter in letters[i : i + AT_A_TIME]:
+                statements += [(PUT, letter_row(letter, now)), (BURY, (GONE, letter.id))]
+            await self._database.transact(statements)
+
+    async def lease(
+        self, now: int, *, until: int, at_most: int, per_receiver: int
+    ) -> builtins.list[Posted]:
+        """Take letters that are due, a few for each receiver that is not paused."""
+        failures: dict[str, int] = {}
+        parts: list[str] = []
+        args: list[Value] = []
+        for receiver in sorted(await self._receivers(now), key=lambda found: found.first_due):
+            room = receiver.room(per_receiver)
+            if room > 0 and receiver.next(per_receiver) <= now and len(parts) < at_most:
+                failures[receiver.name] = receiver.failures
+                parts.append(f"SELECT * FROM ({_FIRST}) AS r{len(parts)}")
+                args += [receiver.name, now, room]
+        if not parts:
+            return []
+        found = await self._database.fetch(" UNION ALL ".join(parts), args)
+        due = sorted((_read(row) for row in found), key=lambda posted: (posted.due, posted.n))
+        ours = await self._take(due[:at_most], until)
+        if ours:
+            point("outbox.leased")
+        return [replace(posted, failures=failures[posted.letter.receiver]) for posted in ours]
+
+    async def let_go(self, now: int) -> int:
+        """Give up the leases of an earlier worker, where there can be no other; how many."""
+        return await self._database.execute(_LET_GO, (now,))
+
+    async def _receivers(self, now: int) -> builtins.list[_Receiver]:
+        rows = await self._database.fetch(_RECEIVERS, (now, now))
+        return [_Receiver(*row) for row in rows]
+
+    async def _take(self, due: Sequence[Posted], until: int) -> builtins.list[Posted]:
+        """Those that are ours now."""
+        changed = await self._database.transact(
+            [(_LEASE, (until, until, posted.letter.id, posted.fence)) for posted in due]
+        )
+        return [
+            replace(posted, fence=posted.fence + 1)
+            for posted, count in zip(due, changed, strict=True)
+            if count
+        ]
+
+    async def mark(self, posted: Posted, outcome: Outcome) -> bool:
+        """Note what became of an attempt; False if another worker took the letter meanwhile."""
+        letter = posted.letter
+        ended = None if outcome.state == "pending" else outcome.now
+        due = posted.due if ended else outcome.due
+        what = (outcome.state, due, ended, outcome.status, outcome.reason)
+        ours = (letter.id, posted.fence + 1)
+        statements: list[Statement] = [(_MARK, (*what, letter.id, posted.fence))]
+        if outcome.state == "delivered":
+            statements.append((_RELIEVE, (letter.receiver, *ours)))
+        elif outcome.pause_until is not None:
+            statements.append((_PAUSE, (letter.receiver, outcome.pause_until, *ours)))
+        if outcome.gone:
+            others = (outcome.now, GONE, letter.receiver, letter.url)
+            statements += [
+                (_NOTE_GONE, (letter.url, outcome.now, *ours)),
+                (_BURY_OTHERS, (*others, *ours)),
+            ]
+        return (await self._database.transact(statements))[0] > 0
+
+    async def next_due(self, now: int, *, per_receiver: int = 2) -> int | None:
+        """When there will be something to do; None if nothing waits.
+
+        A receiver that is sent as many as it may be has something to do when a lease ends, or when
+        the outcome of one is marked.
+        """
+        receivers = await self._receivers(now)
+        return min((receiver.next(per_receiver) for receiver in receivers), default=None)
+
+    async def waiting(self, receiver: str, *, most: int) -> int:
+        """How many letters wait for a receiver; `most` if there are as many, or more."""
+        ((count,),) = await self._database.fetch(_WAITING, (receiver, most))
+        return int(count)
+
+    async def is_gone(self, url: str) -> bool:
+        """Whether an address has said 410."""
+        return bool(await self._database.fetch(_IS_GONE, (url,)))
+
+    async def list(
+        self, *, state: LetterState | None, limit: int, before: int | None = None
+    ) -> builtins.list[Posted]:
+        """The newest; `before` is the number of one."""
+        conditions: list[str] = []
+        args: list[Value] = []
+        if state is not None:
+            conditions.append(f"state = '{state}'")  # in words: an index is for one state
+        if before is not None:
+            conditions.append("n < ?")
+            args.append(before)
+        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+        query = f"{_SELECT}{where} ORDER BY n DESC LIMIT ?"
+        return [_read(row) for row in await self._database.fetch(query, (*args, limit))]
+
+    async def find(self, letter: str) -> Posted | None:
+        """One by its id."""
+        rows = await self._database.fetch(_FIND, (letter,))
+        return _read(rows[0]) if rows else None
+
+    async def replay(self, letters: Sequence[str], now: int) -> int:
+        """Send letters again from the first attempt on, and let their addresses off; how many.
+
+        One that is being sent at this moment is left alone.
+        """
+        replayed = 0
+        for i in range(0, len(letters), AT_A_TIME):
+            some = letters[i : i + AT_A_TIME]
+            named = marks(len(some))
+            counts = await self._database.transact(
+                [
+                    (_LET_OFF.format(named), some),
+                    (_RESUME.format(named), some),
+                    (_REPLAY.format(named), (now, now, *some, now)),
+                ]
+            )
+            replayed += counts[2]
+        return replayed
+
+    async def forget(self, ended_before: int) -> int:
+        """Forget letters that were delivered, or died, before then; how many."""
+        forgotten = 0
+        while gone := await self._database.execute(_FORGET, (ended_before, AT_A_TIME)):
+            forgotten += gone
+            point("purge.mid")
+        return forgotten
+
+
+def _read(row: Row) -> Posted:
+    n, letter, kind, receiver, url, body, task, secret_of, learned, *rest = row
+    state, attempts, due, created, ended, status, reason, fence = rest
+    return Posted(
+        n=n,
+        letter=Letter(
+            id=letter,
+            kind=kind,
+            url=url,
+            receiver=receiver,
+            body=body,
+            task=task,
+            secret_of=secret_of,
+            learned=bool(learned),
+        ),
+        state=state,
+        attempts=attempts,
+        due=due,
+        created=created,
+        ended=ended,
+        status=status,
+        reason=reason,
+        fence=fence,
+    )

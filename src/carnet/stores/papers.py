@@ -1,0 +1,58 @@
+"""What is kept of a task so that it can run later: sealed, and readable by whoever runs it.
+
+Law. The papers of one turn open for that turn alone.
+"""
+
+from typing import Final, final
+
+from carnet.ports.tasks import TaskClaim
+from carnet.ports.turns import TurnClaim
+from carnet.stores.database import Row
+from carnet.stores.sealing import Seal
+from carnet.stores.secrets_file import Keys
+
+_LABEL: Final = "task "
+
+
+class SealedTask(TaskClaim, frozen=True, kw_only=True):
+    """A task whose papers are sealed."""
+
+    key_id: str  # of the secrets file
+
+
+def sealed_columns(turn: int, task: TaskClaim) -> Row:
+    """The row of a task that begins to wait."""
+    if not isinstance(task, SealedTask):
+        raise TypeError("the papers of a task are sealed before they are stored")
+    what = (turn, task.id, task.sender, task.skill, task.callback)
+    return (*what, task.papers, task.key_id)
+
+
+@final
+class Papers:
+    """Seals and opens them with the key of one store."""
+
+    __slots__ = ("_key_id", "_seal")
+
+    def __init__(self, keys: Keys) -> None:
+        self._key_id = keys.key_id
+        self._seal = Seal(keys.seal)
+
+    def seal(self, claim: TurnClaim, task: TaskClaim) -> SealedTask:
+        """The task of a claim, with its papers sealed for its turn."""
+        return SealedTask(
+            id=task.id,
+            sender=task.sender,
+            skill=task.skill,
+            callback=task.callback,
+            papers=self._seal.seal_bytes(task.papers, label=_label(claim.key)),
+            key_id=self._key_id,
+        )
+
+    def open(self, sealed: bytes, turn_key: bytes) -> bytes:
+        """The papers again. Raises Unsealable."""
+        return self._seal.open_bytes(sealed, label=_label(turn_key))
+
+
+def _label(turn_key: bytes) -> str:
+    return _LABEL + turn_key.hex()

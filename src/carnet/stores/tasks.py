@@ -1,0 +1,285 @@
+"""Tasks over a database: the port `carnet.ports.tasks.Tasks`.
+
+A task begins to wait in the claim of its turn and ends in its finish; here it is found, taken to be
+run, and put back.
+
+Law 1. A task is taken by changing its turn from waiting to running, if it still waits as it was
+       seen: of several who try, one succeeds. Nobody takes one under a lease that has run out.
+Law 2. A turn is changed under the lock of its run, as everywhere.
+Law 3. What was perhaps taken, because the answer of the database was lost, is looked at again and
+       run: it would wait for us for ever.
+"""
+# ruff: noqa: S608  the texts are put together from our own words; every value is an argument
+
+import builtins
+import logging
+from collections.abc import Collection, Sequence
+from typing import Final
+
+from msgspec.structs import replace
+
+from carnet.core.identity import Payer
+from carnet.core.turn import Turn
+from carnet.faults import point
+from carnet.ports.tasks import Task, TaskState
+from carnet.ports.turns import Fenced, TurnFinish
+from carnet.stores.database import Database, Row, Statement, Value, marks
+from carnet.stores.papers import Papers
+from carnet.stores.rows import TURN_COLUMNS, TURN_WIDTH, read_turn
+from carnet.stores.sealing import Unsealable
+from carnet.stores.watch import Watches
+
+_log = logging.getLogger(__name__)
+
+AT_A_TIME: Final = 200
+AGENTS_AT_A_TIME: Final = 100  # a statement has as many parts
+MOST_ATTEMPTS: Final = 3  # of taking something where others took it first
+
+_SELECT = (
+    f"SELECT {TURN_COLUMNS}, k.id, k.sender, k.skill, k.callback, k.progress, k.note, k.cancelled,"
+    " k.lost, {more} FROM task k JOIN turn t ON t.n = k.turn JOIN run r ON r.n = t.run WHERE "
+)
+_SHOW = _SELECT.format(more="NULL, NULL, NULL")
+_TAKE = _SELECT.format(more="k.sealed, t.key, t.run")
+_FIND = f"{_SHOW}k.id = ? AND (k.ended IS NULL OR k.ended >= ?)"
+_OF_TURN = f"{_SHOW}k.turn = ?"
+# A state that is compared so cannot be looked up: the index of it names everything that waits.
+_CANDIDATES = f"{_TAKE}t.state || '' = 'queued' AND k.sealed IS NOT NULL AND t.n IN ({{}})"
+_DOUBTFUL = f"{_TAKE}k.sealed IS NOT NULL AND t.n IN ({{}})"
+_WAITING_OF = "SELECT n FROM turn WHERE state = 'queued' AND agent = ? ORDER BY n LIMIT ?"
+_LEASE = (
+    "UPDATE turn SET state = 'running', worker = ?"
+    " WHERE n = ? AND state || '' = 'queued' AND fence = ? AND {alive}"
+)
+_LOCK = "SELECT n FROM run WHERE n IN ({}) ORDER BY id, issuer, account"
+_PROGRESS = (
+    "UPDATE task SET progress = ?, note = ? WHERE turn = ? AND EXISTS"
+    " (SELECT 1 FROM turn t WHERE t.n = task.turn AND t.state = 'running' AND t.fence = ?)"
+)
+_CANCEL = "UPDATE task SET cancelled = COALESCE(cancelled, ?) WHERE id = ? AND ended IS NULL"
+# Few are cancelled and many may wait: a join would begin with those that wait.
+_TO_END = (
+    "SELECT k.turn FROM task k WHERE k.cancelled IS NOT NULL AND k.ended IS NULL"
+    " AND (SELECT t.state FROM turn t WHERE t.n = k.turn) = 'queued' LIMIT ?"
+)
+_CANCELLED = "SELECT turn FROM task WHERE cancelled IS NOT NULL AND ended IS NULL"
+_WAITING = "SELECT COUNT(*) FROM turn WHERE state = 'queued'"
+_FORGET = (
+    "DELETE FROM task WHERE turn IN"
+    " (SELECT turn FROM task WHERE ended IS NOT NULL AND ended < ? ORDER BY ended LIMIT ?)"
+)
+_STATES: Final[dict[TaskState, str]] = {  # as `Task.state` reads them
+    "pending": "t.state = 'queued'",
+    "running": "t.state NOT IN ('queued', 'done', 'failed')",
+    "done": "t.state = 'done'",
+    "failed": "t.state = 'failed'",
+}
+
+
+class StoredTasks:
+    """The tasks of one store."""
+
+    def __init__(self, database: Database, watches: Watches, papers: Papers, worker: str) -> None:
+        self._database = database
+        self._papers = papers
+        self._worker = worker
+        self._watches = watches
+        self._doubtful: set[tuple[int, int]] = set()  # turns and fences that are perhaps ours
+        self._lock = _LOCK + database.row_lock
+        ours = "(SELECT CAST(? AS TEXT) AS worker) t"
+        alive = f"NOT (SELECT {database.abandoned} FROM {ours})"
+        self._lease = _LEASE.format(alive=alive if database.is_shared else "1 = 1")
+        self._alive_args = (worker,) if database.is_shared else ()
+
+    async def find(self, task: str, *, kept_since: int = 0) -> Task | None:
+        """A task by its id; None also for one that ended before `kept_since`."""
+        return _only(await self._database.fetch(_FIND, (task, kept_since)))
+
+    async def of_turn(self, turn: int) -> Task | None:
+        """The task of a turn."""
+        return _only(await self._database.fetch(_OF_TURN, (turn,)))
+
+    async def lease(self, agents: Sequence[tuple[str, int]]) -> builtins.list[Task]:
+        """Take waiting tasks, the oldest first: of each agent at most so many, ours to run.
+
+        Those whose end was asked for come beside them: there is nothing to run. One whose papers
+        cannot be opened (the secrets file is another one) comes without them.
+        """
+        taken = await self._found_ours()
+        wanted = dict(agents)
+        for _ in range(MOST_ATTEMPTS):
+            candidates = await self._candidates(wanted)
+            if not candidates:
+                break
+            ours = await self._take(candidates)
+            taken += ours
+            for row in ours:
+                wanted[row[1]] = wanted.get(row[1], 0) - 1
+            if len(ours) == len(candidates):
+                break
+        if taken:
+            point("task.leased")
+        for row in taken:
+            self._doubtful.discard(_named(row))
+            self._watches.touch(row[2])
+        return [self._leased(row) for row in taken]
+
+    async def _candidates(self, wanted: dict[str, int]) -> builtins.list[Row]:
+        """Waiting tasks, the oldest of each agent."""
+        asked = [(agent, count) for agent, count in wanted.items() if count > 0]
+        numbers: list[int] = []
+        for i in range(0, len(asked), AGENTS_AT_A_TIME):
+            some = asked[i : i + AGENTS_AT_A_TIME]
+            parts = [f"SELECT n FROM ({_WAITING_OF}) AS a{j}" for j in range(len(some))]
+            args: list[Value] = [value for pair in some for value in pair]
+            found = await self._database.fetch(" UNION ALL ".join(parts), args)
+            numbers += [n for (n,) in found]
+        numbers += [n for (n,) in await self._database.fetch(_TO_END, (AT_A_TIME,))]
+        if not numbers:
+            return []
+        query = _CANDIDATES.format(marks(len(numbers)))
+        return sorted(await self._database.fetch(query, numbers))
+
+    async def _take(self, candidates: Sequence[Row]) -> builtins.list[Row]:
+        """Those that are ours now."""
+        turns = [_named(row) for row in candidates]
+        runs = sorted({row[-1] for row in candidates})
+        locked: Statement = (self._lock.format(marks(len(runs))), runs)
+        self._doubtful.update(turns)
+        changed = await self._database.transact(
+            [
+                locked,
+                *((self._lease, (self._worker, *turn, *self._alive_args)) for turn in turns),
+            ]
+        )
+        counts = dict(zip(turns, changed[1:], strict=True))
+        self._doubtful.difference_update(turn for turn in turns if not counts[turn])
+        return [row for row in candidates if counts[_named(row)]]
+
+    async def _found_ours(self) -> builtins.list[Row]:
+        """What was taken although nobody was told so."""
+        if not self._doubtful:
+            return []
+        numbers = sorted({n for n, _ in self._doubtful})
+        found = await self._database.fetch(_DOUBTFUL.format(marks(len(numbers))), numbers)
+        ours = [row for row in found if (row[7], row[20]) == ("running", self._worker)]
+        waiting = [row for row in found if row[7] == "queued"]  # the change may come yet
+        self._doubtful.intersection_update(map(_named, ours + waiting))
+        return [row for row in ours if _named(row) in self._doubtful]
+
+    def _leased(self, row: Row) -> Task:
+        task = _read(row)
+        sealed, key, _ = row[-3:]
+        papers = b""
+        try:
+            papers = self._papers.open(sealed, key)
+        except Unsealable:
+            _log.warning("task %s was sealed with another secrets file", task.id)
+        turn = replace(task.turn, state="running", worker=self._worker)
+        return replace(task, turn=turn, papers=papers)
+
+    async def release(self, turn: Turn, now: int, *, lost: bool = False) -> bool:
+        """Let a task that we run wait again, one attempt later; False if it is not ours."""
+        try:
+            await self._database.finish(waits_again(turn, now, lost=lost))
+        except Fenced:
+            return False
+        point("task.released")
+        self._watches.touch(turn.run)
+        return True
+
+    async def progress(self, turn: Turn, thousandths: int, note: str | None) -> None:
+        """Say how far it is; of a turn that is not ours, nothing is written."""
+        await self._database.execute(_PROGRESS, (thousandths, note, turn.n, turn.fence))
+
+    async def cancel(self, task: str, now: int) -> bool:
+        """Ask for the end of a task; False if it has ended or there is none."""
+        return await self._database.execute(_CANCEL, (now, task)) > 0
+
+    async def cancelled(self) -> Collection[int]:
+        """The turns of unfinished tasks whose end was asked for."""
+        return {n for (n,) in await self._database.fetch(_CANCELLED)}
+
+    async def waiting(self) -> int:
+        """How many wait to be run."""
+        return int((await self._database.fetch(_WAITING))[0][0])
+
+    async def list(
+        self,
+        *,
+        reader: str | None,
+        limit: int,
+        before: int | None = None,
+        state: TaskState | None = None,
+        agent: str | None = None,
+    ) -> builtins.list[Task]:
+        """The newest; `reader` None sees all, otherwise an actor its own. `before` is a turn."""
+        conditions = ["1 = 1"]
+        args: list[Value] = []
+        for condition, value in (
+            ("t.actor = ?", reader),
+            ("k.turn < ?", before),
+            ("t.agent = ?", agent),
+        ):
+            if value is not None:
+                conditions.append(condition)
+                args.append(value)
+        if state is not None:
+            conditions.append(_STATES[state])
+        query = f"{_SHOW}{' AND '.join(conditions)} ORDER BY k.turn DESC LIMIT ?"
+        return [_read(row) for row in await self._database.fetch(query, (*args, limit))]
+
+    async def forget(self, ended_before: int) -> int:
+        """Forget tasks that ended before then (the turns have their own retention); how many."""
+        forgotten = 0
+        while gone := await self._database.execute(_FORGET, (ended_before, AT_A_TIME)):
+            forgotten += gone
+            point("purge.mid")
+        return forgotten
+
+
+def waits_again(turn: Turn, now: int, *, lost: bool) -> TurnFinish:
+    """The end of an attempt at a task, after which it waits for the next one.
+
+    What the turn holds stays reserved, and nothing is spent. One that was lost is counted: its end
+    was not to be had, unlike that of one which is let go.
+    """
+    return TurnFinish(
+        turn=turn,
+        state="queued",
+        payer=Payer(account=turn.payer, purse=""),
+        events=b"",
+        first=0,
+        last=0,
+        debits=(),
+        children_cost=0,
+        reserve=0,
+        now=now,
+        code="outcome_unknown" if lost else None,
+    )
+
+
+def _named(row: Row) -> tuple[int, int]:
+    """A turn and its fence."""
+    return row[0], row[9]
+
+
+def _only(rows: Sequence[Row]) -> Task | None:
+    return _read(rows[0]) if rows else None
+
+
+def _read(row: Row) -> Task:
+    task, sender, skill, callback, progress, note, cancelled, lost = row[
+        TURN_WIDTH : TURN_WIDTH + 8
+    ]
+    return Task(
+        id=task,
+        turn=read_turn(row),
+        sender=sender,
+        skill=skill,
+        callback=callback,
+        progress=progress,
+        note=note,
+        cancelled=cancelled,
+        lost=lost,
+    )

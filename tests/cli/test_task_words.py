@@ -1,0 +1,111 @@
+"""The options of `carnet call` that make a task or a delegated call, without a gateway."""
+
+import io
+import json
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from tests.cli.conftest import Cli
+from tests.runtime.globex import card
+
+JSON = ("--dry-run", "--format", "json")
+
+
+@pytest.mark.usefixtures("home")
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("echo", "x", "--task", "--stream"), "no stream"),
+        (("echo", "x", "--no-wait"), "Add --task"),
+        (("http://127.0.0.1:9", "x", "--dialect", "openai", "--task"), "neither tasks nor"),
+        (
+            ("http://127.0.0.1:9", "x", "--dialect", "openai", "--delegate", "t"),
+            "neither tasks nor",
+        ),
+        (("echo", "x", "--delegate", "t"), "signed, to an agent elsewhere"),
+        (("@echo@acme.example", "x", "--delegate", "t"), "signed, to an agent elsewhere"),
+        (("agent://acme.example", "x", "--delegate", "t"), "signed, to an agent elsewhere"),
+        (("echo", "x", "--task", "--key", "k"), "--key is for"),
+    ],
+)
+def test_options_that_make_no_sense_together_are_bad_usage(
+    cli: Cli, words: tuple[str, ...], told: str
+) -> None:
+    ran = cli("call", *words)
+    assert (ran.code, told in ran.err) == (2, True)
+
+
+@pytest.mark.usefixtures("home")
+@pytest.mark.parametrize("address", ["echo", "@echo@acme.example", "agent://echo.acme.example"])
+def test_a_task_for_an_agent_of_ours_goes_to_our_gateway(cli: Cli, address: str) -> None:
+    page = cli("call", address, "hi", "--callback", "https://x.example/done", *JSON).page
+    assert page["url"].endswith(":8700/tasks")
+    assert page["headers"]["authorization"] == "Bearer ***"
+    assert (page["body"]["model"], page["body"]["callback"]) == (address, "https://x.example/done")
+
+
+class Shown(BaseHTTPRequestHandler):
+    """It shows a card and nothing else."""
+
+    def do_GET(self) -> None:
+        page = card(identity="agent://b.example") if self.path.endswith("/agent.json") else b""
+        self.send_response(200 if page else 404)
+        self.send_header("content-length", str(len(page)))
+        self.end_headers()
+        self.wfile.write(page)
+
+    def log_message(self, *_: object) -> None: ...
+
+
+@pytest.fixture
+def peer(home: Path, cli: Cli) -> Iterator[str]:
+    """The address of a SAMVAD peer of ours."""
+    del home
+    with ThreadingHTTPServer(("127.0.0.1", 0), Shown) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}"
+        cli("peers", "add", "b.example", "--url", url, "--dialect", "samvad")
+        yield url
+        server.shutdown()
+
+
+@pytest.mark.parametrize(
+    ("address", "path"),
+    [("agent://b.example", ""), ("@clerk@b.example", "/agents/clerk")],
+)
+def test_a_task_for_an_agent_elsewhere_goes_there_signed(
+    cli: Cli, peer: str, address: str, path: str
+) -> None:
+    page = cli("call", address, "skill=add", "a:=1", "--callback", "https://x.example/", *JSON).page
+    assert page["url"] == f"{peer}{path}/agent/task"
+    assert "signature" in page["headers"]
+    body = page["body"]
+    assert (body["mode"], body["callbackUrl"]) == ("async", "https://x.example/")
+    assert body["from"] == "agent://acme.example"
+
+
+def test_a_delegation_goes_along_and_is_not_shown(
+    cli: Cli, peer: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "token").write_text("head.canary.tail\n")
+    monkeypatch.setattr("sys.stdin", io.StringIO("head.canary.tail\n"))
+    for given in ("head.canary.tail", "@token", "-"):
+        ran = cli("call", "agent://b.example", "skill=add", "a:=1", "--delegate", given, *JSON)
+        assert ran.page["url"] == f"{peer}/agent/message"
+        assert ran.page["body"]["delegationToken"] == "***"
+        assert json.loads(ran.page["raw"])["delegationToken"] == "***"
+        assert "canary" not in ran.out + ran.err
+
+
+@pytest.mark.usefixtures("peer")
+def test_a_delegation_that_is_not_there_is_bad_usage(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(""))
+    for given in ("-", "@nowhere"):
+        ran = cli("call", "agent://b.example", "skill=add", "--delegate", given, "--dry-run")
+        assert ran.code == 2

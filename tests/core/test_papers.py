@@ -1,0 +1,151 @@
+"""What is kept of a call so that it can run later."""
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from carnet.core.call import Ask, Message
+from carnet.core.carnet import Carnet, Trace
+from carnet.core.delegation import Delegation
+from carnet.core.identity import Account, Actor, Caller, Ceiling, Payer, Standing
+from carnet.core.papers import FORM, Papers, read_papers, write_papers
+from carnet.core.proof import Document, Spending
+from carnet.core.turn import Turn
+from carnet.errors import Internal
+
+ALICE = Account("acme.example", "alice")
+CARNET = Carnet(
+    run="run_1",
+    turn="run_1.t0.critic",
+    depth=1,
+    last_depth=3,
+    bound_by="samvad",
+    path=("@a@b.example",),
+    on_behalf_of=("agent://b.example",),
+    budget=Spending(money=5, currency="credits", calls=3),
+    trace=Trace("1" * 32, "2" * 16),
+)
+DELEGATION = Delegation(
+    issuer="agent://a.example",
+    subject="agent://b.example",
+    scope=("chat",),
+    hops=2,
+    issued=1,
+    expires=2,
+    signed=b"\x00\xff",
+    signature=b"\x01",
+)
+PAPERS = Papers(
+    ask=Ask(
+        messages=(Message("user", "hi"),),
+        skill="chat",
+        payload={"text": "hi", "n": 1.5, "deep": [{"a": None}]},
+    ),
+    carnet=CARNET,
+    caller=Caller(
+        actor=Actor(name="sender:agent://b.example", how="signature"),
+        scopes=frozenset({"call:critic"}),
+        ceiling=Ceiling(deny=frozenset({"pay"})),
+        standing=Standing(sender="agent://b.example", listed=True),
+    ),
+    payer=Payer(account=ALICE, purse="token:alice", limit=10),
+    onward=replace(CARNET, depth=2),
+    document=Document(
+        issuer="b.example",
+        audience="acme.example",
+        issued=1,
+        expires=2,
+        run="run_1",
+        turn="run_1.t0.critic",
+        depth=1,
+        last_depth=3,
+        digest="sha-256=:x:",
+        keyid="k1",
+        signed=b"\x00\xfe",
+    ),
+    budget=Spending(money=4, currency="credits", calls=2),
+    set_aside=1,
+    credential="Bearer sk-secret",
+    reserve=9,
+    delegation=replace(DELEGATION, parent=replace(DELEGATION, hops=3)),
+    callback="https://receiver.example/x",
+    quota="tokens/2026-11-15/critic/agent://b.example",
+    task_purse="tasks/critic/agent://b.example",
+    deadline=1_800_000_000.25,
+)
+RECORD = Turn(
+    n=7, agent="critic", run="run_1", turn="run_1.t0.critic", payer=ALICE, created=1, attempt=2
+)
+
+
+def test_what_is_read_is_what_was_written() -> None:
+    assert read_papers(write_papers(PAPERS)) == PAPERS
+
+
+def test_a_deadline_of_the_clock_that_is_never_set_is_not_kept() -> None:
+    timed = replace(
+        PAPERS, carnet=replace(CARNET, deadline=5.0), onward=replace(CARNET, deadline=5.0)
+    )
+    kept = read_papers(write_papers(timed))
+    assert kept.onward is not None
+    assert (kept.carnet.deadline, kept.onward.deadline) == (None, None)
+
+
+def test_the_call_is_the_one_that_was_admitted() -> None:
+    call = read_papers(write_papers(PAPERS)).call(RECORD, task="t-1", deadline=42.0)
+    assert (call.agent, call.record, call.task) == ("critic", RECORD, "t-1")
+    assert call.onward is not None
+    assert (call.carnet.deadline, call.onward.deadline) == (42.0, 42.0)
+    assert call.credential is not None
+    assert call.credential.reveal() == "Bearer sk-secret"
+    assert "sk-secret" not in repr(call)
+    assert call.allowance is not None
+    assert call.allowance.left() == PAPERS.budget
+    assert (call.reserve, call.set_aside) == (9, 1)
+    assert (call.callback, call.quota, call.task_purse) == (
+        PAPERS.callback,
+        PAPERS.quota,
+        PAPERS.task_purse,
+    )
+    assert call.delegation == PAPERS.delegation
+    assert (call.known, call.is_child, call.notes) == (False, False, [])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"form": FORM + 1},
+        {"ask": {"messages": 3}},
+        {"more": 1},
+        {"reserve": "9"},
+        {"payer": None},
+    ],
+)
+def test_what_is_none_of_ours_is_refused_as_a_whole(change: dict[str, object]) -> None:
+    plain = msgspec.msgpack.decode(write_papers(PAPERS)) | change
+    with pytest.raises(Internal):
+        read_papers(msgspec.msgpack.encode(plain))
+
+
+@given(st.binary(max_size=200))
+def test_bytes_of_any_kind_are_refused(data: bytes) -> None:
+    with pytest.raises(Internal):
+        read_papers(data)
+
+
+@given(
+    st.recursive(
+        st.none()
+        | st.booleans()
+        | st.integers(-(2**53), 2**53)
+        | st.floats(allow_nan=False)
+        | st.text(),
+        lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+        max_leaves=20,
+    )
+)
+def test_a_payload_comes_back_as_it_was(value: object) -> None:
+    asked = replace(PAPERS, ask=replace(PAPERS.ask, payload={"value": value}))
+    assert read_papers(write_papers(asked)).ask == asked.ask

@@ -1,0 +1,113 @@
+"""kill -9 at every crash point of a task with a callback, on both stores (F07, F28).
+
+The callback arrives, each copy the same; the task has one end; its steps are taken once.
+`make crash` does each ten times.
+"""
+
+import signal
+from collections.abc import Iterator
+
+import pytest
+
+from tests.crash.errands import Errands, errands, until
+from tests.crash.task_matrix import (
+    CASES,
+    PASSED,
+    RECOVERING,
+    SECOND,
+    STOPPING,
+    TaskCase,
+)
+from tests.faults.stores import STORES
+from tests.stores import servers
+
+NOTING = {"CARNET_NOTE_POINTS": "1"}
+AROUND_A_LETTER = [point for point in PASSED if point.partition(".")[0] in {"outbox", "upstream"}]
+BEFORE = [point for point in PASSED if point not in AROUND_A_LETTER]
+
+
+@pytest.fixture(scope="module", params=STORES)
+def scene(
+    request: pytest.FixtureRequest, server: servers.Server, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Errands]:
+    database = server.create() if request.param == "postgres" else ""
+    with errands(tmp_path_factory.mktemp("errands"), database) as scene:
+        yield scene
+        assert list(scene.left_over()) == []
+        assert scene.acme.stop() == 0
+    if database:
+        server.drop(database)
+
+
+@pytest.mark.parametrize("point", BEFORE)
+def test_a_task_survives_a_kill_at(point: str, scene: Errands) -> None:
+    assert TaskCase(scene, point).faults() == []
+
+
+@pytest.mark.parametrize("point", AROUND_A_LETTER)
+def test_f07_a_callback_arrives_under_one_id_after_a_kill_at(point: str, scene: Errands) -> None:
+    assert TaskCase(scene, point).faults() == []
+
+
+@pytest.mark.parametrize("point", SECOND)
+def test_a_step_that_is_kept_is_not_taken_again_after_a_kill_at(point: str, scene: Errands) -> None:
+    assert TaskCase(scene, point).faults() == []
+
+
+@pytest.mark.parametrize("point", ["t3.before_commit", "t3.after_commit", "outbox.after_send"])
+def test_the_failure_of_a_task_is_told_after_a_kill_at(point: str, scene: Errands) -> None:
+    assert TaskCase(scene, point, fails=True).faults() == []
+
+
+@pytest.mark.parametrize("point", RECOVERING)
+def test_a_task_survives_kills_in_a_row_of_its_recovery_at(point: str, scene: Errands) -> None:
+    assert TaskCase(scene, point).faults() == []
+
+
+@pytest.mark.parametrize("point", STOPPING)
+def test_a_task_survives_a_kill_of_a_gateway_that_stops_at(point: str, scene: Errands) -> None:
+    assert TaskCase(scene, point).faults() == []
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+def test_f28_a_task_goes_on_after_a_restart_and_its_callback_arrives(
+    how: signal.Signals, scene: Errands
+) -> None:
+    run = f"f28_{how.name}"
+    scene.restart()
+    scene.hold(run)
+    task = scene.accepted(run)
+    until(lambda: scene.is_held(run), bool)
+    assert scene.signal(how) == (0 if how == signal.SIGTERM else -how)
+    scene.let_go(run)
+    if how == signal.SIGTERM:  # it was put back, and is not lost until somebody looks for it
+        assert scene.attempts(run) == [("queued", 2)]
+        scene.acme.start()
+    else:
+        scene.restart()
+    assert scene.ended(task).json["result"] == {"text": "first second"}
+    scene.told(task)
+    assert list(scene.faults(run, task)) == []
+    assert scene.attempts(run) == [("done", 2)]
+
+
+def test_these_are_all_the_points_that_a_task_with_a_callback_passes(scene: Errands) -> None:
+    scene.restart(NOTING)
+    whole = scene.accepted("noted")
+    scene.ended(whole)
+    scene.told(whole)
+    scene.hold("noted_twice")
+    task = scene.accepted("noted_twice")
+    until(lambda: scene.is_held("noted_twice"), bool)
+    assert scene.signal(signal.SIGTERM) == 0  # it is put back
+    scene.acme.start()
+    until(lambda: scene.is_running("noted_twice"), bool)
+    scene.acme.kill()
+    scene.let_go("noted_twice")
+    scene.end_leases()
+    scene.acme.start(env=NOTING)  # it is recovered, and ends
+    scene.ended(task)
+    scene.told(task)
+    assert scene.acme.stop() == 0
+    at_times = {"purge.mid"}  # whatever is forgotten meanwhile
+    assert scene.points() - at_times == {case.partition(":")[0] for case in CASES}

@@ -1,0 +1,48 @@
+"""What the page about tasks shows works as it stands, and its numbers are the program's."""
+
+import asyncio
+from typing import Any
+
+from carnet.config import Limits
+from carnet.config.settings import GatewaySettings, RetentionSettings
+from carnet.core.call import Ask, Message
+from carnet.core.events import joined_text
+from carnet.core.proof import WINDOWS
+from carnet.runtime.dispatching import Dispatching
+from carnet.runtime.kept import MOST_BYTES
+from carnet.runtime.native import Native
+from carnet.runtime.tasks import MOST_LOST
+from carnet.runtime.telling import REST_SECONDS
+from carnet.runtime.visit import MOST_NOTE
+from tests.docs.test_quickstart import ROOT, blocks_of
+from tests.runtime.scene import make_call
+
+PAGE = ROOT / "docs" / "tasks.md"
+
+
+def test_its_agent_does_what_is_told() -> None:
+    scene: dict[str, Any] = {"__name__": "tasks_page"}
+    for block in blocks_of(PAGE):
+        if block.language == "python":
+            exec(block.text, scene)  # noqa: S102  our own page
+    agent = Native(scene["importer"], Dispatching(), last_depth=3)
+    call = make_call(text="https://data.example/rows")
+    assert call.ask == Ask(messages=(Message("user", "https://data.example/rows"),))
+    assert joined_text(asyncio.run(agent.answer(call))) == "2 rows"
+    [usage] = call.notes
+    assert (usage.tokens_in, usage.tokens_out) == (120, 30)  # type: ignore[union-attr]
+
+
+def test_its_numbers_are_those_of_the_program() -> None:
+    text = PAGE.read_text()
+    limits = Limits()
+    assert f"| `tasks` | {limits.tasks} |" in text
+    assert f"| `tasks_per_agent` | {limits.tasks_per_agent} |" in text
+    assert f"| `tasks_per_sender` | {limits.tasks_per_sender} |" in text
+    assert f"`[retention] task_hours` ({RetentionSettings().task_hours}, at least 1)" in text
+    assert GatewaySettings().task_polling == "open"
+    assert (MOST_LOST, MOST_BYTES, REST_SECONDS) == (5, 1024 * 1024, 0.5)
+    assert f"up to {MOST_NOTE} characters" in text
+    ours, theirs = WINDOWS["carnet"], WINDOWS["samvad"]
+    assert f"{theirs.past} s back and {theirs.future} s ahead" in text
+    assert f"Carnets {ours.past} and {ours.future}." in text

@@ -1,0 +1,282 @@
+"""F29: receivers of webhooks that are down, slow, silent, broken, busy, moved or gone.
+
+The gateway, its receivers and the commands are processes; the schedule is short.
+"""
+
+import asyncio
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from standardwebhooks import Webhook
+
+import carnet
+from carnet.assembly.storing import open_from
+from carnet.config import load
+from carnet.ports.outbox import Letter
+from carnet.runtime.callbacks import receiver_of
+from carnet.runtime.system import SystemClock
+from tests.faults.scene import wait_until
+from tests.faults.stores import rows
+from tests.support.organisation import Organisation, free_port
+from tests.support.receivers import Receivers, receiving
+from tests.support.served import AGENTS
+from tests.support.signed import Line, Sender, message
+
+SENDER = "agent://sender.example"
+NAMES = ("well", "slow", "hanging", "broken", "busy", "gone", "moved", "notified")
+NAMES_OF_A64 = ("endless", "dripping")
+BODY = b'{"traceId":"t","spanId":"s","status":"ok","result":{"text":"well"}}'
+OPEN = "".join(
+    f'[agents.{name}]\nkind = "python"\ntarget = "agents:{target}"\ntrust = "public"\n'
+    for name, target in (("open", "echo"), ("failing", "broken"))
+)
+LATE = 60.0  # seconds that nothing takes unless it hangs
+
+
+class Kept(NamedTuple):
+    """A letter as the database has it."""
+
+    state: str
+    attempts: int
+    status: int | None
+    reason: str | None
+
+
+class House(Organisation):
+    """A gateway whose letters a test can write and look at."""
+
+    def post(self, *urls: str, prefix: str = "msg") -> list[str]:
+        """Put letters to these URLs into its outbox, as the end of a task does."""
+        letters = [
+            Letter(
+                id=f"{prefix}_{number}",
+                kind="callback",
+                url=url,
+                receiver=receiver_of(url),
+                body=BODY,
+                task=f"task-{number}",
+                secret_of=SENDER,
+            )
+            for number, url in enumerate(urls)
+        ]
+
+        async def put() -> None:
+            store = await open_from(load(self.folder / "carnet.toml", {}), exclusive=False)
+            try:
+                await store.outbox.put(letters, SystemClock().wall_us())
+            finally:
+                await store.close()
+
+        asyncio.run(put())
+        return [letter.id for letter in letters]
+
+    def letter(self, name: str) -> Kept:
+        """How it stands, past all of our code."""
+        sql = "SELECT state, attempts, status, reason FROM outbox WHERE id = ?"
+        (found,) = rows(self, sql, name)
+        return Kept(*found)
+
+    def wait_for(self, name: str, state: str) -> Kept:
+        wait_until(lambda: self.letter(name).state == state, LATE)
+        return self.letter(name)
+
+
+@pytest.fixture(scope="module")
+def receivers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Receivers]:
+    with receiving(tmp_path_factory.mktemp("receivers"), *NAMES, *NAMES_OF_A64) as receivers:
+        yield receivers
+
+
+@pytest.fixture(scope="module")
+def sender() -> Sender:
+    """Somebody who sends tasks."""
+    return Sender("agent://client-x")
+
+
+@pytest.fixture(scope="module")
+def down() -> int:
+    """A port that nobody listens on, until somebody does."""
+    return free_port()
+
+
+@pytest.fixture(scope="module")
+def house(
+    tmp_path_factory: pytest.TempPathFactory, receivers: Receivers, down: int, sender: Sender
+) -> Iterator[House]:
+    house = House(tmp_path_factory.mktemp("house") / "acme", "acme.example")
+    allowed = [f'"127.0.0.1:{port}"' for port in (*receivers.ports.values(), down)]
+    house.configure(
+        f"[outbox]\nschedule = [0, 0.2, 0.4, 0.6]\ntimeout = 4\n"
+        f"[egress]\nallow = [{', '.join(allowed)}]\n"
+        f'[inbox]\nnotify = "{receivers.url("notified", "/ops")}"\n{OPEN}',
+        agents=AGENTS,
+    )
+    house.carnet("peers", "add", sender.identity, "--key", sender.public)
+    house.start()
+    yield house
+    assert house.stop() == 0
+
+
+def test_f29_each_receiver_gets_what_it_can_take_and_none_holds_up_another(
+    house: House, receivers: Receivers, down: int
+) -> None:
+    late = f"http://127.0.0.1:{down}/in"
+    urls = [late, *(receivers.url(name) for name in NAMES if name != "notified")]
+    lost, well, slow, hanging, broken, busy, gone, moved = house.post(*urls)
+    for name in (well, slow, hanging, broken, busy):
+        assert house.wait_for(name, "delivered").status == 200
+    for name in (lost, gone, moved):
+        house.wait_for(name, "dead")
+
+    assert [house.letter(name).attempts for name in (well, slow, gone)] == [1, 1, 1]
+    assert [house.letter(name).attempts for name in (hanging, busy, broken)] == [2, 2, 3]
+    assert [house.letter(name).attempts for name in (lost, moved)] == [4, 4]
+    assert "could not be reached" in str(house.letter(lost).reason)
+    assert "redirects are not followed" in str(house.letter(moved).reason)
+    assert house.letter(gone).status == 410
+
+    for name, id_ in (("broken", broken), ("busy", busy), ("hanging", hanging), ("moved", moved)):
+        heard = receivers.heard(name)
+        assert {one["headers"]["webhook-id"] for one in heard} == {id_}
+        assert len({one["headers"]["carnet-task"] for one in heard}) == 1
+        times = [int(one["headers"]["webhook-timestamp"]) for one in heard]
+        assert times == sorted(times)
+    first, second = (int(one["headers"]["webhook-timestamp"]) for one in receivers.heard("busy"))
+    assert second > first  # it asked for two seconds
+
+    # The others had theirs while one of them was silent.
+    (silent, *_) = receivers.events("hanging", "over")
+    for name in ("well", "slow", "moved", "gone"):
+        assert receivers.heard(name)[0]["at"] < silent["at"]
+    assert "/moved" not in {one["path"] for one in receivers.heard("well")}
+
+
+def test_f29_what_arrives_verifies_with_the_secret_and_the_key_that_the_commands_show(
+    house: House, receivers: Receivers
+) -> None:
+    (name,) = house.post(receivers.url("well", "/verified?x=1"), prefix="verified")
+    house.wait_for(name, "delivered")
+    (heard,) = [one for one in receivers.heard("well") if one["path"].startswith("/verified")]
+    body = heard["body"].encode()
+    secret = house.carnet("outbox", "secret", SENDER).stdout.strip()
+    (key,) = [one["key"] for one in house.json("keys", "list")["keys"]]
+    told = json.loads(BODY)
+    assert body == BODY
+    assert Webhook(secret).verify(body, heard["headers"]) == told
+    assert carnet.verify_webhook(heard["headers"], body, secret=secret) == told
+    assert carnet.verify_webhook(heard["headers"], body, key=key, path="/verified") == told
+    assert house.carnet("outbox", "secret", "notify").stdout.strip() != secret
+
+
+def test_f29_a_dead_letter_is_shown_and_sent_again_when_its_receiver_is_back(
+    house: House, receivers: Receivers, tmp_path: Path
+) -> None:
+    port = free_port()
+    config = house.folder / "carnet.toml"
+    config.write_text(config.read_text().replace('allow = ["', f'allow = ["127.0.0.1:{port}", "'))
+    assert house.stop() == 0
+    house.start()
+    (name,) = house.post(f"http://127.0.0.1:{port}/in", prefix="lost")
+    house.wait_for(name, "dead")
+
+    def noticed() -> list[dict[str, Any]]:
+        told = [json.loads(one["body"])["data"] for one in receivers.heard("notified")]
+        return [data for data in told if data["letter"] == name]
+
+    wait_until(lambda: len(noticed()) == 1, LATE)
+    (notice,) = noticed()
+    assert (notice["attempts"], notice["gone"]) == (4, False)
+
+    dead = house.json("outbox", "list", "--state", "dead")["letters"]
+    assert name in [line["letter"] for line in dead]
+    shown = house.json("outbox", "show", name)
+    assert (shown["state"], shown["attempts"]) == ("dead", 4)
+    assert shown["body"] == json.loads(BODY)
+
+    with receiving(tmp_path, f"late={port}") as back:
+        replayed = house.json("outbox", "replay", "--dead", "--receiver", f"127.0.0.1:{port}")
+        assert replayed == {"replayed": 1, "letters": [name]}
+        ended = house.wait_for(name, "delivered")
+        assert ended.attempts == 1
+        (heard,) = back.heard("late")
+        assert heard["headers"]["webhook-id"] == name
+
+
+def test_f29_an_address_that_said_410_gets_nothing_more_until_it_is_let_off(
+    house: House, receivers: Receivers
+) -> None:
+    url = receivers.url("gone", "/for-good")
+    (first,) = house.post(url, prefix="ended")
+    house.wait_for(first, "dead")
+    (second,) = house.post(url, prefix="after")
+    assert house.wait_for(second, "dead").attempts == 0
+
+    def heard() -> int:
+        return len([one for one in receivers.heard("gone") if one["path"] == "/for-good"])
+
+    assert heard() == 1
+    house.carnet("outbox", "replay", second)
+    wait_until(lambda: heard() == 2, LATE)
+    assert house.wait_for(second, "dead").attempts == 1
+
+
+def test_a64_a_receiver_that_answers_for_ever_or_byte_by_byte_is_cut_off(
+    house: House, receivers: Receivers
+) -> None:
+    names = house.post(*(receivers.url(name) for name in NAMES_OF_A64), prefix="a64")
+    for name in names:
+        ended = house.wait_for(name, "delivered")
+        assert (ended.attempts, ended.status) == (1, 200)
+    for name in NAMES_OF_A64:
+        wait_until(lambda name=name: len(receivers.events(name, "over")) == 1, LATE)  # type: ignore[misc]
+        assert len(receivers.heard(name)) == 1
+
+
+def test_f29_a_stop_lets_what_is_on_its_way_arrive_and_sends_it_no_second_time(
+    house: House, receivers: Receivers
+) -> None:
+    before = len(receivers.heard("slow"))
+    (name,) = house.post(receivers.url("slow", "/drained"), prefix="drained")
+    wait_until(lambda: len(receivers.heard("slow")) == before + 1, LATE)
+    assert house.stop() == 0
+    assert house.letter(name).state == "delivered"
+    house.start()
+    assert len(receivers.heard("slow")) == before + 1
+
+
+@pytest.mark.parametrize(("agent", "status"), [("open", "ok"), ("failing", "error")])
+def test_the_end_of_a_task_is_told_to_its_callback_whichever_it_is(
+    house: House, receivers: Receivers, sender: Sender, agent: str, status: str
+) -> None:
+    path = f"/told/{agent}?for=1"
+    asked = message(
+        sender,
+        f"agent://{agent}.acme.example",
+        target=f"/agents/{agent}/agent/task",
+        mode="async",
+        payload={"text": "good day"},
+        callbackUrl=receivers.url("well", path),
+    )
+    with Line(house.port) as line:
+        accepted = line.send(asked)
+    assert accepted.status == 202, accepted.body
+    secret = accepted.headers["carnet-webhook-secret"]
+
+    def heard() -> list[dict[str, Any]]:
+        return [one for one in receivers.heard("well") if one["path"] == path]
+
+    wait_until(lambda: len(heard()) == 1, LATE)
+    (told,) = heard()
+    said = Webhook(secret).verify(told["body"], told["headers"])
+    assert said["traceId"] == json.loads(asked.body)["traceId"]
+    assert said["status"] == status
+    assert told["headers"]["carnet-task"] == accepted.json["taskId"]
+    if status == "ok":
+        assert said["result"] == {"text": "good day"}
+    else:
+        assert said["error"]["code"] == "AGENT_UNAVAILABLE"
+    assert house.carnet("outbox", "secret", sender.identity).stdout.strip() == secret
+    wait_until(lambda: house.letter(told["headers"]["webhook-id"]).state == "delivered", LATE)

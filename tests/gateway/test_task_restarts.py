@@ -1,0 +1,223 @@
+"""Tasks over restarts of a real gateway, on each store: killed, drained, and run to one end."""
+
+import time
+from collections.abc import Callable, Iterator
+from http.client import HTTPException
+from typing import Any
+
+import pytest
+
+from tests.faults.stores import STORES, end_leases, move_to, rows
+from tests.stores import servers
+from tests.support.http import Reply, request
+from tests.support.organisation import Organisation
+from tests.support.signed import Line, Sender, message
+
+DOMAIN = "acme.example"
+TASK = "/agent/task"
+PATIENCE_SECONDS = 60.0
+
+AGENTS = '''
+import asyncio
+from pathlib import Path
+
+import carnet
+
+HERE = Path(__file__).parent
+
+
+def note(line: str) -> str:
+    with (HERE / "done.txt").open("a") as done:
+        done.write(line + "\\n")
+    return line
+
+
+async def echo(visit: carnet.Visit) -> str:
+    return visit.text
+
+
+async def errand(visit: carnet.Visit) -> str:
+    """Do two things, each once, and wait between them while there is a file that says so."""
+    first = await visit.step("first", note, f"first {visit.idempotency_key('first')}")
+    visit.progress(0.5, "half way")
+    while (HERE / "hold").exists():
+        await asyncio.sleep(0.02)
+    name = (HERE / "name").read_text() if (HERE / "name").exists() else "second"
+    await visit.step(name, note, f"{name} {visit.idempotency_key(name)}")
+    visit.usage(tokens_in=3, tokens_out=4)
+    return f"{first.split()[0]} and {name}"
+'''
+CONFIG = """
+[agents.errand]
+kind = "python"
+target = "agents:errand"
+"""
+
+
+class Errands:
+    """A gateway whose one agent does two things, and a sender that is known there."""
+
+    def __init__(self, gateway: Organisation) -> None:
+        self.gateway = gateway
+        self.hold = gateway.folder / "hold"
+        self.sender = Sender("agent://client-restarts")
+        gateway.carnet("peers", "add", self.sender.identity, "--key", self.sender.public)
+
+    def accepted(self) -> str:
+        auth = {"scheme": "bearer", "token": self.gateway.token}
+        sent = message(
+            self.sender,
+            f"agent://errand.{DOMAIN}",
+            target=f"/agents/errand{TASK}",
+            mode="async",
+            auth=auth,
+        )
+        with Line(self.gateway.port) as line:
+            reply = line.send(sent)
+        assert reply.status == 202, reply.body
+        return str(reply.json["taskId"])
+
+    def poll(self, task: str) -> Reply:
+        return request("GET", f"{self.gateway.url}/agents/errand{TASK}/{task}")
+
+    def half_way(self, task: str) -> None:
+        """Wait until the first step is kept and told."""
+        seen = until(lambda: self.poll(task).json, lambda record: record.get("progress") == 0.5)
+        assert seen["status"] == "running"
+
+    def ended(self, task: str) -> dict[str, Any]:
+        record: dict[str, Any] = until(
+            lambda: self.poll(task).json, lambda record: record["status"] in {"done", "failed"}
+        )
+        return record
+
+    def done(self) -> list[str]:
+        """What was done in the world, in order."""
+        trace = self.gateway.folder / "done.txt"
+        return trace.read_text().splitlines() if trace.exists() else []
+
+    def forget(self) -> None:
+        for name in ("done.txt", "hold", "name"):
+            (self.gateway.folder / name).unlink(missing_ok=True)
+
+
+def until(look: Callable[[], Any], holds: Callable[[Any], bool]) -> Any:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not holds(seen := look()):
+        assert time.monotonic() < deadline, seen
+        time.sleep(0.02)
+    return seen
+
+
+@pytest.fixture(scope="module", params=STORES)
+def settled(
+    tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Iterator[Errands]:
+    gateway = Organisation(tmp_path_factory.mktemp("restarts"), DOMAIN)
+    if request.param == "postgres":
+        server: servers.Server = request.getfixturevalue("server")
+        move_to(gateway, server.create())
+    gateway.configure(CONFIG, agents=AGENTS)
+    config = gateway.folder / "carnet.toml"
+    config.write_text(
+        config.read_text().replace("[gateway]\n", "[gateway]\ndrain_seconds = 0.2\n", 1)
+    )
+    yield Errands(gateway)
+    gateway.stop()
+
+
+@pytest.fixture
+def errands(settled: Errands) -> Iterator[Errands]:
+    settled.forget()
+    settled.gateway.start()
+    yield settled
+    settled.forget()
+    assert settled.gateway.stop() == 0
+
+
+def test_a_task_outlives_kill_9_and_its_steps_are_done_once(errands: Errands) -> None:
+    errands.hold.touch()
+    task = errands.accepted()
+    errands.half_way(task)
+    errands.gateway.kill()
+    end_leases(errands.gateway)
+    errands.hold.unlink()
+    errands.gateway.start()
+    assert errands.ended(task)["result"] == {"text": "first and second"}
+    assert [line.split()[0] for line in errands.done()] == ["first", "second"]
+    page = rows(errands.gateway, "SELECT attempt, state, tokens_out FROM turn ORDER BY n DESC")[0]
+    assert page == (2, "done", 4)
+
+
+def test_a_gateway_that_stops_lets_its_tasks_go_and_the_next_one_runs_them(
+    errands: Errands,
+) -> None:
+    errands.hold.touch()
+    task = errands.accepted()
+    errands.half_way(task)
+    assert errands.gateway.stop() == 0
+    [(state, attempt)] = rows(
+        errands.gateway, "SELECT state, attempt FROM turn ORDER BY n DESC LIMIT 1"
+    )
+    assert (state, attempt) == ("queued", 2)
+    errands.hold.unlink()
+    errands.gateway.start()
+    assert errands.ended(task)["status"] == "done"
+    assert [line.split()[0] for line in errands.done()] == ["first", "second"]
+
+
+@pytest.mark.parametrize("settled", ["sqlite"], indirect=True)
+def test_a_crash_between_the_effect_and_its_record_does_it_again_under_the_same_key(
+    errands: Errands,
+) -> None:
+    errands.gateway.stop()
+    errands.gateway.start(env={"CRASH_AT": "step.done"})
+    task = errands.accepted()
+    assert errands.gateway.died()
+    end_leases(errands.gateway)
+    errands.gateway.process = None
+    errands.gateway.start()
+    assert errands.ended(task)["status"] == "done"
+    first, again, second = errands.done()
+    assert first == again  # the same key: whoever was told twice can know
+    assert second.startswith("second ")
+
+
+@pytest.mark.parametrize("settled", ["sqlite"], indirect=True)
+def test_an_agent_that_changed_between_two_attempts_ends_the_task(errands: Errands) -> None:
+    errands.gateway.stop()
+    errands.gateway.start(env={"CRASH_AT": "step.kept:2"})
+    task = errands.accepted()
+    assert errands.gateway.died()
+    end_leases(errands.gateway)
+    errands.gateway.process = None
+    (errands.gateway.folder / "name").write_text("third")
+    errands.gateway.start()
+    assert errands.ended(task)["status"] == "failed"
+    assert errands.poll(task).headers["carnet-code"] == "definition_changed"
+    assert [line.split()[0] for line in errands.done()] == ["first", "second"]
+
+
+@pytest.mark.parametrize("settled", ["sqlite"], indirect=True)
+def test_a_task_that_was_accepted_and_never_answered_is_run_all_the_same(
+    errands: Errands,
+) -> None:
+    errands.gateway.stop()
+    errands.gateway.start(env={"CRASH_AT": "task.queued"})
+    with pytest.raises((OSError, HTTPException)):
+        errands.accepted()
+    assert errands.gateway.died()
+    end_leases(errands.gateway)
+    errands.gateway.process = None
+    errands.gateway.start()
+    until(errands.done, lambda lines: len(lines) == 2)
+
+
+@pytest.mark.parametrize("settled", ["sqlite"], indirect=True)
+def test_a_task_is_forgotten_when_its_time_has_passed(errands: Errands) -> None:
+    task = errands.accepted()
+    assert errands.ended(task)["status"] == "done"
+    rows(errands.gateway, "UPDATE task SET ended = ended - 86401000000")  # a day and a second
+    gone = errands.poll(task)
+    unknown = errands.poll("3fa85f64-5717-4562-b3fc-2c963f66afa6")
+    assert (gone.status, gone.body) == (404, unknown.body)

@@ -1,0 +1,186 @@
+"""What the end of a task tells its callback, and which addresses may be one."""
+
+import asyncio
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import jsonschema_rs
+import msgspec
+import pytest
+
+from carnet.core.call import Call
+from carnet.core.events import RESULT, Done, Event, Extension, Failed, Text
+from carnet.core.identity import Standing
+from carnet.errors import AgentFailed, CallbackForbidden, Cancelled, EgressRefused
+from carnet.ports.outbox import Outcome
+from carnet.runtime.callbacks import Callbacks, letters_of, receiver_of
+from carnet.runtime.egress import EgressDoor
+from carnet.testing.clock import FakeIds
+from carnet.wire import samvad
+from tests.runtime.letters import MemoryOutbox, letter
+from tests.runtime.peer import leading_to, opened
+from tests.runtime.scene import make_call
+from tests.runtime.test_egress_gate import FORBIDDEN
+
+URL = "https://hooks.sender.example:8443/in?run=1"
+SENDER = "agent://sender.example"
+
+
+def task(callback: str | None = URL) -> Call:
+    call = make_call()
+    caller = msgspec.structs.replace(call.caller, standing=Standing(sender=SENDER))
+    return msgspec.structs.replace(call, caller=caller, callback=callback, task="task-1")
+
+
+def told(end: Done | Failed, *events: Event) -> dict[str, Any]:
+    call = task()
+    (letter,) = letters_of(call, call.record, events, end, new_id=FakeIds().ordered_uuid)
+    found: dict[str, Any] = json.loads(letter.body)
+    return found
+
+
+def test_a_call_without_a_callback_tells_nobody() -> None:
+    call = task(None)
+    assert letters_of(call, call.record, [Text("well")], Done(), new_id=FakeIds().uuid) == ()
+
+
+def test_a_letter_is_addressed_to_the_callback_and_signed_for_the_sender() -> None:
+    call = task()
+    (letter,) = letters_of(call, call.record, [], Done(), new_id=lambda: "1")
+    assert (letter.id, letter.kind, letter.url) == ("msg_1", "callback", URL)
+    assert letter.receiver == "https://hooks.sender.example:8443"
+    assert (letter.task, letter.secret_of, letter.learned) == ("task-1", SENDER, True)
+
+
+def test_a_letter_says_what_a_caller_who_waited_would_have_got() -> None:
+    call = task()
+    events: list[Event] = [Text("one "), Text("two"), Extension(RESULT, {"n": 3}), Done()]
+    (letter,) = letters_of(call, call.record, events, Done(), new_id=lambda: "1")
+    assert letter.body == samvad.write_answer(call.record, events, trace_id=call.carnet.run)
+    assert told(Done(), *events)["result"] == {"n": 3}
+
+
+@pytest.mark.parametrize("error", [AgentFailed("its own words"), Cancelled()])
+def test_a_failure_is_told_as_well_and_keeps_the_agents_words_to_itself(error: Any) -> None:
+    said = told(Failed.of(error), Text("half"))
+    assert said["status"] == "error"
+    assert said["error"]["code"] == "AGENT_UNAVAILABLE"
+    assert "its own words" not in json.dumps(said)
+    assert "half" not in json.dumps(said)
+
+
+@pytest.mark.skipif("CARNET_VECTORS" not in os.environ, reason="the vectors are not here")
+@pytest.mark.parametrize("end", [Done(), Failed.of(AgentFailed())])
+def test_a_letter_fits_the_schema_of_the_protocol(end: Done | Failed) -> None:
+    folder = Path(os.environ["CARNET_VECTORS"])
+    schema = json.loads((folder / "samvad_response-envelope.schema.json").read_text())
+    jsonschema_rs.validator_for(schema).validate(told(end, Text("well")))
+
+
+@pytest.mark.parametrize(
+    ("url", "receiver"),
+    [
+        ("https://a.example/x", "https://a.example"),
+        ("https://a.example:443/y?z", "https://a.example"),
+        ("https://A.example:8443", "https://a.example:8443"),
+        ("http://127.0.0.1:9/", "http://127.0.0.1:9"),
+        ("https://[2600::1]/", "https://[2600::1]"),
+        ("nonsense", "nonsense"),
+    ],
+)
+def test_a_receiver_is_the_origin_of_its_url(url: str, receiver: str) -> None:
+    assert receiver_of(url) == receiver
+
+
+# ------------------------------------------------------------------------- registration
+
+
+async def forbidden(door: EgressDoor, url: str, outbox: MemoryOutbox | None = None) -> str:
+    """Why an address may not be registered."""
+    with pytest.raises(CallbackForbidden) as refused:
+        await Callbacks(door, outbox or MemoryOutbox()).check(url)
+    return str(refused.value.facts["reason"])
+
+
+@pytest.mark.parametrize("url", [*FORBIDDEN, "", "not-a-url", "https://", "//a.example/x"])
+async def test_an_address_that_is_not_public_is_refused_and_not_looked_up(url: str) -> None:
+    lookup, asked = leading_to("8.8.8.8")
+    async with opened(lookup=lookup) as door:
+        assert await forbidden(door, url) == "it is not a public address"
+    assert asked == []
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "10.0.0.7", "169.254.169.254", "::1"])
+async def test_a_name_that_leads_inward_is_refused(address: str) -> None:
+    lookup, asked = leading_to("8.8.8.8", address)
+    async with opened(lookup=lookup) as door:
+        assert await forbidden(door, URL) == "it is not a public address"
+    assert len(asked) == 1
+
+
+async def test_a_public_name_is_accepted_and_not_called() -> None:
+    lookup, asked = leading_to("8.8.8.8")
+    async with opened(lookup=lookup) as door:
+        await Callbacks(door, MemoryOutbox()).check(URL)
+    assert len(asked) == 1
+
+
+async def test_a_name_that_cannot_be_looked_up_now_is_accepted() -> None:
+    async def nowhere(*_: object) -> list[str]:
+        raise OSError(2, "no such host")
+
+    async with opened(lookup=nowhere) as door:
+        await Callbacks(door, MemoryOutbox()).check(URL)
+
+
+async def test_a_name_whose_server_is_silent_is_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def silent(*_: object) -> list[str]:
+        await asyncio.Event().wait()
+        return []
+
+    monkeypatch.setattr("carnet.runtime.egress.JUDGE_SECONDS", 0.01)
+    async with opened(lookup=silent) as door:
+        await Callbacks(door, MemoryOutbox()).check(URL)
+
+
+async def test_what_the_operator_allows_may_be_called_back() -> None:
+    async with opened(allow=["127.0.0.1:8099"]) as door:
+        await Callbacks(door, MemoryOutbox()).check("http://127.0.0.1:8099/in")
+        await forbidden(door, "http://127.0.0.1:8098/in")
+
+
+async def test_an_address_that_said_410_is_refused() -> None:
+    outbox = MemoryOutbox()
+    outbox.gone.add(URL)
+    lookup, _ = leading_to("8.8.8.8")
+    async with opened(lookup=lookup) as door:
+        assert "410" in await forbidden(door, URL, outbox)
+
+
+async def test_a_receiver_for_whom_too_many_wait_is_refused_until_they_came(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("carnet.runtime.callbacks.MOST_WAITING", 2)
+    outbox = MemoryOutbox()
+    lookup, _ = leading_to("8.8.8.8")
+    host = "https://hooks.sender.example:8443"
+    await outbox.put([letter("1", f"{host}/a"), letter("2", f"{host}/b")], 0)
+    async with opened(lookup=lookup) as door:
+        assert await forbidden(door, URL, outbox) == "2 letters wait for it already"
+        await Callbacks(door, outbox).check("https://other.example/in")
+        (first, _) = await outbox.lease(0, until=1, at_most=2, per_receiver=2)
+        await outbox.mark(first, Outcome(state="delivered", now=0))
+        await Callbacks(door, outbox).check(URL)
+
+
+async def test_an_address_of_two_kilobytes_is_too_long() -> None:
+    async with opened() as door:
+        assert "2048" in await forbidden(door, "https://a.example/" + "x" * 2048)
+
+
+async def test_judging_a_url_refuses_as_dialling_it_would() -> None:
+    async with opened() as door:
+        with pytest.raises(EgressRefused):
+            await door.judge("https://10.0.0.1/")

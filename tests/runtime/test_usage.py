@@ -1,0 +1,79 @@
+"""What an agent says that it used: in its record, in its price, and in the purse of its sender."""
+
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from carnet.core.events import Done, Event, Failed, Usage
+from carnet.core.money import MICROS, Price
+from carnet.runtime.dispatching import Dispatching
+from carnet.runtime.visit import Visit
+from tests.guards.scene import claim, target
+from tests.runtime.stage import Stage, native
+
+PURSE = "tokens/2027-01-15/counted/agent://b.example"
+PRICE = Price(per_million_in=1 * MICROS, per_million_out=2 * MICROS)
+
+
+async def reporting(visit: Visit) -> str:
+    visit.usage(tokens_in=30)
+    visit.usage(tokens_in=10, tokens_out=5)
+    return "done"
+
+
+async def failing(visit: Visit) -> str:
+    visit.usage(tokens_in=40, tokens_out=5)
+    raise RuntimeError("after that")
+
+
+async def saying(_: Visit) -> AsyncIterator[Event | str]:
+    yield Usage(40, 5)
+    yield "done"
+
+
+async def above(visit: Visit) -> str:
+    visit.usage(tokens_out=1)
+    return await visit.peer("counted").ask("go")
+
+
+async def played(function: Callable[[Visit], Any], name: str = "counted") -> tuple[Stage, Event]:
+    dispatch = Dispatching()
+    counted = target("counted", agent=native(function))
+    stage = Stage(replace(counted, price=PRICE), target("above", agent=native(above, dispatch)))
+    dispatch.connect(stage.gate, stage.journal)
+    call = await stage.gate.admit(claim(name))
+    return stage, (await stage.read(replace(call, quota=PURSE)))[-1]
+
+
+@pytest.mark.parametrize("function", [reporting, saying])
+async def test_what_is_reported_is_added_up_recorded_and_priced(function: Any) -> None:
+    stage, end = await played(function)
+    assert isinstance(end, Done)
+    assert (stage.turns.turns[1].tokens_in, stage.turns.turns[1].tokens_out) == (40, 5)
+    assert [debit.amount for debit in stage.turns.debits] == [50]
+    assert stage.turns.purses == {PURSE: 45}
+
+
+async def test_what_was_used_before_it_failed_is_used_and_costs_nothing() -> None:
+    stage, end = await played(failing)
+    assert isinstance(end, Failed)
+    assert (stage.turns.purses, stage.turns.debits) == ({PURSE: 45}, [])
+
+
+async def test_what_is_called_in_process_uses_the_purse_of_its_caller() -> None:
+    stage, end = await played(reporting, "above")
+    assert isinstance(end, Done)
+    assert stage.turns.purses == {PURSE: 46}
+
+
+async def test_less_than_nothing_cannot_be_reported() -> None:
+    async def lying(visit: Visit) -> str:
+        with pytest.raises(ValueError, match="from 0 on"):
+            visit.usage(tokens_in=-1)
+        return "done"
+
+    stage, end = await played(lying)
+    assert isinstance(end, Done)
+    assert stage.turns.purses == {}
