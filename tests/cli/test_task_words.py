@@ -9,6 +9,7 @@ from threading import Thread
 
 import pytest
 
+from carnet.cli.tasking import Seen
 from tests.cli.conftest import Cli
 from tests.runtime.globex import card
 
@@ -109,3 +110,9 @@ def test_a_delegation_that_is_not_there_is_bad_usage(
     for given in ("-", "@nowhere"):
         ran = cli("call", "agent://b.example", "skill=add", "--delegate", given, "--dry-run")
         assert ran.code == 2
+
+
+def test_what_an_agent_notes_does_not_steer_the_terminal() -> None:
+    """In a list as in the line that is written over, wherever the result goes."""
+    seen = Seen(status="running", progress=0.5, note="half\n\x1b[2J\x9bdone\r\u202e")
+    assert seen.text == "running 50%  half\ufffd\ufffd[2J\ufffddone\ufffd\ufffd"

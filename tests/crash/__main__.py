@@ -71,9 +71,10 @@ def every_point_of_tasks(scene: Errands, store: str, times: int) -> Figures:
     began = time.monotonic()
     for point in task_matrix.CASES:
         for n in range(times):
-            case = TaskCase(scene, point, n)
+            case, before = TaskCase(scene, point, n), len(figures.faults)
             note(figures, _found(case), point)
             figures.kills += case.kills
+            figures.ok += len(figures.faults) == before
         say(f"  {store}: task, {point} {times} times, {len(figures.faults)} faults so far")
     figures.faults += scene.left_over()
     figures.seconds = time.monotonic() - began

@@ -338,7 +338,21 @@ def test_a_token_without_the_right_sees_no_tasks_and_one_with_it_its_own(client:
     )
     assert page["result"] == {"text": "mine "}
     assert post(acme, f"/tasks/{line['task']}/cancel", token=caller).status == 403
-    assert acme.get("/tasks?state=odd").status == 400
+
+
+def test_what_a_token_asked_for_is_not_told_without_one(client: Client) -> None:
+    """Whoever knows its id: the other door is for those who sign."""
+    asked = {"model": "words", "messages": said("of a token")}
+    task = post(client.acme, "/tasks", asked).json["taskId"]
+    client.reaches(task, "done")
+    for reply in (client.poll("words", task), client.cancel("words", task)):
+        assert (reply.status, reply.body) == (404, NOT_FOUND)
+
+
+@pytest.mark.parametrize("query", ["state=odd", "agent=%00", "agent=a%00b", "agent=a&agent=b"])
+def test_a_list_is_chosen_by_words_that_a_store_can_hold(client: Client, query: str) -> None:
+    refused = client.get(f"/tasks?{query}")
+    assert (refused.status, refused.code) == (400, "invalid_request")
 
 
 def test_a_task_of_a_token_is_judged_before_it_is_accepted(client: Client) -> None:

@@ -5,6 +5,7 @@ Run with its port, a folder for its keys, and those it trusts as IDENTITY=KEY.
 
 import asyncio
 import sys
+from collections.abc import Callable
 
 from pydantic import BaseModel
 from samvad import Agent
@@ -68,12 +69,13 @@ def built(port: int, keys: str) -> Agent:
     return agent
 
 
-def main(port: str, keys: str, *trusted: str) -> None:
-    agent = built(int(port), keys)
+def serve(build: Callable[[int, str], Agent], port: str, keys: str, *trusted: str) -> None:
+    """Serve what is built until the process is ended."""
+    agent = build(int(port), keys)
     for entry in trusted:
         agent.trust_peer(*entry.split("=", 1))
     asyncio.run(agent.serve(host="127.0.0.1", port=int(port)))
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    serve(built, *sys.argv[1:])

@@ -1,16 +1,14 @@
 """Delegations that go on: from our gateway to another Carnet, and to the real server of the SDK."""
 
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 from samvad.delegation import verify_token
 
+from tests.interop.sdk_scene import START_SECONDS, serving
 from tests.support.delegations import ours, sdk
 from tests.support.federation import organisation
 from tests.support.http import Reply, request
@@ -18,7 +16,6 @@ from tests.support.organisation import Organisation, free_port
 from tests.support.signed import Line, Sender, message, now, result
 
 SERVER = Path(__file__).with_name("sdk_delegated.py")
-START_SECONDS = 60.0
 ACME, GLOBEX = "agent://acme.example", "agent://globex.example"
 
 TELLER = """
@@ -93,31 +90,6 @@ class Scene(NamedTuple):
         return trace.read_text() if trace.exists() else ""
 
 
-@contextmanager
-def sdk_server(port: int, folder: Path, **trusted: str) -> Iterator[None]:
-    entries = [f"agent://{who}={key}" for who, key in trusted.items()]
-    command = [sys.executable, str(SERVER), str(port), str(folder / "keys"), *entries]
-    with (folder / "sdk.log").open("wb") as log:
-        process = subprocess.Popen(command, stdout=log, stderr=log)  # noqa: S603  our own script
-    try:
-        deadline = time.monotonic() + START_SECONDS
-        while not answers(port):
-            assert process.poll() is None, (folder / "sdk.log").read_text()
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
-        yield
-    finally:
-        process.terminate()
-        process.wait(30)
-
-
-def answers(port: int) -> bool:
-    try:
-        return request("GET", f"http://127.0.0.1:{port}/agent/health").status == 200
-    except OSError:
-        return False
-
-
 @pytest.fixture(scope="module")
 def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     folder = tmp_path_factory.mktemp("delegating")
@@ -135,7 +107,7 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     acme.start()
     globex.start()
     (own,) = request("GET", acme.url + "/.well-known/carnet.json").json["keys"]
-    with sdk_server(port, folder, **{"acme.example": own["key"]}):
+    with serving(SERVER, port, folder, **{"acme.example": own["key"]}):
         yield Scene(acme, globex, own["key"], alice, bob)
     assert (acme.stop(), globex.stop()) == (0, 0)
 

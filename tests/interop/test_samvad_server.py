@@ -1,58 +1,16 @@
 """The real server of the samvad package, as a process, called by our client and our gateway."""
 
 import json
-import subprocess
-import sys
-import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
 import carnet
-from carnet.runtime.client_key import ClientKey, load_key
-from tests.support.federation import organisation
-from tests.support.http import request
-from tests.support.organisation import Organisation, free_port
+from tests.interop.sdk_scene import Scene, beside_gateway
 
 SERVER = Path(__file__).with_name("sdk_server.py")
-START_SECONDS = 60.0
-
-
-class Scene(NamedTuple):
-    """A gateway and a server of the SDK that trusts it, and a client that it trusts as well."""
-
-    gateway: Organisation
-    url: str
-    key: ClientKey
-
-
-@contextmanager
-def sdk(port: int, folder: Path, server: Path = SERVER, **trusted: str) -> Iterator[None]:
-    """The server, until the context is left."""
-    entries = [f"agent://{who}={key}" for who, key in trusted.items()]
-    command = [sys.executable, str(server), str(port), str(folder / "keys"), *entries]
-    with (folder / "sdk.log").open("wb") as log:
-        process = subprocess.Popen(command, stdout=log, stderr=log)  # noqa: S603  our own script
-    try:
-        deadline = time.monotonic() + START_SECONDS
-        while not _answers(port):
-            assert process.poll() is None, (folder / "sdk.log").read_text()
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
-        yield
-    finally:
-        process.terminate()
-        process.wait(30)
-
-
-def _answers(port: int) -> bool:
-    try:
-        return request("GET", f"http://127.0.0.1:{port}/agent/health").status == 200
-    except OSError:
-        return False
 
 
 def frames_of(body: bytes) -> list[str]:
@@ -63,20 +21,8 @@ def frames_of(body: bytes) -> list[str]:
 
 @pytest.fixture(scope="module")
 def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
-    folder = tmp_path_factory.mktemp("sdk")
-    port, key = free_port(), load_key(folder / "client.key")
-    url = f"http://127.0.0.1:{port}"
-    gateway = organisation(folder / "acme", "acme.example")
-    gateway.configure(
-        f'[agents.sdk]\nkind = "samvad"\nurl = "{url}"\n'
-        f'[peers."globex.example"]\nurl = "{url}"\ndialect = "samvad"\n'
-    )
-    gateway.start()
-    (own,) = request("GET", gateway.url + "/.well-known/carnet.json").json["keys"]
-    trusted = {"acme.example": own["key"], f"client-{key.kid}": key.public_text}
-    with sdk(port, folder, **trusted):
-        yield Scene(gateway, url, key)
-    gateway.stop()
+    with beside_gateway(SERVER, tmp_path_factory.mktemp("sdk")) as scene:
+        yield scene
 
 
 @pytest.fixture

@@ -18,13 +18,9 @@ from carnet.errors import (
     TaskNotFound,
     UsageInvalid,
 )
-from carnet.runtime.client_key import load_key
 from carnet.runtime.webhooks import verify_webhook
+from tests.interop.sdk_scene import Scene, beside_gateway
 from tests.interop.sdk_task_server import built
-from tests.interop.test_samvad_server import Scene, sdk
-from tests.support.federation import organisation
-from tests.support.http import request
-from tests.support.organisation import free_port
 
 SERVER = Path(__file__).with_name("sdk_task_server.py")
 SOON = 0.02
@@ -32,20 +28,8 @@ SOON = 0.02
 
 @pytest.fixture(scope="module")
 def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
-    folder = tmp_path_factory.mktemp("sdk")
-    port, key = free_port(), load_key(folder / "client.key")
-    url = f"http://127.0.0.1:{port}"
-    gateway = organisation(folder / "acme", "acme.example")
-    gateway.configure(
-        f'[agents.sdk]\nkind = "samvad"\nurl = "{url}"\n'
-        f'[peers."globex.example"]\nurl = "{url}"\ndialect = "samvad"\n'
-    )
-    gateway.start()
-    (own,) = request("GET", gateway.url + "/.well-known/carnet.json").json["keys"]
-    trusted = {"acme.example": own["key"], f"client-{key.kid}": key.public_text}
-    with sdk(port, folder, SERVER, **trusted):
-        yield Scene(gateway, url, key)
-    gateway.stop()
+    with beside_gateway(SERVER, tmp_path_factory.mktemp("sdk")) as scene:
+        yield scene
 
 
 @pytest.fixture

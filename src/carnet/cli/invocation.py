@@ -128,6 +128,11 @@ def visible(text: str) -> str:
     )
 
 
+def in_line(text: str) -> str:
+    """What an agent says, as a part of a line of ours, wherever that is shown."""
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+
+
 def to_json(value: Any, *, indent: int = 0) -> str:
     """JSON in the order of the fields; on one line unless indented."""
     import msgspec

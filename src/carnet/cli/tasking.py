@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from carnet.cli.composing import Asked
 from carnet.cli.failures import GatewaySaid, error_object
-from carnet.cli.invocation import Invocation, visible
+from carnet.cli.invocation import Invocation, in_line, visible
 from carnet.cli.progress import Told
 from carnet.cli.reaching import Credential
 from carnet.cli.reading import Pages
@@ -48,7 +48,7 @@ class Seen(Struct, frozen=True, kw_only=True):
     def text(self) -> str:
         """For people."""
         share = "" if self.progress is None else f" {self.progress:.0%}"
-        return f"{self.status}{share}" + (f"  {self.note}" if self.note else "")
+        return f"{self.status}{share}" + (f"  {in_line(self.note)}" if self.note else "")
 
 
 class Named(Struct, frozen=True):

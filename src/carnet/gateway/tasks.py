@@ -1,7 +1,8 @@
 """The endpoints of tasks: to those who asked for them, by their id, and to tokens.
 
 Law 1. An id that is unknown, of another agent, or of a task that is no longer kept gets the same
-       bytes. Who polls proves nothing unless the operator wants it; who cancels always does.
+       bytes. Who polls proves nothing unless the operator wants it; who cancels always does. What
+       was asked for with a token is told to tokens alone.
 Law 2. What can be refused without looking a task up is refused before that.
 Law 3. A token sees the tasks it asked for; an operator sees all.
 """
@@ -10,6 +11,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, get_args
 from urllib.parse import parse_qs
 
+from carnet.core.address import is_agent_uri
 from carnet.core.call import Call
 from carnet.core.carnet import DepthLimits
 from carnet.core.events import Done, Event, Failed, read_events
@@ -152,7 +154,7 @@ class TaskDoor:
             name = self._agent_of(exchange, agent)
         except CarnetError:  # no such agent, so no such task of it
             raise TaskNotFound from None
-        if found.turn.agent != name:
+        if found.turn.agent != name or not is_agent_uri(found.sender):  # a token asked for it
             raise TaskNotFound
         now = self._clock.wall_us()
         if asking is not None and not await self._owners.is_signed_by(found.sender, asking, now):
@@ -294,4 +296,6 @@ def _word(query: dict[str, list[str]], name: str) -> str | None:
         return None
     if len(values) > 1:
         raise InvalidRequest(name, "must stand once")
+    if not values[0].isprintable():  # no store need hold a NUL
+        raise InvalidRequest(name, "holds control characters")
     return values[0]

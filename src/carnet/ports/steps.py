@@ -26,6 +26,10 @@ class Steps(Protocol):
         """What is kept of a turn, in order."""
         ...
 
+    async def check(self, turn: Turn) -> None:
+        """Raise Fenced if the turn is not ours any more: what was done now would not be kept."""
+        ...
+
     async def keep(self, turn: Turn, step: Step) -> None:
         """Make one durable. Raises Fenced if the turn is not ours any more."""
         ...

@@ -39,6 +39,7 @@ class Task(Struct, frozen=True, kw_only=True):
     cancelled: int | None = None  # when somebody asked for its end
     lost: int = 0  # how often whoever ran it was gone before its end
     papers: bytes = b""  # unsealed; of a leased task only
+    purse: str | None = None  # that counts it until its end; of a leased task only
 
     @property
     def state(self) -> TaskState:
@@ -86,6 +87,10 @@ class Tasks(Protocol):
 
     async def waiting(self) -> int:
         """How many wait to be run."""
+        ...
+
+    async def waiting_for(self) -> Collection[str]:
+        """The agents for which tasks wait."""
         ...
 
     async def list(

@@ -5,6 +5,7 @@ Law 1. The place of a step is fixed when it is asked for. A step that is kept at
 Law 2. What a step gives is JSON, and is the same whether it was done now or before.
 Law 3. A step whose record could not be made is done again, under the same idempotency key. What it
        did elsewhere must be recognised there by that key.
+Law 4. Who has lost its turn begins no step of it any more.
 """
 
 import asyncio
@@ -73,11 +74,11 @@ class KeptSteps:
             if found.name != name:
                 raise DefinitionChanged(f"step {place} was {found.name!r} and is {name!r} now")
             return msgspec.json.decode(found.result)
+        await self._check()
         point("step.begin")
         result = _written(name, await self._called(place, function, args, more))
         point("step.done")
-        # What was done is kept, also when whoever waits for it is told to stop meanwhile.
-        await asyncio.shield(self._keep(Step(place, name, result)))
+        await self._kept(Step(place, name, result))
         point("step.kept")
         return msgspec.json.decode(result)
 
@@ -106,6 +107,27 @@ class KeptSteps:
             return await value if inspect.isawaitable(value) else value
         finally:
             _doing.reset(token)
+
+    async def _kept(self, step: Step) -> None:
+        """Keep what was done; who is told to stop meanwhile stops when that is written.
+
+        Once the turn is let go nothing of it can be kept any more, and it would be done again.
+        """
+        keeping = asyncio.ensure_future(self._keep(step))
+        try:
+            await asyncio.shield(keeping)
+        except asyncio.CancelledError:
+            await asyncio.wait([keeping])
+            raise
+
+    async def _check(self) -> None:
+        """Do nothing for a turn that another process runs by now: this one stood still too long."""
+        if self._steps is None:
+            return
+        try:
+            await self._steps.check(self._record)
+        except Fenced as fenced:
+            raise OutcomeUnknown(str(fenced)) from None
 
     async def _keep(self, step: Step) -> None:
         if self._steps is None:

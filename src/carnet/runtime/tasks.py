@@ -12,6 +12,8 @@ Law 4. Somebody waits for a call and nobody for a task: while calls are open, ta
        small steps.
 Law 5. A task whose end was lost `MOST_LOST` times ends as failed and is not run again: something
        about it ends processes. That a gateway was stopped and let it go does not count.
+Law 6. A task whose agent is not configured here waits: another gateway may have it, or this one
+       again. The log says so.
 """
 
 import asyncio
@@ -40,6 +42,7 @@ logger = logging.getLogger("carnet.tasks")
 LOOK_SECONDS: Final = 1.0
 REST_SECONDS: Final = 0.02  # between two looks: what comes or ends meanwhile is taken together
 BUSY_SECONDS: Final = 0.25  # the same while calls are being answered
+ABSENT_SECONDS: Final = 60.0  # between two looks for tasks whose agent is not here
 MOST_LOST: Final = 5
 
 
@@ -80,6 +83,8 @@ class TaskWorker:
         self._turn = 0  # whose turn it is where there is not room for all agents
         self._metrics: Metrics | None = None
         self._counted = 0.0
+        self._missed: float | None = None  # when agents were looked for that are not here
+        self._absent: set[str] = set()
         self.waiting = 0  # a second ago at the most
 
     @property
@@ -138,6 +143,8 @@ class TaskWorker:
             asked = set(await self._tasks.cancelled())
             self._journal.stop([n for n, _ in self._running if n in asked])
         await self._count()
+        if self.waiting:
+            await self._miss()
         passed = 0  # agents that had nothing, one after another
         left = self._per_agent if self._is_busy() else self._most  # to begin in this look
         while (self.waiting or self._is_unsure) and left > 0 and not self._stopping:
@@ -160,6 +167,18 @@ class TaskWorker:
         if not self.waiting or now - self._counted >= LOOK_SECONDS:
             self._counted = now
             self.waiting = await self._tasks.waiting()
+
+    async def _miss(self) -> None:
+        """Say which agents are not here although tasks wait for them; of each once."""
+        now = asyncio.get_running_loop().time()
+        if self._missed is not None and now - self._missed < ABSENT_SECONDS:
+            return
+        self._missed = now
+        here = {target.name for target in self._router.local()}
+        absent = set(await self._tasks.waiting_for()) - here
+        for agent in sorted(absent - self._absent):
+            logger.warning("tasks wait for an agent that is not here", extra={"agent": agent})
+        self._absent = absent
 
     def _wanted(self, most: int) -> tuple[int, list[tuple[str, int]]]:
         """How many tasks of each agent may begin now; where there is little room, in turns.
@@ -192,14 +211,16 @@ class TaskWorker:
 
     async def _run(self, task: Task) -> None:
         began = self._clock.monotonic()
-        call, given = self._prepared(task)
-        state = "released"
+        call, state = _nameless(task), "released"
         try:
+            call, given = self._prepared(task)
             end = await self._journal.run(call, given)
             if end is not None:
                 state = end.code if isinstance(end, Failed) else "done"
-        except Exception:  # a task of ours has no caller
+        except Exception:  # a task of ours has no caller; nobody else would ever run it
             logger.exception("a task cannot be run", extra=_names(task))
+            with contextlib.suppress(CarnetError):
+                await self._tasks.release(task.turn, self._clock.wall_us(), lost=True)
         finally:
             del self._running[task.turn.n, task.turn.fence]
             self._agents[task.turn.agent] -= 1
@@ -271,6 +292,7 @@ def _nameless(task: Task) -> Call:
         record=turn,
         task=task.id,
         callback=task.callback,
+        task_purse=task.purse,
     )
 
 

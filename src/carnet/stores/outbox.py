@@ -71,7 +71,9 @@ _RELIEVE = f"DELETE FROM receiver WHERE name = ? AND {_IF_MARKED}"
 _PAUSE = (
     "INSERT INTO receiver (name, paused_until, failures)"
     f" SELECT CAST(? AS TEXT), CAST(? AS BIGINT), 1 WHERE {_IF_MARKED} ON CONFLICT (name)"
-    " DO UPDATE SET paused_until = excluded.paused_until, failures = receiver.failures + 1"
+    " DO UPDATE SET failures = receiver.failures + 1, paused_until = CASE"
+    " WHEN excluded.paused_until > receiver.paused_until THEN excluded.paused_until"
+    " ELSE receiver.paused_until END"  # one of two on their way may have been asked to wait longer
 )
 _NOTE_GONE = (
     "INSERT INTO gone (url, at) SELECT CAST(? AS TEXT), CAST(? AS BIGINT)"
@@ -98,7 +100,9 @@ _REPLAY = (
 _FORGET = (
     "DELETE FROM outbox WHERE n IN"
     " (SELECT n FROM outbox WHERE ended IS NOT NULL AND ended < ? ORDER BY ended LIMIT ?)"
+    " AND ended IS NOT NULL AND ended < ?"  # it may have been replayed meanwhile
 )
+_FORGET_RECEIVERS = "DELETE FROM receiver WHERE paused_until < ?"
 
 
 def letter_row(letter: Letter, now: int) -> Row:
@@ -261,11 +265,15 @@ class StoredOutbox:
         return replayed
 
     async def forget(self, ended_before: int) -> int:
-        """Forget letters that were delivered, or died, before then; how many."""
-        forgotten = 0
-        while gone := await self._database.execute(_FORGET, (ended_before, AT_A_TIME)):
+        """Forget letters that were delivered, or died, before then; how many.
+
+        So are the failures of receivers to whom nothing was sent since.
+        """
+        forgotten, which = 0, (ended_before, AT_A_TIME, ended_before)
+        while gone := await self._database.execute(_FORGET, which):
             forgotten += gone
             point("purge.mid")
+        await self._database.execute(_FORGET_RECEIVERS, (ended_before,))
         return forgotten
 
 

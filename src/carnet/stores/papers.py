@@ -1,17 +1,20 @@
 """What is kept of a task so that it can run later: sealed, and readable by whoever runs it.
 
-Law. The papers of one turn open for that turn alone.
+Law 1. The papers of one turn open for that turn alone.
+Law 2. The purse that counts the task stands before them, in the clear: it is given back also when
+       they cannot be opened any more.
 """
 
 from typing import Final, final
 
 from carnet.ports.tasks import TaskClaim
-from carnet.ports.turns import TurnClaim
+from carnet.ports.turns import TASKS, TurnClaim
 from carnet.stores.database import Row
 from carnet.stores.sealing import Seal
 from carnet.stores.secrets_file import Keys
 
 _LABEL: Final = "task "
+_AFTER_PURSE: Final = b"\x00"
 
 
 class SealedTask(TaskClaim, frozen=True, kw_only=True):
@@ -40,18 +43,26 @@ class Papers:
 
     def seal(self, claim: TurnClaim, task: TaskClaim) -> SealedTask:
         """The task of a claim, with its papers sealed for its turn."""
+        purses = [quota.purse for quota in claim.quotas if quota.purse.startswith(TASKS)]
+        head = "".join(purses[:1]).encode() + _AFTER_PURSE
         return SealedTask(
             id=task.id,
             sender=task.sender,
             skill=task.skill,
             callback=task.callback,
-            papers=self._seal.seal_bytes(task.papers, label=_label(claim.key)),
+            papers=head + self._seal.seal_bytes(task.papers, label=_label(claim.key)),
             key_id=self._key_id,
         )
 
     def open(self, sealed: bytes, turn_key: bytes) -> bytes:
         """The papers again. Raises Unsealable."""
-        return self._seal.open_bytes(sealed, label=_label(turn_key))
+        _, _, papers = sealed.partition(_AFTER_PURSE)
+        return self._seal.open_bytes(papers, label=_label(turn_key))
+
+
+def purse_of(sealed: bytes) -> str | None:
+    """The purse that counts a task, whoever sealed its papers."""
+    return sealed.partition(_AFTER_PURSE)[0].decode() or None
 
 
 def _label(turn_key: bytes) -> str:

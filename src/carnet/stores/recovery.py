@@ -7,6 +7,8 @@ Law 2. Doing it twice changes nothing, also by two processes at once: the fence 
 Law 3. Where one process runs turns (for SQLite the holder of the lock file), it is done before the
        first claim, so every turn that is still running is an earlier worker's. Where several do,
        only those of workers whose lease has run out are given up.
+Law 4. A task that is unknown was given up by a gateway of a version that knows of no tasks: the
+       next start takes it up, and it waits again.
 """
 
 import asyncio
@@ -28,6 +30,16 @@ _LOST = (
     " WHERE t.state = 'running' AND {} ORDER BY t.n LIMIT ?"
 )
 _FORGET_WORKERS = "DELETE FROM worker"
+_GIVEN_UP = (
+    f"SELECT {TURN_COLUMNS}, t.run FROM task k JOIN turn t ON t.n = k.turn"  # noqa: S608
+    " JOIN run r ON r.n = t.run"
+    " WHERE k.ended IS NULL AND k.sealed IS NOT NULL AND t.state = 'unknown' ORDER BY t.n"
+)
+_LOCK_RUN = "SELECT n FROM run WHERE n = ?"
+_TAKE_UP = (
+    "UPDATE turn SET state = 'running', worker = ?, ended = NULL, cost = NULL, run_cost = NULL,"
+    " code = NULL, retryable = 0 WHERE n = ? AND state = 'unknown' AND fence = ?"
+)
 
 
 async def recover(database: Database, *, now: int) -> int:
@@ -52,6 +64,19 @@ async def recover(database: Database, *, now: int) -> int:
         await database.execute(_FORGET_WORKERS)
     point("recover.end")
     return ended
+
+
+async def take_up(database: Database, worker: str, *, now: int) -> int:
+    """Let tasks wait again that were given up as if they were calls; how many there were."""
+    taken = 0
+    for row in await database.fetch(_GIVEN_UP):
+        turn = read_turn(row)
+        locked = (_LOCK_RUN + database.row_lock, (row[-1],))
+        counts = await database.transact([locked, (_TAKE_UP, (worker, turn.n, turn.fence))])
+        if counts[1]:
+            await database.finish(waits_again(turn, now, lost=True))
+            taken += 1
+    return taken
 
 
 def _given_up(turn: Turn, now: int) -> TurnFinish:

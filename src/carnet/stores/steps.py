@@ -23,6 +23,7 @@ _KEEP = (
     "INSERT INTO step (turn, place, name, data, crc) SELECT t.n, ?, ?, ?, ? FROM turn t"  # noqa: S608
     f" WHERE {_OURS}{{lock}} ON CONFLICT (turn, place) DO NOTHING"
 )
+_IS_OURS = f"SELECT 1 FROM turn t WHERE {_OURS}"  # noqa: S608
 _KEPT = (
     "SELECT 1 FROM step s JOIN turn t ON t.n = s.turn"  # noqa: S608
     f" WHERE {_OURS} AND s.place = ? AND s.name = ? AND s.data = ?"
@@ -43,6 +44,16 @@ class StoredSteps:
             for place, name, data, crc in await self._database.fetch(_OF, (turn.n,))
         ]
 
+    async def check(self, turn: Turn) -> None:
+        """Raise Fenced if the turn is not ours any more: what was done now would not be kept.
+
+        Where one process runs turns, nobody takes one away from it.
+        """
+        is_alone = not self._database.is_shared
+        if is_alone or await self._database.fetch(_IS_OURS, (turn.n, turn.fence)):
+            return
+        raise _fenced(turn)
+
     async def keep(self, turn: Turn, step: Step) -> None:
         """Make one durable. Raises Fenced if the turn is not ours any more."""
         crc = _checksum(turn.n, step.place, step.name, step.result)
@@ -51,7 +62,11 @@ class StoredSteps:
             return
         kept = (turn.n, turn.fence, step.place, step.name, step.result)
         if not await self._database.fetch(_KEPT, kept):
-            raise Fenced(f"turn {turn.n} is not running under fence {turn.fence}")
+            raise _fenced(turn)
+
+
+def _fenced(turn: Turn) -> Fenced:
+    return Fenced(f"turn {turn.n} is not running under fence {turn.fence}")
 
 
 def _checksum(turn: int, place: int, name: str, data: bytes) -> int:

@@ -28,7 +28,7 @@ from carnet.stores.pinned_keys import StoredPinnedKeys
 from carnet.stores.prune import Pruned, count_old, prune
 from carnet.stores.receipts import StoredReceipts
 from carnet.stores.records import StoredRecords
-from carnet.stores.recovery import recover
+from carnet.stores.recovery import recover, take_up
 from carnet.stores.sealing import derive
 from carnet.stores.secrets_file import Keys
 from carnet.stores.steps import StoredSteps
@@ -138,6 +138,7 @@ class Store:
                 await self.outbox.let_go(self._clock.wall_us())  # nobody else can be sending
             lost = await recover(self._database, now=self._clock.wall_us())
             await self._renew()
+            lost += await take_up(self._database, self.worker, now=self._clock.wall_us())
             await self._seal()
             await self.keys.ensure(self._clock.wall_us())
         await self.refresh()

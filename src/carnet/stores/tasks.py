@@ -24,7 +24,7 @@ from carnet.faults import point
 from carnet.ports.tasks import Task, TaskState
 from carnet.ports.turns import Fenced, TurnFinish
 from carnet.stores.database import Database, Row, Statement, Value, marks
-from carnet.stores.papers import Papers
+from carnet.stores.papers import Papers, purse_of
 from carnet.stores.rows import TURN_COLUMNS, TURN_WIDTH, read_turn
 from carnet.stores.sealing import Unsealable
 from carnet.stores.watch import Watches
@@ -64,9 +64,20 @@ _TO_END = (
 )
 _CANCELLED = "SELECT turn FROM task WHERE cancelled IS NOT NULL AND ended IS NULL"
 _WAITING = "SELECT COUNT(*) FROM turn WHERE state = 'queued'"
+# Each agent for which something waits, found by one step in the index after another.
+_WAITING_FOR = """
+WITH RECURSIVE names (name) AS (
+    SELECT MIN(t.agent) FROM turn t WHERE t.state = 'queued'
+    UNION ALL
+    SELECT (SELECT MIN(t.agent) FROM turn t WHERE t.state = 'queued' AND t.agent > m.name)
+    FROM names m WHERE m.name IS NOT NULL
+)
+SELECT m.name FROM names m WHERE m.name IS NOT NULL
+"""
 _FORGET = (
     "DELETE FROM task WHERE turn IN"
     " (SELECT turn FROM task WHERE ended IS NOT NULL AND ended < ? ORDER BY ended LIMIT ?)"
+    " AND ended IS NOT NULL AND ended < ?"  # it may have begun to wait again meanwhile
 )
 _STATES: Final[dict[TaskState, str]] = {  # as `Task.state` reads them
     "pending": "t.state = 'queued'",
@@ -176,7 +187,7 @@ class StoredTasks:
         except Unsealable:
             _log.warning("task %s was sealed with another secrets file", task.id)
         turn = replace(task.turn, state="running", worker=self._worker)
-        return replace(task, turn=turn, papers=papers)
+        return replace(task, turn=turn, papers=papers, purse=purse_of(sealed))
 
     async def release(self, turn: Turn, now: int, *, lost: bool = False) -> bool:
         """Let a task that we run wait again, one attempt later; False if it is not ours."""
@@ -203,6 +214,10 @@ class StoredTasks:
     async def waiting(self) -> int:
         """How many wait to be run."""
         return int((await self._database.fetch(_WAITING))[0][0])
+
+    async def waiting_for(self) -> Collection[str]:
+        """The agents for which tasks wait."""
+        return {name for (name,) in await self._database.fetch(_WAITING_FOR)}
 
     async def list(
         self,
@@ -232,7 +247,7 @@ class StoredTasks:
     async def forget(self, ended_before: int) -> int:
         """Forget tasks that ended before then (the turns have their own retention); how many."""
         forgotten = 0
-        while gone := await self._database.execute(_FORGET, (ended_before, AT_A_TIME)):
+        while gone := await self._database.execute(_FORGET, (ended_before, AT_A_TIME, ended_before)):
             forgotten += gone
             point("purge.mid")
         return forgotten

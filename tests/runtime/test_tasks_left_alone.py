@@ -1,0 +1,115 @@
+"""What becomes of tasks that nobody here can run, and of what they were doing when let go."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from carnet.ports.steps import Step
+from carnet.runtime.visit import Visit
+from carnet.stores.opening import Store
+from tests.runtime.stage import eventually
+from tests.runtime.task_stage import TaskStage, open_place
+from tests.stores.scenes import Place
+
+
+@pytest.fixture
+async def opened(tmp_path: Path) -> AsyncIterator[tuple[Place, Store]]:
+    place, store = await open_place(tmp_path)
+    yield place, store
+    await store.close()
+
+
+async def echo(visit: Visit) -> str:
+    return visit.text
+
+
+async def test_it_is_told_that_tasks_wait_for_an_agent_that_is_not_here(
+    opened: tuple[Place, Store], caplog: pytest.LogCaptureFixture
+) -> None:
+    here = TaskStage(opened[1], echo=echo, removed=echo)
+    call = await here.accept("removed")
+    there = TaskStage(opened[1], echo=echo)
+    with caplog.at_level(logging.WARNING, logger="carnet.tasks"):
+        there.worker.start()
+        await there.ended(await there.accept("echo"))
+        await there.close()
+    told: list[Any] = [record for record in caplog.records if "not here" in record.message]
+    assert [record.agent for record in told] == ["removed"]
+    assert (await there.find(call)).state == "pending"
+
+
+async def test_a_task_that_the_worker_stumbles_over_waits_again(
+    opened: tuple[Place, Store], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = TaskStage(opened[1], echo=echo)
+    run, broken = here.journal.run, [True]
+
+    async def stumbles_once(*args: Any) -> Any:
+        if broken:
+            broken.clear()
+            raise RuntimeError("nobody thought of this")
+        return await run(*args)
+
+    monkeypatch.setattr(here.journal, "run", stumbles_once)
+    here.worker.start()
+    task = await here.ended(await here.accept("echo"))
+    assert (task.state, task.turn.attempt, task.lost) == ("done", 2, 1)
+    await eventually(lambda: here.worker.running == 0)
+    await here.close()
+
+
+async def test_a_task_whose_papers_cannot_be_read_takes_no_place_any_more(
+    opened: tuple[Place, Store], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place, store = opened
+    here = TaskStage(store, echo=echo)
+    lease = store.tasks.lease
+
+    async def blank(agents: Any) -> Any:
+        return [replace(task, papers=b"") for task in await lease(agents)]
+
+    monkeypatch.setattr(store.tasks, "lease", blank)
+    call = await here.accept("echo")
+    taken = "SELECT spent FROM purse WHERE name LIKE 'tasks/%'"
+    assert place.rows(taken) == [(1,)]
+    here.worker.start()
+    assert (await here.ended(call)).turn.code == "internal"
+    assert place.rows(taken) == [(0,)]
+    await here.close()
+
+
+async def test_a_step_that_is_being_kept_while_its_task_is_let_go_is_not_done_again(
+    opened: tuple[Place, Store], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, done = opened[1], list[int]()
+    keep, keeps = store.steps.keep, asyncio.Event()
+
+    async def slowly(turn: Any, step: Step) -> None:
+        keeps.set()
+        await asyncio.sleep(0.2)
+        await keep(turn, step)
+
+    async def once(visit: Visit) -> Any:
+        async def effect() -> int:
+            done.append(1)
+            return len(done)
+
+        return str(await visit.step("effect", effect))
+
+    monkeypatch.setattr(store.steps, "keep", slowly)
+    here = TaskStage(store, agent=once)
+    here.worker.start()
+    call = await here.accept("agent")
+    await asyncio.wait_for(keeps.wait(), 30)
+    await here.close()
+    assert (await here.find(call)).state == "pending"
+    there = TaskStage(store, agent=once)
+    there.worker.start()
+    assert (await there.ended(call)).state == "done"
+    assert done == [1]
+    await there.close()
