@@ -19,7 +19,8 @@
     │   │                    DelegationReplayed
     │   ├── content          InjectionDetected  SkillNotFound  SkillForbidden
     │   ├── where            AgentNotFound  PeerUnknown  PeerAgentNotFound  RunNotFound
-    │   │                    TaskNotFound  RouteNotFound  MethodNotAllowed
+    │   │                    TaskNotFound  LetterNotFound  RouteNotFound
+    │   │                    MethodNotAllowed
     │   ├── chain            DepthExceeded  ChainFinal  RunCallsExceeded  LoopDetected
     │   ├── money            PaymentRequired  SpendingLimitReached  PayerRefused
     │   ├── forwarding       ForwardingNotAllowed  PeerNotListed
@@ -245,12 +246,17 @@ class CallbackForbidden(Malformed):
     """The address for a callback is one that no peer may make this gateway call.
 
     It must be https, a public name or address, on port 443 or 8443, and must not have said 410.
+    The operator names exceptions: `[egress] allow = ["127.0.0.1:9000"]` lets it also be private,
+    plain http, and on that port.
     """
 
     code = "callback_forbidden"
     status = 422
     template = "This gateway does not call back to that address: {reason}."
-    hint = "Name a public https address, or leave the callback out and poll the task."
+    hint = (
+        "Name a public https address, or leave the callback out and poll the task; the operator "
+        "of this gateway can except its host:port with [egress] allow."
+    )
     public = ("reason",)
 
     def __init__(self, detail: str = "", /, *, reason: str = "it is not a public address") -> None:
@@ -581,12 +587,15 @@ class DelegationWidened(Refused):
 
 
 class DelegationExceeded(Refused):
-    """The delegation does not reach as far as this call: its hops or its scope are used up."""
+    """The delegation does not reach as far as this call: its hops or its scope are used up.
+
+    Of `--depth 2` one hop is for who shows the token and one for a call that the agent makes.
+    """
 
     code = "delegation_exceeded"
     status = 403
     template = "The delegation does not cover this call: {reason}."
-    hint = "Ask its issuer for one that covers the skill and has hops left."
+    hint = "Ask its issuer for one with the skill in --scope, or a larger --depth."
     public = ("reason",)
 
     def __init__(self, detail: str = "", /, *, reason: str = "no hop is left") -> None:
@@ -719,6 +728,19 @@ class TaskNotFound(Refused):
     hint = "Check the id; finished tasks are forgotten when the operator's retention has passed."
 
 
+class LetterNotFound(Refused):
+    """There is no webhook of that id in the outbox, or it is no longer kept.
+
+    Letters that arrived or died are forgotten after the operator's retention. Only the command line
+    asks for them.
+    """
+
+    code = "letter_not_found"
+    status = 404
+    template = "There is no such letter."
+    hint = "'carnet outbox list' shows which there are."
+
+
 class RouteNotFound(Refused):
     """Nothing is served at that path."""
 
@@ -817,7 +839,11 @@ class PaymentRequired(Refused):
 
 
 class SpendingLimitReached(Refused):
-    """The payer's spending limit or credit does not cover this call. Nothing was run or billed."""
+    """The payer's spending limit or credit does not cover this call. Nothing was run or billed.
+
+    Nor is a call made for which nothing is left of the budget that the call above came with, its
+    money or its tokens: that of a travel document, or of a delegation.
+    """
 
     code = "spending_limit_reached"
     status = 402
@@ -878,12 +904,28 @@ class InProgress(Refused):
 
 
 class DefinitionChanged(Refused):
-    """A resumed agent made different calls than the first time, so its journal does not fit."""
+    """An agent that runs again made other calls or other steps than the first time.
+
+    What is kept of the turn does not fit it any more. Of a step (`visit.step`) its place among the
+    steps is told; its name, and the one that is kept there, are in the log.
+    """
 
     code = "definition_changed"
     status = 409
     template = "The agent made a different call than the one recorded under this turn id."
-    hint = "Start a new run; keep the order of calls in an agent a function of its input."
+    hint = "Start a new run; keep the order of calls and steps a function of the agent's input."
+
+    def __init__(self, detail: str = "", /, *, step: int | None = None) -> None:
+        """`step` is the place of a step that has changed, counted from 1."""
+        super().__init__(detail, **({} if step is None else {"step": step}))
+
+    @property
+    def safe_text(self) -> str:
+        """The sentence a peer may read: of a step its place, never its name."""
+        step = self.facts.get("step")
+        if step is None:
+            return super().safe_text
+        return f"Step {step} of the agent is not the one that is kept under this turn id."
 
 
 class Cancelled(Refused):
@@ -1026,7 +1068,7 @@ class PeerRefused(Upstream):
     retryable = False
     template = "The other organisation's gateway refused this call ({peer_status} {peer_code})."
     hint = "'carnet explain {peer_code}' tells what its code means; its operator can tell why."
-    public = ("peer_status", "peer_code", "peer_reason", "peer_field")
+    public = ("peer_status", "peer_code", "peer_reason", "peer_field", "peer_detail")
 
     @property
     def next_step(self) -> str:
@@ -1039,6 +1081,8 @@ class PeerRefused(Upstream):
         kind = BY_CODE.get(str(facts.get("peer_reason") or (field and facts.get("peer_code"))))
         if kind is not None:
             about = f" about the field '{field}'" if field else ""
+            if facts.get("peer_detail"):
+                about = f" ({facts['peer_detail']})"
             return f"It says {kind.code}{about}. {kind.hint.format_map(_Facts(facts))}"
         if facts.get("peer_code") == "AUTH_FAILED" and facts.get("key"):
             return (
@@ -1058,6 +1102,16 @@ class PeerBusy(Upstream):
     template = "The other organisation's gateway is busy ({peer_status} {peer_code})."
     hint = "Repeat the request after the time that Retry-After gives."
     public = ("peer_status", "peer_code")
+
+    @property
+    def safe_text(self) -> str:
+        """Whoever has used its tokens of the day may have to wait for hours: that is not busy."""
+        if self.facts.get("peer_code") != "TOKEN_BUDGET_EXCEEDED":
+            return super().safe_text
+        return (
+            "The other organisation's gateway gives us no more tokens for now "
+            f"({self.facts.get('peer_status')} TOKEN_BUDGET_EXCEEDED)."
+        )
 
 
 class PeerUnreachable(Upstream):
@@ -1135,7 +1189,11 @@ class StorageUnavailable(Ours):
 
 
 class OutcomeUnknown(Ours):
-    """The store failed while committing: the turn may or may not be recorded."""
+    """It is not known how the turn ended: the store failed while its end was written.
+
+    A task also ends so when it was lost five times: the gateways that ran it died, or its end could
+    not be written. It is not run again by itself then; something about it may end processes.
+    """
 
     code = "outcome_unknown"
     status = 503
@@ -1144,12 +1202,15 @@ class OutcomeUnknown(Ours):
 
 
 class ConfigInvalid(CarnetError):
-    """A value of the configuration cannot be used. The key and where it came from are named."""
+    """A value of the configuration cannot be used. The key and where it came from are named.
+
+    It is the first that was met; once it is corrected, 'carnet config check' shows the next.
+    """
 
     code = "config_invalid"
     status = 500
     template = "{key}: {reason}"
-    hint = "Correct it; 'carnet doctor' shows what else is wrong."
+    hint = "Correct it, then look whether more is wrong: carnet config check"
 
 
 class UsageInvalid(CarnetError):

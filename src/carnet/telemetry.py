@@ -46,6 +46,9 @@ FIELDS = (
     "kind",
     "state",
     "letter",
+    "task",
+    "attempt",
+    "lost",
 )
 
 _SECRETS = re.compile(
@@ -122,6 +125,8 @@ class CallNote(Struct, frozen=True, kw_only=True):
     depth: int
     state: str
     seconds: float
+    attempt: int | None = None  # of a task
+    task: str | None = None  # the beginning of its id; who knows all of it may poll
 
     def line(self) -> str:
         """The note as `JsonLines` would write it."""
@@ -139,6 +144,8 @@ class CallNote(Struct, frozen=True, kw_only=True):
             "actor": self.actor,
             "depth": self.depth,
             "state": self.state,
+            **({} if self.attempt is None else {"attempt": self.attempt}),
+            **({} if self.task is None else {"task": self.task}),
         }
         return _written(fields)
 

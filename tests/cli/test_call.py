@@ -4,7 +4,9 @@ import asyncio
 import io
 import socket
 from collections.abc import Sequence
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -342,3 +344,24 @@ def test_runs_of_another_gateway_are_not_looked_for_here(
     monkeypatch.setenv("CARNET_URL", f"http://127.0.0.1:{closed_port()}")
     assert cli("runs").code == 3
     assert cli("tail").code == 3
+
+
+def test_the_time_that_a_gateway_asks_for_is_told(cli: Cli) -> None:
+    class Busy(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = b'{"error": {"code": "peer_busy", "message": "Not now."}}'
+            self.send_response(503)
+            self.send_header("retry-after", "7200")
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None: ...
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Busy) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        words = ("call", f"http://127.0.0.1:{server.server_port}", "x", "--dialect", "openai")
+        text, told = cli(*words).err, cli(*words, "--format", "json").error
+        server.shutdown()
+    assert "Retry-After: 2 h\n" in text
+    assert told["retry_after"] == 7200

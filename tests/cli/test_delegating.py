@@ -26,7 +26,8 @@ def test_a_token_is_printed_alone_and_what_it_grants_beside_it(cli: Cli) -> None
     assert (found.issuer, found.subject, found.audience) == (ACME, BOB, ACME)
     assert (found.scope, found.hops, found.is_ours) == (("order",), 1, True)
     assert found.expires - found.issued == 900
-    assert f"With it {BOB} may ask for order at {ACME}, until " in ran.err
+    assert f"From {ACME}: with it {BOB} may ask for order at {ACME}, until " in ran.err
+    assert "your own key" not in ran.err
 
 
 @pytest.mark.usefixtures("home")
@@ -73,6 +74,19 @@ def test_a_person_signs_with_a_key_of_its_own(cli: Cli, tmp_path: Path) -> None:
     assert (tmp_path / "own.key").exists()
 
 
+def test_who_has_no_configuration_is_told_whose_key_has_signed(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "house"))
+    (tmp_path / "house").mkdir()
+    ran = cli(*GRANT)
+    assert ran.code == 0, ran.err
+    assert f"From {read(ran.out.strip()).issuer}: with it {BOB}" in ran.err
+    assert "There is no carnet.toml here" in ran.err
+    assert "~/.carnet/client.key" in ran.err
+    assert "There is no carnet.toml" not in cli(*GRANT, "--key", "own.key").err
+
+
 # ---------------------------------------------------------------------------------- derived
 
 
@@ -116,7 +130,10 @@ def test_a_parent_is_read_from_a_file_from_its_text_and_from_standard_input(
         assert cli("tokens", "delegate", BOB, "--parent", given).code == 0
     monkeypatch.setattr("sys.stdin", io.StringIO(text))
     assert cli("tokens", "delegate", BOB, "--parent", "-").code == 0
-    assert cli("tokens", "delegate", BOB, "--parent", "@nowhere").code == 2
+    for option in (("--show",), (BOB, "--parent")):
+        for given in ("@nowhere", "nowhere"):
+            ran = cli("tokens", "delegate", *option, given)
+            assert (ran.code, "nowhere' " in ran.err) == (2, True)
 
 
 @pytest.mark.parametrize(
@@ -183,9 +200,11 @@ def test_a_chain_is_shown_link_by_link(cli: Cli, parent: Path) -> None:
     page = shown(cli, token)
     assert [link["state"] for link in page["links"]] == ["first", "narrows"]
     assert page["holds"] is True
-    text = cli("tokens", "delegate", "--show", token).out
-    assert "agent://client-bob (once)" in text
-    assert "2 credits, 9 calls" in text
+    ran = cli("tokens", "delegate", "--show", token)
+    assert ran.code == 0
+    assert "agent://client-bob (once)" in ran.out
+    assert "2 credits, 9 calls" in ran.out
+    assert "first: nothing was granted before it" in ran.err
 
 
 def test_what_is_wrong_with_a_link_is_shown(cli: Cli) -> None:
@@ -203,3 +222,4 @@ def test_what_is_wrong_with_a_link_is_shown(cli: Cli) -> None:
     assert cli("tokens", "delegate", "--show", "ey.ey.ey").code == 1
     expired = ours(bob, ACME, ACME, exp=int(now()) - 1, iat=int(now()) - 60)
     assert shown(cli, expired)["links"][0]["state"] == "it has expired"
+    assert cli("tokens", "delegate", "--show", expired).code == 4

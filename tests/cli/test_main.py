@@ -21,7 +21,8 @@ from carnet.cli.failures import (
     error_object,
     exit_code,
 )
-from carnet.cli.invocation import program
+from carnet.cli.invocation import Invocation, program
+from carnet.cli.moments import write_span
 from carnet.errors import (
     AddressInvalid,
     CarnetError,
@@ -269,6 +270,42 @@ def test_commands_are_printed_with_the_name_that_was_typed(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", [called])
     assert program() == said
+    spelled = Invocation().spell("Wait for it: carnet tasks wait ID")
+    assert spelled == f"Wait for it: {said} tasks wait ID"
+    if "/" in said:  # a path is no command to be spelled again
+        assert Invocation().spell(spelled) == spelled
+
+
+def test_every_line_of_a_hint_is_indented_and_a_wait_is_told(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def late(*_: object, **__: object) -> None:
+        raise GatewaySaid({"code": "provider_timeout", "message": "Late.", "hint": "A\nB"}, 504)
+
+    monkeypatch.setattr(operate.version, "callback", late)
+    assert cli("version").err == "Error: Late.\n  A\n  B\n"
+
+
+def test_whose_tokens_are_used_up_is_told_for_how_long(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the SAMVAD agent says it to us, and as our own gateway passes it on."""
+    spent = PeerBusy(peer_status=429, peer_code="TOKEN_BUDGET_EXCEEDED", retry_after=18_001)
+
+    def refused(*_: object, **__: object) -> None:
+        raise spent
+
+    monkeypatch.setattr(operate.version, "callback", refused)
+    text = cli("version").err
+    assert "busy" not in text
+    assert "no more tokens for now (429 TOKEN_BUDGET_EXCEEDED)" in text
+    assert "Retry-After: 5 h 1 min\n" in text
+    assert cli("version", "--format", "json").error["retry_after"] == 18_001
+
+
+def test_a_time_to_wait_is_written_as_people_read_it() -> None:
+    spans = {1: "1 s", 59: "59 s", 60: "1 min", 61: "2 min", 3600: "1 h", 86_399: "24 h"}
+    assert {seconds: write_span(seconds) for seconds in spans} == spans
 
 
 def test_what_a_peer_said_is_what_is_explained(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

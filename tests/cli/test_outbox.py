@@ -69,7 +69,7 @@ def test_letters_are_listed_the_newest_first(cli: Cli) -> None:
         "kind": "callback",
         "state": "dead",
         "receiver": "https://down.example:8443",
-        "task": "task-1",
+        "taskId": "task-1",
         "attempts": 1,
         "status": 500,
         "reason": "it answered 500",
@@ -80,6 +80,7 @@ def test_letters_are_listed_the_newest_first(cli: Cli) -> None:
     lines = cli("outbox", "list", "--format", "jsonl").out.splitlines()
     assert len(lines) == 4
     text = cli("outbox", "list").out
+    assert text.split()[:3] == ["LETTER", "KIND", "STATE"]
     assert "https://hooks.example" in text
     assert "it answered 500" in text
     assert "token=1" not in text  # what a URL holds is shown of one letter alone
@@ -92,9 +93,10 @@ def test_a_list_can_be_of_one_state_and_goes_on_where_it_ended(cli: Cli) -> None
     first = cli("outbox", "list", "--limit", "3", "--format", "json").page
     rest = cli("outbox", "list", "--before", str(first["next"]), "--format", "json").page
     assert [line["letter"] for line in rest["letters"]] == [DELIVERED]
-    assert (
-        f"carnet outbox list --before {first['next']}" in cli("outbox", "list", "--limit", "3").out
-    )
+    more = f"More: carnet outbox list --limit 3 --before {first['next']}"
+    assert more in cli("outbox", "list", "--limit", "3").out
+    dead = cli("outbox", "list", "--state", "dead", "--limit", "1").out
+    assert "More: carnet outbox list --state dead --limit 1 --before " in dead
 
 
 @pytest.mark.usefixtures("letters")
@@ -113,9 +115,26 @@ def test_a_letter_is_shown_with_what_it_says(cli: Cli) -> None:
 @pytest.mark.parametrize("command", ["show", "replay"])
 def test_a_letter_that_is_not_there_is_refused(cli: Cli, command: str) -> None:
     ran = cli("outbox", command, "msg_none")
-    assert ran.code == 2
-    assert "There is no letter 'msg_none'" in ran.err
+    assert ran.code == 1  # as of a run or a task
+    assert "There is no such letter" in ran.err
     assert "outbox list" in ran.err
+    assert (
+        cli("outbox", command, "msg_none", "--format", "json").error["code"] == "letter_not_found"
+    )
+
+
+@pytest.mark.usefixtures("letters")
+def test_the_beginning_of_an_id_is_enough(cli: Cli) -> None:
+    assert cli("outbox", "show", "msg_d", "--format", "json").page["letter"] == DEAD
+    assert cli("outbox", "replay", "msg_d", "--format", "json").page["letters"] == [DEAD]
+    several = cli("outbox", "show", "msg_")
+    assert (several.code, "4 letters begin with 'msg_'" in several.err) == (2, True)
+
+
+@pytest.mark.usefixtures("home")
+def test_where_none_has_died_nothing_is_promised(cli: Cli) -> None:
+    ran = cli("outbox", "replay", "--dead")
+    assert (ran.code, ran.out) == (0, "There is no dead letter: none is sent again.\n")
 
 
 @pytest.mark.usefixtures("letters")
@@ -131,7 +150,7 @@ def test_letters_are_sent_again_by_their_ids(cli: Cli) -> None:
 def test_all_that_died_is_sent_again(cli: Cli) -> None:
     page = cli("outbox", "replay", "--dead", "--format", "json").page
     assert (page["replayed"], set(page["letters"])) == (2, {DEAD, GONE})
-    assert "0 letters will be sent again" in cli("outbox", "replay", "--dead").out
+    assert "There is no dead letter" in cli("outbox", "replay", "--dead").out
 
 
 @pytest.mark.usefixtures("letters")

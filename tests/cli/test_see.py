@@ -104,6 +104,9 @@ def test_every_code_is_explained(cli: Cli, code: str) -> None:
 
 
 def test_an_explanation_says_meaning_and_next_step(cli: Cli) -> None:
+    delegated = cli("explain", "delegation_exceeded")
+    assert "HTTP 403" in delegated.out
+    assert "To callers that sign: HTTP 400 DELEGATION_EXCEEDED" in delegated.out
     ran = cli("explain", "bridge_depth_exceeded")
     assert ran.code == 0
     assert "HTTP 429" in ran.out

@@ -1,7 +1,9 @@
 """Skills from the command line: what they give, how they are found, what is said of a wrong one."""
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
@@ -9,6 +11,8 @@ from carnet.cli.showing import Growing
 from tests.cli.conftest import Cli, Ran
 from tests.support.http import request
 from tests.support.organisation import Organisation
+
+LONG = 30.0
 
 AGENTS = '''
 """Agents of the test."""
@@ -58,6 +62,11 @@ async def recite(lines: list[str]) -> AsyncIterator[object]:
 
 @clerk.skill("friends", allowed_peers=["globex.example"])
 async def friends() -> None: ...
+
+
+@clerk.skill("add", modes=["sync"])
+async def add(a: int, b: int = 1) -> int:
+    return a + b
 '''
 
 CONFIG = """
@@ -66,6 +75,7 @@ target = "agents:clerk"
 trust = "public"
 version = "3.1"
 description = "Books tables."
+tokens_per_sender_per_day = 5000
 """
 
 Typed = Callable[..., Ran]
@@ -128,6 +138,49 @@ def test_the_field_that_a_schema_refuses_is_named(
 
 
 @WAYS
+def test_what_was_meant_as_json_and_typed_as_text_is_told_how_to_write_it(
+    acme: Organisation, typed: Typed, way: Way
+) -> None:
+    ran = typed("call", *way(acme), "skill=add", "a=11")
+    assert "a=11 is text; for a number, true or a list write a:=11" in ran.err
+    assert typed("call", *way(acme), "skill=add", "a:=11").out == '{"result":12}\n'
+    assert ":=" not in typed("call", *way(acme), "skill=add", "a=eleven").err
+    assert ":=" not in typed("call", *way(acme), "skill=book", "day=soon", "seats:=3").err
+
+
+@WAYS
+def test_a_skill_that_cannot_be_a_task_is_told_so(
+    acme: Organisation, typed: Typed, way: Way
+) -> None:
+    ran = typed("call", *way(acme), "skill=add", "a:=1", "--task")
+    assert ran.code != 0
+    assert "The skill cannot be a task: leave out --task" in ran.err
+
+
+def test_why_a_delegation_is_not_taken_is_told(
+    acme: Organisation, typed: Typed, tmp_path: Path
+) -> None:
+    """What only the other side can judge: whom it is for, and whether it knows the key."""
+    call = ("call", *by_signature(acme), "skill=shout", "text=hi", "--key", "bob.key")
+    stranger = typed(*call).err
+    admit = stranger[stranger.index("peers add ") :].splitlines()[0].split()
+    assert typed(*admit).code == 0
+    deadline = time.monotonic() + LONG
+    while typed(*call).out != "HI\n":  # a gateway that runs learns of it in a moment
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    grant = ("tokens", "delegate", admit[2], "--scope", "shout", "--for")
+    good = typed(*grant, "agent://clerk.acme.example").out
+    (tmp_path / "token").write_text(good)
+    assert typed(*call, "--delegate", "token").out == "HI\n"
+    other = typed(*grant, "agent://other.example").out.strip()
+    ran = typed(*call, "--delegate", other)
+    assert (ran.code, "(link 1: it is for another agent)" in ran.err) == (1, True)
+    told = typed(*call, "--delegate", other, "--format", "json").error
+    assert told["peer_detail"] == "link 1: it is for another agent"
+
+
+@WAYS
 def test_a_wrong_skill_is_answered_with_what_shows_the_right_ones(
     acme: Organisation, typed: Typed, way: Way
 ) -> None:
@@ -146,8 +199,12 @@ def test_an_agent_of_our_own_can_be_looked_at(typed: Typed, address: str) -> Non
     page = typed("agents", "inspect", address, "--format", "json").page
     assert (page["id"], page["description"]) == ("agent://clerk.acme.example", "Books tables.")
     skills = {skill["id"]: skill for skill in page["skills"]}
-    assert list(skills) == ["book", "shout", "recite", "friends"]
+    assert list(skills) == ["book", "shout", "recite", "friends", "add"]
     assert skills["friends"]["trust"] == "trusted-peers"
+    limits = page["rate_limit"]
+    assert limits["requests_per_minute"] >= limits["requests_per_sender"] > 0
+    assert limits["tokens_per_sender_per_day"] == 5000
+    assert "5,000 tokens per sender per day" in typed("agents", "inspect", address).out
 
 
 def test_an_agent_that_is_not_there_is_answered_with_the_nearest(typed: Typed) -> None:
@@ -156,7 +213,7 @@ def test_an_agent_that_is_not_there_is_answered_with_the_nearest(typed: Typed) -
 
 
 def test_agents_are_listed_with_their_skills(acme: Organisation, typed: Typed) -> None:
-    assert "book, shout, recite, friends" in typed("agents", "list").out
+    assert "book, shout, recite, friends, add" in typed("agents", "list").out
     listed = typed("agents", "list", "--format", "json").page["agents"]
     assert {agent["name"]: agent["skills"] for agent in listed}["echo"] == ["chat"]
     module = acme.folder / "agents.py"

@@ -1,5 +1,6 @@
 """`carnet init` and `carnet doctor`: from an empty folder to one that can be served."""
 
+import asyncio
 import json
 import os
 import stat
@@ -9,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from carnet.assembly.storing import open_from
 from carnet.cli import main
 from carnet.config import load
+from carnet.ports.outbox import Letter, Outcome
 from tests.cli.conftest import Cli, Ran
 
 SOURCE = str(Path(main.__file__).parents[2])
@@ -199,6 +202,44 @@ def test_doctor_warns_of_upstreams_that_do_not_answer(home: Path) -> None:
     ran = typed_apart(home, "doctor")
     assert ran.code == 0
     assert "writer is at http://127.0.0.1:9/v1, where nothing answers" in ran.out
+
+
+def test_doctor_tells_of_letters_that_died(home: Path) -> None:
+    assert "No letter is dead." in typed_apart(home, "doctor").out
+    letter = Letter(
+        id="msg_1",
+        kind="callback",
+        url="https://hooks.example/in",
+        receiver="https://hooks.example",
+        body=b"{}",
+    )
+    asyncio.run(let_die(home, letter))
+    ran = typed_apart(home, "doctor")
+    assert ran.code == 0
+    assert "1 letter is dead." in ran.out
+    assert "carnet outbox list --state dead" in ran.out
+
+
+async def let_die(home: Path, letter: Letter) -> None:
+    store = await open_from(load(home / "carnet.toml", {}), exclusive=False)
+    try:
+        await store.outbox.put([letter], 1)
+        (posted,) = await store.outbox.lease(1, until=2, at_most=1, per_receiver=1)
+        assert await store.outbox.mark(posted, Outcome(state="dead", now=1, reason="it is down"))
+    finally:
+        await store.close()
+
+
+@pytest.mark.parametrize("entry", ["http://127.0.0.1:9000", "127.0.0.1:99999"])
+def test_what_serve_would_refuse_is_refused_by_check_and_doctor_too(home: Path, entry: str) -> None:
+    config = home / "carnet.toml"
+    config.write_text(f'{config.read_text()}\n[egress]\nallow = ["{entry}"]\n')
+    for command, again in ((("config", "check"), "config check"), (("doctor",), "doctor")):
+        ran = typed_apart(home, *command)
+        told = ran.out + ran.err
+        assert ran.code == 2, ran
+        assert "egress.allow" in told
+        assert f"carnet {again}" in told  # each promises what it shows itself
 
 
 def test_doctor_warns_of_proxies_that_are_everybody(home: Path) -> None:

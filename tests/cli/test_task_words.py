@@ -3,17 +3,27 @@
 import io
 import json
 from collections.abc import Iterator
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
 
 import pytest
 
+import carnet
+from carnet.cli import tasking
 from carnet.cli.tasking import Seen
+from carnet.errors import ProviderUnavailable
+from carnet.runtime.client_key import ClientKey
+from carnet.runtime.errand_tasks import MOST_FAILURES, TaskErrands
 from tests.cli.conftest import Cli
-from tests.runtime.globex import card
+from tests.runtime.globex import card, refusal
+from tests.runtime.tasking import TASK, Taskful, told
+from tests.support.delegations import ours
+from tests.support.signed import Sender, now
 
 JSON = ("--dry-run", "--format", "json")
+KEY = ClientKey(b"k" * 32)
 
 
 @pytest.mark.usefixtures("home")
@@ -89,17 +99,22 @@ def test_a_task_for_an_agent_elsewhere_goes_there_signed(
     assert body["from"] == "agent://acme.example"
 
 
+OWN = ("tokens", "delegate", "agent://acme.example", "--scope", "add")
+CALL = ("call", "agent://b.example", "skill=add", "a:=1", "--delegate")
+
+
 def test_a_delegation_goes_along_and_is_not_shown(
     cli: Cli, peer: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "token").write_text("head.canary.tail\n")
-    monkeypatch.setattr("sys.stdin", io.StringIO("head.canary.tail\n"))
-    for given in ("head.canary.tail", "@token", "-"):
-        ran = cli("call", "agent://b.example", "skill=add", "a:=1", "--delegate", given, *JSON)
+    token = cli(*OWN, "--for", "agent://b.example").out.strip()
+    (tmp_path / "token").write_text(f"{token}\n")
+    monkeypatch.setattr("sys.stdin", io.StringIO(f"{token}\n"))
+    for given in (token, "token", "@token", "-"):
+        ran = cli(*CALL, given, *JSON)
         assert ran.page["url"] == f"{peer}/agent/message"
         assert ran.page["body"]["delegationToken"] == "***"
         assert json.loads(ran.page["raw"])["delegationToken"] == "***"
-        assert "canary" not in ran.out + ran.err
+        assert token not in ran.out + ran.err
 
 
 @pytest.mark.usefixtures("peer")
@@ -107,9 +122,56 @@ def test_a_delegation_that_is_not_there_is_bad_usage(
     cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO(""))
-    for given in ("-", "@nowhere"):
-        ran = cli("call", "agent://b.example", "skill=add", "--delegate", given, "--dry-run")
-        assert ran.code == 2
+    for given in ("-", "@nowhere", "nowhere"):
+        assert cli(*CALL, given, "--dry-run").code == 2
+    assert "there is no file of that name" in cli(*CALL, "nowhere", "--dry-run").err
+
+
+@pytest.mark.usefixtures("peer")
+def test_a_delegation_that_anybody_would_refuse_is_not_sent(cli: Cli) -> None:
+    us = "agent://acme.example"
+    alice = Sender("agent://client-alice")
+    expired = ours(alice, us, "agent://b.example", exp=int(now()) - 1, iat=int(now()) - 60)
+    for token, why in (
+        (expired, "Link 1 of the delegation does not hold: it has expired."),
+        (
+            ours(alice, "agent://client-bob", us),
+            f"is for agent://client-bob, and this call is signed by {us}",
+        ),
+        ("head.canary.tail", "does not hold: it "),
+    ):
+        ran = cli(*CALL, token)  # nothing answers there: it was not asked
+        assert (ran.code, why in ran.err) == (1, True), ran.err
+        assert cli(*CALL, token, "--format", "json").error["code"] == "delegation_invalid"
+    assert "--key FILE" in cli(*CALL, ours(alice, "agent://client-bob", us)).err
+
+
+# ------------------------------------------------------------------ waiting
+
+
+async def test_an_agent_elsewhere_that_does_not_answer_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(tasking, "FIRST_SECONDS", 0.001)
+    away = [refusal(503, "AGENT_UNAVAILABLE")] * (MOST_FAILURES + 1)
+    silences: list[int] = []
+
+    async def seen(peer: Taskful, *, is_known: bool) -> list[str]:
+        async with peer, carnet.connect(f"http://127.0.0.1:{peer.port}", key=KEY) as client:
+            tasks = TaskErrands(client._errands)  # noqa: SLF001  as the command line has it
+            silence = partial(silences.append, 1)
+            states = tasking.seen_there(tasks, TASK, silence, is_known=is_known)
+            return [state.status async for state in states]
+
+    done = told("done", result={"n": 1})
+    assert await seen(Taskful(told("running"), *away, *away, done), is_known=False) == [
+        "running",
+        "done",
+    ]
+    assert await seen(Taskful(*away, done), is_known=True) == ["done"]
+    assert len(silences) == 3
+    with pytest.raises(ProviderUnavailable):  # whoever never answered may not be there at all
+        await seen(Taskful(*away, done), is_known=False)
 
 
 def test_what_an_agent_notes_does_not_steer_the_terminal() -> None:

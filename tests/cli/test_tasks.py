@@ -40,6 +40,7 @@ async def wait(visit):
 
 async def broken(visit):
     """Fail."""
+    visit.progress(0.5, "halfway")
     raise ValueError("nobody outside may read this")
 '''
 
@@ -91,6 +92,17 @@ def begun(here: Cli, word: str) -> str:
     return task
 
 
+def test_the_beginning_of_an_id_is_enough(here: Cli) -> None:
+    task = begun(here, "prefix")
+    assert shown(here, task[:8])["taskId"] == task
+    assert f"{task} was told to stop" in here("tasks", "cancel", task[:8]).out
+    assert here("tasks", "wait", task[:8], "--format", "json").error["code"] == "cancelled"
+    several = here("tasks", "show", "")
+    assert several.code != 0
+    unknown = here("tasks", "show", "nope")
+    assert (unknown.code, "no such task" in unknown.err) == (1, True)
+
+
 def let_go(word: str) -> None:
     Path(f"go-{word}").write_text("")
 
@@ -101,7 +113,7 @@ def test_a_task_is_waited_for_and_its_result_printed(here: Cli) -> None:
     assert ran.err.startswith("task ")
     page = here("call", "paid", "good day", "--task", "--format", "json").page
     assert page["result"] == {"text": "good day"}
-    assert page.keys() == {"result", "task", "run", "turn"}
+    assert page.keys() == {"result", "taskId", "run", "turn"}
     assert here("run", "show", page["run"], "--format", "json").page["cost"] == "0.0002"
 
 
@@ -131,15 +143,17 @@ def test_tasks_are_listed_by_state_and_agent(here: Cli) -> None:
     chosen = ("--state", "running", "--agent", "wait", "--format", "json")
     for words in (("tasks", "list"), ("tasks",)):
         running = here(*words, *chosen).page["tasks"]
-        assert [(row["task"], row["progress"]) for row in running] == [(task, 0.4)]
+        assert [(row["taskId"], row["progress"]) for row in running] == [(task, 0.4)]
     text = here("tasks").out
     assert text.startswith("TASK ")
     (line,) = [line for line in text.splitlines() if line.startswith(task)]
     assert line.endswith("running 40%  reading")
-    assert here("tasks", "list", "--limit", "1", "--format", "jsonl").page["task"] == task
+    assert here("tasks", "list", "--limit", "1", "--format", "jsonl").page["taskId"] == task
     assert "Make one: carnet call" in here("tasks", "list", "--agent", "nobody").out
-    more = here("tasks", "list", "--limit", "1").out.splitlines()[-1]
-    assert more.startswith("More: carnet tasks list --before ")
+    assert here("tasks", "list", "--agent", "echo").out.count("running") == 0
+    chosen = ("--state", "done", "--agent", "echo", "--limit", "1")
+    more = here("tasks", "list", *chosen).out.splitlines()[-1]
+    assert more.startswith(f"More: carnet tasks list {' '.join(chosen)} --before ")
     assert task not in here(*more.split()[2:]).out
     let_go("list")
     assert here("tasks", "wait", task).code == 0
@@ -161,6 +175,8 @@ def test_a_task_that_fails_ends_the_command_like_a_call(here: Cli) -> None:
     assert "nobody outside" not in ran.err
     told = here("call", "broken", "x", "--task", "--format", "json")
     assert told.error["code"] == "agent_failed"
+    (line,) = here("tasks", "list", "--agent", "broken", "--limit", "1").out.splitlines()[1:2]
+    assert line.endswith("failed (agent_failed)")  # and not what it noted on the way
 
 
 def test_a_task_that_is_refused_is_refused_at_once(here: Cli) -> None:
@@ -177,7 +193,7 @@ def test_a_callback_comes_with_the_secret_that_proves_it(here: Cli) -> None:
     page = here(*words, "--format", "json").page
     assert page["webhook_secret"].startswith("whsec_")
     assert page["status"] == "accepted"
-    assert here("tasks", "wait", page["task"]).out == "x\n"
+    assert here("tasks", "wait", page["taskId"]).out == "x\n"
 
 
 class Terminal:
@@ -187,10 +203,10 @@ class Terminal:
         self._ours, self.theirs = pty.openpty()
         self._read = b""
 
-    def until(self, text: str) -> str:
+    def until(self, text: str, times: int = 1) -> str:
         """Everything so far, once this is there."""
         deadline = time.monotonic() + LONG
-        while text.encode() not in self._read:
+        while self._read.count(text.encode()) < times:
             ready, _, _ = select.select([self._ours], [], [], deadline - time.monotonic())
             assert ready, self._read
             self._read += os.read(self._ours, 65536)
@@ -201,19 +217,20 @@ class Terminal:
         os.close(self.theirs)
 
 
+def waiting(command: list[str], at: Organisation, stderr: int) -> "subprocess.Popen[bytes]":
+    """A command of a person who looks at a terminal."""
+    env = environment({"NO_COLOR": "1"})
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, cwd=at.folder, env=env, stdout=pipe, stderr=stderr)  # noqa: S603
+
+
 def test_a_person_sees_the_progress_and_who_stops_waiting_is_told_that_the_task_goes_on(
     acme: Organisation, here: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("CARNET_TOKEN")  # it is the operator's task
     command = [sys.executable, "-m", "carnet.cli.main", "call", "wait", "ctrl-c", "--task"]
     terminal = Terminal()
-    with subprocess.Popen(  # noqa: S603  our own command
-        command,
-        cwd=acme.folder,
-        env=environment({"NO_COLOR": "1"}),
-        stdout=subprocess.PIPE,
-        stderr=terminal.theirs,
-    ) as process:
+    with waiting(command, acme, terminal.theirs) as process:
         seen = terminal.until("running 40%  reading")
         process.send_signal(signal.SIGINT)
         out, _ = process.communicate(timeout=LONG)
@@ -226,13 +243,56 @@ def test_a_person_sees_the_progress_and_who_stops_waiting_is_told_that_the_task_
     assert here("tasks", "wait", task).out == "waited for ctrl-c\n"
 
 
+def test_a_gateway_that_was_started_again_is_waited_for(
+    acme: Organisation, here: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever it was that waited: for a new task, or for one that it came back to."""
+    monkeypatch.delenv("CARNET_TOKEN")
+    task = begun(here, "again")
+    terminal = Terminal()
+    command = [sys.executable, "-m", "carnet.cli.main"]
+    waits, calls = ["tasks", "wait", task], ["call", "wait", "again", "--task"]
+    most = ["--timeout", "60"]
+    with (
+        waiting([*command, *waits, *most], acme, terminal.theirs) as one,
+        waiting([*command, *calls, *most], acme, terminal.theirs) as other,
+    ):
+        terminal.until("run ")  # the second names its task and its run
+        acme.kill()
+        terminal.until("does not answer", 2)
+        acme.start()
+        let_go("again")
+        outs = [process.communicate(timeout=LONG)[0] for process in (one, other)]
+    terminal.close()
+    assert outs == [b"waited for again\n"] * 2
+    assert (one.returncode, other.returncode) == (0, 0)
+
+
+def test_who_gives_up_on_a_gateway_that_is_gone_is_told_that_the_task_goes_on(
+    acme: Organisation, here: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", [".venv/bin/carnet"])
+    task = begun(here, "gone")
+    acme.kill()
+    try:
+        ran = here("tasks", "wait", task, "--timeout", "2")
+    finally:
+        acme.start()
+    assert (ran.code, ran.out) == (3, "")
+    assert ran.err.count("The gateway does not answer. The task is kept") == 1
+    assert f"\n  The task goes on. See it: .venv/bin/carnet tasks show {task}\n" in ran.err
+    assert f"\n  Wait for it: .venv/bin/carnet tasks wait {task} " in ran.err
+    let_go("gone")
+    assert here("tasks", "wait", task).code == 0
+
+
 def test_tasks_are_shown_from_the_store_when_no_gateway_runs(acme: Organisation, here: Cli) -> None:
-    task = here("call", "echo", "hi", "--task", "--format", "json").page["task"]
+    task = here("call", "echo", "hi", "--task", "--format", "json").page["taskId"]
     before = shown(here, task)
     acme.stop()
     try:
         assert shown(here, task) == before
-        assert task in [row["task"] for row in here("tasks", "--format", "json").page["tasks"]]
+        assert task in [row["taskId"] for row in here("tasks", "--format", "json").page["tasks"]]
         assert here("tasks", "cancel", task).code == 3
     finally:
         acme.start()

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from carnet.errors import ConfigInvalid
+from carnet.runtime.addresses import Allowed
 from carnet.runtime.deliveries import SCHEDULE
 from tests.config.test_config import loaded, refusal
 
@@ -18,6 +20,29 @@ def test_a_schedule_is_a_list_of_seconds(tmp_path: Path) -> None:
     assert loaded(tmp_path, "[outbox]\nschedule = [0, 0.5, 60]\n").outbox.schedule == (0, 0.5, 60)
     env = {"CARNET__OUTBOX__SCHEDULE": "[0, 1]"}
     assert loaded(tmp_path, env=env).outbox.schedule == (0, 1)
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        *("http://127.0.0.1:9000", "127.0.0.1:99999", "127.0.0.1:0", "a.example", "a b:80"),
+        *("10.0.0.1/8", "a.example:80/x", "[::1]", "::1:x", ":9000", ""),
+    ],
+)
+def test_what_the_way_out_would_refuse_is_refused_when_the_file_is_read(
+    tmp_path: Path, entry: str
+) -> None:
+    told = refusal(tmp_path, f"[egress]\nallow = ['{entry}']\n")
+    assert "egress.allow" in told
+    assert '"host:port" or ranges without a scheme' in told
+    with pytest.raises(ConfigInvalid):
+        Allowed([entry])
+
+
+def test_an_exception_is_a_host_and_port_or_a_range(tmp_path: Path) -> None:
+    entries = ("127.0.0.1:9000", "[::1]:80", "Hooks.example:8443", "10.0.0.0/8", "fd00::/8", "::1")
+    assert loaded(tmp_path, f"[egress]\nallow = {list(entries)}\n").egress.allow == entries
+    Allowed(entries)
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from carnet.errors import (
     CarnetError,
     ChainFinal,
     ChainMismatch,
+    DelegationExceeded,
     DepthExceeded,
     MalformedCallerContext,
 )
@@ -103,7 +104,7 @@ VECTORS = [
         out={"M": mention(3, 4, is_final=False)},
         cue="[2 hops remaining.]",
     ),
-    Vector(id="U10", delegated=1, depth=0, last_depth=0, out={"T": DepthExceeded}),
+    Vector(id="U10", delegated=1, depth=0, last_depth=0, out={"T": DelegationExceeded}),
     Vector(
         id="U10-none", delegated=0, refusal=DepthExceeded
     ),  # SAMVAD has a code of its own for it

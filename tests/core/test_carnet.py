@@ -16,7 +16,13 @@ from carnet.core.carnet import (
     merge,
 )
 from carnet.core.turn_id import scoped_turn_id, turn_id
-from carnet.errors import ChainFinal, ChainMismatch, DepthExceeded
+from carnet.errors import (
+    CarnetError,
+    ChainFinal,
+    ChainMismatch,
+    DelegationExceeded,
+    DepthExceeded,
+)
 
 STAMPS: list[StampName] = ["tangle", "caller_context", "mentionable", "delegation", "travel"]
 NAMES = st.none() | st.sampled_from(["a", "b"])
@@ -118,6 +124,24 @@ def test_a_call_deeper_than_its_chain_may_go_is_refused() -> None:
     assert caught.value.public_facts() == {"observed": 4, "limit": 4}
 
 
+@pytest.mark.parametrize(
+    ("bound_by", "refusal"),
+    [
+        (None, DepthExceeded),
+        ("travel", DepthExceeded),
+        ("mentionable", ChainFinal),
+        ("delegation", DelegationExceeded),
+    ],
+)
+def test_who_set_the_limit_decides_what_is_said_where_it_ends(
+    bound_by: StampName | None, refusal: type[CarnetError]
+) -> None:
+    last = Carnet(run="r", turn="t", depth=1, last_depth=1, bound_by=bound_by)
+    with pytest.raises(refusal) as caught:
+        last.next_hop(index=0, speaker="Critic", default=3)
+    assert type(caught.value) is refusal
+
+
 @given(carnet=CARNETS, default=st.integers(0, 20), index=st.integers(0, 9))
 def test_a_hop_goes_one_deeper_in_the_same_run_under_no_larger_limit(
     carnet: Carnet, default: int, index: int
@@ -142,7 +166,7 @@ def test_a_hop_goes_one_deeper_in_the_same_run_under_no_larger_limit(
 def test_a_carnet_without_a_hop_left_cannot_be_extended(carnet: Carnet, default: int) -> None:
     assume(carnet.is_final(default))
     assert carnet.remaining(default) == 0
-    with pytest.raises(ChainFinal if carnet.bound_by == "mentionable" else DepthExceeded):
+    with pytest.raises((ChainFinal, DelegationExceeded, DepthExceeded)):
         carnet.next_hop(index=0, speaker="critic", default=default)
 
 

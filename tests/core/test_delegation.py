@@ -54,6 +54,16 @@ def test_a_chain_begins_with_the_first_token() -> None:
     assert (first.edges, last.edges) == (0, 1)
 
 
+def test_what_is_printed_of_it_is_what_it_grants_and_never_the_token() -> None:
+    first = link(text="eyJ.first.token", signed=b"signed-first", signature=b"mark-first")
+    last = below(first, text="eyJ.last.token", signed=b"signed-last", signature=b"mark-last")
+    printed = repr(last)
+    assert printed.startswith("Delegation(issuer='agent://b.example', subject='agent://d.example'")
+    assert "parent=Delegation(issuer='agent://a.example'" in printed
+    assert not any(word in printed for word in ("token'", "eyJ", "signed-", "mark-"))
+    assert last.text == "eyJ.last.token"
+
+
 def test_what_it_says_of_earlier_ones_counts_as_passed_on() -> None:
     assert link(actors=(D, C)).edges == 2
 

@@ -12,15 +12,17 @@ import pytest
 from tests.crash.errands import Errands, errands, until
 from tests.crash.task_matrix import (
     CASES,
+    KILLED,
     PASSED,
     RECOVERING,
     SECOND,
     STOPPING,
     TaskCase,
 )
-from tests.faults.stores import STORES
+from tests.faults.stores import STORES, number, rows
 from tests.stores import servers
 
+MONTHS_US = 90 * 24 * 3600 * 1_000_000
 NOTING = {"CARNET_NOTE_POINTS": "1"}
 AROUND_A_LETTER = [point for point in PASSED if point.partition(".")[0] in {"outbox", "upstream"}]
 BEFORE = [point for point in PASSED if point not in AROUND_A_LETTER]
@@ -89,6 +91,31 @@ def test_f28_a_task_goes_on_after_a_restart_and_its_callback_arrives(
     scene.told(task)
     assert list(scene.faults(run, task)) == []
     assert scene.attempts(run) == [("done", 2)]
+
+
+def test_a_prune_of_tasks_that_is_killed_is_finished_by_the_next(scene: Errands) -> None:
+    scene.restart()
+    old = scene.accepted("forgotten")
+    scene.ended(old)
+    scene.told(old)
+    scene.hold("remembered")
+    task = scene.accepted("remembered")
+    until(lambda: scene.is_held("remembered"), bool)
+    for table in ("turn", "task", "outbox"):
+        rows(scene.acme, f"UPDATE {table} SET ended = ended - ?", MONTHS_US)  # noqa: S608
+    ledger = rows(scene.acme, "SELECT COUNT(*), SUM(amount) FROM ledger")
+    assert scene.acme.try_carnet("prune", env={"CRASH_AT": "purge.mid"}).returncode == KILLED
+    scene.acme.carnet("prune")
+    assert rows(scene.acme, "SELECT id FROM task") == [(task,)]
+    for table in ("task", "step", "journal"):
+        left = f"SELECT COUNT(*) FROM {table} WHERE turn NOT IN (SELECT n FROM turn)"  # noqa: S608
+        assert number(scene.acme, left) == 0
+    assert rows(scene.acme, "SELECT COUNT(*), SUM(amount) FROM ledger") == ledger
+    assert scene.poll(old).body == b'{"error":"Task not found"}'
+    scene.let_go("remembered")
+    scene.ended(task)
+    scene.told(task)
+    assert list(scene.faults("remembered", task)) == []
 
 
 def test_these_are_all_the_points_that_a_task_with_a_callback_passes(scene: Errands) -> None:

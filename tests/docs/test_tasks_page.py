@@ -1,19 +1,24 @@
 """What the page about tasks shows works as it stands, and its numbers are the program's."""
 
 import asyncio
+import json
 from typing import Any
 
 from carnet.config import Limits
 from carnet.config.settings import GatewaySettings, RetentionSettings
 from carnet.core.call import Ask, Message
+from carnet.core.delegation import Delegation
 from carnet.core.events import joined_text
 from carnet.core.proof import WINDOWS
+from carnet.gateway.pages import task_page
+from carnet.ports.tasks import Task
 from carnet.runtime.dispatching import Dispatching
 from carnet.runtime.kept import MOST_BYTES
 from carnet.runtime.native import Native
 from carnet.runtime.tasks import MOST_LOST
 from carnet.runtime.telling import REST_SECONDS
 from carnet.runtime.visit import MOST_NOTE
+from carnet.wire.samvad import TaskRecord
 from tests.docs.test_quickstart import ROOT, blocks_of
 from tests.runtime.scene import make_call
 
@@ -31,6 +36,20 @@ def test_its_agent_does_what_is_told() -> None:
     assert joined_text(asyncio.run(agent.answer(call))) == "2 rows"
     [usage] = call.notes
     assert (usage.tokens_in, usage.tokens_out) == (120, 30)  # type: ignore[union-attr]
+
+
+def test_it_names_the_fields_of_a_record_and_of_a_page() -> None:
+    text = PAGE.read_text()
+    assert [name for name in TaskRecord.__struct_fields__ if f"| `{name}` |" not in text] == []
+    [shown] = [json.loads(block.text) for block in blocks_of(PAGE) if block.language == "json"]
+    task = Task(id="task-1", turn=make_call().record, sender="token:alice")
+    assert list(shown) == list(task_page(task, {"text": "hello"}, None))
+
+
+def test_the_page_about_delegation_names_what_an_agent_can_read_of_one() -> None:
+    text = (ROOT / "docs" / "dialects" / "delegation.md").read_text()
+    fields = set(Delegation.__struct_fields__) - {"signed", "signature"}
+    assert [name for name in sorted(fields) if f"`{name}`" not in text] == []
 
 
 def test_its_numbers_are_those_of_the_program() -> None:

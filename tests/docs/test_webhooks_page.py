@@ -10,6 +10,7 @@ import pytest
 
 from carnet.errors import CarnetError
 from carnet.runtime import callbacks, deliveries, outbox, webhooks
+from carnet.runtime.addresses import Allowed
 from carnet.runtime.system import SystemClock
 from carnet.stores import forgetting
 from tests.docs.test_quickstart import ROOT, blocks_of
@@ -48,7 +49,7 @@ def test_its_numbers_are_those_of_the_program() -> None:
     assert tuple(map(seconds, waits())) == deliveries.SCHEDULE
     text = PAGE.read_text()
     assert f"{forgetting.LETTER_DAYS} days" in text
-    assert f"{callbacks.MOST_WAITING:,} letters wait" in text
+    assert f"{callbacks.MOST_WAITING:,} letters of a sender wait" in text
     assert (outbox.PER_RECEIVER, outbox.AT_ONCE, outbox.LEASE_SECONDS) == (2, 16, 60)
     assert (webhooks.TOLERANCE_SECONDS, webhooks.MOST_ANSWER) == (300, 64 * 1024)
     assert (deliveries.FIRST_PAUSE_SECONDS, deliveries.MOST_PAUSE_SECONDS) == (5, 300)
@@ -72,7 +73,10 @@ def seconds(words: str) -> int:
 def test_what_it_configures_and_what_it_shows_can_be_read() -> None:
     for block in blocks_of(PAGE):
         if block.language == "toml":
-            assert tomllib.loads(block.text)["inbox"]["notify"]
+            shown = tomllib.loads(block.text)
+            Allowed(shown.get("egress", {}).get("allow", ()))
+            assert shown.keys() <= {"inbox", "egress"}
+            assert shown.get("inbox", {"notify": True})["notify"]
         if block.language == "json":
             shown = json.loads(block.text)
             written = inspect.getsource(outbox.notice_of)

@@ -16,7 +16,7 @@ import carnet
 from carnet.assembly.storing import open_from
 from carnet.config import load
 from carnet.ports.outbox import Letter
-from carnet.runtime.callbacks import receiver_of
+from carnet.runtime.callbacks import queue_of
 from carnet.runtime.system import SystemClock
 from tests.faults.scene import wait_until
 from tests.faults.stores import rows
@@ -55,7 +55,7 @@ class House(Organisation):
                 id=f"{prefix}_{number}",
                 kind="callback",
                 url=url,
-                receiver=receiver_of(url),
+                receiver=queue_of(url, SENDER),
                 body=BODY,
                 task=f"task-{number}",
                 secret_of=SENDER,

@@ -305,9 +305,9 @@ def test_an_operator_lists_shows_and_cancels_tasks(client: Client) -> None:
     client.ended("words", done)
     running = client.accepted("slow", "3000")
     page = client.get("/tasks?limit=2").json
-    assert [line["task"] for line in page["tasks"]] == [running, done]
+    assert [line["taskId"] for line in page["tasks"]] == [running, done]
     older = client.get(f"/tasks?limit=1&before={page['next']}").json["tasks"]
-    assert running not in [line["task"] for line in older]
+    assert running not in [line["taskId"] for line in older]
     assert {line["status"] for line in client.get("/tasks?state=done").json["tasks"]} == {"done"}
     assert {line["agent"] for line in client.get("/tasks?agent=slow").json["tasks"]} == {"slow"}
     shown = client.get(f"/tasks/{done}").json
@@ -331,13 +331,13 @@ def test_a_token_without_the_right_sees_no_tasks_and_one_with_it_its_own(client:
     mine = post(acme, "/tasks", {"model": "words", "messages": said("mine")}, token=caller)
     assert mine.status == 202
     [line] = acme.get("/tasks", token=caller).json["tasks"]
-    assert (line["task"], line["sender"]) == (mine.json["taskId"], "token:task-caller")
+    assert (line["taskId"], line["sender"]) == (mine.json["taskId"], "token:task-caller")
     page = until(
-        lambda: acme.get(f"/tasks/{line['task']}", token=caller).json,
+        lambda: acme.get(f"/tasks/{line['taskId']}", token=caller).json,
         lambda seen: seen["status"] == "done",
     )
     assert page["result"] == {"text": "mine "}
-    assert post(acme, f"/tasks/{line['task']}/cancel", token=caller).status == 403
+    assert post(acme, f"/tasks/{line['taskId']}/cancel", token=caller).status == 403
 
 
 def test_what_a_token_asked_for_is_not_told_without_one(client: Client) -> None:
@@ -369,6 +369,34 @@ def test_a_task_of_a_token_is_judged_before_it_is_accepted(client: Client) -> No
         refused = post(acme, "/tasks", asked | more)
         assert (refused.status, refused.code) == (status, code), more
     assert client.get("/tasks").json["tasks"] == before
+
+
+@pytest.mark.parametrize(
+    ("more", "field", "advice"),
+    [
+        ({"callbackUrl": "https://a.example/x"}, "callbackUrl", "write it as 'callback'"),
+        ({"callback_url": "https://a.example/x"}, "callback_url", "write it as 'callback'"),
+        ({"webhook": None}, "webhook", "write it as 'callback'"),
+        ({"skill": "chat"}, "skill", "belongs into 'carnet'"),
+        ({"delegationToken": "x"}, "delegationToken", "/agent/task"),
+    ],
+)
+def test_a_member_that_nothing_would_come_of_is_refused(
+    client: Client, more: dict[str, Any], field: str, advice: str
+) -> None:
+    asked = {"model": "words", "messages": said("x")}
+    refused = post(client.acme, "/tasks", asked | more)
+    assert (refused.status, refused.code) == (400, "invalid_request")
+    told = refused.json["error"]
+    assert told["field"] == field
+    assert advice in told["message"]
+
+
+def test_a_member_that_a_model_may_know_is_kept(client: Client) -> None:
+    asked = {"model": "words", "messages": said("warm"), "temperature": 0.5, "top_k": 3}
+    reply = post(client.acme, "/tasks", asked)
+    assert reply.status == 202
+    client.reaches(reply.json["taskId"], "done")
 
 
 def said(text: str) -> list[dict[str, str]]:
@@ -426,7 +454,7 @@ def test_a_sender_has_so_many_unfinished_tasks_at_an_agent(strict: Client) -> No
     assert refused.headers["carnet-code"] == "too_many_tasks"
     assert int(refused.headers["retry-after"]) >= 1
     other = strict.accepted("words", "at another agent")  # one at a time: it waits
-    seen = {line["task"]: line["status"] for line in strict.get("/tasks").json["tasks"]}
+    seen = {line["taskId"]: line["status"] for line in strict.get("/tasks").json["tasks"]}
     assert (seen[running], seen[waiting], seen[other]) == ("running", "pending", "pending")
     until(
         lambda: request("GET", f"{strict.acme.url}/agent/health").json["load"]["queuedTasks"],

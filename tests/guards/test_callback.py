@@ -18,9 +18,11 @@ class Judging:
     def __init__(self, *forbidden: str) -> None:
         self._forbidden = forbidden
         self.asked: list[str] = []
+        self.senders: set[str] = set()
 
-    async def check(self, url: str, /) -> None:
+    async def check(self, url: str, sender: str, /) -> None:
         self.asked.append(url)
+        self.senders.add(sender)
         if url in self._forbidden:
             raise CallbackForbidden
 
@@ -34,7 +36,7 @@ async def test_a_callback_is_judged() -> None:
     waiting = CalledBack(judging)(naming(URL))
     assert waiting is not None
     await waiting
-    assert judging.asked == [URL]
+    assert (judging.asked, judging.senders) == ([URL], {candidate(signed_claim()).proof.sender})
 
 
 async def test_a_callback_that_is_forbidden_is_refused() -> None:

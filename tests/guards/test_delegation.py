@@ -16,6 +16,7 @@ from carnet.errors import (
     DepthExceeded,
     LoopDetected,
     PeerUnreachable,
+    SpendingLimitReached,
 )
 from carnet.guards import delegation as guard
 from carnet.guards.candidate import Candidate
@@ -404,8 +405,27 @@ async def test_a_call_carries_its_delegation_and_so_do_its_children(gate: Signed
     ask = Ask(messages=(Message("user", "hi"),), skill="open", payload={"text": "hi"})
     child = await gate.gate.admit_child(call, "desk", ask, index=0, auth="forward-user")
     assert child.delegation == call.delegation  # in process the scope of what is presented is met
-    with pytest.raises(DepthExceeded):
+    with pytest.raises(DelegationExceeded) as refused:
         await gate.gate.admit_child(child, "echo", ask, index=0, auth="forward-user")
+    assert refused.value.facts["reason"] == "no hop is left"
+    assert "--depth" in refused.value.next_step
+
+
+async def test_tokens_that_a_delegation_grants_bound_what_follows_their_use(
+    gate: SignedScene,
+) -> None:
+    """They are known when they are used: the call that used them is answered, and makes none."""
+    token = grant(ALICE, GLOBEX, maxDepth=3, bud={"tokens": 100})
+    call = await gate.gate.admit(with_token(token))
+    ask = Ask(messages=(Message("user", "hi"),), skill="open", payload={"text": "hi"})
+    assert call.allowance is not None
+    call.allowance.use(99)
+    child = await gate.gate.admit_child(call, "desk", ask, index=0, auth="forward-user")
+    assert child.allowance is call.allowance
+    call.allowance.use(51)
+    for parent in (call, child):
+        with pytest.raises(SpendingLimitReached):
+            await gate.gate.admit_child(parent, "desk", ask, index=1, auth="forward-user")
 
 
 async def test_a_skill_outside_of_the_scope_is_refused_at_the_gate(gate: SignedScene) -> None:

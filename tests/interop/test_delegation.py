@@ -167,7 +167,7 @@ def test_a_long_token_goes_on_for_fifteen_minutes(scene: Scene) -> None:
 def test_a_token_without_a_hop_for_it_does_not_go_on(scene: Scene, agent: str, skill: str) -> None:
     before = scene.ran()
     reply = scene.ask(agent, skill, granted(scene, maxDepth=1))
-    assert (reply.status, reply.headers["carnet-code"]) == (400, "bridge_depth_exceeded")
+    assert (reply.status, reply.headers["carnet-code"]) == (400, "delegation_exceeded")
     assert scene.ran() == before
 
 

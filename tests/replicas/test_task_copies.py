@@ -74,3 +74,25 @@ def test_the_tasks_of_two_gateways_are_run_by_either_and_finished_by_the_one_tha
     assert victim not in runners(scene, "second").values()
     assert all(scene.attempts(run)[0][1] > 1 for run in its_own)
     assert list(scene.left_over()) == []
+
+
+def test_f27_a_gateway_that_stood_still_too_long_takes_no_more_steps_of_its_tasks(
+    scene: Errands, other: Replica
+) -> None:
+    run = "paused"
+    scene.hold(run)
+    other.signal(signal.SIGSTOP)  # so that the first gateway takes it
+    task = scene.accepted(run)
+    until(lambda: scene.is_held(run), bool)
+    assert scene.acme.process is not None
+    scene.acme.process.send_signal(signal.SIGSTOP)
+    other.signal(signal.SIGCONT)
+    scene.port = other.port
+    until(lambda: scene.attempts(run), lambda found: found == [("running", 2)])
+    scene.let_go(run)
+    scene.acme.process.send_signal(signal.SIGCONT)
+    scene.ended(task)
+    scene.told(task)
+    until(lambda: "task waits again" in "".join(scene.acme.log_lines()), bool)
+    assert list(scene.faults(run, task)) == []
+    assert list(scene.left_over()) == []

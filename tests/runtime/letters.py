@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from carnet.errors import CarnetError
 from carnet.ports.door import Door, Outbound
 from carnet.ports.outbox import Letter, LetterState, Outcome, Posted
+from carnet.runtime.callbacks import queue_of
 from carnet.runtime.deliveries import SCHEDULE, Deliveries
 from carnet.runtime.outbox import Dispatcher
 from carnet.runtime.webhooks import Webhooks, write_secret
@@ -24,9 +25,15 @@ BODY = b'{"traceId":"run_1","spanId":"s","status":"ok","result":{"text":"na\xc3\
 
 
 def letter(name: str = "1", url: str = "https://hooks.example/in", **fields: Any) -> Letter:
-    receiver = "/".join(url.split("/")[:3])
-    given = {"kind": "callback", "body": BODY, "task": f"task-{name}", "secret_of": SENDER}
-    return Letter(id=f"msg_{name}", url=url, receiver=receiver, **{**given, **fields})
+    given = {
+        "kind": "callback",
+        "body": BODY,
+        "task": f"task-{name}",
+        "secret_of": SENDER,
+        **fields,
+    }
+    receiver = queue_of(url, given["secret_of"])
+    return Letter(id=f"msg_{name}", url=url, receiver=receiver, **given)
 
 
 class MemoryOutbox:
@@ -103,7 +110,7 @@ class MemoryOutbox:
     async def replay(self, letters: Sequence[str], now: int) -> int:
         for name in letters:
             one = self.posted[name]
-            self.posted[name] = replace(one, state="pending", attempts=0, due=now, created=now)
+            self.posted[name] = replace(one, state="pending", attempts=0, due=now, replayed=now)
         return len(letters)
 
     async def forget(self, ended_before: int) -> int:

@@ -15,7 +15,7 @@ from carnet.core.events import RESULT, Done, Event, Extension, Failed, Text
 from carnet.core.identity import Standing
 from carnet.errors import AgentFailed, CallbackForbidden, Cancelled, EgressRefused
 from carnet.ports.outbox import Outcome
-from carnet.runtime.callbacks import Callbacks, letters_of, receiver_of
+from carnet.runtime.callbacks import Callbacks, letters_of, queue_of, receiver_of
 from carnet.runtime.egress import EgressDoor
 from carnet.testing.clock import FakeIds
 from carnet.wire import samvad
@@ -26,6 +26,15 @@ from tests.runtime.test_egress_gate import FORBIDDEN
 
 URL = "https://hooks.sender.example:8443/in?run=1"
 SENDER = "agent://sender.example"
+REASONS = {
+    "it does not begin with https://",
+    "its port is neither 443 nor 8443",
+    "it is not a public address",
+    "the URL holds a user name",
+    "the URL holds a character that parsers read differently",
+    "the URL names no host and port that can be dialled",
+    "the host is an address in an unusual notation",
+}
 
 
 def task(callback: str | None = URL) -> Call:
@@ -50,7 +59,8 @@ def test_a_letter_is_addressed_to_the_callback_and_signed_for_the_sender() -> No
     call = task()
     (letter,) = letters_of(call, call.record, [], Done(), new_id=lambda: "1")
     assert (letter.id, letter.kind, letter.url) == ("msg_1", "callback", URL)
-    assert letter.receiver == "https://hooks.sender.example:8443"
+    assert letter.receiver == f"https://hooks.sender.example:8443 {SENDER}"
+    assert letter.host == "https://hooks.sender.example:8443"
     assert (letter.task, letter.secret_of, letter.learned) == ("task-1", SENDER, True)
 
 
@@ -94,13 +104,19 @@ def test_a_receiver_is_the_origin_of_its_url(url: str, receiver: str) -> None:
     assert receiver_of(url) == receiver
 
 
+def test_each_sender_has_a_queue_of_its_own_at_a_receiver() -> None:
+    ours, theirs = queue_of(URL, SENDER), queue_of(URL, "agent://other.example")
+    assert ours != theirs
+    assert queue_of(URL + "/elsewhere", SENDER) == ours
+
+
 # ------------------------------------------------------------------------- registration
 
 
 async def forbidden(door: EgressDoor, url: str, outbox: MemoryOutbox | None = None) -> str:
     """Why an address may not be registered."""
     with pytest.raises(CallbackForbidden) as refused:
-        await Callbacks(door, outbox or MemoryOutbox()).check(url)
+        await Callbacks(door, outbox or MemoryOutbox()).check(url, SENDER)
     return str(refused.value.facts["reason"])
 
 
@@ -108,8 +124,31 @@ async def forbidden(door: EgressDoor, url: str, outbox: MemoryOutbox | None = No
 async def test_an_address_that_is_not_public_is_refused_and_not_looked_up(url: str) -> None:
     lookup, asked = leading_to("8.8.8.8")
     async with opened(lookup=lookup) as door:
-        assert await forbidden(door, url) == "it is not a public address"
+        assert await forbidden(door, url) in REASONS
     assert asked == []
+
+
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [
+        ("http://a.example/x", "it does not begin with https://"),
+        ("http://127.0.0.1:9000/", "it does not begin with https://"),
+        ("ftp://a.example/", "it does not begin with https://"),
+        ("a.example/x", "it does not begin with https://"),
+        ("https://a.example:9000/", "its port is neither 443 nor 8443"),
+        ("https://127.0.0.1/", "it is not a public address"),
+        ("https://localhost:8443/", "it is not a public address"),
+        ("https://me:secret@a.example/", "the URL holds a user name"),
+        ("https:///x", "the URL names no host and port that can be dialled"),
+    ],
+)
+async def test_what_is_wrong_with_an_address_is_said_and_how_to_except_it(
+    url: str, reason: str
+) -> None:
+    async with opened() as door:
+        assert await forbidden(door, url) == reason
+    assert "[egress] allow" in CallbackForbidden(reason=reason).next_step
+    assert "[egress] allow" in (CallbackForbidden.__doc__ or "")
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "10.0.0.7", "169.254.169.254", "::1"])
@@ -123,7 +162,7 @@ async def test_a_name_that_leads_inward_is_refused(address: str) -> None:
 async def test_a_public_name_is_accepted_and_not_called() -> None:
     lookup, asked = leading_to("8.8.8.8")
     async with opened(lookup=lookup) as door:
-        await Callbacks(door, MemoryOutbox()).check(URL)
+        await Callbacks(door, MemoryOutbox()).check(URL, SENDER)
     assert len(asked) == 1
 
 
@@ -132,7 +171,7 @@ async def test_a_name_that_cannot_be_looked_up_now_is_accepted() -> None:
         raise OSError(2, "no such host")
 
     async with opened(lookup=nowhere) as door:
-        await Callbacks(door, MemoryOutbox()).check(URL)
+        await Callbacks(door, MemoryOutbox()).check(URL, SENDER)
 
 
 async def test_a_name_whose_server_is_silent_is_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -142,12 +181,12 @@ async def test_a_name_whose_server_is_silent_is_accepted(monkeypatch: pytest.Mon
 
     monkeypatch.setattr("carnet.runtime.egress.JUDGE_SECONDS", 0.01)
     async with opened(lookup=silent) as door:
-        await Callbacks(door, MemoryOutbox()).check(URL)
+        await Callbacks(door, MemoryOutbox()).check(URL, SENDER)
 
 
 async def test_what_the_operator_allows_may_be_called_back() -> None:
     async with opened(allow=["127.0.0.1:8099"]) as door:
-        await Callbacks(door, MemoryOutbox()).check("http://127.0.0.1:8099/in")
+        await Callbacks(door, MemoryOutbox()).check("http://127.0.0.1:8099/in", SENDER)
         await forbidden(door, "http://127.0.0.1:8098/in")
 
 
@@ -168,11 +207,11 @@ async def test_a_receiver_for_whom_too_many_wait_is_refused_until_they_came(
     host = "https://hooks.sender.example:8443"
     await outbox.put([letter("1", f"{host}/a"), letter("2", f"{host}/b")], 0)
     async with opened(lookup=lookup) as door:
-        assert await forbidden(door, URL, outbox) == "2 letters wait for it already"
-        await Callbacks(door, outbox).check("https://other.example/in")
+        assert await forbidden(door, URL, outbox) == "2 of your letters wait for it already"
+        await Callbacks(door, outbox).check("https://other.example/in", SENDER)
         (first, _) = await outbox.lease(0, until=1, at_most=2, per_receiver=2)
         await outbox.mark(first, Outcome(state="delivered", now=0))
-        await Callbacks(door, outbox).check(URL)
+        await Callbacks(door, outbox).check(URL, SENDER)
 
 
 async def test_an_address_of_two_kilobytes_is_too_long() -> None:

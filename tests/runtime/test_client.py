@@ -1,5 +1,6 @@
 """The client without a gateway: its key, where addresses lead, and what it keeps open."""
 
+import traceback
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from carnet.runtime.client import read_address
 from carnet.runtime.client_key import load_key
 from carnet.runtime.samvad import as_text
 from carnet.wire import ed25519
-from tests.runtime.globex import Globex, answer, card, form_of
+from tests.runtime.globex import Globex, answer, card, form_of, refusal
 
 
 def test_a_key_is_made_once_and_readable_by_its_owner_alone(tmp_path: Path) -> None:
@@ -155,3 +156,18 @@ async def test_a_client_without_a_gateway_reads_the_card_of_a_carnet(tmp_path: P
         carnet.connect(f"http://127.0.0.1:{peer.port}", key=tmp_path / "k") as client,
     ):
         assert [skill.id for skill in (await client.card()).skills] == ["chat", "add"]
+
+
+async def test_an_error_that_nobody_catches_says_what_to_do(tmp_path: Path) -> None:
+    """Whoever is not known yet is told the command that admits it, with its own key."""
+    refused = refusal(401, "AUTH_FAILED", {"carnet-code": "key_unknown"})
+    async with Globex(refused) as peer:
+        url = f"http://127.0.0.1:{peer.port}"
+        async with carnet.connect(url, key=tmp_path / "client.key") as client:
+            for ask in (client.call("add"), client.chat("hi"), client.task("add")):
+                with pytest.raises(carnet.CarnetError) as met:
+                    await ask
+                shown = "".join(traceback.format_exception(met.value))
+                admit = f"carnet peers add {client.sender} --key {client.key.public_text}"
+                assert shown.count(admit) == 1
+                assert admit in met.value.next_step

@@ -6,6 +6,7 @@ import logging
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from carnet.errors import (
     CarnetError,
@@ -128,6 +129,14 @@ async def test_a_wait_that_is_shorter_than_the_schedule_or_of_another_status_cou
     assert (await delivered(Told(500, retry_after="900"), Told(200)))[0].times == [0, 5]
 
 
+async def test_a_letter_that_is_sent_again_after_weeks_has_its_whole_schedule_once_more() -> None:
+    long_ago = posted(1, created=NOW - 30 * 86_400 * SECOND)
+    plan = Deliveries(SCHEDULE, FakeIds())
+    assert plan.outcome(long_ago, Attempt(status=500), NOW).state == "dead"
+    again = replace(long_ago, replayed=NOW)
+    assert plan.outcome(again, Attempt(status=500), NOW).state == "pending"
+
+
 async def test_a_letter_that_was_put_off_again_and_again_dies_an_hour_after_the_schedule() -> None:
     door, ended = await delivered(Told(503, retry_after="86400"))
     lasts = sum(SCHEDULE) * 1.1 + 3600
@@ -219,7 +228,7 @@ async def test_the_operator_is_told_of_what_died_and_of_a_dead_notice_nobody_is(
     await deliver_all(dispatching, outbox, clock)
     told = [one for one in outbox.posted.values() if one.letter.kind == "notice"]
     assert [one.letter.url for one in told] == list(notify)
-    assert [one.letter.receiver for one in told] == ["https://ops.example", "http://127.0.0.1:9"]
+    assert [one.letter.host for one in told] == ["https://ops.example", "http://127.0.0.1:9"]
     assert {(one.state, one.letter.secret_of, one.letter.learned) for one in told} == {
         ("dead", "notify", False)
     }
@@ -229,7 +238,7 @@ async def test_the_operator_is_told_of_what_died_and_of_a_dead_notice_nobody_is(
     assert said["type"] == "outbox.dead"
     assert said["data"] == {
         "letter": "msg_1",
-        "task": "task-1",
+        "taskId": "task-1",
         "receiver": "https://hooks.example",
         "attempts": 2,
         "status": 404,

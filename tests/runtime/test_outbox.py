@@ -16,7 +16,7 @@ from carnet.runtime.egress import EgressDoor
 from carnet.runtime.outbox import Dispatcher
 from carnet.runtime.system import SystemClock
 from carnet.stores.opening import Store
-from tests.runtime.letters import MemoryOutbox, dispatcher, letter
+from tests.runtime.letters import SENDER, MemoryOutbox, dispatcher, letter
 from tests.runtime.peer import Line, Peer, answering, chunk, head, opened, reply, until
 from tests.stores.scenes import Place
 
@@ -146,7 +146,7 @@ async def test_a63_a_name_that_is_public_when_it_is_named_and_inward_when_dialle
 
     async with Peer(WELL) as peer, opened(lookup=rebinding) as door:
         url = "https://hooks.example:8443/in"
-        await Callbacks(door, store.outbox).check(url)
+        await Callbacks(door, store.outbox).check(url, SENDER)
         async with running(store.outbox, door) as dispatching:
             await put(store.outbox, letter(url=url), wake=dispatching)
             dead = await ended(store.outbox, state="dead")

@@ -104,7 +104,7 @@ async def test_what_was_done_is_not_done_again_and_its_result_is_the_same(
 
 
 async def test_another_step_at_the_place_of_a_kept_one_ends_the_turn_for_good(
-    opened: tuple[Place, Store],
+    opened: tuple[Place, Store], caplog: pytest.LogCaptureFixture
 ) -> None:
     work = Work()
     keys: list[str] = []
@@ -115,6 +115,10 @@ async def test_another_step_at_the_place_of_a_kept_one_ends_the_turn_for_good(
 
     task, events = await run_twice(opened[1], Interrupted(work, keys), changed)
     assert (task.state, task.turn.code) == ("failed", "definition_changed")
+    told = events[-1].error()
+    assert told.safe_text == "Step 1 of the agent is not the one that is kept under this turn id."
+    (line,) = [record for record in caplog.records if record.name == "carnet.agent"]
+    assert line.message == "step 1 of the agent was 'pay' and is 'ship' now"
     assert isinstance(events[-1], Failed)
     assert work.calls == [("pay", 3, "credits"), ("ship", "tea")]
 
@@ -229,7 +233,7 @@ async def test_an_agent_that_has_ended_makes_no_steps_and_counts_no_tokens() -> 
     here = visit()
     here.usage(tokens_in=3, tokens_out=4)
     assert (here.cancelled, len(here.call.notes)) == (False, 1)
-    with pytest.raises(ValueError, match="from 0 on"):
+    with pytest.raises(ValueError, match="from 0 to"):
         here.usage(tokens_in=-1)
     here.close()
     here.usage(tokens_in=3)

@@ -1,6 +1,7 @@
 """What becomes of tasks that nobody here can run, and of what they were doing when let go."""
 
 import asyncio
+import json
 import logging
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -9,9 +10,11 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from carnet.errors import OutcomeUnknown, StorageUnavailable
 from carnet.ports.steps import Step
 from carnet.runtime.visit import Visit
 from carnet.stores.opening import Store
+from carnet.telemetry import CallNote
 from tests.runtime.stage import eventually
 from tests.runtime.task_stage import TaskStage, open_place
 from tests.stores.scenes import Place
@@ -44,8 +47,9 @@ async def test_it_is_told_that_tasks_wait_for_an_agent_that_is_not_here(
 
 
 async def test_a_task_that_the_worker_stumbles_over_waits_again(
-    opened: tuple[Place, Store], monkeypatch: pytest.MonkeyPatch
+    opened: tuple[Place, Store], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
+    caplog.set_level(logging.INFO)
     here = TaskStage(opened[1], echo=echo)
     run, broken = here.journal.run, [True]
 
@@ -61,6 +65,23 @@ async def test_a_task_that_the_worker_stumbles_over_waits_again(
     assert (task.state, task.turn.attempt, task.lost) == ("done", 2, 1)
     await eventually(lambda: here.worker.running == 0)
     await here.close()
+    told: list[Any] = [record for record in caplog.records if "taken up again" in record.message]
+    assert [(line.attempt, line.lost, line.run) for line in told] == [(2, 1, task.turn.run)]
+    assert [line.task for line in told] == [task.id[:8]]  # who knows all of it may poll
+
+
+async def test_the_end_of_a_task_is_a_line_with_its_attempt_and_the_beginning_of_its_id(
+    opened: tuple[Place, Store], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notes: list[CallNote] = []
+    monkeypatch.setattr("carnet.runtime.tasks.note_call", notes.append)
+    here = TaskStage(opened[1], echo=echo)
+    here.worker.start()
+    task = await here.ended(await here.accept("echo"))
+    await here.close()
+    (line,) = [json.loads(note.line()) for note in notes]
+    assert (line["message"], line["attempt"], line["task"]) == ("task ended", 1, task.id[:8])
+    assert task.id not in json.dumps(line)
 
 
 async def test_a_task_whose_papers_cannot_be_read_takes_no_place_any_more(
@@ -113,3 +134,25 @@ async def test_a_step_that_is_being_kept_while_its_task_is_let_go_is_not_done_ag
     assert (await there.ended(call)).state == "done"
     assert done == [1]
     await there.close()
+
+
+async def test_a_step_is_kept_although_the_store_was_away_for_a_moment(
+    opened: tuple[Place, Store], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, done = opened[1], list[int]()
+    keep, away = store.steps.keep, [StorageUnavailable(), OutcomeUnknown()]
+
+    async def flickers(turn: Any, step: Step) -> None:
+        if away:
+            raise away.pop()
+        await keep(turn, step)
+
+    async def once(visit: Visit) -> str:
+        return str(await visit.step("effect", done.append, 1))
+
+    monkeypatch.setattr(store.steps, "keep", flickers)
+    here = TaskStage(store, agent=once)
+    here.worker.start()
+    assert (await here.ended(await here.accept("agent"))).state == "done"
+    assert done == [1]
+    await here.close()

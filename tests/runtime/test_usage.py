@@ -68,12 +68,23 @@ async def test_what_is_called_in_process_uses_the_purse_of_its_caller() -> None:
     assert stage.turns.purses == {PURSE: 46}
 
 
-async def test_less_than_nothing_cannot_be_reported() -> None:
+@pytest.mark.parametrize("tokens", [-1, 2**53])
+async def test_less_than_nothing_or_more_than_can_be_recorded_is_not_reported(tokens: int) -> None:
     async def lying(visit: Visit) -> str:
-        with pytest.raises(ValueError, match="from 0 on"):
-            visit.usage(tokens_in=-1)
+        with pytest.raises(ValueError, match="from 0 to 9007199254740991"):
+            visit.usage(tokens_in=tokens)
         return "done"
 
     stage, end = await played(lying)
     assert isinstance(end, Done)
     assert stage.turns.purses == {}
+
+
+async def test_what_an_agent_says_of_itself_stays_within_what_can_be_recorded() -> None:
+    async def boasting(_: Visit) -> AsyncIterator[Event | str]:
+        yield Usage(2**80, -(2**80))
+        yield "done"
+
+    stage, end = await played(boasting)
+    assert isinstance(end, Done)
+    assert (stage.turns.turns[1].tokens_in, stage.turns.turns[1].tokens_out) == (2**53 - 1, 0)

@@ -139,6 +139,11 @@ def test_our_verifier_needs_one_of_them() -> None:
         verify_webhook(sent(), BODY)
 
 
+def test_our_verifier_takes_a_path_with_the_key_alone() -> None:
+    with pytest.raises(ValueError, match="needs the key"):
+        verify_webhook(sent(), BODY, secret=TEXT, path=PATH)
+
+
 @pytest.mark.parametrize(
     "given",
     [

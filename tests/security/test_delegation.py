@@ -199,7 +199,8 @@ def test_one_hop_is_one_call(door: Door, alice: Sender, bob: Sender) -> None:
         delegationToken=sdk(alice, bob.identity, maxDepth=1),
     )
     reply = door.send(request)
-    assert reply.headers["carnet-code"] == "bridge_depth_exceeded"
+    assert (reply.status, reply.headers["carnet-code"]) == (400, "delegation_exceeded")
+    assert "a larger --depth" in reply.json["error"]["message"]
 
 
 # ------------------------------------------------------------------------------ A32

@@ -178,9 +178,9 @@ async def test_letters_are_replayed_from_the_first_attempt_and_their_addresses_l
     assert not await store.outbox.is_gone("https://b.example/hook")
     again = await lease(store, late)
     assert names(again) == ["msg_1", "msg_3"]
-    assert [(posted.attempts, posted.created, posted.failures) for posted in again] == [
-        (0, late, 0)
-    ] * 2
+    told = [(posted.attempts, posted.created, posted.replayed) for posted in again]
+    assert told == [(0, NOW, late)] * 2
+    assert [posted.failures for posted in again] == [0, 0]
     assert await store.outbox.replay(["msg_1"], late) == 0  # it is on its way
     assert await store.outbox.mark(again[0], delivered(late))
     assert await store.outbox.replay([], late) == 0

@@ -37,6 +37,19 @@ async def test_the_steps_of_a_task_are_there_when_it_runs_again(store: Store) ->
     assert await store.steps.of(again.turn) == [FIRST, SECOND_STEP]
 
 
+async def test_who_lost_its_turn_to_another_postgres_process_is_told_before_a_step(
+    store: Store,
+) -> None:
+    await store.turns.claim(a_task())
+    (task,) = await leased(store)
+    await store.steps.check(task.turn)
+    await store.tasks.release(task.turn, NOW)
+    (again,) = await leased(store)
+    with pytest.raises(Fenced):
+        await store.steps.check(task.turn)
+    await store.steps.check(again.turn)
+
+
 async def test_a_step_of_a_turn_that_is_not_running_is_fenced(store: Store) -> None:
     turn = claimed(await store.turns.claim(a_claim()))
     await store.turns.finish(a_finish(turn))

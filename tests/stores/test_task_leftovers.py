@@ -124,6 +124,33 @@ async def test_a_receiver_that_asked_for_a_long_pause_is_not_called_after_a_shor
     assert rows == [(NOW + 3600 * SECOND, 2)]
 
 
+async def test_two_letters_of_postgres_that_are_answered_410_at_once_do_not_wait_for_each_other(
+    store: Store, place: Place
+) -> None:
+    deadlocks = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"
+    before = place.rows(deadlocks)
+    for i in range(4):
+        url = f"https://b.example/{i}"
+        await store.outbox.put([a_letter(f"{i}{c}", url=url) for c in "abc"], NOW)
+        both = await store.outbox.lease(NOW, until=NOW + SECOND, at_most=2, per_receiver=2)
+        end = Outcome(state="dead", now=NOW, status=410, gone=True)
+        marked = await asyncio.gather(*(store.outbox.mark(posted, end) for posted in both))
+        assert sorted(marked) == [False, True]
+    assert place.rows("SELECT state, COUNT(*) FROM outbox GROUP BY state") == [("dead", 12)]
+    assert place.rows(deadlocks) == before
+
+
+async def test_who_answers_is_not_held_up_by_many_that_fail(store: Store, place: Place) -> None:
+    hosts = [f"https://h{i}.example:443" for i in range(4)]
+    for i, host in enumerate(hosts):
+        await store.outbox.put([a_letter(str(i), receiver=host)], NOW + i)
+    for host in hosts[:3]:
+        place.rows("INSERT INTO receiver VALUES (?, ?, 3)", host, NOW)
+    later = NOW + 10
+    taken = await store.outbox.lease(later, until=later + 9, at_most=2, per_receiver=2)
+    assert [posted.letter.id for posted in taken] == ["msg_3", "msg_0"]
+
+
 async def test_the_failures_of_a_receiver_are_forgotten_with_its_letters(
     store: Store, place: Place
 ) -> None:
@@ -131,3 +158,16 @@ async def test_the_failures_of_a_receiver_are_forgotten_with_its_letters(
     place.rows("INSERT INTO receiver (name, paused_until, failures) VALUES ('new', ?, 3)", NOW + 9)
     await store.outbox.forget(NOW + 1)
     assert place.rows("SELECT name FROM receiver") == [("new",)]
+
+
+async def test_a_task_whose_row_is_damaged_comes_without_papers_and_holds_up_no_other(
+    store: Store, place: Place
+) -> None:
+    await store.turns.claim(a_task("r1", quotas=(Quota(purse=PURSE, limit=5, take=1),)))
+    await store.turns.claim(a_task("r2"))
+    await store.turns.claim(a_task("r3"))
+    for name, sealed in (("r1", bytes(range(255, 0, -1))), ("r3", b"")):
+        place.rows("UPDATE task SET sealed = ? WHERE id = ?", sealed, f"task-{name}")
+    found = {task.id: (task.papers, task.purse) for task in await leased(store, most=9)}
+    assert found["task-r1"] == found["task-r3"] == (b"", None)
+    assert found["task-r2"][0] != b""

@@ -36,7 +36,7 @@ DONE = "[DONE]"
 @click.option("--no-wait", is_flag=True, help="Print the id of the task and do not wait for it.")
 @click.option("--callback", metavar="URL", help="Have the end of the task told to this https URL.")
 @click.option(
-    "--delegate", metavar="TOKEN", help="Call for somebody: a delegation token, @FILE, or -."
+    "--delegate", metavar="TOKEN", help="Call for somebody: a delegation token (or FILE, or -)."
 )
 @click.option("--dry-run", is_flag=True, help="Print the request this command would send.")
 @click.option("--direct", is_flag=True, help="Send it to the peer itself, not to our gateway.")
@@ -80,6 +80,7 @@ def call(
     tasks' shows and cancels it. A task for an agent elsewhere, and a call with --delegate, go there
     from here, signed.
     """
+    from carnet.cli.advising import explained
     from carnet.cli.composing import Asked, check
     from carnet.cli.words import read_words
 
@@ -96,7 +97,8 @@ def call(
     check(asked)
     if asked.stream and invocation.format == "json":
         asked.stream = False  # whole JSON is one value: there is nothing to show early
-    return wait(_call(invocation, asked))
+    with explained(asked):
+        return wait(_call(invocation, asked))
 
 
 def _goes_there(invocation: Invocation, asked: "Asked") -> bool:

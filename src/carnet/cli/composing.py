@@ -5,7 +5,6 @@ Law 2. A token made here for the operator is never sent to anybody but our own g
 """
 
 import os
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -213,19 +212,6 @@ def given_token(asked: Asked) -> Secret | None:
     """The token that was given with the command or in the environment."""
     text = asked.token or os.environ.get("CARNET_TOKEN")
     return read_token(text) if text else None
-
-
-def given_delegation(asked: Asked) -> str | None:
-    """The delegation that was given: its text, `@FILE`, or `-` for standard input."""
-    if asked.delegate is None:
-        return None
-    text = sys.stdin.read().strip() if asked.delegate == "-" else asked.delegate
-    if not text:
-        raise UsageInvalid(
-            reason="There is no delegation token on standard input.",
-            fix="Pipe one in: carnet tokens delegate ... | carnet call ... --delegate -",
-        )
-    return read_token(text).reveal()
 
 
 def _spoken(asked: Asked) -> str:

@@ -11,6 +11,14 @@ if TYPE_CHECKING:
     from carnet.core.delegation import Delegation
 
 LIFE = "15m"
+STATES = (
+    "first: nothing was granted before it. narrows: it grants no more than the link above it. "
+    "Signatures are judged by whoever it is presented to."
+)
+OWN = (
+    "There is no carnet.toml here, so it is signed with your own key, ~/.carnet/client.key; -c "
+    "FILE names the configuration of a gateway that is to sign it."
+)
 
 
 @click.command(cls=Command)
@@ -40,33 +48,41 @@ LIFE = "15m"
     "--max-tokens",
     type=click.IntRange(1),
     metavar="N",
-    help="The most tokens that one call under it may use.",
+    help="Tokens that one call under it may use; once they are used it calls nobody else.",
 )
 @click.option("--once", is_flag=True, help="It is good for one call.")
-@click.option("--parent", metavar="FILE", help="The token to derive it from; - reads it.")
+@click.option("--parent", metavar="TOKEN", help="The token to derive it from (or FILE, or -).")
 @click.option("--sdk", is_flag=True, help="Write it in the form that the SDKs read.")
 @click.option("--key", metavar="FILE", help="Sign with this key of your own, not the gateway's.")
 @click.option("--show", metavar="TOKEN", help="Show what a token grants (or FILE, or -).")
 @pass_invocation
-def delegate(invocation: Invocation, /, subject: str | None, **options: Any) -> None:
+def delegate(invocation: Invocation, /, subject: str | None, **options: Any) -> int:
     """Make a delegation token: SUBJECT may ask for these skills on our behalf.
 
     It narrows what SUBJECT may do and never adds to it. Whoever is asked verifies it with our key,
     so nothing is kept here. A token that is derived with --parent brings its parent along, and
     grants no more of anything than that one.
+
+    It is granted by the gateway of the configuration; with --key, or where there is none, by the
+    holder of a key of one's own. --show ends with 4 if a link does not hold.
     """
+    from carnet.cli.failures import OK, UNVERIFIED
     from carnet.cli.granting import chain_page, grant_page
+    from carnet.cli.knowing import has_settings
 
     if options["show"]:
         page = chain_page(options["show"])
         invocation.result(page, lambda: _chain_text(page), page["links"])
         if invocation.format == "text":
-            invocation.note("Signatures are judged by whoever it is presented to.")
-        return
+            invocation.note(STATES)
+        return OK if page["holds"] else UNVERIFIED
     page = grant_page(wait(_delegate(invocation, subject, options)))
     invocation.result(page, lambda: str(page["token"]))
     if invocation.format == "text":
         invocation.note(_granted_text(page))
+        if not options["key"] and not has_settings(invocation):
+            invocation.note(OWN)
+    return OK
 
 
 async def _delegate(
@@ -110,8 +126,8 @@ def _granted_text(page: dict[str, Any]) -> str:
     where = f" at {page['audience']}" if page["audience"] else ""
     often = " once" if page["once"] else ""
     return (
-        f"With it {page['subject']} may ask for {skills}{where}{often}, until "
-        f"{short(page['expires'])} UTC. It is no secret of ours, but whoever signs as "
+        f"From {page['issuer']}: with it {page['subject']} may ask for {skills}{where}{often}, "
+        f"until {short(page['expires'])} UTC. It is no secret of ours, but whoever signs as "
         f"{page['subject']} can use it."
     )
 

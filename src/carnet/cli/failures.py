@@ -26,7 +26,7 @@ OK, REFUSED, USAGE, UNREACHABLE, UNVERIFIED, OURS = range(6)
 INTERRUPTED = 130  # what a shell expects after Ctrl-C
 
 _SERVER_FAULT = 500
-_GATEWAY_TROUBLE = {502, 503, 504}
+GATEWAY_TROUBLE = {502, 503, 504}
 
 # The first that fits; whatever else is refused was refused by a peer or a policy.
 EXITS: tuple[tuple[tuple[type[CarnetError], ...], int], ...] = (
@@ -45,7 +45,7 @@ MEANINGS: dict[int, str] = {
     REFUSED: "Refused, by a peer or by a policy here.",
     USAGE: "The command, its input or the configuration cannot be used.",
     UNREACHABLE: "Nobody answered, or not in time.",
-    UNVERIFIED: "What was looked at is not what it must be: a ledger, a signed answer.",
+    UNVERIFIED: "What was looked at is not what it must be: a ledger, a token, a signed answer.",
     OURS: "Carnet itself failed; CARNET_DEBUG=1 shows where.",
     INTERRUPTED: "Ctrl-C.",
 }
@@ -65,7 +65,7 @@ class GatewaySaid(Exception):
         kind = BY_CODE.get(str(self.said.get("code")))
         if kind is not None:
             return exit_code(kind)
-        if self.status in _GATEWAY_TROUBLE:
+        if self.status in GATEWAY_TROUBLE:
             return UNREACHABLE
         return OURS if self.status >= _SERVER_FAULT else REFUSED
 
@@ -76,11 +76,13 @@ def exit_code(kind: type[CarnetError]) -> int:
 
 
 def error_object(error: CarnetError) -> dict[str, Any]:
-    """The one shape of an error."""
+    """The one shape of an error; here without headers, so that a time to wait stands in it."""
+    waiting = {} if error.retry_after is None else {"retry_after": error.retry_after}
     return {
         "code": error.code,
         "message": error.safe_text,
         **error.public_facts(),
+        **waiting,
         "hint": error.next_step,
         "docs": f"/-/errors/{error.code}",
     }

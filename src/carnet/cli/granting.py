@@ -5,12 +5,14 @@ Law 2. A page that shows a token says what each link of it grants, and whether i
        before it.
 """
 
+import re
 import sys
 from pathlib import Path
 from typing import Any, Final
 
 from msgspec.structs import replace
 
+from carnet.cli.failures import GatewaySaid
 from carnet.cli.moments import SECOND, read_span
 from carnet.core.address import check_identity
 from carnet.core.delegation import (
@@ -23,7 +25,13 @@ from carnet.core.delegation import (
 )
 from carnet.core.money import format_amount, parse_amount
 from carnet.core.proof import Spending
-from carnet.errors import AddressInvalid, CarnetError, InvalidRequest, UsageInvalid
+from carnet.errors import (
+    AddressInvalid,
+    CarnetError,
+    DelegationInvalid,
+    InvalidRequest,
+    UsageInvalid,
+)
 from carnet.gateway.pages import when
 from carnet.ports.keys import Signer
 from carnet.runtime.system import SystemClock, SystemIds
@@ -32,6 +40,7 @@ from carnet.wire import delegation as tokens
 LIFE: Final = "15m"
 _MOST_BYTES: Final = 2 * tokens.MAX_BYTES
 _MOST_NAME: Final = 255  # no file has a longer name, and hardly a token is as short
+_FORM: Final = re.compile(r"[A-Za-z0-9_=-]+\.[A-Za-z0-9_=-]+\.[A-Za-z0-9_=-]*", re.ASCII)
 _GOOD: Final = frozenset({"first", "narrows"})
 
 
@@ -144,17 +153,54 @@ def _amount(text: str) -> int:
 def given(text: str) -> str:
     """A token: its text, the file that holds it (also as @FILE), or `-` for standard input."""
     if text == "-":
-        return sys.stdin.read(_MOST_BYTES).strip()
-    file = Path(text.removeprefix("@"))
+        return _filled(sys.stdin.read(_MOST_BYTES), "standard input")
+    file = Path(text.removeprefix("@")).expanduser()
     if not text.startswith("@") and (len(text) > _MOST_NAME or not file.exists()):
-        return text.strip()
+        return _formed(text.strip())
     try:
         with file.open() as opened:
-            return opened.read(_MOST_BYTES).strip()
+            return _filled(opened.read(_MOST_BYTES), f"'{file}'")
     except (OSError, UnicodeDecodeError):
         raise UsageInvalid(
             reason=f"'{file}' cannot be read.", fix="Name a file that holds one token."
         ) from None
+
+
+def _filled(text: str, where: str) -> str:
+    if text.strip():
+        return text.strip()
+    raise UsageInvalid(
+        reason=f"There is no delegation token in {where}.",
+        fix="Make one: carnet tokens delegate SUBJECT --scope SKILL --for AGENT",
+    )
+
+
+def _formed(text: str) -> str:
+    """A text that may be a token; a short one that cannot be was meant as the name of a file."""
+    if len(text) > _MOST_NAME or _FORM.fullmatch(text):
+        return text
+    raise UsageInvalid(
+        reason=f"'{text}' is no token, and there is no file of that name.",
+        fix="Give the token itself, the file that holds it, or - to read it.",
+    )
+
+
+def presented(text: str, sender: str) -> str:
+    """A token that a call of ours may bring along: what anybody would refuse is not sent."""
+    token = given(text)
+    last = tokens.read(token)
+    check_times(last, SystemClock().wall_us())
+    check_chain(last)
+    if last.subject != sender:
+        said = {
+            "code": DelegationInvalid.code,
+            "message": f"The delegation is for {last.subject}, and this call is signed by "
+            f"{sender}.",
+            "hint": "Sign with the key of whom it is for: --key FILE. 'carnet tokens delegate "
+            "--show TOKEN' shows what a token says.",
+        }
+        raise GatewaySaid(said, DelegationInvalid.status)
+    return token
 
 
 def grant_page(grant: Delegation) -> dict[str, Any]:

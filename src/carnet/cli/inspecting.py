@@ -96,6 +96,11 @@ def _page(url: str, card: "Card", carnet: "WellKnown | None") -> dict[str, Any]:
             }
             for key in card.keys
         ],
+        "rate_limit": {
+            "requests_per_minute": card.limits.get("requestsPerMinute"),
+            "requests_per_sender": card.limits.get("requestsPerSender"),
+            "tokens_per_sender_per_day": card.limits.get("tokensPerSenderPerDay"),
+        },
         "ttl": card.ttl,
     }
 
@@ -115,6 +120,12 @@ def _state(key: dict[str, Any]) -> str:
     return f"until {short(key['not_after'])}" if key["not_after"] else "active"
 
 
+def _limits(limits: dict[str, int | None]) -> list[str]:
+    """What it says that it takes, in one line."""
+    told = [f"{most:,} {word.replace('_', ' ')}" for word, most in limits.items() if most]
+    return [f"It takes {', '.join(told)}."] if told else []
+
+
 def _text(page: dict[str, Any]) -> str:
     what = "a Carnet gateway" if page["is_carnet"] else f"SAMVAD {page['protocol_version']}"
     skills = [
@@ -126,6 +137,7 @@ def _text(page: dict[str, Any]) -> str:
         [
             f"{page['id']}  {page['name']}  ({what})",
             *([page["description"]] if page["description"] else []),
+            *_limits(page["rate_limit"]),
             "",
             table(skills, ["SKILL", "MODES", "TRUST", ""]),
             "",

@@ -27,7 +27,7 @@ _READS_CONFIG = (
     "serve|doctor|call|tasks|runs?|tail|tokens|keys|peers|agents|ledger|config|migrate|backup|prune"
     "|outbox"
 )
-_COMMAND = re.compile(rf"\bcarnet (?=({_READS_CONFIG}|init|explain|completion)\b)")
+_COMMAND = re.compile(rf"(?<![\w./-])carnet (?=({_READS_CONFIG}|init|explain|completion)\b)")
 
 
 class Invocation:
@@ -107,6 +107,26 @@ def program() -> str:
 def count(number: int, noun: str) -> str:
     """`1 agent`, `2 agents`."""
     return f"{number} {noun}" + ("" if number == 1 else "s")
+
+
+def more_of(command: str, before: int, chosen: dict[str, Any]) -> str:
+    """The command that goes on with a list, with the options that were chosen."""
+    options = {**chosen, "before": before}
+    words = [f"--{name} {value}" for name, value in options.items() if value is not None]
+    return " ".join(["More: carnet", command, *words])
+
+
+def find_begun(begun: str, known: Iterable[str], noun: str) -> str | None:
+    """The only id that begins so, or None; several are refused."""
+    from carnet.errors import UsageInvalid
+
+    found = sorted({one for one in known if one.startswith(begun)})
+    if len(found) > 1:
+        raise UsageInvalid(
+            reason=f"{len(found)} {noun}s begin with '{begun}'.",
+            fix=f"Give more of it: {', '.join(found[:5])}{', ...' if found[5:] else ''}",
+        )
+    return found[0] if found else None
 
 
 def paint(text: str, color: str) -> str:

@@ -40,6 +40,7 @@ from carnet.cli.failures import (
     exit_code,
 )
 from carnet.cli.invocation import WHOLE, Format, Group, Invocation, to_json
+from carnet.cli.moments import write_span
 from carnet.errors import BY_CODE, CarnetError, Internal, UsageInvalid
 
 GROUPS: dict[str, tuple[click.Command, ...]] = {
@@ -158,7 +159,9 @@ def _lines(invocation: Invocation, said: dict[str, Any], code: int) -> Iterator[
     """An error for people: what happened, what to do, where to look."""
     yield f"Error: {invocation.spell(str(said.get('message', '')))}"
     if said.get("hint"):
-        yield invocation.spell(str(said["hint"]))
+        yield from invocation.spell(str(said["hint"])).splitlines()
+    if isinstance(said.get("retry_after"), int):
+        yield f"Retry-After: {write_span(said['retry_after'])}"
     if code in {REFUSED, UNVERIFIED} and said.get("code"):
         yield invocation.spell(f"More: carnet explain {_telling(said)}")
     named = [f"{word} {said[word]}" for word in ("run", "turn") if said.get(word)]

@@ -46,3 +46,12 @@ def write_rate(calls: int, seconds: int) -> str:
     """The other way round."""
     unit = {1: "s", 60: "min", 3600: "h"}.get(seconds)
     return f"{calls}/{unit}" if unit else f"{calls} in {seconds} s"
+
+
+def write_span(seconds: int) -> str:
+    """How long it is to wait: `45 s`, `12 min`, `5 h 3 min`; a started minute is a whole one."""
+    if seconds < _UNITS["min"]:
+        return f"{seconds} s"
+    hours, minutes = divmod(-(-seconds // 60), 60)
+    told = [f"{hours} h"] * bool(hours) + [f"{minutes} min"] * bool(minutes)
+    return " ".join(told)

@@ -1,12 +1,21 @@
 """`carnet outbox`: the letters to others, those that died, and the secrets that sign them."""
 
 import re
-from typing import TYPE_CHECKING, Any, Never
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import click
 
-from carnet.cli.invocation import Group, Invocation, count, pass_invocation, table, wait
+from carnet.cli.invocation import (
+    Group,
+    Invocation,
+    count,
+    find_begun,
+    more_of,
+    pass_invocation,
+    table,
+    wait,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,7 +47,8 @@ def list_letters(
 ) -> None:
     """List the newest letters."""
     page = wait(_list(invocation.settings, state, limit, before))
-    invocation.result(page, lambda: invocation.spell(_list_text(page)), page["letters"])
+    chosen = {"state": state, "limit": limit}
+    invocation.result(page, lambda: invocation.spell(_list_text(page, chosen)), page["letters"])
 
 
 async def _list(
@@ -63,8 +73,8 @@ def _line(posted: "Posted") -> dict[str, Any]:
         "letter": letter.id,
         "kind": letter.kind,
         "state": posted.state,
-        "receiver": letter.receiver,
-        "task": letter.task,
+        "receiver": letter.host,
+        "taskId": letter.task,
         "attempts": posted.attempts,
         "status": posted.status,
         "reason": posted.reason,
@@ -74,15 +84,16 @@ def _line(posted: "Posted") -> dict[str, Any]:
     }
 
 
-def _list_text(page: dict[str, Any]) -> str:
+def _list_text(page: dict[str, Any], chosen: dict[str, Any]) -> str:
     from carnet.cli.moments import short
 
     if not page["letters"]:
         return "No letters. A task that was given a callback writes one when it ends."
-    titles = ["LETTER", "STATE", "RECEIVER", "ATTEMPTS", "CREATED", "NEXT", "LAST"]
+    titles = ["LETTER", "KIND", "STATE", "RECEIVER", "ATTEMPTS", "CREATED", "NEXT", "LAST"]
     rows = [
         [
             line["letter"],
+            line["kind"],
             line["state"],
             line["receiver"],
             str(line["attempts"]),
@@ -92,7 +103,7 @@ def _list_text(page: dict[str, Any]) -> str:
         ]
         for line in page["letters"]
     ]
-    more = f"\nMore: carnet outbox list --before {page['next']}" if page["next"] else ""
+    more = f"\n{more_of('outbox list', page['next'], chosen)}" if page["next"] else ""
     return table(rows, titles) + more
 
 
@@ -100,7 +111,10 @@ def _list_text(page: dict[str, Any]) -> str:
 @click.argument("letter", metavar="ID")
 @pass_invocation
 def show(invocation: Invocation, letter: str) -> None:
-    """Show a letter: where it goes, what it says, and how its last attempt went."""
+    """Show a letter: where it goes, what it says, and how its last attempt went.
+
+    The beginning of an ID is enough if only one of the newest letters begins so.
+    """
     page = wait(_show(invocation.settings, letter))
     invocation.result(page, lambda: invocation.spell(_show_text(page)))
 
@@ -110,17 +124,29 @@ async def _show(settings: "Settings", letter: str) -> dict[str, Any]:
 
     store = await open_from(settings, exclusive=False)
     try:
-        posted = await store.outbox.find(letter)
+        posted = await _find(store, letter)
     finally:
         await store.close()
-    if posted is None:
-        _refuse_unknown(letter)
     return {
         **_line(posted),
         "url": posted.letter.url,
         "signed_for": posted.letter.secret_of,
         "body": _body(posted.letter.body),
     }
+
+
+async def _find(store: "Store", letter: str) -> "Posted":
+    """A letter by its id or the beginning of it."""
+    from carnet.errors import LetterNotFound
+
+    found = await store.outbox.find(letter)
+    if found is None:
+        newest = await store.outbox.list(state=None, limit=MOST)
+        begun = find_begun(letter, (posted.letter.id for posted in newest), "letter")
+        found = None if begun is None else await store.outbox.find(begun)
+    if found is None:
+        raise LetterNotFound
+    return found
 
 
 def _body(body: bytes) -> Any:
@@ -139,9 +165,10 @@ def _show_text(page: dict[str, Any]) -> str:
 
     told = [
         ("letter", page["letter"]),
+        ("kind", page["kind"]),
         ("state", page["state"]),
         ("url", page["url"]),
-        ("task", page["task"] or "-"),
+        ("task", page["taskId"] or "-"),
         ("attempts", page["attempts"]),
         ("last", page["reason"] or page["status"] or "-"),
         ("created", page["created"]),
@@ -172,11 +199,10 @@ def replay(
     """
     _check_choice(letters, dead=dead, receiver=receiver)
     chosen, replayed = wait(_replay(invocation.settings, letters, receiver))
-    if letters and not replayed:
-        _refuse_unknown(letters[0])
     page = {"replayed": replayed, "letters": chosen}
     text = f"{count(replayed, 'letter')} will be sent again; running gateways begin in a second."
-    invocation.result(page, lambda: text)
+    none = f"There is no dead letter{f' to {receiver}' if receiver else ''}: none is sent again."
+    invocation.result(page, lambda: text if replayed else none)
 
 
 def _check_choice(letters: "Sequence[str]", *, dead: bool, receiver: str | None) -> None:
@@ -197,7 +223,8 @@ async def _replay(
 
     store = await open_from(settings, exclusive=False)
     try:
-        chosen = list(letters) or await _dead(store, receiver)
+        named = [(await _find(store, letter)).letter.id for letter in letters]
+        chosen = named or await _dead(store, receiver)
         return chosen, await store.outbox.replay(chosen, SystemClock().wall_us())
     finally:
         await store.close()
@@ -207,7 +234,7 @@ async def _dead(store: "Store", receiver: str | None) -> list[str]:
     found: list[str] = []
     before: int | None = None
     while page := await store.outbox.list(state="dead", limit=MOST, before=before):
-        found += [one.letter.id for one in page if _is_to(one.letter.receiver, receiver)]
+        found += [one.letter.id for one in page if _is_to(one.letter.host, receiver)]
         before = page[-1].n
     return found
 
@@ -250,11 +277,3 @@ async def _secret(settings: "Settings", identity: str) -> dict[str, Any]:
         return {"identity": named, "secret": secret.reveal()}
     finally:
         await store.close()
-
-
-def _refuse_unknown(letter: str) -> Never:
-    from carnet.errors import UsageInvalid
-
-    raise UsageInvalid(
-        reason=f"There is no letter '{letter}'.", fix="'carnet outbox list' shows which there are."
-    )

@@ -282,7 +282,7 @@ def said_by(answer: Answer, body: bytes) -> GatewaySaid:
         said = {}
     error = said.get("error", said)
     if isinstance(error, dict) and error.get("message"):
-        return GatewaySaid({**error, **names_in(answer)}, status)
+        return GatewaySaid({**error, **_wait_in(answer), **names_in(answer)}, status)
     return GatewaySaid(
         {
             "code": "provider_error",
@@ -291,6 +291,12 @@ def said_by(answer: Answer, body: bytes) -> GatewaySaid:
         },
         status,
     )
+
+
+def _wait_in(answer: Answer) -> dict[str, int]:
+    """The seconds that an answer says to wait, as a Carnet writes them."""
+    told = answer.header("retry-after") or ""
+    return {"retry_after": int(told)} if told.isascii() and told.isdigit() else {}
 
 
 def unreadable(error: PeerUnreachable | PeerAgentNotFound) -> GatewaySaid:

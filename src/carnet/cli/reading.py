@@ -42,13 +42,17 @@ class Pages:
         invocation: Invocation,
         token: str | None = None,
         by: reaching.Credential | None = None,
+        *,
+        was_there: bool = False,
     ) -> None:
         """`token` is the one to read with; by default one is found or made.
 
-        `by` is a credential that was made a moment ago and lives as long as this.
+        `by` is a credential that was made a moment ago and lives as long as this. `was_there` is a
+        gateway that has just answered: one elsewhere that does not now is asked all the same.
         """
         self._invocation = invocation
         self._token = token
+        self._was_there = was_there
         self._stack = AsyncExitStack()
         self._place = reaching.Place("", is_ours=False)  # until it is entered
         self._door: Door | None = None
@@ -61,7 +65,8 @@ class Pages:
         try:
             door = await self._stack.enter_async_context(reaching.open_door())
             self._place = await reaching.find_place(self._invocation, door)
-            if await reaching.is_answering(door, self._place):
+            is_expected = self._was_there and _is_named()
+            if is_expected or await reaching.is_answering(door, self._place):
                 self._door = door
             else:
                 self._store = await self._open_store()
@@ -82,11 +87,21 @@ class Pages:
     async def _open_store(self) -> "Store":
         from carnet.assembly.storing import open_from
 
-        if os.environ.get("CARNET_URL"):  # another gateway's runs are not in our store
+        if _is_named():  # another gateway's runs are not in our store
             raise Unreachable(url=self._place.url)
         store = await open_from(self._invocation.settings, exclusive=False)
         self._stack.push_async_callback(store.close)
         return store
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether it reads the store, because no gateway answers."""
+        return self._door is None
+
+    async def find_again(self) -> None:
+        """Find out where the gateway is now: one that was started again may listen elsewhere."""
+        if self._door is not None:
+            self._place = await reaching.find_place(self._invocation, self._door)
 
     async def read(self, path: str) -> dict[str, Any]:
         """One page."""
@@ -132,6 +147,11 @@ class Pages:
         if page is None:
             raise RunNotFound
         return page
+
+
+def _is_named() -> bool:
+    """Whether the gateway is one that the environment names."""
+    return bool(os.environ.get("CARNET_URL"))
 
 
 async def _stored_tasks(settings: "Settings", store: "Store", path: str) -> dict[str, Any]:

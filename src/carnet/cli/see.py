@@ -4,7 +4,16 @@ from typing import Any
 
 import click
 
-from carnet.cli.invocation import Command, Group, Invocation, pass_invocation, table, to_json, wait
+from carnet.cli.invocation import (
+    Command,
+    Group,
+    Invocation,
+    find_begun,
+    pass_invocation,
+    table,
+    to_json,
+    wait,
+)
 
 POLL_SECONDS = 1.0
 MOST_RUNS = 100
@@ -91,21 +100,10 @@ async def _show(invocation: Invocation, run_id: str) -> dict[str, Any]:
             if isinstance(error, GatewaySaid) and error.said.get("code") != RunNotFound.code:
                 raise
             newest = (await pages.read(_runs_path(MOST_RUNS)))["runs"]
-            begun = {entry["run"] for entry in newest if entry["run"].startswith(run_id)}
-            if len(begun) > 1:
-                _refuse_prefix(run_id, sorted(begun))
-            if not begun:
+            found = find_begun(run_id, (entry["run"] for entry in newest), "run")
+            if found is None:
                 raise
-            return await pages.read(_run_path(begun.pop()))
-
-
-def _refuse_prefix(run_id: str, begun: list[str]) -> None:
-    from carnet.errors import UsageInvalid
-
-    raise UsageInvalid(
-        reason=f"{len(begun)} runs begin with '{run_id}'.",
-        fix=f"Give more of it: {', '.join(begun[:5])}{', ...' if len(begun) > 5 else ''}",  # noqa: PLR2004
-    )
+            return await pages.read(_run_path(found))
 
 
 @run.command()
@@ -185,7 +183,7 @@ async def _tail_runs(invocation: Invocation) -> None:
 def explain(invocation: Invocation, code: str) -> None:
     """Say what an error code means and what to do about it."""
     from carnet.errors import BY_CODE
-    from carnet.wire.samvad import STATUSES
+    from carnet.wire.samvad import REFUSALS, STATUSES
 
     word = code.upper()
     kind = BY_CODE.get(code.lower())
@@ -203,6 +201,7 @@ def explain(invocation: Invocation, code: str) -> None:
         "meaning": _paragraphs(kind.__doc__ or ""),
         "message": kind.template,
         "hint": kind.hint,
+        "samvad": dict(zip(("status", "code"), REFUSALS[kind], strict=True)),
     }
     invocation.result(page, lambda: _explanation(page))
 
@@ -258,9 +257,11 @@ def _paragraphs(text: str) -> str:
 
 def _explanation(page: dict[str, Any]) -> str:
     again = "may be sent again as it is" if page["retryable"] else "will be refused again as it is"
+    samvad = page["samvad"]
     return "\n".join(
         [
             f"{page['code']}  (HTTP {page['status']}; the same request {again})",
+            f"To callers that sign: HTTP {samvad['status']} {samvad['code']}",
             "",
             page["meaning"],
             "",

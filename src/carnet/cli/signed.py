@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec import Struct, structs
 
-from carnet.cli.composing import Asked, given_delegation, given_token
+from carnet.cli.composing import Asked, given_token
+from carnet.cli.granting import presented
 from carnet.cli.invocation import Invocation, to_json, visible
 from carnet.cli.knowing import find_recipient, has_settings
 from carnet.cli.showing import Growing
@@ -55,7 +56,8 @@ async def call_signed(invocation: Invocation, asked: Asked, door: Door) -> None:
     _refuse_own(invocation, asked.address)
     async with way_to(invocation, asked, door) as way:
         errands = way.errands
-        errand = await _errand(asked, errands, SystemIds())
+        token = None if asked.delegate is None else presented(asked.delegate, way.sender)
+        errand = await _errand(asked, errands, SystemIds(), token)
         if way.peer is not None and way.is_gateway:
             errand = _documented(invocation, errand, way.peer)
         if asked.dry_run:
@@ -71,6 +73,7 @@ class Way(Struct, frozen=True, eq=False):
 
     errands: Errands
     peer: "Peer | None"  # whose agent it is, if we list it
+    sender: str  # who we sign as
     is_gateway: bool  # whether we sign with the key of our gateway
 
 
@@ -93,7 +96,7 @@ async def way_to(invocation: Invocation, asked: Asked, door: Door) -> AsyncItera
                 ids=ids,
                 verifying=by.verifying,
             )
-            yield Way(errands, peer, by.verifying is not None)
+            yield Way(errands, peer, by.sender, by.verifying is not None)
     finally:
         await cards.close()
 
@@ -151,7 +154,7 @@ def _refuse_own(invocation: Invocation, address: str) -> None:
         )
 
 
-async def _errand(asked: Asked, errands: Errands, ids: SystemIds) -> Errand:
+async def _errand(asked: Asked, errands: Errands, ids: SystemIds, delegation: str | None) -> Errand:
     skill, payload = asked.skill, asked.payload
     if skill is None:
         card = await errands.card()
@@ -166,7 +169,7 @@ async def _errand(asked: Asked, errands: Errands, ids: SystemIds) -> Errand:
         auth=given_token(asked),
         is_task=asked.task,
         callback=asked.callback,
-        delegation=given_delegation(asked),
+        delegation=delegation,
     )
 
 

@@ -2,32 +2,43 @@
 
 Law 1. The result goes to stdout. How far it is, is told on stderr, and to a person only.
 Law 2. Who stops waiting is told that the task goes on, and the commands that show and cancel it.
+Law 3. A gateway that was there and does not answer now is waited for, as long as the task is.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any, Final
 from urllib.parse import quote
 
 from msgspec import Struct
 
 from carnet.cli.composing import Asked
-from carnet.cli.failures import GatewaySaid, error_object
-from carnet.cli.invocation import Invocation, in_line, visible
+from carnet.cli.failures import GATEWAY_TROUBLE, GatewaySaid, error_object
+from carnet.cli.invocation import Invocation, find_begun, in_line, visible
 from carnet.cli.progress import Told
 from carnet.cli.reaching import Credential
 from carnet.cli.reading import Pages
-from carnet.errors import BY_CODE, ProviderTimeout
+from carnet.errors import (
+    BY_CODE,
+    CircuitOpen,
+    ProviderError,
+    ProviderTimeout,
+    ProviderUnavailable,
+    TaskNotFound,
+    Unreachable,
+)
 from carnet.runtime.closing import closing
 from carnet.runtime.errand import Errand, Errands
 from carnet.runtime.errand_tasks import TaskErrands
 from carnet.runtime.samvad import as_text
 from carnet.wire.samvad import TaskRecord
 
+MOST_TASKS: Final = 200  # that are looked through for the beginning of an id
 FIRST_SECONDS: Final = 0.2
 GROWTH: Final = 1.3
 LONGEST_SECONDS: Final = 3.0
 _UNTOLD_STATUS: Final = 502
+_AWAY: Final = (Unreachable, ProviderUnavailable, ProviderTimeout, ProviderError, CircuitOpen)
 
 
 class Seen(Struct, frozen=True, kw_only=True):
@@ -47,8 +58,38 @@ class Seen(Struct, frozen=True, kw_only=True):
     @property
     def text(self) -> str:
         """For people."""
+        if self.is_over:  # what was noted on the way is of no use any more
+            return self.status
         share = "" if self.progress is None else f" {self.progress:.0%}"
         return f"{self.status}{share}" + (f"  {in_line(self.note)}" if self.note else "")
+
+
+class Silence:
+    """Says once that nobody answers, and that this is waited for."""
+
+    def __init__(self, invocation: Invocation, text: str) -> None:
+        """`text` is what is said."""
+        self._invocation = invocation
+        self._text = text
+        self._is_told = False
+
+    def __call__(self) -> None:
+        """Nobody answers just now."""
+        if not self._is_told:
+            self._is_told = True
+            Told().say("")  # the line with the progress
+            self._invocation.note(self._invocation.spell(self._text))
+
+    @classmethod
+    def here(cls, invocation: Invocation) -> "Silence":
+        """That of our own gateway."""
+        text = "The gateway does not answer. The task is kept: waiting for it (carnet serve)."
+        return cls(invocation, text)
+
+    @classmethod
+    def elsewhere(cls, invocation: Invocation) -> "Silence":
+        """That of an agent elsewhere."""
+        return cls(invocation, "The agent does not answer. It has the task: waiting for it.")
 
 
 class Named(Struct, frozen=True):
@@ -82,14 +123,15 @@ async def print_task(
     tasks = TaskErrands(errands)
     begun = await tasks.begin(errand)
     named = Named.elsewhere(begun.id, asked.address, asked.key)
-    ids = {"task": begun.id, "run": errand.trace_id, "turn": errand.span_id}
+    ids = {"taskId": begun.id, "run": errand.trace_id, "turn": errand.span_id}
     if begun.webhook_secret is not None:
         ids["webhook_secret"] = begun.webhook_secret.reveal()
     if asked.no_wait:
         _print_begun(invocation, named, ids)
         return
     _note(invocation, ids)
-    result = await follow(invocation, named, seen_there(tasks, begun.id), asked.timeout)
+    seen = seen_there(tasks, begun.id, Silence.elsewhere(invocation), is_known=True)
+    result = await follow(invocation, named, seen, asked.timeout)
     print_result(invocation, result, ids)
 
 
@@ -99,13 +141,14 @@ async def print_own_task(
     """The same for a task that our own gateway has taken on, from somebody with this credential."""
     named = Named(str(page.get("taskId")))
     told = ("run", "turn", "webhook_secret")
-    ids = {"task": named.id, **{word: page[word] for word in told if page.get(word)}}
+    ids = {"taskId": named.id, **{word: page[word] for word in told if page.get(word)}}
     if asked.no_wait:
         _print_begun(invocation, named, ids)
         return
-    async with Pages(invocation, asked.token, by) as pages:
-        _note(invocation, ids)
-        result = await follow(invocation, named, seen_here(pages, named.id), asked.timeout)
+    _note(invocation, ids)
+    async with Pages(invocation, asked.token, by, was_there=True) as pages:
+        seen = seen_here(pages, named.id, Silence.here(invocation))
+        result = await follow(invocation, named, seen, asked.timeout)
     print_result(invocation, result, ids)
 
 
@@ -117,7 +160,7 @@ async def follow(
         async with asyncio.timeout(seconds):
             end = await _end(seen)
     except TimeoutError:
-        raise _too_late(invocation, named, seconds or 0) from None
+        raise _too_late(named, seconds or 0) from None
     except asyncio.CancelledError:
         invocation.note(invocation.spell(named.goes_on))
         raise
@@ -136,11 +179,25 @@ async def _end(seen: AsyncIterator[Seen]) -> Seen:
     raise AssertionError("the last state of a task is its end")
 
 
-async def seen_there(tasks: TaskErrands, task: str) -> AsyncIterator[Seen]:
-    """A task of an agent elsewhere, whenever it has changed."""
-    async with closing(tasks.watch(task, every=FIRST_SECONDS)) as records:
-        async for record in records:
-            yield seen_of(record)
+async def seen_there(
+    tasks: TaskErrands, task: str, silence: Callable[[], None], *, is_known: bool
+) -> AsyncIterator[Seen]:
+    """A task of an agent elsewhere, whenever it has changed.
+
+    Who never answered is not waited for, unless it is known to be there.
+    """
+    while True:
+        try:
+            async with closing(tasks.watch(task, every=FIRST_SECONDS)) as records:
+                async for record in records:
+                    is_known = True
+                    yield seen_of(record)
+        except (ProviderUnavailable, ProviderTimeout):  # it was asked several times
+            if not is_known:
+                raise
+            silence()
+        else:
+            return
 
 
 def seen_of(record: TaskRecord) -> Seen:
@@ -155,7 +212,7 @@ def seen_of(record: TaskRecord) -> Seen:
 
 def page_of(record: TaskRecord) -> dict[str, Any]:
     """A record as JSON shows it, with the error in the one shape that errors have here."""
-    page: dict[str, Any] = {"task": record.id, "status": record.status}
+    page: dict[str, Any] = {"taskId": record.id, "status": record.status}
     if record.progress is not None:
         page["progress"] = record.progress
     if record.result is not None:
@@ -165,18 +222,63 @@ def page_of(record: TaskRecord) -> dict[str, Any]:
     return page
 
 
-async def seen_here(pages: Pages, task: str) -> AsyncIterator[Seen]:
+async def find_page(pages: Pages, task: str) -> dict[str, Any]:
+    """The page of a task of our gateway, by its id or the beginning of it."""
+    try:
+        return await pages.read(task_path(task))
+    except (TaskNotFound, GatewaySaid) as error:
+        return await pages.read(task_path(await find_begun_task(pages, task, error)))
+
+
+async def find_id(pages: Pages, task: str) -> str:
+    """The id of a task, of which the beginning may be given; as it is if nobody can tell now."""
+    try:
+        return str((await find_page(pages, task))["taskId"])
+    except GatewaySaid as said:
+        if said.status not in GATEWAY_TROUBLE:
+            raise
+    except _AWAY:
+        pass  # it was there a moment ago
+    return task
+
+
+async def find_begun_task(pages: Pages, task: str, error: TaskNotFound | GatewaySaid) -> str:
+    """The id of the only task that begins so; what was met if there is none, or if it was else."""
+    if isinstance(error, GatewaySaid) and error.said.get("code") != TaskNotFound.code:
+        raise error
+    newest = (await pages.read(f"/tasks?limit={MOST_TASKS}"))["tasks"]
+    found = find_begun(task, (entry["taskId"] for entry in newest), "task")
+    if found is None:
+        raise error
+    return found
+
+
+async def seen_here(pages: Pages, task: str, silence: Callable[[], None]) -> AsyncIterator[Seen]:
     """A task of our own gateway, whenever it has changed."""
     pause, last = FIRST_SECONDS, None
     while True:
-        state = seen_in(await pages.read(task_path(task)))
-        pause = FIRST_SECONDS if state != last else min(pause * GROWTH, LONGEST_SECONDS)
-        if state != last:
+        state = await _look(pages, task)
+        if state is None or (pages.is_stored and not state.is_over):
+            silence()
+        if state is not None and state != last:
             yield state
-        if state.is_over:
-            return
-        last = state
+            if state.is_over:
+                return
+            pause, last = FIRST_SECONDS, state
         await asyncio.sleep(pause)
+        pause = min(pause * GROWTH, LONGEST_SECONDS)
+
+
+async def _look(pages: Pages, task: str) -> Seen | None:
+    """How a task stands; None if nobody can tell just now."""
+    try:
+        return seen_in(await pages.read(task_path(task)))
+    except GatewaySaid as said:
+        if said.status not in GATEWAY_TROUBLE:
+            raise
+    except _AWAY:
+        await pages.find_again()
+    return None
 
 
 def task_path(task: str, tail: str = "") -> str:
@@ -212,7 +314,9 @@ def print_result(invocation: Invocation, result: dict[str, Any], ids: dict[str, 
 def _note(invocation: Invocation, ids: dict[str, Any]) -> None:
     """Name the task before it is waited for: who stops can come back to it."""
     if invocation.format == "text":
-        invocation.note("  ".join(f"{word} {value}" for word, value in ids.items()))
+        words = {"task": ids["taskId"], **ids}
+        del words["taskId"]
+        invocation.note("  ".join(f"{word} {value}" for word, value in words.items()))
 
 
 def _print_begun(invocation: Invocation, named: Named, ids: dict[str, Any]) -> None:
@@ -221,11 +325,11 @@ def _print_begun(invocation: Invocation, named: Named, ids: dict[str, Any]) -> N
         invocation.note(invocation.spell(named.goes_on))
 
 
-def _too_late(invocation: Invocation, named: Named, seconds: float) -> GatewaySaid:
+def _too_late(named: Named, seconds: float) -> GatewaySaid:
     said = {
         "code": ProviderTimeout.code,
         "message": f"The task has not ended within {seconds:g} s (--timeout).",
-        "hint": invocation.spell(named.goes_on),
-        "task": named.id,
+        "hint": named.goes_on,
+        "taskId": named.id,
     }
     return GatewaySaid(said, ProviderTimeout.status)

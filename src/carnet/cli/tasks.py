@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from carnet.cli.invocation import Group, Invocation, pass_invocation, table, wait
+from carnet.cli.invocation import Group, Invocation, more_of, pass_invocation, table, wait
 
 if TYPE_CHECKING:
     from carnet.runtime.errand_tasks import TaskErrands
@@ -64,21 +64,22 @@ def list_tasks(
     asked = {"limit": limit, "state": state, "agent": agent, "before": before}
     query = urlencode({name: value for name, value in asked.items() if value is not None})
     page = read_page(invocation, f"/tasks?{query}")
-    invocation.result(page, lambda: invocation.spell(_text(page)), page["tasks"])
+    chosen = {"state": state, "agent": agent, "limit": limit}
+    invocation.result(page, lambda: invocation.spell(_text(page, chosen)), page["tasks"])
 
 
-def _text(page: dict[str, Any]) -> str:
+def _text(page: dict[str, Any], chosen: dict[str, Any]) -> str:
     if not page["tasks"]:
         return "No tasks. Make one: carnet call echo hello --task"
     titles = ["TASK", "ACCEPTED", "AGENT", "SKILL", "SENDER", "STATE"]
-    more = f"\nMore: carnet tasks list --before {page['next']}" if page.get("next") else ""
+    more = f"\n{more_of('tasks list', page['next'], chosen)}" if page.get("next") else ""
     return table([_row(entry) for entry in page["tasks"]], titles) + more
 
 
 def _row(entry: dict[str, Any]) -> list[str]:
     from carnet.cli.moments import short
 
-    words = [entry["task"], short(entry["created"]), entry["agent"], entry.get("skill") or "-"]
+    words = [entry["taskId"], short(entry["created"]), entry["agent"], entry.get("skill") or "-"]
     return [str(word) for word in (*words, entry["sender"], _state(entry))]
 
 
@@ -86,6 +87,8 @@ def _state(entry: dict[str, Any]) -> str:
     from carnet.cli.tasking import seen_in
 
     told = seen_in(entry).text
+    if entry["status"] == "failed" and entry.get("code"):
+        return f"{told} ({entry['code']})"
     is_leaving = entry.get("cancelled") and entry["status"] in {"pending", "running"}
     return f"{told} (to be cancelled)" if is_leaving else told
 
@@ -96,7 +99,10 @@ def _state(entry: dict[str, Any]) -> str:
 @_KEY
 @pass_invocation
 def show(invocation: Invocation, task: str, at: str | None, key: str | None) -> None:
-    """Show one task: its state, how far it is, its result or why it failed."""
+    """Show one task: its state, how far it is, its result or why it failed.
+
+    The beginning of an ID is enough if only one of the newest tasks here begins so.
+    """
     page = wait(_show(invocation, task, at, key))
     invocation.result(page, lambda: _page_text(page))
 
@@ -124,7 +130,7 @@ async def _show(
 
     if at is None:
         async with Pages(invocation) as pages:
-            return await pages.read(tasking.task_path(task))
+            return await tasking.find_page(pages, task)
     async with _tasks_at(invocation, at, key) as there:
         return tasking.page_of(await there.look(task))
 
@@ -149,6 +155,7 @@ def _page_text(page: dict[str, Any]) -> str:
 def cancel(invocation: Invocation, task: str, at: str | None, key: str | None) -> None:
     """Ask for the end of a task. It ends as failed, and its callback is told."""
     page = wait(_cancel(invocation, task, at, key))
+    task = page.get("taskId") or task
     over = page.get("status") in {"done", "failed"}
     told = f"{task} has ended: {page.get('status')}." if over else f"{task} was told to stop."
     invocation.result(page, lambda: told)
@@ -158,15 +165,25 @@ async def _cancel(
     invocation: Invocation, task: str, at: str | None, key: str | None
 ) -> dict[str, Any]:
     from carnet.cli import reaching, tasking
+    from carnet.cli.failures import GatewaySaid
+    from carnet.cli.reading import Pages
 
     if at is not None:
         async with _tasks_at(invocation, at, key) as there:
             return tasking.page_of(await there.cancel(task))
     async with reaching.open_door() as door, reaching.reached(invocation, door) as (place, by):
-        path = tasking.task_path(task, "/cancel")
-        request = reaching.request_to(place, "POST", path, by)
-        async with reaching.sending(door, request, token_is_new=by.is_new) as answer:
-            return reaching.decode(await answer.read())
+
+        async def told(task: str) -> dict[str, Any]:
+            path = tasking.task_path(task, "/cancel")
+            request = reaching.request_to(place, "POST", path, by)
+            async with reaching.sending(door, request, token_is_new=by.is_new) as answer:
+                return reaching.decode(await answer.read())
+
+        try:
+            return await told(task)
+        except GatewaySaid as error:
+            async with Pages(invocation) as pages:
+                return await told(await tasking.find_begun_task(pages, task, error))
 
 
 @tasks.command("wait")
@@ -195,13 +212,15 @@ async def _wait_for(
     from carnet.cli.reading import Pages
 
     if at is None:
-        named = tasking.Named(task)
         async with Pages(invocation) as pages:
-            seen = tasking.seen_here(pages, task)
+            task = await tasking.find_id(pages, task)
+            named = tasking.Named(task)
+            seen = tasking.seen_here(pages, task, tasking.Silence.here(invocation))
             result = await tasking.follow(invocation, named, seen, seconds)
     else:
         named = tasking.Named.elsewhere(task, at, key)
         async with _tasks_at(invocation, at, key) as there:
-            seen = tasking.seen_there(there, task)
+            silence = tasking.Silence.elsewhere(invocation)
+            seen = tasking.seen_there(there, task, silence, is_known=False)
             result = await tasking.follow(invocation, named, seen, seconds)
-    tasking.print_result(invocation, result, {"task": task})
+    tasking.print_result(invocation, result, {"taskId": task})

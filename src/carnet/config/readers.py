@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 
 from carnet.core.address import check_domain, check_identity
+from carnet.core.allowed import read_entry
 from carnet.core.money import parse_amount
 from carnet.errors import AddressInvalid, InvalidRequest, KeyInvalid
 from carnet.wire.ed25519 import read_public_key
@@ -266,15 +267,14 @@ def schedule(*, most: int) -> Reader:
 
 
 def destinations() -> Reader:
-    """Destinations: `host:port` or CIDR."""
+    """Destinations: `host:port` or CIDR, read as the way out will read them."""
 
     def check(value: str) -> str:
-        host, colon, port = value.rpartition(":")
-        if colon and host and _WHOLE.fullmatch(port):
-            return value
-        return _check_network(value)
+        read_entry(value)
+        return value
 
-    return many('"host:port" or ranges, such as "127.0.0.1:8701" or "10.0.0.0/8"', check)
+    expects = '"host:port" or ranges without a scheme, such as "127.0.0.1:8701" or "10.0.0.0/8"'
+    return many(expects, check)
 
 
 def networks() -> Reader:
@@ -284,11 +284,6 @@ def networks() -> Reader:
         return str(ipaddress.ip_network(value))
 
     return many('addresses or ranges, such as "10.0.0.7" or "10.0.0.0/8"', check)
-
-
-def _check_network(value: str) -> str:
-    ipaddress.ip_network(value, strict=False)
-    return value
 
 
 def public_keys() -> Reader:

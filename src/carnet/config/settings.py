@@ -230,7 +230,10 @@ class EgressSettings(Struct, frozen=True, kw_only=True):
     """The `[egress]` section."""
 
     allow: Annotated[
-        tuple[str, ...], read.destinations(), "Learned destinations that may be private."
+        tuple[str, ...],
+        read.destinations(),
+        "Where callbacks and cards that others name may lead beside public https addresses: "
+        "host:port, or a range.",
     ] = ()
 
 

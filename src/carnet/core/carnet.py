@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from carnet.core.proof import Spending
 from carnet.core.turn_id import scoped_turn_id, turn_id
-from carnet.errors import ChainFinal, ChainMismatch, DepthExceeded
+from carnet.errors import ChainFinal, ChainMismatch, DelegationExceeded, DepthExceeded
 
 StampName = Literal["tangle", "caller_context", "mentionable", "samvad", "delegation", "travel"]
 
@@ -166,6 +166,8 @@ class Carnet(Struct, frozen=True, kw_only=True):
         last = self.bound(default)
         if self.bound_by == "mentionable":
             raise ChainFinal(hop=self.depth, hops=last)
+        if self.bound_by == "delegation":  # a larger limit here would not help
+            raise DelegationExceeded
         raise DepthExceeded(observed=self.depth + 1, limit=last + 1, leaving=True)
 
     @property

@@ -22,6 +22,8 @@ MOST_LINKS: Final = 8
 MOST_SECONDS: Final = 86_400  # how far ahead the end of a token may lie
 SKEW_SECONDS: Final = 60  # between the clocks of its issuer and of its reader
 
+_NOT_SHOWN: Final = frozenset({"text", "signed", "signature"})
+
 
 class Delegation(Struct, frozen=True, kw_only=True):
     """One token of a chain, as it was read."""
@@ -44,6 +46,11 @@ class Delegation(Struct, frozen=True, kw_only=True):
     text: str = ""  # the token itself
     signed: bytes = b""  # the bytes that its signature covers
     signature: bytes = b""
+
+    def __repr__(self) -> str:
+        """What it grants. Not the token: who reads that, in a log say, could show it."""
+        named = (name for name in self.__struct_fields__ if name not in _NOT_SHOWN)
+        return f"Delegation({', '.join(f'{name}={getattr(self, name)!r}' for name in named)})"
 
     def chain(self) -> "tuple[Delegation, ...]":
         """All links, the first one first."""

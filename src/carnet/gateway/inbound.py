@@ -31,6 +31,19 @@ class Stamps(Struct, frozen=True):
 NO_STAMPS = Stamps((), None)
 _URL: Final = re.compile(r"[!-~]{1,2048}", re.ASCII)
 
+# Members of other requests, without capitals, hyphens and underscores. A chat keeps what it does
+# not know, for whichever model there is; of these we know that they would do nothing.
+_CALLBACK: Final = "is not known here; write it as 'callback'"
+_SIGNED: Final = "is for signed requests, which go to /agent/task"
+_WITHIN: Final = "belongs into 'carnet', an object of skill and payload"
+_ELSEWHERE: Final = {
+    **dict.fromkeys(("callbackurl", "callbackuri", "callbacks"), _CALLBACK),
+    **dict.fromkeys(("webhook", "webhookurl", "webhookuri", "notifyurl"), _CALLBACK),
+    **dict.fromkeys(("skill", "payload"), _WITHIN),
+    **dict.fromkeys(("mode", "delegationtoken", "traceid", "spanid"), _SIGNED),
+}
+_MOST_NAME: Final = 20
+
 
 def read_stamps(headers: Headers, depths: DepthLimits) -> Stamps:
     """Read every stamp that rides on the headers."""
@@ -74,6 +87,7 @@ def read_chat(headers: Headers, stamps: Stamps, body: bytes, agent: str | None) 
 def read_later(headers: Headers, stamps: Stamps, body: bytes) -> Claim:
     """Read a chat request that is to be run as a task; it may name a `callback`."""
     parsed = json.read_object(body)
+    _refuse_misplaced(parsed)
     callback = parsed.pop("callback", None)
     if callback is not None and (not isinstance(callback, str) or not _URL.fullmatch(callback)):
         raise InvalidRequest("callback", "must be a URL")
@@ -83,6 +97,14 @@ def read_later(headers: Headers, stamps: Stamps, body: bytes) -> Claim:
     # The same turn, asked for at once, is another call.
     digest = sha256(b"task\0" + claim.digest).digest()
     return structs.replace(claim, is_task=True, callback=callback, digest=digest)
+
+
+def _refuse_misplaced(parsed: dict[str, object]) -> None:
+    """Refuse a member that its sender expects something of, and that nothing here would read."""
+    for name in parsed:
+        plain = name[: _MOST_NAME + 1].lower().replace("_", "").replace("-", "")
+        if len(name) <= _MOST_NAME and plain in _ELSEWHERE:
+            raise InvalidRequest(name, _ELSEWHERE[plain])
 
 
 def with_proof(claim: Claim, exchange: Exchange, body: bytes, depths: DepthLimits) -> Claim:

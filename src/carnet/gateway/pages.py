@@ -121,12 +121,20 @@ def turn_page(turn: Turn, legs: list[Page]) -> Page:
         "actor": turn.actor,
         "payer": str(turn.payer),
         "cost": None if turn.cost is None else format_amount(turn.cost),
+        "tokens": _tokens(turn),
         "started": when(turn.created),
         "ended": when(turn.ended),
         "code": turn.code,
         "legs": legs,
         "children": [],
     }
+
+
+def _tokens(turn: Turn) -> dict[str, int] | None:
+    """What the agent has reported to have used; None while it runs, and where it reported none."""
+    if turn.tokens_in is None and turn.tokens_out is None:
+        return None
+    return {"in": turn.tokens_in or 0, "out": turn.tokens_out or 0}
 
 
 def _cost(turns: Sequence[Turn], entries: Sequence[LedgerEntry]) -> int:
@@ -166,7 +174,7 @@ def task_line(task: Task) -> Page:
     """One task in a list."""
     turn = task.turn
     return {
-        "task": task.id,
+        "taskId": task.id,
         "status": task.state,
         "agent": turn.agent,
         "skill": task.skill,
@@ -176,6 +184,7 @@ def task_line(task: Task) -> Page:
         "attempt": turn.attempt,
         "created": when(turn.created),
         "ended": when(turn.ended),
+        "tokens": _tokens(turn),
         "cancelled": when(task.cancelled),
         "code": turn.code,
         "run": turn.run,

@@ -14,7 +14,7 @@ from carnet.guards.candidate import Candidate
 class Callbacks(Protocol):
     """Judges addresses for callbacks."""
 
-    async def check(self, url: str, /) -> None:
+    async def check(self, url: str, sender: str, /) -> None:
         """Raise CallbackForbidden, or return."""
         ...
 
@@ -33,4 +33,6 @@ class CalledBack:
             return None
         if self._callbacks is None:
             raise CallbackForbidden(reason="nothing is delivered from here")
-        return self._callbacks.check(url)
+        proof = candidate.claim.proof
+        sender = candidate.caller.actor.name if proof is None else proof.sender
+        return self._callbacks.check(url, sender)

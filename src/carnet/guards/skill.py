@@ -33,7 +33,9 @@ def known_skill(candidate: Candidate, /) -> None:
     ask = candidate.claim.ask
     skill = candidate.skill = find_skill(candidate.target, ask)
     if skill is not None and ask.skill is not None and _mode(candidate.claim) not in skill.modes:
-        raise SchemaInvalid("mode", f"must be one of the skill's: {', '.join(skill.modes)}")
+        modes = ", ".join(skill.modes)
+        task = "; it cannot be a task" if candidate.claim.is_task else ""
+        raise SchemaInvalid("mode", f"must be one of the skill's: {modes}{task}")
 
 
 def _mode(claim: Claim) -> Mode:

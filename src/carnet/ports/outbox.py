@@ -1,7 +1,8 @@
 """Letters to others: written with the end of what they tell about, delivered at least once.
 
 Law 1. A letter is kept in the transaction that makes it true, and has one id for ever.
-Law 2. Each receiver has a queue of its own: one that is down holds up nobody else.
+Law 2. Each receiver has a queue of its own, and each sender another one: one that is down, or that
+       a sender leads to where nobody takes letters, holds up nobody else.
 Law 3. A letter ends as delivered or dead; a dead one is kept, shown, and can be sent again.
 """
 
@@ -20,11 +21,16 @@ class Letter(Struct, frozen=True, kw_only=True):
     id: str  # "msg_...": the same at every attempt
     kind: LetterKind
     url: str
-    receiver: str  # scheme, host and port: what has one queue
+    receiver: str  # what has one queue: scheme, host and port, and whose letters they are
     body: bytes
     task: str | None = None  # the id of the task it tells about
     secret_of: str = ""  # whose shared secret signs it: an identity, or "notify"
     learned: bool = True  # the address came from a peer; else the operator wrote it down
+
+    @property
+    def host(self) -> str:
+        """Its receiver as people know it: scheme, host and port."""
+        return self.receiver.partition(" ")[0]
 
 
 class Posted(Struct, frozen=True, kw_only=True):
@@ -36,6 +42,7 @@ class Posted(Struct, frozen=True, kw_only=True):
     attempts: int = 0  # that were marked; the one under way is not counted yet
     due: int  # microseconds since the epoch
     created: int
+    replayed: int | None = None  # when it was last let begin again from the first attempt on
     ended: int | None = None
     status: int | None = None  # of the last answer
     reason: str | None = None  # why the last attempt failed, in our own words

@@ -19,7 +19,6 @@ from ipaddress import (
     IPv6Address,
     IPv6Network,
     ip_address,
-    ip_network,
 )
 from typing import Final, Literal
 from urllib.parse import SplitResult, urlsplit
@@ -27,6 +26,7 @@ from urllib.parse import SplitResult, urlsplit
 from msgspec import Struct
 
 from carnet.core.address import check_domain
+from carnet.core.allowed import read_entry
 from carnet.errors import AddressInvalid, ConfigInvalid, EgressRefused
 
 IPAddress = IPv4Address | IPv6Address
@@ -86,10 +86,6 @@ _INNER_SUFFIXES: Final = frozenset(
 )
 _VISIBLE: Final = re.compile(r"[!-~]+", re.ASCII)
 _NUMBER: Final = re.compile(r"[0-9]+|0[xX][0-9a-fA-F]*", re.ASCII)
-_ENTRY: Final = re.compile(
-    r"(?P<host>\[[0-9a-fA-F:.]+\]|[^:/\[\]]+):(?P<port>[0-9]{1,5})", re.ASCII
-)
-_MOST_PORT: Final = 65535
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 
 
@@ -207,16 +203,16 @@ class Allowed:
             self._add(entry)
 
     def _add(self, entry: str) -> None:
-        match = _ENTRY.fullmatch(entry)
-        if match is not None and 0 < int(match["port"]) <= _MOST_PORT:
-            self._hosts.add((match["host"].strip("[]").lower(), int(match["port"])))
-            return
         try:
-            self._networks.append(ip_network(entry))
+            found = read_entry(entry)
         except ValueError:
             raise ConfigInvalid(
                 key="egress.allow", reason=f"{entry!r} is neither host:port nor a network"
             ) from None
+        if isinstance(found, tuple):
+            self._hosts.add(found)
+        else:
+            self._networks.append(found)
 
     def names(self, destination: Destination) -> bool:
         """Whether the operator wrote this destination down."""

@@ -14,10 +14,11 @@ from carnet.core.events import Done, Event, Failed, is_terminal
 from carnet.core.turn import Turn
 from carnet.errors import CallbackForbidden, EgressRefused
 from carnet.ports.outbox import Letter, Outbox
-from carnet.runtime.addresses import read_destination
+from carnet.runtime.addresses import LEARNED_PORTS, read_destination
 from carnet.wire import samvad
 
 PREFIX: Final = "msg_"
+NOT_PUBLIC: Final = "it is not a public address"
 MOST_URL: Final = 2048
 MOST_WAITING: Final = 10_000  # letters for one receiver, before it is no address for more
 
@@ -42,15 +43,16 @@ def letters_of(
     if call.callback is None:
         return ()
     caller, standing = call.caller, call.caller.standing
+    sender = caller.actor.name if standing is None else standing.sender
     return (
         Letter(
             id=PREFIX + new_id(),
             kind="callback",
             url=call.callback,
-            receiver=receiver_of(call.callback),
+            receiver=queue_of(call.callback, sender),
             body=_envelope(call, record, events, end),
             task=call.task,
-            secret_of=caller.actor.name if standing is None else standing.sender,
+            secret_of=sender,
         ),
     )
 
@@ -64,6 +66,14 @@ def receiver_of(url: str) -> str:
     return f"{at.scheme}://{at.authority}"
 
 
+def queue_of(url: str, sender: str) -> str:
+    """The queue of the letters that a sender lets us send there.
+
+    Who may fail there on purpose shares it with nobody.
+    """
+    return f"{receiver_of(url)} {sender}"
+
+
 def _envelope(call: Call, record: Turn, events: Sequence[Event], end: Done | Failed) -> bytes:
     trace = call.carnet.run
     if isinstance(end, Failed):
@@ -71,6 +81,20 @@ def _envelope(call: Call, record: Turn, events: Sequence[Event], end: Done | Fai
         return samvad.write_error(end.error(), trace_id=trace, span_id=span)[2]
     said = [event for event in events if not is_terminal(event)]
     return samvad.write_answer(record, [*said, end], trace_id=trace)
+
+
+def _why(url: str) -> str:
+    """What is wrong with an address that may not be dialled, as far as the address itself says.
+
+    What a name leads to is not told: that is known to us alone.
+    """
+    if not url.lower().startswith("https://"):
+        return "it does not begin with https://"
+    try:
+        at = read_destination(url)
+    except EgressRefused as error:  # its detail is a phrase of ours
+        return error.detail
+    return NOT_PUBLIC if at.port in LEARNED_PORTS else "its port is neither 443 nor 8443"
 
 
 class Judge(Protocol):
@@ -89,15 +113,15 @@ class Callbacks:
         self._judge = judge
         self._outbox = outbox
 
-    async def check(self, url: str, /) -> None:
+    async def check(self, url: str, sender: str, /) -> None:
         """Raise CallbackForbidden for an address that no letter will be sent to."""
         if len(url) > MOST_URL:
             raise CallbackForbidden(reason=f"it is longer than {MOST_URL} characters")
         try:
             await self._judge.judge(url)
         except EgressRefused as error:
-            raise CallbackForbidden(error.detail) from None
-        if await self._outbox.waiting(receiver_of(url), most=MOST_WAITING) >= MOST_WAITING:
-            raise CallbackForbidden(reason=f"{MOST_WAITING} letters wait for it already")
+            raise CallbackForbidden(error.detail, reason=_why(url)) from None
+        if await self._outbox.waiting(queue_of(url, sender), most=MOST_WAITING) >= MOST_WAITING:
+            raise CallbackForbidden(reason=f"{MOST_WAITING} of your letters wait for it already")
         if await self._outbox.is_gone(url):
             raise CallbackForbidden(reason="it has answered 410, that it takes nothing any more")

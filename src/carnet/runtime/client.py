@@ -4,7 +4,8 @@
         result = await agent.call("summarise", text="...")
 
 Law 1. The request goes to the address that was given, and is signed with a key of the caller's.
-Law 2. What goes wrong is an error of ours with a code; what the other side said is its `peer_code`.
+Law 2. What goes wrong is an error of ours with a code, and its `next_step` as a note; what the
+       other side said is its `peer_code`.
 Law 3. Connections are kept and used again, for as long as the client is open.
 """
 
@@ -25,7 +26,7 @@ from carnet.ports.door import Bounds
 from carnet.ports.keys import OwnKeys
 from carnet.runtime.cards import CARD_PATH, Cards, Place
 from carnet.runtime.client_key import ClientKey, load_key
-from carnet.runtime.client_tasks import Task
+from carnet.runtime.client_tasks import Task, advised
 from carnet.runtime.closing import closing
 from carnet.runtime.egress import EgressDoor
 from carnet.runtime.errand import Errand, Errands, Recipient
@@ -75,14 +76,16 @@ class Client:
 
     async def card(self) -> samvad.Card:
         """What the agent says about itself: its id, its skills, its keys."""
-        return await self._errands.card()
+        with advised():
+            return await self._errands.card()
 
     async def call(
         self, skill: str, payload: Mapping[str, Any] | None = None, /, **fields: Any
     ) -> dict[str, Any]:
         """Ask for a skill and give its result. What goes in is a mapping, or named one by one."""
         errand = self._errand(skill, {**(payload or {}), **fields}, stream=False)
-        return samvad.result_of([event async for event in self._errands.run(errand)])
+        with advised():
+            return samvad.result_of([event async for event in self._errands.run(errand)])
 
     async def stream(
         self, skill: str, payload: Mapping[str, Any] | None = None, /, **fields: Any
@@ -90,11 +93,12 @@ class Client:
         """Ask for a skill and give what it says as it comes: chunks, and in the end its result."""
         errand = self._errand(skill, {**(payload or {}), **fields}, stream=True)
         said: list[Event] = []
-        async with closing(self._errands.run(errand)) as events:
-            async for event in events:
-                if isinstance(event, Text | Data):
-                    yield event
-                said.append(event)
+        with advised():
+            async with closing(self._errands.run(errand)) as events:
+                async for event in events:
+                    if isinstance(event, Text | Data):
+                        yield event
+                    said.append(event)
         yield Result(samvad.result_of(said))
 
     async def task(
@@ -121,7 +125,8 @@ class Client:
         errand = structs.replace(self._errand(skill, asked, stream=False), **changes)
         if delegation is not None:
             errand = structs.replace(errand, delegation=delegation)
-        begun = await self._tasks.begin(errand)
+        with advised():
+            begun = await self._tasks.begin(errand)
         return Task(self._tasks, begun.id, webhook_secret=begun.webhook_secret)
 
     def task_of(self, task: str) -> Task:

@@ -6,14 +6,16 @@
 Law 1. It goes on whether anybody waits for it or not: who leaves has lost nothing but time, and
        comes back with `Client.task_of(id)`.
 Law 2. A task that failed is the error of ours that a call would have raised, with its `peer_code`.
+Law 3. An error that nobody catches says what to do about it: its next step is a note beneath it.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 from carnet.core.secret import Secret
-from carnet.errors import ProviderTimeout, UsageInvalid
+from carnet.errors import CarnetError, ProviderTimeout, UsageInvalid
 from carnet.runtime.closing import closing
 from carnet.runtime.errand_tasks import TaskErrands
 from carnet.wire.samvad import TaskRecord, is_task_id
@@ -21,6 +23,17 @@ from carnet.wire.samvad import TaskRecord, is_task_id
 EVERY_SECONDS: Final = 0.5
 
 OnProgress = Callable[[TaskRecord], Awaitable[None] | None]
+
+
+@contextmanager
+def advised() -> Iterator[None]:
+    """Note the next step on whatever goes wrong within: a traceback shows it."""
+    try:
+        yield
+    except CarnetError as error:
+        if error.next_step not in getattr(error, "__notes__", ()):
+            error.add_note(error.next_step)
+        raise
 
 
 class Task:
@@ -43,16 +56,18 @@ class Task:
 
     async def status(self) -> TaskRecord:
         """How it goes now: `status`, `progress`, `result`, `error`."""
-        return await self._errands.look(self.id)
+        with advised():
+            return await self._errands.look(self.id)
 
     async def watch(self, every: float = EVERY_SECONDS) -> AsyncIterator[TaskRecord]:
         """Its record now and whenever that has changed; the last one is its end.
 
         It is looked at after `every` seconds, and less often the longer nothing changes.
         """
-        async with closing(self._errands.watch(self.id, every=_positive(every))) as records:
-            async for record in records:
-                yield record
+        with advised():
+            async with closing(self._errands.watch(self.id, every=_positive(every))) as records:
+                async for record in records:
+                    yield record
 
     async def result(
         self,
@@ -71,8 +86,9 @@ class Task:
         except TimeoutError:
             late = f"the task has not ended within {timeout:g} s; it goes on"
             raise ProviderTimeout(late) from None
-        if record.error is not None:
-            raise record.error
+        with advised():
+            if record.error is not None:
+                raise record.error
         return record.result or {}
 
     async def _end(self, on_progress: OnProgress | None, every: float) -> TaskRecord:
@@ -87,7 +103,8 @@ class Task:
 
     async def cancel(self) -> TaskRecord:
         """Ask for its end, which may come a moment later. Of Carnets alone: no SDK knows it."""
-        return await self._errands.cancel(self.id)
+        with advised():
+            return await self._errands.cancel(self.id)
 
 
 def _positive(seconds: float) -> float:

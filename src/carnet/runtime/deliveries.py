@@ -112,7 +112,8 @@ class Deliveries:
             return None
         seconds = self._schedule[made] * (1 + JITTER * (2 * self._ids.fraction() - 1))
         due = now + int(max(seconds, attempt.asked_seconds or 0) * SECOND_US)
-        return None if due > posted.created + self._lasts_us else due
+        begun = posted.created if posted.replayed is None else posted.replayed
+        return None if due > begun + self._lasts_us else due
 
     def _pause(self, posted: Posted, attempt: Attempt) -> float:
         """For how many seconds its receiver is left alone."""

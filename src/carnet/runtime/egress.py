@@ -33,6 +33,7 @@ from carnet.runtime.system import SystemLookup
 KEEPALIVE_SECONDS: Final = 15.0
 NAMED_LOOKUPS: Final = 64  # names that are looked up at once
 LEARNED_LOOKUPS: Final = 16  # and of those that strangers name
+JUDGED_LOOKUPS: Final = 8  # and of those that are judged and not dialled yet
 JUDGE_SECONDS: Final = 3.0  # for looking up a name that is not dialled yet
 TURN_HEADER: Final = "x-tangle-turnid"  # what makes a request safe to send twice
 
@@ -68,6 +69,8 @@ class EgressDoor:
         self._keepalive_seconds = keepalive_seconds
         self._dialler = Dialler(lookup or SystemLookup(NAMED_LOOKUPS), tls)
         self._learned_dialler = Dialler(lookup or SystemLookup(LEARNED_LOOKUPS), tls)
+        # Names that are only looked at have threads of their own: slow ones hold up no letter.
+        self._judging_dialler = Dialler(lookup or SystemLookup(JUDGED_LOOKUPS), tls)
         self._routes: dict[str, Route] = {}
         self._idle: dict[Where, list[Connection]] = {}
         self._sweeping: asyncio.TimerHandle | None = None
@@ -107,7 +110,7 @@ class EgressDoor:
         A name that leads nowhere now is no reason; whoever dials it later judges it anew.
         """
         route = find_route(url, "learned", self._allowed)
-        await self._learned_dialler.judge(route, JUDGE_SECONDS)
+        await self._judging_dialler.judge(route, JUDGE_SECONDS)
 
     # ------------------------------------------------------------------ connections
 

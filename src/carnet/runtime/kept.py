@@ -10,22 +10,33 @@ Law 4. Who has lost its turn begins no step of it any more.
 
 import asyncio
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar
+from functools import partial
 from hashlib import blake2b
 from typing import Any, Final
 
 import msgspec
 
 from carnet.core.turn import Turn
-from carnet.errors import AgentFailed, DefinitionChanged, OutcomeUnknown
+from carnet.errors import (
+    AgentFailed,
+    DefinitionChanged,
+    OutcomeUnknown,
+    Overloaded,
+    StorageUnavailable,
+)
 from carnet.faults import point
 from carnet.ports.steps import Step, Steps
 from carnet.ports.turns import Fenced
 from carnet.runtime.threads import Threads
 
+logger = logging.getLogger("carnet.agent")
+
 MOST_NAME: Final = 200
 MOST_BYTES: Final = 1024 * 1024  # of one result
+WAITS_SECONDS: Final = (0.1, 0.3, 1.0, 2.0)  # less than a turn that is stopped may take
 
 
 class KeptSteps:
@@ -72,7 +83,7 @@ class KeptSteps:
         found = (await self._known()).get(place)
         if found is not None:
             if found.name != name:
-                raise DefinitionChanged(f"step {place} was {found.name!r} and is {name!r} now")
+                raise self._changed(found, name)
             return msgspec.json.decode(found.result)
         await self._check()
         point("step.begin")
@@ -81,6 +92,16 @@ class KeptSteps:
         await self._kept(Step(place, name, result))
         point("step.kept")
         return msgspec.json.decode(result)
+
+    def _changed(self, kept: Step, name: str) -> DefinitionChanged:
+        """The end of a turn whose agent is another one by now; the log says what has changed."""
+        record, step = self._record, kept.place + 1
+        logger.error(
+            "step %d of the agent was %r and is %r now",
+            *(step, kept.name, name),
+            extra={"run": record.run, "turn": record.turn, "agent": record.agent},
+        )
+        return DefinitionChanged(f"it was {kept.name!r} and is {name!r} now", step=step)
 
     async def _known(self) -> dict[int, Step]:
         if self._loading is None:
@@ -122,23 +143,30 @@ class KeptSteps:
 
     async def _check(self) -> None:
         """Do nothing for a turn that another process runs by now: this one stood still too long."""
-        if self._steps is None:
-            return
-        try:
-            await self._steps.check(self._record)
-        except Fenced as fenced:
-            raise OutcomeUnknown(str(fenced)) from None
+        if self._steps is not None:
+            await _patiently(partial(self._steps.check, self._record))
 
     async def _keep(self, step: Step) -> None:
-        if self._steps is None:
-            return
-        try:
-            await self._steps.keep(self._record, step)
-        except Fenced as fenced:
-            raise OutcomeUnknown(str(fenced)) from None
+        if self._steps is not None:
+            await _patiently(partial(self._steps.keep, self._record, step))
 
 
 _doing: ContextVar[tuple[KeptSteps, int] | None] = ContextVar("carnet_step", default=None)
+
+
+async def _patiently(act: Callable[[], Awaitable[None]]) -> None:
+    """Ask the store again when it could not answer: what was done is not forgotten for that."""
+    for seconds in (*WAITS_SECONDS, None):
+        try:
+            await act()
+        except Fenced as fenced:
+            raise OutcomeUnknown(str(fenced)) from None
+        except (StorageUnavailable, Overloaded, OutcomeUnknown):
+            if seconds is None:
+                raise
+            await asyncio.sleep(seconds)
+        else:
+            return
 
 
 def _written(name: str, value: Any) -> bytes:

@@ -26,7 +26,7 @@ from carnet.faults import point
 from carnet.ports.clock import Clock, Ids
 from carnet.ports.door import Answer, Door
 from carnet.ports.outbox import Letter, Outbox, Outcome, Posted
-from carnet.runtime.callbacks import PREFIX, receiver_of
+from carnet.runtime.callbacks import PREFIX, queue_of
 from carnet.runtime.deliveries import SECOND_US, Attempt, Deliveries
 from carnet.runtime.webhooks import Webhooks
 from carnet.telemetry import Metrics
@@ -203,7 +203,7 @@ class Dispatcher:
             extra={
                 "letter": letter.id,
                 "kind": letter.kind,
-                "peer": letter.receiver,
+                "peer": letter.host,
                 "state": outcome.state,
                 "status": outcome.status,
                 "count": posted.attempts + 1,
@@ -222,7 +222,7 @@ class Dispatcher:
                 id=PREFIX + self._ids.ordered_uuid(),
                 kind="notice",
                 url=url,
-                receiver=receiver_of(url),
+                receiver=queue_of(url, NOTIFY),
                 body=body,
                 secret_of=NOTIFY,
                 learned=False,
@@ -242,8 +242,8 @@ def notice_of(posted: Posted, outcome: Outcome) -> bytes:
             "timestamp": datetime.fromtimestamp(outcome.now / SECOND_US, UTC).isoformat(),
             "data": {
                 "letter": letter.id,
-                "task": letter.task,
-                "receiver": letter.receiver,
+                "taskId": letter.task,
+                "receiver": letter.host,
                 "attempts": posted.attempts + 1,
                 "status": outcome.status,
                 "reason": outcome.reason,

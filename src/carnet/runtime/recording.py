@@ -42,6 +42,7 @@ from carnet.ports.agent import Target
 from carnet.ports.turns import Debit, Fenced, TurnFinish, Turns, Use
 from carnet.runtime.callbacks import letters_of
 from carnet.runtime.live import Live
+from carnet.wire.json import MAX_INTEGER
 
 logger = logging.getLogger("carnet.runtime")
 
@@ -143,9 +144,9 @@ class Recording:
 
     def _count(self, usage: Usage) -> None:
         if usage.tokens_in is not None:
-            self._tokens_in = (self._tokens_in or 0) + usage.tokens_in
+            self._tokens_in = _sum(self._tokens_in, usage.tokens_in)
         if usage.tokens_out is not None:
-            self._tokens_out = (self._tokens_out or 0) + usage.tokens_out
+            self._tokens_out = _sum(self._tokens_out, usage.tokens_out)
         if usage.cost is not None and self._target.is_remote:
             self._peer_cost = (self._peer_cost or 0) + usage.cost
 
@@ -284,3 +285,8 @@ class Recording:
         if call.set_aside and budget is not None and budget.money is not None:
             return call.set_aside if most is None else min(most, call.set_aside)
         return most
+
+
+def _sum(before: int | None, more: int) -> int:
+    """Tokens so far; never more than a record can hold, whatever an agent says."""
+    return min(max((before or 0) + more, 0), MAX_INTEGER)

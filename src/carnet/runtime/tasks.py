@@ -44,6 +44,7 @@ REST_SECONDS: Final = 0.02  # between two looks: what comes or ends meanwhile is
 BUSY_SECONDS: Final = 0.25  # the same while calls are being answered
 ABSENT_SECONDS: Final = 60.0  # between two looks for tasks whose agent is not here
 MOST_LOST: Final = 5
+SHOWN: Final = 8  # characters of an id, in the log: who knows all of it may poll
 
 
 class TaskWorker:
@@ -241,6 +242,8 @@ class TaskWorker:
             return call, Failed.of(Cancelled())
         if task.lost >= MOST_LOST:
             return call, Failed.of(OutcomeUnknown())
+        if task.turn.attempt > 1:
+            logger.info("task is taken up again", extra={**_names(task), "lost": task.lost})
         return call, None
 
     def _deadline(self, task: Task, papers: Papers) -> float | None:
@@ -272,6 +275,8 @@ class TaskWorker:
                 depth=call.carnet.depth,
                 state=state,
                 seconds=round(seconds, 6),
+                attempt=task.turn.attempt,
+                task=task.id[:SHOWN],
             )
         )
 
@@ -297,4 +302,6 @@ def _nameless(task: Task) -> Call:
 
 
 def _names(task: Task) -> dict[str, object]:
-    return {"run": task.turn.run, "turn": task.turn.turn, "agent": task.turn.agent}
+    turn = task.turn
+    names = {"run": turn.run, "turn": turn.turn, "agent": turn.agent}
+    return {**names, "task": task.id[:SHOWN], "attempt": turn.attempt}

@@ -34,6 +34,7 @@ from carnet.runtime.closing import closing
 from carnet.runtime.kept import KeptSteps
 from carnet.runtime.tally import tally
 from carnet.runtime.threads import Threads
+from carnet.wire.json import MAX_INTEGER
 
 Said = str | Sequence[Message]
 Payload = Mapping[str, Any] | None
@@ -292,13 +293,13 @@ class Visit:
             raise ValueError(f"progress is from 0 to 1, not {fraction!r}")
         if self._call.task is None or self._progress is None or self._is_over:
             return
-        told = None if note is None else str(note)[:MOST_NOTE]
+        told = None if note is None else str(note).replace("\x00", "")[:MOST_NOTE]
         self._progress.tell(self._call.record, int(fraction * THOUSAND), told)
 
     def usage(self, *, tokens_in: int = 0, tokens_out: int = 0) -> None:
         """Say how many tokens were used; they are priced, and counted against budgets."""
-        if tokens_in < 0 or tokens_out < 0:
-            raise ValueError("tokens are counted from 0 on")
+        if not (0 <= tokens_in <= MAX_INTEGER and 0 <= tokens_out <= MAX_INTEGER):
+            raise ValueError(f"tokens are counted from 0 to {MAX_INTEGER}")
         if self._is_over:
             return
         self._call.notes.append(Usage(int(tokens_in), int(tokens_out)))

@@ -155,11 +155,13 @@ def verify_webhook(
         clock: Tells the time, if not the machine.
 
     Raises:
-        CarnetError: SignatureMissing, SignatureInvalid, DigestMismatch, TimestampInvalid or
-            TimestampOutOfWindow; KeyInvalid for a secret or key that is none.
+        CarnetError: SignatureMissing, SignatureInvalid, DigestInvalid, DigestMismatch,
+            TimestampInvalid or TimestampOutOfWindow; KeyInvalid for a secret or key that is none.
     """
     if secret is None and key is None:
         raise ValueError("give the secret, the key, or both")
+    if path is not None and key is None:
+        raise ValueError("a path needs the key: it is what the SAMVAD signature covers")
     now = (clock or SystemClock()).wall_us() // SECOND_US
     fields = {name.lower(): value for name, value in headers.items()}
     content = _content_of(fields, body, now)

@@ -4,7 +4,8 @@ Law 1. A letter is taken by whoever changes it first from how it was seen; its f
        every lease and every outcome, so that a late outcome is told that it is late.
 Law 2. While a letter is being sent it is due again when its lease ends: who sends it may die.
 Law 3. Letters are looked for receiver by receiver, each by its first: ten thousand that wait for
-       one that is down cost as much as one. A receiver that failed last is sent one at a time.
+       one that is down cost as much as one. A receiver that failed last is sent one at a time,
+       and after those that did not: many that hang do not hold up who answers.
 """
 # ruff: noqa: S608  the texts are put together from our own words; every value is an argument
 
@@ -22,7 +23,9 @@ AT_A_TIME: Final = 200
 GONE: Final = "its address has said that it takes no letters any more"
 
 LETTER_COLUMNS: Final = "id, kind, receiver, url, body, task, secret_of, learned"
-_COLUMNS = f"n, {LETTER_COLUMNS}, state, attempts, due, created, ended, status, reason, fence"
+_COLUMNS = (
+    f"n, {LETTER_COLUMNS}, state, attempts, due, created, replayed, ended, status, reason, fence"
+)
 _SELECT = f"SELECT {_COLUMNS} FROM outbox"
 _FIND = f"{_SELECT} WHERE id = ?"
 
@@ -79,6 +82,8 @@ _NOTE_GONE = (
     "INSERT INTO gone (url, at) SELECT CAST(? AS TEXT), CAST(? AS BIGINT)"
     f" WHERE {_IF_MARKED} ON CONFLICT (url) DO NOTHING"
 )
+# Two that are answered 410 at once would wait for each other's letters.
+_LOCK_ALIKE = "SELECT n FROM outbox WHERE receiver = ? AND url = ? AND state = 'pending' ORDER BY n"
 _BURY_OTHERS = (
     "UPDATE outbox SET state = 'dead', ended = ?, leased_until = NULL, fence = fence + 1,"
     f" reason = ? WHERE receiver = ? AND url = ? AND state = 'pending' AND {_IF_MARKED}"
@@ -93,7 +98,7 @@ _NOT_UNDER_WAY = "(leased_until IS NULL OR leased_until <= ?)"
 _LET_OFF = "DELETE FROM gone WHERE url IN (SELECT o.url FROM outbox o WHERE o.id IN ({}))"
 _RESUME = "DELETE FROM receiver WHERE name IN (SELECT o.receiver FROM outbox o WHERE o.id IN ({}))"
 _REPLAY = (
-    "UPDATE outbox SET state = 'pending', attempts = 0, due = ?, created = ?, ended = NULL,"
+    "UPDATE outbox SET state = 'pending', attempts = 0, due = ?, replayed = ?, ended = NULL,"
     " status = NULL, reason = NULL, leased_until = NULL, fence = fence + 1"
     f" WHERE id IN ({{}}) AND {_NOT_UNDER_WAY}"
 )
@@ -132,11 +137,16 @@ class _Receiver(NamedTuple):
         return max(self.first_due, self.paused_until)
 
 
+def _by_trouble(receiver: _Receiver) -> tuple[bool, int]:
+    return receiver.failures > 0, receiver.first_due
+
+
 class StoredOutbox:
     """The letters of one store."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._lock_alike = _LOCK_ALIKE + database.row_lock
 
     async def put(self, letters: Sequence[Letter], now: int) -> None:
         """Keep letters that belong to no turn (those of a turn go with its finish)."""
@@ -153,7 +163,7 @@ class StoredOutbox:
         failures: dict[str, int] = {}
         parts: list[str] = []
         args: list[Value] = []
-        for receiver in sorted(await self._receivers(now), key=lambda found: found.first_due):
+        for receiver in sorted(await self._receivers(now), key=_by_trouble):
             room = receiver.room(per_receiver)
             if room > 0 and receiver.next(per_receiver) <= now and len(parts) < at_most:
                 failures[receiver.name] = receiver.failures
@@ -162,7 +172,10 @@ class StoredOutbox:
         if not parts:
             return []
         found = await self._database.fetch(" UNION ALL ".join(parts), args)
-        due = sorted((_read(row) for row in found), key=lambda posted: (posted.due, posted.n))
+        due = sorted(
+            (_read(row) for row in found),
+            key=lambda posted: (failures[posted.letter.receiver] > 0, posted.due, posted.n),
+        )
         ours = await self._take(due[:at_most], until)
         if ours:
             point("outbox.leased")
@@ -177,15 +190,13 @@ class StoredOutbox:
         return [_Receiver(*row) for row in rows]
 
     async def _take(self, due: Sequence[Posted], until: int) -> builtins.list[Posted]:
-        """Those that are ours now."""
+        """Those that are ours now; they are locked in the order in which all are."""
+        in_order = sorted(due, key=lambda posted: posted.n)
         changed = await self._database.transact(
-            [(_LEASE, (until, until, posted.letter.id, posted.fence)) for posted in due]
+            [(_LEASE, (until, until, posted.letter.id, posted.fence)) for posted in in_order]
         )
-        return [
-            replace(posted, fence=posted.fence + 1)
-            for posted, count in zip(due, changed, strict=True)
-            if count
-        ]
+        ours = {posted.n for posted, count in zip(in_order, changed, strict=True) if count}
+        return [replace(posted, fence=posted.fence + 1) for posted in due if posted.n in ours]
 
     async def mark(self, posted: Posted, outcome: Outcome) -> bool:
         """Note what became of an attempt; False if another worker took the letter meanwhile."""
@@ -194,6 +205,7 @@ class StoredOutbox:
         due = posted.due if ended else outcome.due
         what = (outcome.state, due, ended, outcome.status, outcome.reason)
         ours = (letter.id, posted.fence + 1)
+        alike: list[Statement] = [(self._lock_alike, (letter.receiver, letter.url))]
         statements: list[Statement] = [(_MARK, (*what, letter.id, posted.fence))]
         if outcome.state == "delivered":
             statements.append((_RELIEVE, (letter.receiver, *ours)))
@@ -205,6 +217,7 @@ class StoredOutbox:
                 (_NOTE_GONE, (letter.url, outcome.now, *ours)),
                 (_BURY_OTHERS, (*others, *ours)),
             ]
+            return (await self._database.transact(alike + statements))[1] > 0
         return (await self._database.transact(statements))[0] > 0
 
     async def next_due(self, now: int, *, per_receiver: int = 2) -> int | None:
@@ -279,7 +292,7 @@ class StoredOutbox:
 
 def _read(row: Row) -> Posted:
     n, letter, kind, receiver, url, body, task, secret_of, learned, *rest = row
-    state, attempts, due, created, ended, status, reason, fence = rest
+    state, attempts, due, created, replayed, ended, status, reason, fence = rest
     return Posted(
         n=n,
         letter=Letter(
@@ -296,6 +309,7 @@ def _read(row: Row) -> Posted:
         attempts=attempts,
         due=due,
         created=created,
+        replayed=replayed,
         ended=ended,
         status=status,
         reason=reason,

@@ -61,8 +61,12 @@ class Papers:
 
 
 def purse_of(sealed: bytes) -> str | None:
-    """The purse that counts a task, whoever sealed its papers."""
-    return sealed.partition(_AFTER_PURSE)[0].decode() or None
+    """The purse that counts a task, whoever sealed its papers; None if there is none to be read."""
+    try:
+        purse = sealed.partition(_AFTER_PURSE)[0].decode()
+    except UnicodeDecodeError:  # the row is damaged: it must not keep others from being run
+        return None
+    return purse if purse.startswith(TASKS) else None
 
 
 def _label(turn_key: bytes) -> str:

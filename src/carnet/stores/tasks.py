@@ -246,8 +246,8 @@ class StoredTasks:
 
     async def forget(self, ended_before: int) -> int:
         """Forget tasks that ended before then (the turns have their own retention); how many."""
-        forgotten = 0
-        while gone := await self._database.execute(_FORGET, (ended_before, AT_A_TIME, ended_before)):
+        forgotten, which = 0, (ended_before, AT_A_TIME, ended_before)
+        while gone := await self._database.execute(_FORGET, which):
             forgotten += gone
             point("purge.mid")
         return forgotten

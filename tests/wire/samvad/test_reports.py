@@ -1,20 +1,31 @@
 """What a peer says when it does not answer."""
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from carnet import errors
+from carnet.core import delegation as core
 from carnet.errors import (
     CarnetError,
+    DelegationExceeded,
+    DelegationInvalid,
+    DelegationWidened,
     PeerBusy,
     PeerRefused,
     ProviderError,
     ProviderTimeout,
     ProviderUnavailable,
 )
+from carnet.guards import delegation as guards
+from carnet.wire import delegation as wire
+from carnet.wire import jws
 from carnet.wire.samvad import MEANINGS, STATUSES, read_refusal, write_error
+from carnet.wire.samvad.reasons import REASONS
 from tests.wire.samvad.scene import encoded
 from tests.wire.samvad.test_refusals import LEAVES, made
 
@@ -168,3 +179,37 @@ def test_a_carnet_that_refuses_says_why_and_the_next_step_is_in_our_words() -> N
     assert "carnet peers add agent://client-x --key" in error.next_step
     assert "peer_reason" not in read_refusal(401, body, carnet_code="made up").facts
     assert "anything" not in error.next_step + error.safe_text
+
+
+@pytest.mark.parametrize(
+    ("error", "why"),
+    [
+        (DelegationInvalid(reason="it has expired", link=2), "link 2: it has expired"),
+        (DelegationInvalid(reason="it was given to somebody else"), "somebody else"),
+        (DelegationInvalid(reason="words of theirs"), "link 1"),
+        (DelegationWidened(claim="bud.money", link=3), "link 3 widens bud.money"),
+        (DelegationWidened(claim="theirs"), "link 2"),
+        (DelegationExceeded(reason="the skill is not in its scope"), "is not in its scope"),
+        (DelegationExceeded(reason="words of theirs"), None),
+    ],
+)
+def test_why_a_delegation_does_not_hold_is_kept_in_words_of_ours(
+    error: CarnetError, why: str | None
+) -> None:
+    status, headers, body = write_error(error)
+    told = read_refusal(status, body, carnet_code=headers["carnet-code"])
+    detail = told.facts.get("peer_detail")
+    assert (detail is None) if why is None else str(detail).endswith(why)
+    assert why is None or f"It says {error.code} ({detail})." in told.next_step
+    assert "theirs" not in str(told) + told.next_step
+    other = read_refusal(status, body, carnet_code="skill_forbidden")
+    assert "peer_detail" not in other.facts
+
+
+def test_the_phrases_about_delegations_are_those_that_are_said() -> None:
+    """Each stands in one of the files that judge a token; numbers are filled in there."""
+    files = [module.__file__ or "" for module in (core, wire, guards, jws, errors)]
+    said = "".join(Path(file).read_text() for file in files)
+    for reason in REASONS:
+        parts = re.split(r" [0-9]+ ", reason.removeprefix("it "))
+        assert all(part in said for part in parts), reason

@@ -34,7 +34,8 @@ CREATE TABLE step (
 ) STRICT;
 
 -- Letters to others. While one is being sent its `due` is the end of the lease, `leased_until`:
--- who sends it may die. `fence` grows with every lease and every outcome.
+-- who sends it may die. `fence` grows with every lease and every outcome. `replayed` is when it was
+-- let begin again: its age is counted from then on.
 CREATE TABLE outbox (
     n INTEGER PRIMARY KEY,
     id TEXT NOT NULL UNIQUE,
@@ -51,6 +52,7 @@ CREATE TABLE outbox (
     leased_until INTEGER,
     fence INTEGER NOT NULL,
     created INTEGER NOT NULL,
+    replayed INTEGER,
     ended INTEGER,
     status INTEGER,
     reason TEXT

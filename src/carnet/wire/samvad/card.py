@@ -36,6 +36,8 @@ ENDPOINTS: Final = {
     "health": "/agent/health",
 }
 
+LIMITS: Final = ("requestsPerMinute", "requestsPerSender", "tokensPerSenderPerDay")
+
 _MODES: Final[dict[str, Mode]] = {mode: mode for mode in get_args(Mode)}
 _TRUSTS: Final[dict[object, Trust]] = {trust: trust for trust in get_args(Trust)}
 _KID: Final = re.compile(r"[ -~]{1,128}", re.ASCII)
@@ -185,6 +187,7 @@ class Card(Struct, frozen=True, kw_only=True):
     keys: tuple[CardKey, ...]
     skills: tuple[Skill, ...]
     ttl: int
+    limits: dict[str, int] = {}  # `rateLimit`, by the names of the card; those that it has
 
 
 class _Key(Struct):
@@ -213,6 +216,7 @@ class _Card(Struct, rename="camel"):
     name: str = ""
     description: str = ""
     card_ttl: int = msgspec.field(name="cardTTL", default=DEFAULT_TTL)
+    rate_limit: object = None  # shown, and never believed
 
 
 def read_card(body: bytes) -> Card:
@@ -239,7 +243,15 @@ def read_card(body: bytes) -> Card:
         keys=keys,
         skills=tuple(_read_skill(skill) for skill in card.skills),
         ttl=min(max(card.card_ttl, 0), MOST_TTL_SECONDS),
+        limits=_read_limits(card.rate_limit),
     )
+
+
+def _read_limits(limits: object) -> dict[str, int]:
+    """The limits that are numbers; what is none of them is not refused: nothing hangs on it."""
+    told = limits if isinstance(limits, dict) else {}
+    known = {name: told.get(name) for name in LIMITS}
+    return {name: most for name, most in known.items() if type(most) is int and most >= 0}
 
 
 def _check(card: _Card) -> None:

@@ -84,7 +84,7 @@ REFUSALS: Final[dict[type[CarnetError], tuple[int, str]]] = {
         SKILL_NOT_FOUND,
         *(errors.SkillNotFound, errors.AgentNotFound, errors.PeerUnknown),
         *(errors.PeerAgentNotFound, errors.RunNotFound, errors.RouteNotFound),
-        errors.TaskNotFound,
+        *(errors.TaskNotFound, errors.LetterNotFound),
     ),
     **_as_told(
         DELEGATION_EXCEEDED,  # final, as our own words for these are

@@ -2,7 +2,8 @@
 
 Law 1. Of what a peer wrote only numbers and the nine words are kept, never its text (A65). The word
        is kept as the fact `peer_code`, so that a caller is told what the protocol said. A Carnet
-       may also name one of our codes and the field it is about, which is a path of plain names.
+       may also name one of our codes and the field it is about, which is a path of plain names;
+       of a delegation that does not hold it may say why, in one of our own phrases (`reasons`).
 Law 2. A refusal is the end of it, unless the peer says that the same call may succeed later.
 Law 3. What nothing explains is a fault, and no reason to send anything again.
 """
@@ -23,6 +24,7 @@ from carnet.errors import (
 from carnet.wire import json
 from carnet.wire.fields import read_field
 from carnet.wire.retry_after import read_wait
+from carnet.wire.samvad.reasons import read_detail
 
 AUTH_FAILED: Final = "AUTH_FAILED"
 REPLAY_DETECTED: Final = "REPLAY_DETECTED"
@@ -70,8 +72,8 @@ MEANINGS: Final = {
         "Rephrase it; the operator there can switch the scan off.",
     ),
     DELEGATION_EXCEEDED: (
-        "The chain of agents calling agents is as long as the other side allows, or comes back.",
-        "Answer from what there is; the same call will be refused again.",
+        "The delegation does not cover the call, or the chain of agents is too long or comes back.",
+        "Ask its issuer for more --scope or --depth, or answer from what there is; do not repeat.",
     ),
     RATE_LIMITED: (
         "The other side takes no more calls from us for the moment.",
@@ -108,17 +110,21 @@ def read_refusal(
     may be anything.
     """
     wait = read_wait(retry_after, date)
-    code = _read_code(_read_error(body))
+    told = _read_error(body)
+    code = _read_code(told)
     if status < 400:  # noqa: PLR2004  neither an answer nor a refusal: a redirect, say
         return ProviderError(f"the answer has the status {status}")
     if code == UNRECOGNISED:
         return _unexplained(status, wait)
     error = _explained(status, code, wait)
-    if isinstance(error, PeerRefused) and carnet_code in BY_CODE:  # a Carnet says why
+    if isinstance(error, PeerRefused) and carnet_code and carnet_code in BY_CODE:  # it says why
         error.facts["peer_reason"] = error.detail = carnet_code
         if (field := read_field(carnet_field)) is not None:
             error.facts["peer_field"] = field
             error.detail += f" about the field '{field}'"
+        if (why := read_detail(carnet_code, _read_message(told))) is not None:
+            error.facts["peer_detail"] = why
+            error.detail += f", {why}"
     return error
 
 
@@ -135,6 +141,10 @@ def _read_error(body: bytes) -> object:
         return json.read_object(body).get("error")
     except InvalidJson:
         return None
+
+
+def _read_message(error: object) -> object:
+    return error.get("message") if isinstance(error, dict) else None
 
 
 def _read_code(error: object) -> str:

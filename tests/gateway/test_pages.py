@@ -1,0 +1,27 @@
+"""What the pages of runs and tasks say, of records alone."""
+
+import pytest
+from msgspec.structs import replace
+
+from carnet.gateway import pages
+from carnet.ports.tasks import Task
+from tests.runtime.scene import make_call
+
+
+@pytest.mark.parametrize(
+    ("used", "told"),
+    [
+        ((120, 30), {"in": 120, "out": 30}),
+        ((None, 30), {"in": 0, "out": 30}),
+        ((0, 0), {"in": 0, "out": 0}),
+        ((None, None), None),
+    ],
+)
+def test_the_tokens_that_a_turn_has_used_are_shown_with_it_and_with_its_task(
+    used: tuple[int | None, int | None], told: dict[str, int] | None
+) -> None:
+    turn = replace(make_call().record, tokens_in=used[0], tokens_out=used[1])
+    assert pages.turn_page(turn, [])["tokens"] == told
+    task = Task(id="task-1", turn=turn, sender="agent://a.example")
+    assert pages.task_line(task)["tokens"] == told
+    assert pages.task_page(task, {"text": "well"}, None)["taskId"] == "task-1"
