@@ -80,3 +80,17 @@ def test_all_that_is_spent_together_is_never_more_than_the_budget(
         allowance.give_back(taken - min(cost, taken))
     assert spent <= 10
     assert allowance.left().money == 10 - spent
+
+
+def test_tokens_that_were_used_are_gone_and_with_none_left_nothing_is_called() -> None:
+    allowance = Allowance(Spending(tokens=10))
+    allowance.use(-5)
+    allowance.use(4)
+    assert allowance.left().tokens == 6
+    allowance.use(100)
+    assert allowance.left().tokens == 0
+    with pytest.raises(SpendingLimitReached):
+        allowance.take(0, "credits")
+    unbounded = Allowance(Spending(calls=2))
+    unbounded.use(100)
+    assert unbounded.left().tokens is None
