@@ -13,8 +13,10 @@ from carnet.errors import (
     DigestMismatch,
     HeaderNotSigned,
     InsufficientCoverage,
+    SignatureExpired,
     SignatureInvalid,
     SignatureMissing,
+    TimestampInvalid,
 )
 from carnet.wire import digests, ed25519, signatures
 from carnet.wire.headers import Headers
@@ -166,3 +168,18 @@ def test_what_is_not_signed_in_one_of_the_two_forms_is_refused() -> None:
     with pytest.raises(DigestMismatch):
         read_asking(signed(asked()), b"a body", short_path=PATH)
     assert not holds(signed(asked(), path="/agent/task/t-2"))
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({"keyid": "k" * 129}, SignatureInvalid),
+        ({"created": -1}, TimestampInvalid),
+        ({"expires": 1000}, SignatureExpired),
+    ],
+)
+def test_a_key_a_time_and_an_end_are_what_they_say(
+    options: dict[str, Any], error: type[Exception]
+) -> None:
+    with pytest.raises(error):
+        holds(signed(asked(), **options))
