@@ -24,6 +24,7 @@ from carnet.wire.ed25519 import read_public_key
 _WHOLE: Final = re.compile(r"[0-9]{1,15}", re.ASCII)
 _TARGET: Final = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*", re.ASCII)
 _MOST_SHOWN: Final = 60
+_MOST_ATTEMPTS: Final = 32  # of delivering one letter
 
 
 class Wrong(Exception):
@@ -254,10 +255,10 @@ def hooks() -> Reader:
 
 def schedule(*, most: int) -> Reader:
     """The seconds before each of several attempts; the first may be made at once."""
-    expects = f"a list of 1 to 32 numbers of seconds from 0 to {most}"
+    expects = f"a list of 1 to {_MOST_ATTEMPTS} numbers of seconds from 0 to {most}"
 
     def read(value: Any) -> tuple[float, ...]:
-        if not isinstance(value, list) or not 0 < len(value) <= 32:  # noqa: PLR2004
+        if not isinstance(value, list) or not 0 < len(value) <= _MOST_ATTEMPTS:
             raise Wrong(f"should be {expects}, but is {_shown(value)}")
         if not all(type(item) in {int, float} and 0 <= item <= most for item in value):
             raise Wrong(f"should be {expects}, but is {_shown(value)}")

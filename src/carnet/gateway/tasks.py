@@ -33,7 +33,7 @@ CODE = samvad.CODE_HEADER.encode()
 SECRET = b"carnet-webhook-secret"
 MOST_CANCEL_BYTES = 64 * 1024
 
-_STATES = frozenset(get_args(TaskState))
+_STATES: dict[str, TaskState] = {state: state for state in get_args(TaskState)}
 
 Receipt = Callable[[Task], Awaitable[str | None]]
 Secrets = Callable[[str], str]  # what we share with whoever asked for a task
@@ -286,8 +286,8 @@ def _plain_headers() -> RawHeaders:
 def _state(query: dict[str, list[str]]) -> TaskState | None:
     word = _word(query, "state")
     if word is not None and word not in _STATES:
-        raise InvalidRequest("state", f"must be one of {', '.join(get_args(TaskState))}")
-    return word  # type: ignore[return-value]  # one of them
+        raise InvalidRequest("state", f"must be one of {', '.join(_STATES)}")
+    return None if word is None else _STATES[word]
 
 
 def _word(query: dict[str, list[str]], name: str) -> str | None:

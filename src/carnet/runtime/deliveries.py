@@ -36,6 +36,8 @@ FIRST_PAUSE_SECONDS: Final = 5.0
 MOST_PAUSE_SECONDS: Final = 300.0
 
 _MOST_DOUBLED: Final = 16
+_TAKEN: Final = range(200, 300)
+_ELSEWHERE: Final = range(300, 400)
 _BUSY: Final = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE})
 
 
@@ -49,7 +51,7 @@ class Attempt(Struct, frozen=True, kw_only=True):
     @property
     def is_delivered(self) -> bool:
         """Whether the receiver has taken it."""
-        return self.status is not None and self.status // 100 == 2  # noqa: PLR2004
+        return self.status in _TAKEN
 
     @property
     def is_gone(self) -> bool:
@@ -68,7 +70,7 @@ class Attempt(Struct, frozen=True, kw_only=True):
         """Why the letter was not delivered, in our own words."""
         if self.is_delivered or self.status is None:
             return self.reason
-        if self.status // 100 == 3:  # noqa: PLR2004
+        if self.status in _ELSEWHERE:
             return f"it answered {self.status}, and redirects are not followed"
         return f"it answered {self.status}"
 
