@@ -5,7 +5,8 @@ Law 2. From the wire, only `guards.admission` turns a Claim into a `Call`; in pr
        child call never has more rights, depth or time than the call it is made in.
 """
 
-from typing import Any, Literal
+from collections.abc import AsyncIterator, Callable
+from typing import Any, Final, Literal, Protocol
 
 from msgspec import Struct
 
@@ -14,9 +15,14 @@ from carnet.core.carnet import Carnet, Mark, Trace
 from carnet.core.delegation import Delegation
 from carnet.core.events import Event
 from carnet.core.identity import Caller, Payer
+from carnet.core.money import Price
 from carnet.core.proof import Document, Proof
 from carnet.core.secret import Secret
+from carnet.core.skill import CHAT, Skill, Trust
 from carnet.core.turn import Turn
+
+FORWARD_USER: Final = "forward-user"  # the person behind the run pays for the calls it makes
+AGENT_OWNED: Final = "agent-owned"  # the agent itself does
 
 Role = Literal["system", "developer", "user", "assistant", "tool"]
 
@@ -69,6 +75,48 @@ class Claim(Struct, frozen=True, kw_only=True):
     is_task: bool = False  # it is to be accepted now and run later
     callback: str | None = None  # where the end of a task is to be told
     delegation: str | None = None  # the token, as it was written
+
+
+class Agent(Protocol):
+    """Answers a call with events."""
+
+    def __call__(self, call: "Call", /) -> AsyncIterator[Event]:
+        """Start answering."""
+        ...
+
+
+class Target(Struct, frozen=True, kw_only=True, eq=False):
+    """Where a name leads: a local agent, or an agent of another organisation."""
+
+    name: str  # the stored name: "echo", or "@critic@globex.example"
+    speaker: str  # the local name of the called agent
+    agent: Agent
+    credit: str  # the ledger account that is credited: "agent:echo", "peer:globex.example"
+    is_remote: bool = False  # calls to it get the next hop's papers
+    last_depth: int | None = None  # lower than the gateway's, for this agent alone
+    price: Price = Price()
+    most_cost: int = 0  # the most another organisation may charge for one call
+    auth_source: str = FORWARD_USER  # who pays for the calls it makes; or agent-owned, per-call
+    takes_credential: bool = False  # listed: a forwarded credential may leave to it
+    on_disconnect: str = "cancel"  # cancel | finish
+    seconds: float | None = None  # how long one call may take, retries and waiting included
+    default: bool = False
+    kind: str = "python"
+    needs: str = ""  # the permission a caller must hold
+    skills: tuple[Skill, ...] = (CHAT,)  # what it can be asked for by name
+    trust: Trust = "authenticated"  # which signed callers may call it, where a skill does not say
+    reentry: bool = False  # may be called again within its own chain
+    version: str = "1.0.0"  # its own, as its card shows it; never that of this program
+    description: str = ""  # for its card; by default its name and domain
+    converts: Callable[[str, dict[str, Any]], None] | None = None  # refuses what does not
+    injection_scan: bool = True  # payloads for it are searched for phrases that take over models
+    at_once: int | None = None  # calls that it answers at once; None is as many as come
+    tokens_per_day: int | None = None  # that one signed sender may use; None is unbounded
+
+    @property
+    def may_cost(self) -> bool:
+        """Whether somebody may have to pay for a call."""
+        return not self.price.is_free or (self.is_remote and self.most_cost > 0)
 
 
 class Call(Struct, frozen=True, kw_only=True):
