@@ -170,7 +170,7 @@ def leave(carnet: Carnet, dialect: str) -> object:
     if dialect == "M":
         return mentionable.next_chain(carnet, default=LIMITS.of("mentionable"))
     stamp: StampName = "tangle" if dialect == "T" else "caller_context"
-    child = carnet.next_hop(index=0, speaker="critic", default=LIMITS.of(stamp))
+    child = carnet.next_hop(index=0, speaker="critic", key=b"key", default=LIMITS.of(stamp))
     assert child.depth > carnet.depth
     assert child.run == carnet.run
     assert child.last_depth == carnet.bound(LIMITS.of(stamp))

@@ -52,6 +52,8 @@ CARNETS = st.builds(
     trace=st.none() | st.just(Trace("1" * 32, "2" * 16)),
 )
 
+KEY = bytes(range(16))  # of the record of a turn
+
 
 @given(marks=st.lists(MARKS, max_size=5), data=st.data())
 def test_the_order_of_stamps_does_not_matter(marks: list[Mark], data: st.DataObject) -> None:
@@ -138,7 +140,7 @@ def test_who_set_the_limit_decides_what_is_said_where_it_ends(
 ) -> None:
     last = Carnet(run="r", turn="t", depth=1, last_depth=1, bound_by=bound_by)
     with pytest.raises(refusal) as caught:
-        last.next_hop(index=0, speaker="Critic", default=3)
+        last.next_hop(index=0, speaker="Critic", key=KEY, default=3)
     assert type(caught.value) is refusal
 
 
@@ -147,7 +149,7 @@ def test_a_hop_goes_one_deeper_in_the_same_run_under_no_larger_limit(
     carnet: Carnet, default: int, index: int
 ) -> None:
     assume(not carnet.is_final(default))
-    child = carnet.next_hop(index=index, speaker="Critic", default=default)
+    child = carnet.next_hop(index=index, speaker="Critic", key=KEY, default=default)
     assert child.depth == carnet.depth + 1
     assert child.run == carnet.run
     assert child.last_depth == carnet.bound(default)
@@ -159,7 +161,7 @@ def test_a_hop_goes_one_deeper_in_the_same_run_under_no_larger_limit(
     assert (child.path, child.on_behalf_of, child.deadline, child.trace) == (
         *(carnet.path, carnet.on_behalf_of, carnet.deadline, carnet.trace),
     )
-    assert child == carnet.next_hop(index=index, speaker="Critic", default=default)
+    assert child == carnet.next_hop(index=index, speaker="Critic", key=KEY, default=default)
 
 
 @given(carnet=CARNETS, default=st.integers(0, 20))
@@ -167,14 +169,14 @@ def test_a_carnet_without_a_hop_left_cannot_be_extended(carnet: Carnet, default:
     assume(carnet.is_final(default))
     assert carnet.remaining(default) == 0
     with pytest.raises((ChainFinal, DelegationExceeded, DepthExceeded)):
-        carnet.next_hop(index=0, speaker="critic", default=default)
+        carnet.next_hop(index=0, speaker="critic", key=KEY, default=default)
 
 
 @given(carnet=CARNETS, default=st.integers(0, 20))
 def test_every_chain_ends(carnet: Carnet, default: int) -> None:
     hops = 0
     while not carnet.is_final(default):
-        carnet = carnet.next_hop(index=0, speaker="critic", default=default)
+        carnet = carnet.next_hop(index=0, speaker="critic", key=KEY, default=default)
         hops += 1
     assert hops <= 20
     assert carnet.depth >= carnet.bound(default)
@@ -192,13 +194,13 @@ def test_the_refusal_names_the_depth_the_callee_would_have_had() -> None:
 
 def test_where_we_named_the_run_calls_out_of_it_are_its_first_level() -> None:
     origin = Carnet(run="conv_abc", turn="turn_1", run_is_ours=True)
-    child = origin.next_hop(index=0, speaker="researcher", default=3)
+    child = origin.next_hop(index=0, speaker="researcher", key=KEY, default=3)
     assert origin.opens_the_run
     assert child.turn == turn_id("conv_abc", 0, "researcher")
     assert child.parent_turn is None
     assert child.bound_by == "tangle"
-    grandchild = child.next_hop(index=1, speaker="critic", default=3)
-    assert grandchild.turn == scoped_turn_id("conv_abc", child.turn, 1, "critic")
+    grandchild = child.next_hop(index=1, speaker="critic", key=KEY, default=3)
+    assert grandchild.turn == scoped_turn_id("conv_abc", KEY, 1, "critic")
     assert grandchild.parent_turn == child.turn
 
 
@@ -210,8 +212,8 @@ def test_where_we_named_the_run_calls_out_of_it_are_its_first_level() -> None:
     ],
 )
 def test_inside_another_turn_ids_are_scoped_and_name_their_parent(carnet: Carnet) -> None:
-    child = carnet.next_hop(index=0, speaker="critic", default=3)
-    assert child.turn == scoped_turn_id(carnet.run, carnet.turn, 0, "critic")
+    child = carnet.next_hop(index=0, speaker="critic", key=KEY, default=3)
+    assert child.turn == scoped_turn_id(carnet.run, KEY, 0, "critic")
     assert child.parent_turn == carnet.turn
 
 

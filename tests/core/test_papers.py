@@ -6,14 +6,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from carnet.core.call import Ask, Message
+from carnet.core.call import Admitted, Ask, Message
 from carnet.core.carnet import Carnet, Trace
 from carnet.core.delegation import Delegation
 from carnet.core.identity import Account, Actor, Caller, Ceiling, Payer, Standing
 from carnet.core.papers import FORM, Papers, read_papers, write_papers
 from carnet.core.proof import Document, Spending
+from carnet.core.secret import Secret
 from carnet.core.turn import Turn
 from carnet.errors import Internal
+from carnet.runtime.execution import absent
 
 ALICE = Account("acme.example", "alice")
 CARNET = Carnet(
@@ -37,7 +39,10 @@ DELEGATION = Delegation(
     signed=b"\x00\xff",
     signature=b"\x01",
 )
-PAPERS = Papers(
+ADMITTED = Admitted(
+    agent="critic",
+    dialect="samvad",
+    correlation="order-7",
     ask=Ask(
         messages=(Message("user", "hi"),),
         skill="chat",
@@ -65,16 +70,20 @@ PAPERS = Papers(
         keyid="k1",
         signed=b"\x00\xfe",
     ),
-    budget=Spending(money=4, currency="credits", calls=2),
     set_aside=1,
-    credential="Bearer sk-secret",
+    credential=Secret("Bearer sk-secret"),
     reserve=9,
     delegation=replace(DELEGATION, parent=replace(DELEGATION, hops=3)),
     callback="https://receiver.example/x",
     quota="tokens/2026-11-15/critic/agent://b.example",
     task_purse="tasks/critic/agent://b.example",
+)
+PAPERS = Papers(
+    admitted=ADMITTED,
+    budget=Spending(money=4, currency="credits", calls=2),
     deadline=1_800_000_000.25,
 )
+TARGET = absent("critic")
 RECORD = Turn(
     n=7, agent="critic", run="run_1", turn="run_1.t0.critic", payer=ALICE, created=1, attempt=2
 )
@@ -85,17 +94,17 @@ def test_what_is_read_is_what_was_written() -> None:
 
 
 def test_a_deadline_of_the_clock_that_is_never_set_is_not_kept() -> None:
-    timed = replace(
-        PAPERS, carnet=replace(CARNET, deadline=5.0), onward=replace(CARNET, deadline=5.0)
-    )
-    kept = read_papers(write_papers(timed))
+    late = replace(CARNET, deadline=5.0)
+    timed = replace(PAPERS, admitted=replace(ADMITTED, carnet=late, onward=late))
+    kept = read_papers(write_papers(timed)).admitted
     assert kept.onward is not None
     assert (kept.carnet.deadline, kept.onward.deadline) == (None, None)
 
 
 def test_the_call_is_the_one_that_was_admitted() -> None:
-    call = read_papers(write_papers(PAPERS)).call(RECORD, task="t-1", deadline=42.0)
-    assert (call.agent, call.record, call.task) == ("critic", RECORD, "t-1")
+    call = read_papers(write_papers(PAPERS)).call(TARGET, RECORD, task="t-1", deadline=42.0)
+    assert (call.agent, call.target, call.record, call.task) == ("critic", TARGET, RECORD, "t-1")
+    assert (call.dialect, call.correlation) == ("samvad", "order-7")
     assert call.onward is not None
     assert (call.carnet.deadline, call.onward.deadline) == (42.0, 42.0)
     assert call.credential is not None
@@ -105,11 +114,11 @@ def test_the_call_is_the_one_that_was_admitted() -> None:
     assert call.allowance.left() == PAPERS.budget
     assert (call.reserve, call.set_aside) == (9, 1)
     assert (call.callback, call.quota, call.task_purse) == (
-        PAPERS.callback,
-        PAPERS.quota,
-        PAPERS.task_purse,
+        ADMITTED.callback,
+        ADMITTED.quota,
+        ADMITTED.task_purse,
     )
-    assert call.delegation == PAPERS.delegation
+    assert call.delegation == ADMITTED.delegation
     assert (call.known, call.is_child, call.notes) == (False, False, [])
 
 
@@ -117,10 +126,10 @@ def test_the_call_is_the_one_that_was_admitted() -> None:
     "change",
     [
         {"form": FORM + 1},
-        {"ask": {"messages": 3}},
+        {"admitted": {"ask": {"messages": 3}}},
         {"more": 1},
-        {"reserve": "9"},
-        {"payer": None},
+        {"deadline": "9"},
+        {"admitted": None},
     ],
 )
 def test_what_is_none_of_ours_is_refused_as_a_whole(change: dict[str, object]) -> None:
@@ -147,5 +156,23 @@ def test_bytes_of_any_kind_are_refused(data: bytes) -> None:
     )
 )
 def test_a_payload_comes_back_as_it_was(value: object) -> None:
-    asked = replace(PAPERS, ask=replace(PAPERS.ask, payload={"value": value}))
-    assert read_papers(write_papers(asked)).ask == asked.ask
+    ask = replace(ADMITTED.ask, payload={"value": value})
+    asked = replace(PAPERS, admitted=replace(ADMITTED, ask=ask))
+    assert read_papers(write_papers(asked)).admitted.ask == ask
+
+
+def test_the_former_form_is_read_as_it_was_meant() -> None:
+    """F36: what was accepted before an upgrade runs after it."""
+    written = msgspec.msgpack.decode(write_papers(PAPERS))
+    former = written.pop("admitted")
+    for name in ("agent", "dialect", "correlation"):
+        former.pop(name)
+    read = read_papers(msgspec.msgpack.encode({**written, **former, "form": 1}))
+    admitted = replace(ADMITTED, agent="", correlation=None)
+    assert read == replace(PAPERS, admitted=admitted)
+    assert read.call(TARGET, RECORD, task="t-1").agent == "critic"
+
+
+def test_a_former_form_that_is_none_of_ours_is_refused() -> None:
+    with pytest.raises(Internal):
+        read_papers(msgspec.msgpack.encode({"form": 1, "more": 1}))

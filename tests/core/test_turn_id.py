@@ -1,5 +1,7 @@
 """Turn ids: the same for the same logical turn, different for different ones."""
 
+from hashlib import blake2b
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -41,19 +43,26 @@ def test_a_turn_id_names_run_index_and_speaker_and_repeats() -> None:
     assert turn_id("conv_abc", 12, "GPT-5 Codex") == "conv_abc.t12.gpt-5-codex"
 
 
-def test_below_another_turn_the_id_is_scoped_by_its_parent() -> None:
-    first = scoped_turn_id("conv_abc", "conv_abc.t0.researcher", 0, "critic")
-    second = scoped_turn_id("conv_abc", "conv_abc.t1.researcher", 0, "critic")
-    assert first == "conv_abc.f4be5bba.t0.critic"
+def test_below_another_turn_the_id_is_scoped_by_the_key_of_its_parent() -> None:
+    first = scoped_turn_id("conv_abc", bytes(range(16)), 0, "critic")
+    second = scoped_turn_id("conv_abc", bytes(range(1, 17)), 0, "critic")
+    assert first == "conv_abc.0001020304050607.t0.critic"
     assert second != first
     assert turn_id("conv_abc", 0, "critic") not in {first, second}
+
+
+def key_of(turn: str) -> bytes:
+    """The key of a record: for each turn another one."""
+    return blake2b(turn.encode(), digest_size=16).digest()
 
 
 def test_a_recursive_fan_out_names_every_turn_differently() -> None:
     level = [turn_id("run", index, "a") for index in range(10)]
     seen = list(level)
     for _ in range(2):
-        level = [scoped_turn_id("run", parent, i, "a") for parent in level for i in range(10)]
+        level = [
+            scoped_turn_id("run", key_of(parent), i, "a") for parent in level for i in range(10)
+        ]
         seen += level
     assert len(seen) == 1110
     assert len(set(seen)) == 1110
@@ -66,7 +75,7 @@ def test_an_id_reads_from_the_right_whatever_the_run_is_called(
     written = turn_id(run, index, speaker)
     assert written.rsplit(".", 2) == [run, f"t{index}", slug(speaker)]
     assert is_unscoped(run, written)
-    scoped = scoped_turn_id(run, written, index, speaker)
+    scoped = scoped_turn_id(run, key_of(written), index, speaker)
     assert scoped.rsplit(".", 2)[1:] == [f"t{index}", slug(speaker)]
     assert not is_unscoped(run, scoped)
 

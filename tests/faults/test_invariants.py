@@ -63,7 +63,6 @@ class Life:
         )
         clock, ids = FakeClock(), FakeIds()
         self.journal = Journaled(
-            router=router,
             turns=world.turns,
             clock=clock,
             ids=ids,

@@ -151,7 +151,7 @@ async def test_only_a_payer_with_a_limit_has_something_reserved() -> None:
     scene = Scene()
     await scene.gate.admit(claim("paid"))
     await scene.gate.admit(claim("paid", token="ck_roaming"))
-    assert [found.reserve for found in scene.turns.claims] == [200, 0]
+    assert [found.admitted.reserve for found in scene.turns.claims] == [200, 0]
 
 
 async def test_a_token_with_a_rate_is_counted_in_a_bucket_of_its_own() -> None:

@@ -83,7 +83,7 @@ class Broke(MemoryTurns):
     """Turns of a payer that has nothing left for the dear one."""
 
     async def claim(self, claim: TurnClaim) -> Verdict:
-        return Denied("spending") if claim.agent == "dear" else await super().claim(claim)
+        return Denied("spending") if claim.admitted.agent == "dear" else await super().claim(claim)
 
 
 async def test_what_was_set_aside_for_a_call_that_is_refused_is_given_back() -> None:

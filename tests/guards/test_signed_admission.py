@@ -373,4 +373,4 @@ class Broke(MemoryTurns):
     """Turns of a payer that has nothing left."""
 
     async def claim(self, claim: TurnClaim) -> Verdict:
-        return Denied("spending") if claim.reserve else await super().claim(claim)
+        return Denied("spending") if claim.admitted.reserve else await super().claim(claim)

@@ -64,7 +64,7 @@ async def test_a_task_is_claimed_with_its_papers_and_has_left_the_crowd() -> Non
     kept = asked(turns.asked)
     assert call.task == kept.id
     assert (kept.sender, kept.skill, kept.callback) == (STRANGER, "chat", None)
-    assert read_papers(kept.papers).ask == call.ask
+    assert read_papers(kept.papers).admitted.ask == call.ask
     assert here.crowd.total == 0
 
 

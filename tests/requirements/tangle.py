@@ -391,7 +391,7 @@ _INVARIANTS = (
         "What is called inside a run has turn ids of its own, within a scope of its own.",
         "000 invariant 3",
         (
-            _TURN_ID + "test_below_another_turn_the_id_is_scoped_by_its_parent",
+            _TURN_ID + "test_below_another_turn_the_id_is_scoped_by_the_key_of_its_parent",
             _TURN_ID + "test_a_recursive_fan_out_names_every_turn_differently",
             _CHAT + "test_two_calls_to_one_agent_in_a_turn_do_not_collide",
         ),
@@ -498,7 +498,7 @@ _WORKED_EXAMPLE = (
         "The critic's turn is conv_abc.t0.critic.",
         "000 worked example, step 4",
         (
-            _TURN_ID + "test_below_another_turn_the_id_is_scoped_by_its_parent",
+            _TURN_ID + "test_below_another_turn_the_id_is_scoped_by_the_key_of_its_parent",
             _EXAMPLE + "test_every_header_of_every_hop_is_as_the_example_says",
         ),
         _SCOPED,

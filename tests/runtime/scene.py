@@ -14,6 +14,7 @@ from carnet.core.secret import Secret
 from carnet.core.turn import Turn
 from carnet.errors import CarnetError
 from carnet.ports.agent import Agent
+from carnet.runtime.execution import absent
 
 ALICE = Account("acme.example", "alice")
 CARNET = Carnet(
@@ -25,6 +26,8 @@ CARNET = Carnet(
     speaker="critic",
 )
 
+TARGET = absent("@critic@globex.example")
+
 
 def make_call(
     *, stream: bool = False, credential: Secret | None = None, text: str = "hello", **carnet: Any
@@ -33,6 +36,7 @@ def make_call(
     document = msgspec.structs.replace(CARNET, **carnet)
     return Call(
         agent="@critic@globex.example",
+        target=TARGET,
         ask=Ask(messages=(Message("user", text),), stream=stream),
         carnet=document,
         caller=Caller(actor=Actor(name="agent:researcher"), scopes=frozenset({"*"})),

@@ -34,7 +34,6 @@ class Stage:
         clock, ids = FakeClock(), FakeIds()
         router = Directory(*agents)
         self.journal = Journaled(
-            router=router,
             turns=self.turns,
             clock=clock,
             ids=ids,

@@ -63,7 +63,6 @@ class TaskStage:
             ]
         )
         self.journal = Journaled(
-            router=self.router,
             turns=store.turns,
             clock=self.clock,
             ids=ids,

@@ -13,7 +13,7 @@ from carnet.errors import OutcomeUnknown, StorageUnavailable
 from carnet.runtime.journaled import Journaled
 from carnet.runtime.visit import Visit
 from carnet.testing.clock import FakeClock, FakeIds
-from tests.guards.scene import Directory, target
+from tests.guards.scene import target
 from tests.runtime.stage import Stage, eventually, in_run, native, streamed, until
 
 
@@ -53,7 +53,6 @@ class Two(Stage):
         self.wishes = wishes or Wishes()
         self.journal, self.there = [
             Journaled(
-                router=Directory(*agents),
                 turns=self.turns,
                 clock=FakeClock(),
                 ids=FakeIds(),

@@ -191,12 +191,6 @@ def test_two_who_forward_the_same_payer_do_not_share_what_agents_call(scene: Sce
     assert runs_of(scene.acme, "words", run) == 2
 
 
-# R6 fixes the id of a call out. Where no credential is forwarded, a callee sees two of our callers
-# that chose the same run and turn ids as one caller with one turn.
-SEEN_AS_ONE = pytest.mark.xfail(reason="R6: the id of a call out does not hold whose turn it is")
-
-
-@SEEN_AS_ONE
 def test_two_tenants_are_not_one_to_the_peer_they_call(scene: Scene) -> None:
     """A41: the callee sees one caller, so the turn ids must tell its tenants apart."""
     run = fresh("abroad")
@@ -206,7 +200,6 @@ def test_two_tenants_are_not_one_to_the_peer_they_call(scene: Scene) -> None:
     assert runs_of(scene.globex, "echo", run) == 2
 
 
-@SEEN_AS_ONE
 def test_a_turn_claimed_in_advance_does_not_poison_a_call_to_a_peer(scene: Scene) -> None:
     """A42."""
     run = fresh("poison")

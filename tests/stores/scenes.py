@@ -11,8 +11,10 @@ from typing import Any
 
 import msgspec
 
+from carnet.core.call import Admitted, Ask
+from carnet.core.carnet import Carnet
 from carnet.core.events import Done, Event, Text, write_events
-from carnet.core.identity import Account, Payer
+from carnet.core.identity import Account, Actor, Caller, Payer
 from carnet.core.turn import Turn
 from carnet.ports.clock import Ids
 from carnet.ports.keys import PinnedKey
@@ -109,22 +111,27 @@ class Place:
 
 
 def a_claim(name: str = "r1", **changes: Any) -> TurnClaim:  # noqa: ANN401, RUF100
-    """A claim of the only turn of run `name`; `changes` replace its fields."""
-    turn = changes.get("turn", f"{name}.t0.echo")
-    payer: Payer = changes.get("payer", ALICE)
-    actor = changes.get("actor", "token:alice")
-    claim = TurnClaim(
-        key=f"{payer.account}|{actor}|{turn}".encode(),
-        digest=b"digest",
-        agent="echo",
+    """A claim of the only turn of run `name`; `changes` replace its fields, also inner ones."""
+    payer: Payer = changes.pop("payer", ALICE)
+    actor = changes.pop("actor", "token:alice")
+    carnet = Carnet(
         run=name,
-        turn=turn,
-        parent_turn=None,
-        speaker="echo",
-        depth=0,
-        actor=actor,
-        payer=payer,
-        reserve=0,
+        turn=changes.pop("turn", f"{name}.t0.echo"),
+        parent_turn=changes.pop("parent_turn", None),
+        speaker=changes.pop("speaker", "echo"),
+        depth=changes.pop("depth", 0),
+    )
+    claim = TurnClaim(
+        admitted=Admitted(
+            agent=changes.pop("agent", "echo"),
+            ask=Ask(messages=()),
+            carnet=carnet,
+            caller=Caller(actor=Actor(name=actor), scopes=frozenset()),
+            payer=payer,
+            reserve=changes.pop("reserve", 0),
+        ),
+        key=f"{payer.account}|{actor}|{carnet.turn}".encode(),
+        digest=b"digest",
         most_run_calls=256,
         now=NOW,
         request=b'{"ask":"hello"}',

@@ -16,7 +16,7 @@ from carnet.stores.opening import Store
 from carnet.stores.schema import migrate, migrations
 from carnet.stores.verifying import Verified
 from tests.stores import servers
-from tests.stores.scenes import BOB, Place, a_claim, a_finish, claimed, finished
+from tests.stores.scenes import ALICE, BOB, Place, a_claim, a_finish, claimed, finished
 from tests.stores.test_kill import KILLED, run_victim
 from tests.stores.test_postgres import kill_who_waits_for, waiting_commits
 
@@ -67,7 +67,7 @@ def flipped(value: Any) -> Any:  # noqa: ANN401, RUF100
 async def a_ledger(store: Store, postings: int = 4) -> None:
     """Some postings and a checkpoint over them."""
     for i in range(postings):
-        await finished(store, f"r{i}", payer=BOB if i == 1 else a_claim().payer)
+        await finished(store, f"r{i}", payer=BOB if i == 1 else ALICE)
     await checkpoint(store)
 
 

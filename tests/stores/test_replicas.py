@@ -339,7 +339,7 @@ async def test_overlapping_batches_of_four_postgres_writers_never_deadlock(
             return
         turn = claimed(verdict)
         await store.turns.append(turn, 0, 0, b"[]")
-        await store.turns.finish(a_finish(turn, payer=claim.payer, first=1))
+        await store.turns.finish(a_finish(turn, payer=claim.admitted.payer, first=1))
 
     async def caller(store: Store) -> None:
         claims = [a_meeting_claim(store, meet, i) for i in range(300)]

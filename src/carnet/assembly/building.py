@@ -144,7 +144,7 @@ def build_behind(settings: Settings, store: Store, clock: Clock, ids: Ids) -> Be
     )
     router = agents.router(store.peers)
     identities = Identities(settings.agents, domain=domain, default=settings.default_agent)
-    journal = _journal(settings, store, router, clock, ids)
+    journal = _journal(settings, store, clock, ids)
     crowd = _crowd(limits)
     gate = Gate(
         router=router,
@@ -187,11 +187,8 @@ def _crowd(limits: Limits) -> Crowd:
     )
 
 
-def _journal(
-    settings: Settings, store: Store, router: Routing, clock: Clock, ids: Ids
-) -> Journaled:
+def _journal(settings: Settings, store: Store, clock: Clock, ids: Ids) -> Journaled:
     journal = Journaled(
-        router=router,
         turns=store.turns,
         clock=clock,
         ids=ids,

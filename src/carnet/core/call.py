@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any, Final, Literal, Protocol
 
 from msgspec import Struct
+from msgspec.structs import astuple
 
 from carnet.core.allowance import Allowance
 from carnet.core.carnet import Carnet, Mark, Trace
@@ -75,6 +76,7 @@ class Claim(Struct, frozen=True, kw_only=True):
     is_task: bool = False  # it is to be accepted now and run later
     callback: str | None = None  # where the end of a task is to be told
     delegation: str | None = None  # the token, as it was written
+    correlation: str | None = None  # the caller's own name for its request
 
 
 class Agent(Protocol):
@@ -119,26 +121,48 @@ class Target(Struct, frozen=True, kw_only=True, eq=False):
         return not self.price.is_free or (self.is_remote and self.most_cost > 0)
 
 
-class Call(Struct, frozen=True, kw_only=True):
-    """A claim that every guard admitted, and the record it was given."""
+class Admitted(Struct, frozen=True):
+    """What the guards have proved of a claim: all of a call but its record.
+
+    It is written once, when a call is admitted. The claim of its turn holds it, the call is it, and
+    what must run later is sealed with it.
+    """
 
     agent: str  # the stored name or address
     ask: Ask
     carnet: Carnet
     caller: Caller
     payer: Payer
-    record: Turn
-    known: bool = False  # the record existed: replay or attach, do not run
-    is_child: bool = False  # made in process, by an agent that answers another call
+    dialect: str = ""  # it was asked in; empty for a call made in process
+    correlation: str | None = None  # the caller's own name for its request
     onward: Carnet | None = None  # what the callee receives, where this call goes to a peer
     document: Document | None = None  # verified; who came with one is given a receipt
-    allowance: Allowance | None = None  # what is left of its budget, for what is called for it
     set_aside: int = 0  # of the allowance, for this call
     credential: Secret | None = None  # to forward toward listed peers; never recorded
     reserve: int = 0  # micro-units the claim holds until the finish
     delegation: Delegation | None = None  # verified; what is called for it is narrowed by it
-    task: str | None = None  # the id of the task that it is
-    callback: str | None = None  # where its end is told
+    callback: str | None = None  # where the end of a task is told
     quota: str | None = None  # the purse that counts the tokens it uses
     task_purse: str | None = None  # the purse that counts the unfinished tasks of its sender
+
+
+class Call(Admitted, frozen=True, kw_only=True):
+    """An admitted call, whom it is for, and the record it was given."""
+
+    target: Target
+    record: Turn
+    known: bool = False  # the record existed: replay or attach, do not run
+    is_child: bool = False  # made in process, by an agent that answers another call
+    allowance: Allowance | None = None  # what is left of its budget, for what is called for it
+    task: str | None = None  # the id of the task that it is
     notes: list[Event] = []  # what is noted of calls out of this turn; recorded with it
+
+    @property
+    def admitted(self) -> Admitted:
+        """What the guards have proved of it."""
+        return Admitted(*astuple(self)[: len(Admitted.__struct_fields__)])
+
+
+def call_of(admitted: Admitted, target: Target, record: Turn, **more: Any) -> Call:  # noqa: ANN401, RUF100
+    """The call of what was admitted, with its record; `more` are fields of the call alone."""
+    return Call(*astuple(admitted), target=target, record=record, **more)

@@ -175,23 +175,24 @@ class Carnet(Struct, frozen=True, kw_only=True):
         """Whether calls out of this turn are the first level of the run."""
         return self.run_is_ours and self.parent_turn is None
 
-    def child_turn(self, index: int, speaker: str) -> str:
-        """The turn id of the `index`-th call out of this turn."""
+    def child_turn(self, index: int, speaker: str, key: bytes) -> str:
+        """The turn id of the `index`-th call out of this turn, whose record has this key."""
         if self.opens_the_run:
             return turn_id(self.run, index, speaker)
-        return scoped_turn_id(self.run, self.turn, index, speaker)
+        return scoped_turn_id(self.run, key, index, speaker)
 
     def next_hop(
-        self, *, index: int, speaker: str, default: int, via: str | None = None
+        self, *, index: int, speaker: str, key: bytes, default: int, via: str | None = None
     ) -> "Carnet":
         """The document of a call out of this turn; refuses when no hop is left.
 
-        `via` is the address of the agent that makes the call, if it has one.
+        `key` is that of the record of this turn; `via` is the address of the agent that makes the
+        call, if it has one.
         """
         self.refuse_if_final(default)
         return Carnet(
             run=self.run,
-            turn=self.child_turn(index, speaker),
+            turn=self.child_turn(index, speaker, key),
             depth=self.depth + 1,
             last_depth=self.bound(default),
             bound_by=self.bound_by or "tangle",

@@ -70,6 +70,7 @@ class Turn(Struct, frozen=True, kw_only=True):
     """The record of a turn, as the store keeps it. With the events it is the whole answer."""
 
     n: int
+    key: bytes = b""  # of `turn_key`: whose turn it is
     agent: str
     run: str
     turn: str

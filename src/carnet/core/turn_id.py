@@ -1,20 +1,22 @@
 """Deterministic turn ids.
 
 Law 1. `<run>.t<index>.<slug>` at the first level of a run.
-Law 2. Below it the parent's hash scopes the id, so that two calls of one nested agent differ.
+Law 2. Below it the key of the parent's record scopes the id. The key holds who pays, who calls,
+       whom, and where in which run: two tenants who choose the same ids are two callers to whom
+       they call, and so are two calls of one nested agent.
 Law 3. The slug holds no dot, so an id reads from the right whatever the run is called.
 """
 
 import re
 import unicodedata
 from functools import lru_cache
-from hashlib import sha256
 
 _NOT_WORD = re.compile(r"[^A-Za-z0-9_-]+", re.ASCII)
 _DASHES = re.compile(r"--+", re.ASCII)
 _TAIL = re.compile(r"\.t[0-9]+\.[a-z0-9_-]+", re.ASCII)
 
 ANONYMOUS = "anon"
+SCOPE_BYTES = 8
 
 
 @lru_cache(maxsize=1024)
@@ -30,10 +32,9 @@ def turn_id(run: str, index: int, speaker: str) -> str:
     return f"{run}.t{index}.{slug(speaker)}"
 
 
-def scoped_turn_id(run: str, parent: str, index: int, speaker: str) -> str:
-    """The id of a turn below another turn."""  # R6
-    scope = sha256(parent.encode()).hexdigest()[:8]
-    return f"{run}.{scope}.t{index}.{slug(speaker)}"
+def scoped_turn_id(run: str, parent_key: bytes, index: int, speaker: str) -> str:
+    """The id of a turn below another turn, whose record has this key."""  # R6
+    return f"{run}.{parent_key[:SCOPE_BYTES].hex()}.t{index}.{slug(speaker)}"
 
 
 def is_unscoped(run: str, turn: str) -> bool:

@@ -11,14 +11,12 @@ from collections.abc import Awaitable, Callable
 import msgspec
 from msgspec import Struct
 
-from carnet.core.address import Identities, handle_of
+from carnet.core.address import Identities
 from carnet.core.allowance import Allowance
-from carnet.core.call import Ask, Call, Claim
+from carnet.core.call import AGENT_OWNED, Admitted, Ask, Call, Claim
 from carnet.core.carnet import Carnet, DepthLimits
-from carnet.core.identity import Actor, Payer
 from carnet.core.papers import Later
-from carnet.core.proof import Spending
-from carnet.core.secret import Secret
+from carnet.core.turn import turn_key
 from carnet.errors import (
     KeyUnknown,
     NonceReplayed,
@@ -33,13 +31,13 @@ from carnet.guards.authn import KnownCaller, Listed
 from carnet.guards.callback import Callbacks, CalledBack
 from carnet.guards.candidate import Candidate, Guard
 from carnet.guards.chain import names_parent, within_chain
-from carnet.guards.child import child_digest, child_request
+from carnet.guards.children import Children, reserve, take, within_time
 from carnet.guards.crowd import Crowd
 from carnet.guards.delegation import Delegated, InScope, once_of
 from carnet.guards.destination import Addressed
 from carnet.guards.exhausted import WithinRate, bucket_of
 from carnet.guards.leaving import check_credential, papers
-from carnet.guards.payer import Paying, check_pay
+from carnet.guards.payer import Paying
 from carnet.guards.quota import counted_as, daily_tokens
 from carnet.guards.replay import Unrepeated, nonce_of
 from carnet.guards.runaway import Runaway
@@ -47,14 +45,14 @@ from carnet.guards.scanning import Scan, Scanned
 from carnet.guards.schema import WellFormed
 from carnet.guards.sender import KnownSender
 from carnet.guards.signature import signed
-from carnet.guards.skill import find_skill, known_skill
-from carnet.guards.target import KnownAgent, permit, permitted
+from carnet.guards.skill import known_skill
+from carnet.guards.target import KnownAgent, permitted
 from carnet.guards.tasks import make_later, unfinished
 from carnet.guards.transaction import Entry, Transaction, quote
 from carnet.guards.travel import Travelled, Unlooped
-from carnet.guards.trust import Trusted, check_rights
+from carnet.guards.trust import Trusted
 from carnet.guards.window import in_time
-from carnet.ports.agent import AGENT_OWNED, Router, Target
+from carnet.ports.agent import Router
 from carnet.ports.clock import Clock, Ids
 from carnet.ports.keys import KeyRing
 from carnet.ports.schemas import Schemas
@@ -119,6 +117,17 @@ class Gate:
         self._runaway = Runaway(most_run_calls)
         self._paying = Paying(tokens=tokens, peers=peers, domain=domain)
         self._by_proof = by_proof
+        self._currency = "" if by_proof is None else by_proof.currency
+        self._children = Children(
+            router=router,
+            clock=clock,
+            transaction=self._transaction,
+            paying=self._paying,
+            schemas=None if by_proof is None else by_proof.schemas,
+            domain=domain,
+            last_depth=self._last_depth,
+            currency=self._currency,
+        )
         self._unrepeated = Unrepeated()
         self._within_rate = WithinRate()
         self._guards: tuple[Guard, ...] = (
@@ -214,40 +223,56 @@ class Gate:
         return candidate
 
     def _entry(self, candidate: Candidate) -> Entry:
-        claim, target = candidate.claim, candidate.target
+        claim, target, payer = candidate.claim, candidate.target, candidate.payer
         check_credential(target, candidate.credential)
         carnet = self._document(candidate)
         if not claim.is_task:  # the time that a task may take begins when it runs
-            carnet = self._in_time(carnet, target)
-        onward = papers(carnet, target, self._domain, last_depth=self._last_depth)
+            carnet = within_time(carnet, target, self._clock)
+        key = turn_key(
+            payer=payer.account,
+            actor=candidate.caller.actor.name,
+            agent=target.name,
+            carnet=carnet,
+            digest=claim.digest,
+        )
+        onward = papers(carnet, target, self._domain, key=key, last_depth=self._last_depth)
         allowance, taken = None, 0
         if candidate.budget is not None:
             allowance = Allowance(candidate.budget)
             owned = target.is_remote and target.auth_source == AGENT_OWNED
             most = 0 if owned else quote(target, claim.ask, len(claim.request))
-            taken, left = self._take(allowance, target, most)
+            taken, left = take(allowance, target, most, self._currency)
             onward = None if onward is None else msgspec.structs.replace(onward, budget=left)
         tokens = None if claim.proof is None else daily_tokens(candidate)
         later = make_later(candidate, self._ids, counted_as) if claim.is_task else None
         return Entry(
+            admitted=Admitted(
+                agent=target.name,
+                ask=claim.ask,
+                carnet=carnet,
+                caller=candidate.caller,
+                payer=payer,
+                dialect=claim.dialect,
+                correlation=claim.correlation,
+                onward=onward,
+                document=None if claim.proof is None else claim.proof.document,
+                set_aside=taken,
+                credential=candidate.credential,
+                reserve=reserve(payer, target, claim.ask, claim.request),
+                delegation=candidate.delegation,
+                callback=claim.callback,
+                quota=None if tokens is None else tokens.purse,
+                task_purse=None if later is None else later.purse,
+            ),
             target=target,
-            ask=claim.ask,
-            carnet=carnet,
-            onward=onward,
-            allowance=allowance,
-            set_aside=taken,
-            caller=candidate.caller,
-            payer=candidate.payer,
-            rates=self._rates(candidate),
-            quotas=self._quotas(tokens, later),
-            quota=None if tokens is None else tokens.purse,
+            key=key,
             digest=claim.digest,
             request=claim.request,
-            credential=candidate.credential,
+            allowance=allowance,
+            rates=self._rates(candidate),
+            quotas=self._quotas(tokens, later),
             nonce=None if claim.proof is None else nonce_of(candidate),
-            document=None if claim.proof is None else claim.proof.document,
             wire_parent=names_parent(claim),
-            delegation=candidate.delegation,
             once=once_of(candidate.delegation),
             later=later,
         )
@@ -257,13 +282,6 @@ class Gate:
         if later is None or self._by_proof is None:
             return quotas
         return (*quotas, unfinished(later, self._by_proof.tasks_per_sender))
-
-    def _take(self, allowance: Allowance, target: Target, most: int) -> tuple[int, Spending]:
-        """Set aside what a call may cost; that, and the budget that it is given in turn."""
-        currency = "" if self._by_proof is None else self._by_proof.currency
-        # An agent elsewhere can be told to cost less, and must not cost more than was set aside.
-        taken = allowance.take(most, currency, shrinks=target.is_remote)
-        return taken, allowance.left(taken if target.is_remote else None)
 
     def _rates(self, candidate: Candidate) -> tuple[Rate, ...]:
         by = self._by_proof
@@ -300,8 +318,9 @@ class Gate:
         return call
 
     async def _claim_within_run(self, entry: Entry) -> Call:
-        run, actor = entry.carnet.run, entry.caller.actor.name
-        if entry.carnet.run_is_ours:  # nobody else can have made a call in it yet
+        admitted = entry.admitted
+        run, actor = admitted.carnet.run, admitted.caller.actor.name
+        if admitted.carnet.run_is_ours:  # nobody else can have made a call in it yet
             return await self._transaction.claim(entry)
         has_room = self._runaway.enter(run, actor)
         is_new = False
@@ -319,62 +338,7 @@ class Gate:
         self, parent: Call, name: str, ask: Ask, *, index: int, auth: str
     ) -> Call:
         """Admit a call that an agent makes on behalf of the call it answers."""
-        target = self._router.find(name)
-        carnet = parent.carnet.next_hop(
-            index=index,
-            speaker=target.speaker,
-            default=self._last_depth,
-            via=handle_of(parent.agent, self._domain),
-        )
-        self._permit_child(parent, target, ask)
-        payer, credential = self._child_payer(parent, target, auth)
-        check_credential(target, credential)
-        carnet = self._in_time(carnet, target)
-        actor = Actor(name=f"agent:{parent.agent}", how="in_process")
-        request = child_request(ask)
-        allowance, taken = parent.allowance, 0
-        if allowance is not None:
-            most = 0 if auth == AGENT_OWNED else quote(target, ask, len(request))
-            taken, left = self._take(allowance, target, most)
-            carnet = msgspec.structs.replace(carnet, budget=left)
-        return await self._transaction.claim(
-            Entry(
-                target=target,
-                ask=ask,
-                carnet=carnet,  # what a callee elsewhere receives, as it stands
-                allowance=allowance,
-                set_aside=taken,
-                caller=msgspec.structs.replace(parent.caller, actor=actor),
-                payer=payer,
-                digest=child_digest(target.name, request),
-                request=request,
-                credential=credential,
-                made_in=parent.record,
-                quota=parent.quota,
-                delegation=parent.delegation,
-            )
-        )
-
-    def _permit_child(self, parent: Call, target: Target, ask: Ask) -> None:
-        caller, skill = parent.caller, find_skill(target, ask)
-        if caller.standing is None:
-            permit(caller, target)
-        else:  # A35: for a signed caller nothing is done that it may not do itself
-            check_rights(caller, caller.standing, target, skill)
-        if self._by_proof is not None and skill is not None and ask.payload is not None:
-            self._by_proof.schemas.check_input(target.name, skill, ask.payload)
-
-    def _child_payer(self, parent: Call, target: Target, auth: str) -> tuple[Payer, Secret | None]:
-        if auth == AGENT_OWNED:
-            return self._paying.agent_account(parent.agent), None
-        check_pay(parent.caller, target)
-        return parent.payer, parent.credential
-
-    def _in_time(self, carnet: Carnet, target: Target) -> Carnet:
-        """The document with the time this target may take, retries and waiting included."""
-        if target.seconds is None:
-            return carnet
-        return carnet.until(self._clock.steady_us() / 1_000_000 + target.seconds)
+        return await self._children.admit(parent, name, ask, index=index, auth=auth)
 
     def _document(self, candidate: Candidate) -> Carnet:
         position = candidate.position

@@ -18,12 +18,14 @@ def check_credential(target: Target, credential: Secret | None) -> None:
         raise PeerNotListed
 
 
-def papers(carnet: Carnet, target: Target, domain: str, *, last_depth: int) -> Carnet | None:
-    """What a callee elsewhere receives; None for an agent of ours.
+def papers(
+    carnet: Carnet, target: Target, domain: str, *, key: bytes, last_depth: int
+) -> Carnet | None:
+    """What a callee elsewhere receives; None for an agent of ours. `key` is that of the record.
 
     An agent that is elsewhere but has a name of ours has passed the call on, as far as loops go.
     """
     if not target.is_remote:
         return None
     via = handle_of(target.name, domain)
-    return carnet.next_hop(index=0, speaker=target.speaker, default=last_depth, via=via)
+    return carnet.next_hop(index=0, speaker=target.speaker, key=key, default=last_depth, via=via)

@@ -8,14 +8,10 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from carnet.core.allowance import Allowance
-from carnet.core.call import Ask, Call
-from carnet.core.carnet import Carnet
-from carnet.core.delegation import Delegation
-from carnet.core.identity import Caller, Payer
+from carnet.core.call import Admitted, Ask, Call, Target, call_of
 from carnet.core.papers import Later, Papers, write_papers
-from carnet.core.proof import SECOND_US, Document
-from carnet.core.secret import Secret
-from carnet.core.turn import Turn, turn_key
+from carnet.core.proof import SECOND_US
+from carnet.core.turn import Turn
 from carnet.errors import (
     CarnetError,
     ChainMismatch,
@@ -31,7 +27,6 @@ from carnet.errors import (
     TokenBudgetExceeded,
     TooManyTasks,
 )
-from carnet.ports.agent import Target
 from carnet.ports.clock import Clock
 from carnet.ports.tasks import TaskClaim, Tasks
 from carnet.ports.turns import (
@@ -52,25 +47,17 @@ LIKELY_TOKENS_OUT = 4096  # reserved for an answer whose length nobody bounded
 class Entry(Struct, frozen=True, kw_only=True):
     """A call that passed every guard and has no turn yet."""
 
+    admitted: Admitted
     target: Target
-    ask: Ask
-    carnet: Carnet
-    caller: Caller
-    payer: Payer
+    key: bytes  # of its turn
     digest: bytes
     request: bytes
     made_in: Turn | None = None  # the turn a child was made in, also where no header names it
-    onward: Carnet | None = None
     allowance: Allowance | None = None  # what is left of the budget that it came with
-    set_aside: int = 0  # of the allowance, for this call
     rates: tuple[Rate, ...] = ()
     quotas: tuple[Quota, ...] = ()
-    quota: str | None = None  # the purse that counts the tokens it uses
-    credential: Secret | None = None
     nonce: Nonce | None = None
-    document: Document | None = None
     wire_parent: bool = False  # a peer named the parent turn, and at which depth it stands
-    delegation: Delegation | None = None  # verified
     once: Nonce | None = None  # of a delegation that is good for one call
     later: Later | None = None
 
@@ -89,39 +76,23 @@ class Transaction:
 
     async def claim(self, entry: Entry, most_run_calls: int | None = None) -> Call:
         """The admitted call with its record, or the refusal."""
-        payer = entry.payer
-        reserve = 0
-        if payer.limit is not None:
-            reserve = quote(entry.target, entry.ask, len(entry.request))
+        admitted, later = entry.admitted, entry.later
         most = self._most_run_calls if most_run_calls is None else most_run_calls
-        verdict = await self._turns.claim(self._turn_claim(entry, reserve, most))
+        verdict = await self._turns.claim(self._turn_claim(entry, most))
         if isinstance(verdict, Denied):
             if entry.allowance is not None:
-                entry.allowance.give_back(entry.set_aside)
+                entry.allowance.give_back(admitted.set_aside)
             if verdict.reason == "mismatch" and entry.made_in is not None:
                 raise DefinitionChanged
             raise refusal(verdict, entry, self._most_run_calls)
-        later = entry.later
-        return Call(
-            agent=entry.target.name,
-            ask=entry.ask,
-            carnet=entry.carnet,
-            caller=entry.caller,
-            payer=payer,
-            record=verdict.turn,
+        return call_of(
+            admitted,
+            entry.target,
+            verdict.turn,
             known=not isinstance(verdict, Claimed),
-            onward=entry.onward,
-            allowance=entry.allowance,
-            set_aside=entry.set_aside,
-            credential=entry.credential,
-            reserve=reserve,
-            document=entry.document,
             is_child=entry.made_in is not None,
-            quota=entry.quota,
-            delegation=entry.delegation,
+            allowance=entry.allowance,
             task=None if later is None else await self._task_id(later, verdict),
-            callback=None if later is None else later.callback,
-            task_purse=None if later is None else later.purse,
         )
 
     async def _task_id(self, later: Later, verdict: Claimed | Known) -> str:
@@ -133,65 +104,39 @@ class Transaction:
             raise TaskNotFound
         return found.id
 
-    def _turn_claim(self, entry: Entry, reserve: int, most_run_calls: int) -> TurnClaim:
-        carnet, actor, agent = entry.carnet, entry.caller.actor.name, entry.target.name
-        above = entry.made_in
+    def _turn_claim(self, entry: Entry, most_run_calls: int) -> TurnClaim:
+        admitted, above = entry.admitted, entry.made_in
         return TurnClaim(
-            key=turn_key(
-                payer=entry.payer.account,
-                # One turn id may be several callers': a child belongs to one record (A41).
-                actor=actor if above is None else f"{actor}#{above.n}",
-                agent=agent,
-                carnet=carnet,
-                digest=entry.digest,
-            ),
+            admitted=admitted,
+            key=entry.key,
             digest=entry.digest,
-            agent=agent,
-            run=carnet.run,
-            turn=carnet.turn,
-            parent_turn=carnet.parent_turn if above is None else above.turn,
-            speaker=carnet.speaker,
-            depth=carnet.depth,
-            actor=actor,
-            payer=entry.payer,
-            reserve=reserve,
             rates=entry.rates,
             quotas=entry.quotas,
             most_run_calls=most_run_calls,
-            is_first=carnet.run_is_ours and above is None,
+            is_first=admitted.carnet.run_is_ours and above is None,
             now=self._clock.wall_us(),
             request=entry.request,
             nonce=entry.nonce,
             wire_parent=entry.wire_parent,
             once=entry.once,
-            task=None if entry.later is None else self._task_claim(entry, entry.later, reserve),
+            task=None if entry.later is None else self._task_claim(entry, entry.later),
+            made_in=above,
         )
 
-    def _task_claim(self, entry: Entry, later: Later, reserve: int) -> TaskClaim:
-        credential, deadline = entry.credential, entry.carnet.deadline
+    def _task_claim(self, entry: Entry, later: Later) -> TaskClaim:
+        admitted = entry.admitted
+        deadline = admitted.carnet.deadline
         if deadline is not None:  # kept by the clock that all processes share
             deadline += (self._clock.wall_us() - self._clock.steady_us()) / SECOND_US
         kept = Papers(
-            ask=entry.ask,
-            carnet=entry.carnet,
-            caller=entry.caller,
-            payer=entry.payer,
-            onward=entry.onward,
-            document=entry.document,
+            admitted=admitted,
             budget=None if entry.allowance is None else entry.allowance.left(),
-            set_aside=entry.set_aside,
-            credential=None if credential is None else credential.reveal(),
-            reserve=reserve,
-            delegation=entry.delegation,
-            callback=later.callback,
-            quota=entry.quota,
-            task_purse=later.purse,
             deadline=deadline,
         )
         return TaskClaim(
             id=later.id,
             sender=later.sender,
-            skill=entry.ask.skill,
+            skill=admitted.ask.skill,
             callback=later.callback,
             papers=write_papers(kept),
         )
@@ -206,7 +151,7 @@ def quote(target: Target, ask: Ask, request_bytes: int) -> int:
 
 def refusal(denied: Denied, entry: Entry, most_run_calls: int) -> CarnetError:
     """The error that a refused transaction stands for."""
-    granted = entry.delegation
+    granted = entry.admitted.delegation
     refusals: dict[str, CarnetError] = {
         "replayed": NonceReplayed(),
         "spent": DelegationReplayed(link=1 if granted is None else granted.single_use_link()),
@@ -215,7 +160,7 @@ def refusal(denied: Denied, entry: Entry, most_run_calls: int) -> CarnetError:
         "rate": RateLimited(denied.bucket or "", retry_after=denied.retry_after or 1),
         "quota": _used_up(denied, entry.quotas),
         "run_calls": RunCallsExceeded(limit=most_run_calls),
-        "spending": SpendingLimitReached() if entry.payer.own_issue else PaymentRequired(),
+        "spending": SpendingLimitReached() if entry.admitted.payer.own_issue else PaymentRequired(),
     }
     return refusals[denied.reason]
 

@@ -12,6 +12,7 @@ from typing import Final, Literal, Protocol
 
 from msgspec import Struct
 
+from carnet.core.call import Admitted
 from carnet.core.identity import Payer
 from carnet.core.turn import Turn, TurnState
 from carnet.ports.outbox import Letter
@@ -52,17 +53,9 @@ class Quota(Struct, frozen=True, kw_only=True):
 class TurnClaim(Struct, frozen=True, kw_only=True):
     """Everything the claim transaction needs."""
 
+    admitted: Admitted
     key: bytes
     digest: bytes
-    agent: str
-    run: str
-    turn: str
-    parent_turn: str | None
-    speaker: str | None
-    depth: int
-    actor: str
-    payer: Payer
-    reserve: int  # micro-units held until the finish
     most_run_calls: int
     now: int  # microseconds since the epoch
     request: bytes  # what was asked, for the journal
@@ -73,6 +66,13 @@ class TurnClaim(Struct, frozen=True, kw_only=True):
     once: Nonce | None = None  # a delegation that is good for one call, beside the request's own
     quotas: tuple[Quota, ...] = ()  # all of them must pass
     task: TaskClaim | None = None  # it waits, and runs later
+    made_in: Turn | None = None  # the turn a child was made in, also where no header names it
+
+    @property
+    def parent_turn(self) -> str | None:
+        """The turn above it."""
+        above = self.made_in
+        return self.admitted.carnet.parent_turn if above is None else above.turn
 
 
 class Claimed(Struct, frozen=True, tag=True):

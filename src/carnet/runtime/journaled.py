@@ -40,14 +40,13 @@ from carnet.errors import (
     OutcomeUnknown,
     ShuttingDown,
 )
-from carnet.ports.agent import Router, Target
 from carnet.ports.clock import Clock, Ids
 from carnet.ports.neighbours import Neighbours
 from carnet.ports.tasks import Tasks
 from carnet.ports.turns import Fenced, Turns
 from carnet.runtime.answering import answer_of
 from carnet.runtime.closing import closing
-from carnet.runtime.execution import STOP_SECONDS, Execution, absent, stop_all
+from carnet.runtime.execution import STOP_SECONDS, Execution, stop_all
 from carnet.runtime.live import Live
 from carnet.runtime.mirror import Mirror
 from carnet.runtime.recording import Recording
@@ -67,7 +66,6 @@ class Journaled:
     def __init__(
         self,
         *,
-        router: Router,
         turns: Turns,
         clock: Clock,
         ids: Ids,
@@ -76,12 +74,11 @@ class Journaled:
         neighbours: Neighbours | None = None,
         tasks: Tasks | None = None,
     ) -> None:
-        """`router` gives the agent that answers; `turns` keeps what it said, `worker` is us.
+        """`turns` keeps what the agents say, `worker` is us.
 
         `neighbours` are other processes on the same store, where there may be any; `tasks` lets
         those wait again that did not end.
         """
-        self._router = router
         self._turns = turns
         self._clock = clock
         self._ids = ids
@@ -128,11 +125,7 @@ class Journaled:
 
         How it ended, once that is recorded; None if it waits again or somebody else has it.
         """
-        try:
-            target = self._router.find(call.agent)
-        except CarnetError:  # the agent was taken out of the configuration meanwhile
-            target = absent(call.agent)
-        running = self._start(call, target, end)
+        running = self._start(call, end)
         await asyncio.wait([running.task])
         return running.end
 
@@ -179,19 +172,15 @@ class Journaled:
         await stop_all(late)
         return len(late)
 
-    def _start(
-        self, call: Call, target: Target | None = None, end: Failed | None = None
-    ) -> Execution:
-        target = self._router.find(call.agent) if target is None else target
-
+    def _start(self, call: Call, end: Failed | None = None) -> Execution:
         def abandoned() -> None:
-            if target.on_disconnect == "cancel":
+            if call.target.on_disconnect == "cancel":
                 self._leave(running, call.record)
 
         live, record = Live(abandoned), call.record
         running = Execution(live, record.fence, is_task=call.task is not None)
         self._running[record.n] = running
-        running.task = asyncio.get_running_loop().create_task(self._run(running, call, target, end))
+        running.task = asyncio.get_running_loop().create_task(self._run(running, call, end))
         return running
 
     def _leave(self, running: Execution, record: Turn) -> None:
@@ -218,14 +207,11 @@ class Journaled:
                 break
         running.leaving = None
 
-    async def _run(
-        self, running: Execution, call: Call, target: Target, given: Failed | None
-    ) -> None:
+    async def _run(self, running: Execution, call: Call, given: Failed | None) -> None:
         live = running.live
         recording = Recording(
             turns=self._turns,
             call=call,
-            target=target,
             live=live,
             on_broken=running.stop,
             new_id=self._ids.uuid,
@@ -236,7 +222,7 @@ class Journaled:
             if given is not None or running.stopped:
                 end = given or self._cancelled()
             else:
-                end = await self._listen(recording, call, target)
+                end = await self._listen(recording, call)
             running.listening = False
             if running.let_go and isinstance(end, Failed):
                 await self._settle(call)
@@ -248,10 +234,10 @@ class Journaled:
             if not live.ended:  # nobody may wait for ever
                 live.publish((Usage(), Failed.of(OutcomeUnknown())), last=True)
 
-    async def _listen(self, recording: Recording, call: Call, target: Target) -> Done | Failed:
+    async def _listen(self, recording: Recording, call: Call) -> Done | Failed:
         inner = call if call.onward is None else msgspec.structs.replace(call, carnet=call.onward)
         try:
-            return await _heard(recording, inner, target)
+            return await _heard(recording, inner)
         except asyncio.CancelledError:
             # The end must still be recorded: the task was told to stop, not to forget.
             task = asyncio.current_task()
@@ -366,14 +352,14 @@ class Journaled:
         return [event for data in batches for event in read_events(data)]
 
 
-async def _heard(recording: Recording, call: Call, target: Target) -> Done | Failed:
+async def _heard(recording: Recording, call: Call) -> Done | Failed:
     """Take what the agent says, in one piece if nobody wants a stream; how it ended."""
-    answer = None if call.ask.stream else answer_of(target.agent)
+    answer = None if call.ask.stream else answer_of(call.target.agent)
     if answer is not None:
         *events, end = await answer(call)
         recording.take(events)
         return end if isinstance(end, Done | Failed) else Done()
-    async with closing(target.agent(call)) as stream:
+    async with closing(call.target.agent(call)) as stream:
         async for event in stream:
             if isinstance(event, Done | Failed):
                 return event

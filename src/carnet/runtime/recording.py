@@ -38,7 +38,6 @@ from carnet.errors import (
     PeerRefused,
     Refused,
 )
-from carnet.ports.agent import Target
 from carnet.ports.turns import Debit, Fenced, TurnFinish, Turns, Use
 from carnet.runtime.callbacks import letters_of
 from carnet.runtime.live import Live
@@ -59,7 +58,6 @@ class Recording:
         *,
         turns: Turns,
         call: Call,
-        target: Target,
         live: Live,
         on_broken: Callable[[], None],
         new_id: Callable[[], str],
@@ -70,7 +68,7 @@ class Recording:
         """
         self._turns = turns
         self._call = call
-        self._target = target
+        self._target = call.target
         self._live = live
         self._on_broken = on_broken
         self._new_id = new_id

@@ -30,10 +30,11 @@ from carnet.core.events import Failed
 from carnet.core.identity import Actor, Caller, Payer, Standing
 from carnet.core.papers import Papers, read_papers
 from carnet.core.proof import SECOND_US
-from carnet.errors import AgentNotFound, Cancelled, CarnetError, Internal, OutcomeUnknown
+from carnet.errors import Cancelled, CarnetError, Internal, OutcomeUnknown
 from carnet.ports.agent import Router, Target
 from carnet.ports.clock import Clock
 from carnet.ports.tasks import Task, Tasks
+from carnet.runtime.execution import absent
 from carnet.runtime.journaled import Journaled
 from carnet.telemetry import CallNote, Metrics, note_call
 
@@ -237,7 +238,9 @@ class TaskWorker:
         except Internal as error:
             logger.error("a task cannot be read", extra={**_names(task), "detail": str(error)})  # noqa: TRY400
             return _nameless(task), Failed.of(error)
-        call = papers.call(task.turn, task=task.id, deadline=self._deadline(task, papers))
+        target = self._target(task)
+        deadline = self._deadline(target, papers)
+        call = papers.call(target, task.turn, task=task.id, deadline=deadline)
         if task.cancelled is not None:
             return call, Failed.of(Cancelled())
         if task.lost >= MOST_LOST:
@@ -246,16 +249,20 @@ class TaskWorker:
             logger.info("task is taken up again", extra={**_names(task), "lost": task.lost})
         return call, None
 
-    def _deadline(self, task: Task, papers: Papers) -> float | None:
+    def _target(self, task: Task) -> Target:
+        try:
+            return self._router.find(task.turn.agent)
+        except CarnetError:  # the agent was taken out of the configuration meanwhile
+            return absent(task.turn.agent)
+
+    def _deadline(self, target: Target, papers: Papers) -> float | None:
         """When it must have ended: the caller's word, and the time that its agent may take."""
         now = self._clock.steady_us() / SECOND_US
         deadlines: list[float] = []
         if papers.deadline is not None:
             deadlines.append(papers.deadline - self._clock.wall_us() / SECOND_US + now)
-        with contextlib.suppress(AgentNotFound):
-            seconds = self._router.find(task.turn.agent).seconds
-            if seconds is not None:
-                deadlines.append(now + seconds)
+        if target.seconds is not None:
+            deadlines.append(now + target.seconds)
         return min(deadlines, default=None)
 
     def _note(self, task: Task, call: Call, state: str, seconds: float) -> None:
@@ -294,6 +301,7 @@ def _nameless(task: Task) -> Call:
             standing=Standing(sender=task.sender) if is_signed else None,
         ),
         payer=Payer(account=turn.payer, purse=""),
+        target=absent(turn.agent),
         record=turn,
         task=task.id,
         callback=task.callback,

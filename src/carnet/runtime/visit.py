@@ -256,7 +256,9 @@ class Visit:
     def _note_refusal(self, address: str, index: int, refused: CarnetError) -> None:
         carnet = self.carnet
         leg = Leg(
-            turn=carnet.child_turn(index, address.removeprefix("@").partition("@")[0]),
+            turn=carnet.child_turn(
+                index, address.removeprefix("@").partition("@")[0], self._call.record.key
+            ),
             to=address,
             depth=carnet.depth + 1,
             status="refused",

@@ -132,15 +132,21 @@ class ClaimRules:
         Nested ids of other implementations collide (R6): then there are several parents.
         """
         found = (self.depths or {}).get((run.n, claim.parent_turn))
-        return not found or claim.depth in found
+        return not found or claim.admitted.carnet.depth in found
 
     def _place(self, claim: TurnClaim, run: Run, depths: dict[Row, set[int]]) -> None:
-        depths.setdefault((run.n, claim.turn), set()).add(claim.depth + 1)
+        depths.setdefault((run.n, claim.admitted.carnet.turn), set()).add(
+            claim.admitted.carnet.depth + 1
+        )
         if claim.parent_turn is not None:
-            depths.setdefault((run.n, claim.parent_turn), set()).add(claim.depth)
+            depths.setdefault((run.n, claim.parent_turn), set()).add(claim.admitted.carnet.depth)
 
     def _run_of(self, claim: TurnClaim) -> Run:
-        key = (claim.run, claim.payer.account.issuer, claim.payer.account.id)
+        key = (
+            claim.admitted.carnet.run,
+            claim.admitted.payer.account.issuer,
+            claim.admitted.payer.account.id,
+        )
         run = self.runs.get(key)
         if run is None:
             run = self.runs[key] = Run(key, self._new_run(), 0, claim.now)
@@ -151,12 +157,12 @@ class ClaimRules:
         denied = denied or (self._used_up(claim) if claim.quotas else None)
         if denied is not None:
             return denied
-        if claim.reserve:
-            purse, limit = claim.payer.purse, claim.payer.limit
-            held = self.held.get(purse, 0) - released + claim.reserve
+        if claim.admitted.reserve:
+            purse, limit = claim.admitted.payer.purse, claim.admitted.payer.limit
+            held = self.held.get(purse, 0) - released + claim.admitted.reserve
             if limit is not None and held > limit:
                 return Denied("spending")
-            self._reserve(purse, claim.reserve)
+            self._reserve(purse, claim.admitted.reserve)
         if tats:
             self.tats.update(tats)
             self.counted.update(tats)
@@ -201,11 +207,13 @@ class ClaimRules:
         worker = self._worker if claim.task is None else None
         if self.depths is not None:
             self._place(claim, run, self.depths)
+        admitted = claim.admitted
+        carnet, actor, parent = admitted.carnet, admitted.caller.actor.name, claim.parent_turn
         self.turns.append(
             (
-                *(n, run.n, claim.key, claim.digest, worker, claim.turn, claim.parent_turn),
-                *(claim.speaker, claim.depth, claim.agent, claim.actor, claim.now),
-                *(claim.reserve, claim.payer.purse),
+                *(n, run.n, claim.key, claim.digest, worker, carnet.turn, parent),
+                *(carnet.speaker, carnet.depth, admitted.agent, actor, claim.now),
+                *(admitted.reserve, admitted.payer.purse),
             )
         )
         self.journal.append(sealed_row(n, ACCEPTED, 0, 0, claim.request))
@@ -214,15 +222,16 @@ class ClaimRules:
         return Claimed(
             Turn(
                 n=n,
-                agent=claim.agent,
-                run=claim.run,
-                turn=claim.turn,
-                parent_turn=claim.parent_turn,
-                speaker=claim.speaker,
-                depth=claim.depth,
+                key=claim.key,
+                agent=admitted.agent,
+                run=carnet.run,
+                turn=carnet.turn,
+                parent_turn=parent,
+                speaker=carnet.speaker,
+                depth=carnet.depth,
                 state="running" if worker else "queued",
-                actor=claim.actor,
-                payer=claim.payer.account,
+                actor=actor,
+                payer=admitted.payer.account,
                 created=claim.now,
                 worker=worker,
             )
@@ -245,7 +254,7 @@ class ClaimRules:
             its_own = in_turn(claim.once, claim.key)
             if not self._is_spent(claim, its_own):
                 return Denied("spent")
-        denied = self._admit(claim, released=reserve if purse == claim.payer.purse else 0)
+        denied = self._admit(claim, released=reserve if purse == claim.admitted.payer.purse else 0)
         if denied is not None:
             return denied
         if reserve:  # held by an attempt that nobody ended
@@ -255,7 +264,9 @@ class ClaimRules:
     def _begin_again(self, claim: TurnClaim, turn: Turn) -> Claimed:
         fence, attempt = turn.fence + 1, turn.attempt + 1
         worker = self._worker if claim.task is None else None
-        self.again.append((worker, fence, attempt, claim.reserve, claim.payer.purse, turn.n))
+        self.again.append(
+            (worker, fence, attempt, claim.admitted.reserve, claim.admitted.payer.purse, turn.n)
+        )
         if claim.task is not None:
             self.tasks.append(sealed_columns(turn.n, claim.task))
         note = b'{"attempt":%d}' % turn.attempt
@@ -263,6 +274,7 @@ class ClaimRules:
         return Claimed(
             Turn(
                 n=turn.n,
+                key=turn.key,
                 agent=turn.agent,
                 run=turn.run,
                 turn=turn.turn,

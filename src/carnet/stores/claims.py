@@ -124,7 +124,11 @@ class ClaimBatch:
     def _read(self, claims: Sequence[TurnClaim]) -> None:
         rules = self._rules
         asked = {
-            claim.key: (claim.run, claim.payer.account.issuer, claim.payer.account.id)
+            claim.key: (
+                claim.admitted.carnet.run,
+                claim.admitted.payer.account.issuer,
+                claim.admitted.payer.account.id,
+            )
             for claim in claims
             if not claim.is_first
         }
@@ -140,7 +144,7 @@ class ClaimBatch:
         self._read_depths(claims)
         buckets = {rate.bucket for claim in claims for rate in claim.rates}
         rules.tats.update(_RATES(self._connection, [(bucket,) for bucket in buckets]))
-        purses = {claim.payer.purse for claim in claims if claim.reserve}
+        purses = {claim.admitted.payer.purse for claim in claims if claim.admitted.reserve}
         purses |= {quota.purse for claim in claims for quota in claim.quotas}
         rules.held.update(_PURSES(self._connection, [(purse,) for purse in purses]))
         signed = [claim for claim in claims if claim.nonce is not None or claim.once is not None]
@@ -157,8 +161,8 @@ class ClaimBatch:
         rules.depths = {}
         places: dict[Row, None] = {}
         for claim in named:
-            account = claim.payer.account
-            run = rules.runs.get((claim.run, account.issuer, account.id))
+            account = claim.admitted.payer.account
+            run = rules.runs.get((claim.admitted.carnet.run, account.issuer, account.id))
             if run is not None:
                 places[(run.n, claim.parent_turn)] = None
         for run_number, turn, depth in _DEPTHS(self._connection, list(places)):

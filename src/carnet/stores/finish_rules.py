@@ -141,6 +141,7 @@ class FinishRules:
         )
         return Turn(
             n=turn.n,
+            key=turn.key,
             agent=turn.agent,
             run=turn.run,
             turn=turn.turn,

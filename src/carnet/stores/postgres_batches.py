@@ -109,8 +109,8 @@ class HotBatch:
         for turn in self._written():
             keys[(turn.run, turn.payer.issuer, turn.payer.id)] = turn.created
         for claim in self._claims:
-            account = claim.payer.account
-            keys[(claim.run, account.issuer, account.id)] = claim.now
+            account = claim.admitted.payer.account
+            keys[(claim.admitted.carnet.run, account.issuer, account.id)] = claim.now
         rows = [(*key, keys[key]) for key in sorted(keys)]
         found = await self._session.query(
             sql.LOCK_RUNS, *columns(rows, 4), len(self._claims), self._worker
@@ -145,8 +145,8 @@ class HotBatch:
         new = set(self._new_runs)
         repeats: list[Row] = []
         for claim in self._claims:
-            account = claim.payer.account
-            run = claiming.runs[(claim.run, account.issuer, account.id)]
+            account = claim.admitted.payer.account
+            run = claiming.runs[(claim.admitted.carnet.run, account.issuer, account.id)]
             if run.n not in new:
                 repeats.append((run.n, claim.key))
         if repeats:
@@ -180,8 +180,8 @@ class HotBatch:
         depths: dict[Row, set[int]] = {}
         places: dict[Row, None] = {}
         for claim in named:
-            account = claim.payer.account
-            run = self._claiming.runs[(claim.run, account.issuer, account.id)]
+            account = claim.admitted.payer.account
+            run = self._claiming.runs[(claim.admitted.carnet.run, account.issuer, account.id)]
             places[(run.n, claim.parent_turn)] = None
         for run_number, turn, depth in await self._session.query(
             sql.DEPTHS, *columns(list(places), 2)
@@ -203,7 +203,10 @@ class HotBatch:
         A quota of which nothing is taken is only looked at.
         """
         quotas = [quota for claim in self._claims for quota in claim.quotas]
-        limits = any(claim.reserve and claim.payer.limit is not None for claim in self._claims)
+        limits = any(
+            claim.admitted.reserve and claim.admitted.payer.limit is not None
+            for claim in self._claims
+        )
         if limits or any(quota.take for quota in quotas):
             await self._lock_all_purses({quota.purse for quota in quotas if quota.take})
         looked_at = sorted({quota.purse for quota in quotas} - self._claiming.held.keys())
@@ -211,7 +214,7 @@ class HotBatch:
             self._claiming.held.update(await self._session.query(sql.READ_PURSES, looked_at))
 
     async def _lock_all_purses(self, names: set[str]) -> None:
-        names |= {claim.payer.purse for claim in self._claims if claim.reserve}
+        names |= {claim.admitted.payer.purse for claim in self._claims if claim.admitted.reserve}
         names |= {row[-1] for row in self._claiming.known.values() if row[-2]}
         names |= {row[3] for row in self._finishing.held.values() if row[2]}
         names |= {finish.payer.purse for finish in self._finishes if finish.debits}

@@ -178,7 +178,7 @@ def _lateness(*, has_begun: bool) -> CarnetError:
 
 def given_back(claim: TurnClaim, turn: Turn) -> TurnFinish:
     """The end of a turn that was claimed and then not run; a repeat will run it."""
-    end = end_unknown(turn, claim.payer, now=claim.now, reserve=claim.reserve)
+    end = end_unknown(turn, claim.admitted.payer, now=claim.now, reserve=claim.admitted.reserve)
     taken = tuple(Use(quota.purse, -quota.take) for quota in claim.quotas if quota.take)
     return replace(end, uses=taken) if taken else end
 

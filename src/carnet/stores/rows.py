@@ -15,9 +15,9 @@ from carnet.stores.database import Row
 TURN_COLUMNS: Final = (
     "t.n, t.agent, r.id, t.turn, t.parent, t.speaker, t.depth, t.state, t.attempt, t.fence,"
     " t.actor, r.issuer, r.account, t.created, t.ended, t.tokens_in, t.tokens_out, t.cost,"
-    " t.run_cost, t.code, t.worker"
+    " t.run_cost, t.code, t.worker, t.key"
 )
-TURN_WIDTH: Final = 21
+TURN_WIDTH: Final = 22
 SELECT_TURN: Final = "SELECT " + TURN_COLUMNS + " FROM run r JOIN turn t ON t.run = r.n"  # noqa: S608
 
 MOST_KEYS: Final = 256
@@ -46,6 +46,7 @@ def read_turn(row: Row) -> Turn:
         run_cost=row[18],
         code=row[19],
         worker=row[20],
+        key=row[21],
     )
 
 

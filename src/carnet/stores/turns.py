@@ -44,7 +44,7 @@ class StoredTurns:
             self._give_back(claim, claiming)
             raise
         if type(verdict) is Claimed:
-            self._watches.touch(claim.run)
+            self._watches.touch(claim.admitted.carnet.run)
         return verdict
 
     def _give_back(self, claim: TurnClaim, claiming: Future[Verdict]) -> None:

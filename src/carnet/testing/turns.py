@@ -104,15 +104,16 @@ class MemoryTurns:
             self.tasks[n] = claim.task
         turn = self.turns[n] = Turn(
             n=n,
-            agent=claim.agent,
-            run=claim.run,
-            turn=claim.turn,
+            key=claim.key,
+            agent=claim.admitted.agent,
+            run=claim.admitted.carnet.run,
+            turn=claim.admitted.carnet.turn,
             parent_turn=claim.parent_turn,
-            speaker=claim.speaker,
-            depth=claim.depth,
+            speaker=claim.admitted.carnet.speaker,
+            depth=claim.admitted.carnet.depth,
             state="running" if claim.task is None else "queued",
-            actor=claim.actor,
-            payer=claim.payer.account,
+            actor=claim.admitted.caller.actor.name,
+            payer=claim.admitted.payer.account,
             created=claim.now,
         )
         return Claimed(turn)

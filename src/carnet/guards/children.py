@@ -1,0 +1,140 @@
+"""Calls that an agent makes in process, on behalf of the call it answers.
+
+Law 1. A child has no more rights, depth, time or money than the call it is made in.
+Law 2. It is recorded as any call is: made again, it is answered from its record.
+"""
+
+import msgspec
+
+from carnet.core.address import handle_of
+from carnet.core.allowance import Allowance
+from carnet.core.call import AGENT_OWNED, Admitted, Ask, Call, Target
+from carnet.core.carnet import Carnet
+from carnet.core.identity import Actor, Payer
+from carnet.core.proof import Spending
+from carnet.core.secret import Secret
+from carnet.core.turn import turn_key
+from carnet.guards.child import child_digest, child_request
+from carnet.guards.leaving import check_credential
+from carnet.guards.payer import Paying, check_pay
+from carnet.guards.skill import find_skill
+from carnet.guards.target import permit
+from carnet.guards.transaction import Entry, Transaction, quote
+from carnet.guards.trust import check_rights
+from carnet.ports.agent import Router
+from carnet.ports.clock import Clock
+from carnet.ports.schemas import Schemas
+
+
+class Children:
+    """Admits children."""
+
+    def __init__(
+        self,
+        *,
+        router: Router,
+        clock: Clock,
+        transaction: Transaction,
+        paying: Paying,
+        schemas: Schemas | None,
+        domain: str,
+        last_depth: int,
+        currency: str,
+    ) -> None:
+        """What they are judged with; `last_depth` is for chains that no stamp bounds."""
+        self._router = router
+        self._clock = clock
+        self._transaction = transaction
+        self._paying = paying
+        self._schemas = schemas
+        self._domain = domain
+        self._last_depth = last_depth
+        self._currency = currency
+
+    async def admit(self, parent: Call, name: str, ask: Ask, *, index: int, auth: str) -> Call:
+        """Claim the turn of a call that an agent makes."""
+        target = self._router.find(name)
+        carnet = parent.carnet.next_hop(
+            index=index,
+            speaker=target.speaker,
+            key=parent.record.key,
+            default=self._last_depth,
+            via=handle_of(parent.agent, self._domain),
+        )
+        self._permit(parent, target, ask)
+        payer, credential = self._payer(parent, target, auth)
+        check_credential(target, credential)
+        carnet = within_time(carnet, target, self._clock)
+        actor = Actor(name=f"agent:{parent.agent}", how="in_process")
+        request = child_request(ask)
+        digest = child_digest(target.name, request)
+        allowance, taken = parent.allowance, 0
+        if allowance is not None:
+            most = 0 if auth == AGENT_OWNED else quote(target, ask, len(request))
+            taken, left = take(allowance, target, most, self._currency)
+            carnet = msgspec.structs.replace(carnet, budget=left)
+        key = turn_key(
+            payer=payer.account,
+            # One turn id may be several callers': a child belongs to one record (A41).
+            actor=f"{actor.name}#{parent.record.n}",
+            agent=target.name,
+            carnet=carnet,
+            digest=digest,
+        )
+        return await self._transaction.claim(
+            Entry(
+                admitted=Admitted(
+                    agent=target.name,
+                    ask=ask,
+                    carnet=carnet,  # what a callee elsewhere receives, as it stands
+                    caller=msgspec.structs.replace(parent.caller, actor=actor),
+                    payer=payer,
+                    correlation=parent.correlation,
+                    set_aside=taken,
+                    credential=credential,
+                    reserve=reserve(payer, target, ask, request),
+                    delegation=parent.delegation,
+                    quota=parent.quota,
+                ),
+                target=target,
+                key=key,
+                digest=digest,
+                request=request,
+                made_in=parent.record,
+                allowance=allowance,
+            )
+        )
+
+    def _permit(self, parent: Call, target: Target, ask: Ask) -> None:
+        caller, skill = parent.caller, find_skill(target, ask)
+        if caller.standing is None:
+            permit(caller, target)
+        else:  # A35: for a signed caller nothing is done that it may not do itself
+            check_rights(caller, caller.standing, target, skill)
+        if self._schemas is not None and skill is not None and ask.payload is not None:
+            self._schemas.check_input(target.name, skill, ask.payload)
+
+    def _payer(self, parent: Call, target: Target, auth: str) -> tuple[Payer, Secret | None]:
+        if auth == AGENT_OWNED:
+            return self._paying.agent_account(parent.agent), None
+        check_pay(parent.caller, target)
+        return parent.payer, parent.credential
+
+
+def within_time(carnet: Carnet, target: Target, clock: Clock) -> Carnet:
+    """The document with the time this target may take, retries and waiting included."""
+    if target.seconds is None:
+        return carnet
+    return carnet.until(clock.steady_us() / 1_000_000 + target.seconds)
+
+
+def take(allowance: Allowance, target: Target, most: int, currency: str) -> tuple[int, Spending]:
+    """Set aside what a call may cost; that, and the budget that it is given in turn."""
+    # An agent elsewhere can be told to cost less, and must not cost more than was set aside.
+    taken = allowance.take(most, currency, shrinks=target.is_remote)
+    return taken, allowance.left(taken if target.is_remote else None)
+
+
+def reserve(payer: Payer, target: Target, ask: Ask, request: bytes) -> int:
+    """What the claim holds until the finish: nothing where nobody set a limit."""
+    return 0 if payer.limit is None else quote(target, ask, len(request))
