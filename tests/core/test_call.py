@@ -3,7 +3,8 @@
 import msgspec
 import pytest
 
-from carnet.core.call import Ask, Call, Claim, Message
+from carnet.core.call import Ask, Call, Claim
+from carnet.core.message import Message
 from carnet.core.secret import Secret
 
 CREDENTIAL = "Bearer sk-tan-user-123"
@@ -11,10 +12,10 @@ CREDENTIAL = "Bearer sk-tan-user-123"
 
 def test_the_text_of_an_ask_is_the_last_thing_the_user_said() -> None:
     messages = (
-        Message("system", "be brief"),
-        Message("user", "first"),
-        Message("user", "second", "alice"),
-        Message("assistant", "well"),
+        Message("system", ("be brief",)),
+        Message("user", ("first",)),
+        Message("user", ("second",), "alice"),
+        Message("assistant", ("well",)),
     )
     assert Ask(messages=messages).text == "second"
     assert Ask(messages=messages[:1]).text == ""

@@ -6,10 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from carnet.core.call import Admitted, Ask, Message
+from carnet.core.call import Admitted, Ask
 from carnet.core.carnet import Carnet, Trace
 from carnet.core.delegation import Delegation
 from carnet.core.identity import Account, Actor, Caller, Ceiling, Payer, Standing
+from carnet.core.message import Message
 from carnet.core.papers import FORM, Papers, read_papers, write_papers
 from carnet.core.proof import Document, Spending
 from carnet.core.secret import Secret
@@ -44,7 +45,7 @@ ADMITTED = Admitted(
     dialect="samvad",
     correlation="order-7",
     ask=Ask(
-        messages=(Message("user", "hi"),),
+        messages=(Message("user", ("hi",)),),
         skill="chat",
         payload={"text": "hi", "n": 1.5, "deep": [{"a": None}]},
     ),
@@ -167,6 +168,7 @@ def test_the_former_form_is_read_as_it_was_meant() -> None:
     former = written.pop("admitted")
     for name in ("agent", "dialect", "correlation"):
         former.pop(name)
+    former["ask"]["messages"] = [{"role": "user", "content": "hi", "name": None}]
     read = read_papers(msgspec.msgpack.encode({**written, **former, "form": 1}))
     admitted = replace(ADMITTED, agent="", correlation=None)
     assert read == replace(PAPERS, admitted=admitted)

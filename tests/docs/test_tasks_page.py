@@ -6,9 +6,10 @@ from typing import Any
 
 from carnet.config import Limits
 from carnet.config.settings import GatewaySettings, RetentionSettings
-from carnet.core.call import Ask, Message
+from carnet.core.call import Ask
 from carnet.core.delegation import Delegation
 from carnet.core.events import joined_text
+from carnet.core.message import Message
 from carnet.core.proof import WINDOWS
 from carnet.gateway.pages import task_page
 from carnet.ports.tasks import Task
@@ -32,7 +33,7 @@ def test_its_agent_does_what_is_told() -> None:
             exec(block.text, scene)  # noqa: S102  our own page
     agent = Native(scene["importer"], Dispatching(), last_depth=3)
     call = make_call(text="https://data.example/rows")
-    assert call.ask == Ask(messages=(Message("user", "https://data.example/rows"),))
+    assert call.ask == Ask(messages=(Message("user", ("https://data.example/rows",)),))
     assert joined_text(asyncio.run(agent.answer(call))) == "2 rows"
     [usage] = call.notes
     assert (usage.tokens_in, usage.tokens_out) == (120, 30)  # type: ignore[union-attr]

@@ -3,9 +3,10 @@
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
-from carnet.core.call import Ask, Call, Claim, Message
+from carnet.core.call import Ask, Call, Claim
 from carnet.core.carnet import Mark
 from carnet.core.events import Done, Event, Text
+from carnet.core.message import Message
 from carnet.core.money import Price
 from carnet.core.secret import Secret
 from carnet.errors import AgentNotFound
@@ -107,7 +108,7 @@ def claim(
     return Claim(
         dialect="openai",
         agent=agent,
-        ask=Ask(messages=(Message("user", text),)),
+        ask=Ask(messages=(Message("user", (text,)),)),
         digest=digest,
         request=b"{}",
         marks=marks,

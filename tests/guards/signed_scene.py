@@ -6,8 +6,9 @@ from typing import Any
 from msgspec.structs import replace
 
 from carnet.core.address import Identities
-from carnet.core.call import Ask, Claim, Message
+from carnet.core.call import Ask, Claim
 from carnet.core.carnet import DepthLimits, Mark
+from carnet.core.message import Message
 from carnet.core.proof import SECOND_US, Document, Proof
 from carnet.core.secret import Secret
 from carnet.core.skill import CHAT
@@ -113,7 +114,7 @@ def signed_claim(
     return Claim(
         dialect="samvad",
         agent=agent,
-        ask=Ask(messages=(Message("user", "hi"),), stream=stream, skill=skill, payload=given),
+        ask=Ask(messages=(Message("user", ("hi",)),), stream=stream, skill=skill, payload=given),
         digest=b"d",
         request=b"{}",
         marks=(Mark(stamp="samvad", run="trace-1", turn=span),),

@@ -5,9 +5,10 @@ from collections.abc import Callable
 import pytest
 from msgspec.structs import replace
 
-from carnet.core.call import Ask, Call, Message
+from carnet.core.call import Ask, Call
 from carnet.core.carnet import DepthLimits, Mark
 from carnet.core.identity import Account
+from carnet.core.message import Message
 from carnet.core.money import Price
 from carnet.errors import (
     CarnetError,
@@ -88,7 +89,7 @@ class Scene:
         return True
 
     async def child(self, parent: Call, name: str = "echo", *, auth: str = "forward-user") -> Call:
-        ask = Ask(messages=(Message("user", "below"),))
+        ask = Ask(messages=(Message("user", ("below",)),))
         return await self.gate.admit_child(parent, name, ask, index=0, auth=auth)
 
 
@@ -254,7 +255,7 @@ async def test_a_child_that_asks_differently_has_changed_its_definition() -> Non
     scene = Scene()
     parent = await scene.gate.admit(claim(marks=in_run()))
     await scene.child(parent)
-    other = Ask(messages=(Message("user", "else"),))
+    other = Ask(messages=(Message("user", ("else",)),))
     with pytest.raises(DefinitionChanged):
         await scene.gate.admit_child(parent, "echo", other, index=0, auth="forward-user")
     scene.turns.denial = Denied("run_calls")
@@ -265,7 +266,7 @@ async def test_a_child_that_asks_differently_has_changed_its_definition() -> Non
 async def test_a_child_with_a_body_of_its_own_is_recognised_by_it() -> None:
     scene = Scene()
     parent = await scene.gate.admit(claim(marks=in_run()))
-    ask = Ask(messages=(Message("user", "x"),), body={"messages": [], "temperature": 0})
+    ask = Ask(messages=(Message("user", ("x",)),), body={"messages": [], "temperature": 0})
     await scene.gate.admit_child(parent, "echo", ask, index=0, auth="forward-user")
     assert scene.turns.claims[1].request == b'{"messages":[],"temperature":0}'
 

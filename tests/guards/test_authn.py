@@ -2,7 +2,8 @@
 
 import pytest
 
-from carnet.core.call import Ask, Claim, Message
+from carnet.core.call import Ask, Claim
+from carnet.core.message import Message
 from carnet.core.secret import Secret
 from carnet.errors import Internal, TokenInvalid, TokenMissing
 from carnet.guards.authn import KnownCaller, bearer
@@ -17,7 +18,7 @@ def claim(authorization: str | None) -> Claim:
     return Claim(
         dialect="openai",
         agent="echo",
-        ask=Ask(messages=(Message("user", "hi"),)),
+        ask=Ask(messages=(Message("user", ("hi",)),)),
         digest=b"",
         request=b"",
         authorization=Secret(authorization) if authorization else None,

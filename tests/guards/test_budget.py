@@ -3,7 +3,8 @@
 import pytest
 from msgspec.structs import replace
 
-from carnet.core.call import Ask, Call, Message
+from carnet.core.call import Ask, Call
+from carnet.core.message import Message
 from carnet.core.proof import Spending
 from carnet.errors import PaymentRequired, RunCallsExceeded, SpendingLimitReached
 from carnet.ports.turns import Denied, TurnClaim, Verdict
@@ -19,7 +20,7 @@ async def parent_with(scene: SignedScene, budget: Spending) -> Call:
 async def below(
     scene: SignedScene, parent: Call, name: str, index: int = 0, auth: str = "forward-user"
 ) -> Call:
-    ask = Ask(messages=(Message("user", "below"),))
+    ask = Ask(messages=(Message("user", ("below",)),))
     return await scene.gate.admit_child(parent, name, ask, index=index, auth=auth)
 
 

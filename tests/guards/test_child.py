@@ -4,14 +4,15 @@ from typing import Any
 
 import pytest
 
-from carnet.core.call import Ask, Message
+from carnet.core.call import Ask
+from carnet.core.message import Link, Message
 from carnet.core.skill import CHAT, Skill
 from carnet.errors import SkillNotFound
 from carnet.guards.child import child_digest, child_request
 from carnet.guards.skill import find_skill
 from tests.guards.scene import target
 
-SAID = (Message("user", "hi"),)
+SAID = (Message("user", ("hi",)),)
 
 
 def test_a_repeat_is_known_by_what_was_said_and_by_what_was_asked_for() -> None:
@@ -50,3 +51,12 @@ def test_an_agent_whose_skills_are_not_known_judges_for_itself() -> None:
     elsewhere = target("elsewhere", skills=())
     assert find_skill(elsewhere, Ask(messages=SAID)) is None
     assert find_skill(elsewhere, Ask(messages=(), skill="any")) is None
+
+
+def test_every_part_of_a_message_counts() -> None:
+    plain = child_request(Ask(messages=(Message("user", ("see", "this")),)))
+    assert plain == child_request(Ask(messages=(Message("user", ("see\nthis",)),)))
+    linked = [
+        child_request(Ask(messages=(Message("user", ("see", Link(url))),))) for url in ("a", "b")
+    ]
+    assert len({plain, *linked}) == 3

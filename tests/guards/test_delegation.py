@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from carnet.core.call import Ask, Claim, Message
+from carnet.core.call import Ask, Claim
+from carnet.core.message import Message
 from carnet.core.proof import SECOND_US, Spending
 from carnet.errors import (
     CarnetError,
@@ -338,7 +339,7 @@ async def test_the_scope_is_of_skills_and_talking_is_one(scene: Scene) -> None:
     found = await scene.judge(grant(scope=["chat"]))
     found.target = target("echo")
     IN_SCOPE(found)
-    for ask in (Ask(messages=(Message("user", "hi"),)), Ask(messages=(), skill="chat")):
+    for ask in (Ask(messages=(Message("user", ("hi",)),)), Ask(messages=(), skill="chat")):
         found.claim = replace(found.claim, ask=ask)
         IN_SCOPE(found)
     found.claim = replace(found.claim, ask=Ask(messages=(), skill="pay"))
@@ -402,7 +403,7 @@ async def test_a_call_carries_its_delegation_and_so_do_its_children(gate: Signed
     assert call.carnet.last_depth == 1
     assert call.carnet.on_behalf_of == (ALICE.identity,)
     assert call.carnet.deadline is not None
-    ask = Ask(messages=(Message("user", "hi"),), skill="open", payload={"text": "hi"})
+    ask = Ask(messages=(Message("user", ("hi",)),), skill="open", payload={"text": "hi"})
     child = await gate.gate.admit_child(call, "desk", ask, index=0, auth="forward-user")
     assert child.delegation == call.delegation  # in process the scope of what is presented is met
     with pytest.raises(DelegationExceeded) as refused:
@@ -417,7 +418,7 @@ async def test_tokens_that_a_delegation_grants_bound_what_follows_their_use(
     """They are known when they are used: the call that used them is answered, and makes none."""
     token = grant(ALICE, GLOBEX, maxDepth=3, bud={"tokens": 100})
     call = await gate.gate.admit(with_token(token))
-    ask = Ask(messages=(Message("user", "hi"),), skill="open", payload={"text": "hi"})
+    ask = Ask(messages=(Message("user", ("hi",)),), skill="open", payload={"text": "hi"})
     assert call.allowance is not None
     call.allowance.use(99)
     child = await gate.gate.admit_child(call, "desk", ask, index=0, auth="forward-user")

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from carnet.core.call import Ask, Call, Claim, Message
+from carnet.core.call import Ask, Call, Claim
+from carnet.core.message import Message
 from carnet.core.proof import SECOND_US
 from carnet.core.turn import TurnState
 from carnet.errors import TokenBudgetExceeded
@@ -103,7 +104,7 @@ async def test_what_a_call_that_failed_has_used_is_used() -> None:
 async def test_calls_made_in_process_use_the_purse_of_the_call_they_are_made_for() -> None:
     scene = SignedScene()
     parent = await admit(scene, asking())
-    ask = Ask(messages=(Message("user", "below"),))
+    ask = Ask(messages=(Message("user", ("below",)),))
     child = await scene.gate.admit_child(parent, "raw", ask, index=0, auth="forward-user")
     assert child.quota == parent.quota is not None
     await spend(scene, child, 1000)

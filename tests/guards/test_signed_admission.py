@@ -5,9 +5,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from carnet.core.call import Ask, Call, Claim, Message
+from carnet.core.call import Ask, Call, Claim
 from carnet.core.carnet import Mark
 from carnet.core.identity import Account
+from carnet.core.message import Message
 from carnet.core.proof import SECOND_US, Spending
 from carnet.core.secret import Secret
 from carnet.errors import (
@@ -314,7 +315,7 @@ async def test_a_document_narrows_and_a_loop_is_refused() -> None:
 
 async def child(scene: SignedScene, parent: Call, name: str, skill: str | None = None) -> Call:
     payload = None if skill is None else {"text": "below"}
-    ask = Ask(messages=(Message("user", "below"),), skill=skill, payload=payload)
+    ask = Ask(messages=(Message("user", ("below",)),), skill=skill, payload=payload)
     return await scene.gate.admit_child(parent, name, ask, index=0, auth="forward-user")
 
 

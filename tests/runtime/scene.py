@@ -6,10 +6,11 @@ from typing import Any
 
 import msgspec
 
-from carnet.core.call import Ask, Call, Message
+from carnet.core.call import Ask, Call
 from carnet.core.carnet import Carnet
 from carnet.core.events import Done, Event, Text
 from carnet.core.identity import Account, Actor, Caller, Payer
+from carnet.core.message import Message
 from carnet.core.secret import Secret
 from carnet.core.turn import Turn
 from carnet.errors import CarnetError
@@ -37,7 +38,7 @@ def make_call(
     return Call(
         agent="@critic@globex.example",
         target=TARGET,
-        ask=Ask(messages=(Message("user", text),), stream=stream),
+        ask=Ask(messages=(Message("user", (text,)),), stream=stream),
         carnet=document,
         caller=Caller(actor=Actor(name="agent:researcher"), scopes=frozenset({"*"})),
         payer=Payer(account=ALICE, purse="token:alice"),

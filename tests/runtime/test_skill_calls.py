@@ -16,9 +16,10 @@ import pytest
 from msgspec.structs import replace
 
 import carnet
-from carnet.core.call import Ask, Message
+from carnet.core.call import Ask
 from carnet.core.events import RESULT, Data, Done, Event, Extension, Text, Usage
 from carnet.core.identity import Actor, Caller
+from carnet.core.message import Message
 from carnet.errors import AgentFailed, Cancelled, CarnetError, SchemaInvalid, SkillNotFound
 from carnet.runtime.dispatching import Dispatching
 from carnet.runtime.native import Native
@@ -28,7 +29,7 @@ from tests.runtime.scene import collect, fail, make_call
 
 
 def asking(skill: str | None, payload: dict[str, Any] | None = None, text: str = "") -> Ask:
-    messages = (Message("user", text),) if text else ()
+    messages = (Message("user", (text,)),) if text else ()
     return Ask(messages=messages, skill=skill, payload=payload)
 
 

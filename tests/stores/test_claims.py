@@ -16,6 +16,7 @@ async def test_a_new_turn_is_ours_to_run(store: Store) -> None:
     assert verdict == Claimed(
         Turn(
             n=1,
+            key=a_claim().key,
             agent="echo",
             run="r1",
             turn="r1.t0.echo",

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carnet.core.call import Ask, Message, Role
+from carnet.core.call import Ask
+from carnet.core.message import Message, Role
 from carnet.errors import InvalidRequest
 from carnet.wire import json
 from carnet.wire.openai import read_ask, request_digest, write_request
@@ -123,7 +124,7 @@ def test_a_refusal_does_not_repeat_what_was_sent() -> None:
 def test_the_smallest_request_has_defaults_and_no_model() -> None:
     model, ask = read_ask(SMALLEST)
     assert model is None
-    assert ask == Ask(messages=(Message("user", "hello"),), body=SMALLEST)
+    assert ask == Ask(messages=(Message("user", ("hello",)),), body=SMALLEST)
     assert (ask.stream, ask.include_usage, ask.max_tokens) == (False, False, None)
 
 
@@ -145,11 +146,11 @@ def test_every_field_we_act_on_is_read() -> None:
     model, ask = read_ask(body)
     assert model == "@critic@globex.example"
     assert ask.messages == (
-        Message("system", "Be brief."),
-        Message("developer", "In English."),
-        Message("user", "Is it true?", "ada"),
-        Message("assistant", ""),
-        Message("tool", "yes"),
+        Message("system", ("Be brief.",)),
+        Message("developer", ("In English.",)),
+        Message("user", ("Is it true?",), "ada"),
+        Message("assistant", ()),
+        Message("tool", ("yes",), tool_call_id="c1"),
     )
     assert ask.text == "Is it true?"
     assert (ask.stream, ask.include_usage, ask.max_tokens) == (True, True, 10)
@@ -157,7 +158,7 @@ def test_every_field_we_act_on_is_read() -> None:
 
 def test_null_is_absent() -> None:
     body: dict[str, Any] = {**SMALLEST, **dict.fromkeys(OPTIONAL)}
-    assert read_ask(body) == (None, Ask(messages=(Message("user", "hello"),), body=body))
+    assert read_ask(body) == (None, Ask(messages=(Message("user", ("hello",)),), body=body))
     _, ask = read_ask({**SMALLEST, "stream_options": {"include_usage": None}})
     assert ask.include_usage is False
 
@@ -268,7 +269,7 @@ def test_sending_leaves_the_request_as_it_was() -> None:
 
 
 def test_a_request_of_another_dialect_is_made_of_its_messages() -> None:
-    ask = Ask(messages=(Message("system", "s"), Message("user", "u", "ada")), max_tokens=9)
+    ask = Ask(messages=(Message("system", ("s",)), Message("user", ("u",), "ada")), max_tokens=9)
     assert sent(ask, stream=True) == {
         "model": "upstream",
         "messages": [
@@ -282,7 +283,7 @@ def test_a_request_of_another_dialect_is_made_of_its_messages() -> None:
 
 
 def test_no_token_limit_is_invented() -> None:
-    assert "max_tokens" not in sent(Ask(messages=(Message("user", "u"),)), stream=False)
+    assert "max_tokens" not in sent(Ask(messages=(Message("user", ("u",)),)), stream=False)
 
 
 @given(
@@ -293,7 +294,8 @@ def test_no_token_limit_is_invented() -> None:
 def test_what_is_sent_is_read_as_what_was_asked(
     messages: list[tuple[Role, str, str | None]], max_tokens: int | None, *, stream: bool
 ) -> None:
-    ask = Ask(messages=tuple([Message(*message) for message in messages]), max_tokens=max_tokens)
+    said = tuple([Message(role, (text,), name) for role, text, name in messages])
+    ask = Ask(messages=said, max_tokens=max_tokens)
     model, read = read_ask(json.read_object(write_request(ask, model="m", stream=stream)))
     assert model == "m"
     assert read.messages == ask.messages

@@ -2,9 +2,10 @@
 
 import pytest
 
-from carnet.core.call import Ask, Message
+from carnet.core.call import Ask
 from carnet.core.events import RESULT, Data, Done, Event, Extension, Text
 from carnet.core.identity import Account
+from carnet.core.message import Message
 from carnet.core.turn import Turn
 from carnet.errors import ProviderError
 from carnet.wire import json
@@ -90,5 +91,5 @@ def test_a_skill_leaves_only_to_a_reader_who_knows_how() -> None:
     sent = json.read_object(write_request(ask, model="m", stream=False, with_skill=True))
     assert (sent["carnet"], sent["messages"]) == (body["carnet"], body["messages"])
     assert "carnet" not in json.read_object(write_request(ask, model="m", stream=False))
-    plain = Ask(messages=(Message("user", "x"),), stream=False)
+    plain = Ask(messages=(Message("user", ("x",)),), stream=False)
     assert b"carnet" not in write_request(plain, model="m", stream=False, with_skill=True)

@@ -6,7 +6,7 @@ Law 2. From the wire, only `guards.admission` turns a Claim into a `Call`; in pr
 """
 
 from collections.abc import AsyncIterator, Callable
-from typing import Any, Final, Literal, Protocol
+from typing import Any, Final, Protocol
 
 from msgspec import Struct
 from msgspec.structs import astuple
@@ -16,6 +16,7 @@ from carnet.core.carnet import Carnet, Mark, Trace
 from carnet.core.delegation import Delegation
 from carnet.core.events import Event
 from carnet.core.identity import Caller, Payer
+from carnet.core.message import Message
 from carnet.core.money import Price
 from carnet.core.proof import Document, Proof
 from carnet.core.secret import Secret
@@ -24,16 +25,6 @@ from carnet.core.turn import Turn
 
 FORWARD_USER: Final = "forward-user"  # the person behind the run pays for the calls it makes
 AGENT_OWNED: Final = "agent-owned"  # the agent itself does
-
-Role = Literal["system", "developer", "user", "assistant", "tool"]
-
-
-class Message(Struct, frozen=True):
-    """One message of the conversation that is sent to an agent."""
-
-    role: Role
-    content: str
-    name: str | None = None
 
 
 class Ask(Struct, frozen=True, kw_only=True):
@@ -56,7 +47,7 @@ class Ask(Struct, frozen=True, kw_only=True):
         """The last thing the user said."""
         for message in reversed(self.messages):
             if message.role == "user":
-                return message.content
+                return message.text
         return ""
 
 

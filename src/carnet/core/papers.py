@@ -8,7 +8,7 @@ Law 3. A deadline is kept by the wall clock: the clock that is never set begins 
        process.
 """
 
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 from msgspec import Struct
@@ -19,6 +19,7 @@ from carnet.core.call import Admitted, Ask, Call, Target, call_of
 from carnet.core.carnet import Carnet
 from carnet.core.delegation import Delegation
 from carnet.core.identity import Caller, Payer
+from carnet.core.message import Message, Role
 from carnet.core.proof import Document, Spending
 from carnet.core.secret import Secret
 from carnet.core.turn import Turn
@@ -65,11 +66,41 @@ class Papers(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         )
 
 
+class _FormerMessage(Struct, frozen=True):
+    role: Role
+    content: str
+    name: str | None = None
+
+
+class _FormerAsk(Struct, frozen=True, kw_only=True):
+    messages: tuple[_FormerMessage, ...]
+    stream: bool = False
+    include_usage: bool = False
+    max_tokens: int | None = None
+    body: dict[str, Any] | None = None
+    skill: str | None = None
+    payload: dict[str, Any] | None = None
+
+    def ask(self) -> Ask:
+        """The same with messages in parts."""
+        return Ask(
+            messages=tuple(
+                Message(former.role, (former.content,), former.name) for former in self.messages
+            ),
+            stream=self.stream,
+            include_usage=self.include_usage,
+            max_tokens=self.max_tokens,
+            body=self.body,
+            skill=self.skill,
+            payload=self.payload,
+        )
+
+
 class _Former(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The first form: every field by itself."""
 
     form: int
-    ask: Ask
+    ask: _FormerAsk
     carnet: Carnet
     caller: Caller
     payer: Payer
@@ -143,7 +174,7 @@ def _read_former(papers: _Former) -> Papers:
     """The agent is that of the record: the first form did not hold it, nor the dialect."""
     admitted = Admitted(
         agent="",
-        ask=papers.ask,
+        ask=papers.ask.ask(),
         carnet=papers.carnet,
         caller=papers.caller,
         payer=papers.payer,

@@ -31,7 +31,7 @@ from carnet.guards.authn import KnownCaller, Listed
 from carnet.guards.callback import Callbacks, CalledBack
 from carnet.guards.candidate import Candidate, Guard
 from carnet.guards.chain import names_parent, within_chain
-from carnet.guards.children import Children, reserve, take, within_time
+from carnet.guards.children import Children, reserve, within_time
 from carnet.guards.crowd import Crowd
 from carnet.guards.delegation import Delegated, InScope, once_of
 from carnet.guards.destination import Addressed
@@ -117,17 +117,7 @@ class Gate:
         self._runaway = Runaway(most_run_calls)
         self._paying = Paying(tokens=tokens, peers=peers, domain=domain)
         self._by_proof = by_proof
-        self._currency = "" if by_proof is None else by_proof.currency
-        self._children = Children(
-            router=router,
-            clock=clock,
-            transaction=self._transaction,
-            paying=self._paying,
-            schemas=None if by_proof is None else by_proof.schemas,
-            domain=domain,
-            last_depth=self._last_depth,
-            currency=self._currency,
-        )
+        self._children = self._child_admission(router, by_proof)
         self._unrepeated = Unrepeated()
         self._within_rate = WithinRate()
         self._guards: tuple[Guard, ...] = (
@@ -141,6 +131,18 @@ class Gate:
             self._paying,  # the last thing to know before the transaction
         )
         self._proof_guards = () if by_proof is None else self._proving(by_proof, peers)
+
+    def _child_admission(self, router: Router, by: Signed | None) -> Children:
+        return Children(
+            router=router,
+            clock=self._clock,
+            transaction=self._transaction,
+            paying=self._paying,
+            schemas=None if by is None else by.schemas,
+            domain=self._domain,
+            last_depth=self._last_depth,
+            currency="" if by is None else by.currency,
+        )
 
     def _proving(self, by: Signed, peers: Peers) -> tuple[Guard, ...]:
         """The guards of a claim that brings a proof, in the order of the protocol's answers."""
@@ -241,36 +243,50 @@ class Gate:
             allowance = Allowance(candidate.budget)
             owned = target.is_remote and target.auth_source == AGENT_OWNED
             most = 0 if owned else quote(target, claim.ask, len(claim.request))
-            taken, left = take(allowance, target, most, self._currency)
+            taken, left = self._children.take(allowance, target, most)
             onward = None if onward is None else msgspec.structs.replace(onward, budget=left)
         tokens = None if claim.proof is None else daily_tokens(candidate)
         later = make_later(candidate, self._ids, counted_as) if claim.is_task else None
+        admitted = Admitted(
+            agent=target.name,
+            ask=claim.ask,
+            carnet=carnet,
+            caller=candidate.caller,
+            payer=payer,
+            dialect=claim.dialect,
+            correlation=claim.correlation,
+            onward=onward,
+            document=None if claim.proof is None else claim.proof.document,
+            set_aside=taken,
+            credential=candidate.credential,
+            reserve=reserve(payer, target, claim.ask, claim.request),
+            delegation=candidate.delegation,
+            callback=claim.callback,
+            quota=None if tokens is None else tokens.purse,
+            task_purse=None if later is None else later.purse,
+        )
+        quotas = self._quotas(tokens, later)
+        return self._entry_of(candidate, admitted, key, allowance, quotas, later)
+
+    def _entry_of(
+        self,
+        candidate: Candidate,
+        admitted: Admitted,
+        key: bytes,
+        allowance: Allowance | None,
+        quotas: tuple[Quota, ...],
+        later: Later | None,
+    ) -> Entry:
+        claim = candidate.claim
         return Entry(
-            admitted=Admitted(
-                agent=target.name,
-                ask=claim.ask,
-                carnet=carnet,
-                caller=candidate.caller,
-                payer=payer,
-                dialect=claim.dialect,
-                correlation=claim.correlation,
-                onward=onward,
-                document=None if claim.proof is None else claim.proof.document,
-                set_aside=taken,
-                credential=candidate.credential,
-                reserve=reserve(payer, target, claim.ask, claim.request),
-                delegation=candidate.delegation,
-                callback=claim.callback,
-                quota=None if tokens is None else tokens.purse,
-                task_purse=None if later is None else later.purse,
-            ),
-            target=target,
+            admitted=admitted,
+            target=candidate.target,
             key=key,
             digest=claim.digest,
             request=claim.request,
             allowance=allowance,
             rates=self._rates(candidate),
-            quotas=self._quotas(tokens, later),
+            quotas=quotas,
             nonce=None if claim.proof is None else nonce_of(candidate),
             wire_parent=names_parent(claim),
             once=once_of(candidate.delegation),

@@ -65,45 +65,33 @@ class Children:
         payer, credential = self._payer(parent, target, auth)
         check_credential(target, credential)
         carnet = within_time(carnet, target, self._clock)
-        actor = Actor(name=f"agent:{parent.agent}", how="in_process")
         request = child_request(ask)
-        digest = child_digest(target.name, request)
         allowance, taken = parent.allowance, 0
         if allowance is not None:
             most = 0 if auth == AGENT_OWNED else quote(target, ask, len(request))
-            taken, left = take(allowance, target, most, self._currency)
+            taken, left = self.take(allowance, target, most)
             carnet = msgspec.structs.replace(carnet, budget=left)
-        key = turn_key(
-            payer=payer.account,
-            # One turn id may be several callers': a child belongs to one record (A41).
-            actor=f"{actor.name}#{parent.record.n}",
+        actor = Actor(name=f"agent:{parent.agent}", how="in_process")
+        admitted = Admitted(
             agent=target.name,
-            carnet=carnet,
-            digest=digest,
+            ask=ask,
+            carnet=carnet,  # what a callee elsewhere receives, as it stands
+            caller=msgspec.structs.replace(parent.caller, actor=actor),
+            payer=payer,
+            correlation=parent.correlation,
+            set_aside=taken,
+            credential=credential,
+            reserve=reserve(payer, target, ask, request),
+            delegation=parent.delegation,
+            quota=parent.quota,
         )
-        return await self._transaction.claim(
-            Entry(
-                admitted=Admitted(
-                    agent=target.name,
-                    ask=ask,
-                    carnet=carnet,  # what a callee elsewhere receives, as it stands
-                    caller=msgspec.structs.replace(parent.caller, actor=actor),
-                    payer=payer,
-                    correlation=parent.correlation,
-                    set_aside=taken,
-                    credential=credential,
-                    reserve=reserve(payer, target, ask, request),
-                    delegation=parent.delegation,
-                    quota=parent.quota,
-                ),
-                target=target,
-                key=key,
-                digest=digest,
-                request=request,
-                made_in=parent.record,
-                allowance=allowance,
-            )
-        )
+        return await self._transaction.claim(_entry(admitted, target, parent, request))
+
+    def take(self, allowance: Allowance, target: Target, most: int) -> tuple[int, Spending]:
+        """Set aside what a call may cost; that, and the budget that it is given in turn."""
+        # An agent elsewhere can be told to cost less, and must not cost more than was set aside.
+        taken = allowance.take(most, self._currency, shrinks=target.is_remote)
+        return taken, allowance.left(taken if target.is_remote else None)
 
     def _permit(self, parent: Call, target: Target, ask: Ask) -> None:
         caller, skill = parent.caller, find_skill(target, ask)
@@ -121,18 +109,31 @@ class Children:
         return parent.payer, parent.credential
 
 
+def _entry(admitted: Admitted, target: Target, parent: Call, request: bytes) -> Entry:
+    digest = child_digest(target.name, request)
+    return Entry(
+        admitted=admitted,
+        target=target,
+        key=turn_key(
+            payer=admitted.payer.account,
+            # One turn id may be several callers': a child belongs to one record (A41).
+            actor=f"{admitted.caller.actor.name}#{parent.record.n}",
+            agent=target.name,
+            carnet=admitted.carnet,
+            digest=digest,
+        ),
+        digest=digest,
+        request=request,
+        made_in=parent.record,
+        allowance=parent.allowance,
+    )
+
+
 def within_time(carnet: Carnet, target: Target, clock: Clock) -> Carnet:
     """The document with the time this target may take, retries and waiting included."""
     if target.seconds is None:
         return carnet
     return carnet.until(clock.steady_us() / 1_000_000 + target.seconds)
-
-
-def take(allowance: Allowance, target: Target, most: int, currency: str) -> tuple[int, Spending]:
-    """Set aside what a call may cost; that, and the budget that it is given in turn."""
-    # An agent elsewhere can be told to cost less, and must not cost more than was set aside.
-    taken = allowance.take(most, currency, shrinks=target.is_remote)
-    return taken, allowance.left(taken if target.is_remote else None)
 
 
 def reserve(payer: Payer, target: Target, ask: Ask, request: bytes) -> int:

@@ -9,6 +9,7 @@ operator switched the scan off.
 from collections.abc import Awaitable
 from typing import Any, Protocol
 
+from carnet.core.message import Data, Message
 from carnet.errors import CarnetError
 from carnet.guards.candidate import Candidate
 from carnet.ports.agent import Router
@@ -49,4 +50,9 @@ def _of_stranger(candidate: Candidate) -> dict[str, Any] | None:
     ask = candidate.claim.ask
     if ask.payload is not None or candidate.claim.proof is None or candidate.peer is not None:
         return None
-    return {"messages": [message.content for message in ask.messages]}
+    return {"messages": [_scanned(message) for message in ask.messages]}
+
+
+def _scanned(message: Message) -> list[Any]:
+    """What a model may read of a message as words."""
+    return [message.text, *[part.value for part in message.parts if isinstance(part, Data)]]

@@ -26,9 +26,10 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from carnet.core.call import Ask, Call, Message
+from carnet.core.call import Ask, Call
 from carnet.core.carnet import Carnet, Trace
 from carnet.core.events import Done, Event, Usage
+from carnet.core.message import Message
 from carnet.core.proof import Spending
 from carnet.core.secret import Secret
 from carnet.core.skill import CHAT
@@ -345,5 +346,5 @@ def _prompted(ask: Ask, prompt: str) -> Ask:
     body = ask.body
     if body is not None:
         body = {**body, "messages": [{"role": "system", "content": prompt}, *body["messages"]]}
-    messages = (Message("system", prompt), *ask.messages)
+    messages = (Message("system", (prompt,)), *ask.messages)
     return msgspec.structs.replace(ask, messages=messages, body=body)

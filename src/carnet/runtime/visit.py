@@ -10,7 +10,7 @@ Law 5. A step is done once, however often the turn runs; see `runtime.kept`.
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final
 
-from carnet.core.call import Ask, Call, Message
+from carnet.core.call import Ask, Call
 from carnet.core.carnet import Carnet
 from carnet.core.delegation import Delegation
 from carnet.core.events import (
@@ -25,6 +25,7 @@ from carnet.core.events import (
     joined_text,
 )
 from carnet.core.identity import Caller
+from carnet.core.message import Message
 from carnet.core.skill import CHAT, Result
 from carnet.errors import Cancelled, CarnetError, Refused
 from carnet.ports.admission import Dispatch
@@ -96,7 +97,7 @@ async def _spoken(events: AsyncIterator[Event]) -> AsyncIterator[Event]:
 
 
 def _messages(said: Said) -> tuple[Message, ...]:
-    return (Message("user", said),) if isinstance(said, str) else tuple(said)
+    return (Message("user", (said,)),) if isinstance(said, str) else tuple(said)
 
 
 class Visit:

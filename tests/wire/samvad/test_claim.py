@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from carnet.core.call import Ask, Claim, Message
+from carnet.core.call import Ask, Claim
 from carnet.core.carnet import Mark, Trace
+from carnet.core.message import Message
 from carnet.core.secret import Secret
 from carnet.errors import (
     CarnetError,
@@ -53,7 +54,7 @@ def test_the_trace_is_the_run_and_tells_no_depth() -> None:
 
 def test_the_skill_chat_is_asked_in_messages_too() -> None:
     told = claim(**CHAT)
-    assert told.ask.messages == (Message("user", "hi"),)
+    assert told.ask.messages == (Message("user", ("hi",)),)
     assert told.ask.payload == {"text": "hi"}
     assert claim(skill="chat", payload={"text": 7}).ask.messages == ()
     assert claim(skill="echo", payload={"text": "hi"}).ask.messages == ()

@@ -11,21 +11,19 @@ Law 3. Keys that we do not know are kept and reach an OpenAI-like upstream (R19)
 
 import re
 from hashlib import sha256
-from typing import Any, Final, get_args
+from typing import Any, Final
 
-from carnet.core.call import Ask, Message, Role
+from carnet.core.call import Ask
+from carnet.core.message import Message
 from carnet.errors import InvalidRequest
 from carnet.wire import json
+from carnet.wire.openai.messages import read_messages, write_message
 
-MOST_MESSAGES: Final = 1024
 MOST_MODEL_CHARACTERS: Final = 256
 MOST_SKILL_CHARACTERS: Final = 64
 EXTENSION: Final = "carnet"  # {"skill": ..., "payload": {...}}: what is asked for by name
 
 _MODEL: Final = re.compile(rf"[!-~]{{1,{MOST_MODEL_CHARACTERS}}}", re.ASCII)
-_ROLES: Final[dict[object, Role]] = {role: role for role in get_args(Role)}
-
-
 _FORM: Final = frozenset({"stream", "stream_options"})
 
 
@@ -35,7 +33,7 @@ def read_ask(body: dict[str, object]) -> tuple[str | None, Ask]:
     options = _read_options(body.get("stream_options"))
     skill, payload = _read_skill(body.get(EXTENSION))
     ask = Ask(
-        messages=_read_messages(body.get("messages")),
+        messages=read_messages(body.get("messages")),
         stream=_read_flag(body.get("stream"), "stream"),
         include_usage=_read_flag(options.get("include_usage"), "stream_options.include_usage"),
         max_tokens=_read_max_tokens(body),
@@ -77,16 +75,11 @@ def write_request(ask: Ask, *, model: str, stream: bool, with_skill: bool = Fals
 def _compose(ask: Ask) -> dict[str, Any]:
     said = ask.messages
     if not said and ask.skill is not None:  # a chat has at least one message
-        said = (Message("user", json.write_text(ask.payload or {})),)
-    body: dict[str, Any] = {"messages": [_compose_message(message) for message in said]}
+        said = (Message("user", (json.write_text(ask.payload or {}),)),)
+    body: dict[str, Any] = {"messages": [write_message(message) for message in said]}
     if ask.max_tokens is not None:
         body["max_tokens"] = ask.max_tokens
     return body
-
-
-def _compose_message(message: Message) -> dict[str, str]:
-    named = {} if message.name is None else {"name": message.name}
-    return {"role": message.role, "content": message.content, **named}
 
 
 def _read_model(value: object) -> str | None:
@@ -112,55 +105,6 @@ def _read_skill(value: object) -> tuple[str | None, dict[str, Any] | None]:
     if not (payload is None or isinstance(payload, dict)):
         raise InvalidRequest(f"{EXTENSION}.payload", "must be an object")
     return skill, payload or {}
-
-
-def _read_messages(value: object) -> tuple[Message, ...]:
-    if not isinstance(value, list) or not value:
-        raise InvalidRequest("messages", "must be a list of at least one message")
-    if len(value) > MOST_MESSAGES:
-        raise InvalidRequest("messages", f"must not hold more than {MOST_MESSAGES} messages")
-    return tuple([_read_message(message, index) for index, message in enumerate(value)])
-
-
-def _read_message(value: object, index: int) -> Message:
-    if not isinstance(value, dict):
-        raise InvalidRequest(f"messages[{index}]", "must be an object")
-    said = value.get("role")
-    role = _ROLES.get(said) if isinstance(said, str) else None
-    if role is None:
-        raise InvalidRequest(
-            f"messages[{index}].role", f"must be one of {', '.join(_ROLES.values())}"
-        )
-    name = value.get("name")
-    if not (name is None or isinstance(name, str)):
-        raise InvalidRequest(f"messages[{index}].name", "must be text")
-    content = value.get("content")
-    if not isinstance(content, str):
-        content = _read_parts(content, f"messages[{index}].content")
-    return Message(role, content, name)
-
-
-def _read_parts(value: object, place: str) -> str:
-    """The text among the parts; images and the like stay in the body alone."""
-    if value is None:
-        return ""
-    if not isinstance(value, list):
-        raise InvalidRequest(place, "must be text, null or a list of parts")
-    texts = [_read_part(part, f"{place}[{index}]") for index, part in enumerate(value)]
-    return "\n".join([text for text in texts if text is not None])
-
-
-def _read_part(value: object, place: str) -> str | None:
-    if not isinstance(value, dict):
-        raise InvalidRequest(place, "must be an object")
-    kind, text = value.get("type"), value.get("text")
-    if not isinstance(kind, str):
-        raise InvalidRequest(f"{place}.type", "must be text")
-    if kind != "text":
-        return None
-    if not isinstance(text, str):
-        raise InvalidRequest(f"{place}.text", "must be text")
-    return text
 
 
 def _read_flag(value: object, field: str) -> bool:

@@ -9,8 +9,9 @@ Law 2. What was asked, for the journal and for comparing repeats, is the skill, 
 from hashlib import sha256
 from typing import Final
 
-from carnet.core.call import Ask, Claim, Message
+from carnet.core.call import Ask, Claim
 from carnet.core.carnet import Mark
+from carnet.core.message import Message
 from carnet.core.skill import CHAT, Mode
 from carnet.errors import CarnetError
 from carnet.wire import digests, json, signatures, trace
@@ -79,7 +80,7 @@ def _claim(
 def _ask(envelope: Envelope) -> Ask:
     text = envelope.payload.get("text") if envelope.skill == CHAT.id else None
     return Ask(
-        messages=(Message("user", text),) if isinstance(text, str) else (),
+        messages=(Message("user", (text,)),) if isinstance(text, str) else (),
         stream=envelope.mode == "stream",
         skill=envelope.skill,
         payload=envelope.payload,
