@@ -1,14 +1,18 @@
-"""What every test shares: how hypothesis searches, and one PostgreSQL for all who ask for it.
+"""What every test shares: how hypothesis searches, one PostgreSQL for all who ask for it, and that
+no field of a log line is lost in silence.
 
 Other fixtures live beside the tests that use them.
 """
 
+import logging
 import signal
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
+
+from carnet.telemetry import undeclared
 
 if TYPE_CHECKING:
     from tests.stores import servers
@@ -23,6 +27,17 @@ settings.load_profile("carnet")
 # tests start and interrupt.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+class Undeclared(logging.Handler):
+    """Raises where a line is logged with a field that the list in telemetry.py does not have."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if lost := undeclared(record):
+            raise AssertionError(f"log fields that no line would show: {', '.join(lost)}")
+
+
+logging.getLogger("carnet").addHandler(Undeclared())
 
 
 @pytest.fixture(scope="session")

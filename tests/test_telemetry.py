@@ -1,5 +1,6 @@
 """Log lines and metrics."""
 
+import ast
 import io
 import json
 import logging
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 from carnet.telemetry import (
+    FIELDS,
     CallNote,
     JsonLines,
     Metrics,
@@ -17,6 +19,7 @@ from carnet.telemetry import (
     redact,
     start_logging,
 )
+from tests.architecture.tree import PACKAGE, name_of, parsed
 
 
 def line(message: str, **fields: object) -> dict[str, object]:
@@ -88,8 +91,53 @@ def a_note(**changed: Any) -> CallNote:
     return CallNote(**(fields | {"seconds": 0.0} | changed))
 
 
-def test_fields_that_are_not_on_the_list_are_left_out() -> None:
-    assert "password" not in line("x", password="p")
+def test_a_field_that_is_not_on_the_list_is_named_and_its_value_left_out() -> None:
+    found = line("x", password="p", agent="echo")
+    assert (found["undeclared"], found["agent"]) == (["password"], "echo")
+    assert "password" not in found
+    assert "undeclared" not in line("x", agent="echo", run="conv_1", exc_info=None)
+
+
+def test_a_field_that_is_not_on_the_list_is_an_error_in_the_tests() -> None:
+    with pytest.raises(AssertionError, match="password"):
+        logging.getLogger("carnet.gateway").warning("x", extra={"password": "p"})
+
+
+def test_every_field_that_the_source_logs_is_on_the_list() -> None:
+    shown = {*FIELDS, "run", "turn", "correlation_id"}
+    lost = [
+        f"{name_of(path)}:{key.lineno} {key.value}"
+        for path in sorted(PACKAGE.rglob("*.py"))
+        for key in logged_keys(parsed(path))
+        if key.value not in shown
+    ]
+    assert lost == []
+
+
+def logged_keys(tree: ast.Module) -> list[ast.Constant]:
+    """The keys of what is given as `extra`, and of a name or function that it is taken from."""
+    extras = [
+        keyword.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        for keyword in node.keywords
+        if keyword.arg == "extra"
+    ]
+    names = {part.id for extra in extras for part in ast.walk(extra) if isinstance(part, ast.Name)}
+    told: list[ast.AST] = [*extras]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            told += [node.value] if node.targets[0].id in names & {"extra", "fields"} else []
+        elif isinstance(node, ast.FunctionDef) and node.name in names:
+            told.append(node)
+    return [
+        key
+        for each in told
+        for part in ast.walk(each)
+        if isinstance(part, ast.Dict)
+        for key in part.keys
+        if isinstance(key, ast.Constant)
+    ]
 
 
 def test_control_characters_stay_inside_their_line() -> None:

@@ -2,7 +2,8 @@
 
 Law 1. One JSON object a line on stdout, with the same first fields always; control characters are
        escaped, values cut at 1 KiB, tracebacks at 4.
-Law 2. Fields come from an allow list of ours; a redaction pattern is the second net.
+Law 2. Fields come from an allow list of ours; a redaction pattern is the second net. A field that
+       is not on it is named in its line, without its value; in the tests it is an error.
 Law 3. A blocked or closed stdout never holds up a call: lines are dropped and counted.
 """
 
@@ -49,6 +50,12 @@ FIELDS = (
     "task",
     "attempt",
     "lost",
+    "charged",
+    "limit",
+)
+_FIRST = ("correlation_id", "run", "turn")  # fields of every line
+_BY_PYTHON = frozenset(  # what a record has without us, and what formatters put into it
+    (*vars(logging.makeLogRecord({})), "message", "asctime", "taskName")
 )
 
 _SECRETS = re.compile(
@@ -66,6 +73,11 @@ def redact(text: str) -> str:
     if any(sign in text for sign in _SIGNS):  # seldom, and cheaper than the pattern
         return _SECRETS.sub("***", text)
     return text
+
+
+def undeclared(record: logging.LogRecord) -> list[str]:
+    """The names of its fields that no line would show."""
+    return sorted(record.__dict__.keys() - _BY_PYTHON - {*_FIRST, *FIELDS})
 
 
 class JsonLines(logging.Formatter):
@@ -87,6 +99,8 @@ class JsonLines(logging.Formatter):
             value = getattr(record, name, None)
             if value is not None:
                 line[name] = _cut(value) if isinstance(value, str) else value
+        if record.name.startswith("carnet") and (lost := undeclared(record)):
+            line["undeclared"] = lost
         if record.exc_info:
             line["detail"] = _cut(self.formatException(record.exc_info), MOST_DETAIL)
         return _written(line)

@@ -1,5 +1,6 @@
 """Nobody is debited more for a call than was set aside of the budget that it came with."""
 
+import json
 from collections.abc import AsyncIterator
 
 import pytest
@@ -10,6 +11,7 @@ from carnet.core.call import Call
 from carnet.core.events import Done, Event, Text, Usage
 from carnet.core.proof import Spending
 from carnet.ports.agent import Target
+from carnet.telemetry import JsonLines
 from tests.guards.scene import REMOTE, claim, target
 from tests.runtime.stage import Stage
 
@@ -42,6 +44,15 @@ async def test_what_a_callee_charges_beyond_the_budget_or_does_not_tell_is_not_o
     charged: int | None, owed: int
 ) -> None:
     assert await within(charged, BUDGET, set_aside=300) == owed
+
+
+async def test_the_warning_tells_what_was_charged_and_what_is_owed_at_most(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    await within(700, BUDGET, set_aside=300)
+    (record,) = [record for record in caplog.records if "more than was reserved" in record.message]
+    line = json.loads(JsonLines().format(record))
+    assert (line["agent"], line["charged"], line["limit"]) == ("away", 700, 300)
 
 
 async def test_a_call_that_its_agent_pays_for_has_no_bound_in_the_budget_of_its_caller() -> None:

@@ -4,6 +4,8 @@ It was sent the payer's credential because it is listed for it. It may keep it; 
 tell it to others.
 """
 
+import json
+
 import pytest
 
 from tests.security.hostile import AFTER, ENDLESSLY, FORWARDED, LEAKING, TALKING
@@ -163,6 +165,21 @@ def test_what_an_upstream_charges_is_read_strictly_and_cut_at_its_limit(
     assert reply.status == 200
     assert b"served" in reply.body
     assert bills(scene.acme, run) == [("alice@acme.example", "peer:bill", amount)]
+
+
+def test_a_bill_beyond_its_limit_is_logged_with_both_numbers(scene: Scene) -> None:
+    """A33: the operator learns which peer asks for how much too much."""
+    run = fresh("over")
+    usage = f'{{"cost": "999999999", {CURRENCY}}}'
+    assert scene.acme.chat(usage, "bill", token=scene.alice, headers=[(RUN, run)]).status == 200
+    until(lambda: bool(over_charges(scene, run)))
+    assert over_charges(scene, run) == [(999_999_999_000_000, 500_000)]
+
+
+def over_charges(scene: Scene, run: str) -> list[tuple[int, int]]:
+    """What was charged and its limit, by the warnings of a run."""
+    lines = [json.loads(line) for line in scene.acme.log_lines() if run in line]
+    return [(line["charged"], line["limit"]) for line in lines if line["level"] == "warning"]
 
 
 @pytest.mark.parametrize(

@@ -271,7 +271,13 @@ class Recording:
             bounded.append(Debit(debit.credit, amount))
         if bounded != debits:
             carnet = self._call.carnet
-            extra = {"run": carnet.run, "turn": carnet.turn, "agent": self._call.agent}
+            extra = {
+                "run": carnet.run,
+                "turn": carnet.turn,
+                "agent": self._call.agent,
+                "charged": sum(debit.amount for debit in debits),
+                "limit": self._most(),
+            }
             logger.warning("a call cost more than was reserved for it", extra=extra)
         return bounded
 

@@ -266,7 +266,7 @@ class Remote:
                 "run": call.carnet.run,
                 "turn": call.carnet.turn,
                 "agent": call.agent,
-                "reported": usage.cost,
+                "charged": usage.cost,
                 "limit": limit,
             },
         )
