@@ -1,5 +1,4 @@
-"""What every test shares: how hypothesis searches, one PostgreSQL for all who ask for it, and that
-no field of a log line is lost in silence.
+"""What every test shares: the search of hypothesis, one PostgreSQL, no lost field of a log line.
 
 Other fixtures live beside the tests that use them.
 """

@@ -106,7 +106,7 @@ def test_a_field_that_is_not_on_the_list_is_an_error_in_the_tests() -> None:
 def test_every_field_that_the_source_logs_is_on_the_list() -> None:
     shown = {*FIELDS, "run", "turn", "correlation_id"}
     lost = [
-        f"{name_of(path)}:{key.lineno} {key.value}"
+        f"{name_of(path)}:{key.lineno} {key.value!r}"
         for path in sorted(PACKAGE.rglob("*.py"))
         for key in logged_keys(parsed(path))
         if key.value not in shown
