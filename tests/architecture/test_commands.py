@@ -3,7 +3,12 @@
 import os
 import re
 import tomllib
+from collections.abc import Iterator
 
+import click
+import pytest
+
+from carnet.cli.main import carnet
 from tests.architecture.tree import ROOT
 
 README_COMMANDS = ["make serve", "make test"]
@@ -42,6 +47,40 @@ def test_ci_runs_the_readme_test_command_and_nothing_else() -> None:
     assert os.access(script, os.X_OK)
     makes = re.findall(r"^(?:exec )?make .*$", script.read_text(), re.MULTILINE)
     assert makes == ["exec make test"]
+
+
+def told_commands() -> Iterator[tuple[str, list[str]]]:
+    """Yield (file, words) of every `carnet ...` that a page, a hint or a help text names."""
+    pages = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
+    for path in [*pages, *sorted((ROOT / "src").rglob("*.py"))]:
+        for line in re.findall(r"[`'\"]carnet ([a-z][^`'\"\n]*)[`'\"]", path.read_text()):
+            yield path.name, line.split()
+
+
+def unknown_word(words: list[str]) -> str | None:
+    """The first word that should name a command and names none."""
+    at: click.Command = carnet
+    for word in words:
+        if not isinstance(at, click.Group) or not re.fullmatch(r"[a-z|-]+", word):
+            return None
+        found = [at.get_command(click.Context(at), name) for name in word.split("|")]
+        if not all(found) and not (at.invoke_without_command and at is not carnet):
+            return word
+        if found[0] is None:
+            return None
+        at = found[0]
+    return None
+
+
+def test_every_command_that_is_told_to_people_exists() -> None:
+    told = list(told_commands())
+    assert len(told) > 50
+    assert [(place, words) for place, words in told if unknown_word(words)] == []
+
+
+@pytest.mark.parametrize("words", [["fly"], ["run", "away"], ["tokens", "create|mint"]])
+def test_a_command_that_does_not_exist_would_be_found(words: list[str]) -> None:
+    assert unknown_word(words) is not None
 
 
 def test_the_console_script_is_the_command_line() -> None:

@@ -45,7 +45,7 @@ def test_an_empty_file_gives_the_documented_defaults(tmp_path: Path) -> None:
     settings = loaded(tmp_path)
     gateway = settings.gateway
     assert (gateway.host, gateway.port, gateway.domain) == ("127.0.0.1", 8700, "carnet.localhost")
-    assert (gateway.max_depth, gateway.max_hops, gateway.max_chain_depth) == (4, 4, 16)
+    assert (gateway.max_depth, gateway.max_chain_depth) == (4, 16)
     assert gateway.hard_max_depth is None
     assert gateway.strangers is False
     assert gateway.drain_seconds == 25

@@ -102,7 +102,6 @@ def depth_limits(settings: Settings) -> DepthLimits:
     depths = DepthLimits(
         tangle=gateway.max_depth - 1,
         caller_context=gateway.max_chain_depth,
-        mentionable=gateway.max_hops,
     )
     hard = gateway.hard_max_depth
     return depths if hard is None else depths.clamped(hard - 1)

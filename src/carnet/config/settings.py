@@ -40,19 +40,16 @@ class GatewaySettings(Struct, frozen=True, kw_only=True):
     max_depth: Annotated[
         int, read.whole(1, MOST_DEPTH), "Tangle: the first depth that is refused."
     ] = 4
-    max_hops: Annotated[
-        int, read.whole(1, MOST_DEPTH), "Mentionable: the last hop, answered and final."
-    ] = 4
     max_chain_depth: Annotated[
         int, read.whole(1, MOST_DEPTH), "agents-api: the last depth that is answered."
     ] = 16
     hard_max_depth: Annotated[
-        int | None, read.whole(1, MOST_DEPTH), "Clamps all three of the above, if set."
+        int | None, read.whole(1, MOST_DEPTH), "Clamps both of the above, if set."
     ] = None
     strangers: Annotated[
         bool,
         read.truth(later=True),
-        "Whether domains that are no peers may be discovered and called.",
+        "Whether domains that are no peers may be called; not yet: true is refused.",
     ] = False
     injection_classifier: Annotated[
         str | None,
