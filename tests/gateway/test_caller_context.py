@@ -1,0 +1,107 @@
+"""The agents-api headers of real requests: where they put a call, and what is refused of them."""
+
+import pytest
+
+import carnet
+from tests.support.http import HeaderList
+from tests.support.organisation import Organisation
+from tests.support.served import executions
+
+AGENT = ("X-Agents-Api-Caller-Agent", "source")
+HOST = ("X-Agents-Api-Caller-Host", "https://source.example")
+USER = ("X-Agents-Api-Caller-User", "7")
+ROOT, DEPTH = "X-Agents-Api-Chain-Root", "X-Agents-Api-Chain-Depth"
+
+
+def chain(root: str, depth: str = "2", *more: tuple[str, str]) -> list[tuple[str, str]]:
+    """What a host sends along that names itself; `more` takes the place of what it said."""
+    said = dict((AGENT, HOST, USER, (ROOT, root), (DEPTH, depth)))
+    return [(name, value) for name, value in (said | dict(more)).items() if value]
+
+
+def refuse(acme: Organisation, headers: HeaderList) -> None:
+    """It is refused for its headers, and nothing runs."""
+    before = executions(acme.folder, "echo")
+    reply = acme.chat("hi", headers=headers)
+    assert (reply.status, reply.json.get("code")) == (400, "malformed_caller_context")
+    assert executions(acme.folder, "echo") == before
+
+
+def test_the_five_headers_place_a_call_in_its_chain(acme: Organisation) -> None:
+    assert acme.chat("hi", headers=chain("root-placed")).status == 200
+    page = acme.get("/runs/root-placed").json
+    assert [turn["depth"] for turn in page["turns"]] == [2]
+
+
+def test_the_root_is_the_run_of_the_call_and_of_what_it_calls(acme: Organisation) -> None:
+    reply = acme.chat("echo hi", "relay", headers=chain("root-below", "1"))
+    assert (reply.text, reply.headers["x-tangle-runid"]) == ("hi", "root-below")
+    [turn] = acme.get("/runs/root-below").json["turns"]
+    assert (turn["depth"], [below["depth"] for below in turn["children"]]) == (1, [2])
+
+
+@pytest.mark.parametrize("headers", [[], [(ROOT, "root-top")], [(ROOT, "root-top"), (DEPTH, "0")]])
+def test_without_a_depth_a_call_is_at_the_top_of_its_chain(
+    acme: Organisation, headers: HeaderList
+) -> None:
+    reply = acme.chat("hi", headers=headers)
+    run = reply.headers["x-tangle-runid"]
+    assert (run == "root-top") is bool(headers)
+    assert acme.get(f"/runs/{run}").json["turns"][0]["depth"] == 0
+
+
+@pytest.mark.parametrize("named", [AGENT, HOST, USER])
+@pytest.mark.parametrize("depth", ["", "0"])
+def test_nobody_may_be_named_at_the_top(
+    acme: Organisation, named: tuple[str, str], depth: str
+) -> None:
+    refuse(acme, [named, (ROOT, "root-named"), (DEPTH, depth)])
+
+
+@pytest.mark.parametrize("missing", [AGENT[0], HOST[0], ROOT])
+def test_below_the_top_agent_host_and_root_must_be_named(acme: Organisation, missing: str) -> None:
+    refuse(acme, chain("root-missing", "2", (missing, "")))
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        *[(DEPTH, value) for value in ("-1", "1.5", "two", "0x2", "1_0", "2, 2")],
+        *[(USER[0], value) for value in ("-1", "1.5", "me", "9" * 17)],
+        *[(ROOT, "r" * 129), (AGENT[0], "a" * 129)],
+    ],
+)
+def test_a_header_that_is_not_in_its_form_is_refused(
+    acme: Organisation, odd: tuple[str, str]
+) -> None:
+    refuse(acme, chain("root-odd", "2", odd))
+
+
+def test_a_header_that_is_given_twice_is_refused(acme: Organisation) -> None:
+    for name, value in chain("root-twice"):
+        refuse(acme, [*chain("root-twice"), (name, value)])
+
+
+@pytest.mark.parametrize(
+    "host", ["self", "source.example", "ftp://source.example", "//x", "https://me@x.example"]
+)
+def test_a_host_that_is_no_absolute_url_is_refused(acme: Organisation, host: str) -> None:
+    refuse(acme, chain("root-host", "2", (HOST[0], host)))
+
+
+@pytest.mark.parametrize("host", ["http://10.0.0.1:8080/wp", "https://[::1]/a?b=c"])
+def test_a_host_may_have_a_port_and_a_path(acme: Organisation, host: str) -> None:
+    assert acme.chat("hi", headers=chain("root-port", "2", (HOST[0], host))).status == 200
+
+
+def test_what_the_public_value_writes_is_read_by_a_gateway(acme: Organisation) -> None:
+    told = carnet.CallerContext("source", 7, "https://source.example", 3, "root-public")
+    assert acme.chat("hi", headers=list(told.to_headers().items())).status == 200
+    assert acme.get("/runs/root-public").json["turns"][0]["depth"] == 3
+
+
+def test_what_the_top_writes_is_read_as_the_top(acme: Organisation) -> None:
+    top = carnet.CallerContext.top("root-of-all")
+    reply = acme.chat("hi", headers=list(top.to_headers().items()))
+    assert reply.headers["x-tangle-runid"] == "root-of-all"
+    assert acme.get("/runs/root-of-all").json["turns"][0]["depth"] == 0
