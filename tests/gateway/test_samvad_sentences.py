@@ -118,6 +118,19 @@ def test_trace_headers_that_nobody_sends_are_ignored(client: Client) -> None:
     assert (result(reply), reply.json["traceId"]) == ({"text": "hi"}, "trace-of-the-body")
 
 
+def test_a_skill_is_looked_for_before_trust_and_trust_before_the_payload(client: Client) -> None:
+    target, words = "/agents/words/agent/message", "agent://words.acme.example"
+    wrong, nobody = {"text": 7}, None
+    member = {"scheme": "bearer", "token": client.acme.token}
+    for skill, auth, told in (
+        ("nothing", nobody, (404, "SKILL_NOT_FOUND")),
+        ("chat", nobody, (401, "AUTH_FAILED")),
+        ("chat", member, SHAPE),
+    ):
+        asked = message(client.sender, words, skill=skill, auth=auth, payload=wrong, target=target)
+        assert refusal(client.line.send(asked)) == told
+
+
 # ------------------------------------------------------------------------- answers and streams
 
 

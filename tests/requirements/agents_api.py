@@ -4,8 +4,11 @@ from tests.requirements.rows import Divergence, Row
 
 _WIRE = "tests/wire/test_caller_context.py::"
 _DEPTH = "tests/gateway/test_depth.py::"
+_ASKED = "tests/gateway/test_caller_context.py::"
 
 _PRINCIPAL = "execution principals"
+_KEPT = "keeping the context with the call: today depth and root count, and the rest is let go"
+_BUDGETS = "budgets of a run that count the chain; the value is public, no request reads one"
 _DOCS = "the dialect's page in the docs"
 
 ROWS = (
@@ -15,6 +18,7 @@ ROWS = (
         "originating request.",
         "001 problem",
         (_WIRE + "test_a_valid_chain_is_recorded_whole",),
+        due=_KEPT,
     ),
     Row(
         "agents-api:context:fields",
@@ -24,6 +28,7 @@ ROWS = (
             _WIRE + "test_a_context_is_read_from_the_fields_it_was_written_to",
             _WIRE + "test_a_context_nobody_can_mean_is_refused_by_its_first_fault",
         ),
+        due=_KEPT,
     ),
     Row(
         "agents-api:context:top",
@@ -32,6 +37,8 @@ ROWS = (
         (
             _WIRE + "test_without_headers_a_call_is_at_the_top_of_a_chain",
             _WIRE + "test_nobody_may_be_named_at_the_top",
+            _ASKED + "test_without_a_depth_a_call_is_at_the_top_of_its_chain",
+            _ASKED + "test_nobody_may_be_named_at_the_top",
         ),
     ),
     Row(
@@ -41,6 +48,8 @@ ROWS = (
         (
             _WIRE + "test_a_host_that_is_no_absolute_url_is_refused",
             _WIRE + "test_a_host_may_have_a_port_and_a_path",
+            _ASKED + "test_a_host_that_is_no_absolute_url_is_refused",
+            _ASKED + "test_a_host_may_have_a_port_and_a_path",
         ),
     ),
     Row(
@@ -50,6 +59,7 @@ ROWS = (
         (
             _WIRE + "test_only_a_root_is_the_top_of_a_chain_with_that_root",
             _WIRE + "test_a_chain_is_read_as_it_was_written",
+            _ASKED + "test_the_root_is_the_run_of_the_call_and_of_what_it_calls",
         ),
     ),
     Row(
@@ -57,6 +67,7 @@ ROWS = (
         "Metadata belongs to the host.",
         "001 proposed shape",
         (_WIRE + "test_metadata_never_travels",),
+        due=_KEPT,
     ),
     Row(
         "agents-api:context:cross-site",
@@ -66,6 +77,7 @@ ROWS = (
             _WIRE + "test_a_valid_chain_is_recorded_whole",
             _WIRE + "test_without_headers_a_call_is_at_the_top_of_a_chain",
         ),
+        due=_KEPT,
     ),
     Row(
         "agents-api:resolution:beside-token",
@@ -77,7 +89,10 @@ ROWS = (
         "agents-api:headers:names",
         "Five headers with fixed names carry it.",
         "001 header naming",
-        (_WIRE + "test_the_headers_are_text_in_their_documented_case",),
+        (
+            _WIRE + "test_the_headers_are_text_in_their_documented_case",
+            _ASKED + "test_the_five_headers_place_a_call_in_its_chain",
+        ),
     ),
     Row(
         "agents-api:headers:fail-closed",
@@ -89,6 +104,9 @@ ROWS = (
             _WIRE + "test_below_the_top_agent_host_and_root_must_be_named",
             _WIRE + "test_values_are_bounded_visible_ascii",
             _WIRE + "test_a_repeated_header_is_refused",
+            _ASKED + "test_a_header_that_is_not_in_its_form_is_refused",
+            _ASKED + "test_a_header_that_is_given_twice_is_refused",
+            _ASKED + "test_below_the_top_agent_host_and_root_must_be_named",
         ),
     ),
     Row(
@@ -98,6 +116,7 @@ ROWS = (
         (
             _WIRE + "test_the_headers_of_the_top_can_be_fed_back",
             _WIRE + "test_at_depth_0_nothing_is_written",
+            _ASKED + "test_what_the_top_writes_is_read_as_the_top",
         ),
     ),
     Row(
@@ -126,19 +145,26 @@ ROWS = (
         "agents-api:depth:default",
         "The limit is 16 unless it is changed.",
         "001 loop and depth limits",
-        (_WIRE + "test_the_sixteenth_hop_is_taken_and_the_seventeenth_is_not",),
+        (
+            _WIRE + "test_the_sixteenth_hop_is_taken_and_the_seventeenth_is_not",
+            _DEPTH + "test_agents_api_depth_sixteen_is_answered_and_seventeen_is_not",
+        ),
     ),
     Row(
         "agents-api:depth:budget",
         "The chain depth can be counted as a dimension of the iteration budget.",
         "001 composition with IterationBudget",
         ("tests/core/test_budget.py::test_chain_depth_is_a_dimension_like_any_other",),
+        due=_BUDGETS,
     ),
     Row(
         "agents-api:acceptance:value-and-headers",
         "The value and the convention for its headers are public.",
         "001 acceptance criteria",
-        (_WIRE + "test_a_chain_is_read_as_it_was_written",),
+        (
+            _WIRE + "test_a_chain_is_read_as_it_was_written",
+            _ASKED + "test_what_the_public_value_writes_is_read_by_a_gateway",
+        ),
     ),
     Row(
         "agents-api:acceptance:authenticator",
@@ -157,10 +183,10 @@ ROWS = (
         "Tests cover: no headers, a valid chain, the limit, malformed headers.",
         "001 acceptance criteria",
         (
-            _WIRE + "test_without_headers_a_call_is_at_the_top_of_a_chain",
-            _WIRE + "test_a_valid_chain_is_recorded_whole",
-            _WIRE + "test_the_sixteenth_hop_is_taken_and_the_seventeenth_is_not",
-            _WIRE + "test_a_depth_that_is_not_ascii_digits_is_refused",
+            _ASKED + "test_without_a_depth_a_call_is_at_the_top_of_its_chain",
+            _ASKED + "test_the_five_headers_place_a_call_in_its_chain",
+            _DEPTH + "test_agents_api_depth_sixteen_is_answered_and_seventeen_is_not",
+            _ASKED + "test_a_header_that_is_not_in_its_form_is_refused",
         ),
     ),
     Row(

@@ -1,4 +1,8 @@
-"""Mentionable composition: what seed 003 says about chains now, and what is due later."""
+"""Mentionable composition: what seed 003 says.
+
+No request carries a chain of mentions yet, so every sentence about one is due. The tests that some
+of them name are those of the codec, which programs can use.
+"""
 
 from tests.requirements.rows import Divergence, Row
 
@@ -21,6 +25,7 @@ ROWS = (
             _ADDRESS + "test_an_address_is_read_as_it_was_written",
             _ADDRESS + "test_the_three_spellings_of_a_handle_name_one_address",
         ),
+        due=_EVIDENCE,
     ),
     Row(
         "mentionable:trust:one-path",
@@ -37,6 +42,7 @@ ROWS = (
             _WIRE + "test_an_impossible_chain_cannot_be_made",
             _WIRE + "test_what_is_there_and_not_whole_is_refused",
         ),
+        due=_OVER_A2A,
     ),
     Row(
         "mentionable:chain:is-final",
@@ -44,6 +50,7 @@ ROWS = (
         "003 AgentChain",
         (_WIRE + "test_is_final_is_computed_and_not_believed",),
         Divergence("R15", "What a peer says about it is recomputed; the numbers decide."),
+        due=_OVER_A2A,
     ),
     Row(
         "mentionable:chain:is-final-logged",
@@ -57,12 +64,14 @@ ROWS = (
         "003 AgentChain",
         (_WIRE + "test_a_peer_can_lower_our_limit_and_never_raise_it",),
         Divergence("R15", "The cap of a peer counts where it is lower than ours."),
+        due=_OVER_A2A,
     ),
     Row(
         "mentionable:chain:default",
         "The cap is 4 where nobody said another.",
         "003 recipient_capabilities, R2",
         (_WIRE + "test_the_next_chain_is_one_hop_further_under_the_same_cap",),
+        due=_OVER_A2A,
     ),
     Row(
         "mentionable:chain:carrier",
@@ -73,6 +82,7 @@ ROWS = (
             _WIRE + "test_what_a_client_that_relays_mentions_sends_is_read",
             _WIRE + "test_two_spellings_may_agree_and_must_not_contradict",
         ),
+        due=_OVER_A2A,
     ),
     Row(
         "mentionable:chain:written",
@@ -85,12 +95,14 @@ ROWS = (
         "Whether a call is chained is told by the chain's presence, not by the transport.",
         "003 common mistakes",
         (_WIRE + "test_absent_is_a_direct_call",),
+        due=_OVER_A2A,
     ),
     Row(
         "mentionable:chain:cue",
         "A model is told which hop of how many it is, and how many are left.",
         "003 AgentChain",
         (_WIRE + "test_the_cue_tells_a_model_where_it_stands",),
+        due=_HARNESS,
     ),
     Row(
         "mentionable:chain:cue-rendered",
@@ -106,6 +118,7 @@ ROWS = (
             _WIRE + "test_the_cue_tells_a_model_where_it_stands",
             _CARNET + "test_a_carnet_without_a_hop_left_cannot_be_extended",
         ),
+        due=_OVER_A2A,
     ),
     Row(
         "mentionable:chain:refuse",
@@ -116,6 +129,7 @@ ROWS = (
             _WIRE + "test_from_the_final_hop_nothing_is_written",
             _CARNET + "test_the_refusal_names_the_depth_the_callee_would_have_had",
         ),
+        due=_OVER_A2A,
     ),
     Row(
         "mentionable:chain:next",
@@ -125,12 +139,14 @@ ROWS = (
             _WIRE + "test_the_next_chain_is_one_hop_further_under_the_same_cap",
             _WIRE + "test_the_chain_is_read_as_it_was_written",
         ),
+        due=_OVER_A2A,
     ),
     Row(
         "mentionable:chain:every-hop",
         "Every hop counts, and none goes past the cap.",
         "003 composition rules",
         (_CARNET + "test_every_chain_ends",),
+        due=_OVER_A2A,
     ),
     Row(
         "mentionable:relay:override",

@@ -36,6 +36,17 @@ _EXHAUSTED = "tests/guards/test_exhausted.py::"
 _TASKS = "tests/gateway/test_tasks.py::"
 _BUDGETS = "tests/replicas/test_budgets.py::"
 _SDK_CLIENT = "tests/interop/test_samvad_sdk_client.py::"
+_SDK_SERVER = "tests/interop/test_samvad_server.py::"
+_ASKED = "tests/gateway/test_samvad_sentences.py::"
+_WARY = "tests/gateway/test_one_skill.py::"
+_OUTBOUND = "tests/runtime/test_samvad.py::"
+_PROFILE = "tests/security/test_signed_profile.py::"
+_LANE = "tests/travel/test_signed_lane.py::"
+_RATE = "tests/security/test_signed_rates.py::"
+_DELEGATED = "tests/security/test_delegation.py::"
+
+_CALLED = _SDK_SERVER + "test_a_skill_of_the_real_server_is_called"
+_ENVELOPED = _OUTBOUND + "test_the_envelope_names_sender_recipient_skill_run_and_turn"
 
 _NINE = "test_the_nine_codes_have_the_statuses_of_the_text"
 
@@ -70,7 +81,12 @@ _MODES = (
         "samvad:modes:one-envelope",
         "The three modes, sync, async and stream, use the same envelope.",
         "004 introduction",
-        (_ENVELOPE + "test_the_same_envelope_serves_every_mode",),
+        (
+            _ENVELOPE + "test_the_same_envelope_serves_every_mode",
+            _SDK_CLIENT + "test_the_default_agent_streams",
+            _TASKS + "test_the_default_agent_takes_tasks_at_the_root",
+            _GATEWAY + "test_a_signed_message_is_answered_in_the_envelope_of_the_dialect",
+        ),
     ),
     Row(
         "samvad:modes:endpoint",
@@ -92,19 +108,27 @@ _REQUEST = (
         (
             _CLAIM + "test_a_request_is_read_as_a_claim",
             _ENVELOPE + "test_a_field_that_the_protocol_does_not_have_is_refused",
+            _GATEWAY + "test_a_signed_message_is_answered_in_the_envelope_of_the_dialect",
+            _TIME + "test_a_field_that_is_not_honoured_is_not_passed_over",
         ),
     ),
     Row(
         "samvad:envelope:example",
         "The example of a request is one.",
         "004 request envelope, example",
-        (_ENVELOPE + "test_the_worked_example_of_the_text_is_read",),
+        (
+            _ENVELOPE + "test_the_worked_example_of_the_text_is_read",
+            _ASKED + "test_the_example_of_the_text_is_a_request",
+        ),
     ),
     Row(
         "samvad:envelope:required",
         "from, to, skill, mode, nonce, timestamp, traceId and spanId are required.",
         "004 request envelope, table",
-        (_ENVELOPE + "test_a_required_field_must_be_there_and_be_text",),
+        (
+            _ENVELOPE + "test_a_required_field_must_be_there_and_be_text",
+            _ASKED + "test_a_required_field_must_be_there_and_be_text",
+        ),
     ),
     Row(
         "samvad:envelope:from",
@@ -140,19 +164,28 @@ _REQUEST = (
         "samvad:envelope:mode",
         "mode is sync, async or stream.",
         "004 request envelope, mode",
-        (_ENVELOPE + "test_a_mode_is_one_of_three",),
+        (
+            _ENVELOPE + "test_a_mode_is_one_of_three",
+            _ASKED + "test_a_mode_is_one_of_three",
+        ),
     ),
     Row(
         "samvad:envelope:mode-endpoint",
         "The mode is that of the endpoint.",
         "reference system, section 2 (neither SDK compares them)",
-        (_ENVELOPE + "test_the_mode_must_be_that_of_the_endpoint",),
+        (
+            _ENVELOPE + "test_the_mode_must_be_that_of_the_endpoint",
+            _WHITHER + "test_a_message_is_no_stream",
+        ),
     ),
     Row(
         "samvad:envelope:mode-skill",
         "The mode is one of those that the skill declares.",
         "request schema, mode",
-        (_SKILL + "test_a_skill_is_asked_in_a_mode_that_it_has",),
+        (
+            _SKILL + "test_a_skill_is_asked_in_a_mode_that_it_has",
+            _WARY + "test_a_skill_is_asked_in_a_mode_that_it_has",
+        ),
     ),
     Row(
         "samvad:envelope:nonce",
@@ -210,6 +243,8 @@ _REQUEST = (
         (
             _CLAIM + "test_the_trace_is_the_run_and_tells_no_depth",
             _ENVELOPE + "test_ids_are_bounded_visible_characters",
+            _ASKED + "test_the_trace_is_the_run_and_the_span_the_turn",
+            _ENVELOPED,
         ),
     ),
     Row(
@@ -219,6 +254,8 @@ _REQUEST = (
         (
             _CLAIM + "test_a_request_is_read_as_a_claim",
             _ENVELOPE + "test_a_trace_is_as_long_as_a_run_and_a_span_as_a_turn",
+            _ASKED + "test_the_trace_is_the_run_and_the_span_the_turn",
+            _ENVELOPED,
         ),
     ),
     Row(
@@ -228,6 +265,9 @@ _REQUEST = (
         (
             _ENVELOPE + "test_null_is_absent_where_a_field_may_be_absent",
             _CLAIM + "test_a_request_is_read_as_a_claim",
+            _ASKED + "test_null_is_absent_where_a_field_may_be_absent",
+            _ASKED + "test_the_trace_is_the_run_and_the_span_the_turn",
+            _ENVELOPED,
         ),
     ),
     Row(
@@ -237,6 +277,13 @@ _REQUEST = (
         (
             _ENVELOPE + "test_a_credential_is_lifted_into_a_secret",
             _SKILLS + "test_a_skill_for_the_authenticated_wants_a_token_that_is_one",
+            _SKILLS + "test_an_agent_that_asks_for_more_trust_is_not_called_by_a_signature_alone",
+            _LANE + "test_the_document_and_the_receipt_ride_on_the_signed_dialect_as_well",
+        ),
+        Divergence(
+            "R8",
+            "A Carnet that is listed as a peer and signs the whole request is known by that: it "
+            "needs no token beside it. Everybody else does.",
         ),
     ),
     Row(
@@ -246,6 +293,7 @@ _REQUEST = (
         (
             _ENVELOPE + "test_a_payload_that_is_absent_or_null_is_empty",
             _CALLS + "test_no_payload_is_an_empty_one",
+            _WARY + "test_no_payload_is_an_empty_one",
         ),
     ),
     Row(
@@ -262,7 +310,10 @@ _REQUEST = (
         "samvad:envelope:unknown-field",
         "The envelope has no other fields.",
         "request schema",
-        (_ENVELOPE + "test_a_field_that_the_protocol_does_not_have_is_refused",),
+        (
+            _ENVELOPE + "test_a_field_that_the_protocol_does_not_have_is_refused",
+            _TIME + "test_a_field_that_is_not_honoured_is_not_passed_over",
+        ),
         _STRICT,
     ),
     Row(
@@ -278,7 +329,10 @@ _REQUEST = (
         "samvad:envelope:spelling",
         "Any spelling of the JSON is taken: the digest is over the raw bytes.",
         "reference system, section 2",
-        (_ENVELOPE + "test_any_spelling_of_the_json_is_taken",),
+        (
+            _ENVELOPE + "test_any_spelling_of_the_json_is_taken",
+            _ASKED + "test_any_spelling_of_the_json_is_taken",
+        ),
     ),
     Row(
         "samvad:envelope:client",
@@ -289,20 +343,28 @@ _REQUEST = (
             _PACKAGE + "test_the_sdk_reads_our_envelope_and_would_write_the_same_bytes",
             _PACKAGE + "test_our_json_is_that_of_the_sdk",
             _RECORDED + "test_the_recorded_json_is_ours",
+            _ENVELOPED,
+            _CALLED,
         ),
     ),
     Row(
         "samvad:envelope:trace-headers",
         "The text names headers for trace and spans, which no SDK sends or reads.",
         "reference system, section 2",
-        (_CLAIM + "test_the_trace_headers_that_nobody_sends_are_ignored",),
+        (
+            _CLAIM + "test_the_trace_headers_that_nobody_sends_are_ignored",
+            _ASKED + "test_trace_headers_that_nobody_sends_are_ignored",
+        ),
         Divergence("R19", "They say what the signed body says; unknown headers are ignored."),
     ),
     Row(
         "samvad:envelope:schema",
         "Our requests are valid against the schema of the protocol.",
         "request schema",
-        (_VALID + "test_our_requests_are_valid_against_the_schema",),
+        (
+            _VALID + "test_our_requests_are_valid_against_the_schema",
+            _CALLED,
+        ),
     ),
 )
 
@@ -339,6 +401,7 @@ _SIGNING = (
             _CLAIM + "test_a_digest_must_be_there_and_be_one",
             _PACKAGE + "test_what_we_sign_the_sdk_verifies_and_would_sign_alike",
             _RECORDED + "test_digests_are_those_of_the_sdk",
+            _FORMS + "test_a_body_that_was_changed_does_not_match_its_digest",
         ),
     ),
     Row(
@@ -346,6 +409,9 @@ _SIGNING = (
         "The base of RFC 9421 is signed with Ed25519.",
         "004 signature, step 3",
         (
+            _SDK_CLIENT + "test_the_default_agent_answers_a_call_at_the_root",
+            _CALLED,
+            _FORMS + "test_no_bit_of_a_signature_can_be_another",
             _PROOF + "test_the_base_is_the_protocols_with_its_newline",
             _RECORDED + "test_signatures_are_those_of_the_sdk_byte_for_byte",
             _SIGNATURES + "test_the_published_signatures_of_samvad_hold",
@@ -355,7 +421,10 @@ _SIGNING = (
         "samvad:signature:sent",
         "All three headers are sent with the request.",
         "004 signature, step 4",
-        (_PACKAGE + "test_what_we_sign_the_sdk_verifies_and_would_sign_alike",),
+        (
+            _PACKAGE + "test_what_we_sign_the_sdk_verifies_and_would_sign_alike",
+            _CALLED,
+        ),
     ),
     Row(
         "samvad:signature:keyid",
@@ -455,7 +524,12 @@ _SIGNING = (
         "samvad:signature:written",
         "Toward the SDKs exactly the form is written that both of them accept.",
         "reference system, section 3",
-        (_PACKAGE + "test_what_we_sign_the_sdk_verifies_and_would_sign_alike",),
+        (
+            _PACKAGE + "test_what_we_sign_the_sdk_verifies_and_would_sign_alike",
+            _CALLED,
+            _OUTBOUND
+            + "test_the_request_goes_where_the_operator_said_and_is_signed_without_the_prefix",
+        ),
     ),
     Row(
         "samvad:signature:ours",
@@ -465,13 +539,18 @@ _SIGNING = (
             _PROOF + "test_our_own_profile_has_its_own_nonce_and_time",
             _PROOF + "test_our_own_profile_covers_all_of_it",
             _PROOF + "test_our_own_profile_covers_every_chain_header_and_the_query",
+            _PROFILE + "test_whatever_is_not_covered_is_missed",
+            _PROFILE + "test_a_header_that_was_added_on_the_way_is_refused",
         ),
     ),
     Row(
         "samvad:signature:unsigned",
         "A middleware of one SDK takes unsigned bodies without sender, nonce and time.",
         "reference system, section 14",
-        (_CLAIM + "test_a_request_without_a_signature_is_refused",),
+        (
+            _CLAIM + "test_a_request_without_a_signature_is_refused",
+            _FORMS + "test_without_a_signature_nothing_is_answered",
+        ),
         Divergence("R9", "A request without a signature is nobody's: it is refused."),
     ),
 )
@@ -502,6 +581,8 @@ _RESPONSE = (
             _REFUSALS + "test_every_error_is_written_in_the_one_shape",
             _REFUSALS + "test_the_error_example_of_the_text_is_written",
             _REFUSALS + "test_an_error_names_the_trace_that_it_met",
+            _GATEWAY + "test_every_refusal_under_these_paths_is_in_the_words_of_the_dialect",
+            _GATEWAY + "test_a_refusal_names_the_trace_of_its_request_and_our_own_code",
         ),
     ),
     Row(
@@ -511,13 +592,18 @@ _RESPONSE = (
         (
             _VALID + "test_our_answers_and_all_our_refusals_are_valid_against_the_schema",
             _PACKAGE + "test_the_sdk_reads_our_answers_and_our_refusals",
+            _SDK_CLIENT + "test_declared_skills_are_called_by_their_names",
+            _SDK_CLIENT + "test_refusals_reach_the_client_with_their_status_and_code",
         ),
     ),
     Row(
         "samvad:response:output-schema",
         "The result conforms to the outputSchema of the skill.",
         "response schema",
-        (_SCHEMAS + "test_a_result_that_does_not_fit_is_told_to_our_log_alone",),
+        (
+            _SCHEMAS + "test_a_result_that_does_not_fit_is_told_to_our_log_alone",
+            _WARY + "test_a_result_that_does_not_fit_its_schema_is_told_to_nobody",
+        ),
     ),
     Row(
         "samvad:response:object",
@@ -526,13 +612,17 @@ _RESPONSE = (
         (
             _ANSWER + "test_a_result_that_is_no_object_is_wrapped",
             _ANSWER + "test_the_text_of_an_agent_is_joined",
+            _GATEWAY + "test_a_named_agent_answers_at_its_prefix_and_at_its_host",
         ),
     ),
     Row(
         "samvad:response:unsigned",
         "Answers are not signed by either SDK, though one page says so.",
         "reference system, section 3",
-        (_ANSWER + "test_an_answer_has_the_four_fields_of_the_protocol",),
+        (
+            _ANSWER + "test_an_answer_has_the_four_fields_of_the_protocol",
+            _ASKED + "test_an_answer_is_not_signed",
+        ),
     ),
 )
 
@@ -568,6 +658,7 @@ _ERRORS = (
         (
             _REFUSALS + "test_what_a_schema_refuses_names_the_field_and_the_constraint",
             _SCHEMAS + "test_the_example_of_the_protocol_reads_as_it_is_written",
+            _SKILLS + "test_a_payload_that_is_not_of_its_schema_names_the_field_and_not_the_value",
         ),
     ),
     Row(
@@ -586,13 +677,17 @@ _ERRORS = (
         (
             _REFUSALS + "test_a_chain_too_deep_is_final",
             _STREAM + "test_a_chain_too_deep_is_told_in_the_stream_too",
+            _DELEGATED + "test_one_hop_is_one_call",
         ),
     ),
     Row(
         "samvad:error:rate-limited",
         "RATE_LIMITED is 429.",
         "reference system, section 5",
-        (_REFUSALS + "test_every_429_says_when_to_come_back",),
+        (
+            _REFUSALS + "test_every_429_says_when_to_come_back",
+            _RATE + "test_a_sender_spends_its_own_quota_and_nobody_elses",
+        ),
         Divergence("R12", "Neither SDK says when to come back; every 429 of ours does."),
     ),
     Row(
@@ -627,6 +722,8 @@ _ERRORS = (
         (
             _REFUSALS + "test_every_error_is_written_in_the_one_shape",
             _CALLS + "test_what_goes_wrong_in_a_skill_is_told_to_our_log_alone",
+            _GATEWAY + "test_an_agent_that_fails_is_unavailable_and_says_nothing_of_why",
+            _SKILLS + "test_a_payload_that_is_not_of_its_schema_names_the_field_and_not_the_value",
         ),
     ),
     Row(
@@ -636,6 +733,7 @@ _ERRORS = (
         (
             _REFUSALS + "test_every_error_has_one_row",
             _REFUSALS + "test_every_row_has_one_of_the_nine_codes_and_its_status_or_a_plainer_one",
+            _GATEWAY + "test_every_refusal_under_these_paths_is_in_the_words_of_the_dialect",
         ),
     ),
     Row(
@@ -647,13 +745,18 @@ _ERRORS = (
             _REPORTS + "test_a_refusal_keeps_the_word_of_the_protocol_and_is_final",
             _REPORTS + "test_a_peer_that_is_busy_may_be_asked_again",
             _REPORTS + "test_an_agent_that_failed_is_no_reason_to_send_again",
+            _OUTBOUND + "test_a_peer_that_is_busy_says_for_how_long",
+            _OUTBOUND + "test_a_policy_answer_is_final",
         ),
     ),
     Row(
         "samvad:error:plain",
         "Outside the envelope servers answer in plain text or other JSON.",
         "reference system, section 5",
-        (_REPORTS + "test_without_a_word_that_we_know_the_status_decides",),
+        (
+            _REPORTS + "test_without_a_word_that_we_know_the_status_decides",
+            _OUTBOUND + "test_what_is_no_answer_is_an_error_of_the_provider",
+        ),
     ),
     Row(
         "samvad:error:size",
@@ -703,7 +806,10 @@ _ORDER = (
         "samvad:order:skill-before-trust",
         "An unknown skill is told as that before trust is judged, and trust before the payload.",
         "reference system, sections 4 and 20",
-        (_ADMISSION + "test_a_skill_is_looked_for_before_trust_and_trust_before_shape",),
+        (
+            _ADMISSION + "test_a_skill_is_looked_for_before_trust_and_trust_before_shape",
+            _ASKED + "test_a_skill_is_looked_for_before_trust_and_trust_before_the_payload",
+        ),
     ),
     Row(
         "samvad:order:sender-scope",
@@ -724,6 +830,7 @@ _RATES = (
         (
             _ADMISSION + "test_a_rate_is_each_senders_own_and_burns_no_nonce",
             _EXHAUSTED + "test_another_sender_is_unaffected",
+            _RATE + "test_a_sender_spends_its_own_quota_and_nobody_elses",
         ),
     ),
     Row(
@@ -780,6 +887,7 @@ _SCANNING = (
             _SCAN + "test_a_phrase_that_takes_over_a_model_is_refused",
             _SCAN + "test_every_value_is_looked_at_however_deep_and_no_key_is",
             _SCAN + "test_it_agrees_with_the_scanner_of_the_sdk",
+            _WARY + "test_the_phrases_are_looked_for_in_values_however_deep",
         ),
     ),
     Row(
@@ -789,6 +897,8 @@ _SCANNING = (
         (
             _SCAN + "test_a_classifier_is_asked_after_the_phrases",
             _SCAN + "test_a_classifier_that_raises_lets_pass_and_is_noted",
+            _WARY + "test_what_a_classifier_finds_is_refused",
+            _WARY + "test_a_classifier_that_fails_lets_the_request_pass",
         ),
     ),
     Row(
@@ -856,13 +966,18 @@ _STREAMING = (
         (
             _STREAM + "test_lines_end_with_lf_alone",
             _STREAM + "test_the_streams_of_both_sdks_are_read",
+            _GATEWAY + "test_a_stream_tells_what_came_as_it_came_and_then_the_whole",
+            _SDK_SERVER + "test_a_stream_of_the_real_server_ends_in_its_result",
         ),
     ),
     Row(
         "samvad:stream:no-injection",
         "No text adds an event to a stream.",
         "A59",
-        (_STREAM + "test_no_text_can_add_a_frame",),
+        (
+            _STREAM + "test_no_text_can_add_a_frame",
+            _ASKED + "test_no_text_adds_an_event_to_a_stream",
+        ),
     ),
     Row(
         "samvad:stream:sdk",
@@ -929,7 +1044,10 @@ _PUBLISHING = (
         "samvad:card:schema",
         "A card is valid against the schema of the protocol.",
         "card schema",
-        (_VALID + "test_our_card_is_valid_against_the_schema",),
+        (
+            _VALID + "test_our_card_is_valid_against_the_schema",
+            _SDK_CLIENT + "test_the_card_satisfies_the_model_of_the_package",
+        ),
     ),
     Row(
         "samvad:card:endpoints",
@@ -939,13 +1057,17 @@ _PUBLISHING = (
             _CARD + "test_the_endpoints_of_a_card_are_whole_urls_below_its_own",
             _PACKAGE + "test_we_read_the_card_of_the_sdk_and_write_the_same_endpoints",
             _RECORDED + "test_the_recorded_cards_are_ours",
+            _ASKED + "test_the_card_names_its_six_endpoints_below_its_own_url",
         ),
     ),
     Row(
         "samvad:card:auth",
         "auth.schemes holds bearer if a skill is for the authenticated.",
         "reference system, section 1",
-        (_CARD + "test_a_bearer_is_asked_for_where_a_skill_is_for_the_authenticated",),
+        (
+            _CARD + "test_a_bearer_is_asked_for_where_a_skill_is_for_the_authenticated",
+            _GATEWAY + "test_another_agent_has_its_card_at_its_prefix_and_at_its_host",
+        ),
     ),
     Row(
         "samvad:card:skills",
@@ -954,6 +1076,7 @@ _PUBLISHING = (
         (
             _CARD + "test_a_skill_is_written_with_its_schemas_modes_and_trust",
             _CARD + "test_skills_are_read_as_far_as_they_are_known",
+            _ASKED + "test_a_skill_stands_in_the_card_with_its_schemas_modes_and_trust",
         ),
     ),
     Row(
@@ -970,7 +1093,10 @@ _PUBLISHING = (
         "samvad:card:limits",
         "A card tells the limits of requests.",
         "reference system, section 1",
-        (_CARD + "test_the_limits_are_told_and_an_absent_one_is_not",),
+        (
+            _CARD + "test_the_limits_are_told_and_an_absent_one_is_not",
+            _GATEWAY + "test_the_card_of_the_default_agent_is_at_the_root_and_at_its_prefix",
+        ),
     ),
     Row(
         "samvad:card:ttl",
@@ -995,7 +1121,10 @@ _PUBLISHING = (
         "samvad:card:read",
         "A card of the least that the schema asks for is read as well.",
         "card schema",
-        (_CARD + "test_a_card_of_the_least_that_the_schema_asks_for_is_read",),
+        (
+            _CARD + "test_a_card_of_the_least_that_the_schema_asks_for_is_read",
+            _SDK_SERVER + "test_the_card_of_the_real_server_is_read",
+        ),
     ),
     Row(
         "samvad:card:learned",

@@ -18,8 +18,14 @@ _RUNS = "tests/gateway/test_runs.py::"
 _REMOTE = "tests/runtime/test_remote.py::"
 _EXAMPLE = "tests/interop/test_tangle_worked_example.py::"
 _TWO = "tests/interop/test_two_organisations.py::"
+_DIRECT = "tests/interop/test_direct_calls.py::"
+_DRIVER = "tests/gateway/test_driver.py::"
 
-_CONVERSATIONS = "shown for agents and their visits; the conversation runner itself is to come"
+_HOPS = _EXAMPLE + "test_every_header_of_every_hop_is_as_the_example_says"
+_BOUNDED = "test_a_direct_call_is_refused_by_who_is_called_whatever_the_caller_allows"
+_LIMIT = _DEPTH + "test_a_depth_at_or_above_the_limit_is_refused_before_anything_runs"
+
+_CONVERSATIONS = "the conversation runner; shown for agents and their visits"
 
 _TOO_LARGE = Divergence(
     "R1",
@@ -59,7 +65,7 @@ _STACK = (
         "tangle:stack:every-section",
         "An implementation must honour every section; endpoints may rely on that.",
         "000 introduction",
-        ("tests/requirements/test_rows.py::test_every_row_is_settled",),
+        due="every other sentence of this text: the rows that are due here",
     ),
 )
 
@@ -91,6 +97,8 @@ _NAMES = (
             _WIRE + "test_what_is_not_there_is_left_out_rather_than_written_empty",
             _WIRE + "test_a_driver_without_credential_or_parent_sends_neither_header",
             _WIRE + "test_without_the_headers_or_with_blank_ones_there_is_no_stamp",
+            _REMOTE + "test_headers_are_written_in_lower_case_and_empty_ones_omitted",
+            _DEPTH + "test_a_depth_below_the_limit_is_answered",
         ),
     ),
     Row(
@@ -113,13 +121,17 @@ _AUTHORIZATION = (
         (
             _WIRE + "test_all_six_headers_are_read",
             _WIRE + "test_the_callees_document_is_written_as_it_is",
+            _HOPS,
         ),
     ),
     Row(
         "tangle:authorization:x402",
         "The bearer may be a payment token instead of a user key.",
         "000 headers, forwarded-authorization",
-        (_WIRE + "test_one_bearer_credential_is_kept_byte_for_byte",),
+        (
+            _WIRE + "test_one_bearer_credential_is_kept_byte_for_byte",
+            _REMOTE + "test_a_forwarded_credential_leaves_byte_for_byte_to_a_listed_peer",
+        ),
     ),
     Row(
         "tangle:authorization:verbatim",
@@ -153,7 +165,10 @@ _DEPTH_ROWS = (
         "tangle:depth:counter",
         "x-tangle-forwarded-depth counts the hops, in and out.",
         "000 headers, forwarded-depth",
-        (_WIRE + "test_the_chain_is_read_as_it_was_written",),
+        (
+            _WIRE + "test_the_chain_is_read_as_it_was_written",
+            _HOPS,
+        ),
     ),
     Row(
         "tangle:depth:origin",
@@ -171,6 +186,8 @@ _DEPTH_ROWS = (
         (
             _CARNET + "test_a_hop_goes_one_deeper_in_the_same_run_under_no_larger_limit",
             _WIRE + "test_a_driver_tells_its_callee_one_more_than_it_was_told",
+            _HOPS,
+            _DRIVER + "test_what_a_driver_builds_is_recorded_as_it_meant_it",
         ),
     ),
     Row(
@@ -196,7 +213,11 @@ _DEPTH_ROWS = (
         "tangle:depth:default",
         "The limit is 4 unless it is changed.",
         "000 headers, forwarded-depth",
-        (_WIRE + "test_a_depth_is_exceeded_when_it_has_reached_the_limit",),
+        (
+            _WIRE + "test_a_depth_is_exceeded_when_it_has_reached_the_limit",
+            _LIMIT,
+            _DRIVER + "test_a_driver_is_answered_below_the_public_limit_and_refused_at_it",
+        ),
     ),
     Row(
         "tangle:depth:environment",
@@ -221,13 +242,19 @@ _IDS = (
         "tangle:run:top-level",
         "x-tangle-runid names the run of the outermost conversation, in and out.",
         "000 headers, runid",
-        (_WIRE + "test_the_chain_is_read_as_it_was_written",),
+        (
+            _WIRE + "test_the_chain_is_read_as_it_was_written",
+            _HOPS,
+        ),
     ),
     Row(
         "tangle:run:unchanged",
         "The run id passes through nested calls unchanged.",
         "000 headers, runid",
-        (_CARNET + "test_a_hop_goes_one_deeper_in_the_same_run_under_no_larger_limit",),
+        (
+            _CARNET + "test_a_hop_goes_one_deeper_in_the_same_run_under_no_larger_limit",
+            _HOPS,
+        ),
     ),
     Row(
         "tangle:run:correlate",
@@ -242,7 +269,10 @@ _IDS = (
         "tangle:turn:format",
         "x-tangle-turnid is run id, t and index, and slug of the speaker, joined by dots.",
         "000 headers, turnid",
-        (_TURN_ID + "test_a_turn_id_names_run_index_and_speaker_and_repeats",),
+        (
+            _TURN_ID + "test_a_turn_id_names_run_index_and_speaker_and_repeats",
+            _HOPS,
+        ),
     ),
     Row(
         "tangle:turn:slug",
@@ -251,13 +281,17 @@ _IDS = (
         (
             _TURN_ID + "test_a_name_becomes_a_slug",
             _TURN_ID + "test_a_slug_is_never_empty_and_holds_no_dot",
+            _DRIVER + "test_what_a_driver_builds_is_recorded_as_it_meant_it",
         ),
     ),
     Row(
         "tangle:turn:deterministic",
         "The turn id of a call follows from where it stands.",
         "000 headers, turnid",
-        (_CARNET + "test_where_we_named_the_run_calls_out_of_it_are_its_first_level",),
+        (
+            _CARNET + "test_where_we_named_the_run_calls_out_of_it_are_its_first_level",
+            _HOPS,
+        ),
     ),
     Row(
         "tangle:turn:stable",
@@ -278,6 +312,7 @@ _IDS = (
         (
             _CARNET + "test_inside_another_turn_ids_are_scoped_and_name_their_parent",
             _WIRE + "test_the_callees_document_is_written_as_it_is",
+            _HOPS,
         ),
     ),
     Row(
@@ -293,6 +328,7 @@ _IDS = (
         (
             _CARNET + "test_where_we_named_the_run_calls_out_of_it_are_its_first_level",
             _WIRE + "test_what_is_not_there_is_left_out_rather_than_written_empty",
+            _HOPS,
         ),
     ),
     Row(
@@ -302,6 +338,7 @@ _IDS = (
         (
             _WIRE + "test_the_callees_document_is_written_as_it_is",
             _WIRE + "test_a_speaker_is_written_as_visible_ascii_that_every_reader_takes",
+            _HOPS,
         ),
     ),
     Row(
@@ -325,6 +362,8 @@ _INVARIANTS = (
             _CARNET + "test_another_stamp_never_lowers_the_depth_and_never_raises_the_limit",
             _WIRE + "test_no_driver_can_lower_or_reset_the_depth",
             _WIRE + "test_a_depth_below_0_cannot_be_forwarded",
+            _HOPS,
+            "tests/security/test_signed_profile.py::test_a_hop_cannot_take_its_depth_back",
         ),
     ),
     Row(
@@ -365,6 +404,7 @@ _INVARIANTS = (
         (
             _PAYER + "test_below_the_origin_a_callers_own_token_is_never_forwarded",
             _PAYER + "test_a_forwarded_credential_of_ours_that_cannot_pay_is_never_replaced",
+            _FORWARDING + "test_a_revoked_credential_is_refused_and_never_replaced",
         ),
     ),
     Row(
@@ -433,13 +473,17 @@ _INVARIANTS = (
         (
             _ERRORS + "test_a_refusal_by_depth_names_both_numbers_and_is_final",
             _REFUSALS + "test_a_chain_that_is_too_deep_is_told_as_the_interface_prints_it",
+            _LIMIT,
         ),
     ),
     Row(
         "tangle:refusal:message",
         "Its message tells the depth that arrived and the limit.",
         "000 invariant 5",
-        (_ERRORS + "test_a_refusal_by_depth_names_both_numbers_and_is_final",),
+        (
+            _ERRORS + "test_a_refusal_by_depth_names_both_numbers_and_is_final",
+            _LIMIT,
+        ),
     ),
     Row(
         "tangle:refusal:route-around",
@@ -470,6 +514,7 @@ _WORKED_EXAMPLE = (
         (
             _PAYER + "test_a_forwardable_token_is_forwarded_from_the_origin_byte_for_byte",
             _PAYER + "test_a_token_that_is_not_forwardable_stays_here",
+            _HOPS,
         ),
     ),
     Row(
@@ -605,53 +650,66 @@ _CONSUMER = (
         "tangle:consumer:merge",
         "A backend that speaks HTTP adds them to its own request.",
         "000 runtime consumer contract",
-        (_REMOTE + "test_every_outbound_agent_call_carries_depth_run_turn_parent_and_speaker",),
+        (
+            _REMOTE + "test_every_outbound_agent_call_carries_depth_run_turn_parent_and_speaker",
+            _REMOTE + "test_a_call_to_a_model_provider_carries_no_chain_header",
+            _HOPS,
+        ),
+        Divergence(
+            "R5",
+            "Gateways and agents elsewhere get them. A model behind an OpenAI-compatible endpoint "
+            "is no hop: neither its chain nor anybody's credential is the provider's business.",
+        ),
     ),
 )
 
 _REFERENCE = (
     Row(
         "tangle:reference:headers",
-        "Names, builder, depth reader and constants are offered to drivers.",
+        "A builder of the headers, a reader of the depth and the default limit are offered to "
+        "drivers as public names.",
         "000 reference",
         (
             _WIRE + "test_a_driver_tells_its_callee_one_more_than_it_was_told",
             _WIRE + "test_a_depth_that_is_not_one_number_is_refused",
-            _WIRE + "test_the_six_names_are_in_lower_case",
+            _DRIVER + "test_what_a_driver_builds_is_recorded_as_it_meant_it",
+            _DRIVER + "test_a_driver_is_answered_below_the_public_limit_and_refused_at_it",
         ),
+    ),
+    Row(
+        "tangle:reference:names",
+        "So are the names of the six headers.",
+        "000 reference",
+        due="public constants for the names of the headers",
     ),
     Row(
         "tangle:reference:call-policy",
         "Deadline, retry and circuit breaker are offered to drivers.",
         "000 reference",
-        (
-            "tests/runtime/test_timed.py::test_an_agent_that_hangs_is_cancelled_at_its_deadline",
-            "tests/runtime/test_retrying.py::test_an_error_that_says_so_is_followed_by_another_attempt",
-            "tests/runtime/test_breaker.py::test_failures_in_a_row_open_it_and_then_nobody_is_called",
-        ),
-        due=_CONVERSATIONS,
+        due="deadline and retry as public names; today they are settings of an agent, and only "
+        "the breaker is public",
     ),
     Row(
         "tangle:reference:journal",
         "A transcript survives a driver's crash with every acknowledged turn.",
         "000 reference",
-        (
-            "tests/crash/test_crash_points.py::test_a_whole_answer_survives_a_kill_at",
-            "tests/crash/test_crash_points.py::test_a_stream_survives_a_kill_at",
-        ),
-        due=_CONVERSATIONS,
+        due="the conversation runner; what a gateway acknowledged survives (faults:f01 to f06)",
     ),
     Row(
         "tangle:reference:turn-id",
-        "The turn id is a function of run, index and speaker.",
+        "The turn id is a function of run, index and speaker, and drivers have it.",
         "000 reference",
-        (_TURN_ID + "test_a_turn_id_names_run_index_and_speaker_and_repeats",),
+        (
+            _TURN_ID + "test_a_turn_id_names_run_index_and_speaker_and_repeats",
+            _DRIVER + "test_what_a_driver_builds_is_recorded_as_it_meant_it",
+            _DRIVER + "test_the_turn_id_of_a_driver_makes_a_retry_the_same_call",
+        ),
     ),
     Row(
         "tangle:reference:gateway",
         "Enforcement of what arrives is offered as a gateway.",
         "000 reference",
-        (_DEPTH + "test_a_depth_at_or_above_the_limit_is_refused_before_anything_runs",),
+        (_LIMIT, _DIRECT + _BOUNDED),
     ),
 )
 
@@ -694,7 +752,8 @@ _STATUS = (
         "A direct call between two gateways is bounded as well (there it was not).",
         "000 implementation status",
         (
-            _TWO + "test_the_last_hop_is_refused_before_anything_is_sent",
+            _DIRECT + _BOUNDED,
+            _DIRECT + "test_a_direct_call_below_the_limit_is_answered",
             _EXAMPLE + "test_a_chain_is_answered_at_depth_three_and_refused_at_four",
         ),
     ),
@@ -711,7 +770,10 @@ _VERSION = (
         "tangle:version:implicit",
         "The protocol is version 0 and there is no version header.",
         "000 versioning",
-        (_WIRE + "test_no_version_header_is_written",),
+        (
+            _WIRE + "test_no_version_header_is_written",
+            _HOPS,
+        ),
     ),
     Row(
         "tangle:version:unsupported",
@@ -727,7 +789,10 @@ _VERSION = (
         "tangle:version:additive",
         "Added headers need no new version.",
         "000 versioning",
-        (_WIRE + "test_headers_that_a_later_version_adds_are_ignored",),
+        (
+            _WIRE + "test_headers_that_a_later_version_adds_are_ignored",
+            _DEPTH + "test_another_protocol_version_is_refused",
+        ),
     ),
 )
 

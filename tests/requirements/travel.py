@@ -15,6 +15,9 @@ _PEER = "tests/travel/test_documents.py::"
 _CRASH = "tests/travel/test_crash.py::"
 _GIVEN = "tests/runtime/test_receipts.py::"
 _SIGNING = "tests/runtime/test_signing.py::"
+_HONOURED = (
+    "tests/security/test_signed_profile.py::test_a_document_that_may_not_be_honoured_is_refused"
+)
 
 _CHANGED = _BOX + "test_whoever_changes_a_signed_call_on_the_way_gets_it_refused"
 _EXCEEDS = _PEER + "test_a_document_that_contradicts_or_exceeds_is_refused"
@@ -28,6 +31,8 @@ ROWS = (
             _DOCUMENT + "test_what_is_written_is_read_again_and_its_signature_holds",
             _DOCUMENT + "test_what_is_not_a_document_is_refused_as_such",
             _DOCUMENT + "test_a_document_longer_than_four_kibibytes_is_neither_read_nor_written",
+            _HONOURED,
+            "tests/security/test_signed_profile.py::test_a_document_of_another_kind_is_none",
         ),
     ),
     Row(
@@ -53,13 +58,19 @@ ROWS = (
         (
             _DOCUMENT + "test_a_claim_that_is_not_in_its_form_makes_the_document_invalid",
             _GUARD + "test_a_document_holds_in_its_time",
+            _HONOURED,
+            _EXCEEDS,
         ),
     ),
     Row(
         "travel:claims:position",
         "run, turn, parent, d and l are the ids and the depths of this call.",
         "travel.md claims",
-        (_SIGNING + "test_a_signed_call_is_read_by_whoever_receives_it",),
+        (
+            _SIGNING + "test_a_signed_call_is_read_by_whoever_receives_it",
+            _PEER + "test_a_peer_that_signs_by_itself_is_answered_with_a_receipt",
+            _EXCEEDS,
+        ),
     ),
     Row(
         "travel:claims:path",
