@@ -119,6 +119,10 @@ drain: $(VENV)/.dev ## Stop a gateway that serves 1,000 streams, and check that 
 replay: $(VENV)/.dev ## Send 64 copies of one signed request to 4 gateways, 1,000 times, and count who is accepted
 	@REPLAY_ROUNDS=$${REPLAY_ROUNDS:-1000} $(BIN)/python -m pytest -q --timeout=3600 tests/replicas/test_signed_copies.py
 
+.PHONY: mutants
+mutants: $(VENV)/.dev ## Take the behaviour behind requirement rows away, one at a time: their tests must go red
+	@$(BIN)/python -m tests.mutants $(ARGS)
+
 .PHONY: signatures
 signatures: $(VENV)/.dev ## Flip a million bits of signed requests, one at a time: each must be refused
 	@$(BIN)/python -m tests.wire.messages $(ARGS)

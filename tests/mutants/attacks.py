@@ -1,0 +1,239 @@
+"""The behaviour behind rows of attacks and faults, each taken away by one change of the source."""
+
+from tests.mutants.mutant import Mutant
+
+SIGNATURES = (
+    Mutant(
+        "security:a02:one",
+        "wire/signatures.py",
+        "if len(inputs) != 1 or inputs.keys() != values.keys():",
+        "if inputs.keys() != values.keys():",
+    ),
+    Mutant(
+        "security:a01:missing",
+        "wire/signatures.py",
+        "raise SignatureMissing",
+        'raise SignatureInvalid("none")',
+    ),
+    Mutant(
+        "security:a03:body",
+        "wire/digests.py",
+        "if digests[name] != expected:",
+        "if False:",
+        tests=("test_a_body_that_was_changed_does_not_match_its_digest",),
+    ),
+    Mutant("security:a05:digest-form", "wire/digests.py", "if not known:", "if False:"),
+    Mutant(
+        "security:a06:coverage",
+        "wire/coverage.py",
+        "if not covered.issuperset(least):",
+        "if False:",
+        tests=("test_whatever_is_not_covered_is_missed",),
+    ),
+    Mutant(
+        "security:a07:headers",
+        "wire/coverage.py",
+        '"x-agents-api-", "x-actor-", "carnet")',
+        '"x-agents-api-", "carnet")',
+        tests=("test_a_header_of_chain_or_identity_beside_the_signature_is_refused",),
+    ),
+    Mutant(
+        "security:a17:expires",
+        "guards/window.py",
+        "if ends <= now or ends < proof.at:",
+        "if False:",
+    ),
+    Mutant(
+        "security:a16:window",
+        "guards/window.py",
+        "<= window.past * SECOND_US:",
+        "<= window.past * 2 * SECOND_US:",
+        tests=("test_the_window_ends_where_it_should",),
+    ),
+    Mutant("security:a20:hmac", "wire/jws.py", 'if header.get("alg") != ALGORITHM:', "if False:"),
+    Mutant(
+        "security:a21:weak",
+        "wire/ed25519.py",
+        "if not crypto_core_ed25519_is_valid_point(raw):",
+        "if False:",
+    ),
+    Mutant(
+        "security:a25:syntax",
+        "wire/signatures.py",
+        "text=entry.text,",
+        'text=entry.text.replace(" ", ""),',
+    ),
+)
+
+SECURITY = (
+    Mutant("security:a28:jwt", "wire/jws.py", "if not header.keys() <= _MEMBERS:", "if False:"),
+    Mutant(
+        "security:a30:widened",
+        "core/delegation.py",
+        '"exp": child.expires > parent.expires,',
+        '"exp": False,',
+    ),
+    Mutant(
+        "security:a30:links",
+        "core/delegation.py",
+        "if link.expires * SECOND_US <= now:",
+        "if False:",
+        tests=("test_an_expired_link_is_named",),
+    ),
+    Mutant(
+        "security:a31:hops",
+        "core/delegation.py",
+        '"maxDepth": child.hops > parent.hops - 1,',
+        '"maxDepth": False,',
+    ),
+    Mutant(
+        "security:a33:unlisted",
+        "guards/payer.py",
+        "raise ForwardingNotAllowed",
+        "return self._own(candidate.token)",
+        tests=("test_a_forwarded_credential_from_a_caller_that_is_not_listed_bills_nobody",),
+    ),
+    Mutant(
+        "security:a34:malformed",
+        "wire/tangle.py",
+        "[\\x21-\\x2b\\x2d-\\x7e]{1,8192}",
+        "[\\x20-\\x7e]{1,8192}",
+        tests=("test_a_malformed_forwarded_credential_is_refused",),
+    ),
+    Mutant(
+        "security:a36:claims",
+        "wire/headers.py",
+        'raise MalformedCallerContext(f"{prefix}*"',
+        'MalformedCallerContext(f"{prefix}*"',
+        tests=("test_lookalike_spellings_are_refused",),
+    ),
+    Mutant(
+        "security:a38:malformed",
+        "wire/headers.py",
+        "if sum(name == key for name, _ in self.raw) > 1:",
+        "if False:",
+        tests=("test_a_repeated_depth_is_refused",),
+    ),
+    Mutant(
+        "security:a39:limit",
+        "core/carnet.py",
+        "raise DepthExceeded(observed=position.depth, limit=position.last_depth + 1)",
+        "return",
+        tests=("test_a_depth_at_or_above_the_limit_is_refused_before_anything_runs",),
+    ),
+    Mutant(
+        "security:a41:reuse",
+        "core/turn.py",
+        "payer.issuer,\n        payer.id,\n        actor,",
+        "payer.issuer,",
+        tests=("test_another_caller_with_the_same_ids_gets_its_own_turn",),
+    ),
+    Mutant(
+        "security:a43:mismatch",
+        "core/turn.py",
+        "if not same_digest:",
+        "if False:",
+        tests=("test_the_same_turn_with_another_request_is_refused_and_the_first_stays",),
+    ),
+)
+
+RESOURCES = (
+    Mutant("security:a53:json", "wire/json.py", "if len(members) != len(pairs):", "if False:"),
+    Mutant("security:a54:cost", "wire/json.py", "if found > max_members:", "if False:"),
+    Mutant(
+        "security:a58:outbound",
+        "wire/headers.py",
+        'if bare != value or not (value.isascii() and value.replace("\\t", " ").isprintable()):',
+        "if False:",
+    ),
+    Mutant("security:a59:sse", "wire/sse.py", 'if b"\\n" in data or b"\\r" in data:', "if False:"),
+    Mutant("security:a60:log", "telemetry.py", 'return _SECRETS.sub("***", text)', "return text"),
+    Mutant(
+        "security:a68:guessing",
+        "guards/failures.py",
+        "if len(self._since) >= MOST_SOURCES:",
+        "if False:",
+    ),
+    Mutant(
+        "security:a69:wallet", "guards/runaway.py", "if count >= self._most_calls:", "if False:"
+    ),
+    Mutant(
+        "security:a36:proxies",
+        "gateway/proxies.py",
+        "if not self._is_proxy(hop.address):",
+        "if False:",
+    ),
+    Mutant(
+        "security:a48:framing",
+        "gateway/head.py",
+        "if length is not None:\n            raise",
+        "if False:\n            raise",
+        tests=("test_any_other_head_is_refused",),
+    ),
+)
+
+FAULTS = (
+    Mutant(
+        "faults:f29",
+        "runtime/deliveries.py",
+        "if made >= len(self._schedule):",
+        "if made >= len(self._schedule) - 1:",
+        tests=("test_a_letter_is_tried_ten_times_by_the_schedule_and_is_then_dead",),
+    ),
+    Mutant(
+        "faults:f29",
+        "runtime/deliveries.py",
+        "return min(self.wait, MOST_ASKED_SECONDS)",
+        "return None",
+        tests=("test_who_says_how_long_to_wait_is_waited_for",),
+    ),
+    Mutant(
+        "faults:f29",
+        "runtime/deliveries.py",
+        "JITTER: Final = 0.1",
+        "JITTER: Final = 0.0",
+        tests=("test_the_jitter_is_a_tenth_either_way",),
+    ),
+    Mutant(
+        "faults:f29",
+        "runtime/deliveries.py",
+        "_TAKEN: Final = range(200, 300)",
+        "_TAKEN: Final = range(200, 400)",
+        tests=("test_a_redirect_is_a_failure_that_says_so",),
+    ),
+    Mutant(
+        "faults:i10",
+        "runtime/deliveries.py",
+        "return None if due > begun + self._lasts_us else due",
+        "return due",
+        tests=("test_a_letter_that_was_put_off_again_and_again_dies_an_hour_after_the_schedule",),
+    ),
+    Mutant(
+        "faults:f23",
+        "runtime/breaker.py",
+        "return since + self._cooldown_seconds - self._clock.monotonic()",
+        "return since + self._cooldown_seconds - self._clock.wall_us() / 1e6",
+        tests=("test_a_jump_of_the_wall_clock_changes_nothing",),
+    ),
+    Mutant(
+        "faults:f23",
+        "runtime/steps.py",
+        "before, self._apart_us = self._apart_us, self._apart()",
+        "before = self._apart_us",
+        tests=("test_f23_a_clock_that_is_slowly_corrected_is_no_step",),
+    ),
+    Mutant(
+        "faults:f16",
+        "runtime/breaker.py",
+        "self._failures >= self._failures_to_open",
+        "False",
+        tests=("test_f16_the_circuit_opens_after_repeated_failures_and_nothing_is_sent",),
+    ),
+    Mutant(
+        "faults:f24",
+        "core/proof.py",
+        '"samvad": Window(past=300, future=60)',
+        '"samvad": Window(past=30, future=6)',
+        tests=("test_a_clock_that_differs_a_little_is_no_obstacle",),
+    ),
+)

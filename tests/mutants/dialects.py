@@ -1,0 +1,309 @@
+"""The behaviour behind the rows of dialects, each taken away by one small change of the source."""
+
+from tests.mutants.mutant import Mutant
+
+TANGLE = (
+    Mutant(
+        "tangle:depth:refuse",
+        "core/carnet.py",
+        "position.depth > position.last_depth:",
+        "position.depth > position.last_depth + 1:",
+    ),
+    Mutant(
+        "tangle:depth:increment",
+        "wire/tangle.py",
+        "depth=inbound_depth + 1,",
+        "depth=inbound_depth,",
+    ),
+    Mutant("tangle:depth:monotonic", "core/carnet.py", "depth=self.depth + 1,", "depth=1,"),
+    Mutant(
+        "tangle:depth:refuse-before-dialling",
+        "core/carnet.py",
+        "return self.depth >= self.bound(default)",
+        "return False",
+    ),
+    Mutant(
+        "tangle:depth:malformed",
+        "wire/headers.py",
+        "if not digits.isdigit():",
+        "if digits != digits:",
+    ),
+    Mutant(
+        "tangle:authorization:malformed",
+        "wire/tangle.py",
+        "if _BEARER.fullmatch(value) is None:",
+        "if not value:",
+    ),
+    Mutant(
+        "tangle:authorization:verbatim",
+        "wire/tangle.py",
+        "return Secret(value)",
+        "return Secret(value.lower())",
+    ),
+    Mutant(
+        "tangle:authorization:listed-peers", "guards/leaving.py", "raise PeerNotListed", "return"
+    ),
+    Mutant(
+        "tangle:authorization:origin",
+        "guards/payer.py",
+        "candidate.credential = claim.authorization",
+        "candidate.credential = None",
+    ),
+    Mutant("tangle:endpoint:listed", "guards/payer.py", "if not actor.may_forward:", "if False:"),
+    Mutant(
+        "tangle:run:unchanged",
+        "core/carnet.py",
+        "run=self.run,\n            turn=",
+        'run=self.run + "x",\n            turn=',
+    ),
+    Mutant(
+        "tangle:turn:format",
+        "core/turn_id.py",
+        '"{run}.t{index}.{slug(speaker)}"',
+        '"{run}.{index}.{slug(speaker)}"',
+    ),
+    Mutant("tangle:turn:slug", "core/turn_id.py", ".lower() or ANONYMOUS", ".lower()"),
+    Mutant(
+        "tangle:turn:own-scope",
+        "core/turn_id.py",
+        "scope = sha256(parent.encode())",
+        'scope = sha256(b"")',
+    ),
+    Mutant(
+        "tangle:parent:nested",
+        "core/carnet.py",
+        "parent_turn=None if self.opens_the_run else self.turn",
+        "parent_turn=None",
+    ),
+    Mutant(
+        "tangle:headers:omitted",
+        "wire/headers.py",
+        "if not bare:\n            continue",
+        "if not bare:\n            bare = value",
+    ),
+    Mutant("tangle:headers:bounded", "wire/headers.py", "if len(value) > max_bytes:", "if False:"),
+    Mutant(
+        "tangle:version:unsupported",
+        "wire/tangle.py",
+        "raise UnsupportedProtocolVersion",
+        "return None",
+    ),
+    Mutant(
+        "tangle:idempotency:key", "core/turn.py", "        actor,\n        agent,", "        agent,"
+    ),
+    Mutant(
+        "tangle:refusal:message",
+        "errors.py",
+        "arrived at depth {observed}; the limit here is {limit}.",
+        "arrived too deep.",
+    ),
+)
+
+AGENTS_API = (
+    Mutant(
+        "agents-api:headers:fail-closed",
+        "wire/caller_context.py",
+        "raise MalformedCallerContext(_HEADER_OF[invalid.field], invalid.reason) from None",
+        "return None, None",
+    ),
+    Mutant(
+        "agents-api:depth:limit",
+        "wire/caller_context.py",
+        "last_depth=last_depth,  # agents-api:depth:limit",
+        "last_depth=last_depth + 1,",
+    ),
+    Mutant(
+        "agents-api:depth:default",
+        "config/settings.py",
+        'the last depth that is answered."\n    ] = 16',
+        'the last depth that is answered."\n    ] = 15',
+    ),
+    Mutant("agents-api:context:root", "wire/caller_context.py", "run=told.root,\n", "run=None,\n"),
+    Mutant(
+        "agents-api:context:top",
+        "wire/caller_context.py",
+        "if self.agent or self.user or self.host:",
+        "if False:",
+    ),
+    Mutant(
+        "agents-api:context:host",
+        "wire/caller_context.py",
+        "_ABSOLUTE_URL.fullmatch(value) is not None",
+        "bool(value)",
+    ),
+    Mutant(
+        "agents-api:headers:names",
+        "wire/caller_context.py",
+        'CHAIN_DEPTH: Final = "X-Agents-Api-Chain-Depth"',
+        'CHAIN_DEPTH: Final = "X-Agents-Api-Depth"',
+    ),
+    Mutant(
+        "agents-api:headers:top-round-trip",
+        "wire/caller_context.py",
+        "if self.chain_depth:\n",
+        "if True:\n",
+    ),
+    Mutant(
+        "agents-api:acceptance:tests", "wire/caller_context.py", "depth=told.depth,", "depth=None,"
+    ),
+    Mutant(
+        "agents-api:acceptance:value-and-headers",
+        "wire/caller_context.py",
+        "CHAIN_DEPTH: str(self.chain_depth),",
+        'CHAIN_DEPTH: "1",',
+    ),
+)
+
+SAMVAD = (
+    Mutant(
+        "samvad:envelope:unknown-field",
+        "wire/samvad/envelope.py",
+        "if not fields.keys() <= _FIELDS:",
+        "if False:",
+    ),
+    Mutant(
+        "samvad:envelope:mode-endpoint",
+        "wire/samvad/envelope.py",
+        "if mode != served:",
+        "if False:",
+    ),
+    Mutant("samvad:envelope:nonce", "wire/samvad/envelope.py", "[!-~]{8,64}", "[!-~]{1,64}"),
+    Mutant(
+        "samvad:envelope:payload",
+        "wire/samvad/envelope.py",
+        "if value is None:  # samvad:envelope:payload\n        return {}",
+        'if value is None:\n        raise InvalidRequest("payload", "is missing")',
+    ),
+    Mutant(
+        "samvad:envelope:timestamp", "wire/samvad/envelope.py", "(?:Z|\\+00:00)", "(?:Z|\\+00:00)?"
+    ),
+    Mutant(
+        "samvad:signature:newline",
+        "wire/samvad/proof.py",
+        "return (*bases, *(base[:-1] for base in bases))",
+        "return (*bases,)",
+    ),
+    Mutant(
+        "samvad:signature:alone",
+        "wire/samvad/proof.py",
+        "if request.query is not None or protected_names(request.headers):",
+        "if False:",
+    ),
+    Mutant(
+        "samvad:signature:form",
+        "wire/samvad/proof.py",
+        "if presented.label != LABEL or presented.alg != ALGORITHM:",
+        "if False:",
+    ),
+    Mutant(
+        "samvad:signature:base",
+        "wire/signatures.py",
+        'joined + b"\\n" if newline else joined',
+        "joined",
+    ),
+    Mutant(
+        "samvad:envelope:to",
+        "guards/destination.py",
+        "elif recipient != self._identities.of(candidate.claim.agent):",
+        "elif False:",
+    ),
+    Mutant(
+        "samvad:envelope:mode-skill",
+        "guards/skill.py",
+        "_mode(candidate.claim) not in skill.modes",
+        "False",
+    ),
+    Mutant(
+        "samvad:envelope:auth",
+        "guards/trust.py",
+        "authenticated=principal is not None or",
+        "authenticated=True or",
+    ),
+    Mutant(
+        "samvad:error:rate-limited",
+        "wire/samvad/refusals.py",
+        "if status == _TOO_MANY:",
+        "if False:",
+    ),
+    Mutant(
+        "samvad:response:object",
+        "wire/samvad/answer.py",
+        'return {"result": self._result}',
+        "return self._result",
+    ),
+    Mutant(
+        "samvad:card:auth",
+        "wire/samvad/card.py",
+        'return ["bearer", "none"] if "authenticated" in trusts else ["none"]',
+        'return ["none"]',
+    ),
+    Mutant("samvad:scan:phrases", "guards/injection.py", 'r"jailbreak",', 'r"jailbroken",'),
+    Mutant(
+        "samvad:scan:classifier",
+        "guards/injection.py",
+        "if suspicious or (self._classifier and await _classified(self._classifier, payload)):",
+        "if suspicious:",
+    ),
+    Mutant(
+        "samvad:delegation:depth", "core/delegation.py", "if last.hops < 1:", "if last.hops < 0:"
+    ),
+)
+
+TRAVEL = (
+    Mutant(
+        "travel:claims:time",
+        "wire/travel/document.py",
+        "<= MOST_SECONDS:",
+        "<= MOST_SECONDS * 100:",
+    ),
+    Mutant(
+        "travel:header:form",
+        "wire/travel/document.py",
+        "jws.read(value, typ=TYPE, max_bytes=MAX_BYTES)",
+        "jws.read(value, typ=TYPE)",
+    ),
+    Mutant(
+        "travel:header:covered",
+        "wire/coverage.py",
+        "if not covered.issuperset(protected_names(headers)):",
+        "if False:",
+    ),
+    Mutant(
+        "travel:claims:digest",
+        "wire/travel/document.py",
+        "digests.check(document.digest, body)",
+        "pass",
+    ),
+    Mutant(
+        "travel:rules:other-stamps",
+        "guards/travel.py",
+        "if any(one is not None and one != other",
+        "if False and any(one is not None and one != other",
+    ),
+    Mutant(
+        "travel:rules:known-key",
+        "guards/travel.py",
+        "if document.keyid != proof.keyid or proof.sender != AGENT + document.issuer:",
+        "if False:",
+    ),
+    Mutant(
+        "travel:rules:narrows",
+        "wire/travel/document.py",
+        "last_depth=min(document.last_depth, last_depth),",
+        "last_depth=document.last_depth,",
+    ),
+    Mutant("travel:rules:loop", "guards/travel.py", "raise LoopDetected", "return"),
+    Mutant(
+        "travel:claims:addressed", "wire/travel/document.py", "check_domain(claims.aud)", "pass"
+    ),
+    Mutant(
+        "travel:claims:path", "wire/travel/document.py", "path=list(document.path),", "path=[],"
+    ),
+    Mutant(
+        "travel:receipt:form",
+        "wire/travel/receipt.py",
+        "form = jcs.canonical(answer, max_levels=levels, any_integer=True)",
+        'form = repr(answer).encode() + b"x" * id(answer)',
+        tests=("test_a_whole_answer_and_its_stream_have_the_same_digest",),
+    ),
+)

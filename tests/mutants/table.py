@@ -1,0 +1,16 @@
+"""All mutants, by the table whose rows they are about. Mentionable has none: no row is proved."""
+
+from tests.mutants.attacks import FAULTS, RESOURCES, SECURITY, SIGNATURES
+from tests.mutants.dialects import AGENTS_API, SAMVAD, TANGLE, TRAVEL
+
+TABLES = {
+    "tangle": TANGLE,
+    "agents-api": AGENTS_API,
+    "samvad": SAMVAD,
+    "travel": TRAVEL,
+    "signatures": SIGNATURES,
+    "security": SECURITY,
+    "resources": RESOURCES,
+    "faults": FAULTS,
+}
+MUTANTS = [mutant for table in TABLES.values() for mutant in table]
