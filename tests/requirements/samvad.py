@@ -414,7 +414,8 @@ _SIGNING = (
             _FORMS + "test_no_bit_of_a_signature_can_be_another",
             _PROOF + "test_the_base_is_the_protocols_with_its_newline",
             _RECORDED + "test_signatures_are_those_of_the_sdk_byte_for_byte",
-            _SIGNATURES + "test_the_published_signatures_of_samvad_hold",
+            _SIGNATURES
+            + "test_the_recorded_signatures_hold_with_a_newline_at_the_end_and_not_without",
         ),
     ),
     Row(

@@ -385,7 +385,7 @@ _CALLBACKS = (
         (
             _LETTERS + "test_a_letter_says_what_a_caller_who_waited_would_have_got",
             _LETTERS + "test_a_failure_is_told_as_well_and_keeps_the_agents_words_to_itself",
-            _LETTERS + "test_a_letter_fits_the_schema_of_the_protocol",
+            _LETTERS + "test_a_letter_fits_our_schema_of_the_protocol",
             _RECEIVERS + "test_the_end_of_a_task_is_told_to_its_callback_whichever_it_is",
         ),
     ),

@@ -2,11 +2,8 @@
 
 import asyncio
 import json
-import os
-from pathlib import Path
 from typing import Any
 
-import jsonschema_rs
 import msgspec
 import pytest
 
@@ -23,6 +20,7 @@ from tests.runtime.letters import MemoryOutbox, letter
 from tests.runtime.peer import leading_to, opened
 from tests.runtime.scene import make_call
 from tests.runtime.test_egress_gate import FORBIDDEN
+from tests.support.schemas import valid
 
 URL = "https://hooks.sender.example:8443/in?run=1"
 SENDER = "agent://sender.example"
@@ -81,12 +79,9 @@ def test_a_failure_is_told_as_well_and_keeps_the_agents_words_to_itself(error: A
     assert "half" not in json.dumps(said)
 
 
-@pytest.mark.skipif("CARNET_VECTORS" not in os.environ, reason="the vectors are not here")
 @pytest.mark.parametrize("end", [Done(), Failed.of(AgentFailed())])
-def test_a_letter_fits_the_schema_of_the_protocol(end: Done | Failed) -> None:
-    folder = Path(os.environ["CARNET_VECTORS"])
-    schema = json.loads((folder / "samvad_response-envelope.schema.json").read_text())
-    jsonschema_rs.validator_for(schema).validate(told(end, Text("well")))
+def test_a_letter_fits_our_schema_of_the_protocol(end: Done | Failed) -> None:
+    assert valid("answer", told(end, Text("well")))
 
 
 @pytest.mark.parametrize(

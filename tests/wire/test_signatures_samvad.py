@@ -1,33 +1,55 @@
-"""The published signatures of SAMVAD, where their file is at hand."""
+"""The signatures of the `samvad` package: those it was recorded with, and any that it makes."""
 
-import pytest
+from base64 import b64encode
+
+import samvad
+from hypothesis import given
+from hypothesis import strategies as st
 
 from carnet.wire import digests, ed25519
 from carnet.wire.headers import Headers
 from carnet.wire.signatures import Request, base, read
-from tests.wire.samvad.recorded import VECTORS, load
+from tests.wire.samvad.recorded import facts_of
 
-pytestmark = pytest.mark.skipif(VECTORS is None, reason="CARNET_VECTORS names no folder")
-
-
-def fields(*lines: tuple[str, str]) -> Headers:
-    return Headers([(name.encode(), value.encode("latin-1")) for name, value in lines])
+SEED = bytes(range(7, 39))
+PUBLIC = ed25519.public_of(SEED)
 
 
-def request(headers: Headers, *, method: str, path: str) -> Request:
-    return Request(method=method, authority="a.example", path=path, headers=headers)
+def holds(headers: dict[str, str], *, method: str, path: str, public: bytes, newline: bool) -> bool:
+    sent = Headers([(name.encode(), value.encode("latin-1")) for name, value in headers.items()])
+    found = read(sent)
+    request = Request(method=method, authority="a.example", path=path, headers=sent)
+    return ed25519.holds(public, base(found, request, newline=newline), found.signature)
 
 
-def test_the_published_signatures_of_samvad_hold() -> None:
-    published = load("samvad_signatures.json")
-    public = ed25519.read_public_key(published["publicKeyB64"])
-    assert len(published["cases"]) == 3
-    for case in published["cases"]:
-        sent = fields(*case["expectedResult"].items())
-        body = case["bodyJson"].encode()
-        digests.check(sent.get("content-digest"), body)
-        assert digests.write(body) == sent.get("content-digest")
-        found = read(sent)
-        made = request(sent, method=case["method"], path=case["path"])
-        assert ed25519.holds(public, base(found, made, newline=True), found.signature)
-        assert not ed25519.holds(public, base(found, made), found.signature)
+def test_the_recorded_signatures_hold_with_a_newline_at_the_end_and_not_without() -> None:
+    recorded = facts_of("sign")
+    assert len(recorded) == 4
+    for fact in recorded:
+        told, made = fact["input"], fact["expected"]
+        digests.check(made["content_digest"], told["body"].encode())
+        headers = {
+            "content-digest": made["content_digest"],
+            "signature-input": made["signature-input"],
+            "signature": made["signature"],
+        }
+        public = ed25519.read_public_key(told["public_b64"])
+        request = {"method": told["method"].upper(), "path": told["path"], "public": public}
+        assert holds(headers, **request, newline=True)
+        assert not holds(headers, **request, newline=False)
+
+
+@given(
+    st.binary(max_size=100),
+    st.sampled_from(("/agent/message", "/agent/task", "/agent/stream")),
+    st.integers(0, 2**33),
+)
+def test_any_signature_of_the_package_holds_with_a_newline_at_the_end_and_not_without(
+    body: bytes, path: str, created: int
+) -> None:
+    headers = {"content-digest": samvad.content_digest(body)}
+    private = b64encode(SEED).decode()
+    headers |= samvad.sign_request("POST", path, headers, private, "key-1", created)
+    digests.check(headers["content-digest"], body)
+    assert holds(headers, method="POST", path=path, public=PUBLIC, newline=True)
+    assert not holds(headers, method="POST", path=path, public=PUBLIC, newline=False)

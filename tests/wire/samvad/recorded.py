@@ -1,20 +1,14 @@
-"""What was recorded of the protocol's own SDK, where the file is at hand, and where we depart.
+"""What was recorded of the protocol's own SDK, and where we depart from it.
 
 Each area is met by one test, which is given its facts one by one.
 """
 
-import json
-import os
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 
 from tests.requirements.rows import Divergence
-
-VECTORS = os.environ.get("CARNET_VECTORS")
-
-Fact = dict[str, Any]
+from tests.vectors.samvad_sdk import Fact, kept
 
 COVERED: list[str] = []  # the facts that a test is given
 
@@ -66,20 +60,16 @@ DIVERGENCES = {
 }
 
 
-def load(name: str) -> Any:
-    return json.loads((Path(VECTORS or "") / name).read_text())
+FACTS = kept()
 
 
-FACTS: list[Fact] = load("samvad_facts.json") if VECTORS else []
-
-
-def facts(area: str) -> list[Fact]:
+def facts_of(area: str) -> list[Fact]:
     return [fact for fact in FACTS if fact["area"] == area]
 
 
 def recorded(area: str) -> pytest.MarkDecorator:
     """Give a test every fact of an area, one by one."""
-    found = facts(area)
+    found = facts_of(area)
     COVERED.extend(fact["id"] for fact in found)
     return pytest.mark.parametrize("fact", found, ids=lambda fact: fact["id"])
 
