@@ -2,9 +2,6 @@
 
 import asyncio
 import gzip
-import shutil
-import ssl
-import subprocess
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -38,6 +35,7 @@ from tests.runtime.peer import (
     stream_head,
     until,
 )
+from tests.support.certificates import certificate_of
 
 QUICK = Bounds(
     connect_seconds=1, first_byte_seconds=0.5, idle_seconds=0.5, total_seconds=1, max_bytes=1000
@@ -143,16 +141,9 @@ async def test_a_place_without_the_page_has_not_published_it(status: int) -> Non
 
 
 async def test_a_certificate_that_does_not_hold_is_unreachable(tmp_path: Path) -> None:
-    openssl = shutil.which("openssl")
-    if openssl is None:
-        pytest.skip("there is no openssl command to make a certificate with")
-    make = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -keyout key"
-    command = [openssl, *make.split(), "-out", "cert", "-subj", "/CN=agent.example"]
-    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)  # noqa: S603, ASYNC221
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(tmp_path / "cert", tmp_path / "key")
+    certificate = certificate_of("agent.example", tmp_path)
     lookup, _ = leading_to("127.0.0.1")
-    async with Peer(answering(reply(b"{}")), tls=context) as peer:
+    async with Peer(answering(reply(b"{}")), tls=certificate.serving()) as peer:
         allow = [f"agent.example:{peer.port}"]
         async with opened(allow=allow, lookup=lookup) as door:
             place = Place(f"https://agent.example:{peer.port}", "learned")

@@ -1,12 +1,8 @@
 """Where requests may go: addresses, names and certificates, on real sockets."""
 
 import asyncio
-import shutil
-import ssl
-import subprocess
 import sys
 from ipaddress import ip_address
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -28,6 +24,7 @@ from tests.runtime.peer import (
     reply,
     stream_head,
 )
+from tests.support.certificates import Certificate, certificate_of
 
 # Every connection that this process tries to make while the list is there.
 tried: list[Any] | None = None
@@ -198,31 +195,17 @@ async def test_a_server_without_tls_is_not_spoken_to_where_https_was_asked_for()
 
 
 @pytest.fixture(scope="module")
-def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A key and a certificate of `agent.example`, which vouches for itself."""
-    openssl = shutil.which("openssl")
-    if openssl is None:
-        pytest.skip("there is no openssl command to make a certificate with")
-    folder = tmp_path_factory.mktemp("tls")
-    make = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout key -out cert"
-    name = ["-subj", "/CN=agent.example", "-addext", "subjectAltName=DNS:agent.example"]
-    subprocess.run([openssl, *make.split(), *name], cwd=folder, check=True, capture_output=True)  # noqa: S603
-    return folder
-
-
-def serving(certificate: Path) -> ssl.SSLContext:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate / "cert", certificate / "key")
-    return context
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Certificate:
+    return certificate_of("agent.example", tmp_path_factory.mktemp("tls"))
 
 
 async def test_a_certificate_is_checked_for_the_name_and_not_for_the_address(
-    certificate: Path,
+    certificate: Certificate,
 ) -> None:
     lookup, _ = leading_to("127.0.0.1")
-    trusting = ssl.create_default_context(cafile=str(certificate / "cert"))
+    trusting = certificate.trusting()
     async with (
-        Peer(answering(reply(b"ok")), tls=serving(certificate)) as peer,
+        Peer(answering(reply(b"ok")), tls=certificate.serving()) as peer,
         opened(lookup=lookup, tls=trusting) as door,
     ):
         assert await read(door, post(f"https://agent.example:{peer.port}/")) == b"ok"
@@ -235,12 +218,12 @@ async def test_a_certificate_is_checked_for_the_name_and_not_for_the_address(
     assert hosts == [f"agent.example:{peer.port}", f"agent.example.:{peer.port}"]
 
 
-async def test_an_encrypted_connection_is_used_again(certificate: Path, played: Any) -> None:
+async def test_an_encrypted_connection_is_used_again(certificate: Certificate, played: Any) -> None:
     async def scene() -> None:
         lookup, _ = leading_to("127.0.0.1")
-        trusting = ssl.create_default_context(cafile=str(certificate / "cert"))
+        trusting = certificate.trusting()
         async with (
-            Peer(answering(reply(b"x" * 300_000)), tls=serving(certificate)) as peer,
+            Peer(answering(reply(b"x" * 300_000)), tls=certificate.serving()) as peer,
             opened(lookup=lookup, tls=trusting) as door,
         ):
             for _ in range(5):
@@ -251,10 +234,10 @@ async def test_an_encrypted_connection_is_used_again(certificate: Path, played: 
     await played(scene)
 
 
-async def test_a_certificate_that_nobody_vouches_for_is_refused(certificate: Path) -> None:
+async def test_a_certificate_that_nobody_vouches_for_is_refused(certificate: Certificate) -> None:
     lookup, _ = leading_to("127.0.0.1")
     async with (
-        Peer(answering(reply(b"ok")), tls=serving(certificate)) as peer,
+        Peer(answering(reply(b"ok")), tls=certificate.serving()) as peer,
         opened(lookup=lookup) as door,
     ):
         with pytest.raises(ProviderUnavailable) as caught:
@@ -263,16 +246,16 @@ async def test_a_certificate_that_nobody_vouches_for_is_refused(certificate: Pat
     assert peer.requests == []
 
 
-async def test_leaving_closes_an_encrypted_connection_as_well(certificate: Path) -> None:
+async def test_leaving_closes_an_encrypted_connection_as_well(certificate: Certificate) -> None:
     async def script(line: Line) -> None:
         await line.request()
         await line.say(stream_head() + chunk(b"one"))
         await line.until_gone()
 
     lookup, _ = leading_to("127.0.0.1")
-    trusting = ssl.create_default_context(cafile=str(certificate / "cert"))
+    trusting = certificate.trusting()
     async with (
-        Peer(script, tls=serving(certificate)) as peer,
+        Peer(script, tls=certificate.serving()) as peer,
         opened(lookup=lookup, tls=trusting) as door,
     ):
         async with door.send(post(f"https://agent.example:{peer.port}/")) as answer:
