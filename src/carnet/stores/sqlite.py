@@ -11,6 +11,7 @@ Law 2. Turns are written by one process, which holds the lock file; others may r
 
 import asyncio
 import contextlib
+import resource
 import sqlite3
 from asyncio import Future
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -202,11 +203,23 @@ def blame(error: Exception) -> Fault:
     return "store" if code in _STORE_CODES else "row"
 
 
+def _is_at_the_limit(path: Path) -> bool:
+    """Whether a file has grown to the largest that this process may write (`ulimit -f`).
+
+    SQLite tells that as a failure of the disk, but nothing was written and nothing is lost: it is
+    a full disk in all but its name. A write that fails within a file is not this.
+    """
+    most, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
+    files = (path, path.with_name(f"{path.name}-wal"))
+    return any(file.stat().st_size == most for file in files if file.exists())
+
+
 class SqliteDriver:
     """The writing connection, as the writer's thread sees it."""
 
-    def __init__(self, connection: Connection, worker: str, seals: Seals) -> None:
+    def __init__(self, connection: Connection, worker: str, seals: Seals, path: Path) -> None:
         self._connection = connection
+        self._path = path
         self._worker = worker
         self._numbers = Numbers(connection)
         self._postings = count(connection.execute(_LAST_POSTING).fetchone()[0] + 1)
@@ -262,6 +275,9 @@ class SqliteDriver:
         return version
 
     def blame(self, error: Exception) -> Fault:
+        code = getattr(error, "sqlite_errorcode", 0)
+        if code == sqlite3.SQLITE_IOERR_WRITE and _is_at_the_limit(self._path):
+            return "full"
         return blame(error)
 
 
@@ -286,7 +302,7 @@ class SqliteDatabase:
         self._alone = alone
         self._path = opened.path
         with _explained(opened.path):
-            driver = SqliteDriver(opened.writing, worker, seals)
+            driver = SqliteDriver(opened.writing, worker, seals, opened.path)
         self._writer = Writer(driver, loop, most_waiting)
         self._reader = Reader(opened.reading, loop, opened.reading.close)
 
