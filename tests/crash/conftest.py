@@ -7,6 +7,9 @@ import pytest
 from tests.faults.scene import Pair, two_gateways
 from tests.faults.stores import STORES
 from tests.stores import servers
+from tests.stores.conftest import place, pytest_generate_tests
+
+__all__ = ["pair", "place", "pytest_generate_tests", "server"]
 
 
 @pytest.fixture(scope="session")

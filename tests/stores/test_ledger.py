@@ -15,9 +15,9 @@ from carnet.stores.chain import START, Seals
 from carnet.stores.opening import Store
 from carnet.stores.schema import migrate, migrations
 from carnet.stores.verifying import Verified
+from tests.crash.test_kill import KILLED, run_victim
 from tests.stores import servers
 from tests.stores.scenes import ALICE, BOB, Place, a_claim, a_finish, claimed, finished
-from tests.stores.test_kill import KILLED, run_victim
 from tests.stores.test_postgres import kill_who_waits_for, waiting_commits
 
 LEDGER = ("n", "at", "run", "turn", "issuer", "account", "credit", "amount", "lane", "seq", "hash")
