@@ -108,7 +108,8 @@ coverage: $(VENV)/.dev ## Print branch coverage; core, wire and guards must be w
 	  $(BIN)/python -m coverage report --include="src/carnet/$$room/*" --fail-under=100; done
 
 .PHONY: crash
-crash: $(VENV)/.dev ## Kill a gateway 300 times under load and 10 times at every crash point, of calls and of tasks, on each store
+crash: $(VENV)/.dev ## Run the kills of the tests on both stores, then 300 under load and 10 at every crash point
+	@$(BIN)/python -m pytest -q --stores=both $(AT_ONCE) tests/crash
 	@$(BIN)/python -m tests.crash $(ARGS)
 
 .PHONY: drain

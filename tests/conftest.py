@@ -39,6 +39,15 @@ class Undeclared(logging.Handler):
 logging.getLogger("carnet").addHandler(Undeclared())
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--stores",
+        choices=("one", "both"),
+        default="one",
+        help="kill each gateway of tests/crash on one store, chosen by the test's name, or on both",
+    )
+
+
 @pytest.fixture(scope="session")
 def server() -> Iterator["servers.Server"]:
     """The server that DATABASE_URL names, or one that is started by the first test that asks."""

@@ -1,14 +1,18 @@
-"""kill -9 at every crash point, on both stores: nothing acknowledged is lost, rerun, billed twice.
+"""kill -9 at every crash point: nothing acknowledged is lost, run again or billed twice.
 
-`make crash` does each ten times.
+Each is tried on the store that choosing.py names; `make crash` does each on both, ten times.
 """
+
+from collections import Counter
 
 import pytest
 
 from carnet.faults import POINTS
 from tests.crash import task_matrix
+from tests.crash.choosing import chosen
 from tests.crash.matrix import CASES, DRAINING, RECOVERING, ROTATING, STREAMED, WHOLE, Case
 from tests.faults.scene import Pair
+from tests.faults.stores import STORES
 
 
 @pytest.mark.parametrize("point", WHOLE)
@@ -49,3 +53,10 @@ def test_f09_a_key_that_is_being_replaced_is_the_old_or_the_new_one_after_a_kill
 def test_every_crash_point_is_killed_at() -> None:
     of_tasks = {case.partition(":")[0] for case in task_matrix.CASES}
     assert {*CASES, *of_tasks} == POINTS
+
+
+def test_each_store_is_killed_on_at_no_less_than_a_third_of_the_points() -> None:
+    of_calls = Counter(chosen(f"test_a_whole_answer_survives_a_kill_at[{at}]") for at in WHOLE)
+    of_tasks = Counter(chosen(f"test_a_task_survives_a_kill_at[{at}]") for at in task_matrix.PASSED)
+    for counted in (of_calls, of_tasks):
+        assert min(counted[store] for store in STORES) * 3 >= counted.total()

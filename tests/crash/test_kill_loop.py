@@ -10,18 +10,17 @@ import pytest
 
 from tests.crash.loop import kill_loop
 from tests.faults.scene import Pair, two_gateways
-from tests.faults.stores import STORES
 from tests.stores import servers
 
 KILLS = int(os.environ.get("FAULT_KILLS", "4"))
 SEED = int(os.environ.get("FAULT_SEED", "1"))
 
 
-@pytest.fixture(params=STORES)
+@pytest.fixture
 def pair(
-    request: pytest.FixtureRequest, server: servers.Server, tmp_path_factory: pytest.TempPathFactory
+    store: str, server: servers.Server, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Pair]:
-    database = server.create() if request.param == "postgres" else ""
+    database = server.create() if store == "postgres" else ""
     with two_gateways(tmp_path_factory.mktemp("kills"), database) as pair:
         yield pair
     if database:

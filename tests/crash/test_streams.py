@@ -1,4 +1,4 @@
-"""kill -9 in the midst of a stream, on both stores (F06)."""
+"""kill -9 in the midst of a stream, (F06)."""
 
 import json
 from contextlib import suppress

@@ -10,7 +10,6 @@ import pytest
 
 from tests.crash.errands import errands
 from tests.crash.task_loop import task_loop
-from tests.faults.stores import STORES
 from tests.stores import servers
 
 KILLS = int(os.environ.get("FAULT_KILLS", "3"))
@@ -18,7 +17,6 @@ SEED = int(os.environ.get("FAULT_SEED", "1"))
 
 
 @pytest.mark.timeout(180 + 5 * KILLS)
-@pytest.mark.parametrize("store", STORES)
 def test_f28_kills_while_tasks_run_lose_none_and_each_callback_arrives(
     store: str, server: servers.Server, tmp_path: Path
 ) -> None:

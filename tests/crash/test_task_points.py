@@ -1,14 +1,16 @@
-"""kill -9 at every crash point of a task with a callback, on both stores (F07, F28).
+"""kill -9 at every crash point of a task with a callback (F07, F28).
 
 The callback arrives, each copy the same; the task has one end; its steps are taken once.
-`make crash` does each ten times.
+`make crash` does each on both stores, ten times.
 """
 
 import signal
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 
 import pytest
 
+from tests.crash.choosing import ByStore
 from tests.crash.errands import Errands, errands, until
 from tests.crash.task_matrix import (
     CASES,
@@ -19,7 +21,7 @@ from tests.crash.task_matrix import (
     STOPPING,
     TaskCase,
 )
-from tests.faults.stores import STORES, number, rows
+from tests.faults.stores import number, rows
 from tests.stores import servers
 
 MONTHS_US = 90 * 24 * 3600 * 1_000_000
@@ -28,17 +30,27 @@ AROUND_A_LETTER = [point for point in PASSED if point.partition(".")[0] in {"out
 BEFORE = [point for point in PASSED if point not in AROUND_A_LETTER]
 
 
-@pytest.fixture(scope="module", params=STORES)
-def scene(
-    request: pytest.FixtureRequest, server: servers.Server, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Errands]:
-    database = server.create() if request.param == "postgres" else ""
-    with errands(tmp_path_factory.mktemp("errands"), database) as scene:
-        yield scene
-        assert list(scene.left_over()) == []
-        assert scene.acme.stop() == 0
-    if database:
-        server.drop(database)
+@pytest.fixture(scope="module")
+def scenes(
+    server: servers.Server, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ByStore[Errands]]:
+    @contextmanager
+    def made(store: str) -> Iterator[Errands]:
+        database = server.create() if store == "postgres" else ""
+        with errands(tmp_path_factory.mktemp("errands"), database) as scene:
+            yield scene
+            assert list(scene.left_over()) == []
+            assert scene.acme.stop() == 0
+        if database:
+            server.drop(database)
+
+    with ExitStack() as stack:
+        yield ByStore(stack, made)
+
+
+@pytest.fixture
+def scene(store: str, scenes: ByStore[Errands]) -> Errands:
+    return scenes[store]
 
 
 @pytest.mark.parametrize("point", BEFORE)
