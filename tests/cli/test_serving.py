@@ -3,16 +3,18 @@
 import json
 import os
 import signal
+import socket
 import stat
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from carnet.assembly.listening import bound
 from carnet.assembly.serving import farewell
 from carnet.cli.reaching import written_url
 from carnet.config import load
@@ -35,7 +37,9 @@ async def echo(visit):
 
 
 @contextmanager
-def serving(folder: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+def serving(
+    folder: Path, *options: str, inherited: Sequence[int] = ()
+) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """A gateway and what it prints until the line to paste."""
     with subprocess.Popen(  # noqa: S603  our own command
         [sys.executable, "-m", "carnet", "serve", *options],
@@ -43,6 +47,7 @@ def serving(folder: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str]
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        pass_fds=inherited,
     ) as process:
         assert process.stderr is not None
         told = ""
@@ -77,6 +82,61 @@ def test_a_gateway_on_another_port_is_found_by_every_command(tmp_path: Path) -> 
     assert err.endswith("Stopping.\n")
     assert any(json.loads(line).get("path") == url for line in out.splitlines())
     assert not written.exists()
+
+
+def test_the_first_line_of_the_log_tells_where_a_gateway_of_port_0_listens(
+    cli: Cli, tmp_path: Path
+) -> None:
+    assert cli("init", ".", "--port", "0").code == 0
+    with serving(tmp_path) as (process, _):
+        url = (tmp_path / "var" / "gateway.url").read_text().strip()
+        assert process.stdout is not None
+        first = json.loads(process.stdout.readline())
+    assert (first["message"], first["path"]) == ("listening", url)
+    assert not url.endswith(":0")
+
+
+def test_a_gateway_of_port_0_that_does_not_run_is_nowhere(cli: Cli) -> None:
+    assert cli("init", ".", "--port", "0").code == 0
+    ran = cli("call", "echo", "hi")
+    assert ran.code == 3
+    assert "its port is 0" in ran.err
+    checks = {each["what"]: each for each in cli("--format", "json", "doctor").page["checks"]}
+    assert checks["port"]["message"].startswith("A port is chosen at every start")
+
+
+def test_a_gateway_listens_on_the_socket_that_it_was_handed(cli: Cli, home: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as given:
+        url = f"http://127.0.0.1:{given.getsockname()[1]}"
+        with serving(home, "--fd", str(given.fileno()), inherited=[given.fileno()]):
+            assert (home / "var" / "gateway.url").read_text().strip() == url
+            assert request("GET", f"{url}/.well-known/agent.json").json["url"] == url
+            assert cli("call", "echo", "hi").out == "hi\n"
+
+
+def test_what_is_handed_down_is_a_tcp_socket_with_a_port(cli: Cli, home: Path) -> None:
+    with (
+        (home / "carnet.toml").open() as file,
+        socket.socket(socket.AF_UNIX) as unix,
+        socket.socket() as unbound,
+    ):
+        for given, why in ((file, "is no socket"), (unix, "no TCP"), (unbound, "not bound")):
+            ran = cli("serve", "--fd", str(given.fileno()))
+            assert (ran.code, why in ran.err) == (2, True), ran.err
+
+
+@pytest.mark.usefixtures("home")
+def test_a_port_is_refused_where_somebody_listens(cli: Cli) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        ran = cli("serve", "--port", str(taken.getsockname()[1]))
+    assert ran.code == 2
+    assert "is in use by another program" in ran.err
+
+
+def test_a_host_with_several_addresses_has_one_port_on_all(home: Path) -> None:
+    settings = load(home / "carnet.toml", {}).listening_at("localhost", 0)
+    with bound(settings) as (real, sockets):
+        assert {each.getsockname()[1] for each in sockets} == {real.gateway.port} != {0}
 
 
 def test_an_address_that_a_dead_gateway_left_is_not_believed(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """What a connection is told when the clock moves on; the clock is moved by hand."""
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -53,10 +54,10 @@ class Place:
         self.app = app
         self.refused: list[CarnetError] = []
         self.up = asyncio.Event()
+        self.socket = socket.create_server(("127.0.0.1", 0))
         self.server: Server = make_server(
             app,
-            host="127.0.0.1",
-            port=0,
+            sockets=[self.socket],
             limits=LIMITS,
             note=self.refused.append,
             proxies=Proxies(),
@@ -69,7 +70,7 @@ class Place:
 
     async def connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         await asyncio.wait_for(self.up.wait(), 5)
-        port = self.server.servers[0].sockets[0].getsockname()[1]
+        port = self.socket.getsockname()[1]
         return await asyncio.open_connection("127.0.0.1", port)
 
     async def connection(self, target: bytes = b"") -> HardProtocol:

@@ -2,6 +2,7 @@
 
 import asyncio
 import resource
+import socket
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import ExitStack, asynccontextmanager
@@ -49,10 +50,10 @@ class Place:
         self.app = Patient()
         self.refused: list[CarnetError] = []
         self.up = asyncio.Event()
+        self.socket = socket.create_server(("127.0.0.1", 0))
         self.server: Server = make_server(
             self.app,
-            host="127.0.0.1",
-            port=0,
+            sockets=[self.socket],
             limits=limits,
             note=self.refused.append,
             proxies=Proxies(),
@@ -65,7 +66,7 @@ class Place:
         """There is nothing to drain."""
 
     async def say(self, data: bytes) -> asyncio.StreamReader:
-        port = self.server.servers[0].sockets[0].getsockname()[1]
+        port = self.socket.getsockname()[1]
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         self.writers.append(writer)
         writer.write(data)

@@ -6,20 +6,18 @@ Law. Where it really listens is written beside the database as long as it does, 
 
 import asyncio
 import contextlib
-import errno
 import gc
 import logging
 import os
-import socket
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 from carnet.assembly.building import Gateway, build
+from carnet.assembly.listening import Sockets, bound, listen
 from carnet.assembly.storing import open_from
 from carnet.config import Limits, Settings
 from carnet.config.settings import local_url
-from carnet.errors import ConfigInvalid
 from carnet.gateway.head import EdgeLimits
 from carnet.gateway.proxies import Proxies
 from carnet.gateway.server import Server, make_server, room_for, run
@@ -38,18 +36,23 @@ COLLECT_AFTER = (20_000, 20, 100)
 ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  read, not bound
 
 
-def serve(settings: Settings, *, host: str | None = None, port: int | None = None) -> int:
-    """Run until a signal; the exit code."""
-    listening = settings.listening_at(host, port)
-    check_port(listening)
-    sink = start_logging()
-    try:
-        return run(lambda: _serve(listening))
-    finally:
-        sink.close()
+def serve(
+    settings: Settings,
+    *,
+    host: str | None = None,
+    port: int | None = None,
+    fd: int | None = None,
+) -> int:
+    """Run until a signal, at the address given or on an inherited socket; the exit code."""
+    with bound(settings.listening_at(host, port), fd=fd) as (real, sockets):
+        sink = start_logging()
+        try:
+            return run(lambda: _serve(real, sockets))
+        finally:
+            sink.close()
 
 
-async def _serve(settings: Settings) -> int:
+async def _serve(settings: Settings, sockets: Sockets) -> int:
     clock, ids = SystemClock(), SystemIds()
     store = await open_from(settings, exclusive=True)
     try:
@@ -62,7 +65,7 @@ async def _serve(settings: Settings) -> int:
     gateway.start()
     steps = asyncio.create_task(watch_steps(clock))
     try:
-        await _listen(settings, gateway)
+        await _listen(settings, sockets, gateway)
     finally:
         steps.cancel()
         # What a second Ctrl-C did not wait for is ended while it can still be told.
@@ -81,16 +84,15 @@ def _settle_memory() -> None:
     gc.set_threshold(*COLLECT_AFTER)
 
 
-async def _listen(settings: Settings, gateway: Gateway) -> None:
-    at = settings.gateway
+async def _listen(settings: Settings, sockets: Sockets, gateway: Gateway) -> None:
+    listen(sockets)
     with contextlib.ExitStack() as until_stopped:
 
         def announce() -> None:
-            real = settings.listening_at(None, _port_of(server))
-            gateway.published.public_url = real.gateway.public_url
-            until_stopped.enter_context(_written(address_file(settings), local_address(real)))
-            logger.info("listening", extra={"path": real.gateway.public_url})
-            _say(banner(real))
+            where = local_address(settings)
+            until_stopped.enter_context(_written(address_file(settings), where))
+            logger.info("listening", extra={"path": where})
+            _say(banner(settings))
 
         async def drain() -> None:
             _say(farewell(gateway.journal.running, settings.gateway.drain_seconds))
@@ -98,11 +100,10 @@ async def _listen(settings: Settings, gateway: Gateway) -> None:
 
         server = make_server(
             gateway.app,
-            host=at.host,
-            port=at.port,
+            sockets=sockets,
             limits=edge_limits(settings.limits),
             note=gateway.note,
-            proxies=Proxies(at.trusted_proxies),
+            proxies=Proxies(settings.gateway.trusted_proxies),
             drain=drain,
             on_listening=announce,
         )
@@ -119,11 +120,6 @@ async def _stop_when_broken(server: Server, gateway: Gateway) -> None:
         await asyncio.sleep(LOOK_SECONDS)
     logger.critical("the store failed while committing; stopping so that a restart recovers it")
     server.should_exit = True
-
-
-def _port_of(server: Server) -> int:
-    """The port it listens on: the system chooses one where 0 was asked for."""
-    return int(server.servers[0].sockets[0].getsockname()[1])
 
 
 def _say(text: str) -> None:
@@ -207,26 +203,3 @@ def banner(settings: Settings) -> str:
         f'    -d \'{{"model": "{name}",'
         ' "messages": [{"role": "user", "content": "hello"}]}\'\n\n'
     )
-
-
-def check_port(settings: Settings) -> None:
-    """Refuse to start on a port that is taken, before anything is opened."""
-    at = settings.gateway
-    family = socket.AF_INET6 if ":" in at.host else socket.AF_INET
-    with socket.socket(family, socket.SOCK_STREAM) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((at.host, at.port))
-        except OSError as error:
-            raise ConfigInvalid(key="gateway.port", reason=_why(error, at.host, at.port)) from None
-
-
-def _why(error: OSError, host: str, port: int) -> str:
-    if error.errno == errno.EADDRINUSE:
-        return (
-            f"port {port} on {host} is in use by another program; stop it, or use another port: "
-            f"carnet serve --port {port + 1}"
-        )
-    if error.errno == errno.EACCES:
-        return f"this user may not listen on port {port}; use one above 1023"
-    return f"cannot listen on {host}:{port} ({error.strerror})"

@@ -143,20 +143,21 @@ async def _upstream(door: "Door", name: str, url: str) -> Finding:
 
 async def _gateway(settings: Settings, door: "Door") -> tuple[bool, list[Finding]]:
     """Whether our gateway runs, and what is to be said of its address."""
-    from carnet.assembly.serving import check_port
+    from carnet.assembly.listening import bound
 
     place = await reaching.own_place(settings, door)
-    if await reaching.is_answering(door, place):
+    if place is not None and await reaching.is_answering(door, place):
         if await _is_our_own(settings, door, place):
             return True, [Finding("ok", "port", f"Our gateway answers at {place.url}.")]
         text = f"Something answers at {place.url}, but it does not know the tokens of this store."
         fix = f"Stop it, or choose another port in {settings.source.name}: [gateway] port"
         return False, [Finding("fail", "port", text, fix)]
     try:
-        check_port(settings)
+        with bound(settings):
+            where = "A port is chosen at every start" if place is None else f"{place.url} is free"
     except CarnetError as error:
         return False, [_failure("port", error)]
-    return False, [Finding("ok", "port", f"{place.url} is free; no gateway runs there.")]
+    return False, [Finding("ok", "port", f"{where}; no gateway runs there.")]
 
 
 async def _is_our_own(settings: Settings, door: "Door", place: reaching.Place) -> bool:

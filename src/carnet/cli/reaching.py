@@ -61,7 +61,11 @@ async def find_place(
     """The gateway that CARNET_URL names, else that of the configuration, wherever it listens."""
     url = env.get("CARNET_URL", "").rstrip("/")
     if not url:
-        return await own_place(invocation.settings, door)
+        place = await own_place(invocation.settings, door)
+        if place is None:
+            host = invocation.settings.gateway.host
+            raise Unreachable(url=f"{host} (its port is 0: the system chooses one at every start)")
+        return place
     parts = urlsplit(url)
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise UsageInvalid(
@@ -71,14 +75,17 @@ async def find_place(
     return Place(url, is_ours=_is_ours(invocation, url))
 
 
-async def own_place(settings: Settings, door: Door) -> Place:
-    """Where our gateway wrote that it listens, if it still answers there; else where it should."""
+async def own_place(settings: Settings, door: Door) -> Place | None:
+    """Where our gateway wrote that it listens, if it still answers there; else where it should.
+
+    Of port 0 nobody knows where it should.
+    """
     written = written_url(settings)
     if written:
         place = Place(written, is_ours=True)
         if await is_answering(door, place):
             return place
-    return Place(gateway_url(settings), is_ours=True)
+    return Place(gateway_url(settings), is_ours=True) if settings.gateway.port else None
 
 
 def _is_ours(invocation: Invocation, url: str) -> bool:

@@ -23,7 +23,12 @@ COLORS = {"ok": "green", "warn": "yellow", "fail": "red"}
 @click.command(cls=Command)
 @click.argument("folder", metavar="[DIR]", default=".", type=click.Path(path_type=Path))
 @click.option("--domain", default="carnet.localhost", help="The domain of this organisation.")
-@click.option("--port", type=click.IntRange(1, 65_535), default=8700, help="The port (8700).")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65_535),
+    default=8700,
+    help="The port (8700); with 0 the system chooses one at every start.",
+)
 @click.option("--quiet", is_flag=True, help="Say what was written, but not what comes next.")
 @pass_invocation
 def init(invocation: Invocation, /, folder: Path, domain: str, port: int, quiet: bool) -> None:  # noqa: FBT001
@@ -70,14 +75,24 @@ def _init_text(started: "Started", steps: list[str]) -> str:
 
 @click.command(cls=Command)
 @click.option("--host", help="Listen on this address instead of the configured one.")
-@click.option("--port", type=click.IntRange(0, 65_535), help="Listen on this port instead.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65_535),
+    help="Listen on this port instead; 0 lets the system choose.",
+)
+@click.option(
+    "--fd",
+    type=click.IntRange(3),
+    metavar="N",
+    help="Listen on the bound socket that was handed down as file descriptor N.",
+)
 @pass_invocation
-def serve(invocation: Invocation, host: str | None, port: int | None) -> int:
+def serve(invocation: Invocation, host: str | None, port: int | None, fd: int | None) -> int:
     """Run the gateway until Ctrl-C. The log is JSON on stdout."""
     settings = invocation.settings
     from carnet.assembly.serving import serve as run_gateway
 
-    return run_gateway(settings, host=host, port=port)
+    return run_gateway(settings, host=host, port=port, fd=fd)
 
 
 @click.command(cls=Command)

@@ -24,6 +24,7 @@ from carnet.gateway.proxies import Proxies
 Main = Callable[[], Coroutine[Any, Any, int]]
 Drain = Callable[[], Awaitable[None]]
 
+BACKLOG = 2048  # connections that wait to be accepted
 TICK_SECONDS = 0.1  # how often uvicorn calls `on_tick`
 OTHER_FILES = 128  # what a gateway opens beside its callers' connections: store, peers, log
 TICKS_A_SWEEP = round(SWEEP_SECONDS / TICK_SECONDS)
@@ -33,19 +34,29 @@ class Server(uvicorn.Server):
     """A uvicorn server that drains before it stops."""
 
     def __init__(
-        self, config: uvicorn.Config, *, drain: Drain, on_listening: Callable[[], None]
+        self,
+        config: uvicorn.Config,
+        *,
+        sockets: list[socket.socket],
+        drain: Drain,
+        on_listening: Callable[[], None],
     ) -> None:
-        """`drain` returns when nothing is running any more."""
+        """`drain` returns when nothing is running any more; `sockets` are closed at the end."""
         super().__init__(config)
+        self._sockets = sockets
         self._drain = drain
         self._on_listening = on_listening
         self._draining: asyncio.Task[None] | None = None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Listen, then say so."""
-        await super().startup(sockets)
+        await super().startup(self._sockets if sockets is None else sockets)
         if not self.should_exit:
             self._on_listening()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Stop listening, then end what is connected."""
+        await super().shutdown(self._sockets if sockets is None else sockets)
 
     async def on_tick(self, counter: int) -> bool:
         """Hold every connection to its deadlines, now and then."""
@@ -108,8 +119,7 @@ def run(main: Main) -> int:
 def make_server(
     app: Any,
     *,
-    host: str,
-    port: int,
+    sockets: list[socket.socket],
     limits: EdgeLimits,
     note: Note,
     proxies: Proxies,
@@ -118,24 +128,24 @@ def make_server(
 ) -> Server:
     """A server for the application; the protocol class is named, never chosen by chance.
 
+    `sockets` are bound, and are those it listens on.
     `note` is told of every request that is refused before the application sees it; `proxies` are
     believed when they tell who called them.
     """
     config = uvicorn.Config(
         app,
-        host=host,
-        port=port,
         http=hardened(limits, note, proxies),
         loop="uvloop",
         ws="none",
         lifespan="off",
         interface="asgi3",
         log_config=None,
+        log_level="warning",  # where it listens and that it stopped is said once, by us
         access_log=False,
         server_header=False,
         proxy_headers=False,
-        backlog=2048,
+        backlog=BACKLOG,
         timeout_keep_alive=30,
         timeout_graceful_shutdown=2,
     )
-    return Server(config, drain=drain, on_listening=on_listening)
+    return Server(config, sockets=sockets, drain=drain, on_listening=on_listening)
