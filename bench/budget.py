@@ -12,7 +12,7 @@ from typing import Any
 from bench.cpu import running_on
 from bench.machine import facts
 from bench.measures import throughput
-from bench.process import free_port, run
+from bench.process import run
 from bench.subjects import Site, carnet_openai, echo, importable, initialised
 from bench.timing import CALLERS
 
@@ -53,7 +53,7 @@ class Budget:
 async def budget(site: Site, *, seconds: float) -> Budget:
     """Time the steps, then the server and the whole."""
     print("timing the steps ...", file=sys.stderr, flush=True)
-    folder = initialised(site, free_port())
+    folder = initialised(site, 0)
     with running_on(site.cores.subject):
         command = [sys.executable, "-m", "bench.hop", str(folder)]
         timed = json.loads(run(command, folder=folder, env=importable()))

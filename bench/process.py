@@ -14,6 +14,7 @@ from pathlib import Path
 
 from bench.cpu import running_on
 from bench.load import Wrong
+from carnet.testing.address import Address
 
 START_SECONDS = 20.0
 STOP_SECONDS = 10.0
@@ -22,24 +23,20 @@ POLL_SECONDS = 0.05
 LAST_LINES = 5
 
 
-def free_port() -> int:
-    """A port on the loopback that nothing listens on at this moment."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 @contextmanager
 def serving(
     command: Sequence[str],
     *,
-    port: int,
+    at: Address,
     core: int | None,
     folder: Path,
     env: Mapping[str, str] | None = None,
 ) -> Iterator[int]:
-    """Run a server on a core until the block ends; its process id."""
-    log = folder / f"{Path(command[0]).name}-{port}.log"
+    """Run a server on a core until the block ends; its process id.
+
+    The command has been told the descriptor of its address, which it inherits.
+    """
+    log = folder / f"{Path(command[0]).name}-{at.port}.log"
     with log.open("wb") as output, running_on(core):
         process = subprocess.Popen(  # noqa: S603 - the commands are in subjects.py
             command,
@@ -48,12 +45,14 @@ def serving(
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
+            pass_fds=[at.fd],
         )
     try:
-        _wait_until_listening(process, port, log)
+        _wait_until_listening(process, at.port, log)
         yield process.pid
     finally:
         _stop(process)
+        at.shut()
 
 
 def _wait_until_listening(process: subprocess.Popen[bytes], port: int, log: Path) -> None:

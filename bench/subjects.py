@@ -17,8 +17,9 @@ from bench import a2a_peer, samvad_peer
 from bench.bodies import CHAT_PATH, COMPLETION_ID, chat_request, post
 from bench.cpu import Cores
 from bench.postgres import Database, database
-from bench.process import free_port, run, serving
+from bench.process import run, serving
 from bench.upstream import BURST_EVENTS
+from carnet.testing.address import Address
 
 ROOT = Path(__file__).parent.parent
 BIN = Path(sys.executable).parent
@@ -93,10 +94,10 @@ class Gateway:
 @contextmanager
 def upstream(folder: Path, cores: Cores) -> Iterator[int]:
     """The model behind every hop; its port."""
-    port = free_port()
-    command = [sys.executable, "-m", "bench.upstream", str(port)]
-    with serving(command, port=port, core=cores.load, folder=folder, env=importable()):
-        yield port
+    with Address() as at:
+        command = [sys.executable, "-m", "bench.upstream", str(at.fd)]
+        with serving(command, at=at, core=cores.load, folder=folder, env=importable()):
+            yield at.port
 
 
 def importable() -> dict[str, str]:
@@ -158,22 +159,22 @@ def gateway(
     is a database to move to before it starts; `env` holds settings beside those of the file;
     `signed` is the key of a client that it admits; `prepare` is given its folder before it starts.
     """
-    port = free_port()
-    folder = initialised(site, port)
+    at = Address()
+    folder = initialised(site, at.port)
     if prepare is not None:
         prepare(folder)
     limits = {} if signed is None else UNLIMITED
     if signed is not None:
         admit(folder, signed)
-    command = [*(under or (CARNET,)), "serve"]
+    command = [*(under or (CARNET,)), "serve", "--fd", str(at.fd)]
     settings = {**importable(), "CARNET__GATEWAY__DRAIN_SECONDS": "2", **limits, **(env or {})}
     if store is not None:
         run([CARNET, "migrate", "--to", store.url], folder=folder, env=store.env)
         settings |= {"CARNET__STORE__URL": store.url, **store.env}
     core = site.cores.subject
-    with serving(command, port=port, core=core, folder=folder, env=settings) as pid:
+    with serving(command, at=at, core=core, folder=folder, env=settings) as pid:
         token = (folder / "var" / "starter.token").read_text().strip()
-        yield Gateway(pid=pid, port=port, token=token)
+        yield Gateway(pid=pid, port=at.port, token=token)
 
 
 @contextmanager
@@ -231,12 +232,13 @@ def _plain(pid: int, port: int) -> Target:
 @contextmanager
 def caddy(site: Site) -> Iterator[Target]:
     """A reverse proxy that only forwards, on one Go processor."""
-    port = free_port()
+    at = Address()
+    at.listen()  # it takes a socket that listens
     settings = site.folder / "Caddyfile"
     # By default it keeps 32 idle connections upstream and would redial for the other half.
     settings.write_text(
         "{\n\tadmin off\n\tauto_https off\n\tpersist_config off\n}\n"
-        f"http://127.0.0.1:{port} {{\n\tbind 127.0.0.1\n"
+        f"http://127.0.0.1:{at.port} {{\n\tbind fd/{at.fd}\n"
         f"\treverse_proxy 127.0.0.1:{site.upstream} {{\n"
         f"\t\ttransport http {{\n\t\t\tkeepalive_idle_conns_per_host {CONNECTIONS}\n\t\t}}\n"
         "\t}\n}\n"
@@ -244,21 +246,21 @@ def caddy(site: Site) -> Iterator[Target]:
     command = [str(BIN / "caddy"), "run", "--config", str(settings), "--adapter", "caddyfile"]
     env = {"GOMAXPROCS": "1", "HOME": str(site.folder), "XDG_DATA_HOME": str(site.folder)}
     core = site.cores.subject
-    with serving(command, port=port, core=core, folder=site.folder, env=env) as pid:
-        yield _plain(pid, port)
+    with serving(command, at=at, core=core, folder=site.folder, env=env) as pid:
+        yield _plain(pid, at.port)
 
 
 @contextmanager
 def _uvicorn(
     site: Site, app: str, *, factory: bool = False, env: dict[str, str] | None = None
 ) -> Iterator[tuple[int, int]]:
-    port = free_port()
+    at = Address()
     options = ["--http", "httptools", "--loop", "uvloop", "--lifespan", "off"]
-    options += ["--no-access-log", "--log-level", "warning", "--port", str(port)]
+    options += ["--no-access-log", "--log-level", "warning", "--fd", str(at.fd)]
     command = [str(BIN / "uvicorn"), app, *options, *(["--factory"] if factory else [])]
     core, all_env = site.cores.subject, importable() | (env or {})
-    with serving(command, port=port, core=core, folder=site.folder, env=all_env) as pid:
-        yield pid, port
+    with serving(command, at=at, core=core, folder=site.folder, env=all_env) as pid:
+        yield pid, at.port
 
 
 @contextmanager

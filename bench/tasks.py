@@ -24,8 +24,8 @@ from bench.bodies import encode, post
 from bench.cpu import Cores
 from bench.load import Wrong, crowd_at, whole
 from bench.measures import Throughput, Window, throughput
-from bench.process import free_port
 from bench.subjects import CONNECTIONS, Gateway, Site, gateway
+from carnet.testing.address import Address
 
 TASKS = 10_000
 LETTERS = 1000
@@ -98,8 +98,9 @@ def p50(rounds: list[Throughput]) -> float:
 
 async def beside(site: Site, *, tasks: int, seconds: float) -> Beside:
     """Fill one of two gateways, then ask them in turns."""
-    down = free_port()  # nobody listens there
-    with gateway(site) as alone, laden_gateway(site, down, tasks) as laden:
+    nobody = Address()  # listens there
+    down = nobody.port
+    with nobody, gateway(site) as alone, laden_gateway(site, down, tasks) as laden:
         await _have_accepted(laden, QUICK, LETTERS, down)
         _wait_until_idle(laden)
         await _have_accepted(laden, SLOW, tasks, down)

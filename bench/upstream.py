@@ -9,6 +9,7 @@
 import asyncio
 import itertools
 import re
+import socket
 import sys
 from typing import Any
 
@@ -135,15 +136,15 @@ def _trace(body: bytes) -> bytes:
     return found[1] if found else b""
 
 
-async def serve(port: int) -> None:
-    """Answer until the process is ended."""
-    card = whole(samvad_card(port))
+async def serve(at: socket.socket) -> None:
+    """Answer on a socket that was handed down, until the process is ended."""
+    card = whole(samvad_card(at.getsockname()[1]))
     server = await asyncio.get_running_loop().create_server(
-        lambda: Upstream(card), "127.0.0.1", port, backlog=1024
+        lambda: Upstream(card), sock=at, backlog=1024
     )
     await server.serve_forever()
 
 
 if __name__ == "__main__":
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(serve(int(sys.argv[1])))
+        runner.run(serve(socket.socket(fileno=int(sys.argv[1]))))

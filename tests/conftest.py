@@ -1,4 +1,4 @@
-"""What every test shares: the search of hypothesis, one PostgreSQL, no lost field of a log line.
+"""What every test shares: how hypothesis searches, one PostgreSQL, an end to what it started.
 
 Other fixtures live beside the tests that use them.
 """
@@ -12,6 +12,7 @@ import pytest
 from hypothesis import settings
 
 from carnet.telemetry import undeclared
+from tests.support.organisation import ended_with_it
 
 if TYPE_CHECKING:
     from tests.stores import servers
@@ -55,3 +56,13 @@ def server() -> Iterator["servers.Server"]:
 
     with servers.running() as server:
         yield server
+
+
+@pytest.fixture(autouse=True)
+def ends() -> Iterator[None]:
+    """Whatever a test does, the gateways that it started end with it.
+
+    Those of fixtures for many tests were started before, and end with their fixture.
+    """
+    with ended_with_it():
+        yield

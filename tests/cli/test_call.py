@@ -2,8 +2,7 @@
 
 import asyncio
 import io
-import socket
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -13,6 +12,7 @@ import pytest
 from carnet.assembly.storing import open_from
 from carnet.config import Settings, load
 from carnet.ports.trust import Token
+from carnet.testing.address import Address
 from tests.cli.conftest import Cli
 from tests.support.plain import saying_only
 
@@ -28,19 +28,19 @@ def stored_tokens(settings: Settings) -> Sequence[Token]:
     return asyncio.run(read())
 
 
-def closed_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+@pytest.fixture
+def closed() -> Iterator[Address]:
+    """Where nobody listens."""
+    with Address() as held:
+        yield held
 
 
 @pytest.fixture
-def nobody(home: Path) -> str:
+def nobody(home: Path, closed: Address) -> str:
     """A configuration whose gateway does not run."""
-    port = closed_port()
     config = home / "carnet.toml"
-    config.write_text(config.read_text().replace("port = 8700", f"port = {port}"))
-    return f"http://127.0.0.1:{port}"
+    config.write_text(config.read_text().replace("port = 8700", f"port = {closed.port}"))
+    return closed.url
 
 
 def test_a_dry_run_prints_the_exact_request_and_sends_nothing(cli: Cli, nobody: str) -> None:
@@ -240,10 +240,10 @@ def test_a_handle_of_a_samvad_peer_is_called_directly_by_its_identity(cli: Cli) 
 
 
 def test_a_card_that_nobody_serves_is_unreachable(
-    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cli: Cli, tmp_path: Path, closed: Address, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
-    url = f"http://127.0.0.1:{closed_port()}"
+    url = closed.url
     for words in (("agents", "inspect", url), ("call", url, "x", "--dialect", "samvad")):
         ran = cli(*words, "--format", "json")
         assert (ran.code, ran.error["code"]) == (3, "peer_unreachable")
@@ -339,9 +339,9 @@ def test_a_token_file_that_is_not_there_is_bad_usage(cli: Cli) -> None:
 
 @pytest.mark.usefixtures("home")
 def test_runs_of_another_gateway_are_not_looked_for_here(
-    cli: Cli, monkeypatch: pytest.MonkeyPatch
+    cli: Cli, closed: Address, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("CARNET_URL", f"http://127.0.0.1:{closed_port()}")
+    monkeypatch.setenv("CARNET_URL", closed.url)
     assert cli("runs").code == 3
     assert cli("tail").code == 3
 

@@ -7,13 +7,14 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
 from carnet.assembly.serving import banner
 from carnet.config import load
-from tests.support.organisation import free_port
+from carnet.testing.address import Address
 
 ROOT = Path(__file__).parents[2]
 QUICKSTART = ROOT / "docs" / "quickstart.md"
@@ -56,22 +57,30 @@ def steps_of(page: Path) -> list[Step]:
     ]
 
 
-def script_of(steps: list[Step]) -> str:
-    """One shell session; what would have a terminal of its own runs beside it."""
+def script_of(steps: list[Step], addresses: dict[str, Address]) -> str:
+    """One shell session; what would have a terminal of its own runs beside it.
+
+    The ports of the page may be taken here: ours are handed down in their place.
+    """
     lines = ["set -euo pipefail"]
+    left = iter(addresses.values())
     for step in steps:
         commands = step.commands.replace("make setup\n", "")  # the tests run in what it makes
         if step.serves:
             folder = commands.split("-c ")[1].split("/")[0]
-            lines.append(f"{{ {commands.strip()} ; }} > {folder}.log 2>&1 &")
+            handed = f"--fd {next(left).fd}"
+            lines.append(f"{{ {commands.strip()} {handed} ; }} > {folder}.log 2>&1 &")
             lines.append(f"until test -e {folder}/var/gateway.url; do sleep 0.1; done")
         else:
             lines.append(f"{{\n{commands}}}" + (" || test $? -eq 1" if step.fails else ""))
         lines.append(f"echo '{MARK}'")
-    return "\n".join(lines)
+    script = "\n".join(lines)
+    for written, address in addresses.items():
+        script = script.replace(written, str(address.port))
+    return script
 
 
-def typed(script: str, folder: Path) -> str:
+def typed(script: str, folder: Path, addresses: Iterable[Address]) -> str:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("CARNET")}
     path = f"{_with_curl(folder)}:{Path(sys.executable).parent}:{kept['PATH']}"
     shell = subprocess.Popen(  # noqa: S603  our own page
@@ -82,6 +91,7 @@ def typed(script: str, folder: Path) -> str:
         stderr=subprocess.STDOUT,
         text=True,
         start_new_session=True,
+        pass_fds=[address.fd for address in addresses],
     )
     try:
         printed, _ = shell.communicate(timeout=100)
@@ -103,10 +113,9 @@ def _with_curl(folder: Path) -> Path:
 
 def test_every_command_of_the_quickstart_works_as_it_is_written(tmp_path: Path) -> None:
     steps = steps_of(QUICKSTART)
-    script = script_of(steps)
-    for written in ("8701", "8702"):
-        script = script.replace(written, str(free_port()))
-    printed = typed(script, tmp_path).split(MARK)
+    addresses = {"8701": Address(), "8702": Address()}
+    script = script_of(steps, addresses)
+    printed = typed(script, tmp_path, addresses.values()).split(MARK)
     assert sum(step.serves for step in steps) == 2
     for step, got in zip(steps, printed, strict=False):
         for line in step.printed.splitlines():

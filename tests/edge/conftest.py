@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from carnet.testing.address import Address
 from tests.edge.wire import wait_until
-from tests.support.organisation import Organisation, free_port
+from tests.support.organisation import Organisation
 from tests.support.served import AGENTS, CONFIG
 
 FLOOD = '''
@@ -26,6 +27,7 @@ async def flood(visit):
 
 STREAMS = 60  # that one caller may have open
 FAILURES = 5  # wrong tokens that one address may send
+NOBODY = Address()  # listens there
 PROXY = "127.0.0.1"  # where the tests connect from, if they do not say otherwise
 
 LIMITS = f"""
@@ -35,7 +37,7 @@ target = "agents:flood"
 
 [agents.gone]
 kind = "openai"
-url = "http://127.0.0.1:{free_port()}/v1"
+url = "{NOBODY.url}/v1"
 
 [limits]
 header_seconds = 1

@@ -18,9 +18,10 @@ from carnet.config import load
 from carnet.ports.outbox import Letter
 from carnet.runtime.callbacks import queue_of
 from carnet.runtime.system import SystemClock
+from carnet.testing.address import Address
 from tests.faults.scene import wait_until
 from tests.faults.stores import rows
-from tests.support.organisation import Organisation, free_port
+from tests.support.organisation import Organisation
 from tests.support.receivers import Receivers, receiving
 from tests.support.served import AGENTS
 from tests.support.signed import Line, Sender, message
@@ -97,9 +98,10 @@ def sender() -> Sender:
 
 
 @pytest.fixture(scope="module")
-def down() -> int:
-    """A port that nobody listens on, until somebody does."""
-    return free_port()
+def down() -> Iterator[int]:
+    """A port that nobody listens on."""
+    with Address() as held:
+        yield held.port
 
 
 @pytest.fixture(scope="module")
@@ -174,7 +176,8 @@ def test_f29_what_arrives_verifies_with_the_secret_and_the_key_that_the_commands
 def test_f29_a_dead_letter_is_shown_and_sent_again_when_its_receiver_is_back(
     house: House, receivers: Receivers, tmp_path: Path
 ) -> None:
-    port = free_port()
+    later = Address()
+    port = later.port
     config = house.folder / "carnet.toml"
     config.write_text(config.read_text().replace('allow = ["', f'allow = ["127.0.0.1:{port}", "'))
     assert house.stop() == 0
@@ -196,7 +199,7 @@ def test_f29_a_dead_letter_is_shown_and_sent_again_when_its_receiver_is_back(
     assert (shown["state"], shown["attempts"]) == ("dead", 4)
     assert shown["body"] == json.loads(BODY)
 
-    with receiving(tmp_path, f"late={port}") as back:
+    with receiving(tmp_path, late=later) as back:
         replayed = house.json("outbox", "replay", "--dead", "--receiver", f"127.0.0.1:{port}")
         assert replayed == {"replayed": 1, "letters": [name]}
         ended = house.wait_for(name, "delivered")

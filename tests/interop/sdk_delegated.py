@@ -3,12 +3,13 @@
 Run with its port, a folder for its keys, and those it trusts as IDENTITY=KEY.
 """
 
-import asyncio
 import sys
 
 from pydantic import BaseModel
 from samvad import Agent
 from samvad.types import SkillContext
+
+from tests.interop.sdk_server import serve
 
 
 class Nothing(BaseModel):
@@ -26,7 +27,7 @@ async def shown(_: Nothing, context: SkillContext) -> Shown:
     return Shown(token=context.delegation_token, sender=context.sender)
 
 
-def main(port: str, keys: str, *trusted: str) -> None:
+def built(port: int, keys: str) -> Agent:
     agent = Agent(name="sdk", url=f"http://127.0.0.1:{port}", keys_dir=keys)
     for name in ("shown", "other"):
         agent.skill(
@@ -38,10 +39,8 @@ def main(port: str, keys: str, *trusted: str) -> None:
             trust="public",
             handler=shown,
         )
-    for entry in trusted:
-        agent.trust_peer(*entry.split("=", 1))
-    asyncio.run(agent.serve(host="127.0.0.1", port=int(port)))
+    return agent
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    serve(built, *sys.argv[1:])

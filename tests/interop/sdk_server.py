@@ -4,9 +4,11 @@ Run with its port, a folder for its keys, and those it trusts as IDENTITY=KEY.
 """
 
 import asyncio
+import socket
 import sys
 from collections.abc import Callable
 
+import uvicorn
 from pydantic import BaseModel
 from samvad import Agent
 from samvad.types import RateLimit, SkillContext
@@ -69,12 +71,14 @@ def built(port: int, keys: str) -> Agent:
     return agent
 
 
-def serve(build: Callable[[int, str], Agent], port: str, keys: str, *trusted: str) -> None:
-    """Serve what is built until the process is ended."""
-    agent = build(int(port), keys)
+def serve(build: Callable[[int, str], Agent], fd: str, keys: str, *trusted: str) -> None:
+    """Serve what is built, on a socket that was handed down, until the process is ended."""
+    handed = socket.socket(fileno=int(fd))
+    agent = build(handed.getsockname()[1], keys)
     for entry in trusted:
         agent.trust_peer(*entry.split("=", 1))
-    asyncio.run(agent.serve(host="127.0.0.1", port=int(port)))
+    server = uvicorn.Server(uvicorn.Config(agent.build_app(), log_level="info"))
+    asyncio.run(server.serve(sockets=[handed]))
 
 
 if __name__ == "__main__":

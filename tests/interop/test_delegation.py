@@ -1,6 +1,5 @@
 """Delegations that go on: from our gateway to another Carnet, and to the real server of the SDK."""
 
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -8,11 +7,13 @@ from typing import Any, NamedTuple
 import pytest
 from samvad.delegation import verify_token
 
-from tests.interop.sdk_scene import START_SECONDS, serving
+from carnet.testing.address import Address
+from carnet.testing.waiting import until
+from tests.interop.sdk_scene import serving
 from tests.support.delegations import ours, sdk
 from tests.support.federation import organisation
 from tests.support.http import Reply, request
-from tests.support.organisation import Organisation, free_port
+from tests.support.organisation import Organisation
 from tests.support.signed import Line, Sender, message, now, result
 
 SERVER = Path(__file__).with_name("sdk_delegated.py")
@@ -93,10 +94,10 @@ class Scene(NamedTuple):
 @pytest.fixture(scope="module")
 def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     folder = tmp_path_factory.mktemp("delegating")
-    port = free_port()
+    sdk = Address()
     acme, globex = (organisation(folder / name, f"{name}.example") for name in ("acme", "globex"))
     alice, bob = Sender("agent://client-alice"), Sender("agent://client-bob")
-    acme.configure(AGENTS.format(globex=globex.url, sdk=f"http://127.0.0.1:{port}"))
+    acme.configure(AGENTS.format(globex=globex.url, sdk=sdk.url))
     globex.configure(
         '[agents.teller]\nkind = "python"\ntarget = "agents:teller"\ntrust = "public"\n',
         agents=(globex.folder / "agents.py").read_text() + TELLER,
@@ -107,7 +108,7 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     acme.start()
     globex.start()
     (own,) = request("GET", acme.url + "/.well-known/carnet.json").json["keys"]
-    with serving(SERVER, port, folder, **{"acme.example": own["key"]}):
+    with serving(SERVER, sdk, folder, **{"acme.example": own["key"]}):
         yield Scene(acme, globex, own["key"], alice, bob)
     assert (acme.stop(), globex.stop()) == (0, 0)
 
@@ -188,10 +189,9 @@ def test_a_task_keeps_its_delegation_until_it_runs(scene: Scene) -> None:
     accepted = scene.ask("forward", "tell", token, mode="async")
     assert accepted.status == 202, accepted.body
     path = f"{scene.acme.url}/agents/forward/agent/task/{accepted.json['taskId']}"
-    deadline = time.monotonic() + START_SECONDS
-    while (record := request("GET", path).json)["status"] not in {"done", "failed"}:
-        assert time.monotonic() < deadline, record
-        time.sleep(0.05)
+    record = until(
+        lambda: request("GET", path).json, lambda record: record["status"] in {"done", "failed"}
+    )
     assert record["status"] == "done", record
     assert [link[0] for link in record["result"]["links"]] == [scene.alice.identity, ACME]
     again = scene.ask("forward", "tell", token, mode="async")

@@ -5,12 +5,8 @@ be: they know nothing of one another but the database.
 """
 
 import asyncio
-import os
-import signal
-import subprocess
-import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,7 +18,7 @@ from carnet.testing.toxic import ToxicProxy
 from tests.faults.stores import move_to
 from tests.stores import servers
 from tests.support.http import chat_body, request
-from tests.support.organisation import START_SECONDS, Organisation, environment, free_port
+from tests.support.organisation import Launched, Organisation
 from tests.support.signed import Signed
 
 PATIENCE = 30.0  # seconds, for what takes a moment; never a measure of speed
@@ -65,69 +61,20 @@ async def eventually(
         await asyncio.sleep(pause)
 
 
-class Replica:
+class Replica(Launched):
     """One gateway process of the house."""
 
-    def __init__(self, folder: Path, name: str, env: dict[str, str]) -> None:
-        self.port = free_port()
-        self.url = f"http://127.0.0.1:{self.port}"
-        self._folder = folder
-        self._name = name
+    def __init__(self, folder: Path, name: str, env: dict[str, str] | None = None) -> None:
+        super().__init__(folder, name=name)
         self._env = env
-        self._process: subprocess.Popen[bytes] | None = None
 
-    def start(self) -> None:
-        command = [sys.executable, "-m", "carnet.cli.main", "serve", "--port", str(self.port)]
-        with (
-            (self._folder / f"{self._name}.jsonl").open("ab") as out,
-            (self._folder / f"{self._name}.err").open("ab") as err,
-        ):
-            self._process = subprocess.Popen(  # noqa: S603  our own command
-                command, cwd=self._folder, env=environment(self._env), stdout=out, stderr=err
-            )
-
-    def wait(self) -> None:
-        """Wait until it answers."""
-        end = time.monotonic() + START_SECONDS
-        while not self._answers():
-            assert self._process is not None
-            if self._process.poll() is not None or time.monotonic() > end:
-                raise AssertionError((self._folder / f"{self._name}.err").read_text())
-            time.sleep(0.02)
-
-    def _answers(self) -> bool:
-        try:
-            return request("GET", self.url + "/healthz").status == 200
-        except OSError:
-            return False
+    def launch(self, *, env: Mapping[str, str] | None = None) -> None:
+        """Start it with the environment that it always has."""
+        super().launch(env=env or self._env)
 
     @property
     def is_ready(self) -> bool:
         return request("GET", self.url + "/readyz").status == 200
-
-    def signal(self, number: signal.Signals) -> None:
-        assert self._process is not None
-        os.kill(self._process.pid, number)
-
-    def stop(self) -> int:
-        """End it politely, also if it is paused; its exit code."""
-        if self._process is None:
-            return 0
-        process, self._process = self._process, None
-        if process.poll() is None:
-            process.send_signal(signal.SIGCONT)
-            process.send_signal(signal.SIGTERM)
-        return process.wait(PATIENCE)
-
-    def kill(self) -> None:
-        """End it as a crash would."""
-        assert self._process is not None
-        process, self._process = self._process, None
-        process.kill()
-        process.wait(PATIENCE)
-
-    def log(self) -> str:
-        return (self._folder / f"{self._name}.jsonl").read_text()
 
 
 class House:
@@ -145,10 +92,10 @@ class House:
     def open(self, count: int, env: dict[str, str] | None = None) -> list[Replica]:
         """Start so many gateways, all at once."""
         known = len(self.replicas)
-        new = [Replica(self.folder, f"g{known + i}", env or {}) for i in range(count)]
+        new = [Replica(self.folder, f"g{known + i}", env) for i in range(count)]
         self.replicas += new
         for replica in new:
-            replica.start()
+            replica.launch()
         for replica in new:
             replica.wait()
         return new

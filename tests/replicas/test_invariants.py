@@ -171,7 +171,6 @@ class Calls(RuleBasedStateMachine):
         self.house.rows("UPDATE worker SET until = 0 WHERE id = ?", self.lives[side])
         before = set(self.house.rows(LIVES))
         victim.start()
-        victim.wait()
         wait_until(lambda: bool(set(self.house.rows(LIVES)) - before))
         ((self.lives[side],),) = set(self.house.rows(LIVES)) - before
 

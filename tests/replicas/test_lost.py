@@ -123,7 +123,11 @@ async def test_turns_are_taken_over_and_their_late_writer_is_refused(
         assert answer.body.count(b'"0 ') == 1
         assert house.turns(run)[0][0] == "done"
         assert house.billed(run) == [PRICE]
-    wait_until(lambda: all(f'"turn taken over","run":"{run}"' in pair.far.log() for run in streams))
+    wait_until(
+        lambda: all(
+            f'"turn taken over","run":"{run}"' in pair.far.log.read_text() for run in streams
+        )
+    )
     assert house.rows("SELECT name FROM purse WHERE reserved <> 0") == []
 
 

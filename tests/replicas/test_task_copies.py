@@ -30,7 +30,6 @@ def other(scene: Errands) -> Iterator[Replica]:
     """A second gateway in the same folder, as another machine with the same configuration."""
     other = Replica(scene.acme.folder, "other", SHARED)
     other.start()
-    other.wait()
     yield other
     assert other.stop() == 0
 

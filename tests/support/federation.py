@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from carnet.testing import stage
 from tests.faults.stores import move_to
 from tests.support.organisation import Organisation
 from tests.support.served import AGENTS, CONFIG
@@ -26,21 +27,4 @@ def introduce(
     forwarding: bool = True,
 ) -> None:
     """Let `caller` call `callee`: a token there, a peer here; both list the other."""
-    option = ["--may-forward-authorization"] if forwarding else []
-    token = callee.new_token(f"from-{caller.domain}", "--peer", caller.domain, *option)
-    callee.carnet("peers", "add", caller.domain, "--url", caller.url, "--credit", credit, *option)
-    secret = caller.folder / "var" / f"{callee.domain}.token"
-    secret.write_text(token)
-    secret.chmod(0o600)
-    caller.carnet(
-        "peers",
-        "add",
-        callee.domain,
-        "--url",
-        url or callee.url,
-        "--token-file",
-        str(secret),
-        "--credit",
-        credit,
-        *option,
-    )
+    stage.introduce(caller, callee, url=url, credit=credit, forwarding=forwarding)

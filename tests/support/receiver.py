@@ -9,6 +9,7 @@ what it receives from.
 
 import asyncio
 import json
+import socket
 import sys
 import time
 from collections.abc import Awaitable, Callable
@@ -146,9 +147,10 @@ async def main() -> None:
     file, *names = sys.argv[1:]
     ports: dict[str, int] = {}
     for given in names:
-        name, _, port = given.partition("=")
+        name, _, fd = given.partition("=")
+        at = socket.socket(fileno=int(fd)) if fd else socket.create_server(("127.0.0.1", 0))
         receiver = Receiver(name, ports, Path(file))
-        server = await asyncio.start_server(receiver.serve, "127.0.0.1", int(port or 0))
+        server = await asyncio.start_server(receiver.serve, sock=at)
         ports[name] = server.sockets[0].getsockname()[1]
         await server.start_serving()
     sys.stdout.write(json.dumps(ports) + "\n")

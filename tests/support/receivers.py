@@ -3,10 +3,12 @@
 import json
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from carnet.testing.address import Address
 
 ROOT = Path(__file__).parents[2]
 
@@ -34,11 +36,12 @@ class Receivers:
 
 
 @contextmanager
-def receiving(folder: Path, *names: str) -> Iterator[Receivers]:
-    """Receivers of these behaviours, each `NAME` or `NAME=PORT`."""
+def receiving(folder: Path, *names: str, **held: Address) -> Iterator[Receivers]:
+    """Receivers of these behaviours, on ports of the system's choice or at addresses of ours."""
     file = folder / f"heard-{len(list(folder.glob('heard-*')))}.jsonl"
     file.touch()
-    process = _start([str(file), *names])
+    handed = [f"{name}={address.fd}" for name, address in held.items()]
+    process = _start([str(file), *names, *handed], [address.fd for address in held.values()])
     try:
         assert process.stdout is not None
         yield Receivers(file, json.loads(process.stdout.readline()))
@@ -49,6 +52,8 @@ def receiving(folder: Path, *names: str) -> Iterator[Receivers]:
             process.stdout.close()
 
 
-def _start(arguments: Sequence[str]) -> subprocess.Popen[str]:
+def _start(arguments: Sequence[str], fds: Iterable[int]) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "tests.support.receiver", *arguments]
-    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)  # noqa: S603
+    return subprocess.Popen(  # noqa: S603  our own script
+        command, cwd=ROOT, stdout=subprocess.PIPE, text=True, pass_fds=tuple(fds)
+    )

@@ -34,6 +34,8 @@ def listen(sockets: Iterable[socket.socket]) -> None:
     for each in sockets:
         host, port = each.getsockname()[:2]
         try:
+            # Of an inherited one: connections of who listened before us may be there still.
+            each.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             each.listen(BACKLOG)
         except OSError as error:
             raise _refused(error, host, port) from None
