@@ -100,13 +100,19 @@ def processor_seconds() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def test_help_costs_less_than_three_tenths_of_a_second() -> None:
+def cost(code: str) -> float:
+    """What it costs a processor at best; the first time may compile."""
     took = []
-    for _ in range(3):  # the first may compile
+    for _ in range(3):
         began = processor_seconds()
-        python("from carnet.cli.main import run\nrun(['--help'])")
+        python(code)
         took.append(processor_seconds() - began)
-    assert min(took) < 0.3
+    return min(took)
+
+
+def test_help_costs_little_more_than_the_interpreter_with_click() -> None:
+    """Measured against what this machine does: in seconds it is a matter of the machine."""
+    assert cost("from carnet.cli.main import run\nrun(['--help'])") < 3 * cost("import click")
 
 
 @pytest.mark.parametrize(

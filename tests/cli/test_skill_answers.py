@@ -1,6 +1,5 @@
 """Skills from the command line: what they give, how they are found, what is said of a wrong one."""
 
-import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -8,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from carnet.cli.showing import Growing
+from carnet.testing.waiting import until
 from tests.cli.conftest import Cli, Ran
 from tests.support.http import request
 from tests.support.organisation import Organisation
@@ -165,10 +165,8 @@ def test_why_a_delegation_is_not_taken_is_told(
     stranger = typed(*call).err
     admit = stranger[stranger.index("peers add ") :].splitlines()[0].split()
     assert typed(*admit).code == 0
-    deadline = time.monotonic() + LONG
-    while typed(*call).out != "HI\n":  # a gateway that runs learns of it in a moment
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    # A gateway that runs learns of it in a moment.
+    until(lambda: typed(*call).out, lambda out: out == "HI\n")
     grant = ("tokens", "delegate", admit[2], "--scope", "shout", "--for")
     good = typed(*grant, "agent://clerk.acme.example").out
     (tmp_path / "token").write_text(good)

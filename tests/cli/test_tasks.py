@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from carnet.testing.waiting import until
 from tests.cli.conftest import Cli
 from tests.support.organisation import Organisation, environment
 
@@ -85,10 +86,7 @@ def shown(here: Cli, task: str) -> Any:
 def begun(here: Cli, word: str) -> str:
     """The id of a task that runs until it is let go."""
     task = here("call", "wait", word, "--task", "--no-wait").out.strip()
-    deadline = time.monotonic() + LONG
-    while shown(here, task).get("note") != "reading":
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    until(lambda: shown(here, task).get("note"), lambda note: note == "reading")
     return task
 
 

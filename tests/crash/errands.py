@@ -6,14 +6,14 @@ were taken once; it is billed once. A test of kills gives the faults that it fou
 
 import json
 import signal
-import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from http.client import HTTPException
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
 
+from carnet.testing.waiting import until
 from tests.faults.stores import end_leases, move_to, number, rows
 from tests.support.http import Reply, request
 from tests.support.organisation import Organisation
@@ -63,17 +63,6 @@ class Taken(NamedTuple):
     name: str
     key: str
     pid: str
-
-
-def until(
-    look: Callable[[], T], holds: Callable[[T], object], seconds: float = PATIENCE_SECONDS
-) -> T:
-    """Look again and again until it holds; what was seen then."""
-    deadline = time.monotonic() + seconds
-    while not holds(seen := look()):
-        assert time.monotonic() < deadline, seen
-        time.sleep(PAUSE_SECONDS)
-    return seen
 
 
 class Errands:
@@ -175,16 +164,12 @@ class Errands:
 
     def died(self) -> bool:
         """Wait for it to be killed at a crash point."""
-        is_killed = self.acme.died()
-        self.acme.process = None
-        return is_killed
+        return self.acme.died()
 
     def signal(self, kind: signal.Signals) -> int:
         """Tell it to stop; how it ended."""
-        assert self.acme.process is not None
-        process, self.acme.process = self.acme.process, None
-        process.send_signal(kind)
-        return process.wait(PATIENCE_SECONDS)
+        self.acme.signal(kind)
+        return self.acme.ended()
 
     def points(self) -> set[str]:
         """The crash points that gateways have passed which noted them and have stopped."""

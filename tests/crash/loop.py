@@ -7,6 +7,7 @@ from http.client import HTTPException
 from itertools import count
 
 from carnet.testing.history import History
+from carnet.testing.waiting import until
 from tests.crash.figures import (
     Figures,
     cut_off,
@@ -16,7 +17,7 @@ from tests.crash.figures import (
     ran,
     runs_of,
 )
-from tests.faults.scene import Pair, frames, ids, said, wait_until
+from tests.faults.scene import Pair, frames, ids, said
 from tests.faults.stores import end_leases
 from tests.support.http import Reply
 
@@ -87,7 +88,7 @@ def kill_at_random(pair: Pair, history: History, *, kills: int, seed: int) -> No
     for n in range(kills):
         if n % 2:
             before = history.count("ok")
-            wait_until(lambda: history.count("ok") > before, SETTLE_SECONDS)  # noqa: B023
+            until(lambda: history.count("ok") > before, seconds=SETTLE_SECONDS)  # noqa: B023
         time.sleep(dice.uniform(SHORTEST_SECONDS, LONGEST_SECONDS))
         pair.a.kill()
         end_leases(pair.a)

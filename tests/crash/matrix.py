@@ -146,7 +146,6 @@ class Case:
         self._restart({"CRASH_AT": point})
         answer = self._ask()
         assert self._a.died(), f"{point} was never passed"
-        self._a.process = None
         self.kills += 1
         return answer
 

@@ -11,7 +11,8 @@ from typing import Any, Final
 
 from carnet.runtime.tasks import MOST_LOST
 from carnet.testing.history import History
-from tests.crash.errands import PRICE, STEPS, Errands, Heard, until
+from carnet.testing.waiting import until
+from tests.crash.errands import PRICE, STEPS, Errands, Heard
 from tests.crash.figures import AGAIN, LOST, TWICE, Figures
 from tests.faults.stores import number, rows
 
@@ -63,7 +64,7 @@ def kill_at_random(scene: Errands, history: History, *, kills: int, seed: int) -
     for n in range(kills):
         if n % 2:
             before = history.count("ok")
-            until(lambda: history.count("ok"), lambda ok: ok > before, SETTLE_SECONDS)  # noqa: B023
+            until(lambda: history.count("ok"), lambda ok: ok > before, seconds=SETTLE_SECONDS)  # noqa: B023
         time.sleep(dice.uniform(SHORTEST_SECONDS, LONGEST_SECONDS))
         scene.restart()
 
@@ -82,7 +83,7 @@ def under_load(scene: Errands, history: History, *, kills: int, seed: int) -> No
             client.join(SETTLE_SECONDS)
     assert not any(client.is_alive() for client in clients)
     for left in (OPEN, UNSENT):
-        until(lambda: number(scene.acme, left), lambda count: count == 0, SETTLE_SECONDS)  # noqa: B023
+        until(lambda: number(scene.acme, left), lambda count: count == 0, seconds=SETTLE_SECONDS)  # noqa: B023
 
 
 class Found:

@@ -8,7 +8,8 @@ import signal
 from collections.abc import Iterator
 from typing import Final
 
-from tests.crash.errands import Errands, until
+from carnet.testing.waiting import until
+from tests.crash.errands import Errands
 
 KILLED: Final = -9
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.faults.scene import Pair, frames, said, wait_until
+from carnet.testing.waiting import until
+from tests.faults.scene import Pair, frames, said
 from tests.faults.stores import end_leases
 from tests.support.http import stream
 
@@ -35,7 +36,7 @@ def answered(pair: Pair, run: str) -> list[bytes]:
             lines[:] = ask(pair, run)
         return lines[-2:-1] == [b"data: [DONE]\n"]
 
-    wait_until(is_whole, 30)
+    until(is_whole)
     return lines
 
 
@@ -72,7 +73,6 @@ def test_f06_a_stream_cut_off_by_a_kill_is_never_done_and_a_retry_is_a_new_attem
     restart(pair, f"event.after_socket_write:{heard}" if heard else "reply.half_written")
     cut = ask(pair, run)
     assert pair.a.died()
-    pair.a.process = None
     assert b"data: [DONE]\n" not in cut
     assert not any(choice.get("finish_reason") for f in frames(cut) for choice in f["choices"])
 
@@ -94,7 +94,6 @@ def test_f06_a_reader_that_reconnects_misses_nothing_and_hears_nothing_twice(pai
     restart(pair, "event.after_socket_write:2")
     ask(pair, run)
     assert pair.a.died()
-    pair.a.process = None
     restart(pair)
     before = journal(pair, run)
     seen = [entry for entry in before if entry[0] != "end"]

@@ -10,8 +10,9 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 
+from carnet.testing.waiting import until
 from tests.crash.choosing import ByStore
-from tests.crash.errands import Errands, errands, until
+from tests.crash.errands import Errands, errands
 from tests.crash.task_matrix import (
     CASES,
     KILLED,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from carnet.testing.address import Address
-from tests.edge.wire import wait_until
+from carnet.testing.waiting import until
 from tests.support.organisation import Organisation
 from tests.support.served import AGENTS, CONFIG
 
@@ -64,7 +64,7 @@ def logged(acme: Organisation) -> Callable[[str], list[dict[str, Any]]]:
     """The log lines that hold a word, once there is one."""
 
     def find(word: str) -> list[dict[str, Any]]:
-        wait_until(lambda: any(word in line for line in acme.log_lines()))
+        until(lambda: any(word in line for line in acme.log_lines()))
         return [json.loads(line) for line in acme.log_lines() if word in line]
 
     return find

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from carnet.testing.waiting import until
 from tests.edge.test_sizes import resident_bytes
-from tests.edge.wire import Wire, ask, wait_until
+from tests.edge.wire import Wire, ask
 from tests.support.organisation import Organisation
 from tests.support.served import executions
 
@@ -36,7 +37,7 @@ def test_many_readers_that_never_read_are_cut_off_and_kept_small(
     acme: Organisation, scraper: str
 ) -> None:
     """A61: their agents are stopped, and what waits for each is bounded."""
-    wait_until(lambda: open_calls(acme, scraper) == NONE)
+    until(lambda: open_calls(acme, scraper) == NONE)
     stopped = len(executions(acme.folder, "flood-stopped"))
     before = resident_bytes(acme)
     most = before
@@ -50,9 +51,9 @@ def test_many_readers_that_never_read_are_cut_off_and_kept_small(
             most = max(most, resident_bytes(acme))
             return len(executions(acme.folder, "flood-stopped")) == stopped + READERS
 
-        wait_until(all_stopped)
+        until(all_stopped)
     assert most - before < READERS * MOST_BYTES  # 1.2 MB each where it was measured
-    wait_until(lambda: open_calls(acme, scraper) == NONE)
+    until(lambda: open_calls(acme, scraper) == NONE)
     assert acme.chat("hello").text == "hello"
 
 
@@ -61,7 +62,7 @@ def test_streams_that_are_opened_and_left_leave_nothing_behind(
 ) -> None:
     """A62: no call, no socket, no agent that goes on."""
     assert acme.chat("1", "slow").status == 200
-    wait_until(lambda: open_calls(acme, scraper) == NONE)
+    until(lambda: open_calls(acme, scraper) == NONE)
     files = open_files(acme)
     stopped = len(executions(acme.folder, "flood-stopped"))
     ran = len(executions(acme.folder, "flood"))
@@ -73,8 +74,8 @@ def test_streams_that_are_opened_and_left_leave_nothing_behind(
             for number, wire in enumerate(wires):
                 if number % 2:  # the others leave before they have heard anything
                     assert wire.socket.recv(10)
-        wait_until(lambda: open_calls(acme, scraper) == NONE)
+        until(lambda: open_calls(acme, scraper) == NONE)
     begun = len(executions(acme.folder, "flood")) - ran
     assert ABORTS // 2 <= begun <= ABORTS
-    wait_until(lambda: len(executions(acme.folder, "flood-stopped")) - stopped == begun)
-    wait_until(lambda: open_files(acme) <= files + 2)
+    until(lambda: len(executions(acme.folder, "flood-stopped")) - stopped == begun)
+    until(lambda: open_files(acme) <= files + 2)

@@ -69,13 +69,13 @@ class Place:
         """There is nothing to drain."""
 
     async def connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        await asyncio.wait_for(self.up.wait(), 5)
+        await asyncio.wait_for(self.up.wait(), 30)
         port = self.socket.getsockname()[1]
         return await asyncio.open_connection("127.0.0.1", port)
 
     async def connection(self, target: bytes = b"") -> HardProtocol:
         """The one connection, once the target of its request has been read."""
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             while True:
                 for connection in self.server.server_state.connections:
                     assert isinstance(connection, HardProtocol)
@@ -136,7 +136,7 @@ async def test_a_body_that_we_do_not_read_is_not_late() -> None:
         reader, writer = await place.connect()
         writer.write(POST + b"300000\r\n\r\n" + LONG)
         connection = await place.connection(b"/x")
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             while not connection.flow.read_paused:  # noqa: ASYNC110  uvicorn has no event for it
                 await asyncio.sleep(0)
         sweep([connection], later(60))

@@ -7,7 +7,8 @@ from contextlib import ExitStack
 import pytest
 
 from carnet.gateway.edge import body_seconds
-from tests.edge.wire import CHAT, HEAD, PATIENCE_SECONDS, Wire, answers, ask, wait_until
+from carnet.testing.waiting import until
+from tests.edge.wire import CHAT, HEAD, PATIENCE_SECONDS, Wire, answers, ask
 from tests.support.organisation import Organisation
 from tests.support.served import executions
 
@@ -77,7 +78,7 @@ def test_a_reader_that_never_reads_is_cut_off_and_its_agent_stopped(
     stopped = len(executions(acme.folder, "flood-stopped"))
     with Wire(acme.port, receive_buffer=4096) as wire:
         wire.send(ask(acme.token, "go", "flood", stream=True) + behind)
-        wait_until(lambda: len(executions(acme.folder, "flood-stopped")) == stopped + 1)
+        until(lambda: len(executions(acme.folder, "flood-stopped")) == stopped + 1)
         assert wire.age < STALL_SECONDS + SLACK_SECONDS
         assert b"[DONE]" not in wire.read_to_end()
 
@@ -90,7 +91,7 @@ def test_a_slow_reader_that_reads_is_left_alone(acme: Organisation) -> None:
             assert wire.socket.recv(4096)
             time.sleep(0.005)  # at most 800 kB a second
         assert len(executions(acme.folder, "flood-stopped")) == stopped
-    wait_until(lambda: len(executions(acme.folder, "flood-stopped")) == stopped + 1)
+    until(lambda: len(executions(acme.folder, "flood-stopped")) == stopped + 1)
 
 
 def test_two_hundred_slow_connections_do_not_hold_up_a_healthy_one(acme: Organisation) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from carnet.testing.waiting import PATIENCE_SECONDS
 from tests.edge.wire import CHAT, HEAD, Wire, answers, ask, chat, say
 from tests.support.http import chat_body
 from tests.support.organisation import Organisation
@@ -118,6 +119,6 @@ def test_a_gateway_drains_beside_connections_that_do_nothing(tmp_path: Path) -> 
             gateway.process.send_signal(signal.SIGTERM)
             reading = threading.Thread(target=lambda: got.append(stream.read_to_end()))
             reading.start()
-            assert gateway.process.wait(8) == 0
-            reading.join(8)
+            assert gateway.process.wait(PATIENCE_SECONDS) == 0
+            reading.join(PATIENCE_SECONDS)
     assert b"data: [DONE]" in b"".join(got)

@@ -4,7 +4,7 @@ import asyncio
 import resource
 import socket
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
 
@@ -16,8 +16,9 @@ from carnet.gateway.edge import SPARE_CONNECTIONS, HardProtocol, sweep
 from carnet.gateway.head import EdgeLimits
 from carnet.gateway.proxies import Proxies
 from carnet.gateway.server import OTHER_FILES, Server, make_server, room_for
+from carnet.testing.waiting import until, until_so
 from tests.edge.test_clock import LIMITS, Patient, later
-from tests.edge.wire import CHAT, HEAD, Wire, answers, ask, chat, say, wait_until
+from tests.edge.wire import CHAT, HEAD, Wire, answers, ask, chat, say
 from tests.support.http import Reply
 from tests.support.organisation import Organisation
 from tests.support.served import AGENTS, CONFIG, executions
@@ -72,11 +73,6 @@ class Place:
         writer.write(data)
         return reader
 
-    async def until(self, condition: Callable[[], bool]) -> None:
-        async with asyncio.timeout(30):
-            while not condition():  # noqa: ASYNC110  uvicorn has no event for it
-                await asyncio.sleep(0.001)
-
     def connections(self) -> list[HardProtocol]:
         found = list(self.server.server_state.connections)
         assert all(isinstance(connection, HardProtocol) for connection in found)
@@ -119,19 +115,19 @@ async def test_beyond_so_many_requests_only_health_is_answered() -> None:
     async with served(requests=2) as place:
         for _ in range(2):
             await place.say(get(b"/x"))
-        await place.until(lambda: len(place.server.server_state.tasks) == 2)
+        await until_so(lambda: len(place.server.server_state.tasks) == 2)
         (answer,) = answers(await whole(await place.say(CHAT + b"content-length: 9999\r\n\r\n")))
         assert (answer.status, answer.code) == (503, "overloaded")
         assert answer.headers["retry-after"] == "1"
         assert answer.headers["connection"] == "close"
         assert [type(error) for error in place.refused] == [Overloaded]
         readers = [await place.say(get(path)) for path in VITAL]
-        await place.until(lambda: len(place.server.server_state.tasks) == 5)
+        await until_so(lambda: len(place.server.server_state.tasks) == 5)
         place.app.may_read.set()
         for reader in readers:
             assert (await asyncio.wait_for(reader.readuntil(b"ok"), 30)).startswith(b"HTTP/1.1 200")
         assert len(place.refused) == 1
-        await place.until(lambda: not place.server.server_state.tasks)
+        await until_so(lambda: not place.server.server_state.tasks)
         reader = await place.say(get(b"/x"))  # and when there is room again it is used
         assert (await asyncio.wait_for(reader.readuntil(b"ok"), 30)).startswith(b"HTTP/1.1 200")
 
@@ -139,9 +135,9 @@ async def test_beyond_so_many_requests_only_health_is_answered() -> None:
 async def test_a_request_behind_others_on_its_connection_is_not_answered_before_them() -> None:
     async with served(requests=1) as place:
         reader = await place.say(get(b"/x"))
-        await place.until(lambda: len(place.server.server_state.tasks) == 1)
+        await until_so(lambda: len(place.server.server_state.tasks) == 1)
         place.writers[0].write(get(b"/x"))
-        await place.until(lambda: len(place.refused) == 1)
+        await until_so(lambda: len(place.refused) == 1)
         place.app.may_read.set()
         data = await whole(reader)
         assert data.count(b"HTTP/1.1 ") == 1
@@ -153,7 +149,7 @@ async def test_beyond_so_many_connections_only_health_is_answered() -> None:
         place.app.may_read.set()
         for _ in range(2):
             await place.say(b"")
-        await place.until(lambda: len(place.connections()) == 2)
+        await until_so(lambda: len(place.connections()) == 2)
         (answer,) = answers(await whole(await place.say(get(b"/x"))))
         assert (answer.status, answer.code) == (503, "overloaded")
         reader = await place.say(get(b"/healthz"))
@@ -166,9 +162,9 @@ async def test_beyond_so_many_connections_only_health_is_answered() -> None:
 async def test_a_spare_connection_that_says_nothing_is_not_kept_for_long() -> None:
     async with served(connections=1) as place:
         await place.say(b"")
-        await place.until(lambda: len(place.connections()) == 1)
+        await until_so(lambda: len(place.connections()) == 1)
         reader = await place.say(b"GET /heal")
-        await place.until(lambda: any(one.url for one in place.connections()))
+        await until_so(lambda: any(one.url for one in place.connections()))
         sweep(place.connections(), later(2.5))
         (answer,) = answers(await whole(reader))
         assert (answer.status, answer.code) == (408, "header_timeout")
@@ -178,8 +174,8 @@ async def test_a_spare_connection_that_says_nothing_is_not_kept_for_long() -> No
 async def test_beyond_the_spare_connections_one_is_closed_at_once() -> None:
     async with served(connections=1) as place:
         readers = [await place.say(b"") for _ in range(1 + SPARE_CONNECTIONS + 5)]
-        await place.until(lambda: len(place.connections()) == 1 + SPARE_CONNECTIONS)
-        await place.until(lambda: sum(is_over(reader) for reader in readers) == 5)
+        await until_so(lambda: len(place.connections()) == 1 + SPARE_CONNECTIONS)
+        await until_so(lambda: sum(is_over(reader) for reader in readers) == 5)
         place.app.may_read.set()
         probe = readers.index(next(reader for reader in readers[1:] if not is_over(reader)))
         place.writers[probe].write(get(b"/healthz"))
@@ -192,7 +188,7 @@ async def test_large_bodies_are_bounded_together_and_let_go_of_in_the_end() -> N
     async with served(bodies_bytes=400_000, body_bytes=300_000) as place:
         place.app.may_read.set()
         half = await place.say(head % 300_000 + b"a" * 290_000)
-        await place.until(lambda: place.held >= 200_000)
+        await until_so(lambda: place.held >= 200_000)
         (answer,) = answers(await whole(await place.say(head % 290_000 + b"a" * 290_000)))
         assert (answer.status, answer.code) == (503, "overloaded")
         small = await place.say(head % 60_000 + b"a" * 60_000)  # these are not counted
@@ -200,30 +196,30 @@ async def test_large_bodies_are_bounded_together_and_let_go_of_in_the_end() -> N
         place.writers[0].write(b"a" * 10_000)
         assert (await asyncio.wait_for(half.readuntil(b"ok"), 30)).startswith(b"HTTP/1.1 200")
         place.hang_up()
-        await place.until(lambda: place.held == 0)
+        await until_so(lambda: place.held == 0)
 
 
 async def test_an_answer_lets_go_of_its_own_body_and_not_of_the_one_behind_it() -> None:
     head = CHAT + b"content-length: %d\r\n\r\n"
     async with served(bodies_bytes=400_000, body_bytes=300_000) as place:
         reader = await place.say(get(b"/x") + head % 200_000 + b"a" * 150_000)
-        await place.until(lambda: place.held > 0)
+        await until_so(lambda: place.held > 0)
         held = place.held
         place.app.may_read.set()
         assert (await asyncio.wait_for(reader.readuntil(b"ok"), 30)).startswith(b"HTTP/1.1 200")
         assert place.held >= held
         place.hang_up()
-        await place.until(lambda: place.held == 0)
+        await until_so(lambda: place.held == 0)
 
 
 async def test_a_client_that_left_behind_a_request_that_waits_is_noticed() -> None:
     async with served() as place:
         await place.say(get(b"/x") + get(b"/x"))
-        await place.until(lambda: len(place.connections()) == 1)
+        await until_so(lambda: len(place.connections()) == 1)
         (connection,) = place.connections()
-        await place.until(lambda: connection.flow.read_paused)
+        await until_so(lambda: connection.flow.read_paused)
         place.hang_up()
-        await place.until(lambda: not place.connections())
+        await until_so(lambda: not place.connections())
 
 
 def test_the_limit_of_files_leaves_room_for_what_else_is_open(
@@ -278,17 +274,17 @@ def test_a_gateway_that_is_full_refuses_work_and_says_that_it_lives(small: Organ
             small.get("/metrics", token=scraper).body
         )
         assert len(executions(small.folder, "echo")) == before
-    wait_until(lambda: small.chat("hi").status == 200)
+    until(lambda: small.chat("hi").status == 200)
 
 
 def test_connections_that_do_nothing_do_not_keep_a_probe_out(small: Organisation) -> None:
     """F31."""
     with ExitStack() as stack:
         opened(small, stack, KEPT)
-        wait_until(lambda: say_closing(small).status == 503)
+        until(lambda: say_closing(small).status == 503)
         assert small.get("/healthz").status == 200
         assert small.get("/readyz").status == 200
-    wait_until(lambda: small.chat("hi").status == 200)
+    until(lambda: small.chat("hi").status == 200)
 
 
 def say_closing(gateway: Organisation) -> Reply:
@@ -309,7 +305,7 @@ def test_whoever_waits_for_an_agent_waits_only_so_long(small: Organisation) -> N
         assert len(executions(small.folder, "narrow")) == ran
     run = small.get("/runs/conv_narrow").json
     assert run["cost"] == "0"
-    wait_until(lambda: small.chat("1", "narrow", headers=ids, stream=True).status == 200)
+    until(lambda: small.chat("1", "narrow", headers=ids, stream=True).status == 200)
 
 
 def test_bodies_that_never_end_are_refused_before_they_fill_the_memory(
@@ -326,7 +322,7 @@ def test_bodies_that_never_end_are_refused_before_they_fill_the_memory(
             codes.append(say(small.port, chat(small.token, body, b"connection: close"))[0].code)
             return codes[-1] == "overloaded"
 
-        wait_until(refused)
+        until(refused)
         assert set(codes) <= {"overloaded", "invalid_json"}
         assert small.chat("hi").text == "hi"
 
@@ -349,13 +345,13 @@ def test_a_gateway_out_of_files_goes_on_listening(small: Organisation) -> None:
             ]
             for thread in threads:
                 thread.start()
-            wait_until(lambda: len(closed) >= 30)
+            until(lambda: len(closed) >= 30)
             for wire in wires:
                 wire.shut()
             for thread in threads:
                 thread.join(30)
     finally:
         resource.prlimit(pid, resource.RLIMIT_NOFILE, was)
-    wait_until(lambda: small.chat("hi").status == 200)
+    until(lambda: small.chat("hi").status == 200)
     assert small.process.poll() is None
-    wait_until(lambda: len(list(files.iterdir())) <= used + 2)
+    until(lambda: len(list(files.iterdir())) <= used + 2)

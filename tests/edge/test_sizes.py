@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from carnet.testing.waiting import until
 from tests.edge.conftest import STREAMS
-from tests.edge.wire import CHAT, HEAD, Wire, answers, ask, wait_until
+from tests.edge.wire import CHAT, HEAD, Wire, answers, ask
 from tests.support.organisation import Organisation
 from tests.support.served import executions
 
@@ -115,7 +116,7 @@ def test_whoever_follows_runs_has_streams_open(acme: Organisation) -> None:
         assert (answer.status, answer.code) == (429, "too_many_streams")
         reply = acme.chat("1", "slow", token=caller, stream=True)
         assert (reply.status, reply.code) == (429, "too_many_streams")
-    wait_until(lambda: acme.chat("1", "slow", token=caller, stream=True).status == 200)
+    until(lambda: acme.chat("1", "slow", token=caller, stream=True).status == 200)
 
 
 def answers_head(data: bytes) -> dict[str, str]:

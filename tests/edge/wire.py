@@ -6,7 +6,6 @@ import json
 import select
 import socket
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, cast
 
@@ -17,14 +16,6 @@ from tests.support.http import chat_body
 PATIENCE_SECONDS = 30.0
 HEAD = b"Host: a\r\n"
 CHAT = b"POST /v1/chat/completions HTTP/1.1\r\nHost: a\r\ncontent-type: application/json\r\n"
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    """Wait for something that another process does."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while not condition():
-        assert time.monotonic() < deadline, "it never came true"
-        time.sleep(0.02)
 
 
 class Answer(Struct, frozen=True):

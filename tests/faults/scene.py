@@ -1,8 +1,7 @@
 """Gateway A, a toxic proxy and gateway B; and waiting for things that take a moment."""
 
 import json
-import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -46,14 +45,6 @@ price = "0.0002"
 """
 # One breaker an endpoint: `fragile` is the only one that is allowed to open its own.
 HERE = (("spoken", "spoken"), ("drip", "drip"), ("fragile", "echo"), ("patient", "drip"))
-
-
-def wait_until(condition: Callable[[], bool], seconds: float = 30.0) -> None:
-    """Wait for something. The bound is for a machine that is busy; most things take a moment."""
-    began = time.monotonic()
-    while not condition():
-        assert time.monotonic() - began < seconds, "it never came true"
-        time.sleep(0.005)
 
 
 class Pair(NamedTuple):

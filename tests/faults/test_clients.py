@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.scene import LATE_SECONDS, PRICE, Pair, billed, ids, turns, wait_until
+from carnet.testing.waiting import until
+from tests.faults.scene import LATE_SECONDS, PRICE, Pair, billed, ids, turns
 from tests.faults.stores import rows
 from tests.support.http import chat_body
 from tests.support.organisation import Organisation
@@ -76,19 +77,19 @@ def test_f21_a_client_that_leaves_mid_stream_cancels_the_turn_at_both(
     while b"0 " not in heard:
         heard += line.recv(4096)
     leave(line)
-    wait_until(state_of(pair.b, run))
-    wait_until(state_of(pair.a, run))
+    until(state_of(pair.b, run))
+    until(state_of(pair.a, run))
     assert (billed(pair.a, run), billed(pair.b, run)) == (0, 0)
-    wait_until(lambda: descriptors(pair.a) <= before[0] and descriptors(pair.b) <= before[1])
+    until(lambda: descriptors(pair.a) <= before[0] and descriptors(pair.b) <= before[1])
     assert pair.proxy.open <= before[2]
 
 
 def test_f21_a_client_that_leaves_before_its_answer_cancels_the_turn_at_both(pair: Pair) -> None:
     line = dial(pair.a, "conv_waiting", "patient", "300", stream=False)
-    wait_until(lambda: turns(pair.b, "conv_waiting") == [("running", None)])
+    until(lambda: turns(pair.b, "conv_waiting") == [("running", None)])
     line.close()
-    wait_until(state_of(pair.b, "conv_waiting"))
-    wait_until(state_of(pair.a, "conv_waiting"))
+    until(state_of(pair.b, "conv_waiting"))
+    until(state_of(pair.a, "conv_waiting"))
     assert (billed(pair.a, "conv_waiting"), billed(pair.b, "conv_waiting")) == (0, 0)
 
 
@@ -98,10 +99,10 @@ def test_f21_many_clients_that_leave_leave_nothing_behind(pair: Pair) -> None:
     for line in lines:
         assert line.recv(4096).startswith(b"HTTP/1.1 200")
         line.close()
-    wait_until(lambda: pair.proxy.open == 0)
-    wait_until(lambda: descriptors(pair.a) <= before[0] and descriptors(pair.b) <= before[1])
+    until(lambda: pair.proxy.open == 0)
+    until(lambda: descriptors(pair.a) <= before[0] and descriptors(pair.b) <= before[1])
     running = "SELECT COUNT(*) FROM turn WHERE state = 'running'"
-    wait_until(lambda: rows(pair.a, running) == rows(pair.b, running) == [(0,)])
+    until(lambda: rows(pair.a, running) == rows(pair.b, running) == [(0,)])
 
 
 def test_f22_a_client_that_stalls_does_not_hold_up_the_others(pair: Pair) -> None:
@@ -109,7 +110,7 @@ def test_f22_a_client_that_stalls_does_not_hold_up_the_others(pair: Pair) -> Non
     stalled = dial(pair.a, "conv_stalled", "words", long, room=4096)
     try:
         assert stalled.recv(16).startswith(b"HTTP/1.1 200")
-        wait_until(lambda: unread(stalled) > 1500)  # there is more, and nobody takes it
+        until(lambda: unread(stalled) > 1500)  # there is more, and nobody takes it
         slowest = 0.0
         for number in range(10):
             began = time.monotonic()
@@ -118,7 +119,7 @@ def test_f22_a_client_that_stalls_does_not_hold_up_the_others(pair: Pair) -> Non
         assert slowest < LATE_SECONDS  # it is cut off after 30
     finally:
         stalled.close()
-    wait_until(lambda: turns(pair.a, "conv_stalled")[0][0] != "running")
+    until(lambda: turns(pair.a, "conv_stalled")[0][0] != "running")
 
 
 @pytest.mark.parametrize("agent", ["echo", "spoken"], ids=["here", "there"])

@@ -17,7 +17,8 @@ from carnet.runtime.steps import Steps
 from carnet.runtime.system import SystemClock
 from carnet.runtime.timed import Timed
 from carnet.testing.clock import FakeClock, FakeIds
-from tests.faults.scene import ids, turns, wait_until
+from carnet.testing.waiting import until
+from tests.faults.scene import ids, turns
 from tests.runtime.scene import GOOD, collect, make_call
 from tests.support.federation import organisation
 from tests.support.http import Reply
@@ -100,7 +101,7 @@ def asked_before(gateway: Organisation, run: str, agent: str, text: str) -> Iter
 
     asking = threading.Thread(target=ask)
     asking.start()
-    wait_until(lambda: turns(gateway, run) != [])
+    until(lambda: turns(gateway, run) != [])
     yield replies
     asking.join(30)
 
@@ -114,7 +115,7 @@ def test_f23_a_step_of_the_wall_clock_is_logged_and_changes_no_call(
     try:
         with asked_before(acme, f"conv_step{step}", "later", "") as replies:
             set_clock(acme, step)
-            wait_until(lambda: len(skews(acme)) > known, 30)
+            until(lambda: len(skews(acme)) > known)
             go.touch()
         assert replies[0].text == "in time"
         assert abs(skews(acme)[known] - step) < 60
@@ -122,7 +123,7 @@ def test_f23_a_step_of_the_wall_clock_is_logged_and_changes_no_call(
     finally:
         go.unlink(missing_ok=True)
         set_clock(acme, 0)
-        wait_until(lambda: len(skews(acme)) > known + 1, 30)
+        until(lambda: len(skews(acme)) > known + 1)
 
 
 @pytest.mark.parametrize("step", STEPS)

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.scene import HELD, HELD_CONFIG, PRICE, billed, ids, turns, wait_until
+from carnet.testing.waiting import until
+from tests.faults.scene import HELD, HELD_CONFIG, PRICE, billed, ids, turns
 from tests.faults.stores import move_to, number
 from tests.stores import servers
 from tests.stores.proxies import Proxy
@@ -72,12 +73,12 @@ def test_f14_a_database_that_is_down_is_503_at_once_and_passes_without_a_restart
         replies = [wired.ask(f"conv_down_{n}") for n in range(3)]
         assert time.monotonic() - began < BOUND_SECONDS  # no wait for what does not come
         assert {(reply.status, reply.code) for reply in replies} == {(503, "storage_unavailable")}
-        wait_until(lambda: not wired.is_ready(), BOUND_SECONDS)
+        until(lambda: not wired.is_ready())
         assert gateway.get("/healthz").status == 200
         again = wired.ask("conv_before")  # it cannot be told whether it was answered before
         assert (again.status, again.code) == (503, "storage_unavailable")
         assert executions(gateway.folder, "paid") == ["conv_before.t0.x"]
-    wait_until(wired.is_ready, BOUND_SECONDS)
+    until(wired.is_ready)
     assert wired.ask("conv_before").body == first.body
     for run in ("conv_down_0", "conv_after"):
         assert wired.ask(run).status == 200
@@ -95,13 +96,13 @@ def test_f14_a_turn_whose_database_goes_away_is_not_told_as_done(wired: Wired) -
 
     asking = threading.Thread(target=ask)
     asking.start()
-    wait_until(lambda: turns(gateway, "conv_cut") == [("running", None)], BOUND_SECONDS)
+    until(lambda: turns(gateway, "conv_cut") == [("running", None)])
     with wired.cut():
         (gateway.folder / "go").touch()
         asking.join(BOUND_SECONDS)
         assert replies[0].status == 503
         assert replies[0].code in {"storage_unavailable", "outcome_unknown"}
-    wait_until(lambda: turns(gateway, "conv_cut")[0][0] != "running", BOUND_SECONDS)
+    until(lambda: turns(gateway, "conv_cut")[0][0] != "running")
     assert turns(gateway, "conv_cut") == [("unknown", "outcome_unknown")]
     assert gateway.chat("go", "held", headers=ids("conv_cut")).text == "half whole "
     assert billed(gateway, "conv_cut") == PRICE

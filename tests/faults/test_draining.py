@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.scene import HELD, HELD_CONFIG, PRICE, ids, wait_until
+from carnet.testing.waiting import until
+from tests.faults.scene import HELD, HELD_CONFIG, PRICE, ids
 from tests.faults.stores import STORES, move_to, number, rows
 from tests.stores import servers
 from tests.support.federation import organisation
@@ -93,7 +94,7 @@ class Stream:
 
 def check_refusing(gateway: Organisation) -> None:
     """It is not ready any more, takes nothing new, and is still there to say so."""
-    wait_until(lambda: gateway.get("/readyz").status == 503, DRAIN_SECONDS)
+    until(lambda: gateway.get("/readyz").status == 503)
     reply = gateway.chat("new work", headers=ids("conv_late"))
     assert (reply.status, reply.code) == (503, "shutting_down")
     assert int(reply.headers["retry-after"]) >= 1
@@ -127,7 +128,7 @@ async def test_f30_a_stop_amid_many_streams_finishes_or_fails_each_and_loses_non
     half = STREAMS // 2
     assert Counter(stream.end for stream in streams) == {"done": half, "shutting_down": half}
     assert took >= DRAIN_SECONDS  # those that do not end are given their time
-    acme.process = None
+    acme.ended()
     recorded = rows(acme, "SELECT state, code, COUNT(*) FROM turn GROUP BY state, code")
     assert sorted(recorded) == [("done", None, half), ("failed", "shutting_down", half)]
     assert number(acme, "SELECT COUNT(*) FROM ledger") == half

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.scene import ids, wait_until
+from carnet.testing.waiting import until
+from tests.faults.scene import ids
 from tests.support.federation import organisation
 from tests.support.http import Reply, chat_body
 from tests.support.organisation import Organisation
@@ -97,12 +98,12 @@ def test_f31_a_gateway_out_of_files_goes_on_and_takes_new_connections_when_there
             line = flood.enter_context(socket.socket())
             line.settimeout(BOUND_SECONDS)
             line.connect(("127.0.0.1", acme.port))  # the kernel takes it, whoever accepts it
-        wait_until(lambda: descriptors(acme) >= most - 1, BOUND_SECONDS)
+        until(lambda: descriptors(acme) >= most - 1)
         kept.request("GET", "/healthz")
         assert kept.getresponse().read()  # who is connected is served
-    wait_until(lambda: answers(acme), BOUND_SECONDS)
+    until(lambda: answers(acme))
     assert acme.chat("after").text == "after"
-    wait_until(lambda: descriptors(acme) < most, BOUND_SECONDS)
+    until(lambda: descriptors(acme) < most)
     kept.close()
 
 
@@ -116,7 +117,7 @@ def test_f31_a_pool_of_threads_that_is_used_up_holds_up_nobody_else(acme: Organi
     for thread in asking:
         thread.start()
     try:
-        wait_until(lambda: acme.get("/runs?limit=200").body.count(b"conv_blocked_") >= 48, 30)
+        until(lambda: acme.get("/runs?limit=200").body.count(b"conv_blocked_") >= 48)
         for n in range(5):
             assert acme.chat("beside", headers=ids(f"conv_beside_{n}")).text == "beside"
         assert acme.get("/readyz").status == 200

@@ -27,9 +27,10 @@ from carnet.runtime.dispatching import Dispatching
 from carnet.runtime.journaled import Journaled
 from carnet.runtime.visit import Visit
 from carnet.testing.clock import FakeClock, FakeIds
+from carnet.testing.waiting import until_so
 from tests.faults.worlds import DiskWorld, MemoryWorld, World
 from tests.guards.scene import DOMAIN, Directory, claim, known_peers, known_tokens, target
-from tests.runtime.stage import eventually, native, nothing_new
+from tests.runtime.stage import native, nothing_new
 
 T = TypeVar("T")
 Key = tuple[str, str, str]  # agent, run, token
@@ -228,7 +229,7 @@ class Calls(RuleBasedStateMachine):
                     texts += sum(type(event) is Text for event in batch)
                     if texts >= heard or agent == "held":
                         break
-            await eventually(lambda: self._life.journal.running == 0)
+            await until_so(lambda: self._life.journal.running == 0)
 
         self._do(leave())
 
@@ -239,7 +240,7 @@ class Calls(RuleBasedStateMachine):
 
         async def crash() -> None:
             reading = asyncio.ensure_future(self._life.read(asked(*key, stream=True)))
-            await eventually(lambda: self._life.journal.running > 0 or reading.done())
+            await until_so(lambda: self._life.journal.running > 0 or reading.done())
             for _ in range(moment):
                 await asyncio.sleep(0 if moment % 2 else 0.0002)
             if reading.done() and not reading.exception():
@@ -267,7 +268,7 @@ class Calls(RuleBasedStateMachine):
     def drain(self, run: str, token: str) -> None:
         async def drain() -> None:
             reading = asyncio.ensure_future(self._life.read(asked("held", run, token)))
-            await eventually(lambda: self._life.journal.running > 0 or reading.done())
+            await until_so(lambda: self._life.journal.running > 0 or reading.done())
             await self._life.journal.drain(0)
             (heard,) = await asyncio.gather(reading, return_exceptions=True)
             if isinstance(heard, list):

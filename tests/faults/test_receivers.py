@@ -19,7 +19,7 @@ from carnet.ports.outbox import Letter
 from carnet.runtime.callbacks import queue_of
 from carnet.runtime.system import SystemClock
 from carnet.testing.address import Address
-from tests.faults.scene import wait_until
+from carnet.testing.waiting import until
 from tests.faults.stores import rows
 from tests.support.organisation import Organisation
 from tests.support.receivers import Receivers, receiving
@@ -81,7 +81,7 @@ class House(Organisation):
         return Kept(*found)
 
     def wait_for(self, name: str, state: str) -> Kept:
-        wait_until(lambda: self.letter(name).state == state, LATE)
+        until(lambda: self.letter(name).state == state)
         return self.letter(name)
 
 
@@ -189,7 +189,7 @@ def test_f29_a_dead_letter_is_shown_and_sent_again_when_its_receiver_is_back(
         told = [json.loads(one["body"])["data"] for one in receivers.heard("notified")]
         return [data for data in told if data["letter"] == name]
 
-    wait_until(lambda: len(noticed()) == 1, LATE)
+    until(lambda: len(noticed()) == 1)
     (notice,) = noticed()
     assert (notice["attempts"], notice["gone"]) == (4, False)
 
@@ -222,7 +222,7 @@ def test_f29_an_address_that_said_410_gets_nothing_more_until_it_is_let_off(
 
     assert heard() == 1
     house.carnet("outbox", "replay", second)
-    wait_until(lambda: heard() == 2, LATE)
+    until(lambda: heard() == 2)
     assert house.wait_for(second, "dead").attempts == 1
 
 
@@ -234,7 +234,7 @@ def test_a64_a_receiver_that_answers_for_ever_or_byte_by_byte_is_cut_off(
         ended = house.wait_for(name, "delivered")
         assert (ended.attempts, ended.status) == (1, 200)
     for name in NAMES_OF_A64:
-        wait_until(lambda name=name: len(receivers.events(name, "over")) == 1, LATE)  # type: ignore[misc]
+        until(lambda name=name: len(receivers.events(name, "over")) == 1)  # type: ignore[misc]
         assert len(receivers.heard(name)) == 1
 
 
@@ -243,7 +243,7 @@ def test_f29_a_stop_lets_what_is_on_its_way_arrive_and_sends_it_no_second_time(
 ) -> None:
     before = len(receivers.heard("slow"))
     (name,) = house.post(receivers.url("slow", "/drained"), prefix="drained")
-    wait_until(lambda: len(receivers.heard("slow")) == before + 1, LATE)
+    until(lambda: len(receivers.heard("slow")) == before + 1)
     assert house.stop() == 0
     assert house.letter(name).state == "delivered"
     house.start()
@@ -271,7 +271,7 @@ def test_the_end_of_a_task_is_told_to_its_callback_whichever_it_is(
     def heard() -> list[dict[str, Any]]:
         return [one for one in receivers.heard("well") if one["path"] == path]
 
-    wait_until(lambda: len(heard()) == 1, LATE)
+    until(lambda: len(heard()) == 1)
     (told,) = heard()
     said = Webhook(secret).verify(told["body"], told["headers"])
     assert said["traceId"] == json.loads(asked.body)["traceId"]
@@ -282,4 +282,4 @@ def test_the_end_of_a_task_is_told_to_its_callback_whichever_it_is(
     else:
         assert said["error"]["code"] == "AGENT_UNAVAILABLE"
     assert house.carnet("outbox", "secret", sender.identity).stdout.strip() == secret
-    wait_until(lambda: house.letter(told["headers"]["webhook-id"]).state == "delivered", LATE)
+    until(lambda: house.letter(told["headers"]["webhook-id"]).state == "delivered")

@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from carnet.testing.history import History
-from tests.faults.scene import ids, turns, wait_until
+from carnet.testing.waiting import until
+from tests.faults.scene import ids, turns
 from tests.faults.stores import rows
 from tests.support.federation import organisation
 from tests.support.http import Reply
@@ -113,12 +114,12 @@ def test_f11_a_turn_that_finds_the_disk_full_at_its_end_is_not_told_as_done(
     replies: list[Reply] = []
     asking = threading.Thread(target=lambda: replies.append(ask(acme, "conv_end", "5", "slow")))
     asking.start()
-    wait_until(lambda: turns(acme, "conv_end") == [("running", None)])
+    until(lambda: turns(acme, "conv_end") == [("running", None)])
     with no_room(acme):
         _fail_soon(acme, "conv_crammed", History())
         asking.join(30)
         assert (replies[0].status, replies[0].code) == (503, "storage_unavailable")
-    wait_until(lambda: turns(acme, "conv_end") == [("unknown", "outcome_unknown")])
+    until(lambda: turns(acme, "conv_end") == [("unknown", "outcome_unknown")])
     assert ask(acme, "conv_end", "5", "slow").text == "0 1 2 3 4 "
 
 
@@ -176,7 +177,7 @@ def test_f13_a_flipped_bit_is_reported_and_not_served(acme: Organisation) -> Non
         assert (reply.status, reply.code) == (500, "internal")
         assert b"anary" not in reply.body
         assert ask(acme, "conv_well", "canary conv_well").body == kept["conv_well"]
-        wait_until(lambda: len(reports(acme)) > 0)
+        until(lambda: len(reports(acme)) > 0)
     assert ask(acme, "conv_flip", "canary conv_flip").body == kept["conv_flip"]
 
 
@@ -185,7 +186,7 @@ def test_f13_damage_is_an_error_in_the_log_with_its_run_and_incident(acme: Organ
     before = len(reports(acme))
     with flipped(acme, "conv_told"):
         reply = ask(acme, "conv_told", "canary conv_told")
-        wait_until(lambda: len(reports(acme)) > before)
+        until(lambda: len(reports(acme)) > before)
     assert "unrecorded" not in reply.json["message"]
     told = [(line["level"], line["run"]) for line in reports(acme)[before:]]
     assert told[0] == ("error", "conv_told")

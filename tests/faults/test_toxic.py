@@ -9,7 +9,7 @@ import pytest
 
 from carnet.testing import toxic
 from carnet.testing.toxic import Toxic, ToxicProxy
-from tests.faults.scene import wait_until
+from carnet.testing.waiting import until
 
 ANSWER = b"0123456789" * 10
 
@@ -44,7 +44,7 @@ def shared(port: int) -> Iterator[ToxicProxy]:
 def proxy(shared: ToxicProxy) -> Iterator[ToxicProxy]:
     yield shared
     shared.toxic = Toxic()
-    wait_until(lambda: shared.open == 0)
+    until(lambda: shared.open == 0)
 
 
 def call(proxy: ToxicProxy) -> socket.socket:
@@ -104,7 +104,7 @@ def test_a_line_that_hangs_is_open_until_its_caller_lets_go(
         else:
             assert hear(line) == ANSWER[:5]
         assert proxy.open == 1
-    wait_until(lambda: proxy.open == 0)
+    until(lambda: proxy.open == 0)
 
 
 def test_a_proxy_that_is_down_refuses_and_comes_back_on_its_port(proxy: ToxicProxy) -> None:

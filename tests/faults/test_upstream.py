@@ -6,17 +6,8 @@ import pytest
 
 from carnet.testing import toxic
 from carnet.testing.toxic import Toxic
-from tests.faults.scene import (
-    LATE_SECONDS,
-    PRICE,
-    SECONDS,
-    Pair,
-    billed,
-    frames,
-    said,
-    turns,
-    wait_until,
-)
+from carnet.testing.waiting import until
+from tests.faults.scene import LATE_SECONDS, PRICE, SECONDS, Pair, billed, frames, said, turns
 
 
 def failure(lines: list[bytes]) -> str:
@@ -81,7 +72,7 @@ def test_f17_a_peer_that_hangs_is_504_at_the_deadline_and_let_go_of(pair: Pair) 
     reply = pair.ask("conv_hang")
     assert SECONDS <= time.monotonic() - began < SECONDS + LATE_SECONDS
     assert (reply.status, reply.code) == (504, "provider_timeout")
-    wait_until(lambda: pair.proxy.open == 0)
+    until(lambda: pair.proxy.open == 0)
     check_failed_free(pair, "conv_hang", "provider_timeout")
     check_repeat_heals(pair, "conv_hang")
 
@@ -91,7 +82,7 @@ def test_f17_a_peer_that_hangs_mid_stream_ends_in_an_error_frame(pair: Pair) -> 
     lines = list(pair.stream("conv_hang_mid"))
     assert b"one " in b"".join(lines)
     assert failure(lines) == "provider_timeout"
-    wait_until(lambda: pair.proxy.open == 0)
+    until(lambda: pair.proxy.open == 0)
     check_failed_free(pair, "conv_hang_mid", "provider_timeout")
 
 
@@ -118,7 +109,7 @@ def test_f18_an_answer_that_breaks_off_is_an_error_and_not_billed(
         reply = pair.ask(run)
         assert (reply.status, reply.code) == (502, "provider_error")
     check_failed_free(pair, run, "provider_error")
-    wait_until(lambda: pair.proxy.open == 0)
+    until(lambda: pair.proxy.open == 0)
     check_repeat_heals(pair, run)
 
 
@@ -176,5 +167,5 @@ def test_f20_a_line_too_slow_ends_at_the_deadline(given: Toxic, pair: Pair) -> N
     reply = pair.ask(run)
     assert time.monotonic() - began < SECONDS + LATE_SECONDS
     assert (reply.status, reply.code) == (504, "provider_timeout")
-    wait_until(lambda: pair.proxy.open == 0)
+    until(lambda: pair.proxy.open == 0)
     check_failed_free(pair, run, "provider_timeout")

@@ -3,14 +3,12 @@
 import http.client
 import json
 import threading
-import time
 from pathlib import Path
 
+from carnet.testing.waiting import PATIENCE_SECONDS, until
 from tests.support.http import chat_body, request, stream
 from tests.support.organisation import Organisation
 from tests.support.served import AGENTS, CONFIG, executions
-
-WAIT_SECONDS = 10.0
 
 
 def fields(acme: Organisation, *more: tuple[str, str]) -> list[tuple[str, str]]:
@@ -28,15 +26,12 @@ def test_the_head_of_an_event_stream_is_the_whole_answer(acme: Organisation) -> 
 
 
 def wait_for_state(acme: Organisation, run: str, state: str) -> dict[str, str]:
-    deadline = time.monotonic() + WAIT_SECONDS
-    turn: dict[str, str] = {}
-    while time.monotonic() < deadline:
+    def look() -> dict[str, str]:
         reply = acme.get(f"/runs/{run}")
-        if reply.status == 200:
-            turn = reply.json["turns"][0]
-            if turn["state"] == state:
-                return turn
-    raise AssertionError(f"{run} is {turn} and not {state}")
+        turn: dict[str, str] = reply.json["turns"][0] if reply.status == 200 else {}
+        return turn
+
+    return until(look, lambda turn: turn.get("state") == state)
 
 
 def run_events(
@@ -99,27 +94,25 @@ def test_a_run_can_be_cancelled(acme: Organisation) -> None:
     replies = []
 
     def ask() -> None:
-        replies.append(acme.chat("100", "slow", headers=[("x-tangle-runid", "conv_cancel")]))
+        replies.append(acme.chat("600", "slow", headers=[("x-tangle-runid", "conv_cancel")]))
 
     asking = threading.Thread(target=ask)
     asking.start()
     wait_for_state(acme, "conv_cancel", "running")
     reply = request("POST", acme.url + "/runs/conv_cancel/cancel", fields(acme), b"")
     assert reply.json == {"run": "conv_cancel", "cancelled": 1}
-    asking.join(WAIT_SECONDS)
+    asking.join(PATIENCE_SECONDS)
     assert (replies[0].status, replies[0].code) == (409, "cancelled")
     assert acme.get("/runs/conv_cancel").json["turns"][0]["code"] == "cancelled"
 
 
 def test_when_the_last_reader_has_gone_the_turn_is_cancelled(acme: Organisation) -> None:
-    body = chat_body("100", "slow", stream=True)
+    body = chat_body("600", "slow", stream=True)
     path = acme.url + "/v1/chat/completions"
     lines = stream("POST", path, fields(acme, ("x-tangle-runid", "conv_gone")), body)
     next(lines)
-    began = time.monotonic()
     lines.close()  # type: ignore[attr-defined]
     assert wait_for_state(acme, "conv_gone", "failed")["code"] == "cancelled"
-    assert time.monotonic() - began < 3.0
 
 
 def test_an_agent_that_finishes_on_its_own_outlives_its_reader(acme: Organisation) -> None:
@@ -159,7 +152,7 @@ def test_a_gateway_drains_before_it_stops(tmp_path: Path) -> None:
     asking.start()
     wait_for_state(gateway, "conv_drain", "running")
     assert gateway.stop() == 0
-    asking.join(WAIT_SECONDS)
+    asking.join(PATIENCE_SECONDS)
     assert replies[0].text == "0 1 2 3 4 5 6 7 8 9 "
     assert b"Traceback" not in (tmp_path / "err.txt").read_bytes()
 
@@ -169,10 +162,9 @@ def test_log_lines_are_json_with_the_fixed_fields(acme: Organisation) -> None:
     acme.chat(
         "hi", headers=[("x-tangle-runid", run), ("traceparent", f"00-{'a' * 32}-{'b' * 16}-01")]
     )
-    deadline = time.monotonic() + WAIT_SECONDS
-    found: list[dict[str, object]] = []
-    while not found and time.monotonic() < deadline:
-        found = [line for line in map(json.loads, acme.log_lines()) if line["run"] == run]
+    found: list[dict[str, object]] = until(
+        lambda: [line for line in map(json.loads, acme.log_lines()) if line["run"] == run]
+    )
     names = ["timestamp", "correlation_id", "component", "level", "message", "run", "turn"]
     assert list(found[0])[: len(names)] == names
     assert found[0]["correlation_id"] == "a" * 32
@@ -193,7 +185,7 @@ def test_a_run_id_shared_with_somebody_else_cancels_only_ones_own_turns(acme: Or
     path = acme.url + "/runs/conv_shared_cancel/cancel"
     reply = request("POST", path, [("authorization", f"Bearer {mallory}")], b"")
     assert reply.json["cancelled"] == 0
-    asking.join(WAIT_SECONDS)
+    asking.join(PATIENCE_SECONDS)
     assert replies[0].status == 200
 
 

@@ -1,12 +1,12 @@
 """Tasks over restarts of a real gateway, on each store: killed, drained, and run to one end."""
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from http.client import HTTPException
 from typing import Any
 
 import pytest
 
+from carnet.testing.waiting import until
 from tests.faults.stores import STORES, end_leases, move_to, rows
 from tests.stores import servers
 from tests.support.http import Reply, request
@@ -101,14 +101,6 @@ class Errands:
             (self.gateway.folder / name).unlink(missing_ok=True)
 
 
-def until(look: Callable[[], Any], holds: Callable[[Any], bool]) -> Any:
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while not holds(seen := look()):
-        assert time.monotonic() < deadline, seen
-        time.sleep(0.02)
-    return seen
-
-
 @pytest.fixture(scope="module", params=STORES)
 def settled(
     tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
@@ -175,7 +167,6 @@ def test_a_crash_between_the_effect_and_its_record_does_it_again_under_the_same_
     task = errands.accepted()
     assert errands.gateway.died()
     end_leases(errands.gateway)
-    errands.gateway.process = None
     errands.gateway.start()
     assert errands.ended(task)["status"] == "done"
     first, again, second = errands.done()
@@ -190,7 +181,6 @@ def test_an_agent_that_changed_between_two_attempts_ends_the_task(errands: Erran
     task = errands.accepted()
     assert errands.gateway.died()
     end_leases(errands.gateway)
-    errands.gateway.process = None
     (errands.gateway.folder / "name").write_text("third")
     errands.gateway.start()
     assert errands.ended(task)["status"] == "failed"
@@ -208,7 +198,6 @@ def test_a_task_that_was_accepted_and_never_answered_is_run_all_the_same(
         errands.accepted()
     assert errands.gateway.died()
     end_leases(errands.gateway)
-    errands.gateway.process = None
     errands.gateway.start()
     until(errands.done, lambda lines: len(lines) == 2)
 

@@ -1,12 +1,12 @@
 """Tasks at a real gateway, on each store: accepted, run, polled, cancelled, kept and forgotten."""
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 import pytest
 
+from carnet.testing.waiting import until
 from tests.support.http import Reply, request
 from tests.support.organisation import Organisation
 from tests.support.schemas import valid
@@ -25,7 +25,6 @@ from tests.support.signed import (
 
 DOMAIN = "acme.example"
 TASK = "/agent/task"
-PATIENCE_SECONDS = 60.0
 NOT_FOUND = b'{"error":"Task not found"}'
 
 
@@ -105,20 +104,28 @@ class Client:
     def cancel(self, agent: str, task: str, **more: Any) -> Reply:
         return self.line.send(self.about("POST", f"/agents/{agent}{TASK}/{task}/cancel", **more))
 
+    def unfinished(self) -> list[str]:
+        """The tasks at this gateway that have not ended."""
+        lines = self.get("/tasks?limit=100").json["tasks"]
+        return [line["taskId"] for line in lines if line["status"] in {"pending", "running"}]
 
-def until(look: Callable[[], Any], holds: Callable[[Any], bool]) -> Any:
-    """Look again and again until it holds; what was seen then."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while not holds(seen := look()):
-        assert time.monotonic() < deadline, seen
-        time.sleep(0.02)
-    return seen
+    def end_all(self) -> None:
+        """End what a test has left, so that the next one finds nothing of it."""
+        for task in self.unfinished():
+            self.post(f"/tasks/{task}/cancel")
+        until(self.unfinished, lambda left: not left)
 
 
 @pytest.fixture(scope="module")
-def client(acme: Organisation) -> Iterator[Client]:
+def pinned(acme: Organisation) -> Iterator[Client]:
     with Line(acme.port) as line:
         yield Client(acme, line, "client-tasks")
+
+
+@pytest.fixture
+def client(pinned: Client) -> Iterator[Client]:
+    yield pinned
+    pinned.end_all()
 
 
 # ---------------------------------------------------------------------------- accepted and run
@@ -204,10 +211,11 @@ def test_a_task_is_in_the_metrics_and_its_end_in_the_log(client: Client) -> None
         lambda: [line for line in client.acme.log_lines() if "trace-of-a-count" in line],
         lambda lines: any('"message":"task ended"' in line for line in lines),
     )
-    text = client.get("/metrics").body.decode()
+    text = until(
+        lambda: client.get("/metrics").body,
+        lambda page: b"carnet_waiting_tasks 0.0" in page and b"carnet_running_tasks 0.0" in page,
+    ).decode()
     assert 'carnet_tasks_total{agent="words",state="done"}' in text
-    assert "carnet_waiting_tasks 0.0" in text
-    assert "carnet_running_tasks" in text
     load = request("GET", f"{client.acme.url}/agent/health").json["load"]
     assert load["queuedTasks"] == 0
 
@@ -400,7 +408,7 @@ target = "agents:words"
 
 
 @pytest.fixture(scope="module")
-def strict(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+def one_at_a_time(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     """A gateway that runs one task at a time and has tasks polled by their senders alone."""
     acme = Organisation(tmp_path_factory.mktemp("strict"), DOMAIN)
     acme.configure(SETTINGS, agents=AGENTS)
@@ -414,8 +422,15 @@ def strict(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     assert acme.stop() == 0
 
 
+@pytest.fixture
+def strict(one_at_a_time: Client) -> Iterator[Client]:
+    yield one_at_a_time
+    one_at_a_time.end_all()
+
+
 def test_a_sender_has_so_many_unfinished_tasks_at_an_agent(strict: Client) -> None:
     running = strict.accepted("slow", "3000")
+    strict.reaches(running, "running")
     waiting = strict.accepted("slow", "3000")
     refused = strict.send("slow", "3000")
     assert refusal(refused) == (429, "RATE_LIMITED")

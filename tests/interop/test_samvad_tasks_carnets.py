@@ -3,7 +3,6 @@
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -13,6 +12,7 @@ import pytest
 import carnet
 from carnet.errors import Cancelled, TaskNotFound
 from carnet.runtime.client_key import ClientKey, load_key
+from carnet.testing.waiting import until
 from tests.support.federation import organisation
 from tests.support.http import request
 from tests.support.organisation import Organisation, environment
@@ -124,10 +124,7 @@ def test_who_leaves_a_call_that_is_a_task_elsewhere_has_it_cancelled(scene: Scen
 
 
 def wait_for(path: Path) -> None:
-    deadline = time.monotonic() + 30
-    while not path.exists():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    until(path.exists)
 
 
 async def test_a_task_of_a_person_is_polled_with_a_signature_where_that_is_asked_for(
@@ -150,10 +147,9 @@ async def test_a_task_of_a_carnet_tells_its_progress_and_is_cancelled(scene: Sce
     there = ("--at", "@clerk@globex.example")
     words = ("call", "@clerk@globex.example", "skill=wait", "word=cancel", "--task", "--no-wait")
     task = acme.carnet(*words).stdout.strip()
-    page = acme.json("tasks", "show", task, *there)
-    while page["status"] == "pending":
-        page = acme.json("tasks", "show", task, *there)
-    assert page["status"] == "running"
+    until(
+        lambda: acme.json("tasks", "show", task, *there), lambda page: page["status"] == "running"
+    )
     assert "was told to stop" in acme.carnet("tasks", "cancel", task, *there).stdout
     ended = acme.try_carnet("tasks", "wait", task, *there)
     assert (ended.returncode, ended.stdout) == (1, "")

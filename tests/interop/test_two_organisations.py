@@ -1,13 +1,13 @@
 """Two organisations as two processes: one run, both hops, one payer, ledgers that agree."""
 
 import threading
-import time
 from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
 import pytest
 
+from carnet.testing.waiting import PATIENCE_SECONDS, until
 from tests.interop.conftest import Databases
 from tests.support.federation import introduce, organisation
 from tests.support.organisation import Organisation
@@ -132,15 +132,13 @@ def test_what_is_cancelled_at_the_callee_stays_cancelled(pair: Pair) -> None:
     replies = []
 
     def ask() -> None:
-        replies.append(a.chat("100", "@slow@b.example", headers=run))
+        replies.append(a.chat("600", "@slow@b.example", headers=run))
 
     asking = threading.Thread(target=ask)
     asking.start()
-    deadline = time.monotonic() + 10
-    while not executions(b.folder, "slow") and time.monotonic() < deadline:
-        time.sleep(0.01)
+    until(lambda: executions(b.folder, "slow"))
     assert b.json("run", "cancel", "conv_stopped")["cancelled"] == 1
-    asking.join(10)
+    asking.join(PATIENCE_SECONDS)
     assert replies[0].json["error"]["peer_code"] == "cancelled"
     assert len(executions(b.folder, "slow")) == 1
 

@@ -5,8 +5,7 @@ be: they know nothing of one another but the database.
 """
 
 import asyncio
-import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -41,24 +40,6 @@ tokens_per_sender_per_day = {BUDGET}
 MODEL = '[agents.model]\nkind = "openai"\nurl = "{url}"\nmodel = "m"\nprice = "0.0002"\n'
 
 Fields = list[tuple[str, str]]
-
-
-def wait_until(condition: Callable[[], bool], seconds: float = PATIENCE) -> None:
-    """Wait for something from a test that is not a coroutine."""
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it never came true"
-        time.sleep(0.02)
-
-
-async def eventually(
-    condition: Callable[[], Awaitable[bool]], seconds: float = PATIENCE, pause: float = 0.05
-) -> None:
-    """Wait for something that has to be asked for."""
-    end = time.monotonic() + seconds
-    while not await condition():
-        assert time.monotonic() < end, "it never came true"
-        await asyncio.sleep(pause)
 
 
 class Replica(Launched):

@@ -10,7 +10,8 @@ from typing import TypeVar
 
 import pytest
 
-from tests.replicas.scene import BUDGET, Answer, Callers, House, Replica, spread, wait_until
+from carnet.testing.waiting import until
+from tests.replicas.scene import BUDGET, Answer, Callers, House, Replica, spread
 from tests.support.http import request
 from tests.support.signed import Line, Sender, Signed, message, now
 
@@ -29,7 +30,7 @@ def admitted(house: House, replicas: Sequence[Replica], name: str) -> Sender:
     """A sender that all of these gateways know."""
     sender = Sender(f"agent://client-{name}")
     house.operator.carnet("peers", "add", sender.identity, "--key", sender.public)
-    wait_until(lambda: all(is_known(replica, sender) for replica in replicas))
+    until(lambda: all(is_known(replica, sender) for replica in replicas))
     return sender
 
 

@@ -17,18 +17,8 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
-from tests.replicas.scene import (
-    PATIENCE,
-    PRICE,
-    Answer,
-    Callers,
-    House,
-    Replica,
-    a_house,
-    callers,
-    eventually,
-    wait_until,
-)
+from carnet.testing.waiting import until, until_so
+from tests.replicas.scene import PATIENCE, PRICE, Answer, Callers, House, Replica, a_house, callers
 from tests.stores import servers
 
 T = TypeVar("T")
@@ -137,7 +127,7 @@ class Calls(RuleBasedStateMachine):
                     reading = self._callers.reading(self._side(number), name, token=self.secrets[0])
                     reader = await open_streams.enter_async_context(reading)
                     await reader.until(b'"0 "')
-            await eventually(self._is_quiet)
+            await until_so(self._is_quiet)
 
         self._do(leave())
 
@@ -155,7 +145,7 @@ class Calls(RuleBasedStateMachine):
             async def has_begun() -> bool:
                 return self.house.ran(name) > before or asking.done()
 
-            await eventually(has_begun, pause=0.005)
+            await until_so(has_begun, pause=0.005)
             self._kill(side)
             self.house.allow(name, "end")
             return await asking
@@ -171,7 +161,7 @@ class Calls(RuleBasedStateMachine):
         self.house.rows("UPDATE worker SET until = 0 WHERE id = ?", self.lives[side])
         before = set(self.house.rows(LIVES))
         victim.start()
-        wait_until(lambda: bool(set(self.house.rows(LIVES)) - before))
+        until(lambda: bool(set(self.house.rows(LIVES)) - before))
         ((self.lives[side],),) = set(self.house.rows(LIVES)) - before
 
     async def _is_quiet(self) -> bool:
@@ -187,7 +177,7 @@ class Calls(RuleBasedStateMachine):
 
     @invariant()
     def i1_i2_what_is_done_stays_as_it_is_and_never_runs_again(self) -> None:
-        self._do(eventually(self._is_quiet))
+        self._do(until_so(self._is_quiet))
         ran = Counter(n for what, _, n in self.house.trace() if what == "began")
         for n, _, _, _, _, _, state, attempt, cost in self._records():
             assert ran[n] <= attempt

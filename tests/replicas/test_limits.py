@@ -3,7 +3,8 @@
 import asyncio
 from collections import Counter
 
-from tests.replicas.scene import PRICE, Callers, House, Replica, eventually, spread
+from carnet.testing.waiting import until_so
+from tests.replicas.scene import PRICE, Callers, House, Replica, spread
 
 SENT = 80
 REVOKED_SECONDS = 5.0
@@ -52,9 +53,9 @@ async def test_a_token_is_made_and_revoked_for_all_gateways(
         ]
         return {answer.status for answer in await asyncio.gather(*asking)} == {status}
 
-    await eventually(lambda: all_say(200), REVOKED_SECONDS, pause=0.5)
+    await until_so(lambda: all_say(200), seconds=REVOKED_SECONDS, pause=0.5)
     house.operator.carnet("tokens", "revoke", "passing")
-    await eventually(lambda: all_say(401), REVOKED_SECONDS, pause=0.5)
+    await until_so(lambda: all_say(401), seconds=REVOKED_SECONDS, pause=0.5)
     before = house.rows("SELECT COUNT(*) FROM turn")
     assert await all_say(401)
     assert house.rows("SELECT COUNT(*) FROM turn") == before

@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager, contextmanager
 import pytest
 
 from carnet.testing.toxic import Toxic, ToxicProxy, hang
+from carnet.testing.waiting import until, until_so
 from tests.replicas.scene import (
     PATIENCE,
     PRICE,
@@ -21,10 +22,8 @@ from tests.replicas.scene import (
     Replica,
     a_house,
     callers,
-    eventually,
     far_side,
     through,
-    wait_until,
 )
 from tests.stores import servers
 
@@ -87,7 +86,7 @@ async def answered(people: Callers, replica: Replica, run: str, *, stream: bool)
         assert last.status in {200, 409, 503}, last
         return last.is_whole if stream else last.status == 200
 
-    await eventually(is_done)
+    await until_so(is_done)
     return last
 
 
@@ -97,19 +96,19 @@ async def test_turns_are_taken_over_and_their_late_writer_is_refused(
 ) -> None:
     house = pair.house
     streams = {f"conv_{how.__name__}_{kind}": kind == "stream" for kind in ("stream", "whole")}
-    wait_until(lambda: pair.far.is_ready)
+    until(lambda: pair.far.is_ready)
     asking = [
         asyncio.create_task(people.ask(pair.far, run, "stepwise", "go", stream=stream))
         for run, stream in streams.items()
     ]
-    await eventually(lambda: _have_begun(house, streams, 1))
+    await until_so(lambda: _have_begun(house, streams, 1))
     with how(pair):
         waiting = [
             asyncio.create_task(answered(people, pair.near, run, stream=stream))
             for run, stream in streams.items()
         ]
-        await eventually(lambda: _have_begun(house, streams, 2))
-    wait_until(lambda: pair.far.is_ready)
+        await until_so(lambda: _have_begun(house, streams, 2))
+    until(lambda: pair.far.is_ready)
     for run in streams:  # both agents of each turn say it; what the first one says comes too late
         house.allow(run, "0")
     assert b'"error"' in (await asyncio.wait_for(asking[0], PATIENCE)).body
@@ -123,7 +122,7 @@ async def test_turns_are_taken_over_and_their_late_writer_is_refused(
         assert answer.body.count(b'"0 ') == 1
         assert house.turns(run)[0][0] == "done"
         assert house.billed(run) == [PRICE]
-    wait_until(
+    until(
         lambda: all(
             f'"turn taken over","run":"{run}"' in pair.far.log.read_text() for run in streams
         )
@@ -140,10 +139,10 @@ async def test_a_gateway_without_its_database_refuses_and_heals(
     pair: Pair, people: Callers, how: Callable[[Pair], AbstractContextManager[None]]
 ) -> None:
     house, name = pair.house, how.__name__
-    wait_until(lambda: pair.far.is_ready)
+    until(lambda: pair.far.is_ready)
     known = await people.ask(pair.far, f"known_{name}", "words", "a b")
     with how(pair):
-        wait_until(lambda: not pair.far.is_ready)  # nobody has asked it for anything meanwhile
+        until(lambda: not pair.far.is_ready)  # nobody has asked it for anything meanwhile
         new = await people.ask(pair.far, f"new_{name}", "words", "a b")
         old = await people.ask(pair.far, f"known_{name}", "words", "a b")
         for refused in (new, old):
@@ -153,7 +152,7 @@ async def test_a_gateway_without_its_database_refuses_and_heals(
         near = await people.ask(pair.near, f"known_{name}", "words", "a b")
         assert near == known
         assert pair.near.is_ready
-    wait_until(lambda: pair.far.is_ready)
+    until(lambda: pair.far.is_ready)
     both = await asyncio.gather(
         *[people.ask(to, f"new_{name}", "words", "a b") for to in (pair.far, pair.near)]
     )
@@ -170,7 +169,7 @@ async def test_the_turns_of_a_killed_gateway_are_released_and_run_again_elsewher
     (victim,) = house.open(1)
     house.allow(run, "0")
     asking = asyncio.create_task(people.ask(victim, run, "stepwise", "go", stream=True))
-    await eventually(lambda: _have_begun(house, [run], 1))
+    await until_so(lambda: _have_begun(house, [run], 1))
     async with people.reading(pair.near, run) as attached:
         await attached.until(b'"0 "')
         victim.kill()

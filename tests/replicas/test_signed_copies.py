@@ -10,7 +10,8 @@ from collections import Counter
 
 import pytest
 
-from tests.replicas.scene import Callers, House, Replica, eventually, spread, wait_until
+from carnet.testing.waiting import until, until_so
+from tests.replicas.scene import Callers, House, Replica, spread
 from tests.support.delegations import ours
 from tests.support.signed import Line, Sender, Signed, message
 
@@ -25,7 +26,7 @@ def sender(house: House) -> Sender:
     """Somebody whom the operator has admitted, at all gateways."""
     sender = Sender("agent://client-copies")
     house.operator.carnet("peers", "add", sender.identity, "--key", sender.public)
-    wait_until(lambda: all(answers(replica, sender) for replica in house.replicas[:4]))
+    until(lambda: all(answers(replica, sender) for replica in house.replicas[:4]))
     return sender
 
 
@@ -118,9 +119,9 @@ async def test_a_key_is_admitted_and_revoked_for_all_gateways(
 
     assert await all_say(401)
     house.operator.carnet("peers", "add", passing.identity, "--key", passing.public)
-    await eventually(lambda: all_say(200), REVOKED_SECONDS, pause=0.5)
+    await until_so(lambda: all_say(200), seconds=REVOKED_SECONDS, pause=0.5)
     house.operator.carnet("peers", "revoke-key", passing.identity)
-    await eventually(lambda: all_say(401), REVOKED_SECONDS, pause=0.5)
+    await until_so(lambda: all_say(401), seconds=REVOKED_SECONDS, pause=0.5)
     before = house.rows("SELECT COUNT(*) FROM turn")
     assert await all_say(401)
     assert house.rows("SELECT COUNT(*) FROM turn") == before

@@ -4,7 +4,8 @@ import asyncio
 import json
 from typing import Any
 
-from tests.replicas.scene import PRICE, Callers, House, Replica, eventually
+from carnet.testing.waiting import until_so
+from tests.replicas.scene import PRICE, Callers, House, Replica
 
 
 def frames(body: bytes) -> list[dict[str, Any]]:
@@ -18,7 +19,7 @@ async def ended(house: House, run: str, state: str, code: str | None) -> None:
     async def is_so() -> bool:
         return house.turns(run)[0][:2] == (state, code)
 
-    await eventually(is_so)
+    await until_so(is_so)
 
 
 async def test_a_stream_of_another_gateway_is_attached_to_while_it_runs(
@@ -124,4 +125,4 @@ async def test_a_run_is_cancelled_from_a_gateway_that_does_not_run_it(
     async def nothing_is_left() -> bool:
         return house.ran(run, "left") == 1 and not house.rows("SELECT 1 FROM wish")
 
-    await eventually(nothing_is_left)
+    await until_so(nothing_is_left)

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.crash.errands import Errands, errands, until
+from carnet.testing.waiting import until
+from tests.crash.errands import Errands, errands
 from tests.faults.stores import rows
 from tests.replicas.scene import Replica
 from tests.stores import servers

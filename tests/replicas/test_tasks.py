@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.replicas.scene import PRICE, House, Replica, a_house, ids, wait_until
+from carnet.testing.waiting import until
+from tests.replicas.scene import PRICE, House, Replica, a_house, ids
 from tests.stores import servers
 from tests.support.http import Reply, chat_body, request
 
@@ -45,7 +46,7 @@ def test_tasks_run_once_whichever_gateway_takes_them_and_are_polled_at_any(
     assert again == tasks
     for n, (run, task) in enumerate(zip(runs, tasks, strict=True)):
         there = four[(n + 2) % 4]
-        wait_until(lambda there=there, task=task: has_ended(house, there, task))  # type: ignore[misc]
+        until(lambda there=there, task=task: has_ended(house, there, task))  # type: ignore[misc]
         page = seen(house, there, task)
         assert (page["status"], page["result"]) == ("done", {"text": "ab"})
         assert (house.ran(run), house.billed(run)) == (1, [PRICE])
@@ -54,12 +55,12 @@ def test_tasks_run_once_whichever_gateway_takes_them_and_are_polled_at_any(
 def test_a_task_is_cancelled_at_any_gateway(house: House, four: list[Replica]) -> None:
     run = "tasks_cancelled"
     task = accepted(house, four[0], run, "stepwise")
-    wait_until(lambda: house.ran(run) == 1)
+    until(lambda: house.ran(run) == 1)
     for replica in four[2:]:
         assert send(house, "POST", f"{replica.url}/tasks/{task}/cancel").status == 202
-    wait_until(lambda: has_ended(house, four[1], task))
+    until(lambda: has_ended(house, four[1], task))
     assert seen(house, four[1], task)["code"] == "cancelled"
-    wait_until(lambda: house.ran(run, "left") == 1)
+    until(lambda: house.ran(run, "left") == 1)
 
 
 @pytest.fixture
@@ -76,12 +77,12 @@ def test_the_tasks_of_a_gateway_that_died_are_run_by_another(short: House) -> No
     run = "tasks_lost"
     (first,) = short.open(1)
     task = accepted(short, first, run, "stepwise")
-    wait_until(lambda: short.ran(run) == 1)
+    until(lambda: short.ran(run) == 1)
     (second,) = short.open(1)
     first.kill()
-    wait_until(lambda: short.ran(run) == 2)
+    until(lambda: short.ran(run) == 2)
     short.allow(run, "0", "end")
-    wait_until(lambda: has_ended(short, second, task))
+    until(lambda: has_ended(short, second, task))
     page = seen(short, second, task)
     assert (page["status"], page["attempt"], page["result"]) == ("done", 2, {"text": "0 "})
     assert short.billed(run) == [PRICE]

@@ -224,10 +224,3 @@ def sockets() -> int:
         except FileNotFoundError:
             continue  # that of the listing itself
     return found
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    """Wait for it, but not for ever."""
-    async with asyncio.timeout(LONG):
-        while not condition():  # noqa: ASYNC110  nobody tells when a socket is gone
-            await asyncio.sleep(0.005)

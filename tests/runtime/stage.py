@@ -1,6 +1,5 @@
 """A gate and a journal over a few agents, in one process."""
 
-import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -83,21 +82,3 @@ def streamed(name: str) -> Claim:
 def in_run(depth: int = 1) -> tuple[Mark, ...]:
     """The marks of a turn that can be repeated."""
     return (Mark(stamp="tangle", depth=depth, last_depth=3, run="conv_1", turn="conv_1.t0.x"),)
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    """Let the others run until something holds."""
-    for _ in range(100_000):
-        if condition():
-            return
-        await asyncio.sleep(0)
-    raise AssertionError("it never came true")
-
-
-async def eventually(condition: Callable[[], bool]) -> None:
-    """Wait a generous while for something that takes real time."""
-    for _ in range(500):
-        if condition():
-            return
-        await asyncio.sleep(0.01)
-    raise AssertionError("it never came true")

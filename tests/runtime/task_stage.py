@@ -1,6 +1,5 @@
 """A gate, a journal and a worker of tasks over a real store, in one process."""
 
-import asyncio
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -27,6 +26,7 @@ from carnet.stores.opening import Store
 from carnet.telemetry import Metrics
 from carnet.testing.clock import FakeClock
 from carnet.testing.keys import MemoryRing
+from carnet.testing.waiting import until_so
 from tests.guards.scene import DOMAIN, Directory, claim, known_peers, known_tokens, target
 from tests.runtime.stage import nothing_new
 from tests.stores.scenes import Place
@@ -150,12 +150,7 @@ class TaskStage:
         return await self.seen(call, lambda task: task.state in {"done", "failed"})
 
     async def seen(self, call: Call, holds: Callable[[Task], bool]) -> Task:
-        for _ in range(3000):
-            task = await self.find(call)
-            if holds(task):
-                return task
-            await asyncio.sleep(0.01)
-        raise AssertionError(await self.find(call))
+        return await until_so(lambda: self.find(call), holds)
 
     async def close(self) -> None:
         await self.worker.stop()

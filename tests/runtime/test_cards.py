@@ -21,6 +21,7 @@ from carnet.runtime import cards
 from carnet.runtime.cards import CARD_PATH, Cards, Fetching, NotPublished, Place, Remembered
 from carnet.runtime.egress import EgressDoor
 from carnet.testing.clock import FakeClock
+from carnet.testing.waiting import until_so
 from tests.runtime.peer import (
     LONG,
     Line,
@@ -33,7 +34,6 @@ from tests.runtime.peer import (
     opened,
     reply,
     stream_head,
-    until,
 )
 from tests.support.certificates import certificate_of
 
@@ -84,7 +84,7 @@ async def test_an_endless_page_is_left_after_its_bound() -> None:
 
     async with fetching(endless) as (fetch, place, peer):
         assert type(await why(fetch, place)) is PeerUnreachable
-        await until(lambda: all(task.done() for task in peer._tasks))  # noqa: SLF001
+        await until_so(lambda: all(task.done() for task in peer._tasks))  # noqa: SLF001
     assert sent < 64 * 1024 * 1024  # what the kernel takes ahead, and no more
 
 
@@ -227,12 +227,12 @@ async def test_eight_fetches_run_at_once_and_whoever_finds_the_queue_full_is_tol
     async with fetching(waiting, at_once=8, queue=4) as (fetch, place, peer):
         async with asyncio.timeout(LONG), asyncio.TaskGroup() as group:
             tasks = [group.create_task(fetch.page(place, CARD_PATH)) for _ in range(12)]
-            await until(lambda: len(peer.requests) == 8)
+            await until_so(lambda: len(peer.requests) == 8)
             with pytest.raises(Overloaded):
                 await fetch.page(place, CARD_PATH)
             named = Place(place.url, "named")  # these do not queue behind those of strangers
             other = group.create_task(fetch.page(named, CARD_PATH))
-            await until(lambda: len(peer.requests) == 9)
+            await until_so(lambda: len(peer.requests) == 9)
             go.set()
         assert [task.result() for task in (*tasks, other)] == [b"{}"] * 13
         assert await fetch.page(place, CARD_PATH) == b"{}"
@@ -279,7 +279,7 @@ async def test_whoever_asks_at_the_same_time_waits_for_the_same_fetch() -> None:
     shelf = Shelf(("one", 300))
     shelf.go.clear()
     asking = [asyncio.create_task(shelf.known.find(HERE)) for _ in range(50)]
-    await until(lambda: len(shelf.loads) == 1)
+    await until_so(lambda: len(shelf.loads) == 1)
     asking[0].cancel()  # the one who began it goes away, and the others do not suffer
     shelf.go.set()
     found = await asyncio.gather(*asking, return_exceptions=True)
@@ -330,7 +330,7 @@ async def test_closing_ends_what_is_being_fetched() -> None:
     shelf = Shelf(("one", 300))
     shelf.go.clear()
     asking = asyncio.create_task(shelf.known.find(HERE))
-    await until(lambda: len(shelf.loads) == 1)
+    await until_so(lambda: len(shelf.loads) == 1)
     await shelf.known.close()
     with pytest.raises(asyncio.CancelledError):
         await asking

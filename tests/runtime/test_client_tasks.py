@@ -20,9 +20,10 @@ from carnet.errors import (
 )
 from carnet.runtime.client_key import ClientKey
 from carnet.runtime.errand_tasks import MOST_FAILURES, TaskErrands
+from carnet.testing.waiting import until_so
 from carnet.wire import ed25519
 from tests.runtime.globex import refusal
-from tests.runtime.peer import LONG, reply, until
+from tests.runtime.peer import LONG, reply
 from tests.runtime.tasking import TASK, UNKNOWN, Taskful, accepted, told
 
 SOON = 0.01
@@ -276,7 +277,7 @@ async def test_leaving_the_wait_leaves_the_task_alone() -> None:
     peer = Taskful(told("running"), is_carnet=True)
     async with connected(peer) as client:
         waiting = asyncio.ensure_future(client.task_of(TASK).result(every=SOON))
-        await until(lambda: len(peer.looks) > 1)
+        await until_so(lambda: len(peer.looks) > 1)
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):
             async with asyncio.timeout(LONG):

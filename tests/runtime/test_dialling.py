@@ -16,7 +16,8 @@ from carnet.ports.door import NotSent
 from carnet.runtime.addresses import Allowed, IPAddress, Route, find_route, read_destination
 from carnet.runtime.connection import Connection
 from carnet.runtime.dialling import Dialler, in_turn
-from tests.runtime.peer import LONG, Line, Peer, leading_to, sockets, until
+from carnet.testing.waiting import until_so
+from tests.runtime.peer import LONG, Line, Peer, leading_to, sockets
 
 TRUST = ssl.create_default_context()
 
@@ -76,7 +77,7 @@ async def test_an_address_that_hangs_is_overtaken_and_left() -> None:
             assert connection.is_open
             connection.abort()
             await asyncio.wait_for(peer.gone.wait(), LONG)
-            await until(lambda: sockets() <= before)
+            await until_so(lambda: sockets() <= before)
 
 
 async def test_one_that_hangs_is_awaited_if_the_others_refuse() -> None:
@@ -86,7 +87,7 @@ async def test_one_that_hangs_is_awaited_if_the_others_refuse() -> None:
             with pytest.raises(ProviderUnavailable) as caught:
                 await dial([hanging, "127.0.0.3"], named(peer.port), seconds=0.6)
             assert caught.value.detail == "no connection in time"
-            await until(lambda: sockets() <= before)
+            await until_so(lambda: sockets() <= before)
 
 
 async def test_if_all_refuse_the_failure_says_that_nothing_was_sent() -> None:
@@ -104,11 +105,11 @@ async def test_cancelling_leaves_no_socket_while_connecting(hosts: list[str], pl
             with stuck(peer.port), stuck(peer.port, "127.0.0.4"):
                 before = sockets()
                 task = asyncio.create_task(dial(hosts, named(peer.port)))
-                await until(lambda: sockets() == before + len(hosts))
+                await until_so(lambda: sockets() == before + len(hosts))
                 task.cancel()
                 with pytest.raises(asyncio.CancelledError):
                     await task
-                await until(lambda: sockets() <= before)
+                await until_so(lambda: sockets() <= before)
 
     await played(scene)
 
@@ -130,7 +131,7 @@ async def test_cancelling_at_any_moment_stays_a_cancellation_and_leaves_no_socke
                             await task
                     else:
                         task.result().abort()
-            await until(lambda: sockets() <= before)
+            await until_so(lambda: sockets() <= before)
 
     await played(scene)
 
@@ -188,7 +189,7 @@ async def test_the_other_of_two_that_connect_at_once_is_closed() -> None:
     async with Peer(silent) as peer:
         dialler = Together(["127.0.0.1", "127.0.0.2"])
         connection = await dialler.dial(named(peer.port), LONG)
-        await until(lambda: sum(one.is_open for one in dialler.made) == 1)
+        await until_so(lambda: sum(one.is_open for one in dialler.made) == 1)
         assert connection.is_open
         connection.abort()
 

@@ -12,6 +12,7 @@ from carnet.ports.door import Bounds, NotSent, Outbound
 from carnet.runtime import egress
 from carnet.runtime.connection import MOST_AHEAD
 from carnet.runtime.egress import EgressDoor
+from carnet.testing.waiting import until_so
 from tests.runtime.peer import (
     LONG,
     Line,
@@ -25,7 +26,6 @@ from tests.runtime.peer import (
     read,
     reply,
     stream_head,
-    until,
 )
 
 EVIL = reply(b"evil", status=500)
@@ -241,7 +241,7 @@ async def test_an_idle_connection_is_closed_after_a_while() -> None:
     async with Peer(script) as peer, opened(keepalive_seconds=0.05) as door:
         assert await read(door, post(peer.url)) == b"ok"
         await asyncio.wait_for(peer.gone.wait(), LONG)
-        await until(lambda: not door._open and not door._idle)  # noqa: SLF001
+        await until_so(lambda: not door._open and not door._idle)  # noqa: SLF001
 
 
 async def test_a_connection_that_is_used_now_and_then_is_kept() -> None:

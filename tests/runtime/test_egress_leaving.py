@@ -12,6 +12,7 @@ from carnet import faults
 from carnet.errors import ProviderUnavailable
 from carnet.ports.door import NotSent
 from carnet.runtime.egress import EgressDoor
+from carnet.testing.waiting import until_so
 from tests.runtime.peer import (
     LONG,
     Line,
@@ -23,7 +24,6 @@ from tests.runtime.peer import (
     read,
     reply,
     stream_head,
-    until,
 )
 
 
@@ -204,7 +204,7 @@ async def test_many_abandoned_requests_leave_no_socket_behind() -> None:
         for _ in range(100):
             async with door.send(post(peer.url)) as answer:
                 await anext(answer.chunks())
-        await until(lambda: open_files() <= before + 2)
+        await until_so(lambda: open_files() <= before + 2)
 
 
 # ---------------------------------------------------------------------- crash points

@@ -16,8 +16,9 @@ from carnet.ports.turns import Debit
 from carnet.runtime.dispatching import Dispatching
 from carnet.runtime.limited import Limited
 from carnet.runtime.visit import Visit
+from carnet.testing.waiting import until_so
 from tests.guards.scene import claim, target
-from tests.runtime.stage import Stage, in_run, native, streamed, until
+from tests.runtime.stage import Stage, in_run, native, streamed
 
 
 async def speak(visit: Visit) -> AsyncIterator[str]:
@@ -118,7 +119,7 @@ async def test_readers_that_come_later_see_everything_from_the_first() -> None:
     stage = Stage(target("held", agent=native(held)))
     call = await stage.gate.admit(claim("held"))
     reading = asyncio.create_task(stage.read(call))
-    await until(lambda: stage.journal.running > 0)
+    await until_so(lambda: stage.journal.running > 0)
     second = asyncio.create_task(stage.read(call))
     await asyncio.sleep(0)
     gate.set()
@@ -141,7 +142,7 @@ async def test_the_last_reader_that_leaves_ends_the_turn() -> None:
     async with aclosing(stage.journal.batches(call)) as batches:
         assert await anext(batches)
     await asyncio.wait_for(stopped.wait(), 5)
-    await until(lambda: stage.journal.running == 0)
+    await until_so(lambda: stage.journal.running == 0)
     assert stage.turns.turns[1].code == "cancelled"
 
 
@@ -158,7 +159,7 @@ async def test_a_reader_that_leaves_while_the_end_is_recorded_changes_nothing() 
     reading = asyncio.create_task(leave_after_the_first())
     stage.turns.before_write = leaving.set
     await reading
-    await until(lambda: stage.journal.running == 0)
+    await until_so(lambda: stage.journal.running == 0)
     assert stage.turns.turns[1].state in {"done", "failed"}
 
 
@@ -171,7 +172,7 @@ async def test_a_turn_that_is_stopped_before_it_begins_is_recorded_as_cancelled(
     first.cancel()
     await asyncio.gather(first, return_exceptions=True)
     await batches.aclose()
-    await until(lambda: stage.journal.running == 0)
+    await until_so(lambda: stage.journal.running == 0)
     assert stage.turns.turns[1].state in {"done", "failed"}
 
 
@@ -187,7 +188,7 @@ async def test_an_agent_that_finishes_on_its_own_is_left_alone() -> None:
     async with aclosing(stage.journal.batches(call)) as batches:
         assert await anext(batches)
     gate.set()
-    await until(lambda: stage.journal.running == 0)
+    await until_so(lambda: stage.journal.running == 0)
     assert stage.turns.turns[1].state == "done"
 
 
@@ -199,7 +200,7 @@ async def test_draining_ends_what_does_not_end_by_itself() -> None:
     stage = Stage(target("endless", agent=native(endless)))
     call = await stage.gate.admit(claim("endless"))
     reading = asyncio.create_task(stage.read(call))
-    await until(lambda: stage.journal.running > 0)
+    await until_so(lambda: stage.journal.running > 0)
     assert await stage.journal.drain(0.01) == 1
     assert (await reading)[-1] == stage.turns.said(1)[-1]
     assert stage.turns.turns[1].code == "shutting_down"

@@ -17,8 +17,9 @@ from carnet.runtime.cards import NotPublished, Place
 from carnet.runtime.keyring import EARLY_SECONDS, MOST_WAITING, Ring
 from carnet.testing.clock import FakeClock
 from carnet.testing.trust import MemoryPeers
+from carnet.testing.waiting import until_so
 from carnet.wire import ed25519, samvad, travel
-from tests.runtime.peer import Line, Peer, answering, leading_to, opened, reply, until
+from tests.runtime.peer import Line, Peer, answering, leading_to, opened, reply
 
 GLOBEX = "agent://globex.example"
 WEAK = bytes(32)  # a point of small order
@@ -475,7 +476,7 @@ async def test_more_strangers_than_can_wait_are_told_that_we_are_busy() -> None:
         asking = [
             asyncio.create_task(at.find("k", f"agent://s{number}.example")) for number in range(5)
         ]
-        await until(lambda: len(asked) == 2)
+        await until_so(lambda: len(asked) == 2)
         with pytest.raises(Overloaded):
             await at.find("k", "agent://late.example")
         go.set()

@@ -11,7 +11,8 @@ import pytest
 from carnet.errors import ProviderUnavailable
 from carnet.ports.door import Bounds
 from carnet.runtime.egress import LEARNED_LOOKUPS
-from tests.runtime.peer import Peer, answering, opened, post, read, reply, until
+from carnet.testing.waiting import until_so
+from tests.runtime.peer import Peer, answering, opened, post, read, reply
 
 IMPATIENT = Bounds(connect_seconds=0.05)
 
@@ -44,5 +45,5 @@ async def test_names_of_strangers_that_hang_do_not_hold_the_names_of_peers(
                 await read(door, post(url, kind="learned", bounds=IMPATIENT))
 
         await asyncio.gather(*map(learned, range(4 * LEARNED_LOOKUPS)))
-        await until(lambda: len(hanging) == LEARNED_LOOKUPS)  # and no more than these
+        await until_so(lambda: len(hanging) == LEARNED_LOOKUPS)  # and no more than these
         assert await read(door, post(f"http://b.example:{peer.port}/")) == b"{}"

@@ -13,8 +13,9 @@ from carnet.errors import OutcomeUnknown, StorageUnavailable
 from carnet.runtime.journaled import Journaled
 from carnet.runtime.visit import Visit
 from carnet.testing.clock import FakeClock, FakeIds
+from carnet.testing.waiting import until_so
 from tests.guards.scene import target
-from tests.runtime.stage import Stage, eventually, in_run, native, streamed, until
+from tests.runtime.stage import Stage, in_run, native, streamed
 
 
 class Wishes:
@@ -74,10 +75,10 @@ class Two(Stage):
     async def begin(self) -> tuple["asyncio.Task[list[Event]]", list[Event]]:
         """Start the turn; what is heard of it here and, as it comes, there."""
         here = asyncio.create_task(self.listen(self.journal))
-        await until(lambda: bool(self.turns.batches.get(1)))
+        await until_so(lambda: bool(self.turns.batches.get(1)))
         heard: list[Event] = []
         self.reading = asyncio.create_task(self.listen(self.there, heard))
-        await eventually(lambda: Text("first ") in heard)
+        await until_so(lambda: Text("first ") in heard)
         return here, heard
 
     async def listen(self, journal: Journaled, heard: list[Event] | None = None) -> list[Event]:
@@ -109,8 +110,8 @@ async def test_a_turn_goes_on_until_its_last_reader_elsewhere_has_left() -> None
     await asyncio.wait([here], timeout=0.6)
     assert not stage.left.is_set()
     stage.reading.cancel()
-    await eventually(stage.left.is_set)
-    await eventually(lambda: stage.turns.turns[1].code == "cancelled")
+    await until_so(stage.left.is_set)
+    await until_so(lambda: stage.turns.turns[1].code == "cancelled")
     assert stage.wishes.readers == []
 
 
@@ -119,7 +120,7 @@ async def test_a_turn_without_a_reader_here_ends_if_nobody_can_tell_of_others() 
     here, _ = await stage.begin()
     stage.wishes.is_down = True
     here.cancel()
-    await eventually(stage.left.is_set)
+    await until_so(stage.left.is_set)
     assert (await stage.reading)[-1].code == "cancelled"  # type: ignore[union-attr]
 
 
@@ -174,10 +175,10 @@ async def test_a_reader_that_leaves_while_its_wish_is_on_its_way_takes_it_back()
     slow = Slow()
     stage = Two(slow)
     here = asyncio.create_task(stage.listen(stage.journal))
-    await until(lambda: bool(stage.turns.batches.get(1)))
+    await until_so(lambda: bool(stage.turns.batches.get(1)))
     reading = asyncio.create_task(stage.listen(stage.there))
     await asyncio.wait_for(slow.wished.wait(), 30)
     reading.cancel()
-    await until(lambda: not slow.readers)
+    await until_so(lambda: not slow.readers)
     stage.go.set()
     await here

@@ -16,8 +16,9 @@ from carnet.runtime.egress import EgressDoor
 from carnet.runtime.outbox import Dispatcher
 from carnet.runtime.system import SystemClock
 from carnet.stores.opening import Store
+from carnet.testing.waiting import until_so
 from tests.runtime.letters import SENDER, MemoryOutbox, dispatcher, letter
-from tests.runtime.peer import Line, Peer, answering, chunk, head, opened, reply, until
+from tests.runtime.peer import Line, Peer, answering, chunk, head, opened, reply
 from tests.stores.scenes import Place
 
 SHORT = (0, 0.05, 0.05)
@@ -47,13 +48,8 @@ def named(peer: Peer, name: str = "1", path: str = "/in") -> Any:
 
 
 async def ended(outbox: Any, name: str = "msg_1", state: str = "delivered") -> Posted:
-    async with asyncio.timeout(30):
-        while True:
-            found: Posted | None = await outbox.find(name)
-            assert found is not None
-            if found.state == state:
-                return found
-            await asyncio.sleep(0.01)
+    found: Posted = await until_so(lambda: outbox.find(name), lambda found: found.state == state)
+    return found
 
 
 async def put(outbox: Any, *letters: Any, wake: Dispatcher | None = None) -> None:
@@ -116,7 +112,7 @@ async def test_a_receiver_that_is_silent_holds_up_nobody_else(store: Store) -> N
         quiet = [named(mute, f"quiet{number}") for number in range(20)]
         await put(store.outbox, *quiet, named(well), wake=dispatching)
         await ended(store.outbox)
-        await until(lambda: len(mute.requests) == 2)
+        await until_so(lambda: len(mute.requests) == 2)
 
 
 async def test_a_letter_passes_every_point_of_its_way(
@@ -312,7 +308,7 @@ async def test_a_store_that_cannot_be_read_is_read_again(error: Exception) -> No
     outbox = Failing(error)
     async with Peer(WELL) as peer, opened() as door, running(outbox, door) as dispatching:
         await put(outbox, named(peer))
-        await until(lambda: outbox.failed > 0)
+        await until_so(lambda: outbox.failed > 0)
         outbox.error = None
         dispatching.wake()
         await ended(outbox)
@@ -322,7 +318,7 @@ async def test_what_could_not_be_marked_stays_leased_and_nothing_else_stops() ->
     outbox = Unmarked()
     async with Peer(WELL) as peer, opened() as door, running(outbox, door) as dispatching:
         await put(outbox, named(peer), wake=dispatching)
-        await until(lambda: outbox.marks == 1)
+        await until_so(lambda: outbox.marks == 1)
         await put(outbox, named(peer, "2"), wake=dispatching)
         await ended(outbox, "msg_2")
         assert outbox.posted["msg_1"].state == "pending"

@@ -33,6 +33,7 @@ from carnet.runtime.samvad import Samvad
 from carnet.runtime.signing import Signing
 from carnet.testing.clock import FakeClock, FakeIds
 from carnet.testing.keys import MemoryRing
+from carnet.testing.waiting import until_so
 from carnet.wire import ed25519, samvad, travel
 from tests.runtime.globex import (
     ADD,
@@ -45,7 +46,7 @@ from tests.runtime.globex import (
     frames,
     refusal,
 )
-from tests.runtime.peer import Line, opened, reply, until
+from tests.runtime.peer import Line, opened, reply
 from tests.runtime.scene import collect, fail, make_call
 
 THREE = '("@method" "@path" "content-digest");keyid="k1";alg="ed25519";created='
@@ -544,11 +545,11 @@ async def test_a_call_that_is_left_is_recorded_and_its_connection_ends() -> None
     async with reaching(peer) as at:
         call = make_call()
         task = asyncio.create_task(collect(at.agent(call)))
-        await until(lambda: len(peer.posts) == 1)
+        await until_so(lambda: len(peer.posts) == 1)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        await until(peer.gone.is_set)
+        await until_so(peer.gone.is_set)
     assert call.notes == [leg("failed", code="provider_timeout")]
 
 

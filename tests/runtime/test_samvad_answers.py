@@ -6,8 +6,9 @@ import pytest
 
 from carnet.core.events import Done, Text, Usage
 from carnet.errors import PeerBusy, PeerResponseInvalid, ProviderError
+from carnet.testing.waiting import until_so
 from tests.runtime.globex import WELL, Globex, card, frames, refusal
-from tests.runtime.peer import Line, reply, until
+from tests.runtime.peer import Line, reply
 from tests.runtime.scene import collect, make_call
 from tests.runtime.test_samvad import leg, proved, reaching, receipt
 
@@ -79,7 +80,7 @@ async def test_a_call_that_is_left_while_it_waits_for_its_answer_is_recorded() -
     call, peer = make_call(), Silent(WELL)
     async with reaching(peer) as at:
         task = asyncio.create_task(at.agent.answer(call))
-        await until(lambda: len(peer.posts) == 1)
+        await until_so(lambda: len(peer.posts) == 1)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task

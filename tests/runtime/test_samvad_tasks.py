@@ -9,9 +9,10 @@ from msgspec.structs import replace
 from carnet.core.events import RESULT, Done, Extension, Text, Usage
 from carnet.errors import PeerRefused, PeerResponseInvalid, ProviderError
 from carnet.ports.door import NotSent
+from carnet.testing.waiting import until_so
 from carnet.wire import ed25519, samvad, travel
 from tests.runtime.globex import ADD, THEIRS, WELL, card, refusal
-from tests.runtime.peer import LONG, until
+from tests.runtime.peer import LONG
 from tests.runtime.scene import collect, fail, make_call
 from tests.runtime.tasking import TASK, UNKNOWN, Taskful, told
 from tests.runtime.test_samvad import asking, leg, reaching
@@ -94,12 +95,12 @@ async def test_who_leaves_asks_a_carnet_for_the_end_of_the_task(
     peer = peer_of(told("running"), is_carnet=is_carnet)
     async with reaching(peer) as at:
         waiting = asyncio.ensure_future(collect(at.agent(make_call())))
-        await until(lambda: bool(peer.looks))
+        await until_so(lambda: bool(peer.looks))
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):
             async with asyncio.timeout(LONG):
                 await waiting
-        await until(lambda: not at.agent._tasks._leaving)  # noqa: SLF001
+        await until_so(lambda: not at.agent._tasks._leaving)  # noqa: SLF001
     assert len(peer.cancels) == is_carnet
 
 

@@ -14,8 +14,8 @@ from carnet.errors import ProviderUnavailable, StorageUnavailable, TaskNotFound,
 from carnet.runtime.tasks import MOST_LOST
 from carnet.runtime.visit import Visit
 from carnet.stores.opening import Store
+from carnet.testing.waiting import until_so
 from tests.guards.scene import claim
-from tests.runtime.stage import eventually
 from tests.runtime.task_stage import Function, TaskStage, open_place
 from tests.stores.scenes import Place
 
@@ -75,7 +75,7 @@ async def test_a_task_runs_without_a_reader_and_is_paid_for(stage: Staging) -> N
     assert (call.record.state, here.crowd.total) == ("queued", 0)
     task = await here.ended(call)
     assert (task.state, task.turn.cost, task.turn.attempt) == ("done", 7, 1)
-    await eventually(lambda: not here.worker.running)
+    await until_so(lambda: not here.worker.running)
     assert 'carnet_tasks_total{agent="echo",state="done"} 1.0' in here.metrics.text().decode()
 
 
@@ -85,7 +85,7 @@ async def test_no_more_run_at_once_than_may_in_all_and_of_one_agent(stage: Stagi
     here = stage(one=one, other=other, most=3, per_agent=2)
     calls = [await here.accept("one", str(n)) for n in range(4)]
     calls.append(await here.accept("other", "o"))
-    await eventually(lambda: len(begun) == 2 and len(others) == 1)
+    await until_so(lambda: len(begun) == 2 and len(others) == 1)
     assert here.worker.running == 3
     gate.set()
     await asyncio.gather(*(here.ended(call) for call in calls[:4]))
@@ -96,7 +96,7 @@ async def test_an_agent_that_answers_few_at_once_is_given_no_more_tasks(stage: S
     one, gate, begun = held()
     here = stage(one=one, at_once=1)
     calls = [await here.accept("one", str(n)) for n in range(3)]
-    await eventually(lambda: begun == ["0"])
+    await until_so(lambda: begun == ["0"])
     assert here.worker.running == 1
     gate.set()
     for call in calls:
@@ -211,7 +211,7 @@ async def test_a_running_task_is_stopped_and_its_thread_is_told(stage: Staging) 
     here.worker.wake()
     task = await here.ended(call)
     assert (task.state, task.turn.code) == ("failed", "cancelled")
-    await eventually(lambda: seen == [True])
+    await until_so(lambda: seen == [True])
 
 
 async def test_a_task_that_waits_is_ended_without_being_run_although_there_is_no_room(
@@ -220,7 +220,7 @@ async def test_a_task_that_waits_is_ended_without_being_run_although_there_is_no
     hold, gate, begun = held()
     here = stage(hold=hold, most=1, per_agent=1)
     running = await here.accept("hold", "first")
-    await eventually(lambda: begun == ["first"])
+    await until_so(lambda: begun == ["first"])
     waiting = await here.accept("hold", "second")
     await here.store.tasks.cancel(waiting.task or "", here.clock.wall_us())
     here.worker.wake()
@@ -248,7 +248,7 @@ async def test_a_worker_that_stops_lets_its_tasks_wait_again_and_the_next_one_ru
     hold, _, begun = held()
     here = stage(hold=hold)
     call = await here.accept("hold", "again")
-    await eventually(lambda: begun == ["again"])
+    await until_so(lambda: begun == ["again"])
     await here.worker.stop()
     assert await here.journal.drain(0) == 1
     task = await here.find(call)
@@ -261,7 +261,7 @@ async def test_a_task_that_ends_while_the_worker_stops_has_ended(stage: Staging)
     hold, gate, begun = held()
     here = stage(hold=hold)
     call = await here.accept("hold")
-    await eventually(lambda: len(begun) == 1)
+    await until_so(lambda: len(begun) == 1)
     await here.worker.stop()
     asyncio.get_running_loop().call_later(0.05, gate.set)
     assert await here.journal.drain(30) == 0

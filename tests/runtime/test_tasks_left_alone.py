@@ -15,7 +15,7 @@ from carnet.ports.steps import Step
 from carnet.runtime.visit import Visit
 from carnet.stores.opening import Store
 from carnet.telemetry import CallNote
-from tests.runtime.stage import eventually
+from carnet.testing.waiting import until_so
 from tests.runtime.task_stage import TaskStage, open_place
 from tests.stores.scenes import Place
 
@@ -63,7 +63,7 @@ async def test_a_task_that_the_worker_stumbles_over_waits_again(
     here.worker.start()
     task = await here.ended(await here.accept("echo"))
     assert (task.state, task.turn.attempt, task.lost) == ("done", 2, 1)
-    await eventually(lambda: here.worker.running == 0)
+    await until_so(lambda: here.worker.running == 0)
     await here.close()
     told: list[Any] = [record for record in caplog.records if "taken up again" in record.message]
     assert [(line.attempt, line.lost, line.run) for line in told] == [(2, 1, task.turn.run)]

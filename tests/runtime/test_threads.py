@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from carnet.runtime.threads import Threads
-from tests.runtime.stage import eventually
+from carnet.testing.waiting import until_so
 
 
 async def test_whoever_waits_can_leave_while_the_function_goes_on() -> None:
@@ -56,7 +56,7 @@ async def test_no_more_run_at_once_than_there_is_room_for() -> None:
 
     threads = Threads(most=2)
     tasks = [asyncio.create_task(threads.run(work, number)) for number in range(6)]
-    await eventually(lambda: len(running) == 2)
+    await until_so(lambda: len(running) == 2)
     go.set()
     await asyncio.gather(*tasks)
     assert max(most) == 2

@@ -25,8 +25,9 @@ from carnet.runtime.closing import closing
 from carnet.runtime.detached import Detached
 from carnet.runtime.dispatching import Dispatching
 from carnet.runtime.visit import Visit
+from carnet.testing.waiting import until_so
 from tests.guards.scene import claim, target
-from tests.runtime.stage import Stage, eventually, in_run, native, streamed, until
+from tests.runtime.stage import Stage, in_run, native, streamed
 
 UNSAYABLE = [object(), "\ud800", {"a": [object()]}]
 
@@ -74,7 +75,7 @@ async def test_a_turn_that_could_not_be_recorded_is_ended_when_the_store_is_back
     events = await stage.ask("fine", marks=in_run())
     assert isinstance(events[-1], Failed)
     assert events[-1].code == "storage_unavailable"
-    await eventually(lambda: stage.journal.running == 0)
+    await until_so(lambda: stage.journal.running == 0)
     assert stage.turns.turns[1].state == "unknown"
     assert joined_text(await stage.ask("fine", marks=in_run())) == "fine"
     assert stage.turns.turns[1].attempt == 2
@@ -138,7 +139,7 @@ async def test_an_agent_that_ignores_its_cancellation_is_let_go() -> None:
     call = await stage.gate.admit(streamed("stubborn"))
     async with aclosing(stage.journal.batches(call)) as batches:
         assert await anext(batches)
-    await eventually(lambda: stage.journal.running == 0)
+    await until_so(lambda: stage.journal.running == 0)
     assert stage.turns.turns[1].code == "cancelled"
     free.set()
 
@@ -190,7 +191,7 @@ async def test_a_turn_that_is_being_cancelled_is_not_attached_to() -> None:
     with pytest.raises(InProgress):
         stage.journal.batches(replace(call, known=True))
     held.set()
-    await until(lambda: stage.journal.running == 0)
+    await until_so(lambda: stage.journal.running == 0)
 
 
 async def test_only_the_turns_that_are_named_are_cancelled() -> None:
@@ -201,7 +202,7 @@ async def test_only_the_turns_that_are_named_are_cancelled() -> None:
     stage = Stage(target("waits", agent=native(waits)))
     calls = [await stage.gate.admit(claim("waits")) for _ in range(2)]
     reading = [asyncio.create_task(stage.read(call)) for call in calls]
-    await until(lambda: stage.journal.running == 2)
+    await until_so(lambda: stage.journal.running == 2)
     assert await stage.journal.cancel({calls[0].record.n, 99}) == 1
     assert (await reading[0])[-1] == Failed("cancelled", {})
     assert not reading[1].done()
@@ -357,8 +358,8 @@ async def test_an_agent_is_no_faster_than_its_fastest_reader() -> None:
         assert said < 60
         for _ in range(5):
             await anext(batches)
-        await eventually(lambda: said > before)
-    await eventually(lambda: stage.journal.running == 0)
+        await until_so(lambda: said > before)
+    await until_so(lambda: stage.journal.running == 0)
 
 
 async def test_a_turn_that_says_too_much_has_failed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -392,7 +393,7 @@ async def test_what_may_have_been_written_is_not_written_again_with_the_end() ->
     told = [event async for event in stage.journal(call)]
     assert told[-1] == Failed.of(OutcomeUnknown())
     assert stage.turns.debits == []
-    await eventually(lambda: stage.turns.turns[1].state == "unknown")
+    await until_so(lambda: stage.turns.turns[1].state == "unknown")
     stage.turns.append = write  # type: ignore[method-assign]
     again = await stage.gate.admit(replace(streamed("held"), marks=in_run()))
     assert not again.known

@@ -5,9 +5,10 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
+from carnet.testing.waiting import until
 from tests.security.cards import CardHost, card, drips, key_of, peers, shows
 from tests.security.hostile import Hostile, agents
-from tests.security.scene import UPSTREAM_TOKEN, Scene, files, logged, notice, places, until
+from tests.security.scene import UPSTREAM_TOKEN, Scene, files, logged, notice, places
 from tests.security.signing import (
     DESK,
     DESK_AGENTS,

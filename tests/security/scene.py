@@ -5,9 +5,8 @@ import shutil
 import socket
 import sqlite3
 import threading
-import time
 from base64 import b64encode, urlsafe_b64encode
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from itertools import count
 from pathlib import Path
@@ -16,6 +15,7 @@ from urllib.parse import quote
 
 from msgspec import Struct
 
+from carnet.testing.waiting import until
 from tests.security.hostile import FORWARDED, Hostile
 from tests.support.http import HeaderList, Reply, request
 from tests.support.organisation import Organisation
@@ -148,14 +148,6 @@ def settle(gateway: Organisation) -> None:
     run = fresh("settled")
     assert gateway.chat("hi", headers=[(RUN, run)]).status == 200
     until(lambda: run.encode() in (gateway.folder / LOG).read_bytes())
-
-
-def until(happened: Callable[[], bool]) -> None:
-    """Wait for something another process does."""
-    deadline = time.monotonic() + WAIT_SECONDS
-    while not happened():
-        assert time.monotonic() < deadline, "it did not happen"
-        time.sleep(0.002)
 
 
 def places(secrets: Iterable[str], texts: dict[str, bytes]) -> list[str]:

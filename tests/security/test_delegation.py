@@ -13,8 +13,9 @@ import pytest
 import samvad.delegation as sdk_tokens
 
 from carnet import errors
+from carnet.testing.waiting import until
 from tests.security.cards import CardHost
-from tests.security.scene import Scene, until
+from tests.security.scene import Scene
 from tests.security.signing import AUTH, CANARY, Door
 from tests.support.delegations import ours, sdk
 from tests.support.forged import UNREADABLE, UNTIMELY, Forgery, Grant, altered, forged_signature

@@ -8,8 +8,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import pytest
 
 from carnet import errors
+from carnet.testing.waiting import until
 from tests.security.cards import CardHost, card, key_of, never_ends, raw_key, says, shows
-from tests.security.scene import Scene, until
+from tests.security.scene import Scene
 from tests.security.signing import AUTH, WEAK, Door
 from tests.support.http import Reply
 from tests.support.signed import PATIENCE_SECONDS, Sender, b64, refusal

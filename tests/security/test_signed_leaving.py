@@ -12,8 +12,8 @@ import pytest
 from msgspec import Struct
 from nacl.signing import VerifyKey
 
+from carnet.testing.waiting import until
 from tests.security.cards import card, key_of
-from tests.security.scene import until
 from tests.support.federation import organisation
 from tests.support.http import request
 from tests.support.organisation import Organisation

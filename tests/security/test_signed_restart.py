@@ -73,7 +73,6 @@ def test_a_kill_takes_nonce_and_claim_together_or_neither(
     before = ran(gateway)
     assert send(gateway, request) == (0, "")
     assert gateway.died()
-    gateway.process = None
     gateway.start()
     assert send(gateway, request) == then
     assert send(gateway, request) == REPLAY

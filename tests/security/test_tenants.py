@@ -4,6 +4,7 @@ from urllib.parse import quote
 
 import pytest
 
+from carnet.testing.waiting import until
 from tests.security.scene import (
     DEPTH,
     PARENT,
@@ -21,7 +22,6 @@ from tests.security.scene import (
     runs_of,
     seen,
     undated,
-    until,
 )
 from tests.support.http import Reply, chat_body, request, stream
 from tests.support.organisation import Organisation

@@ -8,6 +8,7 @@ import json
 
 import pytest
 
+from carnet.testing.waiting import until
 from tests.security.hostile import AFTER, ENDLESSLY, FORWARDED, LEAKING, TALKING
 from tests.security.scene import (
     RUN,
@@ -23,7 +24,6 @@ from tests.security.scene import (
     pages_of,
     query,
     seen,
-    until,
 )
 
 

@@ -1,7 +1,6 @@
 """Waiting for a writer that does not come: who is told, when, and what is true of their claim."""
 
 import asyncio
-from collections.abc import Callable
 
 import pytest
 
@@ -11,6 +10,7 @@ from carnet.stores import queue as waiting
 from carnet.stores.database import Lease
 from carnet.stores.opening import Store
 from carnet.stores.queue import Queue
+from carnet.testing.waiting import until_so
 from tests.stores.scenes import a_claim, a_finish, claimed
 
 
@@ -23,12 +23,6 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
 def a_queue(most_waiting: int = 100) -> Queue:
     """Nobody empties it but the test."""
     return Queue(asyncio.get_running_loop(), lambda: None, most_waiting)
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(30):
-        while not condition():  # noqa: ASYNC110  there is no event for it
-            await asyncio.sleep(0.005)
 
 
 async def test_a_claim_that_nobody_begins_with_is_refused_and_never_made() -> None:
@@ -48,11 +42,11 @@ async def test_a_claim_that_nobody_begins_with_is_refused_and_never_made() -> No
 async def test_each_is_answered_when_its_own_time_is_over() -> None:
     queue = a_queue()
     first = queue.claim(a_claim())
-    await until(first.done)
+    await until_so(first.done)
     second = queue.claim(a_claim("r2"))
     assert isinstance(first.exception(), Overloaded)
     assert not second.done()
-    await until(second.done)
+    await until_so(second.done)
     assert isinstance(second.exception(), Overloaded)
 
 
@@ -85,7 +79,7 @@ async def test_what_ends_a_turn_waits_as_long_as_it_takes(store: Store) -> None:
     turn = claimed(await store.turns.claim(a_claim()))
     queue = a_queue()
     ending, claim = queue.finish(a_finish(turn)), queue.claim(a_claim("r2"))
-    await until(claim.done)
+    await until_so(claim.done)
     assert isinstance(claim.exception(), Overloaded)
     assert not ending.done()
     (job,) = queue.take().finishes

@@ -54,6 +54,8 @@ class Gateway:
     def launch(self, *, env: Mapping[str, str] | None = None) -> None:
         """Start it, and do not wait."""
         self.ended()
+        if self._watch is not None:
+            self._watch.join()  # the last one has let go of the address
         command = [*carnet_command(), "serve", "--fd", str(self.address.fd)]
         with self.log.open("ab") as out, self.errors.open("ab") as err:
             process = subprocess.Popen(  # noqa: S603  our own command

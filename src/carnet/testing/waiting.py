@@ -22,12 +22,13 @@ def until(
     holds: Callable[[T], object] = bool,
     *,
     seconds: float = PATIENCE_SECONDS,
+    pause: float = PAUSE_SECONDS,
 ) -> T:
     """Look again and again until it holds; what was seen then."""
     deadline = time.monotonic() + seconds
     while not holds(seen := look()):
         assert time.monotonic() < deadline, f"it never came true; last seen: {seen!r}"
-        time.sleep(PAUSE_SECONDS)
+        time.sleep(pause)
     return seen
 
 
@@ -37,6 +38,7 @@ async def until_so(
     holds: Callable[[T], object] = bool,
     *,
     seconds: float = PATIENCE_SECONDS,
+    pause: float = PAUSE_SECONDS,
 ) -> T: ...
 
 
@@ -46,6 +48,7 @@ async def until_so(
     holds: Callable[[T], object] = bool,
     *,
     seconds: float = PATIENCE_SECONDS,
+    pause: float = PAUSE_SECONDS,
 ) -> T: ...
 
 
@@ -54,17 +57,17 @@ async def until_so(
     holds: Callable[[Any], object] = bool,
     *,
     seconds: float = PATIENCE_SECONDS,
+    pause: float = PAUSE_SECONDS,
 ) -> Any:
     """The same in a coroutine: the loop runs on between two looks, which may be awaited."""
     deadline = time.monotonic() + seconds
-    looks = 0
-    while not holds(seen := await _seen(look)):
+    left = AT_ONCE
+    while True:
+        seen = look()
+        if inspect.isawaitable(seen):
+            seen, left = await seen, 0
+        if holds(seen):
+            return seen
         assert time.monotonic() < deadline, f"it never came true; last seen: {seen!r}"
-        looks += 1
-        await asyncio.sleep(0 if looks < AT_ONCE else PAUSE_SECONDS)
-    return seen
-
-
-async def _seen(look: Callable[[], Any]) -> Any:
-    seen = look()
-    return await seen if inspect.isawaitable(seen) else seen
+        await asyncio.sleep(0 if left > 0 else pause)
+        left -= 1
