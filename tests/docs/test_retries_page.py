@@ -1,0 +1,119 @@
+"""The page about what is tried again says what the constants say."""
+
+import pytest
+
+from carnet.assembly import agents
+from carnet.cli import reaching, tasking
+from carnet.config.settings import OutboxSettings, StoreSettings
+from carnet.runtime import (
+    cards,
+    deliveries,
+    errand,
+    errand_tasks,
+    keyring,
+    retrying,
+    settling,
+    tasks,
+)
+from carnet.runtime.breaker import Breaker
+from carnet.stores import postgres_writer, sessions, store, writer
+from carnet.testing.clock import FakeClock
+from tests.docs.test_quickstart import ROOT
+
+PAGE = (ROOT / "docs" / "operations" / "retries.md").read_text()
+ROWS = [line for line in PAGE.splitlines() if line.startswith("| ") and "|---" not in line][1:]
+
+
+def row(begins: str) -> str:
+    (found,) = [line for line in ROWS if line.startswith(f"| {begins}")]
+    return found
+
+
+def seconds(value: float) -> str:
+    return f"{value:g} s"
+
+
+TOLD = {
+    "a call to a peer": [
+        f"{agents.PEER_RETRIES} times more",
+        f"(0 to {retrying.MOST_RETRIES})",
+        seconds(retrying.FIRST_SECONDS),
+        f"up to {seconds(retrying.MOST_SECONDS)}",
+        f"more than {seconds(retrying.LONGEST_ASKED_SECONDS)}",
+    ],
+    "the other form": [seconds(errand._DOUBTED_SECONDS)],  # noqa: SLF001
+    "a task at another agent": [
+        seconds(errand_tasks.FIRST_SECONDS),
+        f"by {errand_tasks.GROWTH:g} up to {seconds(errand_tasks.LONGEST_SECONDS)}",
+        f"{errand_tasks.MOST_FAILURES} failures in a row",
+    ],
+    "a card or a page": [
+        seconds(cards.FAILED_SECONDS),
+        seconds(cards.NEEDED_SECONDS),
+        seconds(keyring.EARLY_SECONDS),
+    ],
+    "a receiver that fails": [
+        seconds(deliveries.FIRST_PAUSE_SECONDS),
+        f"up to {seconds(deliveries.MOST_PAUSE_SECONDS)}",
+    ],
+    "a [task]": [f"{tasks.MOST_LOST} times", seconds(StoreSettings().lease_seconds)],
+    "the end of a turn": [
+        ", ".join(f"{wait:g}" for wait in settling.WAITS_SECONDS[:-1]) + " s",
+        f"every {seconds(settling.WAITS_SECONDS[-1])}",
+    ],
+    "a batch": [f"{postgres_writer.MOST_ATTEMPTS} attempts", f"{sessions.MOST_ATTEMPTS} attempts"],
+    "a PostgreSQL": [seconds(postgres_writer.CONNECT_SECONDS)],
+    "a SQLite": [seconds(writer.BUSY_LOOK_SECONDS), seconds(writer.BUSY_SECONDS)],
+    "a command with": [
+        seconds(reaching.LOOK_AGAIN_SECONDS),
+        seconds(reaching.SEEN_WITHIN_SECONDS),
+    ],
+    "a command that waits": [
+        seconds(tasking.FIRST_SECONDS),
+        f"by {tasking.GROWTH:g} up to {seconds(tasking.LONGEST_SECONDS)}",
+    ],
+}
+
+
+@pytest.mark.parametrize("begins", TOLD)
+def test_a_row_says_what_the_constants_say(begins: str) -> None:
+    assert [text for text in TOLD[begins] if text not in row(begins)] == []
+
+
+def test_the_hours_and_the_second_are_those_of_the_code() -> None:
+    hours = (errand._REMEMBERED_SECONDS, cards.MOST_SECONDS, deliveries.GRACE_SECONDS)  # noqa: SLF001
+    assert (*hours, store.LOOK_SECONDS) == (3600, 3600, 3600, 1)
+
+
+def test_the_schedule_of_webhooks_is_told_as_it_is() -> None:
+    schedule = OutboxSettings().schedule
+    assert schedule == deliveries.SCHEDULE
+    assert f"{len(schedule)} attempts" in row("a [webhook]")
+    assert ", ".join(map(spoken, schedule)) in row("a [webhook]")
+    assert (deliveries.JITTER, deliveries.MOST_ASKED_SECONDS) == (0.1, 86_400)
+
+
+def spoken(wait: float) -> str:
+    for unit, size in (("h", 3600), ("min", 60), ("s", 1)):
+        if wait >= size:
+            return f"{wait / size:g} {unit}"
+    return "0"
+
+
+def test_a_breaker_opens_and_probes_as_it_is_told() -> None:
+    clock = FakeClock()
+    breaker = Breaker(clock=clock)
+    states = []
+    for _ in range(5):
+        states.append(breaker.state)
+        breaker.leave(breaker.enter(), "bad")
+    states.append(breaker.state)
+    clock.advance(30)
+    assert [*states, breaker.state] == [*["closed"] * 5, "open", "half_open"]
+    assert "failed 5 times" in row("a callee")
+    assert "30 s" in row("a callee")
+
+
+def test_every_row_is_checked() -> None:
+    checked = (*TOLD, "a [webhook]", "a callee", "a request on a kept connection")
+    assert [line for line in ROWS if not line.removeprefix("| ").startswith(checked)] == []
