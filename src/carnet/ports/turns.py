@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from carnet.core.call import Admitted
 from carnet.core.identity import Payer
+from carnet.core.outbound import OutboundCall
 from carnet.core.turn import Turn, TurnState
 from carnet.ports.outbox import Letter
 from carnet.ports.tasks import TaskClaim
@@ -117,8 +118,8 @@ class Use(Struct, frozen=True):
 class TurnFinish(Struct, frozen=True, kw_only=True):
     """How a turn ended.
 
-    One transaction: events, terminal state, ledger, released reservation, what was used of quotas,
-    and the letters that tell of it.
+    One transaction: events, terminal state, calls out, ledger, released reservation, what was used
+    of quotas, and the letters that tell of it.
     """
 
     turn: Turn
@@ -138,6 +139,7 @@ class TurnFinish(Struct, frozen=True, kw_only=True):
     uses: tuple[Use, ...] = ()
     letters: tuple[Letter, ...] = ()
     is_task: bool = False  # what was kept to run it is removed
+    outbound: tuple[OutboundCall, ...] = ()  # the calls out of it, by their place
 
 
 def end_unknown(turn: Turn, payer: Payer, *, now: int, reserve: int = 0) -> TurnFinish:
