@@ -7,23 +7,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carnet.core.events import (
-    LEG,
     Data,
     Done,
+    End,
     Event,
     Extension,
     Failed,
     Interrupted,
-    Leg,
     Resolved,
     Text,
     ToolCall,
     ToolResult,
     Usage,
+    Waiting,
     is_terminal,
     join_events,
     joined_text,
     read_events,
+    state_of,
     write_event,
     write_events,
 )
@@ -114,20 +115,21 @@ def test_a_failure_recorded_without_its_facts_can_still_be_told() -> None:
     assert "unknown" in Failed(RateLimited.code).error().safe_text
 
 
-def test_a_leg_is_an_event_of_the_turn_that_made_it() -> None:
-    leg = Leg(turn="r.t0.critic", to="@critic@globex.example", depth=1, status="done", cost=5)
-    event = leg.event()
-    assert event.name == LEG
-    assert event.payload == {
-        "turn": "r.t0.critic",
-        "to": "@critic@globex.example",
-        "depth": 1,
-        "status": "done",
-        "cost": 5,
-        "code": None,
-        "receipt": None,
+def test_every_end_has_its_state_and_nothing_else_is_one() -> None:
+    ask = Interrupt(id="i1", state="s", kind="approval", message="may I?")
+    ends: dict[str, End] = {
+        "done": Done(),
+        "failed": Failed("internal"),
+        "waiting": Waiting((ask,)),
     }
-    assert read_events(write_events([event])) == [event]
+    for state, end in ends.items():
+        assert state_of(end) == state
+        assert is_terminal(end)
+        assert read_events(write_events([end])) == [end]
+    with pytest.raises(TypeError, match="not with None"):
+        state_of(None)  # type: ignore[arg-type]  # as an agent of the former shape would
+    with pytest.raises(ValueError, match="what for"):
+        Waiting(())
 
 
 def test_a_batch_can_be_joined_from_events_that_were_encoded_one_by_one() -> None:

@@ -2,21 +2,20 @@
 
 import pytest
 
-from carnet.core.events import Leg
 from carnet.core.outbound import OutboundCall, read_leg
 
 
 def test_a_leg_of_the_former_layout_is_read_as_a_call_out() -> None:
-    leg = Leg(
-        turn="r.t0.critic",
-        to="@critic@globex.example",
-        depth=1,
-        status="refused",
-        cost=5,
-        code="peer_refused",
-        receipt="a.b.c",
-    )
-    assert read_leg(leg.event().payload, 3) == OutboundCall(
+    leg = {
+        "turn": "r.t0.critic",
+        "to": "@critic@globex.example",
+        "depth": 1,
+        "status": "refused",
+        "cost": 5,
+        "code": "peer_refused",
+        "receipt": "a.b.c",
+    }
+    assert read_leg(leg, 3) == OutboundCall(
         ordinal=3,
         child_turn="r.t0.critic",
         to="@critic@globex.example",

@@ -120,7 +120,7 @@ def test_the_call_is_the_one_that_was_admitted() -> None:
         ADMITTED.task_purse,
     )
     assert call.delegation == ADMITTED.delegation
-    assert (call.known, call.is_child, call.notes) == (False, False, [])
+    assert (call.known, call.is_child) == (False, False)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from carnet.config import Limits
 from carnet.config.settings import GatewaySettings, RetentionSettings
 from carnet.core.call import Ask
 from carnet.core.delegation import Delegation
-from carnet.core.events import joined_text
+from carnet.core.events import Usage, joined_text
 from carnet.core.message import Message
 from carnet.core.proof import WINDOWS
 from carnet.gateway.pages import task_page
@@ -21,7 +21,7 @@ from carnet.runtime.telling import REST_SECONDS
 from carnet.runtime.visit import MOST_NOTE
 from carnet.wire.samvad import TaskRecord
 from tests.docs.test_quickstart import ROOT, blocks_of
-from tests.runtime.scene import make_call
+from tests.runtime.scene import collect, make_call
 
 PAGE = ROOT / "docs" / "tasks.md"
 
@@ -34,9 +34,9 @@ def test_its_agent_does_what_is_told() -> None:
     agent = Native(scene["importer"], Dispatching(), last_depth=3)
     call = make_call(text="https://data.example/rows")
     assert call.ask == Ask(messages=(Message("user", ("https://data.example/rows",)),))
-    assert joined_text(asyncio.run(agent.answer(call))) == "2 rows"
-    [usage] = call.notes
-    assert (usage.tokens_in, usage.tokens_out) == (120, 30)  # type: ignore[union-attr]
+    said = asyncio.run(collect(agent, call))
+    assert joined_text(said) == "2 rows"
+    assert [event for event in said if isinstance(event, Usage)] == [Usage(120, 30)]
 
 
 def test_it_names_the_fields_of_a_record_and_of_a_page() -> None:

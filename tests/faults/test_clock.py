@@ -19,7 +19,7 @@ from carnet.runtime.timed import Timed
 from carnet.testing.clock import FakeClock, FakeIds
 from carnet.testing.waiting import until
 from tests.faults.scene import ids, turns
-from tests.runtime.scene import GOOD, collect, make_call
+from tests.runtime.scene import GOOD, collect, make_call, speaking
 from tests.support.federation import organisation
 from tests.support.http import Reply
 from tests.support.organisation import Organisation
@@ -141,10 +141,10 @@ async def test_f23_a_step_neither_takes_a_deadline_away_nor_adds_to_it(step: int
     clock = FakeClock()
     call = make_call(deadline=NOW + 60)
     clock.jump(step)
-    assert await collect(Timed(GOOD, seconds=600, clock=clock)(call)) == [Text("well"), Done()]
+    assert await collect(Timed(GOOD, seconds=600, clock=clock), call) == [Text("well"), Done()]
     clock.advance(60)
     with pytest.raises(ProviderTimeout):
-        await collect(Timed(GOOD, seconds=600, clock=clock)(call))
+        await collect(Timed(GOOD, seconds=600, clock=clock), call)
 
 
 @pytest.mark.parametrize("step", STEPS)
@@ -153,6 +153,7 @@ async def test_f23_a_step_changes_neither_the_waits_between_attempts_nor_their_n
 ) -> None:
     clock, attempts = FakeClock(), 0
 
+    @speaking
     async def failing(_: Call, /) -> AsyncIterator[Event]:
         nonlocal attempts
         attempts += 1
@@ -162,7 +163,7 @@ async def test_f23_a_step_changes_neither_the_waits_between_attempts_nor_their_n
 
     agent = Retrying(failing, retries=3, clock=clock, ids=FakeIds(), sleep=clock.sleep)
     with pytest.raises(ProviderUnavailable):
-        await collect(agent(make_call(deadline=NOW + 0.6)))
+        await collect(agent, make_call(deadline=NOW + 0.6))
     assert (clock.slept, attempts) == ([0.25], 2)  # the next would have been at 0.75 s
 
 

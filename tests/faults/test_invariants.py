@@ -87,7 +87,11 @@ class Life:
 
     async def read(self, asked: Claim) -> list[Event]:
         """Admit and hear to the end; a refusal raises."""
-        return [event async for event in self.journal(await self.gate.admit(asked))]
+        return [
+            event
+            async for batch in self.journal.batches(await self.gate.admit(asked))
+            for event in batch
+        ]
 
     def _note(self, visit: Visit) -> bool:
         """Count an execution; whether it is one of an odd attempt."""

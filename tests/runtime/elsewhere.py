@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from carnet.core.events import Extension, Leg
+from carnet.core.events import LEG, Extension
 from carnet.core.secret import Secret
 from carnet.runtime.egress import EgressDoor
 from carnet.runtime.remote import Endpoint, Provider, Remote
@@ -41,8 +41,8 @@ async def provider_to(script: Script, **more: Any) -> AsyncIterator[tuple[Provid
 
 def leg(**fields: Any) -> Extension:
     """The record of a call to the critic."""
-    told = {"turn": "run_1.t0.critic", "to": "@critic@globex.example", "depth": 1, **fields}
-    return Leg(**told).event()
+    told = {"turn": "run_1.t0.critic", "to": "@critic@globex.example", "depth": 1}
+    return Extension(LEG, {**told, "cost": None, "code": None, "receipt": None, **fields})
 
 
 def streamed(*frames: bytes) -> bytes:

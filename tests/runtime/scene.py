@@ -1,21 +1,26 @@
 """A call, an answer and a few Agents, for the tests of this folder."""
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from typing import Any
 
 import msgspec
 
 from carnet.core.call import Ask, Call
 from carnet.core.carnet import Carnet
-from carnet.core.events import Done, Event, Text
+from carnet.core.events import LEG, Done, End, Event, Extension, Text, Usage, is_terminal
 from carnet.core.identity import Account, Actor, Caller, Payer
 from carnet.core.message import Message
+from carnet.core.outbound import OutboundCall, read_leg
+from carnet.core.output import Output, Sink
 from carnet.core.secret import Secret
 from carnet.core.turn import Turn
 from carnet.errors import CarnetError
 from carnet.ports.agent import Agent
+from carnet.runtime.closing import closing
 from carnet.runtime.execution import absent
+from carnet.runtime.legs import leg_event
+from carnet.runtime.pulled import pulled
 
 ALICE = Account("acme.example", "alice")
 CARNET = Carnet(
@@ -78,25 +83,91 @@ FINISH = b'data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\n
 END = b"data: [DONE]\n\n"
 
 
-async def collect(events: AsyncIterator[Event]) -> list[Event]:
-    """Everything an Agent says."""
-    return [event async for event in events]
+class Paper:
+    """An Output that keeps all it is told in one list; who reads along sees it at once."""
+
+    def __init__(self, *, is_read: bool = False) -> None:
+        self.said: list[Event] = []
+        self._is_read = is_read
+
+    async def write(self, event: Event, /) -> None:
+        self.said.append(event)
+
+    def usage(self, usage: Usage, /) -> None:
+        self.said.append(usage)
+
+    def called(self, call: OutboundCall, /) -> None:
+        self.said.append(leg_event(call))
+
+    def mark(self) -> int:
+        return len(self.said)
+
+    def back(self, mark: int, /) -> bool:
+        since = self.said[mark:]
+        paid = [event for event in since if isinstance(event, Usage | Extension)]
+        if self._is_read and paid != since:
+            return False
+        self.said[mark:] = paid
+        return True
 
 
-async def fail(events: AsyncIterator[Event]) -> tuple[CarnetError, list[Event]]:
+async def collect(agent: Agent, call: Call, out: Paper | None = None) -> list[Event]:
+    """Everything an Agent says: events, usage, the records of calls out, and its end."""
+    paper = out or Paper()
+    end = await agent(call, paper)
+    return [*paper.said, end]
+
+
+async def fail(
+    agent: Agent, call: Call, out: Paper | None = None
+) -> tuple[CarnetError, list[Event]]:
     """The error that an answer ends in, and what was said before."""
-    said: list[Event] = []
+    paper = out or Paper()
     try:
-        async for event in events:
-            said.append(event)  # noqa: PERF401  kept when it raises
+        await agent(call, paper)
     except CarnetError as error:
-        return error, said
+        return error, paper.said
     raise AssertionError("the call did not fail")
+
+
+def heard(agent: Agent, call: Call) -> AsyncGenerator[Event, None]:
+    """What an Agent says, while it does."""
+
+    class Reading(Paper):
+        def __init__(self, sink: Sink) -> None:
+            super().__init__()
+            self.write = sink.write  # type: ignore[method-assign]
+            self.usage = sink.usage  # type: ignore[method-assign]
+
+    async def say(sink: Sink) -> End:
+        return await agent(call, Reading(sink))
+
+    return pulled(say)
+
+
+def speaking(function: Callable[[Call], AsyncIterator[Event]]) -> Agent:
+    """An Agent that says what a generator yields."""
+
+    async def agent(call: Call, out: Output, /) -> End:
+        async with closing(function(call)) as events:
+            async for event in events:
+                if is_terminal(event):
+                    return event
+                if isinstance(event, Usage):
+                    out.usage(event)
+                elif isinstance(event, Extension) and event.name == LEG:
+                    out.called(read_leg(event.payload, 0))
+                else:
+                    await out.write(event)
+        return Done()
+
+    return agent
 
 
 def saying(*events: Event, then: BaseException | None = None) -> Agent:
     """An Agent that says this and then, if told so, fails."""
 
+    @speaking
     async def agent(_: Call, /) -> AsyncIterator[Event]:
         for event in events:
             yield event
@@ -110,9 +181,9 @@ def in_turn(*agents: Agent) -> tuple[Agent, list[Call]]:
     """An Agent that is the first at its first call, and so on; and the calls it got."""
     calls: list[Call] = []
 
-    def agent(call: Call, /) -> AsyncIterator[Event]:
+    async def agent(call: Call, out: Output, /) -> End:
         calls.append(call)
-        return agents[min(len(calls), len(agents)) - 1](call)
+        return await agents[min(len(calls), len(agents)) - 1](call, out)
 
     return agent, calls
 

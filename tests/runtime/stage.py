@@ -62,7 +62,7 @@ class Stage:
         return await self.read(call)
 
     async def read(self, call: Call) -> list[Event]:
-        return [event async for event in self.journal(call)]
+        return [event async for batch in self.journal.batches(call) for event in batch]
 
 
 def native(

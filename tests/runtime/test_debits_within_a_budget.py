@@ -13,6 +13,7 @@ from carnet.core.proof import Spending
 from carnet.ports.agent import Target
 from carnet.telemetry import JsonLines
 from tests.guards.scene import REMOTE, claim, target
+from tests.runtime.scene import speaking
 from tests.runtime.stage import Stage
 
 BUDGET = Spending(money=300, currency="credits")
@@ -21,6 +22,7 @@ BUDGET = Spending(money=300, currency="credits")
 def elsewhere(charged: int | None) -> Target:
     """An agent elsewhere that was not told of any budget, or does not keep to it."""
 
+    @speaking
     async def answer(call: Call, /) -> AsyncIterator[Event]:
         yield Text(call.ask.text)
         yield Usage(cost=charged)

@@ -18,6 +18,7 @@ from carnet.runtime.limited import Limited
 from carnet.runtime.visit import Visit
 from carnet.testing.waiting import until_so
 from tests.guards.scene import claim, target
+from tests.runtime.scene import speaking
 from tests.runtime.stage import Stage, in_run, native, streamed
 
 
@@ -52,6 +53,7 @@ async def test_an_exception_of_the_agent_ends_in_one_failure_and_costs_nothing()
 
 
 async def test_tokens_are_priced() -> None:
+    @speaking
     async def model(_: Call, /) -> AsyncIterator[Event]:
         yield Text("x")
         yield Usage(tokens_in=1000, tokens_out=500)
@@ -66,6 +68,7 @@ async def test_tokens_are_priced() -> None:
 
 
 async def test_what_follows_the_end_is_not_heard() -> None:
+    @speaking
     async def chatty(_: Call, /) -> AsyncIterator[Event]:
         yield Done()
         yield Text("too late")
@@ -75,6 +78,7 @@ async def test_what_follows_the_end_is_not_heard() -> None:
 
 
 async def test_a_stream_that_simply_ends_is_complete() -> None:
+    @speaking
     async def terse(_: Call, /) -> AsyncIterator[Event]:
         yield Text("all")
 
@@ -249,6 +253,7 @@ async def test_a_child_is_answered_from_its_record_when_the_parent_runs_again() 
 async def test_an_agent_answers_only_so_many_calls_at_once() -> None:
     gate, running, most = asyncio.Event(), 0, 0
 
+    @speaking
     async def counted(_: Call, /) -> AsyncIterator[Event]:
         nonlocal running, most
         running += 1

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from carnet.core.events import Event, Failed, Leg, Text, Usage
+from carnet.core.events import LEG, Event, Extension, Failed, Text, Usage
 from carnet.errors import CarnetError, Internal, Overloaded, RunNotFound, StorageUnavailable
 from carnet.runtime.receipts import Issuing, Receipted
 from carnet.wire import openai
@@ -68,9 +68,8 @@ async def test_a_recorded_end_is_receipted_whatever_its_code() -> None:
 
 
 async def test_a_callee_that_counts_beyond_all_bounds_does_not_spoil_our_receipt() -> None:
-    leg = Leg(
-        turn="t1", to="@x@c.example", depth=2, status="done", receipt=written(calls=MAX_INTEGER)
-    )
-    events = (leg.event(), *SAID)
+    told = {"turn": "t1", "to": "@x@c.example", "depth": 2, "status": "done"}
+    leg = Extension(LEG, {**told, "receipt": written(calls=MAX_INTEGER)})
+    events = (leg, *SAID)
     receipt = receipt_in(await with_journal(Kept(), *events).whole(travelled()))
     assert receipt.calls == MAX_INTEGER

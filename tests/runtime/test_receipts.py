@@ -1,7 +1,7 @@
 """Receipts that we give, and those that we ask for."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Collection, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Sequence
 from typing import Any
 
 import pytest
@@ -10,15 +10,17 @@ from msgspec.structs import replace
 from carnet.core.call import Call
 from carnet.core.events import (
     CHILD,
+    LEG,
     RECEIPT,
     Done,
+    End,
     Event,
     Extension,
     Failed,
-    Leg,
     Text,
     Usage,
 )
+from carnet.core.output import Sink
 from carnet.core.proof import Document
 from carnet.core.turn import Turn
 from carnet.errors import (
@@ -31,13 +33,14 @@ from carnet.errors import (
     StorageUnavailable,
 )
 from carnet.ports.keys import KeyRing
+from carnet.runtime.hearing import tell
 from carnet.runtime.proving import Slip, Verifying
 from carnet.runtime.receipts import Issuing, Receipted
 from carnet.runtime.tally import Tally, tally
 from carnet.testing.clock import FakeClock
 from carnet.testing.keys import MemoryRing
 from carnet.wire import ed25519, openai, travel
-from tests.runtime.scene import make_call
+from tests.runtime.scene import Paper, make_call
 from tests.runtime.test_signing import PUBLIC, SEED, Keys
 
 END: tuple[Event, ...] = (Usage(1, 2, 200, 200, "credits"), Done())
@@ -81,9 +84,6 @@ class Said:
 
     def __init__(self, *events: Event) -> None:
         self._events = events
-
-    def __call__(self, call: Call, /) -> AsyncIterator[Event]:
-        raise NotImplementedError
 
     async def batches(
         self, call: Call, /, heartbeat: float | None = None
@@ -178,7 +178,8 @@ async def test_nothing_is_answered_with_a_receipt_that_could_not_be_kept() -> No
 
 
 def leg(turn: str, depth: int, **more: Any) -> Event:
-    return Leg(turn=turn, to="@x@c.example", depth=depth, **{"status": "done", **more}).event()
+    told = {"turn": turn, "to": "@x@c.example", "depth": depth, "status": "done", **more}
+    return Extension(LEG, told)
 
 
 def test_calls_are_counted_once_however_often_they_were_tried() -> None:
@@ -215,11 +216,14 @@ def written(**changed: Any) -> str:
     return travel.write_receipt(receipt, sign=lambda message: ed25519.sign(seed, message))
 
 
-async def heard(*events: Event, error: CarnetError | None = None) -> AsyncIterator[Event]:
-    for event in events:
-        yield event
-    if error is not None:
+def heard(*events: Event, error: CarnetError | None = None) -> Callable[[Sink], Awaitable[Done]]:
+    async def read(sink: Sink) -> Done:
+        if error is None:
+            return await tell(events, sink)
+        await tell((*events, Done()), sink)
         raise error
+
+    return read
 
 
 def known() -> MemoryRing:
@@ -239,16 +243,14 @@ async def proven(
     verifying = Verifying(keys, domain="a.example", currency="credits", clock=FakeClock())
     slip = Slip()
     slip.presented = presented
-    said: list[Event] = []
-    carnet = make_call().carnet
+    paper, carnet = Paper(), make_call().carnet
+    read = heard(*events, error=error)
+    end: End
     try:
-        async for event in verifying.proven(
-            heard(*events, error=error), carnet, slip, peer="b.example", told=openai.told
-        ):
-            said.append(event)  # noqa: PERF401  those before an error count
+        end = await verifying.proven(read, carnet, slip, paper, peer="b.example", told=openai.told)
     except CarnetError as raised:
-        said.append(Failed.of(raised))
-    return said, slip
+        end = Failed.of(raised)
+    return [*paper.said, end], slip
 
 
 async def test_an_answer_with_its_receipt_costs_what_the_receipt_says() -> None:

@@ -23,6 +23,7 @@ from carnet.errors import (
 )
 from carnet.runtime.remote import Endpoint, Skilled
 from carnet.runtime.retrying import Retrying
+from carnet.runtime.stamps import Stamping
 from carnet.testing.clock import FakeClock, FakeIds
 from tests.runtime.elsewhere import ANSWER, leg, provider_to, remote_to, streamed
 from tests.runtime.peer import JSON, Line, Peer, answering, chunk, head, reply
@@ -30,6 +31,8 @@ from tests.runtime.scene import END, FINISH, collect, completion, delta, fail, m
 
 CREDENTIAL = Secret("Bearer sk-tan-user-123")
 CHAIN = ("x-tangle-", "x-agents-api-", "x-actor-", "carnet", "traceparent", "tracestate")
+
+LISTED = Stamping(takes_credential=True)
 
 
 def chain_of(error: BaseException) -> list[BaseException]:
@@ -63,7 +66,7 @@ def with_result(text: str, result: dict[str, Any]) -> bytes:
 async def test_a_skill_is_passed_on_to_a_carnet_beside_a_message() -> None:
     answer = with_result('{"total":5}', {"total": 5})
     async with remote_to(answering(answer), skilled=skilled(is_carnet=True)) as (remote, peer):
-        said = await collect(remote(asking("add", {"a": 2})))
+        said = await collect(remote, asking("add", {"a": 2}))
     body = json.loads(peer.requests[0].body)
     assert body["carnet"] == {"skill": "add", "payload": {"a": 2}}
     assert body["messages"] == [{"role": "user", "content": '{"a":2}'}]
@@ -77,16 +80,14 @@ async def test_what_a_skill_says_before_its_result_is_kept() -> None:
         (True, streamed(delta("a"), delta("b"), end, END)),
     ):
         async with remote_to(answering(answer), skilled=skilled(is_carnet=True)) as (remote, _):
-            said = await collect(remote(asking("recite", {}, stream=stream)))
+            said = await collect(remote, asking("recite", {}, stream=stream))
         assert "".join(event.text for event in said if isinstance(event, Text)) == "ab"
         assert Extension(RESULT, {"n": 2}) in said
 
 
 async def test_a_skill_is_not_asked_of_who_would_read_it_as_chat() -> None:
     async with remote_to(answering(ANSWER), skilled=skilled(is_carnet=False)) as (remote, peer):
-        error, said = await fail(remote(asking("add", {"a": 2})))
-        with pytest.raises(SkillNotFound):
-            await remote.answer(asking("add", {"a": 2}))
+        error, said = await fail(remote, asking("add", {"a": 2}))
         assert peer.requests == []
     assert type(error) is SkillNotFound
     assert "carnet peers add globex.example --dialect samvad" in error.next_step
@@ -97,7 +98,7 @@ async def test_a_chat_that_came_as_a_skill_stays_a_chat() -> None:
     call = make_call()
     ask = msgspec.structs.replace(call.ask, skill="chat", payload={"text": "hello"})
     async with remote_to(answering(ANSWER), skilled=skilled(is_carnet=False)) as (remote, peer):
-        await collect(remote(msgspec.structs.replace(call, ask=ask)))
+        await collect(remote, msgspec.structs.replace(call, ask=ask))
     assert "carnet" not in json.loads(peer.requests[0].body)
 
 
@@ -112,8 +113,8 @@ async def test_a_call_out_carries_all_six_headers() -> None:
         depth=2,
         credential=CREDENTIAL,
     )
-    async with remote_to(answering(ANSWER), takes_credential=True) as (remote, peer):
-        await collect(remote(call))
+    async with remote_to(answering(ANSWER), stamping=LISTED) as (remote, peer):
+        await collect(remote, call)
     headers = peer.requests[0].headers
     assert {name: headers[name] for name in headers if name.startswith("x-tangle-")} == {
         "x-tangle-forwarded-authorization": CREDENTIAL.reveal(),
@@ -130,7 +131,7 @@ async def test_a_retry_repeats_the_turn_id() -> None:
     busy = reply(b"{}", status=503, headers={**JSON, "retry-after": "1"})
     async with remote_to(answering(busy)) as (remote, peer):
         again = Retrying(remote, retries=2, clock=clock, ids=FakeIds(), sleep=clock.sleep)
-        error, _ = await fail(again(make_call(turn="run_1.t0.critic")))
+        error, _ = await fail(again, make_call(turn="run_1.t0.critic"))
     assert isinstance(error, PeerBusy)
     turns = [request.headers["x-tangle-turnid"] for request in peer.requests]
     assert turns == ["run_1.t0.critic"] * 3
@@ -145,7 +146,7 @@ async def test_every_outbound_agent_call_carries_depth_run_turn_parent_and_speak
         trace=Trace("4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7", "01", "vendor=1"),
     )
     async with remote_to(answering(ANSWER), token=Secret("tok-a")) as (remote, peer):
-        await collect(remote(call))
+        await collect(remote, call)
     (request,) = peer.requests
     span = request.headers["traceparent"].split("-")[2]
     assert request.lines == [
@@ -177,7 +178,7 @@ async def test_calls_of_a_run_without_a_trace_share_the_one_that_the_run_names()
     calls = [make_call(), make_call(turn="run_1.t1.critic", depth=2), make_call(run="run_2")]
     async with remote_to(answering(ANSWER)) as (remote, peer):
         for call in (*calls, calls[0]):
-            await collect(remote(call))
+            await collect(remote, call)
     parents = [request.headers["traceparent"] for request in peer.requests]
     _, named, span, flags = parents[0].split("-")
     assert named == blake2b(b"run_1").digest()[:16].hex()
@@ -195,7 +196,7 @@ async def test_a_call_to_a_model_provider_carries_no_chain_header() -> None:
         trace=Trace("4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"),
     )
     async with provider_to(answering(ANSWER)) as (provider, peer):
-        await collect(provider(call))
+        await collect(provider, call)
     (request,) = peer.requests
     assert request.lines == [
         "POST /v1/chat/completions HTTP/1.1",
@@ -214,7 +215,7 @@ async def test_a_call_to_a_model_provider_carries_no_chain_header() -> None:
 
 async def test_headers_are_written_in_lower_case_and_empty_ones_omitted() -> None:
     async with remote_to(answering(ANSWER)) as (remote, peer):
-        await collect(remote(make_call(speaker=None)))
+        await collect(remote, make_call(speaker=None))
     (request,) = peer.requests
     assert [name for name in request.headers if name != name.lower()] == []
     assert [line for line in request.lines if line.endswith((":", ": "))] == []
@@ -235,20 +236,20 @@ async def test_headers_are_written_in_lower_case_and_empty_ones_omitted() -> Non
 async def test_a_forwarded_credential_leaves_byte_for_byte_to_a_listed_peer(
     credential: str,
 ) -> None:
-    async with remote_to(answering(ANSWER), takes_credential=True, token=Secret("tok-a")) as (
+    async with remote_to(answering(ANSWER), stamping=LISTED, token=Secret("tok-a")) as (
         remote,
         peer,
     ):
-        await collect(remote(make_call(credential=Secret(credential))))
+        await collect(remote, make_call(credential=Secret(credential)))
     line = f"\r\nx-tangle-forwarded-authorization: {credential}\r\n"
     assert line.encode() in peer.requests[0].head
     assert peer.requests[0].headers["authorization"] == "Bearer tok-a"
 
 
 async def test_an_agent_owned_call_omits_the_forwarded_credential() -> None:
-    more: Any = {"takes_credential": True, "forwards": "agent-owned"}
+    more: Any = {"stamping": Stamping(takes_credential=True, forwards="agent-owned")}
     async with remote_to(answering(ANSWER), **more) as (remote, peer):
-        await collect(remote(make_call(credential=CREDENTIAL)))
+        await collect(remote, make_call(credential=CREDENTIAL))
     assert "x-tangle-forwarded-authorization" not in peer.requests[0].headers
     assert b"sk-tan" not in peer.requests[0].head
     assert peer.requests[0].headers["x-tangle-forwarded-depth"] == "1"
@@ -256,7 +257,7 @@ async def test_an_agent_owned_call_omits_the_forwarded_credential() -> None:
 
 async def test_a_credential_that_may_not_leave_keeps_the_call_from_being_made() -> None:
     async with remote_to(answering(ANSWER)) as (remote, peer):
-        error, said = await fail(remote(make_call(credential=CREDENTIAL)))
+        error, said = await fail(remote, make_call(credential=CREDENTIAL))
     assert isinstance(error, PeerNotListed)
     assert said == [leg(status="refused", code="peer_not_listed")]
     assert peer.connections == 0
@@ -273,8 +274,8 @@ async def test_a_system_prompt_is_said_first_and_the_rest_of_the_body_is_kept() 
     body = {"model": "echo", "temperature": 0, "messages": [{"role": "user", "content": "hello"}]}
     call = msgspec.structs.replace(call, ask=msgspec.structs.replace(call.ask, body=body))
     async with provider_to(answering(ANSWER), system_prompt="Be brief.") as (provider, peer):
-        await collect(provider(call))
-        await collect(provider(make_call()))
+        await collect(provider, call)
+        await collect(provider, make_call())
     messages = [
         {"role": "system", "content": "Be brief."},
         {"role": "user", "content": "hello"},
@@ -298,7 +299,7 @@ async def test_a_depth_refusal_is_final_and_never_retried() -> None:
     clock = FakeClock()
     async with remote_to(answering(answer)) as (remote, peer):
         agent = Retrying(remote, retries=3, clock=clock, ids=FakeIds(), sleep=clock.sleep)
-        error, said = await fail(agent(make_call()))
+        error, said = await fail(agent, make_call())
     assert isinstance(error, DepthExceeded)
     assert error.public_facts() == {"observed": 4, "limit": 4}
     assert said == [leg(status="refused", code="bridge_depth_exceeded")]
@@ -309,7 +310,7 @@ async def test_a_depth_refusal_is_final_and_never_retried() -> None:
 async def test_a_413_depth_refusal_is_read_like_a_429() -> None:
     answer = refusal(413, "bridge_depth_exceeded", observed=7, limit=4)
     async with remote_to(answering(answer)) as (remote, _):
-        error, said = await fail(remote(make_call()))
+        error, said = await fail(remote, make_call())
     assert isinstance(error, DepthExceeded)
     assert error.public_facts() == {"observed": 7, "limit": 4}
     assert said == [leg(status="refused", code="bridge_depth_exceeded")]
@@ -317,7 +318,7 @@ async def test_a_413_depth_refusal_is_read_like_a_429() -> None:
 
 async def test_another_413_is_not_a_depth_refusal() -> None:
     async with remote_to(answering(refusal(413, "body_too_large"))) as (remote, _):
-        error, said = await fail(remote(make_call()))
+        error, said = await fail(remote, make_call())
     assert isinstance(error, PeerRefused)
     assert error.public_facts() == {"peer_status": 413, "peer_code": "body_too_large"}
     assert said == [leg(status="refused", code="peer_refused")]
@@ -326,7 +327,7 @@ async def test_another_413_is_not_a_depth_refusal() -> None:
 async def test_a_rate_limit_of_a_peer_says_how_long_to_wait() -> None:
     answer = reply(b"{}", status=429, headers={**JSON, "retry-after": "7"})
     async with remote_to(answering(answer)) as (remote, _):
-        error, _ = await fail(remote(make_call()))
+        error, _ = await fail(remote, make_call())
     assert isinstance(error, PeerBusy)
     assert error.retry_after == 7
 
@@ -340,7 +341,7 @@ async def test_a_date_to_come_back_at_is_measured_from_the_date_of_the_answer() 
         remote,
         _,
     ):
-        error, _ = await fail(remote(make_call()))
+        error, _ = await fail(remote, make_call())
     assert isinstance(error, PeerBusy)
     assert error.retry_after == 9
 
@@ -348,7 +349,7 @@ async def test_a_date_to_come_back_at_is_measured_from_the_date_of_the_answer() 
 @pytest.mark.parametrize("status", [500, 502, 503])
 async def test_a_fault_of_a_peer_is_a_peer_that_cannot_be_reached(status: int) -> None:
     async with remote_to(answering(reply(b"trace: /srv/x.py", status=status))) as (remote, _):
-        error, said = await fail(remote(make_call()))
+        error, said = await fail(remote, make_call())
     assert isinstance(error, ProviderUnavailable)
     assert said == [leg(status="failed", code="provider_unavailable")]
     assert "/srv" not in error.safe_text
@@ -366,7 +367,7 @@ async def test_a_refusal_without_end_is_read_only_so_far() -> None:
             sent += 10_000
 
     async with remote_to(script) as (remote, _):
-        error, _ = await fail(remote(make_call()))
+        error, _ = await fail(remote, make_call())
     assert isinstance(error, PeerRefused)
     assert sent < 32_000_000  # what the kernels hold, and no more
 
@@ -377,7 +378,7 @@ async def test_a_refusal_that_breaks_off_is_still_a_refusal() -> None:
         await line.say(head(402, {"content-length": "100"}) + b'{"err')
 
     async with remote_to(script) as (remote, _):
-        error, _ = await fail(remote(make_call()))
+        error, _ = await fail(remote, make_call())
     assert isinstance(error, PeerRefused)
     assert error.facts["peer_status"] == 402
 
@@ -386,13 +387,13 @@ async def test_a_redirect_is_not_followed() -> None:
     async with Peer(answering(ANSWER)) as other:
         answer = reply(b"", status=307, headers={"location": other.url})
         async with remote_to(answering(answer)) as (remote, _):
-            error, _ = await fail(remote(make_call(credential=None)))
+            error, _ = await fail(remote, make_call(credential=None))
     assert isinstance(error, ProviderError)
     assert other.connections == 0
 
 
 async def test_no_error_or_record_holds_a_credential() -> None:
-    more: Any = {"takes_credential": True, "token": Secret("tok-secret")}
+    more: Any = {"stamping": LISTED, "token": Secret("tok-secret")}
     answers = (
         b"HTTP/1.1 garbage sk-tan\r\n\r\n",
         reply(b"no", status=500),
@@ -400,7 +401,7 @@ async def test_no_error_or_record_holds_a_credential() -> None:
     )
     for answer in answers:
         async with remote_to(answering(answer), **more) as (remote, _):
-            error, said = await fail(remote(make_call(credential=Secret("Bearer sk-canary"))))
+            error, said = await fail(remote, make_call(credential=Secret("Bearer sk-canary")))
         told = [f"{error} {error.safe_text} {error.facts} {said}"]
         told += [f"{link!r} {link.args}" for link in chain_of(error)]
         assert [text for text in told if "sk-canary" in text or "tok-secret" in text] == []

@@ -1,13 +1,11 @@
 """When a call is sent again, after how long, and when not."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
-from carnet.core.call import Call
-from carnet.core.events import Done, Event, Extension, Failed, Leg, Text, Usage
+from carnet.core.events import Done, Event, Extension, Failed, Text, Usage
 from carnet.errors import (
     AgentFailed,
     CarnetError,
@@ -34,8 +32,9 @@ from carnet.runtime.retrying import Retrying
 from carnet.testing.clock import FakeClock, FakeIds
 from carnet.wire.openai import BY_PEER, BY_STATUS
 from tests.runtime.elsewhere import ANSWER, provider_to, remote_to, streamed
+from tests.runtime.elsewhere import leg as record
 from tests.runtime.peer import Line, answering, reply
-from tests.runtime.scene import GOOD, collect, fail, in_turn, make_call, saying
+from tests.runtime.scene import GOOD, Paper, collect, fail, in_turn, make_call, saying
 
 NOW = 1_800_000_000.0  # where a FakeClock stands
 
@@ -45,8 +44,7 @@ def failing(error: CarnetError, *before: Event) -> Agent:
 
 
 def leg(code: str | None = None) -> Extension:
-    status: Any = "failed" if code else "done"
-    return Leg(turn="t", to="@critic@globex.example", depth=1, status=status, code=code).event()
+    return record(status="failed" if code else "done", code=code)
 
 
 def busy(seconds: int | None) -> PeerBusy:
@@ -71,7 +69,7 @@ def unsent() -> ProviderUnavailable:
 async def test_an_error_that_says_so_is_followed_by_another_attempt(error: CarnetError) -> None:
     agent, calls = in_turn(failing(error), failing(error), GOOD)
     clock = FakeClock()
-    assert await collect(retrying(agent, clock)(make_call())) == [Text("well"), Done()]
+    assert await collect(retrying(agent, clock), make_call()) == [Text("well"), Done()]
     assert clock.slept == [0.25, 0.5]
     assert [call.carnet.turn for call in calls] == ["run_1.t0.critic"] * 3
     assert calls[0] is calls[1] is calls[2]
@@ -108,7 +106,7 @@ async def test_any_other_error_is_final(error: CarnetError) -> None:
     agent, calls = in_turn(failing(error))
     clock = FakeClock()
     with pytest.raises(type(error)) as caught:
-        await collect(retrying(agent, clock)(make_call()))
+        await collect(retrying(agent, clock), make_call())
     assert caught.value is error
     assert len(calls) == 1
     assert clock.slept == []
@@ -119,7 +117,7 @@ async def test_a_call_that_was_not_taken_is_repeated_even_where_repeats_are_not_
     error: CarnetError,
 ) -> None:
     agent, calls = in_turn(failing(error), GOOD)
-    await collect(retrying(agent, FakeClock(), repeats_are_safe=False)(make_call()))
+    await collect(retrying(agent, FakeClock(), repeats_are_safe=False), make_call())
     assert len(calls) == 2
 
 
@@ -129,36 +127,15 @@ async def test_a_call_that_may_have_been_taken_is_not_repeated_where_repeats_are
 ) -> None:
     agent, calls = in_turn(failing(error), GOOD)
     with pytest.raises(type(error)):
-        await collect(retrying(agent, FakeClock(), repeats_are_safe=False)(make_call()))
+        await collect(retrying(agent, FakeClock(), repeats_are_safe=False), make_call())
     assert len(calls) == 1
 
 
-async def test_nothing_is_repeated_once_a_cost_was_told() -> None:
+async def test_what_an_attempt_has_cost_and_called_stays() -> None:
     agent, calls = in_turn(failing(busy(0), Usage(cost=5), leg("x")), GOOD)
-    _, said = await fail(retrying(agent, FakeClock())(make_call()))
-    assert said == [Usage(cost=5), leg("x")]
-    assert len(calls) == 1
-
-
-async def test_only_the_note_of_the_last_attempt_is_kept() -> None:
-    def late(number: int) -> Agent:
-        async def agent(call: Call, /) -> AsyncIterator[Event]:
-            call.notes.append(leg(str(number)))
-            raise ProviderTimeout
-            yield  # makes it a generator
-
-        return agent
-
-    earlier = leg("earlier")
-    call = make_call()
-    call.notes.append(earlier)
-    agent, _ = in_turn(late(1), late(2))
-    await fail(retrying(agent, FakeClock(), retries=1)(call))
-    assert call.notes == [earlier, leg("2")]
-    agent, _ = in_turn(late(1), GOOD)
-    call = make_call()
-    await collect(retrying(agent, FakeClock())(call))
-    assert call.notes == []
+    said = await collect(retrying(agent, FakeClock()), make_call())
+    assert said == [Usage(cost=5), leg("x"), Text("well"), Done()]
+    assert len(calls) == 2
 
 
 async def test_the_last_error_is_raised_when_every_attempt_failed() -> None:
@@ -166,7 +143,7 @@ async def test_the_last_error_is_raised_when_every_attempt_failed() -> None:
     agent, calls = in_turn(*(failing(error) for error in errors))
     clock = FakeClock()
     with pytest.raises(ProviderUnavailable) as caught:
-        await collect(retrying(agent, clock)(make_call()))
+        await collect(retrying(agent, clock), make_call())
     assert caught.value is errors[3]
     assert len(calls) == 4
     assert clock.slept == [0.25, 0.5, 1.0]
@@ -174,41 +151,45 @@ async def test_the_last_error_is_raised_when_every_attempt_failed() -> None:
 
 async def test_nothing_is_repeated_once_something_was_said() -> None:
     agent, calls = in_turn(failing(ProviderTimeout(), Text("one")), GOOD)
-    error, said = await fail(retrying(agent, FakeClock())(make_call()))
+    error, said = await fail(retrying(agent, FakeClock()), make_call(), Paper(is_read=True))
     assert isinstance(error, ProviderTimeout)
     assert said == [Text("one")]
     assert len(calls) == 1
 
 
-async def test_a_failed_end_is_repeated_like_an_error() -> None:
-    agent, calls = in_turn(saying(leg("x"), Failed("provider_unavailable")), GOOD)
-    assert await collect(retrying(agent, FakeClock())(make_call())) == [Text("well"), Done()]
+async def test_what_nobody_has_seen_is_taken_back() -> None:
+    agent, calls = in_turn(failing(ProviderTimeout(), Text("one"), leg("x")), GOOD)
+    said = await collect(retrying(agent, FakeClock()), make_call())
+    assert said == [leg("x"), Text("well"), Done()]
     assert len(calls) == 2
 
 
-async def test_only_the_record_of_the_last_attempt_is_given() -> None:
+async def test_a_failed_end_is_repeated_like_an_error() -> None:
+    agent, calls = in_turn(saying(leg("x"), Failed("provider_unavailable")), GOOD)
+    said = await collect(retrying(agent, FakeClock()), make_call())
+    assert said == [leg("x"), Text("well"), Done()]
+    assert len(calls) == 2
+
+
+async def test_every_attempt_leaves_its_record() -> None:
     first, second = leg("provider_timeout"), leg("provider_unavailable")
     agent, _ = in_turn(
         failing(ProviderTimeout(), first),
         failing(ProviderUnavailable(), second),
         saying(Text("well"), leg(), Done()),
     )
-    assert await collect(retrying(agent, FakeClock())(make_call())) == [Text("well"), leg(), Done()]
+    said = await collect(retrying(agent, FakeClock()), make_call())
+    assert said == [first, second, Text("well"), leg(), Done()]
     agent, _ = in_turn(failing(ProviderTimeout(), first), failing(ProviderUnavailable(), second))
-    error, said = await fail(retrying(agent, FakeClock(), retries=1)(make_call()))
+    error, said = await fail(retrying(agent, FakeClock(), retries=1), make_call())
     assert isinstance(error, ProviderUnavailable)
-    assert said == [second]
-
-
-async def test_a_record_stays_before_the_end_it_came_with() -> None:
-    for events in ([leg(), Done()], [Usage(1, 2), leg(), Done()], [leg()]):
-        assert await collect(retrying(saying(*events), FakeClock())(make_call())) == events
+    assert said == [first, second]
 
 
 async def test_a_callee_that_says_how_long_is_not_asked_sooner() -> None:
     clock = FakeClock()
     agent, _ = in_turn(failing(busy(7)), failing(ProviderUnavailable(retry_after=2)), GOOD)
-    await collect(retrying(agent, clock)(make_call()))
+    await collect(retrying(agent, clock), make_call())
     assert clock.slept == [7, 2]
 
 
@@ -216,7 +197,7 @@ async def test_a_callee_that_asks_for_too_long_is_not_waited_for() -> None:
     clock = FakeClock()
     agent, calls = in_turn(failing(busy(31)), GOOD)
     with pytest.raises(PeerBusy) as caught:
-        await collect(retrying(agent, clock)(make_call()))
+        await collect(retrying(agent, clock), make_call())
     assert caught.value.retry_after == 31
     assert len(calls) == 1
 
@@ -224,7 +205,7 @@ async def test_a_callee_that_asks_for_too_long_is_not_waited_for() -> None:
 async def test_chance_is_added_to_the_wait() -> None:
     clock = FakeClock()
     agent, _ = in_turn(failing(ProviderUnavailable()), failing(ProviderUnavailable()), GOOD)
-    await collect(retrying(agent, clock, fraction=0.5)(make_call()))
+    await collect(retrying(agent, clock, fraction=0.5), make_call())
     assert clock.slept == [0.375, 0.625]
 
 
@@ -232,7 +213,7 @@ async def test_no_attempt_begins_after_the_deadline_of_the_call() -> None:
     clock = FakeClock()
     agent, calls = in_turn(failing(ProviderUnavailable()))
     with pytest.raises(ProviderUnavailable):
-        await collect(retrying(agent, clock)(make_call(deadline=NOW + 0.6)))
+        await collect(retrying(agent, clock), make_call(deadline=NOW + 0.6))
     assert clock.slept == [0.25]  # the next would have been at 0.75 s
     assert len(calls) == 2
 
@@ -240,21 +221,21 @@ async def test_no_attempt_begins_after_the_deadline_of_the_call() -> None:
 async def test_a_cancellation_is_not_an_error_to_repeat() -> None:
     agent, calls = in_turn(saying(then=asyncio.CancelledError()), GOOD)
     with pytest.raises(asyncio.CancelledError):
-        await collect(retrying(agent, FakeClock())(make_call()))
+        await collect(retrying(agent, FakeClock()), make_call())
     assert len(calls) == 1
 
 
 async def test_waiting_can_be_cancelled() -> None:
     agent, calls = in_turn(failing(busy(30), leg("peer_busy")), GOOD)
     waiting = Retrying(agent, retries=3, clock=FakeClock(), ids=FakeIds())
-    call = make_call()
-    task = asyncio.create_task(collect(waiting(call)))
+    paper = Paper()
+    task = asyncio.create_task(collect(waiting, make_call(), paper))
     await asyncio.sleep(0.01)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
     assert len(calls) == 1
-    assert call.notes == [leg("peer_busy")]
+    assert paper.said == [leg("peer_busy")]
 
 
 @pytest.mark.parametrize("retries", [-1, 4, 100])
@@ -266,7 +247,7 @@ def test_there_are_at_most_three_retries(retries: int) -> None:
 async def test_no_retries_is_one_attempt() -> None:
     agent, calls = in_turn(failing(ProviderUnavailable()))
     with pytest.raises(ProviderUnavailable):
-        await collect(retrying(agent, FakeClock(), retries=0)(make_call()))
+        await collect(retrying(agent, FakeClock(), retries=0), make_call())
     assert len(calls) == 1
 
 
@@ -299,7 +280,7 @@ async def test_an_outcome_that_the_peer_reports_is_neither_repeated_nor_its_faul
     async with remote_to(answering(answer)) as (remote, peer):
         agent = Breaking(remote, breaker)
         again = Retrying(agent, retries=3, clock=clock, ids=FakeIds(), sleep=clock.sleep)
-        await fail(again(make_call(stream=stream)))
+        await fail(again, make_call(stream=stream))
     assert len(peer.requests) == 1
     assert (breaker.state, breaker.failures) == ("closed", 0)
 
@@ -309,7 +290,7 @@ async def test_a_status_that_nothing_explains_is_not_repeated(status: int) -> No
     clock = FakeClock()
     async with remote_to(answering(reply(b"oops", status=status))) as (remote, peer):
         again = Retrying(remote, retries=3, clock=clock, ids=FakeIds(), sleep=clock.sleep)
-        await fail(again(make_call()))
+        await fail(again, make_call())
     assert len(peer.requests) == 1
 
 
@@ -332,7 +313,7 @@ async def test_a_request_that_may_have_arrived_is_repeated_where_turns_are_known
             repeats_are_safe=turns_are_known,
             sleep=clock.sleep,
         )
-        await fail(again(make_call()))
+        await fail(again, make_call())
     assert len(peer.requests) == (3 if turns_are_known else 1)
 
 
@@ -348,6 +329,6 @@ async def test_a_request_that_never_left_is_repeated_everywhere() -> None:
             repeats_are_safe=False,
             sleep=clock.sleep,
         )
-        error, _ = await fail(again(make_call()))
+        error, _ = await fail(again, make_call())
     assert isinstance(error, ProviderUnavailable)
     assert clock.slept == [0.25, 0.5]

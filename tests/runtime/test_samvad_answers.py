@@ -9,63 +9,52 @@ from carnet.errors import PeerBusy, PeerResponseInvalid, ProviderError
 from carnet.testing.waiting import until_so
 from tests.runtime.globex import WELL, Globex, card, frames, refusal
 from tests.runtime.peer import Line, reply
-from tests.runtime.scene import collect, make_call
+from tests.runtime.scene import Paper, collect, make_call
 from tests.runtime.test_samvad import leg, proved, reaching, receipt
-
-
-@pytest.mark.parametrize(
-    "given", [WELL, frames({"chunk": "so ", "done": False}, {"done": True, "result": {"n": 1}})]
-)
-async def test_an_answer_in_one_piece_says_what_the_stream_says(given: bytes) -> None:
-    async with reaching(Globex(given)) as at:
-        streamed = await collect(at.agent(make_call()))
-    async with reaching(Globex(given)) as at:
-        assert await at.agent.answer(make_call()) == streamed
-    assert streamed[-1] == Done()
 
 
 async def test_a_receipt_tells_the_cost_of_an_answer_in_one_piece() -> None:
     signed = receipt(cost=5000)
     peer = Globex(proved(signed), is_carnet=True)
     async with reaching(peer, listed="globex.example", most_cost=1000) as at:
-        said = await at.agent.answer(make_call())
+        said = await collect(at.agent, make_call())
     done = leg("done", cost=1000, receipt=signed)
     assert said == [Text("well"), Usage(cost=1000), done, Done()]
 
 
 async def test_an_answer_in_one_piece_must_be_proved_as_well() -> None:
-    call = make_call()
+    paper = Paper()
     peer = Globex(WELL, is_carnet=True)
     async with reaching(peer, listed="globex.example", most_cost=1000) as at:
         with pytest.raises(PeerResponseInvalid):
-            await at.agent.answer(call)
-    assert call.notes[-1] == leg("failed", cost=None, code="peer_response_invalid")
-    assert not [event for event in call.notes if isinstance(event, Usage | Done)]
+            await at.agent(make_call(), paper)
+    assert paper.said[-1] == leg("failed", cost=None, code="peer_response_invalid")
+    assert not [event for event in paper.said if isinstance(event, Usage | Done)]
 
 
 async def test_a_guessed_form_that_is_refused_is_followed_by_the_other() -> None:
     peer = Globex(refusal(401, "AUTH_FAILED"), WELL)
     async with reaching(peer) as at:
-        said = await at.agent.answer(make_call())
+        said = await collect(at.agent, make_call())
     assert said == [Text("well"), Usage(cost=0), leg("done"), Done()]
     assert len(peer.posts) == 2
 
 
-async def test_a_refusal_leaves_its_record_among_the_notes() -> None:
-    call = make_call()
+async def test_a_refusal_leaves_its_record_kept() -> None:
+    paper = Paper()
     async with reaching(Globex(refusal(429, "RATE_LIMITED", {"retry-after": "7"}))) as at:
         with pytest.raises(PeerBusy) as refused:
-            await at.agent.answer(call)
+            await at.agent(make_call(), paper)
     assert refused.value.facts["sender"] == "agent://acme.example"
-    assert call.notes == [leg("refused", code=refused.value.code)]
+    assert paper.said == [leg("refused", code=refused.value.code)]
 
 
-async def test_what_was_said_before_an_answer_broke_off_is_among_the_notes() -> None:
-    call = make_call()
+async def test_what_was_said_before_an_answer_broke_off_is_kept() -> None:
+    paper = Paper()
     async with reaching(Globex(frames({"chunk": "so ", "done": False}))) as at:
         with pytest.raises(ProviderError):
-            await at.agent.answer(call)
-    assert call.notes == [Text("so "), leg("failed", code="provider_error")]
+            await at.agent(make_call(), paper)
+    assert paper.said == [Text("so "), leg("failed", code="provider_error")]
 
 
 async def test_a_call_that_is_left_while_it_waits_for_its_answer_is_recorded() -> None:
@@ -77,18 +66,20 @@ async def test_a_call_that_is_left_while_it_waits_for_its_answer_is_recorded() -
             await line.request()
             await line.until_gone()
 
-    call, peer = make_call(), Silent(WELL)
+    paper, peer = Paper(), Silent(WELL)
     async with reaching(peer) as at:
-        task = asyncio.create_task(at.agent.answer(call))
+        task = asyncio.create_task(at.agent(make_call(), paper))
         await until_so(lambda: len(peer.posts) == 1)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-    assert call.notes == [leg("failed", code="provider_timeout")]
+    assert paper.said == [leg("failed", code="provider_timeout")]
 
 
-async def test_a_fault_of_ours_is_no_record_of_a_call(monkeypatch: pytest.MonkeyPatch) -> None:
-    call = make_call()
+async def test_a_fault_of_ours_leaves_a_record_without_a_code(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    paper = Paper()
     async with reaching(Globex(WELL)) as at:
 
         async def broken(*_: object) -> None:
@@ -96,5 +87,5 @@ async def test_a_fault_of_ours_is_no_record_of_a_call(monkeypatch: pytest.Monkey
 
         monkeypatch.setattr(at.agent, "_errand", broken)
         with pytest.raises(LookupError):
-            await at.agent.answer(call)
-    assert call.notes == []
+            await at.agent(make_call(), paper)
+    assert paper.said == [leg("failed")]

@@ -29,7 +29,7 @@ def peer_of(*looks: bytes, **more: Any) -> Taskful:
 async def test_a_skill_that_is_only_to_be_had_as_a_task_is_waited_for() -> None:
     peer = peer_of(told("pending"), told("running", progress=0.5), DONE)
     async with reaching(peer) as at:
-        said = await collect(at.agent(make_call()))
+        said = await collect(at.agent, make_call())
     assert said == [Text("well"), Usage(cost=0), leg("done"), Done()]
     (sent,) = peer.bodies
     assert (sent["mode"], sent["skill"], sent["spanId"]) == ("async", "later", "run_1.t0.critic")
@@ -39,7 +39,7 @@ async def test_a_skill_that_is_only_to_be_had_as_a_task_is_waited_for() -> None:
 async def test_it_is_answered_in_one_piece_as_well_and_asked_for_by_name() -> None:
     peer = peer_of(told("done", result={"total": 5}))
     async with reaching(peer) as at:
-        said = await at.agent.answer(asking("later", {"a": 2}, stream=True))
+        said = await collect(at.agent, asking("later", {"a": 2}, stream=True))
     assert said == [Extension(RESULT, {"total": 5}), Usage(cost=0), leg("done"), Done()]
     assert peer.bodies[0]["mode"] == "async"
 
@@ -48,14 +48,14 @@ async def test_a_skill_with_another_mode_is_not_made_a_task() -> None:
     page = card(skills=(replace(LATER, modes=("async", "sync")),))
     peer = Taskful(WELL, page=page)
     async with reaching(peer) as at:
-        assert Text("well") in await collect(at.agent(make_call()))
+        assert Text("well") in await collect(at.agent, make_call())
     assert [body["mode"] for body in peer.bodies] == ["sync"]
 
 
 async def test_a_task_that_fails_is_an_error_with_its_code_and_leaves_a_record() -> None:
     failed = told("failed", error={"code": "SCHEMA_INVALID", "message": "canary"})
     async with reaching(peer_of(failed)) as at:
-        error, said = await fail(at.agent(make_call()))
+        error, said = await fail(at.agent, make_call())
     assert isinstance(error, PeerRefused)
     assert said[-1] == leg("refused", code="peer_refused")
     assert "canary" not in str(error)
@@ -72,7 +72,7 @@ CANCELLED = told(
 async def test_a_task_that_is_forgotten_or_ended_over_there_is_their_fault(end: bytes) -> None:
     peer = peer_of(end)
     async with reaching(peer) as at:
-        error, said = await fail(at.retrying()(make_call()))
+        error, said = await fail(at.retrying(), make_call())
     assert type(error) is ProviderError
     assert said[-1] == leg("failed", code="provider_error")
     assert len(peer.begun) == 1
@@ -82,7 +82,7 @@ async def test_a_task_that_was_begun_is_never_begun_again_because_it_cannot_be_a
     peer = peer_of(refusal(429, "RATE_LIMITED", {"retry-after": "1"}))
     async with reaching(peer) as at:
         at.agent._tasks._sleep = at.clock.sleep  # noqa: SLF001
-        error, _ = await fail(at.retrying()(make_call()))
+        error, _ = await fail(at.retrying(), make_call())
     assert error.code == "provider_unavailable"
     assert not isinstance(error.__cause__, NotSent)
     assert len(peer.begun) == 1
@@ -94,7 +94,7 @@ async def test_who_leaves_asks_a_carnet_for_the_end_of_the_task(
 ) -> None:
     peer = peer_of(told("running"), is_carnet=is_carnet)
     async with reaching(peer) as at:
-        waiting = asyncio.ensure_future(collect(at.agent(make_call())))
+        waiting = asyncio.ensure_future(collect(at.agent, make_call()))
         await until_so(lambda: bool(peer.looks))
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -128,7 +128,7 @@ def proved(*, text: str = "well", cost: int = 700) -> bytes:
 async def test_a_listed_carnet_proves_the_end_of_a_task_like_an_answer() -> None:
     peer = peer_of(told("running"), proved(), is_carnet=True)
     async with reaching(peer, listed="globex.example", most_cost=1000) as at:
-        said = await collect(at.agent(make_call()))
+        said = await collect(at.agent, make_call())
     assert said[:2] == [Text("well"), Usage(cost=700)]
     assert said[-1] == Done()
 
@@ -137,7 +137,7 @@ async def test_a_listed_carnet_proves_the_end_of_a_task_like_an_answer() -> None
 async def test_an_end_that_a_listed_carnet_does_not_prove_is_none(end: bytes) -> None:
     peer = peer_of(end, is_carnet=True)
     async with reaching(peer, listed="globex.example", most_cost=1000) as at:
-        error, _ = await fail(at.agent(make_call()))
+        error, _ = await fail(at.agent, make_call())
     assert isinstance(error, PeerResponseInvalid)
 
 

@@ -7,7 +7,7 @@ import datetime as dt
 import enum
 import threading
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -25,7 +25,7 @@ from carnet.runtime.dispatching import Dispatching
 from carnet.runtime.native import Native
 from carnet.runtime.skills import Definition
 from carnet.runtime.visit import Visit
-from tests.runtime.scene import collect, fail, make_call
+from tests.runtime.scene import Paper, collect, fail, heard, make_call
 
 
 def asking(skill: str | None, payload: dict[str, Any] | None = None, text: str = "") -> Ask:
@@ -40,7 +40,7 @@ def native(agent: Definition) -> Native:
 async def events_of(
     agent: Definition, skill: str | None, payload: dict[str, Any] | None = None, text: str = ""
 ) -> list[Event]:
-    return await collect(native(agent)(replace(make_call(), ask=asking(skill, payload, text))))
+    return await collect(native(agent), replace(make_call(), ask=asking(skill, payload, text)))
 
 
 async def result_of(agent: Definition, **payload: Any) -> Any:
@@ -54,7 +54,7 @@ async def result_of(agent: Definition, **payload: Any) -> Any:
 
 async def error_of(agent: Definition, payload: dict[str, Any] | None = None) -> CarnetError:
     ask = asking(agent.skills[0].id, payload)
-    error, _ = await fail(native(agent)(replace(make_call(), ask=ask)))
+    error, _ = await fail(native(agent), replace(make_call(), ask=ask))
     return error
 
 
@@ -332,9 +332,9 @@ async def test_a_listener_that_leaves_closes_the_generator() -> None:
         finally:
             closed.append(True)
 
-    events = native(tell)(replace(make_call(), ask=asking("tell")))
+    events = heard(native(tell), replace(make_call(), ask=asking("tell")))
     assert await anext(events) == Text("more")
-    await events.aclose()  # type: ignore[attr-defined]
+    await events.aclose()
     assert closed == [True]
 
 
@@ -381,7 +381,7 @@ async def test_an_agent_that_has_no_such_skill_says_which_it_has(
     writer = carnet.agent("writer")
     writer.skill("summarise")(nothing)
     writer.skill("count")(nothing)
-    error, said = await fail(native(writer)(replace(make_call(), ask=asking(wanted, text="hi"))))
+    error, said = await fail(native(writer), replace(make_call(), ask=asking(wanted, text="hi")))
     assert isinstance(error, SkillNotFound)
     assert error.public_facts() == {"suggestion": suggestion}
     assert said == []
@@ -411,7 +411,7 @@ async def test_a_skill_learns_who_calls_and_never_a_token(
         return visit.principal
 
     call = replace(make_call(), ask=asking("who"), caller=caller)
-    said = (await collect(native(who)(call)))[0]
+    said = (await collect(native(who), call))[0]
     assert said == Extension(RESULT, {} if principal is None else {"result": principal})
 
 
@@ -427,9 +427,13 @@ class Elsewhere:
         for event in self._events:
             yield event
 
+    async def whole(self, *args: Any, **_: Any) -> Sequence[Event]:
+        self.asked.append(args[2])
+        return self._events
+
 
 def visiting(elsewhere: Elsewhere) -> Visit:
-    return Visit(make_call(), elsewhere, last_depth=3)
+    return Visit(make_call(), Paper(), elsewhere, last_depth=3)
 
 
 async def test_a_skill_of_another_agent_is_asked_for_its_result() -> None:
@@ -442,8 +446,8 @@ async def test_a_skill_of_another_agent_is_asked_for_its_result() -> None:
 async def test_a_skill_of_another_agent_is_heard_as_it_speaks() -> None:
     elsewhere = Elsewhere(Text("a"), Data(1), Extension(RESULT, {"n": 1}), Done())
     stream = visiting(elsewhere).peer("x").stream_skill("count")
-    heard = [item async for item in stream]
-    assert heard == [Text("a"), Data(1), carnet.Result({"n": 1})]
+    said = [item async for item in stream]
+    assert said == [Text("a"), Data(1), carnet.Result({"n": 1})]
     assert elsewhere.asked[0].stream
     assert elsewhere.asked[0].payload == {}
 
@@ -469,7 +473,7 @@ async def test_what_a_peer_streams_can_be_passed_on_as_it_is() -> None:
 
     elsewhere = Elsewhere(Text("a"), Extension(RESULT, {"n": 1}), Done())
     agent = Native(relay, elsewhere, last_depth=3)
-    said = await collect(agent(replace(make_call(), ask=asking("relay"))))
+    said = await collect(agent, replace(make_call(), ask=asking("relay")))
     assert said == [Text("a"), Extension(RESULT, {"n": 1}), Done()]
 
 
@@ -481,6 +485,6 @@ async def test_many_plain_functions_run_at_the_same_time() -> None:
         return everyone.wait(60) // 4
 
     agent = native(meet)
-    calls = [collect(agent(replace(make_call(), ask=asking("meet")))) for _ in range(4)]
+    calls = [collect(agent, replace(make_call(), ask=asking("meet"))) for _ in range(4)]
     for said in await asyncio.gather(*calls):
         assert said == [Extension(RESULT, {"result": 0}), Done()]

@@ -8,14 +8,15 @@ from typing import Any
 import pytest
 
 from carnet import faults
-from carnet.core.events import Event, Failed, joined_text, read_events
+from carnet.core.events import Event, Failed, Usage, joined_text, read_events
 from carnet.errors import AgentFailed, Cancelled
 from carnet.ports.steps import Step
+from carnet.runtime.dispatching import Dispatching
 from carnet.runtime.kept import MOST_BYTES
 from carnet.runtime.visit import Visit
 from carnet.stores.opening import Store
 from tests.guards.scene import claim
-from tests.runtime.scene import make_call
+from tests.runtime.scene import Paper, make_call
 from tests.runtime.task_stage import Function, TaskStage, open_place
 from tests.stores.scenes import Place
 
@@ -190,11 +191,8 @@ async def test_a_step_works_for_every_call_and_passes_its_points(
 # ------------------------------------------------------------------------- without a store
 
 
-def visit() -> Visit:
-    def nowhere(*_: Any, **__: Any) -> Any:
-        raise AssertionError("nobody is called")
-
-    return Visit(make_call(), nowhere, last_depth=3)
+def visit(paper: Paper | None = None) -> Visit:
+    return Visit(make_call(), paper or Paper(), Dispatching(), last_depth=3)
 
 
 async def test_what_is_no_json_or_too_much_is_refused() -> None:
@@ -230,13 +228,14 @@ async def test_a_function_that_gives_an_awaitable_is_waited_for() -> None:
 
 
 async def test_an_agent_that_has_ended_makes_no_steps_and_counts_no_tokens() -> None:
-    here = visit()
+    paper = Paper()
+    here = visit(paper)
     here.usage(tokens_in=3, tokens_out=4)
-    assert (here.cancelled, len(here.call.notes)) == (False, 1)
+    assert (here.cancelled, paper.said) == (False, [Usage(3, 4)])
     with pytest.raises(ValueError, match="from 0 to"):
         here.usage(tokens_in=-1)
     here.close()
     here.usage(tokens_in=3)
-    assert (here.cancelled, len(here.call.notes)) == (True, 1)
+    assert (here.cancelled, paper.said) == (True, [Usage(3, 4)])
     with pytest.raises(Cancelled):
         here.step("late", str)

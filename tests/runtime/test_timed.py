@@ -2,18 +2,18 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
 from contextlib import suppress
 
 import pytest
 
 from carnet.core.call import Call
-from carnet.core.events import Done, Event, Text
+from carnet.core.events import Done, End, Text
+from carnet.core.output import Output
 from carnet.errors import ProviderTimeout
 from carnet.runtime.patience import Patience
 from carnet.runtime.timed import Timed
 from carnet.testing.clock import FakeClock
-from tests.runtime.scene import GOOD, collect, fail, make_call, saying
+from tests.runtime.scene import GOOD, Paper, collect, fail, make_call, saying
 
 NOW = 1_800_000_000.0  # where a FakeClock stands
 
@@ -24,46 +24,41 @@ class Hanging:
     def __init__(self) -> None:
         self.ended = ""
 
-    async def __call__(self, _: Call, /) -> AsyncIterator[Event]:
+    async def __call__(self, _: Call, out: Output, /) -> End:
         try:
-            yield Text("one")
+            await out.write(Text("one"))
             await asyncio.sleep(60)
         except asyncio.CancelledError:
             self.ended = "cancelled"
             raise
-        except GeneratorExit:
-            self.ended = "closed"
-            raise
+        return Done()
 
 
 async def test_an_answer_in_time_passes_unchanged() -> None:
     timed = Timed(GOOD, seconds=60, clock=FakeClock())
-    assert await collect(timed(make_call())) == [Text("well"), Done()]
+    assert await collect(timed, make_call()) == [Text("well"), Done()]
 
 
 async def test_an_agent_that_hangs_is_cancelled_at_its_deadline() -> None:
     hanging = Hanging()
-    events = Timed(hanging, seconds=0.05, clock=FakeClock())(make_call())
-    assert await anext(events) == Text("one")
-    with pytest.raises(ProviderTimeout) as caught:
-        await anext(events)
+    timed = Timed(hanging, seconds=0.05, clock=FakeClock())
+    error, said = await fail(timed, make_call())
+    assert (type(error), said) == (ProviderTimeout, [Text("one")])
     assert hanging.ended == "cancelled"
-    assert caught.value.facts["by"] == "agent"
+    assert error.facts["by"] == "agent"
     task = asyncio.current_task()
     assert task is not None
     assert task.cancelling() == 0
 
 
-async def test_an_agent_that_swallows_its_cancellation_is_not_heard_any_more() -> None:
-    async def deaf(_: Call, /) -> AsyncIterator[Event]:
-        for number in range(5):
-            with suppress(asyncio.CancelledError):
-                await asyncio.sleep(60)
-            yield Text(str(number))
+async def test_an_agent_that_swallows_its_cancellation_has_failed() -> None:
+    async def deaf(_: Call, __: Output, /) -> End:
+        with suppress(asyncio.CancelledError):
+            await asyncio.sleep(60)
+        return Done()
 
-    error, said = await fail(Timed(deaf, seconds=0.05, clock=FakeClock())(make_call()))
+    error, _ = await fail(Timed(deaf, seconds=0.05, clock=FakeClock()), make_call())
     assert isinstance(error, ProviderTimeout)
-    assert said == []
     task = asyncio.current_task()
     assert task is not None
     assert task.cancelling() == 0
@@ -72,48 +67,36 @@ async def test_an_agent_that_swallows_its_cancellation_is_not_heard_any_more() -
 async def test_the_deadline_of_the_call_counts_if_it_is_earlier() -> None:
     timed = Timed(Hanging(), seconds=60, clock=FakeClock())
     with pytest.raises(ProviderTimeout) as caught:
-        await collect(timed(make_call(deadline=NOW + 0.05)))
+        await collect(timed, make_call(deadline=NOW + 0.05))
     assert caught.value.facts["by"] == "caller"
 
 
 async def test_a_later_deadline_of_the_call_changes_nothing() -> None:
     timed = Timed(Hanging(), seconds=0.05, clock=FakeClock())
     with pytest.raises(ProviderTimeout) as caught:
-        await collect(timed(make_call(deadline=NOW + 60)))
+        await collect(timed, make_call(deadline=NOW + 60))
     assert caught.value.facts["by"] == "agent"
 
 
 async def test_a_call_without_time_left_is_not_begun() -> None:
     begun: list[Call] = []
 
-    async def agent(call: Call, /) -> AsyncIterator[Event]:
+    async def agent(call: Call, _: Output, /) -> End:
         begun.append(call)
-        yield Done()
+        return Done()
 
     with pytest.raises(ProviderTimeout):
-        await collect(Timed(agent, seconds=60, clock=FakeClock())(make_call(deadline=NOW)))
+        await collect(Timed(agent, seconds=60, clock=FakeClock()), make_call(deadline=NOW))
     assert begun == []
-
-
-async def test_a_slow_reader_is_not_cancelled_but_gets_no_more() -> None:
-    events = Timed(saying(Text("one"), Text("two")), seconds=0.05, clock=FakeClock())(make_call())
-    assert await anext(events) == Text("one")
-    await asyncio.sleep(0.1)  # busy with it, and not disturbed
-    with pytest.raises(ProviderTimeout):
-        await anext(events)
 
 
 async def test_a_cancellation_by_the_caller_stays_one() -> None:
     hanging = Hanging()
-    heard = asyncio.Event()
-
-    async def listen() -> None:
-        async for _ in Timed(hanging, seconds=60, clock=FakeClock())(make_call()):
-            heard.set()
-
-    task = asyncio.create_task(listen())
-    await heard.wait()
-    await asyncio.sleep(0)
+    paper = Paper()
+    timed = Timed(hanging, seconds=60, clock=FakeClock())
+    task = asyncio.create_task(collect(timed, make_call(), paper))
+    while not paper.said:  # noqa: ASYNC110  as soon as it has spoken
+        await asyncio.sleep(0)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -135,14 +118,6 @@ async def test_a_cancellation_at_the_very_deadline_is_the_callers() -> None:
     task.uncancel()
 
 
-async def test_a_reader_that_leaves_closes_the_agent() -> None:
-    hanging = Hanging()
-    events = Timed(hanging, seconds=60, clock=FakeClock())(make_call())
-    await anext(events)
-    await events.aclose()  # type: ignore[attr-defined]
-    assert hanging.ended == "closed"
-
-
 async def test_a_stream_of_many_events_costs_one_timer(monkeypatch: pytest.MonkeyPatch) -> None:
     loop = asyncio.get_running_loop()
     timers: list[float] = []
@@ -154,7 +129,7 @@ async def test_a_stream_of_many_events_costs_one_timer(monkeypatch: pytest.Monke
 
     monkeypatch.setattr(loop, "call_at", counted)
     many = saying(*(Text(str(number)) for number in range(1000)), Done())
-    await collect(Timed(many, seconds=60, clock=FakeClock())(make_call()))
+    await collect(Timed(many, seconds=60, clock=FakeClock()), make_call())
     assert len(timers) == 1
 
 

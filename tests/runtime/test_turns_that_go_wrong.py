@@ -2,16 +2,18 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 
 import pytest
 from msgspec.structs import replace
 
 from carnet.core.call import Call
-from carnet.core.events import Done, Event, Failed, Text, Usage, joined_text
+from carnet.core.events import Done, End, Event, Failed, Text, Usage, joined_text
 from carnet.core.money import Price
+from carnet.core.output import Output
 from carnet.core.turn import Turn
 from carnet.errors import (
+    Cancelled,
     CarnetError,
     DefinitionChanged,
     InProgress,
@@ -21,12 +23,12 @@ from carnet.errors import (
 )
 from carnet.ports.turns import Debit
 from carnet.runtime import recording
-from carnet.runtime.closing import closing
 from carnet.runtime.detached import Detached
 from carnet.runtime.dispatching import Dispatching
 from carnet.runtime.visit import Visit
 from carnet.testing.waiting import until_so
 from tests.guards.scene import claim, target
+from tests.runtime.scene import speaking
 from tests.runtime.stage import Stage, in_run, native, streamed
 
 UNSAYABLE = [object(), "\ud800", {"a": [object()]}]
@@ -52,7 +54,7 @@ async def test_a_stream_never_loses_what_was_said_before_it_broke() -> None:
 
     stage = Stage(target("mixed", price=7, agent=native(mixed)))
     call = await stage.gate.admit(streamed("mixed"))
-    events = [event async for event in stage.journal(call)]
+    events = await stage.read(call)
     assert joined_text(events) == "IMPORTANT"
     assert isinstance(events[-1], Failed)
     assert stage.turns.debits == []
@@ -144,24 +146,51 @@ async def test_an_agent_that_ignores_its_cancellation_is_let_go() -> None:
     free.set()
 
 
-async def test_a_detached_agent_that_waits_for_its_listener_ends_at_once_when_it_is_left() -> None:
+async def test_a_detached_agent_that_waits_for_its_reader_ends_at_once_when_it_is_left() -> None:
     ended: list[bool] = []
 
     async def flood(_: Visit) -> AsyncIterator[str]:
         try:
             while True:
-                yield "x"
+                yield "x" * 1000
         finally:
             ended.append(True)
 
-    stage = Stage(target("flood", agent=native(flood)))
+    stage = Stage(target("flood", agent=Detached(native(flood), grace_seconds=5.0)))
     call = await stage.gate.admit(streamed("flood"))
-    async with closing(Detached(native(flood), grace_seconds=5.0)(call)) as events:
-        assert await anext(events) == Text("x")
-        await asyncio.sleep(0.01)  # it fills the room there is
+    async with aclosing(stage.journal.batches(call)) as batches:
+        assert await anext(batches)
         began = asyncio.get_running_loop().time()
+    await until_so(lambda: stage.journal.running == 0)
     assert ended == [True]
     assert asyncio.get_running_loop().time() - began < 1.0
+
+
+async def test_what_an_agent_says_that_was_let_go_is_heard_by_nobody() -> None:
+    late: list[str] = []
+    free = asyncio.Event()
+
+    async def stubborn(_: Call, out: Output, /) -> End:
+        while not free.is_set():
+            with suppress(asyncio.CancelledError):
+                await free.wait()
+        out.usage(Usage(1, 2))
+        try:
+            await out.write(Text("too late"))
+        except Cancelled as refused:
+            late.append(refused.code)
+        return Done()
+
+    stage = Stage(target("stubborn", agent=Detached(stubborn, grace_seconds=0.01)))
+    call = await stage.gate.admit(claim("stubborn"))
+    reading = asyncio.create_task(stage.journal.whole(call))
+    await until_so(lambda: stage.journal.running == 1)
+    await asyncio.sleep(0)
+    await stage.journal.cancel([1])
+    assert (await reading)[-1] == Failed.of(Cancelled())
+    free.set()
+    await until_so(lambda: bool(late))
+    assert (late, stage.turns.turns[1].tokens_in) == (["cancelled"], None)
 
 
 async def test_a_detached_agent_says_the_same() -> None:
@@ -300,6 +329,7 @@ async def test_the_doors_of_an_agent_that_has_ended_are_closed() -> None:
 
 
 async def test_a_payer_with_a_limit_never_pays_more_than_was_reserved() -> None:
+    @speaking
     async def model(_: Call, /) -> AsyncIterator[Event]:
         yield Text("x")
         yield Usage(tokens_in=10**9, tokens_out=10**9)
@@ -312,6 +342,7 @@ async def test_a_payer_with_a_limit_never_pays_more_than_was_reserved() -> None:
 
 
 async def test_a_cost_that_nobody_told_is_the_quote_under_a_limit_and_unknown_without_one() -> None:
+    @speaking
     async def silent(_: Call, /) -> AsyncIterator[Event]:
         yield Text("x")
         yield Done()
@@ -390,14 +421,14 @@ async def test_what_may_have_been_written_is_not_written_again_with_the_end() ->
 
     stage.turns.append = append  # type: ignore[method-assign]
     call = await stage.gate.admit(replace(streamed("held"), marks=in_run()))
-    told = [event async for event in stage.journal(call)]
+    told = await stage.read(call)
     assert told[-1] == Failed.of(OutcomeUnknown())
     assert stage.turns.debits == []
     await until_so(lambda: stage.turns.turns[1].state == "unknown")
     stage.turns.append = write  # type: ignore[method-assign]
     again = await stage.gate.admit(replace(streamed("held"), marks=in_run()))
     assert not again.known
-    assert joined_text([event async for event in stage.journal(again)]) == "hello world"
+    assert joined_text(await stage.read(again)) == "hello world"
     replayed = await stage.gate.admit(replace(streamed("held"), marks=in_run()))
-    assert joined_text([event async for event in stage.journal(replayed)]) == "hello world"
+    assert joined_text(await stage.read(replayed)) == "hello world"
     assert len(stage.turns.debits) == 1

@@ -5,7 +5,7 @@ import asyncio
 import msgspec
 import pytest
 
-from carnet.core.events import Leg, Text, write_events
+from carnet.core.events import LEG, Extension, Text, write_events
 from carnet.core.identity import Account, Payer
 from carnet.errors import RunNotFound
 from carnet.ports.records import JournalEntry, RunSummary
@@ -105,10 +105,10 @@ async def test_the_journal_of_a_run_is_read_after_a_row(store: Store) -> None:
 
 async def test_legs_are_the_rows_that_hold_calls_to_others(store: Store) -> None:
     turn = claimed(await store.turns.claim(a_claim()))
-    leg = Leg(turn="t1", to="@critic@globex.example", depth=1, status="done", cost=5)
+    leg = Extension(LEG, {"turn": "t1", "to": "@critic@globex.example", "depth": 1})
     said = Text('it says "carnet.leg" here')
     await store.turns.append(turn, 0, 0, write_events([said]))
-    await store.turns.append(turn, 1, 1, write_events([leg.event()]))
+    await store.turns.append(turn, 1, 1, write_events([leg]))
     await store.turns.finish(a_finish(turn))
     legs = await store.records.legs("r1", reader="token:alice")
     assert [entry.first for entry in legs] == [1]

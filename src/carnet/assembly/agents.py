@@ -30,6 +30,7 @@ from carnet.runtime.routing import Routing
 from carnet.runtime.samvad import Samvad
 from carnet.runtime.signing import Signing
 from carnet.runtime.skills import Definition
+from carnet.runtime.stamps import Stamping
 from carnet.runtime.timed import Timed
 
 PEER_RETRIES = 2  # safe toward a peer: the turn id makes a repeat the same call
@@ -194,8 +195,7 @@ class Agents:
             self._door,
             self._endpoint(name, agent, token),
             most_cost=_most_cost(agent),
-            takes_credential=agent.may_forward_authorization,
-            forwards=agent.auth_source,
+            stamping=_stamping(agent),
             lane=self._lane(self._peer_at(agent.url or "")) if token is None else None,
             skilled=self._skilled(
                 agent.url or "", None, f'write kind = "samvad" in [agents.{name}]'
@@ -227,8 +227,7 @@ class Agents:
             token=self._secret(agent.token, f"{name}.token"),
             most_cost=_most_cost(agent),
             currency=self._settings.ledger.currency,
-            takes_credential=agent.may_forward_authorization,
-            forwards=agent.auth_source,
+            stamping=_stamping(agent),
         )
         return self._hardened(samvad, url, seconds=agent.timeout, retries=agent.retries)
 
@@ -277,7 +276,7 @@ class Agents:
             self._door,
             endpoint,
             most_cost=peer.most_cost,
-            takes_credential=peer.may_forward,
+            stamping=Stamping(takes_credential=peer.may_forward),
             lane=self._lane(peer.domain) if peer.token is None else None,
             skilled=self._skilled(
                 peer.url, peer.domain, f"carnet peers add {peer.domain} --dialect samvad"
@@ -313,7 +312,7 @@ class Agents:
             token=peer.token,
             most_cost=peer.most_cost,
             currency=self._settings.ledger.currency,
-            takes_credential=peer.may_forward,
+            stamping=Stamping(takes_credential=peer.may_forward),
         )
 
     def _hardened(self, agent: Agent, endpoint: str, *, seconds: float, retries: int) -> Agent:
@@ -344,6 +343,10 @@ class Agents:
 
 def _bounds(seconds: float) -> Bounds:
     return Bounds(total_seconds=seconds, first_byte_seconds=min(120.0, seconds))
+
+
+def _stamping(agent: AgentSettings) -> Stamping:
+    return Stamping(takes_credential=agent.may_forward_authorization, forwards=agent.auth_source)
 
 
 def _most_cost(agent: AgentSettings) -> int:

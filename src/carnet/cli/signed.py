@@ -9,6 +9,7 @@ Law 3. A credential is shown as ***, also inside a body.
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -32,6 +33,7 @@ from carnet.runtime.closing import closing
 from carnet.runtime.errand import Errand, Errands
 from carnet.runtime.keyring import Ring
 from carnet.runtime.proving import Slip, Verifying
+from carnet.runtime.pulled import pulled
 from carnet.runtime.samvad import as_text, text_field, text_skill
 from carnet.runtime.signing import Signing
 from carnet.runtime.system import SystemClock, SystemIds
@@ -199,7 +201,7 @@ async def _print(invocation: Invocation, errands: Errands, errand: Errand) -> No
     growing = Growing()
     slip = Slip()
     shown = False
-    async with closing(errands.run(errand, slip)) as events:
+    async with closing(pulled(partial(errands.run, errand, slip=slip))) as events:
         async for event in events:
             said.append(event)
             if errand.stream and isinstance(event, Text | Data):

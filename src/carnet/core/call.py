@@ -5,7 +5,7 @@ Law 2. From the wire, only `guards.admission` turns a Claim into a `Call`; in pr
        child call never has more rights, depth or time than the call it is made in.
 """
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from typing import Any, Final, Protocol
 
 from msgspec import Struct
@@ -14,10 +14,11 @@ from msgspec.structs import astuple
 from carnet.core.allowance import Allowance
 from carnet.core.carnet import Carnet, Mark, Trace
 from carnet.core.delegation import Delegation
-from carnet.core.events import Event
+from carnet.core.events import End
 from carnet.core.identity import Caller, Payer
 from carnet.core.message import Message
 from carnet.core.money import Price
+from carnet.core.output import Output
 from carnet.core.proof import Document, Proof
 from carnet.core.secret import Secret
 from carnet.core.skill import CHAT, Skill, Trust
@@ -71,10 +72,10 @@ class Claim(Struct, frozen=True, kw_only=True):
 
 
 class Agent(Protocol):
-    """Answers a call with events."""
+    """Answers a call: writes what it says, and returns how it ended."""
 
-    def __call__(self, call: "Call", /) -> AsyncIterator[Event]:
-        """Start answering."""
+    async def __call__(self, call: "Call", out: Output, /) -> End:
+        """Answer, or raise; whatever retries or times an Agent is an Agent."""
         ...
 
 
@@ -146,7 +147,6 @@ class Call(Admitted, frozen=True, kw_only=True):
     is_child: bool = False  # made in process, by an agent that answers another call
     allowance: Allowance | None = None  # what is left of its budget, for what is called for it
     task: str | None = None  # the id of the task that it is
-    notes: list[Event] = []  # what is noted of calls out of this turn; recorded with it
 
     @property
     def admitted(self) -> Admitted:

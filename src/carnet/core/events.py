@@ -1,16 +1,17 @@
 """One vocabulary for every stream.
 
-Law 1. A stream has exactly one terminal event, `Done` or `Failed`, and nothing after it.
+Law 1. What an agent says has exactly one end, `Done`, `Failed` or `Waiting`, and nothing after it.
 Law 2. `read_events(write_events(x)) == x`: what is journaled is what was said.
 """
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Final, Literal, TypeGuard
 
 import msgspec
 from msgspec import Struct
 
 from carnet.core.interrupt import Interrupt, Resolution
+from carnet.core.turn import TurnState
 from carnet.errors import BY_CODE, CarnetError, Fact, Internal
 
 
@@ -99,6 +100,17 @@ class Failed(Struct, frozen=True, tag="failed", array_like=True):
         return cls(error.code, facts)
 
 
+class Waiting(Struct, frozen=True, tag="waiting", array_like=True):
+    """The answer goes on when what these ask for is there."""
+
+    interrupts: tuple[Interrupt, ...]
+
+    def __post_init__(self) -> None:
+        """Refuse to wait for nothing."""
+        if not self.interrupts:
+            raise ValueError("an agent that waits says what for")
+
+
 class Extension(Struct, frozen=True, tag="extension", array_like=True):
     """Something only some dialects know. Those that do not leave it out."""
 
@@ -106,36 +118,42 @@ class Extension(Struct, frozen=True, tag="extension", array_like=True):
     payload: Any
 
 
+End = Done | Failed | Waiting
+
 Event = (
-    Text | ToolCall | ToolResult | Data | Interrupted | Resolved | Usage | Done | Failed | Extension
+    Text
+    | ToolCall
+    | ToolResult
+    | Data
+    | Interrupted
+    | Resolved
+    | Usage
+    | Extension
+    | Done
+    | Failed
+    | Waiting
 )
+
+_STATES: Final[dict[type, TurnState]] = {Done: "done", Failed: "failed", Waiting: "waiting"}
 
 CHILD = "carnet.child"  # an Extension that says what a call made in process has cost
 UNKNOWN_COST = "carnet.unknown_cost"  # an Extension: somebody charged and did not say how much
 RESULT = "carnet.result"  # an Extension: what a skill gave as its result, a JSON object
 RECEIPT = "carnet.receipt"  # an Extension: what we signed about the answer, as it leaves
-LEG = "carnet.leg"  # an Extension that records a call this gateway made to another organisation
+LEG = "carnet.leg"  # an Extension: a call to another organisation; see `core.outbound`
 
 
-class Leg(Struct, frozen=True, kw_only=True):
-    """One call out: to whom, at which depth, how it ended, what it cost."""
-
-    turn: str
-    to: str
-    depth: int
-    status: Literal["done", "failed", "refused"]
-    cost: int | None = None
-    code: str | None = None
-    receipt: str | None = None  # what the other side signed about its answer
-
-    def event(self) -> Extension:
-        """The leg as an event of the turn that made it."""
-        return Extension(LEG, msgspec.to_builtins(self))
+def state_of(end: End) -> TurnState:
+    """The state of a turn that ends so; TypeError for what is no end."""
+    state = _STATES.get(type(end))
+    if state is None:
+        raise TypeError(f"an agent ends with Done, Failed or Waiting, not with {end!r}")
+    return state
 
 
-def is_terminal(event: Event) -> bool:
+def is_terminal(event: Event) -> TypeGuard[End]:
     """Whether nothing may follow."""
-    return isinstance(event, Done | Failed)
+    return type(event) in _STATES
 
 
 def joined_text(events: Sequence[Event]) -> str:

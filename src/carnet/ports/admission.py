@@ -1,6 +1,6 @@
 """The gate, as those behind it see it."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Protocol
 
 from carnet.core.call import Ask, Call, Claim
@@ -27,5 +27,11 @@ class Dispatch(Protocol):
     def __call__(
         self, parent: Call, name: str, ask: Ask, *, index: int, auth: str
     ) -> AsyncIterator[Event]:
-        """Admit the child and answer with its events."""
+        """Admit the child and give its events as they come."""
+        ...
+
+    async def whole(
+        self, parent: Call, name: str, ask: Ask, *, index: int, auth: str
+    ) -> Sequence[Event]:
+        """Admit the child and wait for all of its events."""
         ...

@@ -3,25 +3,31 @@
 What an agent is, and where a name leads, stands in `core.call`.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterator, Collection, Sequence
+from collections.abc import AsyncGenerator, Collection, Sequence
 from typing import Protocol
 
 from carnet.core.call import AGENT_OWNED, FORWARD_USER, Agent, Call, Target
 from carnet.core.events import Event
+from carnet.core.output import Output, Sink
 
-__all__ = ["AGENT_OWNED", "FORWARD_USER", "Agent", "Journal", "Router", "Target"]
+__all__ = [
+    "AGENT_OWNED",
+    "FORWARD_USER",
+    "Agent",
+    "Journal",
+    "Output",
+    "Router",
+    "Sink",
+    "Target",
+]
 
 
 class Journal(Protocol):
-    """An Agent that records what it says, and can say it again.
+    """Runs agents, records what they say, and can say it again.
 
     `batches` gives the same events in the groups they were committed in: what a reader sees was
     durable before. The last batch holds one Usage and the terminal event.
     """
-
-    def __call__(self, call: Call, /) -> AsyncIterator[Event]:
-        """One event at a time, for callers in process."""
-        ...
 
     def batches(
         self, call: Call, /, heartbeat: float | None = None

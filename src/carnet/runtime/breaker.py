@@ -13,11 +13,11 @@ Law 4. A call that began before the state changed has no say in the new one.
 """
 
 import math
-from collections.abc import AsyncIterator
 from typing import Literal
 
 from carnet.core.call import Call
-from carnet.core.events import Done, Event, Failed
+from carnet.core.events import End, Failed
+from carnet.core.output import Output
 from carnet.errors import (
     CarnetError,
     CircuitOpen,
@@ -30,8 +30,6 @@ from carnet.errors import (
 )
 from carnet.ports.agent import Agent
 from carnet.ports.clock import Clock
-from carnet.runtime.answering import answer_of, answered
-from carnet.runtime.closing import closing
 from carnet.runtime.timed import BY_CALLER
 from carnet.wire.openai import BY_PEER, UNRECOGNISED
 
@@ -113,49 +111,26 @@ class Breaking:
     def __init__(self, agent: Agent, breaker: Breaker) -> None:
         """Several agents may share the breaker of their endpoint."""
         self._agent = agent
-        self._answer = answer_of(agent)
         self._breaker = breaker
-        self.answer = None if self._answer is None else self._answer_unless_open
 
-    async def __call__(self, call: Call, /) -> AsyncIterator[Event]:
+    async def __call__(self, call: Call, out: Output, /) -> End:
         """Answer, unless the circuit is open."""
         ticket = self._breaker.enter()
         verdict: Verdict = "neither"
         try:
-            async with closing(self._agent(call)) as events:
-                async for event in events:
-                    if isinstance(event, Done | Failed):
-                        # Before it is shown: who has the end need not come back for more.
-                        verdict = judge_end(event)
-                        self._breaker.leave(ticket, verdict)
-                        ticket = -1
-                    yield event
-            verdict = "good"
+            end = await self._agent(call, out)
+            verdict = judge_end(end)
         except Exception as error:
             verdict = judge(error) if isinstance(error, CarnetError) else "bad"
             raise
         finally:
             self._breaker.leave(ticket, verdict)
-
-    async def _answer_unless_open(self, call: Call, /) -> list[Event]:
-        """The same for an answer in one piece."""
-        ticket = self._breaker.enter()
-        verdict: Verdict = "neither"
-        try:
-            events = await answered(self._answer, call)
-            end = events[-1]
-            verdict = judge_end(end) if isinstance(end, Done | Failed) else "good"
-        except Exception as error:
-            verdict = judge(error) if isinstance(error, CarnetError) else "bad"
-            raise
-        finally:
-            self._breaker.leave(ticket, verdict)
-        return events
+        return end
 
 
-def judge_end(event: Done | Failed) -> Verdict:
+def judge_end(end: End) -> Verdict:
     """What the end of an answer says about the callee."""
-    return "good" if isinstance(event, Done) else judge(event.error())
+    return judge(end.error()) if isinstance(end, Failed) else "good"
 
 
 def judge(error: CarnetError) -> Verdict:

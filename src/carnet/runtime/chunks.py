@@ -8,7 +8,7 @@ Law 2. There is at most one result: a `Result`, or an instance of the output typ
 import inspect
 from typing import Any
 
-from carnet.core.events import Data, Event, Interrupted, Resolved, Text
+from carnet.core.events import Data, Event, Interrupted, Resolved, Text, Waiting
 from carnet.core.interrupt import Interrupt
 from carnet.core.skill import Result
 from carnet.runtime.shapes import Shape, plain
@@ -74,5 +74,5 @@ def refuse_misuse(item: object) -> None:
         raise TypeError("the agent gave a coroutine; did you forget 'await'?")
     if inspect.isasyncgen(item):
         raise TypeError("the agent gave a stream; pass it on with 'async for' and 'yield'")
-    if isinstance(item, Interrupt | Interrupted | Resolved):
+    if isinstance(item, Interrupt | Interrupted | Resolved | Waiting):
         raise TypeError("interrupts come in a later release")

@@ -11,6 +11,7 @@ Law 3. Connections are kept and used again, for as long as the client is open.
 
 from collections.abc import AsyncIterator, Mapping
 from copy import copy
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self, cast
@@ -31,6 +32,7 @@ from carnet.runtime.closing import closing
 from carnet.runtime.egress import EgressDoor
 from carnet.runtime.errand import Errand, Errands, Recipient
 from carnet.runtime.errand_tasks import TaskErrands
+from carnet.runtime.pulled import Listed, pulled
 from carnet.runtime.samvad import as_text, text_field, text_skill
 from carnet.runtime.signing import Signing
 from carnet.runtime.system import SystemClock, SystemIds
@@ -85,7 +87,9 @@ class Client:
         """Ask for a skill and give its result. What goes in is a mapping, or named one by one."""
         errand = self._errand(skill, {**(payload or {}), **fields}, stream=False)
         with advised():
-            return samvad.result_of([event async for event in self._errands.run(errand)])
+            answer = Listed()
+            await self._errands.run(errand, answer)
+            return samvad.result_of(answer.events)
 
     async def stream(
         self, skill: str, payload: Mapping[str, Any] | None = None, /, **fields: Any
@@ -94,7 +98,7 @@ class Client:
         errand = self._errand(skill, {**(payload or {}), **fields}, stream=True)
         said: list[Event] = []
         with advised():
-            async with closing(self._errands.run(errand)) as events:
+            async with closing(pulled(partial(self._errands.run, errand))) as events:
                 async for event in events:
                     if isinstance(event, Text | Data):
                         yield event

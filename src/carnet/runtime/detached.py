@@ -3,29 +3,23 @@
 For agents that others wrote: they may swallow a cancellation or wait for ever on their way out.
 
 Law 1. Leaving cancels the agent and waits a moment for it; one that does not end is let go, and
-       what it still says is heard by nobody.
+       what it still says is heard by nobody: the Output of a turn that has ended takes nothing.
 Law 2. An agent that ends by a cancellation nobody asked for has failed.
-Law 3. A listener that is slow slows the agent: only `MOST_WAITING` events wait between the two, and
-       a long text counts as many.
 """
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
 from typing import Any
 
 from carnet.core.call import Call
-from carnet.core.events import Event, Text
+from carnet.core.events import End
+from carnet.core.output import Output
 from carnet.errors import AgentFailed
 from carnet.ports.agent import Agent
-from carnet.runtime.answering import answer_of, answered
-from carnet.runtime.closing import closing
 
 logger = logging.getLogger("carnet.agent")
 
 GRACE_SECONDS = 0.5
-MOST_WAITING = 256
-LONG_TEXT = 256  # characters
 
 
 class Detached:
@@ -34,33 +28,14 @@ class Detached:
     def __init__(self, agent: Agent, *, grace_seconds: float = GRACE_SECONDS) -> None:
         """`grace_seconds` is what an agent has to end in when it is cancelled."""
         self._agent = agent
-        self._answer = answer_of(agent)
-        self.answer = None if self._answer is None else self._answer_beside
         self._grace_seconds = grace_seconds
         self._let_go: set[asyncio.Task[Any]] = set()
 
-    async def __call__(self, call: Call, /) -> AsyncIterator[Event]:
-        """Give the events as they come."""
-        said: asyncio.Queue[Event | None] = asyncio.Queue()
-        room = asyncio.Semaphore(MOST_WAITING)
-        speaking = asyncio.get_running_loop().create_task(self._speak(call, said, room))
-        speaking.add_done_callback(lambda _: said.put_nowait(None))
-        try:
-            while (event := await said.get()) is not None:
-                for _ in range(_weight(event)):
-                    room.release()
-                yield event
-            if speaking.cancelled():
-                raise AgentFailed("it ended by a cancellation that nobody asked for")
-            await speaking
-        finally:
-            await self._leave(speaking, call)
-
-    async def _answer_beside(self, call: Call, /) -> list[Event]:
-        """The same for an answer in one piece."""
+    async def __call__(self, call: Call, out: Output, /) -> End:
+        """Answer from beside."""
         loop = asyncio.get_running_loop()
         ended = loop.create_future()
-        speaking = loop.create_task(answered(self._answer, call))
+        speaking = loop.create_task(self._agent(call, out))
         speaking.add_done_callback(lambda _: None if ended.done() else ended.set_result(None))
         try:
             await ended
@@ -70,16 +45,7 @@ class Detached:
         finally:
             await self._leave(speaking, call)
 
-    async def _speak(
-        self, call: Call, said: "asyncio.Queue[Event | None]", room: asyncio.Semaphore
-    ) -> None:
-        async with closing(self._agent(call)) as events:
-            async for event in events:
-                for _ in range(_weight(event)):
-                    await room.acquire()
-                said.put_nowait(event)
-
-    async def _leave(self, speaking: "asyncio.Task[Any]", call: Call) -> None:
+    async def _leave(self, speaking: "asyncio.Task[End]", call: Call) -> None:
         if speaking.done():
             return
         speaking.cancel()
@@ -93,12 +59,6 @@ class Detached:
         self._let_go.add(speaking)
         speaking.add_done_callback(self._let_go.discard)
         speaking.add_done_callback(_heard)
-
-
-def _weight(event: Event) -> int:
-    if type(event) is Text and len(event.text) > LONG_TEXT:
-        return min(MOST_WAITING, len(event.text) // LONG_TEXT)
-    return 1
 
 
 def _heard(task: "asyncio.Task[Any]") -> None:

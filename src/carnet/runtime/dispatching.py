@@ -4,12 +4,12 @@ Law. A child is admitted like any call, under its own turn id; if that turn has 
 recorded answer is given and nothing runs again.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 
 from carnet.core.call import Ask, Call
 from carnet.core.events import Event, Usage
 from carnet.ports.admission import Admission
-from carnet.ports.agent import Agent
+from carnet.ports.agent import Journal
 from carnet.runtime.closing import closing
 
 
@@ -18,28 +18,44 @@ class Dispatching:
 
     def __init__(self) -> None:
         """Wait for `connect`."""
-        self._parts: tuple[Admission, Agent] | None = None
+        self._parts: tuple[Admission, Journal] | None = None
 
-    def connect(self, admission: Admission, agent: Agent) -> None:
-        """Give the gate and the journaled agent behind it."""
-        self._parts = (admission, agent)
+    def connect(self, admission: Admission, journal: Journal) -> None:
+        """Give the gate and the journal behind it."""
+        self._parts = (admission, journal)
 
     async def __call__(
         self, parent: Call, name: str, ask: Ask, *, index: int, auth: str
     ) -> AsyncIterator[Event]:
-        """Admit the child and answer with its events."""
+        """Admit the child and give its events as they come."""
+        admission, journal = self._connected()
+        call = await admission.admit_child(parent, name, ask, index=index, auth=auth)
+        async with closing(journal.batches(call)) as batches:
+            async for batch in batches:
+                _settle(call, batch)
+                for event in batch:
+                    yield event
+
+    async def whole(
+        self, parent: Call, name: str, ask: Ask, *, index: int, auth: str
+    ) -> Sequence[Event]:
+        """Admit the child and wait for all of its events."""
+        admission, journal = self._connected()
+        call = await admission.admit_child(parent, name, ask, index=index, auth=auth)
+        events = await journal.whole(call)
+        _settle(call, events)
+        return events
+
+    def _connected(self) -> tuple[Admission, Journal]:
         if self._parts is None:
             raise RuntimeError("dispatching was used before it was connected")
-        admission, agent = self._parts
-        call = await admission.admit_child(parent, name, ask, index=index, auth=auth)
-        async with closing(agent(call)) as events:
-            async for event in events:
-                if type(event) is Usage:
-                    _settle(call, event)
-                yield event
+        return self._parts
 
 
-def _settle(call: Call, usage: Usage) -> None:
+def _settle(call: Call, events: Sequence[Event]) -> None:
     """Give back to the allowance what the child did not cost; an unknown cost is all of it."""
-    if call.allowance is not None and usage.cost is not None:
-        call.allowance.give_back(max(0, call.set_aside - usage.cost))
+    if call.allowance is None:
+        return
+    for event in events:
+        if type(event) is Usage and event.cost is not None:
+            call.allowance.give_back(max(0, call.set_aside - event.cost))

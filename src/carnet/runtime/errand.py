@@ -12,8 +12,9 @@ Law 5. A Carnet that is listed as a peer must prove its answer; of another one t
        believed, as its key is not known to be its own.
 """
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
 from ipaddress import ip_address
 from typing import Any, Final, Literal
 from urllib.parse import urlsplit
@@ -23,8 +24,9 @@ from msgspec import Struct, structs
 from carnet.core.address import AGENT
 from carnet.core.carnet import Carnet
 from carnet.core.delegation import Delegation
-from carnet.core.events import Event, Failed
+from carnet.core.events import Done, Failed
 from carnet.core.identity import Account
+from carnet.core.output import Sink
 from carnet.core.proof import Spending
 from carnet.core.secret import Secret
 from carnet.core.skill import Mode
@@ -32,9 +34,8 @@ from carnet.errors import CarnetError, PeerAgentNotFound, ProviderError
 from carnet.ports.clock import Clock, Ids
 from carnet.ports.door import Answer, Bounds, Door, Outbound
 from carnet.runtime.cards import Cards, Place
-from carnet.runtime.closing import closing
 from carnet.runtime.delegating import Delegating
-from carnet.runtime.hearing import JSON, SSE, is_stream, read_some, streamed
+from carnet.runtime.hearing import JSON, SSE, hear_stream, is_stream, read_some, tell
 from carnet.runtime.proving import Slip, Verifying
 from carnet.runtime.signing import Signing
 from carnet.wire import samvad, travel
@@ -177,8 +178,8 @@ class Errands:
             self._checked = card
         return card
 
-    async def run(self, errand: Errand, slip: Slip | None = None) -> AsyncIterator[Event]:
-        """The events of the answer, the last of them `Done`; anything else raises.
+    async def run(self, errand: Errand, sink: Sink, slip: Slip | None = None) -> Done:
+        """Read the answer into a Sink; anything but its end raises.
 
         The receipt of a Carnet is put into the `slip`.
         """
@@ -186,46 +187,26 @@ class Errands:
         forms = await self._forms(errand)
         for form in forms:
             async with self._door.send(await self.request(errand, form)) as answer:
-                if self._may_try_another(answer, form, forms):
-                    continue
-                async with closing(self._heard(answer, form, errand, slip)) as events:
-                    async for event in events:
-                        yield event
-                return
-
-    async def answer(self, errand: Errand, slip: Slip, said: list[Event]) -> None:
-        """Put the same events into `said`, those before an error too."""
-        forms = await self._forms(errand)
-        for form in forms:
-            async with self._door.send(await self.request(errand, form)) as answer:
                 if not self._may_try_another(answer, form, forms):
-                    await self._hear(answer, form, errand, slip, said)
-                    return
+                    heard = partial(_hear, answer, errand, slip, self._us)
+                    return await self.proven(heard, form, errand, slip, sink)
+        raise ProviderError("no form of signature is left to try")
 
-    async def _hear(
-        self, answer: Answer, form: Form, errand: Errand, slip: Slip, said: list[Event]
-    ) -> None:
-        has_grown = is_stream(answer, wanted=errand.stream)
-        if form == "samvad" and answer.status in _OK and not has_grown:  # needs no stream
-            said += samvad.read_answer(await answer.read())
-            return
-        async with closing(self._heard(answer, form, errand, slip)) as events:
-            async for event in events:
-                said.append(event)
-
-    def _heard(
-        self, answer: Answer, form: Form, errand: Errand, slip: Slip
-    ) -> AsyncIterator[Event]:
-        return self.proven(_listen(answer, errand, slip, self._us), form, errand, slip)
-
-    def proven(
-        self, heard: AsyncIterator[Event], form: Form, errand: Errand, slip: Slip
-    ) -> AsyncIterator[Event]:
-        """The events of an answer, their end proved by whoever must prove it."""
+    async def proven(
+        self,
+        heard: Callable[[Sink], Awaitable[Done]],
+        form: Form,
+        errand: Errand,
+        slip: Slip,
+        sink: Sink,
+    ) -> Done:
+        """Read an answer into a Sink, its end proved by whoever must prove it."""
         peer = self._recipient.peer
         if form != "carnet" or errand.carnet is None or self._verifying is None or peer is None:
-            return heard
-        return self._verifying.proven(heard, errand.carnet, slip, peer=peer, told=samvad.result_of)
+            return await heard(sink)
+        return await self._verifying.proven(
+            heard, errand.carnet, slip, sink, peer=peer, told=samvad.result_of
+        )
 
     @asynccontextmanager
     async def sent(self, errand: Errand) -> AsyncIterator[tuple[Answer, Form]]:
@@ -355,20 +336,17 @@ class Errands:
         return None if is_other else shown
 
 
-async def _listen(
-    answer: Answer, errand: Errand, slip: Slip, us: Callable[[], dict[str, str]]
-) -> AsyncIterator[Event]:
+async def _hear(
+    answer: Answer, errand: Errand, slip: Slip, us: Callable[[], dict[str, str]], sink: Sink
+) -> Done:
     slip.presented = answer.header(travel.RECEIPT_HEADER)
     if answer.status not in _OK:
         raise await _refusal(answer, us())
     if not is_stream(answer, wanted=errand.stream):
-        for event in samvad.read_answer(await answer.read()):
-            yield event
-        return
-    reader = samvad.AnswerReader(on_comment=slip.read_comment)
-    async with closing(streamed(answer, reader, _failure)) as events:
-        async for event in events:
-            yield event
+        return await tell(samvad.read_answer(await answer.read()), sink)
+    return await hear_stream(
+        answer, samvad.AnswerReader(on_comment=slip.read_comment), _failure, sink
+    )
 
 
 def _failure(failed: Failed, fault: str) -> CarnetError:

@@ -11,12 +11,14 @@ Law 4. Who leaves a task that a Carnet runs for us asks for its end; nobody wait
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import partial
 from typing import Any, Final
 from urllib.parse import quote
 
 from msgspec import Struct
 
-from carnet.core.events import Event
+from carnet.core.events import Done
+from carnet.core.output import Sink
 from carnet.core.secret import Secret
 from carnet.errors import (
     Cancelled,
@@ -31,7 +33,7 @@ from carnet.errors import (
 from carnet.ports.door import Answer
 from carnet.runtime.closing import closing
 from carnet.runtime.errand import TASK, Errand, Errands, Form
-from carnet.runtime.hearing import read_some
+from carnet.runtime.hearing import read_some, tell
 from carnet.runtime.proving import Slip
 from carnet.wire import samvad, travel
 
@@ -134,33 +136,25 @@ class TaskErrands:
                     return record
         raise ProviderError("the task ended without an end")
 
-    async def run(self, errand: Errand, slip: Slip) -> AsyncIterator[Event]:
-        """The events of the answer that the task ends with, as `Errands.run` gives those of a call.
+    async def run(self, errand: Errand, sink: Sink, slip: Slip) -> Done:
+        """Read the answer that the task ends with into a Sink, as `Errands.run` does a call's.
 
         Who leaves before asks for its end.
         """
         begun = await self.begin(errand)
-        heard = self._ended(begun.id, slip)
+        heard = partial(self._hear, begun.id, slip)
         try:
-            async with closing(self._errands.proven(heard, begun.form, errand, slip)) as events:
-                async for event in events:
-                    yield event
-        except (asyncio.CancelledError, GeneratorExit):
+            return await self._errands.proven(heard, begun.form, errand, slip, sink)
+        except asyncio.CancelledError:
             self._leave(begun.id)
             raise
 
-    async def answer(self, errand: Errand, slip: Slip, said: list[Event]) -> None:
-        """Put the same events into `said`, those before an error too."""
-        async with closing(self.run(errand, slip)) as events:
-            async for event in events:
-                said.append(event)  # noqa: PERF401  kept when it raises
-
-    async def _ended(self, task: str, slip: Slip) -> AsyncIterator[Event]:
+    async def _hear(self, task: str, slip: Slip, sink: Sink) -> Done:
         try:
-            for event in samvad.task_events(await self.wait(task, slip=slip)):
-                yield event
+            events = samvad.task_events(await self.wait(task, slip=slip))
         except (TaskNotFound, Cancelled) as error:  # of their doing, and not of our caller's
             raise ProviderError(f"the task that it took on has no end: {error.code}") from None
+        return await tell(events, sink)
 
     async def _read(self, answer: Answer, task: str, slip: Slip | None) -> samvad.TaskRecord:
         if answer.status == _NOT_FOUND:

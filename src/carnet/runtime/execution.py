@@ -1,10 +1,11 @@
 """A turn while it runs, and how it is told to stop."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 
 from carnet.core.call import Call
-from carnet.core.events import Done, Event, Failed
+from carnet.core.events import End, Failed
+from carnet.core.output import Output
 from carnet.errors import AgentNotFound
 from carnet.ports.agent import Target
 from carnet.runtime.live import Live
@@ -27,7 +28,7 @@ class Execution:
         self.fence = fence
         self.is_task = is_task
         self.let_go = False  # it is to wait again rather than to fail
-        self.end: Done | Failed | None = None  # once it is recorded
+        self.end: End | None = None  # once it is recorded
         self.listening = False
         self.stopped = False
         self.leaving: asyncio.Task[None] | None = None  # while it has no reader here
@@ -51,7 +52,7 @@ async def stop_all(executions: Sequence[Execution]) -> None:
 def absent(agent: str) -> Target:
     """What stands for an agent that is not there any more."""
 
-    async def silent(_: Call, /) -> AsyncIterator[Event]:
-        yield Failed.of(AgentNotFound())
+    async def silent(_: Call, __: Output, /) -> Failed:
+        return Failed.of(AgentNotFound())
 
     return Target(name=agent, speaker=agent, agent=silent, credit=f"agent:{agent}")

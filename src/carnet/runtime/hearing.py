@@ -1,16 +1,17 @@
 """The answer of an agent or a model elsewhere, from bytes to events.
 
 Law 1. What came decides, not what was asked for: some gateways stream whatever was asked.
-Law 2. The last event is `Done`; an answer that ends otherwise raises, and what it charges all the
-       same is told before.
+Law 2. It ends with `Done`; an answer that ends otherwise raises, and what it charges all the same
+       is told before.
 """
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable
-from typing import Final, Protocol
+from typing import Final, NoReturn, Protocol
 
 from carnet.core.call import Ask
-from carnet.core.events import Done, Event, Failed
+from carnet.core.events import Done, Event, Failed, Usage
+from carnet.core.output import Sink
 from carnet.errors import CarnetError, ProviderError
 from carnet.ports.door import Answer
 from carnet.runtime.closing import closing
@@ -41,55 +42,63 @@ class Reader(Protocol):
         ...
 
 
-def listen(
-    answer: Answer, ask: Ask, currency: str, slip: Slip | None = None
-) -> AsyncIterator[Event]:
-    """The events of an answer, the last of them `Done`; anything else raises.
+async def hear(
+    answer: Answer, ask: Ask, currency: str, sink: Sink, slip: Slip | None = None
+) -> Done:
+    """Read an answer into a Sink; anything but its end raises.
 
     Where there is a `slip`, what the answer brings along as its receipt is put there.
     """
     if slip is not None:
         slip.presented = answer.header(travel.RECEIPT_HEADER)
     if not 200 <= answer.status < 300:  # noqa: PLR2004  the class of success
-        return _refused(answer, currency)
+        await _refuse(answer, currency, sink)
     if is_stream(answer, wanted=ask.stream):
         on_comment = None if slip is None else slip.read_comment
         reader = openai.AnswerReader(currency=currency, on_comment=on_comment)
-        return streamed(answer, reader, _failure)
-    return _whole(answer, currency)
+        return await hear_stream(answer, reader, _failure, sink)
+    return await tell(openai.read_answer(await answer.read(), currency=currency), sink)
 
 
-async def hear(answer: Answer, ask: Ask, currency: str, said: list[Event]) -> None:
-    """Put the events of an answer into `said`, those before an error too."""
-    if 200 <= answer.status < 300 and not is_stream(answer, wanted=ask.stream):  # noqa: PLR2004
-        said += openai.read_answer(await answer.read(), currency=currency)
-        return
-    async with closing(listen(answer, ask, currency)) as events:
-        async for event in events:
-            said.append(event)
+async def tell(events: Iterable[Event], sink: Sink) -> Done:
+    """Put the events of a whole answer, the last of them `Done`, into a Sink."""
+    for event in events:
+        if type(event) is Done:
+            return event
+        if type(event) is Usage:
+            sink.usage(event)
+        else:
+            await sink.write(event)
+    raise ProviderError("the answer has no end")
 
 
-async def _whole(answer: Answer, currency: str) -> AsyncIterator[Event]:
-    for event in openai.read_answer(await answer.read(), currency=currency):
-        yield event
-
-
-async def streamed(
-    answer: Answer, reader: Reader, failure: Callable[[Failed, str], CarnetError]
-) -> AsyncIterator[Event]:
-    """The events of a stream as `reader` finds them; `failure` says what to raise for its end."""
+async def hear_stream(
+    answer: Answer, reader: Reader, failure: Callable[[Failed, str], CarnetError], sink: Sink
+) -> Done:
+    """Read a stream as `reader` finds it; `failure` says what to raise for another end."""
     async with closing(answer.chunks()) as chunks:
         async for chunk in chunks:
             for event in reader.feed(chunk):
                 if type(event) is Done:
                     await _finish(chunks)
-                elif type(event) is Failed:
-                    raise failure(event, reader.fault)
-                yield event
+                    return event
+                await _pass_on(event, reader, failure, sink)
     for event in reader.close():
-        if type(event) is Failed:
-            raise failure(event, reader.fault)
-        yield event
+        if type(event) is Done:
+            return event
+        await _pass_on(event, reader, failure, sink)
+    raise ProviderError("the stream has no end")
+
+
+async def _pass_on(
+    event: Event, reader: Reader, failure: Callable[[Failed, str], CarnetError], sink: Sink
+) -> None:
+    if type(event) is Usage:
+        sink.usage(event)
+    elif type(event) is Failed:
+        raise failure(event, reader.fault)
+    else:
+        await sink.write(event)
 
 
 def is_stream(answer: Answer, *, wanted: bool) -> bool:
@@ -112,8 +121,8 @@ async def _finish(chunks: AsyncIterator[bytes]) -> None:
         pass  # then it cannot
 
 
-async def _refused(answer: Answer, currency: str) -> AsyncIterator[Event]:
-    """What a refusal charges all the same; then it is raised."""
+async def _refuse(answer: Answer, currency: str, sink: Sink) -> NoReturn:
+    """Raise what a refusal stands for; what it charges all the same is told before."""
     refusal = openai.read_refusal(
         answer.status,
         await read_some(answer),
@@ -122,7 +131,7 @@ async def _refused(answer: Answer, currency: str) -> AsyncIterator[Event]:
         date=answer.header("date"),
     )
     if refusal.usage is not None:
-        yield refusal.usage
+        sink.usage(refusal.usage)
     raise refusal.error
 
 

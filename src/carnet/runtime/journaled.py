@@ -1,4 +1,4 @@
-"""An Agent that records what it says before anybody hears it, and can say it again.
+"""Runs agents: records what they say before anybody hears it, and can say it again.
 
 Law 1. Claimed turns run once, whoever reads; repeats are answered from the record.
 Law 2. A stream's events are durable before they are shown; a call without a stream is written
@@ -15,7 +15,7 @@ Law 6. A task needs no reader, and is never lost: one whose end could not be rec
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Collection, Sequence
+from collections.abc import AsyncGenerator, Collection, Sequence
 from functools import partial
 
 import msgspec
@@ -23,12 +23,14 @@ import msgspec
 from carnet.core.call import Call
 from carnet.core.events import (
     UNKNOWN_COST,
-    Done,
+    End,
     Event,
     Extension,
     Failed,
     Usage,
+    is_terminal,
     read_events,
+    state_of,
 )
 from carnet.core.turn import Turn
 from carnet.errors import (
@@ -44,7 +46,6 @@ from carnet.ports.clock import Clock, Ids
 from carnet.ports.neighbours import Neighbours
 from carnet.ports.tasks import Tasks
 from carnet.ports.turns import Fenced, Turns
-from carnet.runtime.answering import answer_of
 from carnet.runtime.closing import closing
 from carnet.runtime.execution import STOP_SECONDS, Execution, stop_all
 from carnet.runtime.live import Live
@@ -95,13 +96,6 @@ class Journaled:
         """How many turns are running here."""
         return len(self._running)
 
-    async def __call__(self, call: Call, /) -> AsyncIterator[Event]:
-        """One event at a time, for callers in process."""
-        async with closing(self.batches(call)) as batches:
-            async for batch in batches:
-                for event in batch:
-                    yield event
-
     def batches(
         self, call: Call, /, heartbeat: float | None = None
     ) -> AsyncGenerator[Sequence[Event], None]:
@@ -120,7 +114,7 @@ class Journaled:
                 return [event async for batch in batches for event in batch]
         return await self._start(call).live.whole()
 
-    async def run(self, call: Call, /, end: Failed | None = None) -> Done | Failed | None:
+    async def run(self, call: Call, /, end: Failed | None = None) -> End | None:
         """Run a task without a reader, or end it with `end` at once.
 
         How it ended, once that is recorded; None if it waits again or somebody else has it.
@@ -218,11 +212,12 @@ class Journaled:
         )
         try:
             running.listening = True
-            end: Done | Failed
+            end: End
             if given is not None or running.stopped:
                 end = given or self._cancelled()
             else:
                 end = await self._listen(recording, call)
+            recording.close()
             running.listening = False
             if running.let_go and isinstance(end, Failed):
                 await self._settle(call)
@@ -234,10 +229,11 @@ class Journaled:
             if not live.ended:  # nobody may wait for ever
                 live.publish((Usage(), Failed.of(OutcomeUnknown())), last=True)
 
-    async def _listen(self, recording: Recording, call: Call) -> Done | Failed:
+    async def _listen(self, recording: Recording, call: Call) -> End:
         inner = call if call.onward is None else msgspec.structs.replace(call, carnet=call.onward)
         try:
-            return await _heard(recording, inner)
+            end = await call.target.agent(inner, recording)
+            state_of(end)  # refuses what is no end
         except asyncio.CancelledError:
             # The end must still be recorded: the task was told to stop, not to forget.
             task = asyncio.current_task()
@@ -248,6 +244,7 @@ class Journaled:
             return self._cancelled() if broken is None else self._failed(call, broken)
         except Exception as error:  # noqa: BLE001  whatever an agent raises must end its turn
             return self._failed(call, error)
+        return end
 
     def _failed(self, call: Call, error: Exception) -> Failed:
         if isinstance(error, Fenced):
@@ -263,9 +260,7 @@ class Journaled:
     def _cancelled(self) -> Failed:
         return Failed.of(ShuttingDown() if self._draining else Cancelled())
 
-    async def _finish(
-        self, recording: Recording, live: Live, call: Call, end: Done | Failed
-    ) -> bool:
+    async def _finish(self, recording: Recording, live: Live, call: Call, end: End) -> bool:
         """Record the end and show it; False if it could not be recorded."""
         try:
             batch, record = await recording.finish(end, now=self._clock.wall_us())
@@ -317,7 +312,7 @@ class Journaled:
             waited += POLL_SECONDS
             record = await self._turns.reload(record)
         events = await self._recorded(call, record, 0)
-        if events and isinstance(events[-1], Done | Failed):
+        if events and is_terminal(events[-1]):
             yield (*events[:-1], self._usage(call, record, events), events[-1])
         else:  # the process that ran it died; the caller may send it again
             yield (*events, Usage(), Failed.of(OutcomeUnknown()))
@@ -350,21 +345,6 @@ class Journaled:
             logger.error("a record is damaged", extra=fields)  # noqa: TRY400  no fault of ours
             raise internal from None
         return [event for data in batches for event in read_events(data)]
-
-
-async def _heard(recording: Recording, call: Call) -> Done | Failed:
-    """Take what the agent says, in one piece if nobody wants a stream; how it ended."""
-    answer = None if call.ask.stream else answer_of(call.target.agent)
-    if answer is not None:
-        *events, end = await answer(call)
-        recording.take(events)
-        return end if isinstance(end, Done | Failed) else Done()
-    async with closing(call.target.agent(call)) as stream:
-        async for event in stream:
-            if isinstance(event, Done | Failed):
-                return event
-            await recording.hear(event)
-    return Done()  # a stream that simply ends is complete
 
 
 def _fields(call: Call, code: str, detail: str) -> dict[str, object]:

@@ -1,12 +1,14 @@
 """The record of a call that this gateway made to another organisation."""
 
 import asyncio
-from typing import Literal
+from collections.abc import Callable
+from typing import Any
 
 from carnet.core.call import Call
-from carnet.core.events import Event, Leg
+from carnet.core.events import LEG, Extension, Usage
+from carnet.core.outbound import OutboundCall, OutboundState
+from carnet.core.output import Output
 from carnet.errors import (
-    Cancelled,
     CarnetError,
     Malformed,
     PeerBusy,
@@ -14,38 +16,83 @@ from carnet.errors import (
     ProviderTimeout,
     Refused,
 )
+from carnet.runtime.proving import Slip
 
-LegStatus = Literal["done", "failed", "refused"]
+
+class Calling:
+    """One call out while it is made: a Sink for its answer, which knows what it costs."""
+
+    __slots__ = ("_bound", "_call", "_dialect", "_out", "cost", "slip", "write")
+
+    def __init__(
+        self,
+        call: Call,
+        out: Output,
+        *,
+        dialect: str,
+        bound: Callable[[Usage, Call], Usage],
+        cost: int | None = None,
+    ) -> None:
+        """`bound` gives what counts of a usage; `cost` is what it costs unless somebody says."""
+        self._call = call
+        self._out = out
+        self._dialect = dialect
+        self._bound = bound
+        self.write = out.write
+        self.cost = cost
+        self.slip = Slip()  # what its answer brings along as its receipt
+
+    def usage(self, usage: Usage, /) -> None:
+        """Pass on what it used, and remember what that costs."""
+        bounded = self._bound(usage, self._call)
+        self.cost = bounded.cost
+        self._out.usage(bounded)
+
+    def ended(self, error: BaseException | None = None) -> None:
+        """Leave the record of the call, however it ended."""
+        state, code, facts = _ending(error)
+        call = self._call
+        carnet, status = call.carnet, facts.get("peer_status")
+        peer_code = facts.get("peer_code")
+        self._out.called(
+            OutboundCall(
+                ordinal=0,
+                child_turn=carnet.turn,
+                to=call.agent,
+                depth=carnet.depth,
+                state=state,
+                dialect=self._dialect,
+                cost=self.cost,
+                code=code,
+                peer_status=status if isinstance(status, int) else None,
+                peer_code=peer_code if isinstance(peer_code, str) else None,
+                receipt=self.slip.proved,
+            )
+        )
 
 
-def leg_of(
-    call: Call,
-    cost: int | None,
-    status: LegStatus,
-    code: str | None = None,
-    receipt: str | None = None,
-) -> Event:
-    """The record of one call, as an event of the turn that made it."""
-    leg = Leg(
-        turn=call.carnet.turn,
-        to=call.agent,
-        depth=call.carnet.depth,
-        status=status,
-        cost=cost,
-        code=code,
-        receipt=receipt,
+def _ending(error: BaseException | None) -> tuple[OutboundState, str | None, dict[str, Any]]:
+    """How a call has ended, by which code, and what the other side said of it."""
+    if error is None:
+        return "done", None, {}
+    if isinstance(error, CarnetError):
+        refused = isinstance(error, Refused | Malformed | PeerRefused | PeerBusy)
+        return "refused" if refused else "failed", error.code, error.facts
+    late = isinstance(error, asyncio.CancelledError)  # by whoever waited for it
+    return "failed", ProviderTimeout.code if late else None, {}
+
+
+def leg_event(call: OutboundCall) -> Extension:
+    """The record as the last events of a turn hold it."""
+    return Extension(
+        LEG,
+        {
+            "turn": call.child_turn,
+            "to": call.to,
+            "depth": call.depth,
+            "status": call.state,
+            "cost": call.cost,
+            "code": call.code,
+            "receipt": call.receipt,
+        },
     )
-    return leg.event()
-
-
-def note_left(call: Call, cost: int | None, leaving: BaseException) -> None:
-    """Note the end of a call whose listener has gone: nothing can be said any more."""
-    is_late = isinstance(leaving, asyncio.CancelledError)
-    code = ProviderTimeout.code if is_late else Cancelled.code
-    call.notes.append(leg_of(call, cost, "failed", code))
-
-
-def ending(error: CarnetError) -> LegStatus:
-    """How a call has ended that ended in an error."""
-    refused = isinstance(error, Refused | Malformed | PeerRefused | PeerBusy)
-    return "refused" if refused else "failed"

@@ -5,14 +5,12 @@ Law. Those beyond wait in order, and not for ever; past `queue` of them the call
 """
 
 import asyncio
-from collections.abc import AsyncIterator
 
 from carnet.core.call import Call
-from carnet.core.events import Event
+from carnet.core.events import End
+from carnet.core.output import Output
 from carnet.errors import Overloaded
 from carnet.ports.agent import Agent
-from carnet.runtime.answering import answer_of, answered
-from carnet.runtime.closing import closing
 
 WAIT_SECONDS = 30.0
 
@@ -25,28 +23,16 @@ class Limited:
     ) -> None:
         """`queue` bounds how many may wait, `seconds` how long each of them does."""
         self._agent = agent
-        self._answer = answer_of(agent)
-        self.answer = None if self._answer is None else self._answer_in_turn
         self._free = asyncio.Semaphore(concurrency)
         self._waiting = 0
         self._queue = queue
         self._seconds = seconds
 
-    async def __call__(self, call: Call, /) -> AsyncIterator[Event]:
+    async def __call__(self, call: Call, out: Output, /) -> End:
         """Wait for a place, then answer."""
         await self._enter(call)
         try:
-            async with closing(self._agent(call)) as events:
-                async for event in events:
-                    yield event
-        finally:
-            self._free.release()
-
-    async def _answer_in_turn(self, call: Call, /) -> list[Event]:
-        """The same for an answer in one piece."""
-        await self._enter(call)
-        try:
-            return await answered(self._answer, call)
+            return await self._agent(call, out)
         finally:
             self._free.release()
 

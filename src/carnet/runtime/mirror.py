@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Sequence
 
-from carnet.core.events import Done, Event, Failed, Usage
+from carnet.core.events import Event, Failed, Usage, is_terminal
 from carnet.core.turn import Turn
 from carnet.errors import CarnetError, OutcomeUnknown
 from carnet.ports.neighbours import Neighbours
@@ -89,7 +89,7 @@ class Mirror:
         while record.fence == self._record.fence:
             is_over = record.state not in {"running", "queued"}
             events = await self._events(record, shown)
-            has_end = bool(events) and isinstance(events[-1], Done | Failed)
+            has_end = bool(events) and is_terminal(events[-1])
             if is_over:
                 return self._ended(record, events) if has_end else (*events, *_UNKNOWN)
             if not has_end:  # else its record is read again: it holds what the turn has cost

@@ -10,18 +10,18 @@ Law 3. What it raises becomes AgentFailed; a CarnetError keeps its meaning.
 import difflib
 import inspect
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from typing import Any
 
 from carnet.core.call import Ask, Call
-from carnet.core.events import RESULT, Done, Event, Extension, Text, write_event
+from carnet.core.events import RESULT, Done, End, Event, Extension, Text, Usage, is_terminal
+from carnet.core.output import Output
 from carnet.core.skill import CHAT
 from carnet.errors import AgentFailed, CarnetError, InvalidJson, SkillNotFound
 from carnet.ports.admission import Dispatch
 from carnet.ports.agent import FORWARD_USER
 from carnet.ports.schemas import Schemas
 from carnet.ports.steps import Progress, Steps
-from carnet.runtime import recording
 from carnet.runtime import schemas as compiled
 from carnet.runtime.chunks import Chunks, as_event
 from carnet.runtime.closing import closing
@@ -61,60 +61,37 @@ class Native:
         self._steps = steps
         self._progress = progress
 
-    async def __call__(self, call: Call, /) -> AsyncIterator[Event]:
-        """Run what was asked for and give what it says as events."""
-        visit = self._visit(call)
+    async def __call__(self, call: Call, out: Output, /) -> End:
+        """Run what was asked for and write what it says as events."""
+        visit = self._visit(call, out)
         try:
-            async with closing(self._events(call, visit)) as events:
-                async for event in events:
-                    yield event
+            return await self._say(call, visit, out)
         except CarnetError:
             raise
         except (Exception, SystemExit) as error:  # noqa: BLE001  the user's code may raise anything
             raise _blamed(error, call) from None
         finally:
             visit.close()
-        yield Done()
 
-    async def answer(self, call: Call, /) -> list[Event]:
-        """The same in one piece; see `runtime.answering`."""
-        visit = self._visit(call)
-        said: list[Event] = []
-        try:
-            await self._say(call, visit, said)
-        except CarnetError:
-            call.notes.extend(said)
-            raise
-        except (Exception, SystemExit) as error:  # noqa: BLE001  as above
-            call.notes.extend(said)
-            raise _blamed(error, call) from None
-        except BaseException:
-            call.notes.extend(said)
-            raise
-        finally:
-            visit.close()
-        said.append(Done())
-        return said
+    async def _say(self, call: Call, visit: Visit, out: Output) -> End:
+        behind = self._function(call.ask)
+        if behind is not None:
+            return await self._skill(behind, visit, call, out)
+        given = self._definition(visit)
+        if not inspect.isasyncgen(given):
+            value = await given
+            return Done() if value is None else await _tell(as_event(value), out) or Done()
+        async with closing(given) as items:
+            async for item in items:
+                end = await _tell(as_event(item), out)
+                if end is not None:
+                    return end
+        return Done()
 
-    async def _say(self, call: Call, visit: Visit, said: list[Event]) -> None:
-        """Put what was asked for into `said`; a function that simply returns needs no stream."""
-        function = self._definition.chat
-        if self._function(call.ask) is None and inspect.iscoroutinefunction(function):
-            value = await function(visit)
-            if value is not None:
-                said.append(as_event(value))
-            return
-        size = 0
-        async with closing(self._events(call, visit)) as events:
-            async for event in events:
-                size += len(write_event(event))
-                if size > recording.MOST_BYTES:  # nobody hears it before the end: there must be one
-                    raise AgentFailed(f"said more than {recording.MOST_BYTES} bytes")
-                said.append(event)
-
-    def _visit(self, call: Call) -> Visit:
+    def _visit(self, call: Call, out: Output) -> Visit:
         return Visit(
             call,
+            out,
             self._dispatch,
             last_depth=self._last_depth,
             auth_source=self._auth_source,
@@ -135,31 +112,26 @@ class Native:
             raise _no_such_skill(wanted, definition)
         return behind
 
-    def _events(self, call: Call, visit: Visit) -> AsyncIterator[Event]:
-        behind = self._function(call.ask)
-        if behind is None:
-            return _chat(self._definition(visit))
-        return self._skill(behind, call.ask.skill or CHAT.id, visit, call)
-
-    async def _skill(
-        self, behind: SkillFunction, wanted: str, visit: Visit, call: Call
-    ) -> AsyncIterator[Event]:
+    async def _skill(self, behind: SkillFunction, visit: Visit, call: Call, out: Output) -> End:
+        wanted = call.ask.skill or CHAT.id
         arguments = behind.arguments(visit, _payload(call.ask))
         chunks = Chunks(behind.output)
         if behind.kind == "stream":
             async with closing(behind.function(**arguments)) as items:
                 async for item in items:
                     event = chunks.take(item)
-                    if event is not None:
-                        yield event
+                    end = None if event is None else await _tell(event, out)
+                    if end is not None:
+                        return end
         else:
             chunks.give(await self._returned(behind, arguments))
         result = chunks.result()
         _refuse_depth(result)
         self._schemas.check_output(call.agent, self._definition.declared(wanted), result)
         if call.ask.skill is None and not chunks.has_text:  # asked by chat: it is read as text
-            yield Text(str(result.get("text", "")))
-        yield Extension(RESULT, result)
+            await out.write(Text(str(result.get("text", ""))))
+        await out.write(Extension(RESULT, result))
+        return Done()
 
     async def _returned(self, behind: SkillFunction, arguments: dict[str, Any]) -> object:
         if behind.kind == "async":
@@ -196,12 +168,12 @@ def _no_such_skill(wanted: str, definition: Definition) -> SkillNotFound:
     return SkillNotFound("not declared by the agent", suggestion=near[0] if near else "")
 
 
-async def _chat(given: Any) -> AsyncIterator[Event]:
-    if inspect.isasyncgen(given):
-        async with closing(given) as items:
-            async for item in items:
-                yield as_event(item)
+async def _tell(event: Event, out: Output) -> End | None:
+    """Write what the user's code said; its end if it said so."""
+    if is_terminal(event):
+        return event
+    if type(event) is Usage:
+        out.usage(event)
     else:
-        value = await given
-        if value is not None:
-            yield as_event(value)
+        await out.write(event)
+    return None

@@ -6,12 +6,13 @@ Law 1. Of an answer and its cost, what counts is what the receipt says. An answe
 Law 2. What a call that failed has cost is believed if it is signed, and else not.
 """
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final
 
 from carnet.core.address import AGENT
 from carnet.core.carnet import Carnet
 from carnet.core.events import Done, Event, Usage
+from carnet.core.output import Sink
 from carnet.errors import (
     CarnetError,
     KeyRevoked,
@@ -21,7 +22,6 @@ from carnet.errors import (
 )
 from carnet.ports.clock import Clock
 from carnet.ports.keys import KeyRing, NotLearned
-from carnet.runtime.closing import closing
 from carnet.wire import ed25519, travel
 
 Told = Callable[[Sequence[Event]], dict[str, Any]]
@@ -44,6 +44,24 @@ class Slip:
         self.presented = travel.read_comment(comment) or self.presented
 
 
+class _Holding:
+    """Passes on what is said and remembers it; what was used is held back."""
+
+    __slots__ = ("_write", "said", "used")
+
+    def __init__(self, sink: Sink) -> None:
+        self._write = sink.write
+        self.said: list[Event] = []
+        self.used = _NO_USAGE
+
+    async def write(self, event: Event, /) -> None:
+        self.said.append(event)
+        await self._write(event)
+
+    def usage(self, usage: Usage, /) -> None:
+        self.used = usage
+
+
 class Verifying:
     """Asks for receipts, and believes nothing else."""
 
@@ -56,36 +74,33 @@ class Verifying:
 
     async def proven(
         self,
-        heard: AsyncIterator[Event],
+        heard: Callable[[Sink], Awaitable[Done]],
         carnet: Carnet,
         slip: Slip,
+        sink: Sink,
         *,
         peer: str,
         told: Told,
-    ) -> AsyncIterator[Event]:
-        """The events of an answer; its usage and its end only where a receipt proves them."""
-        said: list[Event] = []
-        usage = _NO_USAGE
+    ) -> Done:
+        """Pass on an answer as it is heard; its usage and its end only where a receipt proves them.
+
+        `heard` reads the answer into a Sink; `told` gives what its events tell.
+        """
+        holding = _Holding(sink)
         try:
-            async with closing(heard) as events:
-                async for event in events:
-                    if type(event) is Usage:
-                        usage = event
-                        continue
-                    said.append(event)
-                    if type(event) is Done:
-                        receipt = await self.check(slip.presented, carnet, peer=peer)
-                        _compare(receipt, told(said))
-                        slip.proved = slip.presented
-                        yield self._charged(usage, receipt)
-                    yield event
+            end = await heard(holding)
+            receipt = await self.check(slip.presented, carnet, peer=peer)
+            _compare(receipt, told((*holding.said, end)))
         except PeerResponseInvalid:
             raise  # asked again, it may give a right one, and the cost with it
         except CarnetError:
-            charged = await self._failed(slip, carnet, usage, peer=peer)
+            charged = await self._failed(slip, carnet, holding.used, peer=peer)
             if charged is not None:
-                yield charged
+                sink.usage(charged)
             raise
+        slip.proved = slip.presented
+        sink.usage(self._charged(holding.used, receipt))
+        return end
 
     async def _failed(self, slip: Slip, carnet: Carnet, usage: Usage, *, peer: str) -> Usage | None:
         """What a call that failed has cost; nothing that is not signed."""

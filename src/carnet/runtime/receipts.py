@@ -6,7 +6,7 @@ Law 2. What stands in no record has no receipt: neither an end that nobody knows
        a reader to see how the turn goes on. The journal tells such an end without any usage.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Sequence
 from typing import Any, Final
 
 from msgspec import Struct
@@ -118,10 +118,6 @@ class Receipted:
         self._journal = journal
         self._issuing = issuing
         self._told = told
-
-    def __call__(self, call: Call, /) -> AsyncIterator[Event]:
-        """One event at a time; a call made in process is given no receipt."""
-        return self._journal(call)
 
     def batches(
         self, call: Call, /, heartbeat: float | None = None

@@ -1,6 +1,9 @@
 """What one turn has said so far: batched, made durable, shown, and at last summed up.
 
-Law 1. What cannot be recorded is not said: an event is encoded when it is heard.
+The Output of an execution: for a whole answer a list, for a stream one that is recorded and shown
+as it grows.
+
+Law 1. What cannot be recorded is not said: an event is encoded when it is written.
 Law 2. One append is on its way at a time; what is said meanwhile goes with the next one, and so
        does what an append could not write.
 Law 3. What is not yet durable, what nobody has taken and what one turn may say are bounded; at
@@ -13,21 +16,27 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 
+from msgspec import structs
+
 from carnet.core.call import Call
 from carnet.core.events import (
     CHILD,
     UNKNOWN_COST,
-    Done,
+    End,
     Event,
     Extension,
     Failed,
     Usage,
+    Waiting,
     join_events,
+    state_of,
     write_event,
 )
+from carnet.core.outbound import OutboundCall
 from carnet.core.turn import Turn
 from carnet.errors import (
     AgentFailed,
+    Cancelled,
     CarnetError,
     ChainFinal,
     DefinitionChanged,
@@ -40,10 +49,13 @@ from carnet.errors import (
 )
 from carnet.ports.turns import Debit, Fenced, TurnFinish, Turns, Use
 from carnet.runtime.callbacks import letters_of
+from carnet.runtime.legs import leg_event
 from carnet.runtime.live import Live
 from carnet.wire.json import MAX_INTEGER
 
 logger = logging.getLogger("carnet.runtime")
+
+Tokens = tuple[int | None, int | None]  # in and out
 
 MOST_WAITING = 1024  # events
 MOST_WAITING_BYTES = 64 * 1024
@@ -77,28 +89,93 @@ class Recording:
         self._encoded: list[bytes] = []
         self._waiting_bytes = 0
         self._said_bytes = 0
+        self._written = 0  # events, those that were taken back left out
+        self._spoken = 0  # of them those that are for the caller
         self._sequence = 0
         self._flush: asyncio.Task[None] | None = None
         self.broken: CarnetError | Fenced | None = None  # why it cannot go on
-        self._tokens_in: int | None = None
-        self._tokens_out: int | None = None
-        self._peer_cost: int | None = None
+        self._is_over = False
+        self._usages: list[Usage] = []  # added up at the end: threads may tell them too
+        self._outbound: list[OutboundCall] = []
         self._children_cost = 0
-        self._has_spoken = False
 
-    def take(self, events: Sequence[Event]) -> None:
-        """Take the events of an answer in one piece."""
-        self._take_notes()
-        for event in events:
-            self._hear(event)
+    # ------------------------------------------------------------------ for the agent
 
-    async def hear(self, event: Event) -> None:
+    async def write(self, event: Event, /) -> None:
         """Take one event of the agent."""
-        self._take_notes()
-        if not self._hear(event) or not self._streams:
+        if self._is_over:
+            raise Cancelled("the turn has ended")
+        encoded = _encoded(event)
+        if self._said_bytes + len(encoded) > MOST_BYTES:
+            raise AgentFailed(f"said more than {MOST_BYTES} bytes")
+        self._add(event, encoded)
+        if type(event) is Extension and event.name == CHILD:
+            self._children_cost += int(event.payload["cost"])
+        else:
+            self._spoken += 1
+        if self._streams:
+            await self._show()
+
+    def usage(self, usage: Usage, /) -> None:
+        """Count what was used."""
+        if self._is_over:
             return
+        self._usages.append(usage)
+        allowance = self._call.allowance
+        if allowance is not None:
+            allowance.use((usage.tokens_in or 0) + (usage.tokens_out or 0))
+
+    def called(self, call: OutboundCall, /) -> None:
+        """Note a call out of this turn."""
+        if self._is_over:
+            return
+        ordinal = len(self._outbound)
+        self._outbound.append(structs.replace(call, ordinal=ordinal) if ordinal else call)
+
+    def mark(self) -> int:
+        """How many events were written."""
+        return self._written
+
+    def back(self, mark: int, /) -> bool:
+        """Take back what was written since, if none of it has left; children were paid for."""
+        first = len(self._waiting) - (self._written - mark)
+        if first < 0:
+            return False
+        taken = self._waiting[first:]
+        encoded = self._encoded[first:]
+        del self._waiting[first:], self._encoded[first:]
+        for event, data in zip(taken, encoded, strict=True):
+            if type(event) is Extension and event.name == CHILD:
+                self._waiting.append(event)
+                self._encoded.append(data)
+            else:
+                self._written -= 1
+                self._spoken -= 1
+                self._waiting_bytes -= len(data)
+                self._said_bytes -= len(data)
+        return True
+
+    def close(self) -> None:
+        """Take nothing more: the agent has ended, or nobody waits for it."""
+        self._is_over = True
+
+    # ------------------------------------------------------------------ for the journal
+
+    def _add(self, event: Event, encoded: bytes) -> None:
+        self._said_bytes += len(encoded)
+        self._waiting_bytes += len(encoded)
+        self._waiting.append(event)
+        self._encoded.append(encoded)
+        self._written += 1
+
+    def _keep(self, event: Event) -> None:
+        self._add(event, _encoded(event))
+
+    async def _show(self) -> None:
+        """Have what was written made durable and shown; waits for those who are behind."""
         if self.broken is not None:
-            raise self.broken
+            fenced = isinstance(self.broken, Fenced)
+            raise OutcomeUnknown(str(self.broken)) if fenced else self.broken
         if self._flush is None:
             self._flush = asyncio.get_running_loop().create_task(self._flush_waiting())
         elif len(self._waiting) > MOST_WAITING or self._waiting_bytes > MOST_WAITING_BYTES:
@@ -106,47 +183,11 @@ class Recording:
         if self._live.is_ahead:
             await self._live.room()
 
-    def _hear(self, event: Event) -> bool:
-        """Count or keep an event; whether it was kept."""
-        if type(event) is Usage:
-            self._count(event)
-            if self._call.allowance is not None:  # what is among the notes was subtracted before
-                self._call.allowance.use((event.tokens_in or 0) + (event.tokens_out or 0))
-            return False
-        self._keep(event)
-        self._has_spoken = True
-        return True
-
-    def _keep(self, event: Event) -> None:
-        try:
-            encoded = write_event(event)
-        except (TypeError, ValueError, RecursionError) as error:
-            raise AgentFailed(f"said what cannot be recorded: {error}") from None
-        self._said_bytes += len(encoded)
-        if self._said_bytes > MOST_BYTES and not isinstance(event, Done | Failed):
-            raise AgentFailed(f"said more than {MOST_BYTES} bytes")
-        self._waiting.append(event)
-        self._encoded.append(encoded)
-        self._waiting_bytes += len(encoded)
-        if type(event) is Extension and event.name == CHILD:
-            self._children_cost += int(event.payload["cost"])
-
-    def _take_notes(self) -> None:
-        notes = self._call.notes
-        while notes:
-            note = notes.pop(0)
-            if type(note) is Usage:
-                self._count(note)
-            else:
-                self._keep(note)
-
-    def _count(self, usage: Usage) -> None:
-        if usage.tokens_in is not None:
-            self._tokens_in = _sum(self._tokens_in, usage.tokens_in)
-        if usage.tokens_out is not None:
-            self._tokens_out = _sum(self._tokens_out, usage.tokens_out)
-        if usage.cost is not None and self._target.is_remote:
-            self._peer_cost = (self._peer_cost or 0) + usage.cost
+    def _tokens(self) -> tuple[int | None, int | None]:
+        """How many went in and out; None where nobody counted them."""
+        ins = [usage.tokens_in for usage in self._usages if usage.tokens_in is not None]
+        outs = [usage.tokens_out for usage in self._usages if usage.tokens_out is not None]
+        return _sum(ins) if ins else None, _sum(outs) if outs else None
 
     async def _flush_waiting(self) -> None:
         try:
@@ -180,22 +221,25 @@ class Recording:
         self._waiting_bytes = 0
         return taken
 
-    async def finish(self, end: Done | Failed, *, now: int) -> tuple[Sequence[Event], Turn]:
+    async def finish(self, end: End, *, now: int) -> tuple[Sequence[Event], Turn]:
         """Make the end durable; the events that go with it and the record with its costs."""
+        self._is_over = True
         if self._flush is not None:
             await self._flush
         if isinstance(self.broken, Fenced | OutcomeUnknown):
             raise self.broken  # what may have been written would be said twice
-        self._take_notes()
-        served = isinstance(end, Done)
-        debits = self._debits(served=served)
+        state = state_of(end)
+        tokens = self._tokens()
+        debits = [] if state == "waiting" else self._debits(tokens, served=state == "done")
+        for outbound in self._outbound:
+            self._keep(leg_event(outbound))
         self._keep(end)
         batch, encoded = self._take()
         call = self._call
         record = await self._turns.finish(
             TurnFinish(
                 turn=call.record,
-                state="done" if served else "failed",
+                state=state,
                 payer=call.payer,
                 events=join_events(encoded),
                 first=self._sequence,
@@ -204,24 +248,27 @@ class Recording:
                 children_cost=self._children_cost,
                 reserve=call.reserve,
                 now=now,
-                tokens_in=self._tokens_in,
-                tokens_out=self._tokens_out,
+                tokens_in=tokens[0],
+                tokens_out=tokens[1],
                 code=end.code if isinstance(end, Failed) else None,
                 retryable=isinstance(end, Failed) and self._may_run_again(end),
-                uses=self._uses(),
-                letters=letters_of(call, call.record, batch, end, new_id=self._new_id),
+                uses=self._uses(tokens, is_over=state != "waiting"),
+                letters=()
+                if isinstance(end, Waiting)
+                else letters_of(call, call.record, batch, end, new_id=self._new_id),
                 is_task=call.task is not None,
+                outbound=tuple(self._outbound),
             )
         )
         return batch[:-1], record
 
-    def _uses(self) -> tuple[Use, ...]:
+    def _uses(self, tokens: Tokens, *, is_over: bool) -> tuple[Use, ...]:
         """What the end tells the purses of quotas."""
         call, uses = self._call, []
-        tokens = (self._tokens_in or 0) + (self._tokens_out or 0)
-        if call.quota is not None and tokens > 0:
-            uses.append(Use(call.quota, tokens))
-        if call.task_purse is not None:
+        used = (tokens[0] or 0) + (tokens[1] or 0)
+        if call.quota is not None and used > 0:
+            uses.append(Use(call.quota, used))
+        if call.task_purse is not None and is_over:
             uses.append(Use(call.task_purse, -1))
         return tuple(uses)
 
@@ -236,21 +283,24 @@ class Recording:
         error = end.error()
         settled = (DepthExceeded, ChainFinal, IdempotencyMismatch, DefinitionChanged)
         is_refusal = isinstance(error, Refused | PeerRefused) and not isinstance(error, settled)
-        return is_refusal and not self._has_spoken
+        return is_refusal and not self._spoken
 
-    def _debits(self, *, served: bool) -> list[Debit]:
+    def _debits(self, tokens: Tokens, *, served: bool) -> list[Debit]:
         target, debits = self._target, []
-        if target.is_remote and (served or self._peer_cost):
-            debits.append(Debit(target.credit, self._told(self._peer_cost, target.most_cost)))
+        if target.is_remote:
+            costs = [usage.cost for usage in self._usages if usage.cost is not None]
+            if served or any(costs):
+                cost = sum(costs) if costs else None
+                debits.append(Debit(target.credit, self._told(cost, target.most_cost)))
         if served and (not target.is_remote or not target.price.is_free):
-            debits.append(Debit(f"agent:{target.name}", self._price()))
+            debits.append(Debit(f"agent:{target.name}", self._price(tokens)))
         return self._within_reserve(debits)
 
-    def _price(self) -> int:
+    def _price(self, tokens: Tokens) -> int:
         price = self._target.price
-        if price.counts_tokens and self._tokens_in is None and self._tokens_out is None:
+        if price.counts_tokens and tokens == (None, None):
             return self._told(None, self._call.reserve)
-        return price.of(self._tokens_in or 0, self._tokens_out or 0)
+        return price.of(tokens[0] or 0, tokens[1] or 0)
 
     def _told(self, cost: int | None, quote: int) -> int:
         if cost is not None:
@@ -291,6 +341,16 @@ class Recording:
         return most
 
 
-def _sum(before: int | None, more: int) -> int:
-    """Tokens so far; never more than a record can hold, whatever an agent says."""
-    return min(max((before or 0) + more, 0), MAX_INTEGER)
+def _encoded(event: Event) -> bytes:
+    try:
+        return write_event(event)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise AgentFailed(f"said what cannot be recorded: {error}") from None
+
+
+def _sum(tokens: Sequence[int]) -> int:
+    """Tokens in all; never more than a record can hold, whatever an agent says."""
+    total = 0
+    for more in tokens:
+        total = min(max(total + more, 0), MAX_INTEGER)
+    return total

@@ -6,10 +6,10 @@ and those that another organisation has signed for.
 
 from collections.abc import Iterable
 
-import msgspec
 from msgspec import Struct
 
-from carnet.core.events import CHILD, LEG, Event, Extension, Leg
+from carnet.core.events import CHILD, LEG, Event, Extension
+from carnet.core.outbound import OutboundCall, read_leg
 from carnet.wire import travel
 from carnet.wire.json import MAX_INTEGER
 
@@ -30,9 +30,9 @@ def tally(depth: int, events: Iterable[Event]) -> Tally:
         if type(event) is not Extension:
             continue
         if event.name == LEG:
-            leg = msgspec.convert(event.payload, Leg)
+            leg = read_leg(event.payload, 0)
             is_leg = is_leg or leg.depth == depth
-            legs[leg.turn] = _of_leg(leg)
+            legs[leg.child_turn] = _of_leg(leg)
         elif event.name == CHILD:
             children.append(Tally(event.payload.get("calls", 1), event.payload.get("deepest", 0)))
     found = [*legs.values(), *children, Tally(0 if is_leg else 1, depth)]
@@ -40,8 +40,8 @@ def tally(depth: int, events: Iterable[Event]) -> Tally:
     return Tally(calls, max(each.deepest for each in found))
 
 
-def _of_leg(leg: Leg) -> Tally:
+def _of_leg(leg: OutboundCall) -> Tally:
     if leg.receipt is not None:  # it was verified before it was noted
         receipt = travel.read_receipt(leg.receipt)
         return Tally(receipt.calls, receipt.max_depth)
-    return Tally(0, 0) if leg.status == "refused" else Tally(1, leg.depth)
+    return Tally(0, 0) if leg.state == "refused" else Tally(1, leg.depth)

@@ -26,7 +26,7 @@ from typing import Final
 from carnet.core.address import AGENT
 from carnet.core.call import Ask, Call
 from carnet.core.carnet import Carnet
-from carnet.core.events import Failed
+from carnet.core.events import Failed, state_of
 from carnet.core.identity import Actor, Caller, Payer, Standing
 from carnet.core.papers import Papers, read_papers
 from carnet.core.proof import SECOND_US
@@ -218,7 +218,7 @@ class TaskWorker:
             call, given = self._prepared(task)
             end = await self._journal.run(call, given)
             if end is not None:
-                state = end.code if isinstance(end, Failed) else "done"
+                state = end.code if isinstance(end, Failed) else state_of(end)
         except Exception:  # a task of ours has no caller; nobody else would ever run it
             logger.exception("a task cannot be run", extra=_names(task))
             with contextlib.suppress(CarnetError):

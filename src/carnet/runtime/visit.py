@@ -13,27 +13,18 @@ from typing import Any, Final
 from carnet.core.call import Ask, Call
 from carnet.core.carnet import Carnet
 from carnet.core.delegation import Delegation
-from carnet.core.events import (
-    CHILD,
-    RESULT,
-    Done,
-    Event,
-    Extension,
-    Failed,
-    Leg,
-    Usage,
-    joined_text,
-)
+from carnet.core.events import RESULT, Done, Event, Extension, Failed, Usage, joined_text
 from carnet.core.identity import Caller
 from carnet.core.message import Message
+from carnet.core.output import Output
 from carnet.core.skill import CHAT, Result
-from carnet.errors import Cancelled, CarnetError, Refused
+from carnet.errors import Cancelled, Refused
 from carnet.ports.admission import Dispatch
 from carnet.ports.agent import AGENT_OWNED, FORWARD_USER
 from carnet.ports.steps import Progress, Steps
+from carnet.runtime.children import Child, Children
 from carnet.runtime.closing import closing
 from carnet.runtime.kept import KeptSteps
-from carnet.runtime.tally import tally
 from carnet.runtime.threads import Threads
 from carnet.wire.json import MAX_INTEGER
 
@@ -62,30 +53,35 @@ class Door:
 
     async def ask(self, said: Said) -> str:
         """Call it and wait for the whole text of its answer."""
-        return joined_text([event async for event in self(said, stream=False)])
+        ask = Ask(messages=_messages(said))
+        return joined_text(await self._visit.answer(self._address, ask, self._auth))
 
     async def skill(self, skill: str, payload: Payload = None) -> dict[str, Any]:
         """Ask it for a skill by name and wait for the result."""
-        chunks = [item async for item in self._asked(skill, payload, stream=False)]
-        results = [chunk.value for chunk in chunks if isinstance(chunk, Result)]
+        ask = _asked(skill, payload, stream=False)
+        events = await self._visit.answer(self._address, ask, self._auth)
+        results = [event.payload for event in events if isinstance(event, Extension)]
         if results:
             return results[-1]  # type: ignore[no-any-return]  # an object: RESULT holds no other
-        return {"text": joined_text([chunk for chunk in chunks if not isinstance(chunk, Result)])}
+        return {"text": joined_text(events)}
 
     def stream_skill(self, skill: str, payload: Payload = None) -> AsyncIterator[Event | Result]:
         """Ask it for a skill; gives its chunks as they come, and at the end its `Result`."""
-        return self._asked(skill, payload, stream=True)
+        ask = _asked(skill, payload, stream=True)
+        return _with_result(self._visit.dispatch(self._address, ask, self._auth))
 
-    async def _asked(
-        self, skill: str, payload: Payload, *, stream: bool
-    ) -> AsyncIterator[Event | Result]:
-        given = {} if payload is None else dict(payload)
-        text = given.get("text") if skill == CHAT.id else None
-        said = _messages(text) if isinstance(text, str) else ()
-        ask = Ask(messages=said, stream=stream, skill=skill, payload=given)
-        async with closing(self._visit.dispatch(self._address, ask, self._auth)) as events:
-            async for event in events:
-                yield Result(event.payload) if isinstance(event, Extension) else event
+
+def _asked(skill: str, payload: Payload, *, stream: bool) -> Ask:
+    given = {} if payload is None else dict(payload)
+    text = given.get("text") if skill == CHAT.id else None
+    said = _messages(text) if isinstance(text, str) else ()
+    return Ask(messages=said, stream=stream, skill=skill, payload=given)
+
+
+async def _with_result(events: AsyncIterator[Event]) -> AsyncIterator[Event | Result]:
+    async with closing(events) as spoken:
+        async for event in spoken:
+            yield Result(event.payload) if isinstance(event, Extension) else event
 
 
 async def _spoken(events: AsyncIterator[Event]) -> AsyncIterator[Event]:
@@ -106,6 +102,7 @@ class Visit:
     def __init__(
         self,
         call: Call,
+        out: Output,
         dispatch: Dispatch,
         *,
         last_depth: int,
@@ -114,15 +111,17 @@ class Visit:
         progress: Progress | None = None,
         threads: Threads | None = None,
     ) -> None:
-        """`last_depth` bounds a call whose chain carries no limit of its own.
+        """`out` takes what is noted of the calls that are made for it.
 
-        `steps` keeps what is done, and `progress` is told how far a task is.
+        `last_depth` bounds a call whose chain carries no limit of its own. `steps` keeps what is
+        done, and `progress` is told how far a task is.
         """
         self._call = call
+        self._out = out
         self._dispatch = dispatch
         self._last_depth = last_depth
         self._auth_source = auth_source
-        self._next_index = 0
+        self._children = Children(call.carnet, call.record.key)
         self._is_over = False
         self._steps = steps
         self._threads = threads
@@ -215,57 +214,56 @@ class Visit:
         return self._auth_source
 
     def dispatch(self, address: str, ask: Ask, auth: str) -> AsyncIterator[Event]:
-        """Call another agent with the next ordinal of this turn."""
+        """Call another agent as the next child of this turn; gives its events as they come."""
+        return self._listen(self._next(address), ask, auth)
+
+    async def answer(self, address: str, ask: Ask, auth: str) -> list[Event]:
+        """The same, when all of its events are there."""
+        child = self._next(address)
+        try:
+            events = await self._dispatch.whole(
+                self._call, address, ask, index=child.ordinal, auth=auth
+            )
+        except Refused as refused:
+            self._out.called(child.refusal(refused))
+            raise
+        noted: list[Event] = []
+        return [event for event in events if await self._hear(child, event, auth, noted)]
+
+    def _next(self, address: str) -> Child:
         if self._is_over:
             raise Cancelled("the agent has ended")
-        index, self._next_index = self._next_index, self._next_index + 1
-        return self._listen(address, ask, index, auth)
+        return self._children.take(address)
 
-    async def _listen(self, address: str, ask: Ask, index: int, auth: str) -> AsyncIterator[Event]:
+    async def _listen(self, child: Child, ask: Ask, auth: str) -> AsyncIterator[Event]:
         has_begun = False
         noted: list[Event] = []
+        called = self._dispatch(self._call, child.to, ask, index=child.ordinal, auth=auth)
         try:
-            called = self._dispatch(self._call, address, ask, index=index, auth=auth)
             async with closing(called) as events:
                 async for event in events:
                     has_begun = True
-                    if isinstance(event, Done):
-                        return
-                    if isinstance(event, Failed):
-                        raise event.error()
-                    if isinstance(event, Usage):
-                        self._note_child(address, index, event, auth, noted)
-                    elif not isinstance(event, Extension) or event.name == RESULT:
+                    if await self._hear(child, event, auth, noted):
                         yield event
-                    else:
-                        noted.append(event)  # it is in the child's own record
+                    elif isinstance(event, Done):
+                        return
         except Refused as refused:
             if not has_begun:  # else the child ran, and its own record says what it met
-                self._note_refusal(address, index, refused)
+                self._out.called(child.refusal(refused))
             raise
 
-    def _note_child(
-        self, address: str, index: int, usage: Usage, auth: str, noted: Sequence[Event]
-    ) -> None:
-        # What the agent pays from its own account is no cost of the one who pays for this turn.
-        cost = 0 if auth == AGENT_OWNED else usage.cost or 0
-        told: dict[str, Any] = {"to": address, "index": index, "cost": cost}
-        counted = tally(self.carnet.depth + 1, noted)
-        told |= {"calls": counted.calls, "deepest": counted.deepest}
-        self._call.notes.append(Extension(CHILD, told))
-
-    def _note_refusal(self, address: str, index: int, refused: CarnetError) -> None:
-        carnet = self.carnet
-        leg = Leg(
-            turn=carnet.child_turn(
-                index, address.removeprefix("@").partition("@")[0], self._call.record.key
-            ),
-            to=address,
-            depth=carnet.depth + 1,
-            status="refused",
-            code=refused.code,
-        )
-        self._call.notes.append(leg.event())
+    async def _hear(self, child: Child, event: Event, auth: str, noted: list[Event]) -> bool:
+        """Whether an event of a child is for the agent; what else it says is noted, or raised."""
+        if isinstance(event, Failed):
+            raise event.error()
+        if isinstance(event, Usage):
+            # What the agent pays from its own account is no cost of who pays for this turn.
+            await self._out.write(child.cost(event, noted, is_ours=auth != AGENT_OWNED))
+            return False
+        if isinstance(event, Extension) and event.name != RESULT:
+            noted.append(event)  # it is in the child's own record
+            return False
+        return not isinstance(event, Done)
 
     def step(
         self, name: str, function: Callable[..., Any], /, *args: Any, **more: Any
@@ -305,9 +303,7 @@ class Visit:
             raise ValueError(f"tokens are counted from 0 to {MAX_INTEGER}")
         if self._is_over:
             return
-        self._call.notes.append(Usage(int(tokens_in), int(tokens_out)))
-        if self._call.allowance is not None:
-            self._call.allowance.use(tokens_in + tokens_out)
+        self._out.usage(Usage(int(tokens_in), int(tokens_out)))
 
     def close(self) -> None:
         """Close the doors: the agent has ended."""
