@@ -37,6 +37,7 @@ class MemoryTurns:
         self.purses: dict[str, int] = {}  # what is used of each quota
         self.tasks: dict[int, TaskClaim] = {}  # of the turns that wait
         self.letters: list[Letter] = []
+        self.finishes: list[TurnFinish] = []
         self._spent_by: dict[tuple[str, str], int] = {}  # the turn that used up a delegation
         self.turns: dict[int, Turn] = {}
         self.batches: dict[int, list[bytes]] = {}
@@ -171,6 +172,7 @@ class MemoryTurns:
         for use in finish.uses:
             self._use(use.purse, use.amount)
         self.letters += finish.letters
+        self.finishes.append(finish)
         if finish.retryable:
             self._retryable.add(finish.turn.n)
         ended = msgspec.structs.replace(
