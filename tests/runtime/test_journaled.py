@@ -14,7 +14,7 @@ from carnet.core.turn import Turn
 from carnet.errors import OutcomeUnknown, StorageUnavailable
 from carnet.ports.turns import Debit
 from carnet.runtime.dispatching import Dispatching
-from carnet.runtime.limited import Limited
+from carnet.runtime.limited import Limited, Places
 from carnet.runtime.visit import Visit
 from carnet.testing.waiting import until_so
 from tests.guards.scene import claim, target
@@ -262,7 +262,7 @@ async def test_an_agent_answers_only_so_many_calls_at_once() -> None:
         running -= 1
         yield Done()
 
-    limited = Limited(counted, concurrency=2, queue=1)
+    limited = Limited(counted, Places(2, queue=1))
     stage = Stage(target("counted", agent=limited))
     calls = [asyncio.create_task(stage.ask("counted")) for _ in range(4)]
     for _ in range(20):

@@ -1,11 +1,14 @@
 """From settings and an open store to a gateway that can answer."""
 
 import asyncio
+from collections.abc import Mapping
 
 from msgspec import Struct
 
 from carnet.assembly.agents import Agents
+from carnet.assembly.elsewhere import build_elsewhere
 from carnet.assembly.functions import load_classifier
+from carnet.assembly.kinds import KINDS, Kind, Parts
 from carnet.assembly.posting import build_dispatcher
 from carnet.assembly.tasking import TaskFronts, build_accepting, build_task_fronts, build_worker
 from carnet.config import Limits, Settings
@@ -33,11 +36,9 @@ from carnet.runtime.egress import EgressDoor
 from carnet.runtime.journaled import Journaled
 from carnet.runtime.keyring import Ring
 from carnet.runtime.outbox import Dispatcher
-from carnet.runtime.proving import Verifying
 from carnet.runtime.receipts import Issuing, Receipted, Told
 from carnet.runtime.routing import Routing
 from carnet.runtime.schemas import Schemas
-from carnet.runtime.signing import Signing
 from carnet.runtime.tasks import TaskWorker
 from carnet.runtime.telling import Telling
 from carnet.stores.opening import Store
@@ -121,26 +122,25 @@ class Behind(Struct, frozen=True, kw_only=True, eq=False):
     agents: Agents
 
 
-def build_behind(settings: Settings, store: Store, clock: Clock, ids: Ids) -> Behind:
+def build_behind(
+    settings: Settings, store: Store, clock: Clock, ids: Ids, kinds: Mapping[str, Kind] = KINDS
+) -> Behind:
     """The gate, and the agents behind it."""
     depths = depth_limits(settings)
     limits, domain = settings.limits, settings.gateway.domain
     door = EgressDoor(allow=settings.egress.allow)
     ring = _ring(domain, store, door, clock)
     dispatching, schemas, telling = Dispatching(), Schemas(), Telling(store.tasks)
-    agents = Agents(
-        settings,
-        door=door,
-        clock=clock,
-        ids=ids,
+    parts = Parts(
+        settings=settings,
+        elsewhere=build_elsewhere(settings, store, door, ring, clock, ids),
         dispatch=dispatching,
-        depths=depths,
-        signing=Signing(keys=store.keys, domain=domain, clock=clock, ids=ids),
-        verifying=Verifying(ring, domain=domain, currency=settings.ledger.currency, clock=clock),
+        last_depth=depths.tangle,
         schemas=schemas,
         steps=store.steps,
         progress=telling,
     )
+    agents = Agents(parts, kinds)
     router = agents.router(store.peers)
     identities = Identities(settings.agents, domain=domain, default=settings.default_agent)
     journal = _journal(settings, store, clock, ids)
@@ -326,9 +326,11 @@ def _published(settings: Settings, store: Store, behind: Behind, clock: Clock) -
     )
 
 
-def build(settings: Settings, store: Store, clock: Clock, ids: Ids) -> Gateway:
-    """Put the parts together."""
-    behind = build_behind(settings, store, clock, ids)
+def build(
+    settings: Settings, store: Store, clock: Clock, ids: Ids, kinds: Mapping[str, Kind] = KINDS
+) -> Gateway:
+    """Put the parts together; `kinds` are the kinds of agents that there are."""
+    behind = build_behind(settings, store, clock, ids, kinds)
     metrics = Metrics(
         open_calls=lambda: behind.crowd.total,
         circuits=lambda: len(behind.agents.circuits()),

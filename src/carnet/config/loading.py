@@ -12,8 +12,9 @@ from typing import Final
 from msgspec import structs
 
 from carnet.config.limits import Limits
-from carnet.config.readers import whole
+from carnet.config.readers import one_of, whole
 from carnet.config.settings import (
+    LATER_KINDS,
     MOST_DEPTH,
     AgentSettings,
     EgressSettings,
@@ -34,7 +35,13 @@ from carnet.errors import AddressInvalid, ConfigInvalid
 FILE_NAME: Final = "carnet.toml"
 DEPTH_VARIABLE: Final = "CLI_BRIDGE_MAX_DEPTH"  # tangle: the limit of the process, by its old name
 MOST_NAME: Final = 200
-NEEDS: Final = {"python": ("target",), "openai": ("url",), "tangle": ("url",), "samvad": ("url",)}
+Kinds = Mapping[str, tuple[str, ...]]
+NEEDS: Final[Kinds] = {
+    "python": ("target",),
+    "openai": ("url",),
+    "tangle": ("url",),
+    "samvad": ("url",),
+}
 
 
 def find(start: Path) -> Path | None:
@@ -46,8 +53,8 @@ def find(start: Path) -> Path | None:
     return None
 
 
-def load(path: Path, env: Mapping[str, str]) -> Settings:
-    """Read, merge and check everything."""
+def load(path: Path, env: Mapping[str, str], kinds: Kinds = NEEDS) -> Settings:
+    """Read, merge and check everything; `kinds` of agents have names, and keys that they need."""
     path = path.absolute()
     text = _read_text(path)
     try:
@@ -61,7 +68,7 @@ def load(path: Path, env: Mapping[str, str]) -> Settings:
         store=_store(sources),
         ledger=sources.section(LedgerSettings, ("ledger",)),
         retention=sources.section(RetentionSettings, ("retention",)),
-        agents=_agents(sources, limits),
+        agents=_agents(sources, limits, kinds),
         peers=_peers(sources),
         egress=sources.section(EgressSettings, ("egress",)),
         outbox=sources.section(OutboxSettings, ("outbox",)),
@@ -106,13 +113,14 @@ def _store(sources: Sources) -> StoreSettings:
     return store
 
 
-def _agents(sources: Sources, limits: Limits) -> dict[str, AgentSettings]:
+def _agents(sources: Sources, limits: Limits, kinds: Kinds) -> dict[str, AgentSettings]:
     agents: dict[str, AgentSettings] = {}
+    readers = {"kind": one_of(*kinds, later=LATER_KINDS)}
     for name in sources.names("agents"):
         path = ("agents", name)
         _check_name(sources, name)
-        agent = sources.section(AgentSettings, path)
-        for key in NEEDS[agent.kind]:
+        agent = sources.section(AgentSettings, path, readers)
+        for key in kinds[agent.kind]:
             if getattr(agent, key) is None:
                 sources.refuse((*path, "kind"), f"an agent of kind {agent.kind} needs '{key}'")
         if agent.retries > limits.retries:

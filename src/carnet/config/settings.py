@@ -105,7 +105,7 @@ class AgentSettings(Struct, frozen=True, kw_only=True):
     """One `[agents.NAME]` section."""
 
     kind: Annotated[
-        Literal["python", "openai", "tangle", "samvad"],
+        str,
         read.one_of("python", "openai", "tangle", "samvad", later=LATER_KINDS),
         "What answers: a Python function, an OpenAI-compatible model, a Tangle gateway, "
         "a SAMVAD agent.",

@@ -63,10 +63,12 @@ class Sources:
         """The names under `[agents]` or `[peers]`, as the file has them."""
         return list(self._table((family,)))
 
-    def section(self, kind: type[S], path: KeyPath) -> S:
-        """One section, read and checked."""
+    def section(
+        self, kind: type[S], path: KeyPath, instead: Mapping[str, Reader] | None = None
+    ) -> S:
+        """One section, read and checked; `instead` are readers of some of its keys."""
         table = self._table(path)
-        readers = readers_of(kind)
+        readers = readers_of(kind) | dict(instead or {})
         self._refuse_unknown(path, table, readers)
         values = {}
         for name, reader in readers.items():

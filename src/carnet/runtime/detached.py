@@ -9,7 +9,7 @@ Law 2. An agent that ends by a cancellation nobody asked for has failed.
 
 import asyncio
 import logging
-from typing import Any
+from typing import Any, Final
 
 from carnet.core.call import Call
 from carnet.core.events import End
@@ -21,6 +21,8 @@ logger = logging.getLogger("carnet.agent")
 
 GRACE_SECONDS = 0.5
 
+_LET_GO: Final[set[asyncio.Task[End]]] = set()  # the loop alone would not keep them alive
+
 
 class Detached:
     """Runs an agent beside its listener."""
@@ -29,7 +31,6 @@ class Detached:
         """`grace_seconds` is what an agent has to end in when it is cancelled."""
         self._agent = agent
         self._grace_seconds = grace_seconds
-        self._let_go: set[asyncio.Task[Any]] = set()
 
     async def __call__(self, call: Call, out: Output, /) -> End:
         """Answer from beside."""
@@ -56,8 +57,8 @@ class Detached:
         carnet = call.carnet
         extra = {"run": carnet.run, "turn": carnet.turn, "agent": call.agent}
         logger.warning("the agent ignores its cancellation and is let go", extra=extra)
-        self._let_go.add(speaking)
-        speaking.add_done_callback(self._let_go.discard)
+        _LET_GO.add(speaking)
+        speaking.add_done_callback(_LET_GO.discard)
         speaking.add_done_callback(_heard)
 
 

@@ -1,0 +1,152 @@
+"""The ways to agents of other organisations, whether a section or a peer names them."""
+
+from typing import Any, Final
+
+from msgspec import Struct
+
+from carnet.config import Settings
+from carnet.core.address import AGENT
+from carnet.core.call import Agent
+from carnet.core.secret import Secret
+from carnet.ports.clock import Clock, Ids
+from carnet.ports.door import Bounds, Door
+from carnet.ports.keys import KeyRing
+from carnet.ports.trust import Peer
+from carnet.runtime.cards import Cards, Place
+from carnet.runtime.errand import Errands, Recipient, identities_of
+from carnet.runtime.proving import Verifying
+from carnet.runtime.remote import Endpoint, Lane, Remote, Skilled
+from carnet.runtime.samvad import Samvad
+from carnet.runtime.signing import Signing
+from carnet.runtime.stamps import Stamping
+from carnet.stores.opening import Store
+
+COMPLETIONS: Final = "/chat/completions"
+
+
+class Elsewhere(Struct, frozen=True, kw_only=True, eq=False):
+    """What every call out needs: the door, what others publish, and who we are to them."""
+
+    door: Door
+    clock: Clock
+    ids: Ids
+    cards: Cards
+    signing: Signing
+    verifying: Verifying
+    domain: str  # ours
+    currency: str
+
+    def tangle(
+        self,
+        endpoint: Endpoint,
+        *,
+        most_cost: int,
+        stamping: Stamping,
+        peer: str | None,
+        skilled: Skilled,
+    ) -> Remote:
+        """An agent of another gateway, over chat completions.
+
+        Args:
+            endpoint: Where it is.
+            most_cost: The most it may charge for one call.
+            stamping: What its calls carry.
+            peer: The domain of its organisation, where it is listed: known by its key if we have
+                no token.
+            skilled: Whether skills can be asked of it by name.
+        """
+        is_signed = endpoint.token is None and peer is not None
+        return Remote(
+            self.door,
+            endpoint,
+            most_cost=most_cost,
+            stamping=stamping,
+            lane=Lane(self.signing, self.verifying, peer or "") if is_signed else None,
+            skilled=skilled,
+        )
+
+    def skilled(self, url: str, domain: str | None, way: str) -> Skilled:
+        """Whether the gateway behind a URL is a Carnet, by what it shows of itself.
+
+        `way` is another way to ask for skills, as its operator would write it.
+        """
+        home = Place(url.partition("/agents/")[0].rstrip("/").removesuffix("/v1"))
+        return Skilled(lambda: self.cards.is_carnet(home, domain), way)
+
+    def samvad(
+        self,
+        recipient: Recipient,
+        *,
+        token: Secret | None,
+        most_cost: int,
+        stamping: Stamping,
+        skill: str | None = None,
+    ) -> Samvad:
+        """An agent that is called by signed envelopes; plain text is given to its `skill`."""
+        errands = Errands(
+            self.door,
+            recipient,
+            cards=self.cards,
+            signing=self.signing,
+            verifying=self.verifying,
+            sender=f"{AGENT}{self.domain}",
+            clock=self.clock,
+            ids=self.ids,
+        )
+        return Samvad(
+            errands,
+            skill=skill,
+            token=token,
+            most_cost=most_cost,
+            currency=self.currency,
+            stamping=stamping,
+        )
+
+    def of_peer(self, peer: Peer, local: str, seconds: float) -> Agent:
+        """The bare agent of a peer, in the dialect it is listed with; its default has no name."""
+        base = peer.url.rstrip("/")
+        common: dict[str, Any] = {
+            "most_cost": peer.most_cost,
+            "stamping": Stamping(takes_credential=peer.may_forward),
+        }
+        if peer.dialect == "samvad":
+            recipient = Recipient(
+                place=Place(f"{base}/agents/{local}" if local else base),
+                identities=identities_of(peer.domain, local),
+                peer=peer.domain,
+                form=peer.signature_form,
+                bounds=bounds_of(seconds),
+            )
+            return self.samvad(recipient, token=peer.token, **common)
+        endpoint = Endpoint(
+            url=f"{base}/agents/{local}/v1{COMPLETIONS}" if local else f"{base}/v1{COMPLETIONS}",
+            model=local or f"{AGENT}{peer.domain}",
+            token=peer.token,
+            currency=self.currency,
+            bounds=bounds_of(seconds),
+        )
+        way = f"carnet peers add {peer.domain} --dialect samvad"
+        skilled = self.skilled(peer.url, peer.domain, way)
+        return self.tangle(endpoint, peer=peer.domain, skilled=skilled, **common)
+
+
+def build_elsewhere(
+    settings: Settings, store: Store, door: Door, keys: KeyRing, clock: Clock, ids: Ids
+) -> Elsewhere:
+    """The ways out of one gateway; `keys` are those of others."""
+    domain, currency = settings.gateway.domain, settings.ledger.currency
+    return Elsewhere(
+        door=door,
+        clock=clock,
+        ids=ids,
+        cards=Cards(door, clock),
+        signing=Signing(keys=store.keys, domain=domain, clock=clock, ids=ids),
+        verifying=Verifying(keys, domain=domain, currency=currency, clock=clock),
+        domain=domain,
+        currency=currency,
+    )
+
+
+def bounds_of(seconds: float) -> Bounds:
+    """The bounds of a call that may take so long."""
+    return Bounds(total_seconds=seconds, first_byte_seconds=min(120.0, seconds))
