@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tests.mutants.mutant import Mutant
-from tests.mutants.running import Vanished, judge, place_of, asked_of
+from tests.mutants.running import Vanished, asked_of, judge, place_of
 from tests.mutants.table import MUTANTS, TABLES
 from tests.requirements.test_rows import ROWS
 

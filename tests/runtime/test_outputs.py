@@ -12,8 +12,9 @@ from carnet.core.outbound import OutboundCall
 from carnet.core.output import Output, Sink
 from carnet.errors import ProviderError
 from carnet.runtime.pulled import MOST_WAITING, pulled
+from carnet.testing.waiting import until_so
 from tests.guards.scene import claim, target
-from tests.runtime.stage import Stage, in_run, streamed, until
+from tests.runtime.stage import Stage, in_run, streamed
 
 ELSEWHERE = OutboundCall(ordinal=0, child_turn="t1", to="@x@b.example", depth=1, state="failed")
 NEEDED = Interrupt(id="i1", state="s1", kind="approval", message="may I?")
@@ -110,7 +111,7 @@ async def test_a_pushed_answer_can_be_pulled_and_its_writer_waits() -> None:
 
     events = pulled(say)
     first = await anext(events)
-    await until(lambda: written == MOST_WAITING + 1)
+    await until_so(lambda: written == MOST_WAITING + 1)
     assert first == Text("0")
     rest = [event async for event in events]
     assert len(rest) == MOST_WAITING * 2 + 1

@@ -13,8 +13,9 @@ from carnet.errors import DepthExceeded, ProviderError, ProviderTimeout
 from carnet.ports.door import Bounds
 from carnet.runtime.timed import Timed
 from carnet.testing.clock import FakeClock
+from carnet.testing.waiting import until_so
 from tests.runtime.elsewhere import ANSWER, leg, provider_to, remote_to, streamed
-from tests.runtime.peer import Line, answering, chunk, reply, stream_head, until
+from tests.runtime.peer import Line, answering, chunk, reply, stream_head
 from tests.runtime.scene import (
     END,
     FINISH,
@@ -243,7 +244,7 @@ async def test_a_cancelled_call_closes_the_socket_and_leaves_a_record() -> None:
     paper = Paper()
     async with remote_to(one_and_no_more) as (remote, peer):
         task = asyncio.create_task(collect(remote, make_call(stream=True), paper))
-        await until(lambda: bool(paper.said))
+        await until_so(lambda: bool(paper.said))
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
