@@ -111,7 +111,7 @@ async def test_a_charge_beyond_the_limit_is_cut_and_logged(
     assert leg(status="done", cost=1_000_000) in said
     (record,) = caplog.records
     assert (record.run, record.turn) == ("run_1", "run_1.t0.critic")  # type: ignore[attr-defined]
-    assert (record.reported, record.limit) == (2_500_000, 1_000_000)  # type: ignore[attr-defined]
+    assert (record.charged, record.limit) == (2_500_000, 1_000_000)  # type: ignore[attr-defined]
 
 
 # ---------------------------------------------------------------------- what goes wrong
