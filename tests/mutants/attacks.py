@@ -129,6 +129,13 @@ SECURITY = (
         tests=("test_another_caller_with_the_same_ids_gets_its_own_turn",),
     ),
     Mutant(
+        "security:a42:poison",
+        "core/turn_id.py",
+        "{parent_key[:SCOPE_BYTES].hex()}",
+        "scope",
+        tests=("test_a_turn_claimed_in_advance_does_not_poison_a_call_to_a_peer",),
+    ),
+    Mutant(
         "security:a43:mismatch",
         "core/turn.py",
         "if not same_digest:",

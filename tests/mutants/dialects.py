@@ -66,8 +66,8 @@ TANGLE = (
     Mutant(
         "tangle:turn:own-scope",
         "core/turn_id.py",
-        "scope = sha256(parent.encode())",
-        'scope = sha256(b"")',
+        "{parent_key[:SCOPE_BYTES].hex()}",
+        "scope",
     ),
     Mutant(
         "tangle:parent:nested",

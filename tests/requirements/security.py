@@ -23,8 +23,6 @@ _RECORDS = "tests/stores/test_records.py::"
 _TRUST = "tests/stores/test_trust.py::"
 _STORED_KEYS = "tests/stores/test_keys.py::"
 
-_AT_A_PEER = "ids of calls out that hold whose turn they belong to (R6)"
-
 _DELEGATION = (
     Row(
         "security:a28:jwt",
@@ -258,7 +256,8 @@ _A39 = (
 _A41 = (
     Row(
         "security:a41:reuse",
-        "Who uses the run and turn ids of another gets a turn of its own here.",
+        "Who uses the run and turn ids of another gets a turn of its own, here and at a peer that "
+        "both call.",
         "security.md A41",
         (
             _IDEMPOTENCY + "test_another_caller_with_the_same_ids_gets_its_own_turn",
@@ -267,13 +266,8 @@ _A41 = (
             _TENANTS + "test_an_agent_that_pays_itself_answers_each_tenant_anew",
             _TENANTS + "test_two_who_forward_the_same_payer_do_not_share_what_agents_call",
             _TENANTS + "test_a_reader_of_the_same_ids_that_leaves_takes_nobody_along",
+            _TENANTS + "test_two_tenants_are_not_one_to_the_peer_they_call",
         ),
-    ),
-    Row(
-        "security:a41:reuse-at-a-peer",
-        "And at a peer that both call.",
-        "security.md A41",
-        due=_AT_A_PEER,
     ),
     Row(
         "security:a41:reading",
@@ -312,19 +306,14 @@ _A41 = (
 _A42 = (
     Row(
         "security:a42:poison",
-        "A turn id that somebody claimed first is still free for everybody else, below an agent as "
-        "well.",
+        "A turn id that somebody claimed first is still free for everybody else, below an agent "
+        "and at a peer as well.",
         "security.md A42",
         (
             _IDEMPOTENCY + "test_a_turn_claimed_in_advance_does_not_poison_anybody_elses",
             _TENANTS + "test_a_turn_claimed_in_advance_does_not_poison_what_is_below_it",
+            _TENANTS + "test_a_turn_claimed_in_advance_does_not_poison_a_call_to_a_peer",
         ),
-    ),
-    Row(
-        "security:a42:poison-at-a-peer",
-        "And at a peer.",
-        "security.md A42",
-        due=_AT_A_PEER,
     ),
 )
 
