@@ -133,7 +133,7 @@ slowloris: $(VENV)/.dev ## Open 2,000 slow connections and print what a healthy 
 	@$(BIN)/python -m tests.edge.slowloris $(ARGS)
 
 .PHONY: bench
-bench: $(BENCH_VENV)/.self ## Measure a hop beside other gateways, in an environment of its own
+bench: $(BENCH_VENV)/.self ## Measure a hop beside other gateways, in an environment of its own; ARGS=calls counts
 	@$(BENCH_VENV)/bin/python -m bench $(ARGS)
 
 # ------------------------------------------------------------------------------------ upkeep

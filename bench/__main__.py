@@ -1,6 +1,7 @@
 """`python -m bench` measures and prints.
 
-`profile` says which functions the time goes to, `budget` what each step of a hop costs.
+`profile` says which functions the time goes to, `budget` what each step of a hop costs, `calls` how
+many functions a request calls, `held` what an open stream holds.
 """
 
 import argparse
@@ -16,6 +17,7 @@ import uvloop
 
 from bench import flat, held, tasks
 from bench.budget import budget, budget_json, show_budget
+from bench.calls import calls, calls_json, show_calls
 from bench.clients import clients
 from bench.cpu import Cores, running_on
 from bench.load import Wrong
@@ -38,6 +40,7 @@ from bench.subjects import (
 
 STREAMS = "streams"  # the name of the measurements that share one more gateway
 FLAT, HELD, SIGNED, CLIENTS, BESIDE = "flat", "held", "signed", "clients", "tasks"
+WHAT = ("all", "profile", "budget", "calls", HELD)
 BESIDE_SECONDS = 420.0  # the package slows down with every request: then it is left
 LEAST_SECONDS, MOST_SECONDS = 1.0, 20.0
 LEAST_REQUESTS = 1000  # with fewer, the clock of the CPU time is too coarse for a tenth of them
@@ -48,7 +51,8 @@ def arguments() -> argparse.Namespace:
     names = [subject.name for subject in SUBJECTS] + [FLAT, SIGNED, CLIENTS]
     names += [STREAMS, HELD, BESIDE]
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("what", nargs="?", choices=("all", "profile", "budget"), default="all")
+    parser.add_argument("what", nargs="?", choices=WHAT, default="all")
+    parser.add_argument("--by", choices=("file", "function"), help="where 'calls' come from")
     parser.add_argument("--only", action="append", choices=names, help="measure this one")
     parser.add_argument("--agent", choices=AGENTS, default="up", help="what is profiled")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there too")
@@ -186,6 +190,10 @@ async def measure_streams(results: Results, at: Site) -> None:
 async def run(given: argparse.Namespace) -> int:
     """What was asked for; everything that was started is stopped and removed."""
     allow_files(held.files_for(given.streams))  # also for the upstream, which is started next
+    if given.what == "calls":
+        return run_calls(given)
+    if given.what == HELD:
+        given.only = [HELD]
     with site() as at:
         if given.what == "profile":
             show_profile(await profile(at, agent=given.agent, seconds=given.seconds))
@@ -201,6 +209,16 @@ async def run(given: argparse.Namespace) -> int:
     if given.json is not None:
         write_json(figures, given.json)
     return code
+
+
+def run_calls(given: argparse.Namespace) -> int:
+    """Count, show, and write the figures where that was asked for."""
+    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
+        found = calls(Path(folder))
+    show_calls(found, by=given.by)
+    if given.json is not None:
+        write_json(calls_json(found), given.json)
+    return 0
 
 
 def main() -> int:

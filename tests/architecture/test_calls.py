@@ -1,0 +1,36 @@
+"""How many functions a request calls: counted exactly, and held to a bound that only goes down.
+
+Half of what a hop costs is the interpreter, and nearly all of that is calls. Their number has no
+noise, so a change that adds some is seen here before a benchmark could tell.
+"""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+# Python and C calls of one request that is alone. Lower them when a change has removed some.
+BOUNDS = {"token hop": 929, "signed echo": 1111, "signed hop": 1474}
+
+
+@pytest.fixture(scope="module")
+def counted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, int]]:
+    out = tmp_path_factory.mktemp("calls") / "calls.json"
+    command = [sys.executable, "-m", "bench.calls", str(out)]
+    done = subprocess.run(  # noqa: S603  our own command
+        command, cwd=ROOT, capture_output=True, text=True, timeout=100, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    found: dict[str, dict[str, int]] = json.loads(out.read_text())
+    return found
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+def test_a_request_calls_no_more_functions_than_it_may(
+    counted: dict[str, dict[str, int]], name: str
+) -> None:
+    assert counted[name]["all"] <= BOUNDS[name], "make bench ARGS='calls --by file' shows where"
