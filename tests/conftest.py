@@ -12,10 +12,14 @@ import pytest
 from hypothesis import settings
 
 from carnet.telemetry import undeclared
+from tests import ordering
+from tests.ordering import pytest_collection_modifyitems, pytest_configure
 from tests.support.organisation import ended_with_it
 
 if TYPE_CHECKING:
     from tests.stores import servers
+
+__all__ = ["pytest_addoption", "pytest_collection_modifyitems", "pytest_configure", "server"]
 
 # The same examples on every run, and no verdict by the wall clock: a failure here is a fact about
 # the code. `pytest --hypothesis-profile=explore` looks further.
@@ -41,6 +45,7 @@ logging.getLogger("carnet").addHandler(Undeclared())
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    ordering.pytest_addoption(parser)
     parser.addoption(
         "--stores",
         choices=("one", "both"),

@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -31,6 +32,7 @@ def python_files() -> list[Path]:
     )
 
 
+@cache
 def parsed(path: Path) -> ast.Module:
     """The syntax tree of a Python file."""
     return ast.parse(path.read_bytes(), filename=name_of(path))
