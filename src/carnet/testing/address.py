@@ -2,7 +2,8 @@
 
 Law. From the beginning to `close` nobody else gets the port, also not between the end of one
      process that listened there and the start of the next. To listen on it, a process is handed
-     the socket: `carnet serve --fd N`.
+     the socket: `carnet serve --fd N`. One that comes after another allows reuse before it
+     listens, as gateways do: connections of the one before may be there still.
 """
 
 import contextlib

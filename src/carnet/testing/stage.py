@@ -221,15 +221,17 @@ class Stage:
         self.folder = folder
         self.organisations: list[Organisation] = []
 
-    def organisation(
-        self, domain: str, *, config: str = "", agents: str | None = None
-    ) -> Organisation:
-        """A new one, not yet started. `config` is added to the starter's `carnet.toml`."""
+    def organisation(self, domain: str, *, config: str = "", agents: str = "") -> Organisation:
+        """A new one, not yet started: what `carnet init` writes, and this after it.
+
+        `config` is added to its `carnet.toml`, `agents` to its `agents.py`.
+        """
         folder = self.folder / domain
         folder.mkdir(parents=True)
         made = Organisation(folder, domain)
         self.organisations.append(made)
-        made.configure(config, agents=agents)
+        starter = (folder / "agents.py").read_text()
+        made.configure(config, agents=f"{starter}\n{agents}")
         return made
 
     def __enter__(self) -> Self:
