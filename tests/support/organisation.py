@@ -1,11 +1,14 @@
 """The organisation of `carnet.testing.stage`, with the requests that these tests make."""
 
+import subprocess
 import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from carnet.testing import stage
+from tests.support.commands import commands
 from tests.support.http import HeaderList, Reply, chat_body, request
 
 environment = stage.environment
@@ -22,6 +25,15 @@ class Launched(stage.Gateway):
 
 class Organisation(Launched, stage.Organisation):
     """One gateway, driven the way its operator would."""
+
+    def try_carnet(
+        self, *words: str, at: Path | None = Path(), env: Mapping[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        """Run the command line, in a process that has it loaded already."""
+        if not all(name.startswith("CARNET") for name in env or ()):
+            return super().try_carnet(*words, at=at, env=env)  # what Python reads as it starts
+        folder = Path.cwd() if at is None else self.folder / at
+        return commands().run(words, at=folder, env=environment(env), seconds=stage.COMMAND_SECONDS)
 
     def chat(
         self,

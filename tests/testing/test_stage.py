@@ -14,6 +14,13 @@ from carnet.testing.address import HOST, Address
 from carnet.testing.stage import Organisation, Stage
 from carnet.testing.waiting import until, until_so
 
+NOTHING = """
+async def nothing(visit):
+    return "fine"
+
+async def echo(visit):
+    return visit.text
+"""
 LISTENS = """
 import socket, sys
 handed = socket.socket(fileno=int(sys.argv[1]))
@@ -123,6 +130,10 @@ def test_a_gateway_that_cannot_start_says_why_and_leaves_nothing(tmp_path: Path)
     with pytest.raises(AssertionError, match="nothing"):
         acme.start()
     assert acme.process is None
+    acme.configure("", agents=NOTHING)
+    acme.start()  # and its address is as good as before
+    assert acme.ask("odd", "hi") == "fine"
+    acme.close()
 
 
 def test_until_gives_what_was_seen_and_tells_what_was_seen_last() -> None:

@@ -6,7 +6,6 @@ Law. From the beginning to `close` nobody else gets the port, also not between t
      listens, as gateways do: connections of the one before may be there still.
 """
 
-import contextlib
 import socket
 import weakref
 from types import TracebackType
@@ -37,7 +36,8 @@ class Address:
 
     def shut(self) -> None:
         """Nobody listens any more: who calls is refused at once. The port stays ours."""
-        with contextlib.suppress(OSError):  # nobody has listened
+        # One that has never listened would be shut for good.
+        if self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
             self._socket.shutdown(socket.SHUT_RDWR)
         # Who begins to listen on it allows reuse, for the connections of the one before. Without,
         # no program of the same kind can take the port meanwhile.

@@ -271,7 +271,7 @@ def introduce(
 
 def carnet_command() -> list[str]:
     """The command line of the Carnet that is imported here."""
-    return [sys.executable, "-m", "carnet"]
+    return [sys.executable, "-m", "carnet.cli.main"]
 
 
 def environment(more: Mapping[str, str] | None = None) -> dict[str, str]:
