@@ -16,7 +16,8 @@ from carnet.core.turn import Turn
 from carnet.ports.turns import Turns
 from carnet.runtime.system import SystemIds
 from carnet.stores.opening import Store
-from carnet.stores.rows import SELECT_TURN, read_turn
+from carnet.stores.rows import SELECT_TURN
+from carnet.stores.turn_row import read_turn
 from carnet.testing.turns import MemoryTurns
 from tests.stores.scenes import Place
 

@@ -19,12 +19,15 @@ TurnState = Literal["queued", "running", "waiting", "done", "failed", "unknown"]
 
 TRANSITIONS: dict[TurnState, frozenset[TurnState]] = {
     "queued": frozenset({"running", "failed"}),
-    "running": frozenset({"done", "failed", "waiting", "unknown", "queued"}),  # a task waits again
-    "waiting": frozenset({"running", "failed"}),
+    # A task waits again; a worker that is gone gives way to another one.
+    "running": frozenset({"done", "failed", "waiting", "unknown", "queued", "running"}),
+    "waiting": frozenset({"running", "queued", "failed"}),  # answered, or not in time
     "failed": frozenset({"running", "queued"}),
     "unknown": frozenset({"running", "queued"}),
     "done": frozenset(),
 }
+
+BEGINNINGS: frozenset[TurnState] = frozenset({"running", "queued"})
 
 Repeat = Literal["replay", "attach", "run_again", "mismatch"]
 

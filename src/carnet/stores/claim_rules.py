@@ -20,9 +20,13 @@ from carnet.ports.turns import Claimed, Denied, Known, Nonce, Rate, TurnClaim, V
 from carnet.stores.database import Row
 from carnet.stores.journal import ACCEPTED, DISCARD, sealed_row
 from carnet.stores.papers import sealed_columns
-from carnet.stores.rows import TURN_WIDTH, read_turn
+from carnet.stores.turn_moves import begins
+from carnet.stores.turn_row import again_row, again_turn, begun_row, begun_turn, place, read_turn
 
 _SECOND: Final = 1_000_000
+_RUNNING, _QUEUED = begins("running"), begins("queued")
+_DIGEST, _RETRYABLE = place("digest"), place("retryable")
+_RESERVE, _PURSE = place("reserve"), place("purse")
 
 
 class Run:
@@ -76,7 +80,7 @@ class ClaimRules:
         self._new_turn = new_turn
         # What the driver reads.
         self.runs: dict[Row, Run] = {}
-        self.known: dict[bytes, Row] = {}  # TURN_COLUMNS, key, digest, retryable, reserve, purse
+        self.known: dict[bytes, Row] = {}  # by the key; as TURN_COLUMNS has them
         self.alive: set[str | None] = {worker}  # the workers whose turns are not taken over
         self.tats: dict[str, int] = {}
         self.held: dict[str, int] = {}  # spent and reserved of each purse
@@ -204,46 +208,24 @@ class ClaimRules:
     def _begin(self, claim: TurnClaim, run: Run) -> Claimed:
         run.calls += 1
         n = self._new_turn()
-        worker = self._worker if claim.task is None else None
+        state, worker = (_RUNNING, self._worker) if claim.task is None else (_QUEUED, None)
         if self.depths is not None:
             self._place(claim, run, self.depths)
         admitted = claim.admitted
-        carnet, actor, parent = admitted.carnet, admitted.caller.actor.name, claim.parent_turn
-        self.turns.append(
-            (
-                *(n, run.n, claim.key, claim.digest, worker, carnet.turn, parent),
-                *(carnet.speaker, carnet.depth, admitted.agent, actor, claim.now),
-                *(admitted.reserve, admitted.payer.purse),
-            )
-        )
+        begun = (claim, admitted, admitted.carnet, n, state, worker)
+        self.turns.append(begun_row(*begun, run.n))
         self.journal.append(sealed_row(n, ACCEPTED, 0, 0, claim.request))
         if claim.task is not None:
             self.tasks.append(sealed_columns(n, claim.task))
-        return Claimed(
-            Turn(
-                n=n,
-                key=claim.key,
-                agent=admitted.agent,
-                run=carnet.run,
-                turn=carnet.turn,
-                parent_turn=parent,
-                speaker=carnet.speaker,
-                depth=carnet.depth,
-                state="running" if worker else "queued",
-                actor=actor,
-                payer=admitted.payer.account,
-                created=claim.now,
-                worker=worker,
-            )
-        )
+        return Claimed(begun_turn(*begun))
 
     def _repeat(self, claim: TurnClaim, row: Row) -> Verdict:
         turn = read_turn(row)
-        _, digest, retryable, reserve, purse = row[TURN_WIDTH:]
+        reserve, purse = row[_RESERVE], row[_PURSE]
         repeat = on_repeat(
             turn.state,
-            same_digest=digest == claim.digest,
-            retryable=bool(retryable),
+            same_digest=row[_DIGEST] == claim.digest,
+            retryable=bool(row[_RETRYABLE]),
             worker_alive=turn.worker in self.alive or turn.n in self.tasks_lost,
         )
         if repeat == "mismatch":
@@ -263,30 +245,10 @@ class ClaimRules:
 
     def _begin_again(self, claim: TurnClaim, turn: Turn) -> Claimed:
         fence, attempt = turn.fence + 1, turn.attempt + 1
-        worker = self._worker if claim.task is None else None
-        self.again.append(
-            (worker, fence, attempt, claim.admitted.reserve, claim.admitted.payer.purse, turn.n)
-        )
+        state, worker = (_RUNNING, self._worker) if claim.task is None else (_QUEUED, None)
+        self.again.append(again_row(claim, turn, state, worker, fence, attempt))
         if claim.task is not None:
             self.tasks.append(sealed_columns(turn.n, claim.task))
         note = b'{"attempt":%d}' % turn.attempt
         self.journal.append(sealed_row(turn.n, DISCARD, 0, 0, note))
-        return Claimed(
-            Turn(
-                n=turn.n,
-                key=turn.key,
-                agent=turn.agent,
-                run=turn.run,
-                turn=turn.turn,
-                parent_turn=turn.parent_turn,
-                speaker=turn.speaker,
-                depth=turn.depth,
-                state="running" if worker else "queued",
-                attempt=attempt,
-                fence=fence,
-                actor=turn.actor,
-                payer=turn.payer,
-                created=turn.created,
-                worker=worker,
-            )
-        )
+        return Claimed(again_turn(claim, turn, state, worker, fence, attempt))

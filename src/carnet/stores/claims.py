@@ -6,13 +6,15 @@ meanwhile, so what was read stays true; nothing is sorted by key (D17), as nobod
 """
 
 from collections.abc import Sequence
+from typing import Final
 
 from carnet.faults import point
 from carnet.ports.turns import Nonce, TurnClaim, Verdict
 from carnet.stores.claim_rules import ClaimRules, Run, nonces_of
 from carnet.stores.database import Row
 from carnet.stores.finishes import ADD_TO_PURSE, INSERT_JOURNAL
-from carnet.stores.rows import TURN_WIDTH, Connection, Lookup
+from carnet.stores.rows import Connection, Lookup
+from carnet.stores.turn_row import INSERT_TURN, RUN_AGAIN, place
 
 _RUNS = Lookup(
     "WITH w (id, issuer, account) AS (VALUES {keys})"
@@ -22,8 +24,8 @@ _RUNS = Lookup(
 )
 _TURNS = Lookup(
     "WITH w (run, key) AS (VALUES {keys})"
-    " SELECT {turn}, t.key, t.digest, t.retryable, t.reserve, t.purse"
-    " FROM w CROSS JOIN turn t ON t.run = w.run AND t.key = w.key JOIN run r ON r.n = t.run",
+    " SELECT {turn} FROM w CROSS JOIN turn t ON t.run = w.run AND t.key = w.key"
+    " JOIN run r ON r.n = t.run",
     width=2,
 )
 _RATES = Lookup(
@@ -51,18 +53,7 @@ _DEPTHS = Lookup(  # what calls below a turn must have: its own and one, and tha
 
 _INSERT_RUN = "INSERT INTO run (n, id, issuer, account, calls, started) VALUES (?, ?, ?, ?, ?, ?)"
 _COUNT_CALLS = "UPDATE run SET calls = ? WHERE n = ?"
-_INSERT_TURN = (
-    "INSERT INTO turn (n, run, key, digest, state, worker, fence, attempt, turn, parent, speaker,"
-    " depth, agent, actor, created, reserve, purse)"
-    " VALUES (?, ?, ?, ?, 'running', ?, 1, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-)
-_RUN_AGAIN = (
-    "UPDATE turn SET state = 'running', worker = ?, fence = ?, attempt = ?, ended = NULL,"
-    " tokens_in = NULL, tokens_out = NULL, cost = NULL, run_cost = NULL, code = NULL,"
-    " retryable = 0, reserve = ?, purse = ? WHERE n = ?"
-)
 # A task that is sent again keeps its id; what it was is replaced.
-_WAIT = "UPDATE turn SET state = 'queued' WHERE n = ?"
 _PUT_TASK = (
     "INSERT INTO task (turn, id, sender, skill, callback, sealed, key_id)"
     " VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (turn) DO UPDATE SET sender = excluded.sender,"
@@ -76,6 +67,9 @@ _SET_RATE = (
 )
 # One that is there has expired: it gives way, and the new row stands at the end, where it belongs.
 _USE_NONCE = "INSERT OR REPLACE INTO nonce (n, sender, nonce, expires) VALUES (?, ?, ?, ?)"
+
+
+_KEY: Final = place("key")
 
 
 class Numbers:
@@ -140,7 +134,7 @@ class ClaimBatch:
             if (run := rules.runs.get(named)) is not None
         ]
         for row in _TURNS(self._connection, repeats):
-            rules.known[row[TURN_WIDTH]] = row
+            rules.known[row[_KEY]] = row
         self._read_depths(claims)
         buckets = {rate.bucket for claim in claims for rate in claim.rates}
         rules.tats.update(_RATES(self._connection, [(bucket,) for bucket in buckets]))
@@ -178,9 +172,9 @@ class ClaimBatch:
         if len(new) < len(changed):
             write(_COUNT_CALLS, [(run.calls, run.n) for run in changed if run.was])
         if rules.turns:
-            write(_INSERT_TURN, rules.turns)
+            write(INSERT_TURN, rules.turns)
         if rules.again:
-            write(_RUN_AGAIN, rules.again)
+            write(RUN_AGAIN, rules.again)
         if rules.journal:
             write(INSERT_JOURNAL, rules.journal)
         if rules.counted:
@@ -195,7 +189,6 @@ class ClaimBatch:
         if rules.taken:
             write(ADD_TO_PURSE, [(name, more, 0) for name, more in rules.taken.items()])
         if rules.tasks:
-            write(_WAIT, [row[:1] for row in rules.tasks])
             write(_PUT_TASK, rules.tasks)
 
     def _use_nonces(self, used: Sequence[Nonce]) -> None:

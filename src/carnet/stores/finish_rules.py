@@ -17,6 +17,7 @@ from carnet.ports.outbox import Letter
 from carnet.ports.turns import Fenced, TurnFinish
 from carnet.stores.database import Flush, Row
 from carnet.stores.journal import DISCARD, ENDED, EVENTS, sealed_row
+from carnet.stores.turn_row import ended_row, ended_turn
 
 
 def appended(
@@ -131,34 +132,7 @@ class FinishRules:
             self.purses[purse] = (before[0] + spent, before[1] + reserved)
 
     def _record(self, finish: TurnFinish, *, cost: int, run_cost: int) -> Turn:
-        turn = finish.turn
         ended = None if finish.state == "waiting" else finish.now
-        self.turns.append(
-            (
-                *(finish.state, ended, finish.tokens_in, finish.tokens_out, cost, run_cost),
-                *(finish.code, int(finish.retryable), turn.n),
-            )
-        )
-        return Turn(
-            n=turn.n,
-            key=turn.key,
-            agent=turn.agent,
-            run=turn.run,
-            turn=turn.turn,
-            parent_turn=turn.parent_turn,
-            speaker=turn.speaker,
-            depth=turn.depth,
-            state=finish.state,
-            attempt=turn.attempt,
-            fence=turn.fence,
-            actor=turn.actor,
-            payer=turn.payer,
-            created=turn.created,
-            ended=ended,
-            tokens_in=finish.tokens_in,
-            tokens_out=finish.tokens_out,
-            cost=cost,
-            run_cost=run_cost,
-            code=finish.code,
-            worker=turn.worker,
-        )
+        row = (finish, finish.state, ended, cost, run_cost)
+        self.turns.append(ended_row(*row))
+        return ended_turn(*row)

@@ -13,6 +13,8 @@ from carnet.stores.database import Flush
 from carnet.stores.finish_rules import FinishRules, appended
 from carnet.stores.outbox import BURY, GONE, PUT, letter_row
 from carnet.stores.rows import Connection, Lookup
+from carnet.stores.turn_moves import becomes, may_become
+from carnet.stores.turn_row import END_TURN
 
 INSERT_JOURNAL: Final = (
     "INSERT INTO journal (turn, kind, first, last, data, crc) VALUES (?, ?, ?, ?, ?, ?)"
@@ -32,11 +34,10 @@ _HELD = Lookup(
     " FROM w CROSS JOIN turn t ON t.n = w.n JOIN run r ON r.n = t.run WHERE t.state = 'running'",
     width=1,
 )
-_END_TURN = (
-    "UPDATE turn SET state = ?, ended = ?, tokens_in = ?, tokens_out = ?, cost = ?, run_cost = ?,"
-    " reserve = 0, code = ?, retryable = ? WHERE n = ?"
+_WAIT_AGAIN = (
+    f"UPDATE turn SET {becomes('queued')}, worker = NULL, fence = ?, attempt = ?"  # noqa: S608
+    f" WHERE n = ? AND {may_become('queued')}"
 )
-_WAIT_AGAIN = "UPDATE turn SET state = 'queued', worker = NULL, fence = ?, attempt = ? WHERE n = ?"
 _UNTOLD = "UPDATE task SET progress = NULL, note = NULL, lost = lost + ? WHERE turn = ?"
 _END_TASK = "UPDATE task SET sealed = NULL, ended = ? WHERE turn = ?"
 _SET_RUN_COST = "UPDATE run SET cost = ? WHERE n = ?"
@@ -78,7 +79,7 @@ class FinishBatch:
     def _write(self) -> None:
         write = self._connection.executemany
         rules = self._rules
-        write(_END_TURN, rules.turns)
+        write(END_TURN, rules.turns)
         write(INSERT_JOURNAL, rules.journal)
         if rules.ledger:
             write(_INSERT_LEDGER, self._lane.link(rules.ledger, self._numbers))

@@ -25,10 +25,12 @@ from carnet.stores.claim_rules import ClaimRules, Run, nonces_of
 from carnet.stores.database import Flush, Row
 from carnet.stores.finish_rules import FinishRules, appended
 from carnet.stores.outbox import GONE, letter_row
-from carnet.stores.rows import TURN_WIDTH
+from carnet.stores.turn_row import AGAIN, BEGUN, ENDED, place
 
 Columns = list[Sequence[Any]]
 
+_N, _KEY, _STATE, _WORKER = place("n"), place("key"), place("state"), place("worker")
+_RESERVE, _PURSE = place("reserve"), place("purse")
 _FOREVER: Final = 1 << 62  # a time that never comes
 
 
@@ -164,11 +166,11 @@ class HotBatch:
         claiming = self._claiming
         lost: list[int] = []
         for row in await self._session.query(sql.KNOWN_TURNS, *columns(repeats, 2)):
-            claiming.known[row[TURN_WIDTH]] = row[:-1]
+            claiming.known[row[_KEY]] = row
             if row[-1]:
-                claiming.alive.add(row[TURN_WIDTH - 1])
-            elif row[7] == "running":
-                lost.append(row[0])
+                claiming.alive.add(row[_WORKER])
+            elif row[_STATE] == "running":
+                lost.append(row[_N])
         if lost:
             claiming.tasks_lost = {n for (n,) in await self._session.query(sql.LOST_TASKS, lost)}
 
@@ -215,7 +217,7 @@ class HotBatch:
 
     async def _lock_all_purses(self, names: set[str]) -> None:
         names |= {claim.admitted.payer.purse for claim in self._claims if claim.admitted.reserve}
-        names |= {row[-1] for row in self._claiming.known.values() if row[-2]}
+        names |= {row[_PURSE] for row in self._claiming.known.values() if row[_RESERVE]}
         names |= {row[3] for row in self._finishing.held.values() if row[2]}
         names |= {finish.payer.purse for finish in self._finishes if finish.debits}
         names |= {use.purse for finish in self._finishes for use in finish.uses}
@@ -253,15 +255,15 @@ class HotBatch:
             return
         await self._session.query(
             sql.WRITE,
-            *columns(claiming.turns, 14),
-            *columns(claiming.again, 6),
-            *columns(finishing.turns, 9),
-            *columns(self._runs(), 3),
-            *columns(journal, 6),
-            *columns(postings, 11),
-            *columns([self._lane.row()] if postings else [], 4),
-            *columns(rates, 2),
-            *columns(purses, 3),
+            *columns(claiming.turns, len(BEGUN)),
+            *columns(claiming.again, len(AGAIN) + 1),
+            *columns(finishing.turns, len(ENDED) + 1),
+            *columns(self._runs(), len(sql.RUN)),
+            *columns(journal, len(sql.JOURNAL)),
+            *columns(postings, len(sql.LEDGER)),
+            *columns([self._lane.row()] if postings else [], len(sql.LANE)),
+            *columns(rates, len(sql.RATE)),
+            *columns(purses, len(sql.PURSE)),
         )
         if claiming.tasks:
             await self._session.query(sql.PUT_TASKS, *columns(claiming.tasks, 7))

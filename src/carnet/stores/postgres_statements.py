@@ -6,9 +6,22 @@ way, while of `= key` the planner may believe that reading the whole index once 
 """
 # ruff: noqa: S608  the texts are put together from our own words; every value is an argument
 
+from collections.abc import Sequence
 from typing import Final
 
-from carnet.stores.rows import TURN_COLUMNS
+from carnet.stores.turn_moves import becomes, may_become
+from carnet.stores.turn_row import (
+    AGAIN,
+    BEGUN,
+    BYTES,
+    ENDED,
+    INT,
+    TEXT,
+    TURN_COLUMNS,
+    Column,
+    Type,
+    names,
+)
 
 # By the clock of the database: those of the gateways may differ from one another.
 NOW: Final = "(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000)::bigint"
@@ -52,8 +65,7 @@ JOIN turn t ON t.run = ANY (ARRAY[w.run]) AND (t.turn = w.turn OR t.parent = w.t
 """
 
 KNOWN_TURNS: Final = f"""
-SELECT {TURN_COLUMNS}, t.key, t.digest, t.retryable, t.reserve, t.purse,
-    COALESCE(l.until > {NOW}, FALSE)
+SELECT {TURN_COLUMNS}, COALESCE(l.until > {NOW}, FALSE)
 FROM unnest($1::bigint[], $2::bytea[]) AS w (run, key)
 JOIN turn t ON t.run = ANY (ARRAY[w.run]) AND t.key = w.key
 JOIN run r ON r.n = ANY (ARRAY[t.run]) LEFT JOIN worker l ON l.id = ANY (ARRAY[t.worker])
@@ -91,72 +103,82 @@ SELECT k.turn FROM unnest($1::bigint[]) AS w (n)
 JOIN task k ON k.turn = ANY (ARRAY[w.n]) WHERE k.sealed IS NOT NULL
 """
 
+
+class _Arrays:
+    """Numbers the arguments of one statement: each column of its rows is an array."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def rows(self, columns: Sequence[Column]) -> str:
+        """Rows `w` of these columns."""
+        first = self._count + 1
+        self._count += len(columns)
+        given = (f"${n}::{column.type.lower()}[]" for n, column in enumerate(columns, first))
+        return f"unnest({', '.join(given)}) AS w ({names(columns)})"
+
+
+def _columns(**types: str) -> tuple[Column, ...]:
+    """Columns of a table, by their types, in the order in which its rows are given."""
+    kinds: dict[str, Type] = {"int": INT, "text": TEXT, "bytes": BYTES}
+    return tuple(Column(name, kinds[kind]) for name, kind in types.items())
+
+
+_N: Final = Column("n", INT)
+RUN: Final = _columns(n="int", calls="int", cost="int")
+JOURNAL: Final = _columns(turn="int", kind="text", first="int", last="int", data="bytes", crc="int")
+LEDGER: Final = _columns(
+    n="int",
+    at="int",
+    run="text",
+    turn="text",
+    issuer="text",
+    account="text",
+    credit="text",
+    amount="int",
+    lane="text",
+    seq="int",
+    hash="bytes",
+)
+LANE: Final = _columns(id="text", postings="int", head="bytes", seal="bytes")
+RATE: Final = _columns(bucket="text", tat="int")
+PURSE: Final = _columns(name="text", spent="int", reserved="int")
+
 # No row comes twice: a turn that is claimed again was not running, and one that ends was.
-WRITE: Final = """
+_write = _Arrays()
+WRITE: Final = f"""
 WITH begun AS (
-    INSERT INTO turn (n, run, key, digest, state, worker, fence, attempt, turn, parent, speaker,
-        depth, agent, actor, created, reserve, purse)
-    SELECT w.n, w.run, w.key, w.digest, 'running', w.worker, 1, 1, w.turn, w.parent, w.speaker,
-        w.depth, w.agent, w.actor, w.created, w.reserve, w.purse
-    FROM unnest($1::bigint[], $2::bigint[], $3::bytea[], $4::bytea[], $5::text[], $6::text[],
-        $7::text[], $8::text[], $9::bigint[], $10::text[], $11::text[], $12::bigint[],
-        $13::bigint[], $14::text[])
-        AS w (n, run, key, digest, worker, turn, parent, speaker, depth, agent, actor, created,
-            reserve, purse)
+    INSERT INTO turn ({names(BEGUN)}) SELECT {names(BEGUN, "w.{}")}
+    FROM {_write.rows(BEGUN)}
 ), again AS (
-    UPDATE turn SET state = 'running', worker = w.worker, fence = w.fence, attempt = w.attempt,
-        ended = NULL, tokens_in = NULL, tokens_out = NULL, cost = NULL, run_cost = NULL,
-        code = NULL, retryable = 0, reserve = w.reserve, purse = w.purse
-    FROM unnest($15::text[], $16::bigint[], $17::bigint[], $18::bigint[], $19::text[],
-        $20::bigint[]) AS w (worker, fence, attempt, reserve, purse, n)
-    WHERE turn.n = ANY (ARRAY[w.n])
+    UPDATE turn SET {names(AGAIN, "{0} = w.{0}")} FROM {_write.rows([*AGAIN, _N])}
+    WHERE turn.n = ANY (ARRAY[w.n]) AND {may_become("running")}
 ), ended AS (
-    UPDATE turn SET state = w.state, ended = w.ended, tokens_in = w.tokens_in,
-        tokens_out = w.tokens_out, cost = w.cost, run_cost = w.run_cost, reserve = 0,
-        code = w.code, retryable = w.retryable
-    FROM unnest($21::text[], $22::bigint[], $23::bigint[], $24::bigint[], $25::bigint[],
-        $26::bigint[], $27::text[], $28::bigint[], $29::bigint[])
-        AS w (state, ended, tokens_in, tokens_out, cost, run_cost, code, retryable, n)
-    WHERE turn.n = ANY (ARRAY[w.n])
+    UPDATE turn SET {names(ENDED, "{0} = w.{0}")} FROM {_write.rows([*ENDED, _N])}
+    WHERE turn.n = ANY (ARRAY[w.n]) AND {may_become("failed")}
 ), runs AS (
-    UPDATE run SET calls = w.calls, cost = w.cost
-    FROM unnest($30::bigint[], $31::bigint[], $32::bigint[]) AS w (n, calls, cost)
+    UPDATE run SET calls = w.calls, cost = w.cost FROM {_write.rows(RUN)}
     WHERE run.n = ANY (ARRAY[w.n])
 ), entries AS (
-    INSERT INTO journal (turn, kind, first, last, data, crc)
-    SELECT w.turn, w.kind, w.first, w.last, w.data, w.crc
-    FROM unnest($33::bigint[], $34::text[], $35::bigint[], $36::bigint[], $37::bytea[],
-        $38::bigint[]) AS w (turn, kind, first, last, data, crc)
+    INSERT INTO journal ({names(JOURNAL)}) SELECT {names(JOURNAL, "w.{}")}
+    FROM {_write.rows(JOURNAL)}
 ), postings AS (
-    INSERT INTO ledger (n, at, run, turn, issuer, account, credit, amount, lane, seq, hash)
-    SELECT w.n, w.at, w.run, w.turn, w.issuer, w.account, w.credit, w.amount, w.lane, w.seq, w.hash
-    FROM unnest($39::bigint[], $40::bigint[], $41::text[], $42::text[], $43::text[], $44::text[],
-        $45::text[], $46::bigint[], $47::text[], $48::bigint[], $49::bytea[])
-        AS w (n, at, run, turn, issuer, account, credit, amount, lane, seq, hash)
+    INSERT INTO ledger ({names(LEDGER)}) SELECT {names(LEDGER, "w.{}")}
+    FROM {_write.rows(LEDGER)}
 ), lanes AS (
-    INSERT INTO lane (id, postings, head, seal)
-    SELECT w.id, w.postings, w.head, w.seal
-    FROM unnest($50::text[], $51::bigint[], $52::bytea[], $53::bytea[])
-        AS w (id, postings, head, seal)
+    INSERT INTO lane ({names(LANE)}) SELECT {names(LANE, "w.{}")} FROM {_write.rows(LANE)}
     ON CONFLICT (id) DO UPDATE
         SET postings = excluded.postings, head = excluded.head, seal = excluded.seal
 ), rates AS (
-    UPDATE rate SET tat = w.tat FROM unnest($54::text[], $55::bigint[]) AS w (bucket, tat)
-    WHERE rate.bucket = ANY (ARRAY[w.bucket])
+    UPDATE rate SET tat = w.tat FROM {_write.rows(RATE)} WHERE rate.bucket = ANY (ARRAY[w.bucket])
 )
-INSERT INTO purse (name, spent, reserved)
-SELECT w.name, w.spent, w.reserved
-FROM unnest($56::text[], $57::bigint[], $58::bigint[]) AS w (name, spent, reserved)
+INSERT INTO purse ({names(PURSE)}) SELECT {names(PURSE, "w.{}")} FROM {_write.rows(PURSE)}
 ON CONFLICT (name) DO UPDATE
     SET spent = purse.spent + excluded.spent, reserved = purse.reserved + excluded.reserved
 """
 
 # After WRITE, for the turns of tasks. One that is sent again keeps its id; what it was is replaced.
 PUT_TASKS: Final = """
-WITH waiting AS (
-    UPDATE turn SET state = 'queued' FROM unnest($1::bigint[]) AS w (n)
-    WHERE turn.n = ANY (ARRAY[w.n])
-)
 INSERT INTO task (turn, id, sender, skill, callback, sealed, key_id)
 SELECT w.turn, w.id, w.sender, w.skill, w.callback, w.sealed, w.key_id
 FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bytea[], $7::text[])
@@ -167,11 +189,11 @@ ON CONFLICT (turn) DO UPDATE SET sender = excluded.sender, skill = excluded.skil
 """
 
 # After WRITE, for turns whose attempt is over and that wait for the next one.
-WAIT_AGAIN: Final = """
+WAIT_AGAIN: Final = f"""
 WITH waiting AS (
-    UPDATE turn SET state = 'queued', worker = NULL, fence = w.fence, attempt = w.attempt
+    UPDATE turn SET {becomes("queued")}, worker = NULL, fence = w.fence, attempt = w.attempt
     FROM unnest($1::bigint[], $2::bigint[], $4::bigint[]) AS w (fence, attempt, n)
-    WHERE turn.n = ANY (ARRAY[w.n])
+    WHERE turn.n = ANY (ARRAY[w.n]) AND {may_become("queued")}
 )
 UPDATE task SET progress = NULL, note = NULL, lost = task.lost + w.lost
 FROM unnest($3::bigint[], $4::bigint[]) AS w (lost, n) WHERE task.turn = ANY (ARRAY[w.n])

@@ -15,7 +15,8 @@ from carnet.core.turn import Turn
 from carnet.ports.records import JournalEntry, LedgerEntry, RunSummary
 from carnet.stores.database import Database, Row, Value, marks
 from carnet.stores.journal import EVENTS, verified
-from carnet.stores.rows import SELECT_TURN, read_turn
+from carnet.stores.rows import SELECT_TURN
+from carnet.stores.turn_row import read_turn
 
 IN_PROCESS: Final = "agent:"  # how the name of an actor in process begins
 

@@ -19,8 +19,9 @@ from carnet.core.turn import Turn
 from carnet.faults import point
 from carnet.ports.turns import Fenced, TurnFinish
 from carnet.stores.database import Database
-from carnet.stores.rows import TURN_COLUMNS, read_turn
 from carnet.stores.tasks import waits_again
+from carnet.stores.turn_moves import becomes, moves
+from carnet.stores.turn_row import TURN_COLUMNS, place, read_turn
 
 AT_A_TIME: Final = 100
 
@@ -31,14 +32,15 @@ _LOST = (
 )
 _FORGET_WORKERS = "DELETE FROM worker"
 _GIVEN_UP = (
-    f"SELECT {TURN_COLUMNS}, t.run FROM task k JOIN turn t ON t.n = k.turn"  # noqa: S608
+    f"SELECT {TURN_COLUMNS} FROM task k JOIN turn t ON t.n = k.turn"  # noqa: S608
     " JOIN run r ON r.n = t.run"
     " WHERE k.ended IS NULL AND k.sealed IS NOT NULL AND t.state = 'unknown' ORDER BY t.n"
 )
 _LOCK_RUN = "SELECT n FROM run WHERE n = ?"
 _TAKE_UP = (
-    "UPDATE turn SET state = 'running', worker = ?, ended = NULL, cost = NULL, run_cost = NULL,"
-    " code = NULL, retryable = 0 WHERE n = ? AND state = 'unknown' AND fence = ?"
+    f"UPDATE turn SET {becomes('running')}, worker = ?, ended = NULL, cost = NULL,"  # noqa: S608
+    " run_cost = NULL, code = NULL, retryable = 0"
+    f" WHERE n = ? AND {moves('unknown', 'running')} AND fence = ?"
 )
 
 
@@ -71,7 +73,7 @@ async def take_up(database: Database, worker: str, *, now: int) -> int:
     taken = 0
     for row in await database.fetch(_GIVEN_UP):
         turn = read_turn(row)
-        locked = (_LOCK_RUN + database.row_lock, (row[-1],))
+        locked = (_LOCK_RUN + database.row_lock, (row[place("run")],))
         counts = await database.transact([locked, (_TAKE_UP, (worker, turn.n, turn.fence))])
         if counts[1]:
             await database.finish(waits_again(turn, now, lost=True))

@@ -1,4 +1,4 @@
-"""A turn's row as a `Turn`, and looking up many rows with one statement.
+"""Looking up many rows with one statement.
 
 The statements are constant: a driver prepares each once. A lookup has one text for each power of
 two; a shorter list is filled up with its last key, which finds the same row again.
@@ -8,46 +8,12 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import Any, Final, Protocol
 
-from carnet.core.identity import Account
-from carnet.core.turn import Turn
 from carnet.stores.database import Row
+from carnet.stores.turn_row import TURN_COLUMNS
 
-TURN_COLUMNS: Final = (
-    "t.n, t.agent, r.id, t.turn, t.parent, t.speaker, t.depth, t.state, t.attempt, t.fence,"
-    " t.actor, r.issuer, r.account, t.created, t.ended, t.tokens_in, t.tokens_out, t.cost,"
-    " t.run_cost, t.code, t.worker, t.key"
-)
-TURN_WIDTH: Final = 22
 SELECT_TURN: Final = "SELECT " + TURN_COLUMNS + " FROM run r JOIN turn t ON t.run = r.n"  # noqa: S608
 
 MOST_KEYS: Final = 256
-
-
-def read_turn(row: Row) -> Turn:
-    """The record of a row whose first columns are TURN_COLUMNS."""
-    return Turn(
-        n=row[0],
-        agent=row[1],
-        run=row[2],
-        turn=row[3],
-        parent_turn=row[4],
-        speaker=row[5],
-        depth=row[6],
-        state=row[7],
-        attempt=row[8],
-        fence=row[9],
-        actor=row[10],
-        payer=Account(row[11], row[12]),
-        created=row[13],
-        ended=row[14],
-        tokens_in=row[15],
-        tokens_out=row[16],
-        cost=row[17],
-        run_cost=row[18],
-        code=row[19],
-        worker=row[20],
-        key=row[21],
-    )
 
 
 class Cursor(Protocol):

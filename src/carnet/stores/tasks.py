@@ -25,8 +25,9 @@ from carnet.ports.tasks import Task, TaskState
 from carnet.ports.turns import Fenced, TurnFinish
 from carnet.stores.database import Database, Row, Statement, Value, marks
 from carnet.stores.papers import Papers, purse_of
-from carnet.stores.rows import TURN_COLUMNS, TURN_WIDTH, read_turn
 from carnet.stores.sealing import Unsealable
+from carnet.stores.turn_moves import becomes, moves
+from carnet.stores.turn_row import TURN_COLUMNS, TURN_WIDTH, place, read_turn
 from carnet.stores.watch import Watches
 
 _log = logging.getLogger(__name__)
@@ -39,8 +40,8 @@ _SELECT = (
     f"SELECT {TURN_COLUMNS}, k.id, k.sender, k.skill, k.callback, k.progress, k.note, k.cancelled,"
     " k.lost, {more} FROM task k JOIN turn t ON t.n = k.turn JOIN run r ON r.n = t.run WHERE "
 )
-_SHOW = _SELECT.format(more="NULL, NULL, NULL")
-_TAKE = _SELECT.format(more="k.sealed, t.key, t.run")
+_SHOW = _SELECT.format(more="NULL")
+_TAKE = _SELECT.format(more="k.sealed")
 _FIND = f"{_SHOW}k.id = ? AND (k.ended IS NULL OR k.ended >= ?)"
 _OF_TURN = f"{_SHOW}k.turn = ?"
 # A state that is compared so cannot be looked up: the index of it names everything that waits.
@@ -48,8 +49,8 @@ _CANDIDATES = f"{_TAKE}t.state || '' = 'queued' AND k.sealed IS NOT NULL AND t.n
 _DOUBTFUL = f"{_TAKE}k.sealed IS NOT NULL AND t.n IN ({{}})"
 _WAITING_OF = "SELECT n FROM turn WHERE state = 'queued' AND agent = ? ORDER BY n LIMIT ?"
 _LEASE = (
-    "UPDATE turn SET state = 'running', worker = ?"
-    " WHERE n = ? AND state || '' = 'queued' AND fence = ? AND {alive}"
+    f"UPDATE turn SET {becomes('running')}, worker = ?"
+    f" WHERE n = ? AND {moves('queued', 'running')} AND fence = ? AND {{alive}}"
 )
 _LOCK = "SELECT n FROM run WHERE n IN ({}) ORDER BY id, issuer, account"
 _PROGRESS = (
@@ -79,6 +80,8 @@ _FORGET = (
     " (SELECT turn FROM task WHERE ended IS NOT NULL AND ended < ? ORDER BY ended LIMIT ?)"
     " AND ended IS NOT NULL AND ended < ?"  # it may have begun to wait again meanwhile
 )
+_N, _RUN, _KEY, _AGENT = place("n"), place("run"), place("key"), place("agent")
+_STATE, _WORKER, _FENCE = place("state"), place("worker"), place("fence")
 _STATES: Final[dict[TaskState, str]] = {  # as `Task.state` reads them
     "pending": "t.state = 'queued'",
     "running": "t.state NOT IN ('queued', 'done', 'failed')",
@@ -125,14 +128,14 @@ class StoredTasks:
             ours = await self._take(candidates)
             taken += ours
             for row in ours:
-                wanted[row[1]] = wanted.get(row[1], 0) - 1
+                wanted[row[_AGENT]] = wanted.get(row[_AGENT], 0) - 1
             if len(ours) == len(candidates):
                 break
         if taken:
             point("task.leased")
         for row in taken:
             self._doubtful.discard(_named(row))
-            self._watches.touch(row[2])
+            self._watches.touch(read_turn(row).run)
         return [self._leased(row) for row in taken]
 
     async def _candidates(self, wanted: dict[str, int]) -> builtins.list[Row]:
@@ -154,7 +157,7 @@ class StoredTasks:
     async def _take(self, candidates: Sequence[Row]) -> builtins.list[Row]:
         """Those that are ours now."""
         turns = [_named(row) for row in candidates]
-        runs = sorted({row[-1] for row in candidates})
+        runs = sorted({row[_RUN] for row in candidates})
         locked: Statement = (self._lock.format(marks(len(runs))), runs)
         self._doubtful.update(turns)
         changed = await self._database.transact(
@@ -173,14 +176,14 @@ class StoredTasks:
             return []
         numbers = sorted({n for n, _ in self._doubtful})
         found = await self._database.fetch(_DOUBTFUL.format(marks(len(numbers))), numbers)
-        ours = [row for row in found if (row[7], row[20]) == ("running", self._worker)]
-        waiting = [row for row in found if row[7] == "queued"]  # the change may come yet
+        ours = [row for row in found if (row[_STATE], row[_WORKER]) == ("running", self._worker)]
+        waiting = [row for row in found if row[_STATE] == "queued"]  # the change may come yet
         self._doubtful.intersection_update(map(_named, ours + waiting))
         return [row for row in ours if _named(row) in self._doubtful]
 
     def _leased(self, row: Row) -> Task:
         task = _read(row)
-        sealed, key, _ = row[-3:]
+        sealed, key = row[-1], row[_KEY]
         papers = b""
         try:
             papers = self._papers.open(sealed, key)
@@ -276,7 +279,7 @@ def waits_again(turn: Turn, now: int, *, lost: bool) -> TurnFinish:
 
 def _named(row: Row) -> tuple[int, int]:
     """A turn and its fence."""
-    return row[0], row[9]
+    return row[_N], row[_FENCE]
 
 
 def _only(rows: Sequence[Row]) -> Task | None:

@@ -12,7 +12,8 @@ from carnet.stores.database import Database, Flush
 from carnet.stores.journal import verified
 from carnet.stores.papers import Papers
 from carnet.stores.queue import given_back, heard
-from carnet.stores.rows import SELECT_TURN, read_turn
+from carnet.stores.rows import SELECT_TURN
+from carnet.stores.turn_row import read_turn
 from carnet.stores.watch import Watches
 
 _DATA: Final = 5  # the place of `data` in a row of the journal
@@ -62,7 +63,7 @@ class StoredTurns:
 
     async def finish(self, finish: TurnFinish) -> Turn:
         """End a turn; gives the record with its frozen costs. Raises Fenced."""
-        if not may_become("running", finish.state):
+        if finish.state == "running" or not may_become("running", finish.state):
             raise ValueError(f"a turn cannot finish as {finish.state}")
         ended = await self._database.finish(finish)
         self._watches.touch(ended.run)
