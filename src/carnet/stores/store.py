@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import Final
 
 from msgspec.structs import replace
@@ -16,7 +17,7 @@ from carnet.errors import CarnetError, ConfigInvalid
 from carnet.ports.clock import Clock
 from carnet.stores.chain import Seals
 from carnet.stores.checkpoints import EVERY_SECONDS, Checkpoints
-from carnet.stores.database import Database, Lease
+from carnet.stores.database import Database, Lease, Snapshot
 from carnet.stores.forgetting import TASK_HOURS, Forgetting
 from carnet.stores.neighbours import StoredNeighbours
 from carnet.stores.nonces import Nonces
@@ -267,6 +268,10 @@ class Store:
         gone = await prune(self._database, now=now, turn_days=turn_days, event_days=event_days)
         late = await self._forgetting.forget()
         return replace(gone, tasks=gone.tasks + late.tasks, letters=late.letters)
+
+    def snapshot(self) -> AbstractAsyncContextManager[Snapshot]:
+        """Look at all of it as it is now."""
+        return self._database.snapshot()
 
     async def verify_ledger(
         self, *, expected: str = "", progress: Progress | None = None
