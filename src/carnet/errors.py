@@ -25,6 +25,7 @@
     │   ├── money            PaymentRequired  SpendingLimitReached  PayerRefused
     │   ├── forwarding       ForwardingNotAllowed  PeerNotListed
     │   ├── turns            IdempotencyMismatch  InProgress  DefinitionChanged  Cancelled
+    │   │                    InterruptExpired  PolicyStateInvalid
     │   └── load             RateLimited  TooManyCalls  TooManyStreams  Overloaded
     │                        ShuttingDown  TokenBudgetExceeded  TooManyTasks
     ├── Upstream             someone we called did not answer properly
@@ -926,6 +927,24 @@ class DefinitionChanged(Refused):
         if step is None:
             return super().safe_text
         return f"Step {step} of the agent is not the one that is kept under this turn id."
+
+
+class InterruptExpired(Refused):
+    """The turn waited for an answer that did not come in its time. What it held was given back."""
+
+    code = "interrupt_expired"
+    status = 410
+    template = "What this turn waited for was not answered in its time."
+    hint = "Ask again under a new turn id."
+
+
+class PolicyStateInvalid(Refused):
+    """The answer is none that a turn waits for: it was used before, came late, or is a guess."""
+
+    code = "policy_state_invalid"
+    status = 409
+    template = "No turn waits for this answer, or no longer."
+    hint = "Repeat the request without it: you are told what the turn waits for, or its answer."
 
 
 class Cancelled(Refused):

@@ -42,7 +42,7 @@ class MemoryOutbox:
     def __init__(self) -> None:
         self.posted: dict[str, Posted] = {}
         self.paused: dict[str, tuple[int, int]] = {}  # until when, after how many failures
-        self.gone: set[str] = set()
+        self.gone: set[tuple[str, str]] = set()
 
     async def put(self, letters: Sequence[Letter], now: int) -> None:
         for one in letters:
@@ -76,7 +76,7 @@ class MemoryOutbox:
         elif outcome.state == "delivered":
             self.paused.pop(at.receiver, None)
         if outcome.gone:
-            self.gone.add(at.url)
+            self.gone.add((at.secret_of, at.url))
         return True
 
     async def next_due(self, now: int, *, per_receiver: int = 2) -> int | None:
@@ -95,8 +95,8 @@ class MemoryOutbox:
         kept = [one for one in self.posted.values() if one.letter.receiver == receiver]
         return min(sum(one.state == "pending" for one in kept), most)
 
-    async def is_gone(self, url: str) -> bool:
-        return url in self.gone
+    async def is_gone(self, url: str, owner: str) -> bool:
+        return (owner, url) in self.gone
 
     async def list(
         self, *, state: LetterState | None, limit: int, before: int | None = None

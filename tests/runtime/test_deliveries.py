@@ -104,7 +104,8 @@ async def test_410_ends_the_letter_and_the_address() -> None:
     await outbox.put([letter()], clock.wall_us())
     await deliver_all(dispatcher(outbox, door, clock), outbox, clock)
     assert (len(door.sent), outbox.posted["msg_1"].state) == (1, "dead")
-    assert await outbox.is_gone("https://hooks.example/in")
+    assert await outbox.is_gone("https://hooks.example/in", letter().secret_of)
+    assert not await outbox.is_gone("https://hooks.example/in", "somebody else")
 
 
 @pytest.mark.parametrize("status", [429, 503])

@@ -15,13 +15,22 @@ from carnet.core.call import Admitted, Ask
 from carnet.core.carnet import Carnet
 from carnet.core.events import Done, Event, Text, write_events
 from carnet.core.identity import Account, Actor, Caller, Payer
+from carnet.core.interrupt import Interrupt, hash_state
 from carnet.core.turn import Turn
 from carnet.ports.clock import Ids
 from carnet.ports.keys import PinnedKey
 from carnet.ports.outbox import Letter
 from carnet.ports.tasks import Task, TaskClaim
 from carnet.ports.trust import Peer
-from carnet.ports.turns import Claimed, Debit, Nonce, TurnClaim, TurnFinish, Verdict
+from carnet.ports.turns import (
+    Answer,
+    Claimed,
+    Debit,
+    Nonce,
+    TurnClaim,
+    TurnFinish,
+    Verdict,
+)
 from carnet.runtime.system import SystemIds
 from carnet.stores import secrets_file
 from carnet.stores.opening import Store, open_store
@@ -192,6 +201,38 @@ def a_finish(turn: Turn, **changes: Any) -> TurnFinish:  # noqa: ANN401, RUF100
         tokens_out=5,
     )
     return msgspec.structs.replace(finish, **changes)
+
+
+def an_interrupt(name: str = "int_1", **changes: Any) -> Interrupt:  # noqa: ANN401, RUF100
+    """Something that a turn needs; `changes` replace its fields."""
+    asked = Interrupt(
+        id=name,
+        state=f"secret of {name}",
+        kind="payment",
+        message="Five credits are needed.",
+        amount=5_000_000,
+        currency="credits",
+        origin="echo",
+    )
+    return msgspec.structs.replace(asked, **changes)
+
+
+def an_answer(name: str = "int_1", **changes: Any) -> Answer:  # noqa: ANN401, RUF100
+    """What resolves `an_interrupt`; `changes` replace its fields."""
+    answer = Answer(state_hash=hash_state(f"secret of {name}"), outcome="accepted")
+    return msgspec.structs.replace(answer, **changes)
+
+
+def a_wait(turn: Turn, **changes: Any) -> TurnFinish:  # noqa: ANN401, RUF100
+    """The end of a turn that waits for an answer, an hour long; `changes` replace its fields."""
+    waits: dict[str, Any] = {
+        "state": "waiting",
+        "debits": (),
+        "interrupts": (an_interrupt(),),
+        "waits_until": turn.created + 3600 * SECOND,
+        "papers": b"the papers",
+    }
+    return a_finish(turn, **(waits | changes))
 
 
 def claimed(verdict: Verdict) -> Turn:

@@ -25,6 +25,7 @@ import asyncpg  # type: ignore[import-untyped]
 
 from carnet.stores.postgres import migrate
 from carnet.stores.sessions import numbered
+from carnet.stores.tables import NUMBERED, TABLES
 
 T = TypeVar("T")
 _databases = count(1)
@@ -73,12 +74,10 @@ def run(url: str, script: str) -> None:
     elsewhere(_on_connection(url, act))
 
 
-_TABLES = (
-    *("journal", "turn", "run", "ledger", "purse", "rate", "worker", "token", "peer", "meta"),
-    *("wish", "lane", "checkpoint", "sealed", "nonce", "own_key", "pinned_key", "receipt"),
-    *("task", "step", "outbox", "receiver", "gone"),
-)
-_NUMBERED = ("journal", "turn", "run", "ledger", "token", "nonce", "own_key", "outbox")
+_KEPT = ("migration", "change")  # they are put back as they were
+_FORMS = "name NOT IN ('form_of_calls', 'form_of_events')"
+_TABLES = [table.name for table in reversed(TABLES) if table.name not in _KEPT]
+_EMPTY = {"meta": f" WHERE {_FORMS}"}
 _DISCONNECT = (
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
     " WHERE datname = current_database() AND pid <> pg_backend_pid()"
@@ -87,8 +86,8 @@ _RESET = "; ".join(
     [
         _DISCONNECT,
         "SET session_replication_role = replica",  # the ledger is append-only
-        *[f"DELETE FROM {table}" for table in _TABLES],  # noqa: S608
-        *[f"SELECT setval('{table}_n_seq', 1, FALSE)" for table in _NUMBERED],
+        *[f"DELETE FROM {table}{_EMPTY.get(table, '')}" for table in _TABLES],  # noqa: S608
+        *[f"SELECT setval('{table}_n_seq', 1, FALSE)" for table in NUMBERED],
         "UPDATE change SET n = 0",
         "DELETE FROM migration",
         "INSERT INTO migration SELECT * FROM migration_as_applied",

@@ -14,7 +14,10 @@ from tests.stores import servers
 from tests.stores.scenes import Place
 
 _ROOT = Path(__file__).parents[2]
-_DEFINITION = '    Column("mood", TEXT, begins="claim.actor", again="None", ends="finish.state"),\n'
+_DEFINITION = (
+    '    Column("mood", TEXT, begins="admitted.caller.actor.name", again="None",'
+    ' ends="finish.state"),\n'
+)
 _MIGRATION = "ALTER TABLE turn ADD COLUMN mood TEXT;\n"
 
 

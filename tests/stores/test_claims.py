@@ -8,15 +8,16 @@ from carnet.core.identity import Payer
 from carnet.core.turn import Turn
 from carnet.ports.turns import Claimed, Denied, Known
 from carnet.stores.opening import Store
-from tests.stores.scenes import ALICE, BOB, Place, a_claim, a_finish, claimed, finished
+from tests.stores.scenes import ALICE, BOB, Place, a_claim, a_finish, a_wait, claimed, finished
 
 
 async def test_a_new_turn_is_ours_to_run(store: Store) -> None:
-    verdict = await store.turns.claim(a_claim(parent_turn="up", speaker="echo", depth=2))
+    asked = a_claim(parent_turn="up", speaker="echo", depth=2)
+    verdict = await store.turns.claim(asked)
     assert verdict == Claimed(
         Turn(
             n=1,
-            key=a_claim().key,
+            key=asked.key,
             agent="echo",
             run="r1",
             turn="r1.t0.echo",
@@ -28,6 +29,7 @@ async def test_a_new_turn_is_ours_to_run(store: Store) -> None:
             payer=ALICE.account,
             created=1_800_000_000_000_000,
             worker=store.worker,
+            dialect=asked.admitted.dialect,
         )
     )
     assert await store.turns.reload(claimed(verdict)) == claimed(verdict)
@@ -55,7 +57,7 @@ async def test_a_running_turn_is_attached_to(store: Store) -> None:
 
 async def test_a_waiting_turn_is_shown_again(store: Store) -> None:
     turn = claimed(await store.turns.claim(a_claim()))
-    waiting = await store.turns.finish(a_finish(turn, state="waiting", debits=()))
+    waiting = await store.turns.finish(a_wait(turn))
     assert waiting.ended is None
     assert await store.turns.claim(a_claim()) == Known(waiting)
 

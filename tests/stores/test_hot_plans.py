@@ -16,6 +16,8 @@ HOT = (
     *("LOCK_RUNS", "USE_NONCES", "DEPTHS", "KNOWN_TURNS", "HELD_TURNS"),
     *("LOCK_RATES", "LOCK_PURSES", "WRITE", "CLEAN"),
     *("READ_PURSES", "LOST_TASKS", "PUT_TASKS", "WAIT_AGAIN", "END_TASKS", "PUT_LETTERS"),
+    *("KEEP_CALLS", "PUT_CALLBACKS", "PENDING", "RESOLVE", "PUT_INTERRUPTS", "EXPIRE"),
+    "PUT_OUTBOUND",
 )
 # What reads all that there is, unless it has a condition.
 UNBOUND = ("Seq Scan", "Index Scan", "Index Only Scan", "Bitmap Index Scan")

@@ -12,6 +12,8 @@ from carnet.stores.opening import Store
 from tests.stores import servers
 from tests.stores.scenes import NOW, SECOND, Place, a_claim, a_finish, a_letter, claimed
 
+OWNER = "agent://b.example"
+
 UNTIL = NOW + 60 * SECOND
 DEAD_HOST = "https://dead.example:443"
 
@@ -98,7 +100,7 @@ async def test_a_letter_whose_lease_has_run_out_is_leased_again_and_the_late_one
     assert not await store.outbox.mark(
         first, Outcome(state="dead", now=NOW, pause_until=UNTIL, gone=True)
     )
-    assert not await store.outbox.is_gone(first.letter.url)
+    assert not await store.outbox.is_gone(first.letter.url, OWNER)
     assert await store.outbox.mark(second, delivered(UNTIL + 1))
     found = await store.outbox.find("msg_b.e0")
     assert found is not None
@@ -142,8 +144,8 @@ async def test_an_address_that_is_gone_gets_no_letter_any_more(store: Store) -> 
     first, _ = await lease(store)
     outcome = Outcome(state="dead", now=NOW + 1, status=410, reason="gone", gone=True)
     assert await store.outbox.mark(first, outcome)
-    assert await store.outbox.is_gone("https://b.example/hook")
-    assert not await store.outbox.is_gone("https://b.example/other")
+    assert await store.outbox.is_gone("https://b.example/hook", OWNER)
+    assert not await store.outbox.is_gone("https://b.example/other", OWNER)
     dead = await store.outbox.list(state="dead", limit=9)
     assert [(posted.letter.id, posted.reason) for posted in dead] == [
         ("msg_2", outbox.GONE),
@@ -175,7 +177,7 @@ async def test_letters_are_replayed_from_the_first_attempt_and_their_addresses_l
     assert not await store.outbox.mark(second, delivered())
     late = NOW + 100 * SECOND
     assert await store.outbox.replay(["msg_1", "msg_3", "msg_9"], late) == 2
-    assert not await store.outbox.is_gone("https://b.example/hook")
+    assert not await store.outbox.is_gone("https://b.example/hook", OWNER)
     again = await lease(store, late)
     assert names(again) == ["msg_1", "msg_3"]
     told = [(posted.attempts, posted.created, posted.replayed) for posted in again]

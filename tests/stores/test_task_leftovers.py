@@ -167,7 +167,11 @@ async def test_a_task_whose_row_is_damaged_comes_without_papers_and_holds_up_no_
     await store.turns.claim(a_task("r2"))
     await store.turns.claim(a_task("r3"))
     for name, sealed in (("r1", bytes(range(255, 0, -1))), ("r3", b"")):
-        place.rows("UPDATE task SET sealed = ? WHERE id = ?", sealed, f"task-{name}")
+        place.rows(
+            "UPDATE kept_call SET sealed = ? WHERE turn = (SELECT turn FROM task WHERE id = ?)",
+            sealed,
+            f"task-{name}",
+        )
     found = {task.id: (task.papers, task.purse) for task in await leased(store, most=9)}
     assert found["task-r1"] == found["task-r3"] == (b"", None)
     assert found["task-r2"][0] != b""

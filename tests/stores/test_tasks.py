@@ -49,7 +49,7 @@ async def test_a_task_waits_with_its_turn_and_is_found_by_its_id(
     assert await store.tasks.find("task-r2") is None
     assert await store.tasks.of_turn(turn.n + 1) is None
     assert await store.tasks.waiting() == 1
-    ((sealed,),) = place.rows("SELECT sealed FROM task")
+    ((sealed,),) = place.rows("SELECT sealed FROM kept_call")
     assert b"papers" not in bytes(sealed)
 
 
@@ -76,7 +76,8 @@ async def test_a_leased_task_is_ours_with_its_papers_and_ends_once(
     found = await store.tasks.find("task-r1")
     assert found is not None
     assert (found.state, found.turn, found.papers) == ("done", done, b"")
-    assert place.rows("SELECT sealed, ended FROM task") == [(None, end.now)]
+    assert place.rows("SELECT ended FROM task") == [(end.now,)]
+    assert place.rows("SELECT sealed FROM kept_call") == []
     with pytest.raises(Fenced):
         await store.turns.finish(end)
     assert place.rows("SELECT id, state FROM outbox") == [("msg_1", "pending")]

@@ -4,6 +4,7 @@ Law 1. An unknown kind is kept as it came and never read as success.
 Law 2. The secret `state` is single use and is compared hashed; only its holder can resolve.
 """
 
+from hashlib import sha256
 from typing import Literal
 
 from msgspec import Struct
@@ -44,6 +45,11 @@ class Interrupt(Struct, frozen=True, kw_only=True):
     def is_known(self) -> bool:
         """Whether we know what the kind asks for."""
         return self.kind in KINDS
+
+
+def hash_state(state: str) -> bytes:
+    """What is kept of a secret state, to compare it with. It has 128 bits or more of its own."""
+    return sha256(state.encode()).digest()
 
 
 class Resolution(Struct, frozen=True, kw_only=True):

@@ -93,3 +93,8 @@ class Turn(Struct, frozen=True, kw_only=True):
     run_cost: int | None = None
     code: str | None = None  # of a failed turn
     worker: str | None = None
+    last_depth: int | None = None  # the bound that held; None: no stamp had set one
+    bound_by: str | None = None  # the stamp that set it
+    dialect: str | None = None  # it was asked in
+    correlation: str | None = None  # the caller's own name for the request
+    waits_until: int | None = None  # of one that waits for an answer

@@ -87,8 +87,8 @@ class Outbox(Protocol):
         """How many letters wait for a receiver; `most` if there are as many, or more."""
         ...
 
-    async def is_gone(self, url: str) -> bool:
-        """Whether an address has said 410."""
+    async def is_gone(self, url: str, owner: str) -> bool:
+        """Whether an address has said 410 to the letters of this owner (`Letter.secret_of`)."""
         ...
 
     async def list(

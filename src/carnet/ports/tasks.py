@@ -7,11 +7,14 @@ Law 3. What is needed to run it later is sealed, and removed when it ends.
 """
 
 from collections.abc import Collection, Sequence
-from typing import Literal, Protocol
+from typing import Final, Literal, Protocol
 
 from msgspec import Struct
 
+from carnet.core.secret import Secret
 from carnet.core.turn import Turn
+
+MOST_CALLBACKS: Final = 16  # of one task
 
 TaskState = Literal["pending", "running", "done", "failed"]
 
@@ -26,6 +29,17 @@ class TaskClaim(Struct, frozen=True, kw_only=True):
     papers: bytes  # of `core.papers`; the store seals them
 
 
+class Callback(Struct, frozen=True, kw_only=True):
+    """Where the end of a task is told, and in which words."""
+
+    url: str
+    place: int = 0  # among those of its task
+    dialect: str | None = None  # None: as it was named before dialects were kept
+    token: str | None = None  # that the receiver wants to see again
+    authorization: Secret | None = None  # how we show there who we are
+    created: int = 0  # microseconds since the epoch
+
+
 class Task(Struct, frozen=True, kw_only=True):
     """A task as it is shown and run."""
 
@@ -33,7 +47,7 @@ class Task(Struct, frozen=True, kw_only=True):
     turn: Turn
     sender: str
     skill: str | None = None
-    callback: str | None = None
+    callback: str | None = None  # the first; `Tasks.callbacks` has all
     progress: int | None = None  # thousandths
     note: str | None = None  # what the handler said of its progress
     cancelled: int | None = None  # when somebody asked for its end
@@ -91,6 +105,18 @@ class Tasks(Protocol):
 
     async def waiting_for(self) -> Collection[str]:
         """The agents for which tasks wait."""
+        ...
+
+    async def callbacks(self, task: str) -> Sequence[Callback]:
+        """Where the end of a task is told, in the order in which the addresses were named."""
+        ...
+
+    async def add_callback(self, task: str, callback: Callback) -> bool:
+        """Tell the end there too; False if the task has ended, or has as many as it may."""
+        ...
+
+    async def remove_callback(self, task: str, place: int) -> bool:
+        """Tell the end there no more; False if there is none, or the task has ended."""
         ...
 
     async def list(

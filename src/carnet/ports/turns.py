@@ -5,6 +5,9 @@ Law 1. A claim is one transaction that answers in this order: nonce, known turn,
        and its journal entry. A refusal leaves no trace: it burns neither nonce nor turn.
 Law 2. `append` and `finish` carry the fence of the claim; a late writer is told `Fenced`.
 Law 3. What these coroutines return is durable.
+Law 4. A turn that ends as waiting goes on to hold what it reserved, less what was debited, until it
+       is answered or its time is over. The answer is used once: a claim that brings it runs the
+       turn on, under the next fence. The journal never holds the secret of an interrupt.
 """
 
 from collections.abc import Sequence
@@ -14,6 +17,7 @@ from msgspec import Struct
 
 from carnet.core.call import Admitted
 from carnet.core.identity import Payer
+from carnet.core.interrupt import Interrupt
 from carnet.core.outbound import OutboundCall
 from carnet.core.turn import Turn, TurnState
 from carnet.ports.outbox import Letter
@@ -51,6 +55,27 @@ class Quota(Struct, frozen=True, kw_only=True):
     retry_after: int = 1
 
 
+class Answer(Struct, frozen=True, kw_only=True):
+    """What a claim brings to a turn that waits: the answer to one of its interrupts."""
+
+    state_hash: bytes  # of `core.interrupt.hash_state`
+    outcome: Literal["accepted", "rejected"]
+    resolver: str | None = None
+    value: bytes | None = None  # what was answered beside; the store seals it
+
+
+class Asked(Struct, frozen=True, kw_only=True):
+    """An interrupt of a turn, and what became of it."""
+
+    interrupt: Interrupt  # its state is empty where the secrets file is another one
+    status: Literal["open", "resolved", "expired"]
+    expires: int
+    outcome: Literal["accepted", "rejected"] | None = None
+    resolver: str | None = None
+    resolved: int | None = None
+    value: bytes | None = None
+
+
 class TurnClaim(Struct, frozen=True, kw_only=True):
     """Everything the claim transaction needs."""
 
@@ -67,6 +92,7 @@ class TurnClaim(Struct, frozen=True, kw_only=True):
     once: Nonce | None = None  # a delegation that is good for one call, beside the request's own
     quotas: tuple[Quota, ...] = ()  # all of them must pass
     task: TaskClaim | None = None  # it waits, and runs later
+    resolution: Answer | None = None  # the turn waits, and this is what it waits for
     made_in: Turn | None = None  # the turn a child was made in, also where no header names it
 
     @property
@@ -83,7 +109,10 @@ class Claimed(Struct, frozen=True, tag=True):
 
 
 class Known(Struct, frozen=True, tag=True):
-    """The turn exists: replay it if it has ended, attach if it is running."""
+    """The turn exists: replay it if it has ended, attach if it is running.
+
+    One that waits is told as waiting, with what it waits for (`Turns.interrupts`).
+    """
 
     turn: Turn
 
@@ -92,7 +121,15 @@ class Denied(Struct, frozen=True, tag=True):
     """The transaction refused; nothing was written."""
 
     reason: Literal[
-        "replayed", "spent", "mismatch", "chain", "rate", "quota", "spending", "run_calls"
+        "replayed",
+        "spent",
+        "mismatch",
+        "chain",
+        "rate",
+        "quota",
+        "spending",
+        "run_calls",
+        "resolution",  # no turn waits for that answer, or no longer
     ]
     retry_after: int | None = None
     bucket: str | None = None  # the rate (full for longest) or the purse that refused
@@ -140,6 +177,11 @@ class TurnFinish(Struct, frozen=True, kw_only=True):
     letters: tuple[Letter, ...] = ()
     is_task: bool = False  # what was kept to run it is removed
     outbound: tuple[OutboundCall, ...] = ()  # the calls out of it, by their place
+    facts: str | None = None  # of a failure, as JSON
+    interrupts: tuple[Interrupt, ...] = ()  # what a turn waits for that ends as waiting
+    waits_until: int = 0  # and for how long
+    papers: bytes = b""  # of `core.papers`, to run it then; the store seals them
+    holding: tuple[Use, ...] = ()  # of quotas, what it goes on to take while it waits
 
 
 def end_unknown(turn: Turn, payer: Payer, *, now: int, reserve: int = 0) -> TurnFinish:
@@ -181,6 +223,10 @@ class Turns(Protocol):
 
     async def events(self, turn: Turn, since: int = 0) -> list[bytes]:
         """The event batches of this attempt from event number `since` on, oldest first."""
+        ...
+
+    async def interrupts(self, turn: Turn) -> Sequence[Asked]:
+        """What a turn waits for, or waited for, in the order in which it asked."""
         ...
 
     async def reload(self, turn: Turn) -> Turn:

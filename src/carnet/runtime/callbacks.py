@@ -123,5 +123,5 @@ class Callbacks:
             raise CallbackForbidden(error.detail, reason=_why(url)) from None
         if await self._outbox.waiting(queue_of(url, sender), most=MOST_WAITING) >= MOST_WAITING:
             raise CallbackForbidden(reason=f"{MOST_WAITING} of your letters wait for it already")
-        if await self._outbox.is_gone(url):
+        if await self._outbox.is_gone(url, sender):
             raise CallbackForbidden(reason="it has answered 410, that it takes nothing any more")

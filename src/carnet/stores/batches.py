@@ -181,8 +181,17 @@ def pass_last_points(batch: Batch) -> None:
     pass_points(
         batch, claims="t1.after_commit", appends="event.after_t2", finishes="t3.after_commit"
     )
-    if armed() and any(job[0].task is not None for job in batch.claims):
+    if armed():
+        _pass_rare_points(batch)
+
+
+def _pass_rare_points(batch: Batch) -> None:
+    if any(job[0].task is not None for job in batch.claims):
         point("task.queued")
+    if any(job[0].resolution is not None for job in batch.claims):
+        point("resolve.used")
+    if any(job[0].state == "waiting" for job in batch.finishes):
+        point("wait.kept")
 
 
 def _apply(driver: Driver, batch: Batch) -> list[Outcome]:

@@ -10,21 +10,44 @@ Law 2. First come, first served: a batch is decided in the order it was queued.
 Law 3. A batch holds no key and no nonce twice; the writer sees to that.
 Law 4. A task waits: its turn has no worker until somebody takes it. One that waits, or whose worker
        is gone, is attached to and never claimed again, because it will be run.
+Law 5. An answer is used once, by a turn that waits for it and whose time is not over.
 """
 
 from collections.abc import Callable
+from hmac import compare_digest
 from typing import Final
 
-from carnet.core.turn import Turn, on_repeat
-from carnet.ports.turns import Claimed, Denied, Known, Nonce, Rate, TurnClaim, Verdict
+from carnet.core.turn import Turn, TurnState, on_repeat
+from carnet.ports.turns import (
+    Answer,
+    Claimed,
+    Denied,
+    Known,
+    Nonce,
+    Rate,
+    TurnClaim,
+    Verdict,
+)
 from carnet.stores.database import Row
+from carnet.stores.interrupts import read_holds
 from carnet.stores.journal import ACCEPTED, DISCARD, sealed_row
-from carnet.stores.papers import sealed_columns
+from carnet.stores.papers import WaitingRows
 from carnet.stores.turn_moves import begins
-from carnet.stores.turn_row import again_row, again_turn, begun_row, begun_turn, place, read_turn
+from carnet.stores.turn_row import (
+    again_row,
+    again_turn,
+    begun_row,
+    begun_turn,
+    place,
+    read_turn,
+    resumed_row,
+    resumed_turn,
+)
 
 _SECOND: Final = 1_000_000
 _RUNNING, _QUEUED = begins("running"), begins("queued")
+_RESUMED: Final[TurnState] = "running"
+_HOLDS = place("holds")
 _DIGEST, _RETRYABLE = place("digest"), place("retryable")
 _RESERVE, _PURSE = place("reserve"), place("purse")
 
@@ -87,7 +110,10 @@ class ClaimRules:
         self.nonces: dict[Row, int] = {}  # until when those are refused that were used before
         self.tasks_lost: set[int] = set()  # turns of tasks that wait for another worker
         self.depths: dict[Row, set[int]] | None = None  # that calls below (run, turn) may have
+        self.pending: list[Row] = []  # of turns that are given an answer, as PENDING has them
         # What the driver writes.
+        self.resolved: list[Row] = []  # the arguments of RESOLVE
+        self.resumed: list[Row] = []  # and of RESUME
         self.counted: set[str] = set()  # the buckets that changed
         self.reserved: dict[str, int] = {}  # what this batch adds to each purse
         self.taken: dict[str, int] = {}  # and what it uses of quotas
@@ -95,7 +121,7 @@ class ClaimRules:
         self.again: list[Row] = []
         self.journal: list[Row] = []
         self.used: list[Nonce] = []
-        self.tasks: list[Row] = []  # of the turns that wait
+        self.waiting = WaitingRows([], [], [])  # of the turns that are to run later
 
     def decide(self, claim: TurnClaim) -> Verdict:
         """Admit a claim, or say why not."""
@@ -118,8 +144,8 @@ class ClaimRules:
 
     def _decide(self, claim: TurnClaim) -> Verdict:
         known = self.known.get(claim.key)
-        if known is not None:
-            return self._repeat(claim, known)
+        if known is not None or claim.resolution is not None:
+            return self._met(claim, known)
         if claim.once is not None and self._is_spent(claim, claim.once):
             return Denied("spent")
         run = self._run_of(claim)
@@ -216,8 +242,16 @@ class ClaimRules:
         self.turns.append(begun_row(*begun, run.n))
         self.journal.append(sealed_row(n, ACCEPTED, 0, 0, claim.request))
         if claim.task is not None:
-            self.tasks.append(sealed_columns(n, claim.task))
+            self.waiting.add(n, claim, claim.task)
         return Claimed(begun_turn(*begun))
+
+    def _met(self, claim: TurnClaim, row: Row | None) -> Verdict:
+        """What a claim gets that is a repeat, or should be one."""
+        if row is None or (claim.resolution is not None and row[_DIGEST] != claim.digest):
+            return Denied("resolution" if row is None else "mismatch")
+        if claim.resolution is not None:
+            return self._resolve(claim, claim.resolution, row)
+        return self._repeat(claim, row)
 
     def _repeat(self, claim: TurnClaim, row: Row) -> Verdict:
         turn = read_turn(row)
@@ -243,12 +277,31 @@ class ClaimRules:
             self._reserve(purse, -reserve)
         return self._begin_again(claim, turn)
 
+    def _resolve(self, claim: TurnClaim, answer: Answer, row: Row) -> Verdict:
+        """Use an answer, once. The turn runs on when nothing else is left that it waits for."""
+        turn = read_turn(row)
+        still = [p for p in self.pending if p[0] == turn.n and p[3] == "open"]
+        meant = [p for p in still if compare_digest(p[2], answer.state_hash) and p[4] > claim.now]
+        if turn.state != "waiting" or not meant:
+            return Denied("resolution")
+        what = (claim.now, answer.resolver, answer.outcome, answer.value)
+        self.resolved.append((*what, turn.n, meant[0][1]))
+        if len(still) > 1:
+            return Known(turn)
+        # It keeps its attempt; what it held, it holds as any other turn that runs.
+        reserve = sum(h[1] for h in read_holds(row[_HOLDS]) if h[0] == row[_PURSE])
+        resumed = (turn, _RESUMED, self._worker, turn.fence + 1, reserve)
+        self.resumed.append(resumed_row(*resumed))
+        note = b'{"attempt":%d,"resolved":true}' % turn.attempt
+        self.journal.append(sealed_row(turn.n, DISCARD, 0, 0, note))
+        return Claimed(resumed_turn(*resumed))
+
     def _begin_again(self, claim: TurnClaim, turn: Turn) -> Claimed:
         fence, attempt = turn.fence + 1, turn.attempt + 1
         state, worker = (_RUNNING, self._worker) if claim.task is None else (_QUEUED, None)
         self.again.append(again_row(claim, turn, state, worker, fence, attempt))
         if claim.task is not None:
-            self.tasks.append(sealed_columns(turn.n, claim.task))
+            self.waiting.add(turn.n, claim, claim.task)
         note = b'{"attempt":%d}' % turn.attempt
         self.journal.append(sealed_row(turn.n, DISCARD, 0, 0, note))
         return Claimed(again_turn(claim, turn, state, worker, fence, attempt))

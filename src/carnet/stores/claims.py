@@ -6,15 +6,15 @@ meanwhile, so what was read stays true; nothing is sorted by key (D17), as nobod
 """
 
 from collections.abc import Sequence
-from typing import Final
 
 from carnet.faults import point
 from carnet.ports.turns import Nonce, TurnClaim, Verdict
 from carnet.stores.claim_rules import ClaimRules, Run, nonces_of
 from carnet.stores.database import Row
-from carnet.stores.finishes import ADD_TO_PURSE, INSERT_JOURNAL
+from carnet.stores.finishes import ADD_TO_PURSE, INSERT_JOURNAL, KEEP_CALL
+from carnet.stores.interrupts import PENDING, RESOLVE
 from carnet.stores.rows import Connection, Lookup
-from carnet.stores.turn_row import INSERT_TURN, RUN_AGAIN, place
+from carnet.stores.turn_row import INSERT_TURN, RESUME, RUN_AGAIN, place
 
 _RUNS = Lookup(
     "WITH w (id, issuer, account) AS (VALUES {keys})"
@@ -55,12 +55,12 @@ _INSERT_RUN = "INSERT INTO run (n, id, issuer, account, calls, started) VALUES (
 _COUNT_CALLS = "UPDATE run SET calls = ? WHERE n = ?"
 # A task that is sent again keeps its id; what it was is replaced.
 _PUT_TASK = (
-    "INSERT INTO task (turn, id, sender, skill, callback, sealed, key_id)"
-    " VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (turn) DO UPDATE SET sender = excluded.sender,"
-    " skill = excluded.skill, callback = excluded.callback, sealed = excluded.sealed,"
-    " key_id = excluded.key_id, progress = NULL, note = NULL, cancelled = NULL, lost = 0,"
-    " ended = NULL"
+    "INSERT INTO task (turn, id, sender, skill) VALUES (?, ?, ?, ?) ON CONFLICT (turn) DO UPDATE"
+    " SET sender = excluded.sender, skill = excluded.skill, progress = NULL, note = NULL,"
+    " cancelled = NULL, lost = 0, ended = NULL"
 )
+_FORGET_CALLBACKS = "DELETE FROM callback WHERE turn = ?"
+_PUT_CALLBACK = "INSERT INTO callback (turn, place, url, dialect, created) VALUES (?, 0, ?, ?, ?)"
 _SET_RATE = (
     "INSERT INTO rate (bucket, tat) VALUES (?, ?)"
     " ON CONFLICT (bucket) DO UPDATE SET tat = excluded.tat"
@@ -69,7 +69,7 @@ _SET_RATE = (
 _USE_NONCE = "INSERT OR REPLACE INTO nonce (n, sender, nonce, expires) VALUES (?, ?, ?, ?)"
 
 
-_KEY: Final = place("key")
+_N, _KEY = place("n"), place("key")
 
 
 class Numbers:
@@ -135,6 +135,10 @@ class ClaimBatch:
         ]
         for row in _TURNS(self._connection, repeats):
             rules.known[row[_KEY]] = row
+        for claim in claims:
+            if claim.resolution is not None and claim.key in rules.known:
+                turn = rules.known[claim.key][_N]
+                rules.pending += self._connection.execute(PENDING, (turn,)).fetchall()
         self._read_depths(claims)
         buckets = {rate.bucket for claim in claims for rate in claim.rates}
         rules.tats.update(_RATES(self._connection, [(bucket,) for bucket in buckets]))
@@ -183,13 +187,19 @@ class ClaimBatch:
             write(ADD_TO_PURSE, [(name, 0, more) for name, more in rules.reserved.items()])
 
     def _write_tasks(self) -> None:
-        """What only tasks and quotas have."""
+        """What only quotas, tasks and turns that wait have."""
         write = self._connection.executemany
         rules = self._rules
         if rules.taken:
             write(ADD_TO_PURSE, [(name, more, 0) for name, more in rules.taken.items()])
-        if rules.tasks:
-            write(_PUT_TASK, rules.tasks)
+        if rules.resolved:
+            write(RESOLVE, rules.resolved)
+            write(RESUME, rules.resumed)
+        if rules.waiting.tasks:
+            write(_PUT_TASK, rules.waiting.tasks)
+            write(KEEP_CALL, rules.waiting.calls)
+            write(_FORGET_CALLBACKS, [row[:1] for row in rules.waiting.tasks])
+            write(_PUT_CALLBACK, rules.waiting.callbacks)
 
     def _use_nonces(self, used: Sequence[Nonce]) -> None:
         number = self._numbers.new_nonce

@@ -4,7 +4,7 @@ Law 1. Only the owner writes: the fence must be the turn's own and the turn must
        Everybody else is told `Fenced`, and nothing of theirs is kept.
 Law 2. What is released is what the turn's row holds, not what the caller remembers.
 Law 3. A turn's cost and the cost of its run are frozen here, in the order of the batch.
-Law 4. A turn that ends as waiting to be run goes on to hold what it held; the attempt that ended is
+Law 4. A turn that ends as queued goes on to hold what it held; the attempt that ended is
        no longer part of the answer, and whoever made it is told `Fenced` from then on.
 """
 
@@ -12,11 +12,13 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from carnet.core.turn import Turn
+from carnet.core.turn import Turn, TurnState, may_become
 from carnet.ports.outbox import Letter
 from carnet.ports.turns import Fenced, TurnFinish
 from carnet.stores.database import Flush, Row
+from carnet.stores.interrupts import WaitingFinish, read_holds, write_holds
 from carnet.stores.journal import DISCARD, ENDED, EVENTS, sealed_row
+from carnet.stores.outbound import outbound_row
 from carnet.stores.turn_row import ended_row, ended_turn
 
 
@@ -39,6 +41,11 @@ def appended(
     return answers, rows
 
 
+def _may_end(state: TurnState, after: TurnState) -> bool:
+    """A running turn ends as it likes; one that waits for an answer only as failed."""
+    return after == "failed" if state == "waiting" else may_become(state, after)
+
+
 def _fenced(turn: Turn) -> Fenced:
     return Fenced(f"turn {turn.n} is not running under fence {turn.fence}")
 
@@ -48,7 +55,7 @@ class FinishRules:
 
     def __init__(self) -> None:
         # What the driver reads.
-        self.held: dict[int, Row] = {}  # of each running turn: n, fence, reserve, purse, run, cost
+        self.held: dict[int, Row] = {}  # of each turn that may end, as HELD has them
         self.run_costs: dict[int, int] = {}
         # What the driver writes.
         self.run_costs_changed: dict[int, int] = {}
@@ -59,38 +66,72 @@ class FinishRules:
         self.requeued: list[Row] = []  # turns that wait again: fence, attempt, lost, n
         self.letters: list[tuple[Letter, int]] = []  # and when they are due
         self.tasks: list[Row] = []  # that have ended: when, and their turn
+        self.outbound: list[Row] = []  # as OUTBOUND has them
+        self.interrupts: list[Row] = []  # as INTERRUPT has them
+        self.calls: list[Row] = []  # of turns that wait for an answer: turn, sealed, key_id
+        self.closed: list[int] = []  # turns that wait no more, and were not answered
 
     def read(self, rows: Sequence[Row]) -> None:
         """Take what the driver has read."""
         for row in rows:
             self.held[row[0]] = row
-            self.run_costs[row[4]] = row[5]
+            self.run_costs[row[4]] = row[-1]
 
     def end(self, finish: TurnFinish) -> Turn | Fenced:
         """End a turn, or say that it is not the caller's."""
         turn = finish.turn
-        held = self.held.pop(turn.n, None)  # the same turn again in this batch is too late
-        if held is None or held[1] != turn.fence:
-            if held is not None:
-                self.held[turn.n] = held
+        held = self.held.get(turn.n)
+        if held is None or held[1] != turn.fence or not _may_end(held[5], finish.state):
             return _fenced(turn)
+        del self.held[turn.n]  # the same turn again in this batch is too late
         if finish.state == "queued":
             return self._wait_again(finish)
-        _, _, reserve, purse, run, _ = held
+        return self._end(finish, held)
+
+    def _end(self, finish: TurnFinish, held: Row) -> Turn:
+        turn = finish.turn
+        _, _, reserve, purse, run, state, holds, before, _ = held
         debited = self._post(finish, run)
-        self._move(purse, 0, -reserve)
+        kept = max(reserve - debited, 0) if finish.state == "waiting" else 0
+        self._move(purse, 0, kept - reserve)
         self._move(finish.payer.purse, debited, 0)
+        if state == "waiting":
+            self._let_go(turn.n, holds)
         data = finish.events
         self.journal.append(
             sealed_row(turn.n, EVENTS, finish.first, finish.last, data)
             if data
             else sealed_row(turn.n, ENDED, 0, 0, b'{"state":"%b"}' % finish.state.encode())
         )
-        if finish.uses or finish.letters or finish.is_task:
-            self._tell(finish)
-        return self._record(
-            finish, cost=debited + finish.children_cost, run_cost=self.run_costs[run]
-        )
+        # Of a turn that has waited, the fence was raised once more often than the attempt.
+        has_waited = turn.fence != turn.attempt or state == "waiting"
+        if has_waited or finish.uses or finish.letters or finish.is_task or finish.outbound:
+            self._tell(finish, is_kept=finish.is_task or has_waited)
+        cost = debited + finish.children_cost + (before or 0)  # also what it cost until it waited
+        if finish.state == "waiting":
+            return self._wait(finish, cost, self.run_costs[run], [purse, kept, 0, 0])
+        row = (finish, finish.state, finish.now, cost, self.run_costs[run], None, None)
+        self.turns.append(ended_row(*row))
+        return ended_turn(*row)
+
+    def _wait(self, finish: TurnFinish, cost: int, run_cost: int, kept: list[object]) -> Turn:
+        """Let a turn wait for an answer: it goes on to hold what it held."""
+        if not isinstance(finish, WaitingFinish):
+            raise TypeError("what a turn waits for is sealed before it is stored")
+        held = [kept] if kept[1] else []
+        held += [[use.purse, 0, use.amount, 0] for use in finish.holding]
+        self.interrupts += finish.rows
+        self.calls.append((finish.turn.n, finish.papers, finish.key_id))
+        holds = write_holds(held) if held else None
+        row = (finish, finish.state, None, cost, run_cost, finish.waits_until, holds)
+        self.turns.append(ended_row(*row))
+        return ended_turn(*row)
+
+    def _let_go(self, turn: int, holds: str | None) -> None:
+        """Give back what a turn held while it waited for an answer that did not come."""
+        for purse, money, calls, tokens in read_holds(holds):
+            self._move(purse, -calls - tokens, -money)
+        self.closed.append(turn)
 
     def _wait_again(self, finish: TurnFinish) -> Turn:
         turn = finish.turn
@@ -103,12 +144,14 @@ class FinishRules:
         self.journal.append(sealed_row(turn.n, DISCARD, 0, 0, note))
         return waiting
 
-    def _tell(self, finish: TurnFinish) -> None:
+    def _tell(self, finish: TurnFinish, *, is_kept: bool) -> None:
+        """What few ends have: quotas, letters, calls out, what was kept to run it."""
+        self.outbound += [outbound_row(finish.turn, call) for call in finish.outbound]
+        if is_kept and finish.state != "waiting":
+            self.tasks.append((finish.now, finish.turn.n))
         for use in finish.uses:
             self._move(use.purse, use.amount, 0)
         self.letters += [(letter, finish.now) for letter in finish.letters]
-        if finish.is_task and finish.state != "waiting":
-            self.tasks.append((finish.now, finish.turn.n))
 
     def _post(self, finish: TurnFinish, run: int) -> int:
         turn, account = finish.turn, finish.payer.account
@@ -130,9 +173,3 @@ class FinishRules:
         if spent or reserved:
             before = self.purses.get(purse, (0, 0))
             self.purses[purse] = (before[0] + spent, before[1] + reserved)
-
-    def _record(self, finish: TurnFinish, *, cost: int, run_cost: int) -> Turn:
-        ended = None if finish.state == "waiting" else finish.now
-        row = (finish, finish.state, ended, cost, run_cost)
-        self.turns.append(ended_row(*row))
-        return ended_turn(*row)

@@ -11,6 +11,9 @@ from carnet.ports.turns import Fenced, TurnFinish
 from carnet.stores.chain import Lane
 from carnet.stores.database import Flush
 from carnet.stores.finish_rules import FinishRules, appended
+from carnet.stores.interrupts import EXPIRE
+from carnet.stores.interrupts import INSERT as INSERT_INTERRUPT
+from carnet.stores.outbound import INSERT as INSERT_OUTBOUND
 from carnet.stores.outbox import BURY, GONE, PUT, letter_row
 from carnet.stores.rows import Connection, Lookup
 from carnet.stores.turn_moves import becomes, may_become
@@ -30,16 +33,23 @@ _OWNED = Lookup(
     width=1,
 )
 _HELD = Lookup(
-    "WITH w (n) AS (VALUES {keys}) SELECT t.n, t.fence, t.reserve, t.purse, t.run, r.cost"
-    " FROM w CROSS JOIN turn t ON t.n = w.n JOIN run r ON r.n = t.run WHERE t.state = 'running'",
+    "WITH w (n) AS (VALUES {keys})"
+    " SELECT t.n, t.fence, t.reserve, t.purse, t.run, t.state, t.holds, t.cost, r.cost"
+    " FROM w CROSS JOIN turn t ON t.n = w.n JOIN run r ON r.n = t.run"
+    " WHERE t.state IN ('running', 'waiting')",
     width=1,
 )
 _WAIT_AGAIN = (
     f"UPDATE turn SET {becomes('queued')}, worker = NULL, fence = ?, attempt = ?"  # noqa: S608
     f" WHERE n = ? AND {may_become('queued')}"
 )
+KEEP_CALL: Final = (
+    "INSERT INTO kept_call (turn, sealed, key_id) VALUES (?, ?, ?) ON CONFLICT (turn) DO UPDATE"
+    " SET sealed = excluded.sealed, key_id = excluded.key_id"
+)
 _UNTOLD = "UPDATE task SET progress = NULL, note = NULL, lost = lost + ? WHERE turn = ?"
-_END_TASK = "UPDATE task SET sealed = NULL, ended = ? WHERE turn = ?"
+_END_TASK = "UPDATE task SET ended = ? WHERE turn = ?"
+_FORGET_CALL = "DELETE FROM kept_call WHERE turn = ?"
 _SET_RUN_COST = "UPDATE run SET cost = ? WHERE n = ?"
 _INSERT_LEDGER = (
     "INSERT INTO ledger (n, at, run, turn, issuer, account, credit, amount, lane, seq, hash)"
@@ -88,6 +98,12 @@ class FinishBatch:
             write(_SET_RUN_COST, [(cost, run) for run, cost in rules.run_costs_changed.items()])
         if rules.purses:
             write(ADD_TO_PURSE, [(name, *more) for name, more in rules.purses.items()])
+        self._write_more()
+
+    def _write_more(self) -> None:
+        """What few ends have."""
+        write = self._connection.executemany
+        rules = self._rules
         if rules.requeued:
             write(_WAIT_AGAIN, [(*row[:2], row[3]) for row in rules.requeued])
             write(_UNTOLD, [row[2:] for row in rules.requeued])
@@ -96,3 +112,10 @@ class FinishBatch:
             write(BURY, [(GONE, letter.id) for letter, _ in rules.letters])
         if rules.tasks:
             write(_END_TASK, rules.tasks)
+            write(_FORGET_CALL, [row[1:] for row in rules.tasks])
+        if rules.outbound:
+            write(INSERT_OUTBOUND, rules.outbound)
+        if rules.calls or rules.closed:
+            write(KEEP_CALL, rules.calls)
+            write(INSERT_INTERRUPT, rules.interrupts)
+            write(EXPIRE, [(turn,) for turn in rules.closed])

@@ -25,20 +25,12 @@ from carnet.stores.snapshots import (
     all_rows,
     off_the_loop,
 )
+from carnet.stores.tables import FORM_OF_CALLS, FORM_OF_EVENTS, MOVED, NUMBERED
 from carnet.stores.verifying import verify
 
-# In an order in which each row finds the one it refers to.
-TABLES: Final = (
-    *("run", "turn", "journal", "ledger", "lane", "checkpoint", "sealed"),
-    *("purse", "rate", "token", "peer", "meta", "nonce", "own_key", "pinned_key", "receipt"),
-    *("task", "step", "outbox", "receiver", "gone"),
-)
-LEFT_BEHIND: Final = ("worker", "wish", "change", "migration")
-# PostgreSQL counts these itself
-NUMBERED: Final = ("run", "turn", "journal", "ledger", "token", "nonce", "own_key", "outbox")
-
 _OWN_COLUMNS: Final = {"journal": {"x"}}  # that only PostgreSQL has; it fills them itself
-_WITHOUT: Final = {"meta": " WHERE name <> 'running'"}
+_OF_THE_STORE: Final = f"'running', '{FORM_OF_CALLS}', '{FORM_OF_EVENTS}'"
+_WITHOUT: Final = {"meta": f" WHERE name NOT IN ({_OF_THE_STORE})"}
 
 Progress = Callable[[str, int, int], object]  # a table, its rows so far, all of its rows
 
@@ -63,7 +55,7 @@ async def copy_all(
 ) -> Copied:
     """Copy every table. Refuses a copy that differs; a ledger with faults is copied with them."""
     before = await verify(source, seals)
-    counts = {table: await _copy(source, target, table, progress) for table in TABLES}
+    counts = {table: await _copy(source, target, table, progress) for table in MOVED}
     for table, count in counts.items():
         arrived = await _count(target, table)
         if arrived != count:
@@ -109,7 +101,7 @@ async def _columns(source: Snapshot, target: Landing, table: str) -> list[str]:
 
 async def refuse_filled(target: Landing) -> None:
     """Refuse a target that holds anything."""
-    for table in TABLES:
+    for table in MOVED:
         if await _count(target, table):
             raise UsageInvalid(
                 reason=f"The target is not empty: it has rows in '{table}'.",

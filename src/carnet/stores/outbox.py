@@ -37,7 +37,8 @@ PUT: Final = (
 BURY: Final = (
     "UPDATE outbox SET state = 'dead', ended = due, reason = ?"
     " WHERE id = ? AND state || '' = 'pending' AND attempts = 0"
-    " AND EXISTS (SELECT 1 FROM gone g WHERE g.url = outbox.url)"
+    " AND EXISTS (SELECT 1 FROM gone g WHERE g.url = outbox.url"
+    " AND g.owner IN (outbox.secret_of, ''))"
 )
 
 # Each receiver for whom something waits, found by one step in the index after another.
@@ -79,8 +80,9 @@ _PAUSE = (
     " ELSE receiver.paused_until END"  # one of two on their way may have been asked to wait longer
 )
 _NOTE_GONE = (
-    "INSERT INTO gone (url, at) SELECT CAST(? AS TEXT), CAST(? AS BIGINT)"
-    f" WHERE {_IF_MARKED} ON CONFLICT (url) DO NOTHING"
+    "INSERT INTO gone (owner, url, at)"
+    " SELECT CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS BIGINT)"
+    f" WHERE {_IF_MARKED} ON CONFLICT (owner, url) DO NOTHING"
 )
 # Two that are answered 410 at once would wait for each other's letters.
 _LOCK_ALIKE = "SELECT n FROM outbox WHERE receiver = ? AND url = ? AND state = 'pending' ORDER BY n"
@@ -92,10 +94,13 @@ _WAITING = (
     "SELECT COUNT(*) FROM"
     " (SELECT 1 FROM outbox WHERE state = 'pending' AND receiver = ? LIMIT ?) AS found"
 )
-_IS_GONE = "SELECT 1 FROM gone WHERE url = ?"
+_IS_GONE = "SELECT 1 FROM gone WHERE url = ? AND owner IN (?, '')"
 _LET_GO = "UPDATE outbox SET due = ?, leased_until = NULL WHERE leased_until IS NOT NULL"
 _NOT_UNDER_WAY = "(leased_until IS NULL OR leased_until <= ?)"
-_LET_OFF = "DELETE FROM gone WHERE url IN (SELECT o.url FROM outbox o WHERE o.id IN ({}))"
+_LET_OFF = (
+    "DELETE FROM gone WHERE EXISTS (SELECT 1 FROM outbox o WHERE o.id IN ({})"
+    " AND o.url = gone.url AND gone.owner IN (o.secret_of, ''))"
+)
 _RESUME = "DELETE FROM receiver WHERE name IN (SELECT o.receiver FROM outbox o WHERE o.id IN ({}))"
 _REPLAY = (
     "UPDATE outbox SET state = 'pending', attempts = 0, due = ?, replayed = ?, ended = NULL,"
@@ -214,7 +219,7 @@ class StoredOutbox:
         if outcome.gone:
             others = (outcome.now, GONE, letter.receiver, letter.url)
             statements += [
-                (_NOTE_GONE, (letter.url, outcome.now, *ours)),
+                (_NOTE_GONE, (letter.secret_of, letter.url, outcome.now, *ours)),
                 (_BURY_OTHERS, (*others, *ours)),
             ]
             return (await self._database.transact(alike + statements))[1] > 0
@@ -234,9 +239,9 @@ class StoredOutbox:
         ((count,),) = await self._database.fetch(_WAITING, (receiver, most))
         return int(count)
 
-    async def is_gone(self, url: str) -> bool:
-        """Whether an address has said 410."""
-        return bool(await self._database.fetch(_IS_GONE, (url,)))
+    async def is_gone(self, url: str, owner: str) -> bool:
+        """Whether an address has said 410 to the letters of this owner."""
+        return bool(await self._database.fetch(_IS_GONE, (url, owner)))
 
     async def list(
         self, *, state: LetterState | None, limit: int, before: int | None = None

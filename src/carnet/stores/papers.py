@@ -5,7 +5,7 @@ Law 2. The purse that counts the task stands before them, in the clear: it is gi
        they cannot be opened any more.
 """
 
-from typing import Final, final
+from typing import Final, NamedTuple, final
 
 from carnet.ports.tasks import TaskClaim
 from carnet.ports.turns import TASKS, TurnClaim
@@ -14,6 +14,7 @@ from carnet.stores.sealing import Seal
 from carnet.stores.secrets_file import Keys
 
 _LABEL: Final = "task "
+_OF_TASK: Final = "callback "
 _AFTER_PURSE: Final = b"\x00"
 
 
@@ -23,12 +24,21 @@ class SealedTask(TaskClaim, frozen=True, kw_only=True):
     key_id: str  # of the secrets file
 
 
-def sealed_columns(turn: int, task: TaskClaim) -> Row:
-    """The row of a task that begins to wait."""
-    if not isinstance(task, SealedTask):
-        raise TypeError("the papers of a task are sealed before they are stored")
-    what = (turn, task.id, task.sender, task.skill, task.callback)
-    return (*what, task.papers, task.key_id)
+class WaitingRows(NamedTuple):
+    """What is written of turns that are to run later, a list of rows for each table."""
+
+    tasks: list[Row]  # turn, id, sender, skill
+    calls: list[Row]  # turn, sealed, key_id
+    callbacks: list[Row]  # turn, url, dialect, created
+
+    def add(self, turn: int, claim: TurnClaim, task: TaskClaim) -> None:
+        """Add a task that begins to wait."""
+        if not isinstance(task, SealedTask):
+            raise TypeError("the papers of a task are sealed before they are stored")
+        self.tasks.append((turn, task.id, task.sender, task.skill))
+        self.calls.append((turn, task.papers, task.key_id))
+        if task.callback is not None:
+            self.callbacks.append((turn, task.callback, claim.admitted.dialect, claim.now))
 
 
 @final
@@ -50,14 +60,22 @@ class Papers:
             sender=task.sender,
             skill=task.skill,
             callback=task.callback,
-            papers=head + self._seal.seal_bytes(task.papers, label=_label(claim.key)),
+            papers=head + self._seal.seal_bytes(task.papers, label=call_label(claim.key)),
             key_id=self._key_id,
         )
 
     def open(self, sealed: bytes, turn_key: bytes) -> bytes:
         """The papers again. Raises Unsealable."""
         _, _, papers = sealed.partition(_AFTER_PURSE)
-        return self._seal.open_bytes(papers, label=_label(turn_key))
+        return self._seal.open_bytes(papers, label=call_label(turn_key))
+
+    def seal_word(self, word: str, task: str) -> tuple[bytes, str]:
+        """A secret that belongs to a task, sealed for it, and the key that it was sealed with."""
+        return self._seal.seal(word, label=_OF_TASK + task), self._key_id
+
+    def open_word(self, sealed: bytes, task: str) -> str:
+        """It again. Raises Unsealable."""
+        return self._seal.open(sealed, label=_OF_TASK + task)
 
 
 def purse_of(sealed: bytes) -> str | None:
@@ -69,5 +87,6 @@ def purse_of(sealed: bytes) -> str | None:
     return purse if purse.startswith(TASKS) else None
 
 
-def _label(turn_key: bytes) -> str:
+def call_label(turn_key: bytes) -> str:
+    """What the papers of a turn are sealed for."""
     return _LABEL + turn_key.hex()

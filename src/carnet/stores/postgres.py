@@ -24,13 +24,14 @@ from carnet.faults import point
 from carnet.ports.turns import TurnClaim, TurnFinish, Verdict
 from carnet.stores.chain import Seals
 from carnet.stores.database import Flush, Lease, Row, Snapshot, Statement, Value
-from carnet.stores.moving import TABLES, Landing, PostgresLanding, refuse_filled
+from carnet.stores.moving import Landing, PostgresLanding, refuse_filled
 from carnet.stores.postgres_statements import ABANDONED, NOW, RENEW
 from carnet.stores.postgres_writer import CONNECT_SECONDS, Fault, PostgresWriter
 from carnet.stores.queue import MOST_WAITING
 from carnet.stores.schema import APPLIED, NOTE, TABLE, migrations, missing
 from carnet.stores.sessions import Sessions, numbered
 from carnet.stores.snapshots import PostgresSnapshot
+from carnet.stores.tables import MOVED
 
 _log = logging.getLogger(__name__)
 
@@ -231,7 +232,7 @@ async def leaving(url: str) -> AsyncIterator[Snapshot]:
     await check_layout(url)
     async with _whole(url) as session:
         await session.change("BEGIN ISOLATION LEVEL REPEATABLE READ")
-        await session.change(f"LOCK TABLE {', '.join(TABLES)}, worker IN SHARE MODE")
+        await session.change(f"LOCK TABLE {', '.join(MOVED)}, worker IN SHARE MODE")
         ((gateways,),) = await session.query(_GATEWAYS)
         if gateways:
             raise UsageInvalid(
@@ -247,7 +248,7 @@ async def landing(url: str, *, now: int) -> AsyncIterator[Landing]:
     async with _whole(url) as session:
         await session.begin()
         await _bring_up(session, now)
-        await session.change(f"LOCK TABLE {', '.join(TABLES)} IN EXCLUSIVE MODE")
+        await session.change(f"LOCK TABLE {', '.join(MOVED)} IN EXCLUSIVE MODE")
         target = PostgresLanding(session)
         await refuse_filled(target)
         yield target

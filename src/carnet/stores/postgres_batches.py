@@ -24,8 +24,10 @@ from carnet.stores.chain import Lane
 from carnet.stores.claim_rules import ClaimRules, Run, nonces_of
 from carnet.stores.database import Flush, Row
 from carnet.stores.finish_rules import FinishRules, appended
+from carnet.stores.interrupts import read_holds
 from carnet.stores.outbox import GONE, letter_row
-from carnet.stores.turn_row import AGAIN, BEGUN, ENDED, place
+from carnet.stores.papers import WaitingRows
+from carnet.stores.turn_row import AGAIN, BEGUN, ENDED, RESUMED, place
 
 Columns = list[Sequence[Any]]
 
@@ -159,7 +161,7 @@ class HotBatch:
             found = await self._session.query(sql.HELD_TURNS, numbers, postings)
             held = [row for row in found if row[3] is not None]
             self._postings = sorted(row[0] for row in found if row[3] is None)
-            self._fences = {row[0]: row[1] for row in held}
+            self._fences = {row[0]: row[1] for row in held if row[5] == "running"}
             self._finishing.read([(*row, self._costs[row[4]]) for row in held])
 
     async def _read_repeats(self, repeats: list[Row]) -> None:
@@ -171,8 +173,17 @@ class HotBatch:
                 claiming.alive.add(row[_WORKER])
             elif row[_STATE] == "running":
                 lost.append(row[_N])
+        await self._read_pending()
         if lost:
             claiming.tasks_lost = {n for (n,) in await self._session.query(sql.LOST_TASKS, lost)}
+
+    async def _read_pending(self) -> None:
+        """What turns wait for that are given an answer."""
+        known = self._claiming.known
+        answered = [c.key for c in self._claims if c.resolution is not None and c.key in known]
+        if answered:
+            numbers = [known[key][_N] for key in answered]
+            self._claiming.pending = await self._session.query(sql.PENDING, numbers)
 
     async def _read_depths(self) -> None:
         """What is recorded of the parents that peers name."""
@@ -219,6 +230,8 @@ class HotBatch:
         names |= {claim.admitted.payer.purse for claim in self._claims if claim.admitted.reserve}
         names |= {row[_PURSE] for row in self._claiming.known.values() if row[_RESERVE]}
         names |= {row[3] for row in self._finishing.held.values() if row[2]}
+        holding = [row[6] for row in self._finishing.held.values() if row[6]]
+        names |= {hold[0] for holds in holding for hold in read_holds(holds)}
         names |= {finish.payer.purse for finish in self._finishes if finish.debits}
         names |= {use.purse for finish in self._finishes for use in finish.uses}
         found = await self._session.query(sql.LOCK_PURSES, sorted(names))
@@ -251,7 +264,7 @@ class HotBatch:
         rates = [(bucket, claiming.tats[bucket]) for bucket in claiming.counted]
         purses = self._purses()
         postings = self._lane.link(finishing.ledger, iter(self._postings))
-        if not (journal or rates or purses):
+        if not (journal or rates or purses or claiming.resolved):
             return
         await self._session.query(
             sql.WRITE,
@@ -265,10 +278,22 @@ class HotBatch:
             *columns(rates, len(sql.RATE)),
             *columns(purses, len(sql.PURSE)),
         )
-        if claiming.tasks:
-            await self._session.query(sql.PUT_TASKS, *columns(claiming.tasks, 7))
+        if claiming.waiting.tasks:
+            await self._put_tasks(claiming.waiting)
+        if claiming.resolved:
+            resumed = columns(claiming.resumed, len(RESUMED) + 1)
+            await self._session.query(sql.RESOLVE, *columns(claiming.resolved, 6), *resumed)
         if finishing.requeued or finishing.letters or finishing.tasks:
             await self._write_tasks()
+        if finishing.outbound or finishing.calls or finishing.closed:
+            await self._write_waiting()
+
+    async def _put_tasks(self, waiting: WaitingRows) -> None:
+        query = self._session.query
+        await query(sql.PUT_TASKS, *columns(waiting.tasks, 4))
+        await query(sql.KEEP_CALLS, *columns(waiting.calls, 3))
+        if waiting.callbacks:
+            await query(sql.PUT_CALLBACKS, *columns(waiting.callbacks, 4))
 
     async def _write_tasks(self) -> None:
         """What finishes of tasks leave behind."""
@@ -280,6 +305,17 @@ class HotBatch:
         if finishing.letters:
             rows = sorted(letter_row(letter, now) for letter, now in finishing.letters)
             await query(sql.PUT_LETTERS, *columns(rows, 10), GONE)
+
+    async def _write_waiting(self) -> None:
+        """What calls out leave behind, and turns that wait for an answer."""
+        finishing, query = self._finishing, self._session.query
+        if finishing.outbound:
+            await query(sql.PUT_OUTBOUND, *columns(finishing.outbound, len(sql.OUTBOUND)))
+        if finishing.calls:
+            await query(sql.KEEP_CALLS, *columns(finishing.calls, 3))
+            await query(sql.PUT_INTERRUPTS, *columns(finishing.interrupts, len(sql.INTERRUPT)))
+        if finishing.closed:
+            await query(sql.EXPIRE, finishing.closed)
 
     async def _clean(self) -> None:
         """Delete what was made for its lock and then not used."""

@@ -9,13 +9,15 @@ way, while of `= key` the planner may believe that reading the whole index once 
 from collections.abc import Sequence
 from typing import Final
 
-from carnet.stores.turn_moves import becomes, may_become
+from carnet.stores import interrupts, outbound
+from carnet.stores.turn_moves import becomes, may_become, moves
 from carnet.stores.turn_row import (
     AGAIN,
     BEGUN,
     BYTES,
     ENDED,
     INT,
+    RESUMED,
     TEXT,
     TURN_COLUMNS,
     Column,
@@ -74,11 +76,11 @@ JOIN run r ON r.n = ANY (ARRAY[t.run]) LEFT JOIN worker l ON l.id = ANY (ARRAY[t
 # Below the turns come numbers for as many postings as there may be; they have no purse. The state
 # is compared so that no index of it is used: that one names everything that runs.
 HELD_TURNS: Final = """
-SELECT t.n, t.fence, t.reserve, t.purse, t.run
+SELECT t.n, t.fence, t.reserve, t.purse, t.run, t.state, t.holds, t.cost
 FROM unnest($1::bigint[]) AS w (n) JOIN turn t ON t.n = ANY (ARRAY[w.n])
-WHERE t.state || '' = 'running'
+WHERE t.state || '' IN ('running', 'waiting')
 UNION ALL
-SELECT nextval('ledger_n_seq'), 0, 0, NULL, 0 FROM generate_series(1, $2::bigint)
+SELECT nextval('ledger_n_seq'), 0, 0, NULL, 0, '', NULL, 0 FROM generate_series(1, $2::bigint)
 """
 
 LOCK_RATES: Final = """
@@ -100,7 +102,7 @@ JOIN purse p ON p.name = ANY (ARRAY[w.name])
 # Of turns that seem to have lost their worker: those that wait for another one.
 LOST_TASKS: Final = """
 SELECT k.turn FROM unnest($1::bigint[]) AS w (n)
-JOIN task k ON k.turn = ANY (ARRAY[w.n]) WHERE k.sealed IS NOT NULL
+JOIN task k ON k.turn = ANY (ARRAY[w.n]) JOIN kept_call c ON c.turn = ANY (ARRAY[k.turn])
 """
 
 
@@ -141,6 +143,23 @@ LEDGER: Final = _columns(
     hash="bytes",
 )
 LANE: Final = _columns(id="text", postings="int", head="bytes", seal="bytes")
+_BYTES: Final = ("state_hash", "state_sealed")
+_INTS: Final = (
+    *("turn", "place", "amount", "retry_after", "created", "expires"),
+    *("attempt", "ordinal", "depth", "cost", "peer_status"),
+)
+
+
+def _named(columns: Sequence[str]) -> tuple[Column, ...]:
+    kinds = dict.fromkeys(columns, TEXT) | dict.fromkeys(_INTS, INT) | dict.fromkeys(_BYTES, BYTES)
+    return tuple(Column(name, kinds[name]) for name in columns)
+
+
+INTERRUPT: Final = _named(interrupts.COLUMNS)
+OUTBOUND: Final = _named(outbound.COLUMNS)
+RESOLVED: Final = _columns(
+    resolved="int", resolver="text", outcome="text", value_sealed="bytes", turn="int", id="text"
+)
 RATE: Final = _columns(bucket="text", tat="int")
 PURSE: Final = _columns(name="text", spent="int", reserved="int")
 
@@ -179,13 +198,61 @@ ON CONFLICT (name) DO UPDATE
 
 # After WRITE, for the turns of tasks. One that is sent again keeps its id; what it was is replaced.
 PUT_TASKS: Final = """
-INSERT INTO task (turn, id, sender, skill, callback, sealed, key_id)
-SELECT w.turn, w.id, w.sender, w.skill, w.callback, w.sealed, w.key_id
-FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bytea[], $7::text[])
-    AS w (turn, id, sender, skill, callback, sealed, key_id)
+WITH forgotten AS (DELETE FROM callback WHERE turn = ANY ($1::bigint[]))
+INSERT INTO task (turn, id, sender, skill) SELECT w.turn, w.id, w.sender, w.skill
+FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[]) AS w (turn, id, sender, skill)
 ON CONFLICT (turn) DO UPDATE SET sender = excluded.sender, skill = excluded.skill,
-    callback = excluded.callback, sealed = excluded.sealed, key_id = excluded.key_id,
     progress = NULL, note = NULL, cancelled = NULL, lost = 0, ended = NULL
+"""
+
+# And what is needed to run them, also of a turn that waits for an answer.
+KEEP_CALLS: Final = """
+INSERT INTO kept_call (turn, sealed, key_id) SELECT w.turn, w.sealed, w.key_id
+FROM unnest($1::bigint[], $2::bytea[], $3::text[]) AS w (turn, sealed, key_id)
+ON CONFLICT (turn) DO UPDATE SET sealed = excluded.sealed, key_id = excluded.key_id
+"""
+
+PUT_CALLBACKS: Final = """
+INSERT INTO callback (turn, place, url, dialect, created)
+SELECT w.turn, 0, w.url, w.dialect, w.created
+FROM unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[]) AS w (turn, url, dialect, created)
+"""
+
+# After WRITE, for what comes with a call now and then.
+PENDING: Final = """
+SELECT i.turn, i.id, i.state_hash, i.status, i.expires FROM unnest($1::bigint[]) AS w (n)
+JOIN interrupt i ON i.turn = ANY (ARRAY[w.n])
+"""
+
+_resolve = _Arrays()
+RESOLVE: Final = f"""
+WITH answered AS (
+    UPDATE interrupt SET status = 'resolved', resolved = w.resolved, resolver = w.resolver,
+        outcome = w.outcome, value_sealed = w.value_sealed FROM {_resolve.rows(RESOLVED)}
+    WHERE interrupt.turn = ANY (ARRAY[w.turn]) AND interrupt.id = w.id
+        AND interrupt.status || '' = 'open'
+)
+UPDATE turn SET {names(RESUMED, "{0} = w.{0}")} FROM {_resolve.rows([*RESUMED, _N])}
+WHERE turn.n = ANY (ARRAY[w.n]) AND {moves("waiting", "running")}
+"""
+
+PUT_INTERRUPTS: Final = f"""
+INSERT INTO interrupt ({names(INTERRUPT)}) SELECT {names(INTERRUPT, "w.{}")}
+FROM {_Arrays().rows(INTERRUPT)} ON CONFLICT (turn, id) DO UPDATE SET place = excluded.place,
+    state_hash = excluded.state_hash, state_sealed = excluded.state_sealed,
+    key_id = excluded.key_id, status = 'open', expires = excluded.expires, resolved = NULL,
+    resolver = NULL, outcome = NULL, value_sealed = NULL
+"""
+
+EXPIRE: Final = """
+UPDATE interrupt SET status = 'expired' FROM unnest($1::bigint[]) AS w (n)
+WHERE interrupt.turn = ANY (ARRAY[w.n]) AND interrupt.status || '' = 'open'
+"""
+
+PUT_OUTBOUND: Final = f"""
+INSERT INTO outbound ({names(OUTBOUND)}) SELECT {names(OUTBOUND, "w.{}")}
+FROM {_Arrays().rows(OUTBOUND)} ON CONFLICT (turn, attempt, ordinal) DO UPDATE
+    SET {names(OUTBOUND[3:], "{0} = excluded.{0}")}
 """
 
 # After WRITE, for turns whose attempt is over and that wait for the next one.
@@ -200,7 +267,8 @@ FROM unnest($3::bigint[], $4::bigint[]) AS w (lost, n) WHERE task.turn = ANY (AR
 """
 
 END_TASKS: Final = """
-UPDATE task SET sealed = NULL, ended = w.ended
+WITH done AS (DELETE FROM kept_call WHERE turn = ANY ($2::bigint[]))
+UPDATE task SET ended = w.ended
 FROM unnest($1::bigint[], $2::bigint[]) AS w (ended, n) WHERE task.turn = ANY (ARRAY[w.n])
 """
 
@@ -213,7 +281,8 @@ SELECT w.id, w.kind, w.receiver, w.url, w.body, w.task, w.secret_of, w.learned,
     CASE WHEN w.gone IS NULL THEN NULL ELSE w.created END,
     CASE WHEN w.gone IS NULL THEN NULL ELSE $11::text END
 FROM (
-    SELECT u.*, (SELECT g.at FROM gone g WHERE g.url = ANY (ARRAY[u.url])) AS gone
+    SELECT u.*, (SELECT MIN(g.at) FROM gone g
+        WHERE g.owner = ANY (ARRAY[u.secret_of, '']) AND g.url = ANY (ARRAY[u.url])) AS gone
     FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::bytea[], $6::text[],
         $7::text[], $8::bigint[], $9::bigint[], $10::bigint[])
         AS u (id, kind, receiver, url, body, task, secret_of, learned, due, created)

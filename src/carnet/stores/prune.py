@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from carnet.faults import point
 from carnet.stores.database import Database, Statement, Value, marks
+from carnet.stores.tables import WITH_EVENTS, WITH_TURN
 
 AT_A_TIME: Final = 200
 DAY: Final = 86_400_000_000  # microseconds
@@ -30,6 +31,8 @@ _OLD_EVENTS = (
     f"SELECT n, run FROM turn WHERE n > ? AND {_OLD}"
     " AND EXISTS (SELECT 1 FROM journal WHERE journal.turn = turn.n) ORDER BY n LIMIT ?"
 )
+# What is counted comes first.
+_EVENTS_FIRST: Final = tuple(dict.fromkeys(("journal", "task", *WITH_EVENTS)))
 _COUNT_TURNS = f"SELECT COUNT(*) FROM turn WHERE {_OLD}"
 _COUNT_EVENTS = f"SELECT COUNT(*) FROM journal WHERE turn IN (SELECT n FROM turn WHERE {_OLD})"
 
@@ -83,7 +86,7 @@ async def _forget_turns(database: Database, cutoff: int) -> Pruned:
         _, rows, its_tasks, *_, its_turns, its_runs = await database.transact(
             [
                 _locked(database, theirs),
-                *_what_belongs_to(these, (*numbers, cutoff)),
+                *_what_belongs_to(these, (*numbers, cutoff), (*_EVENTS_FIRST, *WITH_TURN)),
                 (f"DELETE FROM turn WHERE {these}", (*numbers, cutoff)),
                 (of_runs, theirs),
             ]
@@ -106,7 +109,7 @@ async def _forget_events(database: Database, cutoff: int) -> Pruned:
         _, rows, its_tasks, *_ = await database.transact(
             [
                 _locked(database, theirs),
-                *_what_belongs_to(these, (*numbers, cutoff)),
+                *_what_belongs_to(these, (*numbers, cutoff), _EVENTS_FIRST),
                 *freed,
             ]
         )
@@ -115,13 +118,10 @@ async def _forget_events(database: Database, cutoff: int) -> Pruned:
     return Pruned(events=events, tasks=tasks)
 
 
-def _what_belongs_to(these: str, args: Sequence[Value]) -> list[Statement]:
+def _what_belongs_to(these: str, args: Sequence[Value], tables: Sequence[str]) -> list[Statement]:
     """Delete what is of no use without the turn or its events."""
     of = "WHERE turn IN (SELECT n FROM turn WHERE"
-    return [
-        (f"DELETE FROM {table} {of} {these})", args)
-        for table in ("journal", "task", "receipt", "step")
-    ]
+    return [(f"DELETE FROM {table} {of} {these})", args) for table in tables]
 
 
 def _locked(database: Database, runs: Sequence[int]) -> Statement:

@@ -25,7 +25,7 @@ from carnet.stores.turn_row import TURN_COLUMNS, place, read_turn
 
 AT_A_TIME: Final = 100
 
-_HAS_PAPERS = "SELECT 1 FROM task k WHERE k.turn = t.n AND k.sealed IS NOT NULL"
+_HAS_PAPERS = "SELECT 1 FROM task k JOIN kept_call c ON c.turn = k.turn WHERE k.turn = t.n"
 _LOST = (
     f"SELECT {TURN_COLUMNS}, EXISTS ({_HAS_PAPERS}) FROM run r JOIN turn t ON t.run = r.n"  # noqa: S608
     " WHERE t.state = 'running' AND {} ORDER BY t.n LIMIT ?"
@@ -33,8 +33,8 @@ _LOST = (
 _FORGET_WORKERS = "DELETE FROM worker"
 _GIVEN_UP = (
     f"SELECT {TURN_COLUMNS} FROM task k JOIN turn t ON t.n = k.turn"  # noqa: S608
-    " JOIN run r ON r.n = t.run"
-    " WHERE k.ended IS NULL AND k.sealed IS NOT NULL AND t.state = 'unknown' ORDER BY t.n"
+    " JOIN run r ON r.n = t.run JOIN kept_call c ON c.turn = k.turn"
+    " WHERE k.ended IS NULL AND t.state = 'unknown' ORDER BY t.n"
 )
 _LOCK_RUN = "SELECT n FROM run WHERE n = ?"
 _TAKE_UP = (

@@ -18,7 +18,9 @@ from carnet.ports.clock import Clock
 from carnet.stores.chain import Seals
 from carnet.stores.checkpoints import EVERY_SECONDS, Checkpoints
 from carnet.stores.database import Database, Lease, Snapshot
+from carnet.stores.expiring import expire
 from carnet.stores.forgetting import TASK_HOURS, Forgetting
+from carnet.stores.interrupts import Interrupts
 from carnet.stores.neighbours import StoredNeighbours
 from carnet.stores.nonces import Nonces
 from carnet.stores.outbox import StoredOutbox
@@ -100,7 +102,9 @@ class Store:
         self.keys: Final = keys
         self.pinned: Final = pinned
         self.receipts: Final = StoredReceipts(database)
-        self.turns: Final = StoredTurns(database, self._watches, Papers(secrets))
+        self.turns: Final = StoredTurns(
+            database, self._watches, Papers(secrets), Interrupts(database, secrets)
+        )
         self.tasks: Final = StoredTasks(database, self._watches, Papers(secrets), worker)
         self.steps: Final = StoredSteps(database)
         self.outbox: Final = StoredOutbox(database)
@@ -224,11 +228,14 @@ class Store:
         if self._serves and now - self._sealed >= EVERY_SECONDS:
             parts.append(self._seal)
         if self._serves:
-            parts += [self._nonces.keep, self._forgetting.keep]
+            parts += [self._nonces.keep, self._expire, self._forgetting.keep]
         await _all_of(parts)
 
     async def _recover(self) -> None:
         await recover(self._database, now=self._clock.wall_us())
+
+    async def _expire(self) -> None:
+        await expire(self._database, now=self._clock.wall_us())
 
     async def _seal(self) -> None:
         self._sealed = self._clock.monotonic()

@@ -19,9 +19,10 @@ from typing import Final
 from msgspec.structs import replace
 
 from carnet.core.identity import Payer
+from carnet.core.secret import Secret
 from carnet.core.turn import Turn
 from carnet.faults import point
-from carnet.ports.tasks import Task, TaskState
+from carnet.ports.tasks import MOST_CALLBACKS, Callback, Task, TaskState
 from carnet.ports.turns import Fenced, TurnFinish
 from carnet.stores.database import Database, Row, Statement, Value, marks
 from carnet.stores.papers import Papers, purse_of
@@ -37,17 +38,18 @@ AGENTS_AT_A_TIME: Final = 100  # a statement has as many parts
 MOST_ATTEMPTS: Final = 3  # of taking something where others took it first
 
 _SELECT = (
-    f"SELECT {TURN_COLUMNS}, k.id, k.sender, k.skill, k.callback, k.progress, k.note, k.cancelled,"
-    " k.lost, {more} FROM task k JOIN turn t ON t.n = k.turn JOIN run r ON r.n = t.run WHERE "
+    f"SELECT {TURN_COLUMNS}, k.id, k.sender, k.skill, k.progress, k.note, k.cancelled, k.lost,"
+    " (SELECT MIN(b.url) FROM callback b WHERE b.turn = k.turn AND b.place = 0), {more}"
+    " FROM task k JOIN turn t ON t.n = k.turn JOIN run r ON r.n = t.run {also}WHERE "
 )
-_SHOW = _SELECT.format(more="NULL")
-_TAKE = _SELECT.format(more="k.sealed")
+_SHOW = _SELECT.format(more="NULL", also="")
+_TAKE = _SELECT.format(more="c.sealed", also="JOIN kept_call c ON c.turn = k.turn ")
 _FIND = f"{_SHOW}k.id = ? AND (k.ended IS NULL OR k.ended >= ?)"
 _OF_TURN = f"{_SHOW}k.turn = ?"
 # A state that is compared so cannot be looked up: the index of it names everything that waits.
-_CANDIDATES = f"{_TAKE}t.state || '' = 'queued' AND k.sealed IS NOT NULL AND t.n IN ({{}})"
-_DOUBTFUL = f"{_TAKE}k.sealed IS NOT NULL AND t.n IN ({{}})"
-_WAITING_OF = "SELECT n FROM turn WHERE state = 'queued' AND agent = ? ORDER BY n LIMIT ?"
+_CANDIDATES = f"{_TAKE}t.state || '' = 'queued' AND t.n IN ({{}})"
+_DOUBTFUL = f"{_TAKE}t.n IN ({{}})"
+_WAITING_OF = "SELECT n FROM turn WHERE state = 'queued' AND agent = ? ORDER BY rank, n LIMIT ?"
 _LEASE = (
     f"UPDATE turn SET {becomes('running')}, worker = ?"
     f" WHERE n = ? AND {moves('queued', 'running')} AND fence = ? AND {{alive}}"
@@ -75,6 +77,26 @@ WITH RECURSIVE names (name) AS (
 )
 SELECT m.name FROM names m WHERE m.name IS NOT NULL
 """
+_CALLBACKS = (
+    "SELECT b.place, b.url, b.dialect, b.token, b.created, b.auth_sealed FROM callback b"
+    " JOIN task k ON k.turn = b.turn WHERE k.id = ? ORDER BY b.place"
+)
+# The next place, if the task has not ended and has not too many.
+_ADD_CALLBACK = (
+    "INSERT INTO callback (turn, place, url, dialect, token, created)"
+    " SELECT k.turn, (SELECT COALESCE(MAX(b.place) + 1, 0) FROM callback b WHERE b.turn = k.turn),"
+    " CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS BIGINT)"
+    " FROM task k WHERE k.id = ? AND k.ended IS NULL"
+    " AND (SELECT COUNT(*) FROM callback b WHERE b.turn = k.turn) < ?"
+)
+_SEAL_CALLBACK = (
+    "UPDATE callback SET auth_sealed = ?, key_id = ? WHERE url = ? AND created = ?"
+    " AND auth_sealed IS NULL AND turn IN (SELECT k.turn FROM task k WHERE k.id = ?)"
+)
+_REMOVE_CALLBACK = (
+    "DELETE FROM callback WHERE place = ? AND turn IN"
+    " (SELECT k.turn FROM task k WHERE k.id = ? AND k.ended IS NULL)"
+)
 _FORGET = (
     "DELETE FROM task WHERE turn IN"
     " (SELECT turn FROM task WHERE ended IS NOT NULL AND ended < ? ORDER BY ended LIMIT ?)"
@@ -222,6 +244,42 @@ class StoredTasks:
         """The agents for which tasks wait."""
         return {name for (name,) in await self._database.fetch(_WAITING_FOR)}
 
+    async def callbacks(self, task: str) -> builtins.list[Callback]:
+        """Where the end of a task is told, in the order in which the addresses were named."""
+        rows = await self._database.fetch(_CALLBACKS, (task,))
+        return [self._callback(task, row) for row in rows]
+
+    def _callback(self, task: str, row: Row) -> Callback:
+        place, url, dialect, token, created, sealed = row
+        authorization: Secret | None = None
+        if sealed is not None:
+            try:
+                authorization = Secret(self._papers.open_word(sealed, task))
+            except Unsealable:
+                _log.warning("a callback of task %s was sealed with another secrets file", task)
+        return Callback(
+            place=place,
+            url=url,
+            dialect=dialect,
+            token=token,
+            created=created,
+            authorization=authorization,
+        )
+
+    async def add_callback(self, task: str, callback: Callback) -> bool:
+        """Tell the end there too; False if the task has ended, or has as many as it may."""
+        what = (callback.url, callback.dialect, callback.token, callback.created)
+        statements: list[Statement] = [(_ADD_CALLBACK, (*what, task, MOST_CALLBACKS))]
+        if callback.authorization is not None:
+            sealed = self._papers.seal_word(callback.authorization.reveal(), task)
+            where = (callback.url, callback.created, task)
+            statements.append((_SEAL_CALLBACK, (*sealed, *where)))
+        return (await self._database.transact(statements))[0] > 0
+
+    async def remove_callback(self, task: str, place: int) -> bool:
+        """Tell the end there no more; False if there is none, or the task has ended."""
+        return await self._database.execute(_REMOVE_CALLBACK, (place, task)) > 0
+
     async def list(
         self,
         *,
@@ -287,9 +345,7 @@ def _only(rows: Sequence[Row]) -> Task | None:
 
 
 def _read(row: Row) -> Task:
-    task, sender, skill, callback, progress, note, cancelled, lost = row[
-        TURN_WIDTH : TURN_WIDTH + 8
-    ]
+    task, sender, skill, progress, note, cancelled, lost, callback, _ = row[TURN_WIDTH:]
     return Task(
         id=task,
         turn=read_turn(row),

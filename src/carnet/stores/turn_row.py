@@ -1,9 +1,10 @@
 """The row of a turn: one definition, from which everything that writes or reads it is derived.
 
 A column says what a claim gives it (`begins`), what a claim that runs the turn again gives it
-(`again`) and what the end gives it (`ends`), each as an expression of Python; where it says
-nothing, the column is left as it is. A column whose name, or `field`, is one of `Turn` is read into
-the record too. Both databases take their statements, arguments and array types from here.
+(`again`), what one gives it that brings the answer it waits for (`resumes`) and what the end gives
+it (`ends`), each as an expression of Python; where it says nothing, the column is left as it is. A
+column whose name, or `field`, is one of `Turn` is read into the record too. Both databases take
+their statements, arguments and array types from here.
 
 Law. A new column is one `Column` here and one migration; nothing else names the columns in order.
 """
@@ -20,7 +21,7 @@ from carnet.core.identity import Account
 from carnet.core.turn import Turn, TurnState
 from carnet.ports.turns import TurnClaim, TurnFinish
 from carnet.stores.database import Row, marks
-from carnet.stores.turn_moves import may_become
+from carnet.stores.turn_moves import may_become, moves
 
 Type = Literal["BIGINT", "TEXT", "BYTEA"]
 
@@ -36,7 +37,8 @@ class Column(NamedTuple):
     type: Type
     begins: str = ""  # may name: claim, admitted, carnet, n, run, state, worker
     again: str = ""  # may name: claim, turn, state, worker, fence, attempt
-    ends: str = ""  # may name: finish, state, ended, cost, run_cost
+    resumes: str = ""  # may name: turn, state, worker, fence, reserve
+    ends: str = ""  # may name: finish, state, ended, cost, run_cost, waits_until, holds
     field: str = ""  # of Turn, where it is called otherwise
 
     @property
@@ -51,9 +53,9 @@ COLUMNS: Final = (
     Column("run", INT, begins="run"),  # the number of its row; the record has its id
     Column("key", BYTES, begins="claim.key"),
     Column("digest", BYTES, begins="claim.digest"),
-    Column("state", TEXT, begins="state", again="state", ends="state"),
-    Column("worker", TEXT, begins="worker", again="worker"),
-    Column("fence", INT, begins="1", again="fence"),
+    Column("state", TEXT, begins="state", again="state", resumes="state", ends="state"),
+    Column("worker", TEXT, begins="worker", again="worker", resumes="worker"),
+    Column("fence", INT, begins="1", again="fence", resumes="fence"),
     Column("attempt", INT, begins="1", again="attempt"),
     Column("turn", TEXT, begins="carnet.turn"),
     Column("parent", TEXT, begins="claim.parent_turn", field="parent_turn"),
@@ -67,14 +69,43 @@ COLUMNS: Final = (
     Column("tokens_out", INT, again="None", ends="finish.tokens_out"),
     Column("cost", INT, again="None", ends="cost"),
     Column("run_cost", INT, again="None", ends="run_cost"),
-    Column("reserve", INT, begins="admitted.reserve", again="claim.admitted.reserve", ends="0"),
+    Column(
+        "reserve",
+        INT,
+        begins="admitted.reserve",
+        again="claim.admitted.reserve",
+        ends="0",
+        resumes="reserve",
+    ),
     Column("purse", TEXT, begins="admitted.payer.purse", again="claim.admitted.payer.purse"),
     Column("code", TEXT, again="None", ends="finish.code"),
     Column("retryable", INT, again="0", ends="int(finish.retryable)"),
+    Column("last_depth", INT, begins="carnet.last_depth"),
+    Column("bound_by", TEXT, begins="carnet.bound_by"),
+    Column("dialect", TEXT, begins="admitted.dialect"),
+    Column("parent_n", INT, begins="None if claim.made_in is None else claim.made_in.n"),
+    Column("ordinal", INT),
+    Column("token", TEXT),
+    Column("person", INT),
+    Column(
+        "delegation",
+        TEXT,
+        begins="None if admitted.delegation is None else admitted.delegation.token_id",
+    ),
+    Column("context", TEXT),
+    Column("correlation", TEXT, begins="admitted.correlation"),
+    Column("conversation", INT),
+    Column("cause", TEXT),
+    Column("waits_until", INT, again="None", resumes="None", ends="waits_until"),
+    Column("holds", TEXT, again="None", resumes="None", ends="holds"),
+    Column("facts", TEXT, again="None", ends="finish.facts"),
+    Column("wiped", INT),
+    Column("rank", INT),
 )
 
 BEGUN: Final = tuple(column for column in COLUMNS if column.begins)
 AGAIN: Final = tuple(column for column in COLUMNS if column.again)
+RESUMED: Final = tuple(column for column in COLUMNS if column.resumes)
 ENDED: Final = tuple(column for column in COLUMNS if column.ends)
 
 _OF_RUN: Final = ("r.id", "r.issuer", "r.account")
@@ -90,6 +121,9 @@ _MAY_RUN: Final = may_become("running")
 _MAY_END: Final = may_become("failed")
 INSERT_TURN: Final = f"INSERT INTO turn ({names(BEGUN)}) VALUES ({marks(len(BEGUN))})"
 RUN_AGAIN: Final = f"UPDATE turn SET {names(AGAIN, '{} = ?')} WHERE n = ? AND {_MAY_RUN}"
+RESUME: Final = (
+    f"UPDATE turn SET {names(RESUMED, '{} = ?')} WHERE n = ? AND {moves('waiting', 'running')}"
+)
 END_TURN: Final = f"UPDATE turn SET {names(ENDED, '{} = ?')} WHERE n = ? AND {_MAY_END}"
 
 # What a statement selects to read a turn: its columns, then those of its run.
@@ -155,10 +189,20 @@ again_turn: Final[Callable[[TurnClaim, Turn, TurnState, str | None, int, int], T
     "claim, turn, state, worker, fence, attempt", f"replace(turn, {_fields(AGAIN, 'again')})"
 )
 
+# The values of RESUMED and the number of the turn, and the record that comes of it.
+_RESUMES = "turn, state, worker, fence, reserve"
+resumed_row: Final[Callable[[Turn, TurnState, str | None, int, int], Row]] = _compiled(
+    _RESUMES, _row(RESUMED, "resumes", "turn.n")
+)
+resumed_turn: Final[Callable[[Turn, TurnState, str | None, int, int], Turn]] = _compiled(
+    _RESUMES, f"replace(turn, {_fields(RESUMED, 'resumes')})"
+)
+
 # The values of ENDED and the number of the turn, and the record that comes of it.
-ended_row: Final[Callable[[TurnFinish, TurnState, int | None, int, int], Row]] = _compiled(
-    "finish, state, ended, cost, run_cost", _row(ENDED, "ends", "finish.turn.n")
-)
-ended_turn: Final[Callable[[TurnFinish, TurnState, int | None, int, int], Turn]] = _compiled(
-    "finish, state, ended, cost, run_cost", f"replace(finish.turn, {_fields(ENDED, 'ends')})"
-)
+_ENDS = "finish, state, ended, cost, run_cost, waits_until, holds"
+ended_row: Final[
+    Callable[[TurnFinish, TurnState, int | None, int, int, int | None, str | None], Row]
+] = _compiled(_ENDS, _row(ENDED, "ends", "finish.turn.n"))
+ended_turn: Final[
+    Callable[[TurnFinish, TurnState, int | None, int, int, int | None, str | None], Turn]
+] = _compiled(_ENDS, f"replace(finish.turn, {_fields(ENDED, 'ends')})")

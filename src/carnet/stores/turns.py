@@ -7,8 +7,9 @@ from msgspec.structs import replace
 
 from carnet.core.turn import Turn, may_become
 from carnet.errors import RunNotFound
-from carnet.ports.turns import Claimed, TurnClaim, TurnFinish, Verdict
+from carnet.ports.turns import Asked, Claimed, TurnClaim, TurnFinish, Verdict
 from carnet.stores.database import Database, Flush
+from carnet.stores.interrupts import Interrupts
 from carnet.stores.journal import verified
 from carnet.stores.papers import Papers
 from carnet.stores.queue import given_back, heard
@@ -29,7 +30,10 @@ _RELOAD = f"{SELECT_TURN} WHERE t.n = ?"
 class StoredTurns:
     """The hot operations, and what replay and attach read."""
 
-    def __init__(self, database: Database, watches: Watches, papers: Papers) -> None:
+    def __init__(
+        self, database: Database, watches: Watches, papers: Papers, interrupts: Interrupts
+    ) -> None:
+        self._interrupts = interrupts
         self._database = database
         self._watches = watches
         self._papers = papers
@@ -38,6 +42,9 @@ class StoredTurns:
         """Claim a turn, or learn why not."""
         if claim.task is not None:
             claim = replace(claim, task=self._papers.seal(claim, claim.task))
+        if claim.resolution is not None:
+            sealed = self._interrupts.seal_answer(claim.resolution)
+            claim = replace(claim, resolution=sealed)
         claiming = self._database.claim(claim)
         try:
             verdict = await claiming
@@ -63,6 +70,8 @@ class StoredTurns:
 
     async def finish(self, finish: TurnFinish) -> Turn:
         """End a turn; gives the record with its frozen costs. Raises Fenced."""
+        if finish.state == "waiting":
+            finish = self._interrupts.seal(finish)
         if finish.state == "running" or not may_become("running", finish.state):
             raise ValueError(f"a turn cannot finish as {finish.state}")
         ended = await self._database.finish(finish)
@@ -77,6 +86,10 @@ class StoredTurns:
         args = (turn.n, turn.n, since, turn.n, turn.fence)
         rows = await self._database.fetch(_EVENTS, args)
         return [row[_DATA] for row in verified(rows)]
+
+    async def interrupts(self, turn: Turn) -> list[Asked]:
+        """What a turn waits for, or waited for, in the order in which it asked."""
+        return await self._interrupts.of(turn.n)
 
     async def reload(self, turn: Turn) -> Turn:
         """The record as it is now."""

@@ -5,10 +5,13 @@ from collections.abc import Callable
 import msgspec
 
 from carnet.core.events import Event, read_events
+from carnet.core.interrupt import hash_state
 from carnet.core.turn import Turn, on_repeat
 from carnet.ports.outbox import Letter
 from carnet.ports.tasks import TaskClaim
 from carnet.ports.turns import (
+    Answer,
+    Asked,
     Claimed,
     Debit,
     Denied,
@@ -41,6 +44,7 @@ class MemoryTurns:
         self._spent_by: dict[tuple[str, str], int] = {}  # the turn that used up a delegation
         self.turns: dict[int, Turn] = {}
         self.batches: dict[int, list[bytes]] = {}
+        self.asked: dict[int, list[Asked]] = {}  # what turns wait for
         self.debits: list[Debit] = []
         self.before_write: Callable[[], None] = lambda: None  # raise here to break a write
 
@@ -57,7 +61,38 @@ class MemoryTurns:
             return None
         return Denied("replayed")
 
+    def _resolve(self, claim: TurnClaim, answer: Answer) -> Verdict:
+        """Use an answer, once; the turn runs on when nothing else is left that it waits for."""
+        n = self._keys.get(claim.key, 0)
+        asked = self.asked.get(n, [])
+        meant = [
+            one
+            for one in asked
+            if one.status == "open" and hash_state(one.interrupt.state) == answer.state_hash
+        ]
+        if not meant or self.turns[n].state != "waiting" or meant[0].expires <= claim.now:
+            return Denied("resolution")
+        done = msgspec.structs.replace(
+            meant[0],
+            status="resolved",
+            outcome=answer.outcome,
+            resolver=answer.resolver,
+            resolved=claim.now,
+            value=answer.value,
+        )
+        self.asked[n] = [done if one is meant[0] else one for one in asked]
+        turn = self.turns[n]
+        if any(one.status == "open" for one in self.asked[n]):
+            return Known(turn)
+        self.batches[n] = []
+        self.turns[n] = msgspec.structs.replace(
+            turn, state="running", fence=turn.fence + 1, waits_until=None
+        )
+        return Claimed(self.turns[n])
+
     def _decide(self, claim: TurnClaim) -> Verdict:
+        if claim.resolution is not None:
+            return self._resolve(claim, claim.resolution)
         n = self._keys.get(claim.key)
         if n is not None:
             return self._repeat(n, claim)
@@ -173,12 +208,18 @@ class MemoryTurns:
             self._use(use.purse, use.amount)
         self.letters += finish.letters
         self.finishes.append(finish)
+        if finish.interrupts:
+            self.asked[finish.turn.n] = [
+                Asked(interrupt=asked, status="open", expires=finish.waits_until)
+                for asked in finish.interrupts
+            ]
         if finish.retryable:
             self._retryable.add(finish.turn.n)
         ended = msgspec.structs.replace(
             finish.turn,
             state=finish.state,
-            ended=finish.now,
+            ended=None if finish.state == "waiting" else finish.now,
+            waits_until=finish.waits_until or None,
             tokens_in=finish.tokens_in,
             tokens_out=finish.tokens_out,
             cost=own + finish.children_cost,
@@ -197,6 +238,10 @@ class MemoryTurns:
                 found.append(batch)
             first += len(read_events(batch))
         return found
+
+    async def interrupts(self, turn: Turn) -> list[Asked]:
+        """What a turn waits for, or waited for."""
+        return list(self.asked.get(turn.n, ()))
 
     async def reload(self, turn: Turn) -> Turn:
         """The record as it is now."""

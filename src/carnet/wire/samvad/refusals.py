@@ -51,6 +51,7 @@ REFUSALS: Final[dict[type[CarnetError], tuple[int, str]]] = {
         *(errors.MalformedCallerContext, errors.ChainMismatch, errors.TravelDocumentInvalid),
         *(errors.UnsupportedProtocolVersion, errors.MalformedRequest),
         errors.IdempotencyMismatch,  # a span that was used before, for something else
+        errors.PolicyStateInvalid,
         errors.UsageInvalid,
     ),
     errors.BodyTooLarge: (413, SCHEMA_INVALID),
@@ -103,6 +104,7 @@ REFUSALS: Final[dict[type[CarnetError], tuple[int, str]]] = {
     **_as_told(
         AGENT_UNAVAILABLE,
         *(errors.AgentFailed, errors.Cancelled, errors.DefinitionChanged, errors.Internal),
+        errors.InterruptExpired,
         *(errors.ProviderError, errors.ProviderUnavailable, errors.ProviderTimeout),
         *(errors.CircuitOpen, errors.PeerRefused, errors.PeerBusy, errors.PeerUnreachable),
         *(errors.PeerResponseInvalid, errors.EgressRefused),
