@@ -4,9 +4,11 @@ import asyncio
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from carnet.core.events import LEG, Extension, Text, write_events
 from carnet.core.identity import Account, Payer
+from carnet.core.outbound import OutboundCall
 from carnet.errors import RunNotFound
 from carnet.ports.records import JournalEntry, RunSummary
 from carnet.ports.trust import Peer
@@ -103,16 +105,49 @@ async def test_the_journal_of_a_run_is_read_after_a_row(store: Store) -> None:
     assert await read("none", reader=None, after=0, limit=9) == []
 
 
-async def test_legs_are_the_rows_that_hold_calls_to_others(store: Store) -> None:
+CALL = OutboundCall(
+    ordinal=0,
+    child_turn="r1.t0.critic",
+    to="@critic@globex.example",
+    depth=1,
+    state="done",
+    dialect="samvad",
+    cost=5,
+    currency="credits",
+    peer_status=200,
+    receipt="a.b.c",
+)
+
+
+async def test_calls_out_are_kept_with_the_end_of_their_turn(store: Store) -> None:
     turn = claimed(await store.turns.claim(a_claim()))
-    leg = Extension(LEG, {"turn": "t1", "to": "@critic@globex.example", "depth": 1})
+    refused = replace(CALL, ordinal=1, state="refused", code="peer_refused", peer_code="NO")
+    await store.turns.finish(a_finish(turn, outbound=(CALL, refused)))
+    assert await store.records.outbound("r1", reader="token:alice") == {turn.n: [CALL, refused]}
+    assert await store.records.outbound("r1", reader="token:bob") == {}
+
+
+async def test_calls_out_of_another_attempt_stay(store: Store) -> None:
+    turn = claimed(await store.turns.claim(a_claim()))
+    failed = {"state": "failed", "code": "internal", "retryable": True}
+    await store.turns.finish(a_finish(turn, outbound=(CALL,), **failed))
+    again = claimed(await store.turns.claim(a_claim()))
+    await store.turns.finish(a_finish(again, outbound=(CALL,)))
+    assert await store.records.outbound("r1", reader=None) == {turn.n: [CALL, CALL]}
+
+
+async def test_calls_out_of_the_former_layout_are_read_from_the_events(store: Store) -> None:
+    turn = claimed(await store.turns.claim(a_claim()))
+    told = {"turn": "t1", "to": "@critic@globex.example", "depth": 1, "status": "done", "cost": 5}
     said = Text('it says "carnet.leg" here')
     await store.turns.append(turn, 0, 0, write_events([said]))
-    await store.turns.append(turn, 1, 1, write_events([leg]))
+    await store.turns.append(turn, 1, 1, write_events([Extension(LEG, told)]))
     await store.turns.finish(a_finish(turn))
-    legs = await store.records.legs("r1", reader="token:alice")
-    assert [entry.first for entry in legs] == [1]
-    assert await store.records.legs("r1", reader="token:bob") == []
+    found = OutboundCall(
+        ordinal=0, child_turn="t1", to="@critic@globex.example", depth=1, state="done", cost=5
+    )
+    assert await store.records.outbound("r1", reader=None) == {turn.n: [found]}
+    assert await store.records.outbound("r1", reader="token:bob") == {}
 
 
 async def test_the_ledger_is_read_by_run_and_by_either_account(store: Store) -> None:

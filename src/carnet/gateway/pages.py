@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from carnet.core.events import LEG, Extension, read_events
 from carnet.core.money import format_amount
+from carnet.core.outbound import OutboundCall
 from carnet.core.turn import Turn
 from carnet.errors import CarnetError
-from carnet.ports.records import JournalEntry, LedgerEntry, Records, RunSummary
+from carnet.ports.records import LedgerEntry, Records, RunSummary
 from carnet.ports.tasks import Task
 from carnet.wire import openai
 
@@ -60,7 +60,8 @@ async def run_page(
     turns = await records.run(run, reader=reader)
     if not turns:
         return None
-    legs = legs_by_turn(await records.legs(run, reader=reader))
+    outbound = await records.outbound(run, reader=reader)
+    legs = {turn: [leg_page(call) for call in calls] for turn, calls in outbound.items()}
     entries = await records.ledger(run=run, account=None, limit=MOST_ENTRIES)
     ended = [turn.ended for turn in turns]
     return {
@@ -77,22 +78,22 @@ async def run_page(
     }
 
 
-def legs_by_turn(entries: Sequence[JournalEntry]) -> dict[str, list[Page]]:
-    """The calls that each turn made to other organisations."""
-    legs: dict[str, list[Page]] = {}
-    for entry in entries:
-        for event in read_events(entry.data):
-            if isinstance(event, Extension) and event.name == LEG:
-                leg = dict(event.payload)
-                if leg.get("cost") is not None:
-                    leg["cost"] = format_amount(leg["cost"])
-                legs.setdefault(entry.turn, []).append(leg)
-    return legs
+def leg_page(call: OutboundCall) -> Page:
+    """A call to another organisation."""
+    return {
+        "turn": call.child_turn,
+        "to": call.to,
+        "depth": call.depth,
+        "status": call.state,
+        "cost": None if call.cost is None else format_amount(call.cost),
+        "code": call.code,
+        "receipt": call.receipt,
+    }
 
 
-def tree(turns: Sequence[Turn], legs: Mapping[str, list[Page]]) -> list[Page]:
+def tree(turns: Sequence[Turn], legs: Mapping[int, list[Page]]) -> list[Page]:
     """The turns, each under its parent; those whose parent is elsewhere stand at the top."""
-    pages = [turn_page(turn, legs.get(turn.turn, [])) for turn in turns]
+    pages = [turn_page(turn, legs.get(turn.n, [])) for turn in turns]
     by_turn = {page["turn"]: page for page in reversed(pages)}
     roots: list[Page] = []
     levels: dict[int, int] = {}
@@ -143,7 +144,7 @@ def _cost(turns: Sequence[Turn], entries: Sequence[LedgerEntry]) -> int:
     return sum(entry.amount for entry in entries if (entry.turn, entry.debit) in shown)
 
 
-def _deepest(turns: Sequence[Turn], legs: Mapping[str, list[Page]]) -> int:
+def _deepest(turns: Sequence[Turn], legs: Mapping[int, list[Page]]) -> int:
     here = max(turn.depth for turn in turns)
     out = [
         int(leg["depth"]) for found in legs.values() for leg in found if leg["status"] != "refused"

@@ -1,11 +1,12 @@
 """What happened: runs, their events and the ledger, for reading."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from msgspec import Struct
 
 from carnet.core.identity import Account
+from carnet.core.outbound import OutboundCall
 from carnet.core.turn import Turn
 
 
@@ -59,8 +60,10 @@ class Records(Protocol):
         """The turns of a run, oldest first; empty if there is none to see."""
         ...
 
-    async def legs(self, run: str, *, reader: str | None) -> Sequence[JournalEntry]:
-        """The journal rows of a run that hold calls to other organisations."""
+    async def outbound(
+        self, run: str, *, reader: str | None
+    ) -> Mapping[int, Sequence[OutboundCall]]:
+        """The calls that turns of a run made to other organisations, by the turn's number."""
         ...
 
     async def entries(

@@ -4,7 +4,6 @@ Law 1. One that waits longer than it may fails, and gives back what it held, in 
 Law 2. Several gateways that do it at once do no harm: the fence and the state decide.
 """
 
-
 from typing import Final
 
 from carnet.core.events import Failed, write_events

@@ -29,12 +29,11 @@ FIELDS: Final = {
     "receipt": "receipt",
     "matched": "matched",
 }
-COLUMNS: Final = ("turn", "attempt", *FIELDS)
+COLUMNS: Final = ("turn", "fence", *FIELDS)
 SELECT: Final = f"SELECT turn, {', '.join(FIELDS)} FROM outbound"  # noqa: S608
-# A call that is told again is the same one: what a later end of the attempt says of it counts.
 INSERT: Final = (
     f"INSERT INTO outbound ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"  # noqa: S608
-    " ON CONFLICT (turn, attempt, ordinal) DO UPDATE SET "
+    " ON CONFLICT (turn, fence, ordinal) DO UPDATE SET "
     + ", ".join(f"{name} = excluded.{name}" for name in FIELDS if name != "ordinal")
 )
 _LEG: Final = f'"{LEG}"'.encode()
@@ -42,7 +41,7 @@ _LEG: Final = f'"{LEG}"'.encode()
 
 def outbound_row(turn: Turn, call: OutboundCall) -> Row:
     """The values of COLUMNS."""
-    return (turn.n, turn.attempt, *(getattr(call, field) for field in FIELDS.values()))
+    return (turn.n, turn.fence, *(getattr(call, field) for field in FIELDS.values()))
 
 
 def read_outbound(row: Row) -> OutboundCall:

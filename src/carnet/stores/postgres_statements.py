@@ -146,7 +146,7 @@ LANE: Final = _columns(id="text", postings="int", head="bytes", seal="bytes")
 _BYTES: Final = ("state_hash", "state_sealed")
 _INTS: Final = (
     *("turn", "place", "amount", "retry_after", "created", "expires"),
-    *("attempt", "ordinal", "depth", "cost", "peer_status"),
+    *("fence", "ordinal", "depth", "cost", "peer_status"),
 )
 
 
@@ -251,7 +251,7 @@ WHERE interrupt.turn = ANY (ARRAY[w.n]) AND interrupt.status || '' = 'open'
 
 PUT_OUTBOUND: Final = f"""
 INSERT INTO outbound ({names(OUTBOUND)}) SELECT {names(OUTBOUND, "w.{}")}
-FROM {_Arrays().rows(OUTBOUND)} ON CONFLICT (turn, attempt, ordinal) DO UPDATE
+FROM {_Arrays().rows(OUTBOUND)} ON CONFLICT (turn, fence, ordinal) DO UPDATE
     SET {names(OUTBOUND[3:], "{0} = excluded.{0}")}
 """
 

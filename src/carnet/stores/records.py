@@ -9,12 +9,13 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
-from carnet.core.events import LEG
 from carnet.core.identity import Account
+from carnet.core.outbound import OutboundCall
 from carnet.core.turn import Turn
 from carnet.ports.records import JournalEntry, LedgerEntry, RunSummary
 from carnet.stores.database import Database, Row, Value, marks
 from carnet.stores.journal import EVENTS, verified
+from carnet.stores.outbound import SELECT, legs_in, read_outbound
 from carnet.stores.rows import SELECT_TURN
 from carnet.stores.turn_row import read_turn
 
@@ -24,7 +25,6 @@ _NEWEST = "SELECT n, id, issuer, account, cost, started FROM run"
 _MADE_BY = "EXISTS (SELECT 1 FROM turn t WHERE t.run = run.n AND t.actor = ?)"
 _ENTRIES = "SELECT j.n, j.turn, j.kind, j.first, j.last, j.data, j.crc FROM journal j"
 _LEDGER = "SELECT n, at, run, turn, issuer, account, credit, amount FROM ledger"
-_LEG: Final = f'"{LEG}"'.encode()
 
 
 def visible(turns: Sequence[Turn], reader: str | None) -> list[Turn]:
@@ -110,10 +110,26 @@ class StoredRecords:
         """The turns of a run, oldest first; empty if there is none to see."""
         return visible((await self._turns_of([run])).get(run, []), reader)
 
-    async def legs(self, run: str, *, reader: str | None) -> list[JournalEntry]:
-        """The journal rows of a run that hold calls to other organisations."""
-        entries = await self._entries(run, reader, f"j.kind = '{EVENTS}' ORDER BY j.n", ())
-        return [entry for entry in entries if _LEG in entry.data]
+    async def outbound(self, run: str, *, reader: str | None) -> dict[int, Sequence[OutboundCall]]:
+        """The calls that the turns of a run made to other organisations, by the turn's number.
+
+        Those of the former layout stand among the events of their turn.
+        """
+        turns = [turn.n for turn in await self.run(run, reader=reader)]
+        if not turns:
+            return {}
+        listed = marks(len(turns))
+        found: dict[int, list[OutboundCall]] = {}
+        which = f"{SELECT} WHERE turn IN ({listed}) ORDER BY turn, fence, ordinal"
+        for turn, *row in await self._database.fetch(which, turns):
+            found.setdefault(turn, []).append(read_outbound(tuple(row)))
+        which = f"{_ENTRIES} WHERE j.turn IN ({listed}) AND j.kind = '{EVENTS}' ORDER BY j.n"
+        batches: dict[int, list[bytes]] = {}
+        for _, turn, _, _, _, data, _ in verified(await self._database.fetch(which, turns)):
+            if turn not in found:
+                batches.setdefault(turn, []).append(data)
+        former = {turn: legs_in(said) for turn, said in batches.items()}
+        return {**found, **{turn: legs for turn, legs in former.items() if legs}}
 
     async def entries(
         self, run: str, *, reader: str | None, after: int, limit: int

@@ -120,11 +120,11 @@ WHERE NOT EXISTS (SELECT 1 FROM gone x WHERE x.url = g.url);
 
 DROP TABLE gone_before;
 
--- Calls to other organisations, written with the end of their turn. Turns from before have theirs
--- among their events. `matched` is whose ledger has it: ours, theirs or both.
+-- Calls to other organisations, written with the end of their turn, by the fence under which it ran.
+-- Turns from before have theirs among their events. `matched` is whose ledger has it: ours, theirs or both.
 CREATE TABLE outbound (
     turn BIGINT NOT NULL,
-    attempt BIGINT NOT NULL,
+    fence BIGINT NOT NULL,
     ordinal BIGINT NOT NULL,
     child_turn TEXT NOT NULL,
     callee TEXT NOT NULL,
@@ -138,7 +138,7 @@ CREATE TABLE outbound (
     peer_code TEXT,
     receipt TEXT,
     matched TEXT,
-    PRIMARY KEY (turn, attempt, ordinal)
+    PRIMARY KEY (turn, fence, ordinal)
 );
 
 -- What a turn waits for. `state_hash` is compared, once; `state_sealed` is what is told again to who
