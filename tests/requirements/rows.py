@@ -15,8 +15,10 @@ class Divergence:
 class Row:
     """One sentence, in our own words.
 
-    It is settled by `tests` (as `tests/room/test_noun.py::function`), by a `divergence`, or by the
-    milestone in which it falls `due`; a divergence is usually shown by tests as well.
+    It is proved by `tests` (as `tests/room/test_noun.py::function`), which always run and go red
+    where the sentence is broken (`make mutants`); or it has a `divergence`, usually shown by tests;
+    or it is `due` in words that say what is missing. Tests of a row that is due show what of it
+    stands already.
     """
 
     id: str
