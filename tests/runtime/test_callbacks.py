@@ -187,7 +187,7 @@ async def test_what_the_operator_allows_may_be_called_back() -> None:
 
 async def test_an_address_that_said_410_is_refused() -> None:
     outbox = MemoryOutbox()
-    outbox.gone.add(URL)
+    outbox.gone.add((SENDER, URL))
     lookup, _ = leading_to("8.8.8.8")
     async with opened(lookup=lookup) as door:
         assert "410" in await forbidden(door, URL, outbox)

@@ -9,6 +9,7 @@ from typing import Any, Final, Literal, TypeGuard
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from carnet.core.interrupt import Interrupt, Resolution
 from carnet.core.turn import TurnState
@@ -141,6 +142,13 @@ UNKNOWN_COST = "carnet.unknown_cost"  # an Extension: somebody charged and did n
 RESULT = "carnet.result"  # an Extension: what a skill gave as its result, a JSON object
 RECEIPT = "carnet.receipt"  # an Extension: what we signed about the answer, as it leaves
 LEG = "carnet.leg"  # an Extension: a call to another organisation; see `core.outbound`
+
+
+def journaled(end: End) -> End:
+    """An end as the journal holds it: the secrets of interrupts stay out of it."""
+    if not isinstance(end, Waiting):
+        return end
+    return Waiting(tuple(replace(asked, state="") for asked in end.interrupts))
 
 
 def state_of(end: End) -> TurnState:

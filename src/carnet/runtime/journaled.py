@@ -28,6 +28,7 @@ from carnet.core.events import (
     Extension,
     Failed,
     Usage,
+    Waiting,
     is_terminal,
     read_events,
     state_of,
@@ -344,7 +345,12 @@ class Journaled:
             fields = {**_fields(call, internal.code, damaged.detail), **internal.facts}
             logger.error("a record is damaged", extra=fields)  # noqa: TRY400  no fault of ours
             raise internal from None
-        return [event for data in batches for event in read_events(data)]
+        events = [event for data in batches for event in read_events(data)]
+        if record.state == "waiting" and events and isinstance(events[-1], Waiting):
+            asked = await self._turns.interrupts(record)
+            open_ones = tuple(one.interrupt for one in asked if one.status == "open")
+            events[-1] = Waiting(open_ones or events[-1].interrupts)
+        return events
 
 
 def _fields(call: Call, code: str, detail: str) -> dict[str, object]:

@@ -15,6 +15,7 @@ Law 4. A payer with a limit is never debited more than was reserved. A cost that
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from msgspec import structs
 
@@ -29,10 +30,12 @@ from carnet.core.events import (
     Usage,
     Waiting,
     join_events,
+    journaled,
     state_of,
     write_event,
 )
 from carnet.core.outbound import OutboundCall
+from carnet.core.papers import Papers, write_papers
 from carnet.core.turn import Turn
 from carnet.errors import (
     AgentFailed,
@@ -57,6 +60,7 @@ logger = logging.getLogger("carnet.runtime")
 
 Tokens = tuple[int | None, int | None]  # in and out
 
+EXPIRES_US = 24 * 3_600_000_000  # how long a turn waits for an answer
 MOST_WAITING = 1024  # events
 MOST_WAITING_BYTES = 64 * 1024
 MOST_BYTES = 64 * 1024 * 1024  # of one turn
@@ -233,7 +237,7 @@ class Recording:
         debits = [] if state == "waiting" else self._debits(tokens, served=state == "done")
         for outbound in self._outbound:
             self._keep(leg_event(outbound))
-        self._keep(end)
+        self._keep(journaled(end))
         batch, encoded = self._take()
         call = self._call
         record = await self._turns.finish(
@@ -258,9 +262,21 @@ class Recording:
                 else letters_of(call, call.record, batch, end, new_id=self._new_id),
                 is_task=call.task is not None,
                 outbound=tuple(self._outbound),
+                **(self._waits(end, now) if isinstance(end, Waiting) else {}),
             )
         )
         return batch[:-1], record
+
+    def _waits(self, end: Waiting, now: int) -> dict[str, Any]:
+        """What the end of a turn says beside that waits: what for, how long, and the call."""
+        call, left = self._call, self._call.allowance
+        papers = Papers(admitted=call.admitted, budget=None if left is None else left.left())
+        return {
+            "interrupts": end.interrupts,
+            "waits_until": now + EXPIRES_US,
+            "papers": write_papers(papers),
+            "holding": () if call.task_purse is None else (Use(call.task_purse, 1),),
+        }
 
     def _uses(self, tokens: Tokens, *, is_over: bool) -> tuple[Use, ...]:
         """What the end tells the purses of quotas."""

@@ -44,7 +44,7 @@ class MemoryTurns:
         self._spent_by: dict[tuple[str, str], int] = {}  # the turn that used up a delegation
         self.turns: dict[int, Turn] = {}
         self.batches: dict[int, list[bytes]] = {}
-        self.asked: dict[int, list[Asked]] = {}  # what turns wait for
+        self.interrupted: dict[int, list[Asked]] = {}  # what turns wait for
         self.debits: list[Debit] = []
         self.before_write: Callable[[], None] = lambda: None  # raise here to break a write
 
@@ -64,7 +64,7 @@ class MemoryTurns:
     def _resolve(self, claim: TurnClaim, answer: Answer) -> Verdict:
         """Use an answer, once; the turn runs on when nothing else is left that it waits for."""
         n = self._keys.get(claim.key, 0)
-        asked = self.asked.get(n, [])
+        asked = self.interrupted.get(n, [])
         meant = [
             one
             for one in asked
@@ -80,9 +80,9 @@ class MemoryTurns:
             resolved=claim.now,
             value=answer.value,
         )
-        self.asked[n] = [done if one is meant[0] else one for one in asked]
+        self.interrupted[n] = [done if one is meant[0] else one for one in asked]
         turn = self.turns[n]
-        if any(one.status == "open" for one in self.asked[n]):
+        if any(one.status == "open" for one in self.interrupted[n]):
             return Known(turn)
         self.batches[n] = []
         self.turns[n] = msgspec.structs.replace(
@@ -209,7 +209,7 @@ class MemoryTurns:
         self.letters += finish.letters
         self.finishes.append(finish)
         if finish.interrupts:
-            self.asked[finish.turn.n] = [
+            self.interrupted[finish.turn.n] = [
                 Asked(interrupt=asked, status="open", expires=finish.waits_until)
                 for asked in finish.interrupts
             ]
@@ -241,7 +241,7 @@ class MemoryTurns:
 
     async def interrupts(self, turn: Turn) -> list[Asked]:
         """What a turn waits for, or waited for."""
-        return list(self.asked.get(turn.n, ()))
+        return list(self.interrupted.get(turn.n, ()))
 
     async def reload(self, turn: Turn) -> Turn:
         """The record as it is now."""
