@@ -22,10 +22,10 @@ class Noting(MemoryTurns):
 
     def __init__(self) -> None:
         super().__init__()
-        self.asked: list[TurnClaim] = []
+        self.claims: list[TurnClaim] = []
 
     async def claim(self, claim: TurnClaim) -> Verdict:
-        self.asked.append(claim)
+        self.claims.append(claim)
         return await super().claim(claim)
 
 
@@ -61,7 +61,7 @@ def task(span: str = "span-1", nonce: str = "nonce-00000001", **fields: Any) -> 
 async def test_a_task_is_claimed_with_its_papers_and_has_left_the_crowd() -> None:
     here, turns, _ = scene()
     call = await here.gate.admit(task())
-    kept = asked(turns.asked)
+    kept = asked(turns.claims)
     assert call.task == kept.id
     assert (kept.sender, kept.skill, kept.callback) == (STRANGER, "chat", None)
     assert read_papers(kept.papers).admitted.ask == call.ask
@@ -73,7 +73,7 @@ async def test_a_deadline_from_outside_is_kept_by_the_clock_that_all_share() -> 
     paper = travel_document(deadline_ms=NOW // 1000 + 5000)
     claim = signed_claim(proof=travelled(document=paper))
     await here.gate.admit(replace(claim, is_task=True, marks=()))
-    deadline = read_papers(asked(turns.asked).papers).deadline
+    deadline = read_papers(asked(turns.claims).papers).deadline
     assert deadline is not None
     assert deadline == pytest.approx(NOW / 1_000_000 + 5)
 
@@ -101,14 +101,14 @@ async def test_a_skill_that_is_no_task_is_refused_at_once() -> None:
     desk = replace(signed_claim("desk", skill="open"), is_task=True)
     with pytest.raises(SchemaInvalid, match="cannot be a task"):
         await here.gate.admit(desk)
-    assert turns.asked == []
+    assert turns.claims == []
 
 
 async def test_what_is_asked_with_a_token_is_a_task_too_and_its_callback_is_judged() -> None:
     here, turns, _ = scene()
     plain = replace(token_claim("echo"), is_task=True)
     call = await here.gate.admit(plain)
-    assert asked(turns.asked).sender == call.caller.actor.name
+    assert asked(turns.claims).sender == call.caller.actor.name
     with pytest.raises(CallbackForbidden):
         await here.gate.admit(replace(plain, callback="https://hooks.example/in"))
     judged: list[tuple[str, str]] = []
