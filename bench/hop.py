@@ -26,13 +26,13 @@ from carnet.core.call import Call, Claim
 from carnet.core.events import Done, Event, Usage
 from carnet.core.turn import Turn
 from carnet.gateway.chat import _call_headers
-from carnet.gateway.exchange import Exchange, Message, check_json_body
 from carnet.gateway.inbound import read_chat, read_stamps
-from carnet.gateway.line import LINE, Line
-from carnet.gateway.server import run
 from carnet.guards.admission import Gate
 from carnet.guards.candidate import Candidate
 from carnet.guards.transaction import Entry
+from carnet.http.exchange import Exchange, Message, check_json_body
+from carnet.http.line import LINE, Line
+from carnet.http.server import run
 from carnet.ports.turns import Debit, TurnClaim, TurnFinish
 from carnet.runtime.egress import _write_head
 from carnet.runtime.live import Live

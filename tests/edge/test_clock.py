@@ -8,11 +8,11 @@ from contextlib import asynccontextmanager
 import pytest
 
 from carnet.errors import BodyTimeout, CarnetError
-from carnet.gateway.edge import HardProtocol, sweep
-from carnet.gateway.exchange import Receive, Scope, Send
-from carnet.gateway.head import EdgeLimits
-from carnet.gateway.proxies import Proxies
-from carnet.gateway.server import Server, make_server
+from carnet.http.edge import HardProtocol, sweep
+from carnet.http.exchange import Receive, Scope, Send
+from carnet.http.head import EdgeLimits
+from carnet.http.proxies import Proxies
+from carnet.http.server import Server, make_server
 
 LIMITS = EdgeLimits(
     header_bytes=1024,

@@ -6,7 +6,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from carnet.gateway.edge import body_seconds
+from carnet.http.edge import body_seconds
 from carnet.testing.waiting import until
 from tests.edge.wire import CHAT, HEAD, PATIENCE_SECONDS, Wire, answers, ask
 from tests.support.organisation import Organisation

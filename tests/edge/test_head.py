@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carnet.errors import BodyTooLarge, CarnetError, HeadersTooLarge, MalformedRequest, UriTooLong
-from carnet.gateway.head import EdgeLimits, check_head
+from carnet.http.head import EdgeLimits, check_head
 
 LIMITS = EdgeLimits(
     header_bytes=1024,

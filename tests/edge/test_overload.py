@@ -12,10 +12,10 @@ import pytest
 from msgspec import structs
 
 from carnet.errors import CarnetError, Overloaded
-from carnet.gateway.edge import SPARE_CONNECTIONS, HardProtocol, sweep
-from carnet.gateway.head import EdgeLimits
-from carnet.gateway.proxies import Proxies
-from carnet.gateway.server import OTHER_FILES, Server, make_server, room_for
+from carnet.http.edge import SPARE_CONNECTIONS, HardProtocol, sweep
+from carnet.http.head import EdgeLimits
+from carnet.http.proxies import Proxies
+from carnet.http.server import OTHER_FILES, Server, make_server, room_for
 from carnet.testing.waiting import until, until_so
 from tests.edge.test_clock import LIMITS, Patient, later
 from tests.edge.wire import CHAT, HEAD, Wire, answers, ask, chat, say

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carnet.errors import CarnetError, MalformedRequest
-from carnet.gateway.proxies import MOST_HOPS, Origin, Proxies
+from carnet.http.proxies import MOST_HOPS, Origin, Proxies
 from tests.edge.wire import HEAD, say
 from tests.support.organisation import Organisation
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from carnet.gateway.exchange import Disconnected, Watch
-from carnet.gateway.light import Few, Signal
-from carnet.gateway.line import Line
+from carnet.http.exchange import Disconnected, Watch
+from carnet.http.light import Few, Signal
+from carnet.http.line import Line
 
 
 async def test_a_signal_wakes_all_who_wait_and_lets_the_next_pass() -> None:

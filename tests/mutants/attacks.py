@@ -166,13 +166,13 @@ RESOURCES = (
     ),
     Mutant(
         "security:a36:proxies",
-        "gateway/proxies.py",
+        "http/proxies.py",
         "if not self._is_proxy(hop.address):",
         "if False:",
     ),
     Mutant(
         "security:a48:framing",
-        "gateway/head.py",
+        "http/head.py",
         "if length is not None:\n            raise",
         "if False:\n            raise",
         tests=("test_any_other_head_is_refused",),

@@ -16,7 +16,7 @@ from carnet.core.call import Call
 from carnet.core.events import Done, End, Text, Usage
 from carnet.core.output import Output
 from carnet.errors import ConfigInvalid
-from carnet.gateway.line import LINE, Line
+from carnet.http.line import LINE, Line
 from carnet.ports.trust import NewToken
 from carnet.runtime.system import SystemIds
 from tests.stores.scenes import Place

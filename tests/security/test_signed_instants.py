@@ -12,7 +12,7 @@ import pytest
 
 from carnet.assembly.building import build
 from carnet.config import Settings, load
-from carnet.gateway.line import LINE, Line
+from carnet.http.line import LINE, Line
 from carnet.ports.keys import PinnedKey
 from carnet.runtime.system import SystemIds
 from carnet.stores.opening import Store

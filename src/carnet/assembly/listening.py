@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from carnet.config import Settings
 from carnet.errors import ConfigInvalid
-from carnet.gateway.server import BACKLOG
+from carnet.http.server import BACKLOG
 
 Sockets = list[socket.socket]
 

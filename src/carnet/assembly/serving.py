@@ -18,9 +18,9 @@ from carnet.assembly.listening import Sockets, bound, listen
 from carnet.assembly.storing import open_from
 from carnet.config import Limits, Settings
 from carnet.config.settings import local_url
-from carnet.gateway.head import EdgeLimits
-from carnet.gateway.proxies import Proxies
-from carnet.gateway.server import Server, make_server, room_for, run
+from carnet.http.head import EdgeLimits
+from carnet.http.proxies import Proxies
+from carnet.http.server import Server, make_server, room_for, run
 from carnet.runtime.steps import watch_steps
 from carnet.runtime.system import SystemClock, SystemIds
 from carnet.stores.opening import database_path, is_postgres

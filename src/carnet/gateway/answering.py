@@ -17,8 +17,8 @@ from carnet.core.call import Call, Claim
 from carnet.core.events import RECEIPT, Event, Extension, Failed, Usage
 from carnet.errors import CarnetError, OutcomeUnknown, ShuttingDown
 from carnet.faults import point
-from carnet.gateway.exchange import Disconnected, Exchange, RawHeaders, check_json_body
 from carnet.guards.crowd import Crowd
+from carnet.http.exchange import Disconnected, Exchange, RawHeaders, check_json_body
 from carnet.ports.admission import Admission
 from carnet.ports.agent import Journal
 from carnet.ports.clock import Clock

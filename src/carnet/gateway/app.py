@@ -24,14 +24,14 @@ from carnet.errors import (
 )
 from carnet.gateway.answering import raw
 from carnet.gateway.chat import Chat
-from carnet.gateway.exchange import Disconnected, Exchange, Receive, Scope, Send
 from carnet.gateway.operations import Operations
-from carnet.gateway.refusing import write_refusal
 from carnet.gateway.runs import Access, Runs
 from carnet.gateway.samvad import Samvad
 from carnet.gateway.tasks import TaskDoor, TaskPages
 from carnet.gateway.well_known import WellKnown
 from carnet.guards.failures import Failures
+from carnet.http.exchange import Disconnected, Exchange, Receive, Scope, Send
+from carnet.http.refusing import write_refusal
 from carnet.ports.clock import Clock, Ids
 from carnet.telemetry import Metrics
 

@@ -10,8 +10,8 @@ from carnet.core.carnet import DepthLimits
 from carnet.core.events import Event, Failed, Usage
 from carnet.errors import CarnetError
 from carnet.gateway.answering import Answering, raw
-from carnet.gateway.exchange import Exchange, RawHeaders
 from carnet.gateway.inbound import Stamps, read_chat, read_stamps, with_proof
+from carnet.http.exchange import Exchange, RawHeaders
 from carnet.wire import openai
 
 

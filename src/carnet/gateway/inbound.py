@@ -15,7 +15,7 @@ from carnet.core.proof import Document
 from carnet.core.secret import Secret
 from carnet.core.skill import Mode
 from carnet.errors import InvalidRequest
-from carnet.gateway.exchange import Exchange
+from carnet.http.exchange import Exchange
 from carnet.wire import caller_context, json, openai, samvad, tangle, trace, travel
 from carnet.wire.headers import Headers, refuse_lookalikes
 from carnet.wire.signatures import Request

@@ -5,9 +5,9 @@ from collections.abc import Callable
 from typing import Any
 
 from carnet.errors import BY_CODE, CarnetError, PermissionMissing, RouteNotFound
-from carnet.gateway.exchange import Exchange
 from carnet.gateway.openapi import describe
 from carnet.gateway.runs import Access, reply_json
+from carnet.http.exchange import Exchange
 from carnet.ports.agent import Router
 from carnet.telemetry import Metrics
 from carnet.wire import openai

@@ -16,10 +16,10 @@ from carnet.core.events import Event, read_events
 from carnet.core.identity import Caller
 from carnet.errors import InvalidRequest, PermissionMissing, RunNotFound, TokenInvalid
 from carnet.gateway import pages
-from carnet.gateway.exchange import Disconnected, Exchange
 from carnet.gateway.inbound import read_authorization
 from carnet.guards.authn import authenticate, caller_of
 from carnet.guards.crowd import Crowd
+from carnet.http.exchange import Disconnected, Exchange
 from carnet.ports.agent import Journal
 from carnet.ports.clock import Clock
 from carnet.ports.records import JournalEntry, Records

@@ -16,9 +16,9 @@ from carnet.core.events import Event, Failed, Usage
 from carnet.core.skill import CHAT, Mode
 from carnet.errors import AgentNotFound, CarnetError
 from carnet.gateway.answering import Answering, raw
-from carnet.gateway.exchange import Exchange, RawHeaders
 from carnet.gateway.inbound import read_signed
 from carnet.gateway.tasks import TASK, Accepting
+from carnet.http.exchange import Exchange, RawHeaders
 from carnet.ports.agent import Router, Target
 from carnet.ports.clock import Clock
 from carnet.ports.keys import OwnKeys

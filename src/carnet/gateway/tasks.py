@@ -19,10 +19,10 @@ from carnet.errors import CarnetError, InvalidRequest, TaskNotFound
 from carnet.faults import point
 from carnet.gateway import pages
 from carnet.gateway.answering import RECEIPT_FIELD, Answering
-from carnet.gateway.exchange import Exchange, RawHeaders
 from carnet.gateway.inbound import read_later, read_stamps, request_of
 from carnet.gateway.runs import MOST_LINES, Access, read_number, reader_of, reply_json
 from carnet.guards.owner import Owners, check_time
+from carnet.http.exchange import Exchange, RawHeaders
 from carnet.ports.clock import Clock
 from carnet.ports.tasks import Task, Tasks, TaskState
 from carnet.ports.turns import Turns

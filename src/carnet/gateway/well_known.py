@@ -7,7 +7,7 @@ once for as long as the keys stay the same.
 from collections.abc import Sequence
 from typing import Final
 
-from carnet.gateway.exchange import Exchange
+from carnet.http.exchange import Exchange
 from carnet.ports.clock import Clock
 from carnet.ports.keys import OwnKey, OwnKeys
 from carnet.wire import travel

@@ -2,7 +2,7 @@
 
 Law 1. On the first signal the gateway takes no new work, finishes or ends what is running within
        the drain time, and only then stops listening. A second signal stops it at once.
-Law 2. Every connection speaks the protocol of `gateway.edge`, and is looked at on every sweep.
+Law 2. Every connection speaks the protocol of `http.edge`, and is looked at on every sweep.
 """
 
 import asyncio
@@ -17,9 +17,9 @@ from typing import Any
 import uvicorn
 import uvloop
 
-from carnet.gateway.edge import SPARE_CONNECTIONS, SWEEP_SECONDS, Note, hardened, sweep
-from carnet.gateway.head import EdgeLimits
-from carnet.gateway.proxies import Proxies
+from carnet.http.edge import SPARE_CONNECTIONS, SWEEP_SECONDS, Note, hardened, sweep
+from carnet.http.head import EdgeLimits
+from carnet.http.proxies import Proxies
 
 Main = Callable[[], Coroutine[Any, Any, int]]
 Drain = Callable[[], Awaitable[None]]

@@ -39,11 +39,11 @@ from carnet.errors import (
     Overloaded,
     UriTooLong,
 )
-from carnet.gateway.head import EdgeLimits, Fields, check_head
-from carnet.gateway.light import Few, Signal
-from carnet.gateway.line import LINE, Held, Line, has_ended
-from carnet.gateway.proxies import Proxies
-from carnet.gateway.refusing import write_refusal
+from carnet.http.head import EdgeLimits, Fields, check_head
+from carnet.http.light import Few, Signal
+from carnet.http.line import LINE, Held, Line, has_ended
+from carnet.http.proxies import Proxies
+from carnet.http.refusing import write_refusal
 
 logger = logging.getLogger("carnet.edge")
 

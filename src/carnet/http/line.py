@@ -14,8 +14,8 @@ from http import HTTPStatus
 from typing import Final, Protocol
 from weakref import ref
 
-from carnet.gateway.head import Fields
-from carnet.gateway.light import Signal
+from carnet.http.head import Fields
+from carnet.http.light import Signal
 
 LINE = "carnet.line"  # where a scope has it
 

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any
 
 from carnet.errors import BodyTooLarge, EncodingUnsupported, MediaTypeUnsupported
-from carnet.gateway.line import LINE, Line
+from carnet.http.line import LINE, Line
 from carnet.wire.headers import Headers
 
 Scope = MutableMapping[str, Any]

@@ -1,0 +1,1 @@
+"""HTTP as every room above needs it: connections, requests and their answers."""
