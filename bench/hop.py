@@ -25,8 +25,7 @@ from carnet.config import load
 from carnet.core.call import Call, Claim
 from carnet.core.events import Done, Event, Usage
 from carnet.core.turn import Turn
-from carnet.gateway.chat import _call_headers
-from carnet.gateway.inbound import read_chat, read_stamps
+from carnet.gateway.door import request_of
 from carnet.guards.admission import Gate
 from carnet.guards.candidate import Candidate
 from carnet.guards.transaction import Entry
@@ -42,6 +41,7 @@ from carnet.runtime.system import SystemClock, SystemIds
 from carnet.telemetry import WRITE_SECONDS, Sink, start_logging
 from carnet.wire import json as strict_json
 from carnet.wire import openai
+from carnet.wire.dialect import Arrival
 
 AGENT = "up"
 CURRENCY = "credits"
@@ -97,8 +97,8 @@ class Hop:
 
     def __init__(self, gateway: Gateway, token: str) -> None:
         self.gateway = gateway
-        self.chat = gateway.chat
-        self.gate: Gate = gateway.chat._answering._admission  # type: ignore[assignment]  # it is one
+        self.answering = gateway.answerings[openai.DIALECT.name]
+        self.gate: Gate = self.answering._admission  # type: ignore[assignment]  # it is one
         self.target = gateway.journal._router.find(AGENT)
         self.provider = _innermost(self.target.agent)
         self.body = chat_request(AGENT)
@@ -114,14 +114,27 @@ class Hop:
         sent = self.sent()
         return Exchange(sent.scope, sent.receive, sent.send)
 
+    def arrival(self, exchange: Exchange) -> Arrival:
+        arrival = Arrival(
+            openai.DIALECT.ways[0],
+            exchange.headers,
+            head=lambda: request_of(exchange),
+            stamps=self.gateway.stamps,
+        )
+        arrival.stamped()
+        arrival.body = self.body
+        return arrival
+
     def claim(self, exchange: Exchange) -> Claim:
-        stamps = read_stamps(exchange.headers, self.chat._depths)
-        return read_chat(exchange.headers, stamps, self.body, None)
+        claim = openai.DIALECT.read(self.arrival(exchange))
+        if not isinstance(claim, Claim):
+            raise TypeError("a chat was read as a question")
+        return claim
 
     async def call(self) -> Call:
         """A call that was admitted and recorded like any other."""
         call = await self.gate.admit(self.claim(self.exchange()))
-        self.chat._answering._crowd.leave(call.caller.actor.name, stream=False)
+        self.answering._crowd.leave(call.caller.actor.name, stream=False)
         return call
 
     def examined(self) -> Candidate:
@@ -174,10 +187,9 @@ class Hop:
 
     def written(self, call: Call) -> bytes:
         end = (Usage(400, 380, 0, 0, CURRENCY), Done())
-        _call_headers(call)
-        return openai.write_answer(
-            call.record, [*self.events[:-2], *end], model=AGENT, currency=CURRENCY
-        )
+        writer = openai.DIALECT.writer(call, self.answering._house)
+        writer.headers(stream=False)
+        return writer.whole([*self.events[:-2], *end])
 
     async def application(self) -> None:
         sent = self.sent()
@@ -209,16 +221,17 @@ async def steps(hop: Hop, sink: Sink) -> dict[str, float]:
 
 
 def _inbound_steps(hop: Hop) -> dict[str, float]:
-    depths, body = hop.chat._depths, hop.body
+    stamps, body = hop.gateway.stamps, hop.body
     headers = hop.exchange().headers
-    stamps, parsed = read_stamps(headers, depths), strict_json.read_object(body)
+    parsed = strict_json.read_object(body)
+    arrival = hop.arrival(hop.exchange())
     claim, candidate = hop.claim(hop.exchange()), hop.examined()
     entry = hop.entry(candidate)
     now = hop.gate._clock.wall_us()
     return {
-        "headers": alone(lambda: read_stamps(hop.exchange().headers, depths)),
+        "headers": alone(lambda: stamps.read(hop.exchange().headers)),
         "kind": alone(lambda: check_json_body(headers)),
-        "request": alone(lambda: read_chat(headers, stamps, body, None)),
+        "request": alone(lambda: openai.DIALECT.read(arrival)),
         "request_json": alone(lambda: strict_json.read_object(body))
         + alone(lambda: strict_json.canonical(parsed)),
         "guards": alone(lambda: hop.gate._examine(claim, now)),
@@ -246,7 +259,7 @@ async def _outbound_steps(hop: Hop, call: Call) -> dict[str, float]:
 
 def _noting(hop: Hop, call: Call) -> Callable[[], object]:
     exchange = hop.exchange()
-    return lambda: hop.chat._answering._note(exchange, call, "done", 0.001)
+    return lambda: hop.answering._note(exchange, call, "done", 0.001)
 
 
 async def measure(folder: Path) -> int:

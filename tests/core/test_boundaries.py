@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from carnet.core.carnet import Carnet, DepthLimits, Mark, StampName, check_depth, merge
+from carnet.core.carnet import Carnet, Mark, check_depth, merge
 from carnet.errors import (
     CarnetError,
     ChainFinal,
@@ -20,8 +20,9 @@ from carnet.errors import (
 )
 from carnet.wire import caller_context, mentionable, tangle
 from carnet.wire.headers import Headers
+from carnet.wire.stamps import STAMPS
 
-LIMITS = DepthLimits()
+LIMITS = STAMPS.limits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,16 +139,16 @@ def marks_of(vector: Vector) -> list[Mark]:
     """Every stamp of the request, read with the default limits."""
     lines = [(n.encode(), v.encode()) for n, v in (vector.tangle | vector.agents_api).items()]
     headers = Headers(lines)
-    stamp = tangle.read(headers, last_depth=LIMITS.tangle)
-    _, context = caller_context.read(headers, last_depth=LIMITS.caller_context)
+    stamp = tangle.read(headers, last_depth=LIMITS.of("tangle"))
+    _, context = caller_context.read(headers, last_depth=LIMITS.of("caller_context"))
     metadata = vector.chain and {"mentionable": {"agent_chain": vector.chain}}
     found = [
         stamp and stamp.mark,
         context,
-        mentionable.read_agent_chain(metadata, max_hops=LIMITS.mentionable),
+        mentionable.read_agent_chain(metadata, max_hops=LIMITS.of("mentionable")),
     ]
     if vector.delegated is not None:
-        last = min(LIMITS.tangle, vector.delegated - 1)
+        last = min(LIMITS.of("tangle"), vector.delegated - 1)
         found.append(Mark(stamp="delegation", last_depth=last))
     return [mark for mark in found if mark]
 
@@ -169,7 +170,7 @@ def leave(carnet: Carnet, dialect: str) -> object:
     """What the callee is told in a dialect."""
     if dialect == "M":
         return mentionable.next_chain(carnet, default=LIMITS.of("mentionable"))
-    stamp: StampName = "tangle" if dialect == "T" else "caller_context"
+    stamp = "tangle" if dialect == "T" else "caller_context"
     child = carnet.next_hop(index=0, speaker="critic", key=b"key", default=LIMITS.of(stamp))
     assert child.depth > carnet.depth
     assert child.run == carnet.run
@@ -189,7 +190,7 @@ def test_every_boundary_holds(vector: Vector) -> None:
         return
     carnet = arrive(vector)
     assert (carnet.depth, carnet.last_depth) == (vector.depth, vector.last_depth)
-    assert carnet.is_final(LIMITS.tangle) is (vector.depth == vector.last_depth)
+    assert carnet.is_final(LIMITS.of("tangle")) is (vector.depth == vector.last_depth)
     for dialect, expected in vector.out.items():
         if isinstance(expected, type):
             with pytest.raises(expected):
@@ -197,5 +198,5 @@ def test_every_boundary_holds(vector: Vector) -> None:
         else:
             assert leave(carnet, dialect) == expected
     if vector.cue:
-        here = mentionable.AgentChain(carnet.depth, carnet.bound(LIMITS.mentionable))
+        here = mentionable.AgentChain(carnet.depth, carnet.bound(LIMITS.of("mentionable")))
         assert vector.cue in mentionable.render_agent_chain(here)

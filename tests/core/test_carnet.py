@@ -10,7 +10,6 @@ from carnet.core.carnet import (
     DepthLimits,
     Mark,
     Position,
-    StampName,
     Trace,
     check_depth,
     merge,
@@ -24,7 +23,7 @@ from carnet.errors import (
     DepthExceeded,
 )
 
-STAMPS: list[StampName] = ["tangle", "caller_context", "mentionable", "delegation", "travel"]
+STAMPS: list[str] = ["tangle", "caller_context", "mentionable", "delegation", "travel"]
 NAMES = st.none() | st.sampled_from(["a", "b"])
 # A depth of 0 beside others is a contradiction of its own; it has its own tests.
 MARKS = st.builds(
@@ -136,7 +135,7 @@ def test_a_call_deeper_than_its_chain_may_go_is_refused() -> None:
     ],
 )
 def test_who_set_the_limit_decides_what_is_said_where_it_ends(
-    bound_by: StampName | None, refusal: type[CarnetError]
+    bound_by: str | None, refusal: type[CarnetError]
 ) -> None:
     last = Carnet(run="r", turn="t", depth=1, last_depth=1, bound_by=bound_by)
     with pytest.raises(refusal) as caught:
@@ -224,8 +223,8 @@ def test_a_deadline_only_moves_closer() -> None:
     assert carnet.until(5.0).until(9.0).deadline == 5.0
 
 
-def test_each_dialect_brings_its_own_limit() -> None:
-    limits = DepthLimits()
-    assert [limits.of(stamp) for stamp in STAMPS] == [3, 16, 4, 3, 3]
-    assert limits.clamped(10) == DepthLimits(tangle=3, caller_context=10, mentionable=4)
-    assert limits.clamped(2) == DepthLimits(tangle=2, caller_context=2, mentionable=2)
+def test_each_stamp_has_its_own_limit_and_the_others_the_default() -> None:
+    limits = DepthLimits(by_stamp={"slow": 3, "long": 16})
+    assert [limits.of(stamp) for stamp in ("slow", "long", "other")] == [3, 16, 3]
+    assert limits.clamped(10) == DepthLimits(by_stamp={"slow": 3, "long": 10}, default=3)
+    assert limits.clamped(2) == DepthLimits(by_stamp={"slow": 2, "long": 2}, default=2)

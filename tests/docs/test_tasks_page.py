@@ -4,11 +4,13 @@ import asyncio
 import json
 from typing import Any
 
+from msgspec.structs import replace
+
 from carnet.config import Limits
 from carnet.config.settings import GatewaySettings, RetentionSettings
 from carnet.core.call import Ask
 from carnet.core.delegation import Delegation
-from carnet.core.events import Usage, joined_text
+from carnet.core.events import Done, Text, Usage, joined_text
 from carnet.core.message import Message
 from carnet.core.proof import WINDOWS
 from carnet.gateway.pages import task_page
@@ -43,8 +45,9 @@ def test_it_names_the_fields_of_a_record_and_of_a_page() -> None:
     text = PAGE.read_text()
     assert [name for name in TaskRecord.__struct_fields__ if f"| `{name}` |" not in text] == []
     [shown] = [json.loads(block.text) for block in blocks_of(PAGE) if block.language == "json"]
-    task = Task(id="task-1", turn=make_call().record, sender="token:alice")
-    assert list(shown) == list(task_page(task, {"text": "hello"}, None))
+    done = replace(make_call().record, state="done")
+    task = Task(id="task-1", turn=done, sender="token:alice")
+    assert list(shown) == list(task_page(task, [Text("hello"), Done()]))
 
 
 def test_the_page_about_delegation_names_what_an_agent_can_read_of_one() -> None:

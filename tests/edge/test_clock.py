@@ -12,7 +12,9 @@ from carnet.http.edge import HardProtocol, sweep
 from carnet.http.exchange import Receive, Scope, Send
 from carnet.http.head import EdgeLimits
 from carnet.http.proxies import Proxies
+from carnet.http.refusing import Refusing
 from carnet.http.server import Server, make_server
+from carnet.wire.dialects import DIALECTS
 
 LIMITS = EdgeLimits(
     header_bytes=1024,
@@ -61,6 +63,7 @@ class Place:
             limits=LIMITS,
             note=self.refused.append,
             proxies=Proxies(),
+            refusing=Refusing(DIALECTS),
             drain=self.drain,
             on_listening=self.up.set,
         )

@@ -15,8 +15,10 @@ from carnet.errors import CarnetError, Overloaded
 from carnet.http.edge import SPARE_CONNECTIONS, HardProtocol, sweep
 from carnet.http.head import EdgeLimits
 from carnet.http.proxies import Proxies
+from carnet.http.refusing import Refusing
 from carnet.http.server import OTHER_FILES, Server, make_server, room_for
 from carnet.testing.waiting import until, until_so
+from carnet.wire.dialects import DIALECTS
 from tests.edge.test_clock import LIMITS, Patient, later
 from tests.edge.wire import CHAT, HEAD, Wire, answers, ask, chat, say
 from tests.support.http import Reply
@@ -58,6 +60,7 @@ class Place:
             limits=limits,
             note=self.refused.append,
             proxies=Proxies(),
+            refusing=Refusing(DIALECTS),
             drain=self.drain,
             on_listening=self.up.set,
         )

@@ -78,7 +78,7 @@ class Life:
             clock=clock,
             ids=ids,
             domain=DOMAIN,
-            depths=DepthLimits(tangle=LAST_DEPTH),
+            depths=DepthLimits(default=LAST_DEPTH),
             crowd=Crowd(per_caller=10**6, in_all=10**6),
             most_run_calls=10**6,
             look_again=nothing_new,

@@ -3,6 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
+from carnet.core.events import Done, Text
 from carnet.gateway import pages
 from carnet.ports.tasks import Task
 from tests.runtime.scene import make_call
@@ -22,6 +23,7 @@ def test_the_tokens_that_a_turn_has_used_are_shown_with_it_and_with_its_task(
 ) -> None:
     turn = replace(make_call().record, tokens_in=used[0], tokens_out=used[1])
     assert pages.turn_page(turn, [])["tokens"] == told
-    task = Task(id="task-1", turn=turn, sender="agent://a.example")
+    done = replace(turn, state="done")
+    task = Task(id="task-1", turn=done, sender="agent://a.example")
     assert pages.task_line(task)["tokens"] == told
-    assert pages.task_page(task, {"text": "well"}, None)["taskId"] == "task-1"
+    assert pages.task_page(task, [Text("well"), Done()])["result"] == {"text": "well"}

@@ -195,7 +195,7 @@ async def test_what_is_claimed_of_the_store_is_all_it_needs() -> None:
     [
         ((Mark(stamp="tangle", depth=1, last_depth=3, run="r", turn="t", parent_turn="p"),), True),
         ((Mark(stamp="tangle", depth=1, last_depth=3, run="r", turn="t"),), False),
-        ((Mark(stamp="samvad", run="r", turn="t", parent_turn="p"),), False),
+        ((Mark(stamp="samvad", run="r", turn="t", parent_turn="p", counts=False),), False),
     ],
 )
 async def test_a_parent_is_compared_where_a_stamp_that_counts_names_it(

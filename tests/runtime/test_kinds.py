@@ -54,7 +54,7 @@ async def gateway(tmp_path: Path) -> AsyncIterator[Gateway]:
     place = Place(tmp_path)
     store = await place.start()
     settings = load(tmp_path / "carnet.toml", {}, NAMES)
-    gateway = build(settings, store, place.clock, SystemIds(), MORE)
+    gateway = build(settings, store, place.clock, SystemIds(), kinds=MORE)
     try:
         yield gateway
     finally:

@@ -13,6 +13,7 @@ from carnet.runtime.signing import Signing, narrowed
 from carnet.testing.clock import FakeClock, FakeIds
 from carnet.wire import ed25519, signatures, travel
 from carnet.wire.headers import Headers
+from carnet.wire.stamps import STAMPS
 from tests.runtime.scene import CARNET, make_call
 
 SEED = bytes(range(32))
@@ -60,7 +61,7 @@ def received(sent: Outbound, *, authority: str, path: str, query: str | None = N
 
 
 def proof(request: signatures.Request) -> Proof:
-    found = travel.read_proof(request, b"{}")
+    found = travel.read_proof(request, b"{}", STAMPS)
     assert found is not None
     assert ed25519.holds(PUBLIC, found.bases[0], found.signature)
     return found

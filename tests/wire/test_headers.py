@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from carnet.errors import InvalidRequest, MalformedCallerContext
 from carnet.wire.headers import MAX_COUNT, Headers, refuse_lookalikes, write_headers
+from carnet.wire.stamps import STAMPS
 
 DEPTH = "x-tangle-forwarded-depth"
 
@@ -27,7 +28,7 @@ def test_no_fields_at_all_is_no_trouble() -> None:
     headers = Headers([])
     assert headers.get("a") is None
     assert headers.get_all("a") == []
-    assert headers.names("") == []
+    assert headers.names(b"") == []
     assert list(headers) == []
 
 
@@ -66,9 +67,9 @@ def test_a_field_stands_there_also_if_it_is_blank() -> None:
 
 def test_names_are_listed_once_by_their_beginning() -> None:
     headers = Headers([(b"x-b", b"1"), (b"host", b"h"), (b"x-a", b"2"), (b"x-b", b"3")])
-    assert headers.names("x-") == ["x-b", "x-a"]
-    assert headers.names("X-A") == ["x-a"]
-    assert headers.names("y") == []
+    assert headers.names(b"x-") == ["x-b", "x-a"]
+    assert headers.names(b"x-a") == ["x-a"]
+    assert headers.names(b"y") == []
 
 
 def test_bytes_beyond_ascii_are_read_as_latin_1() -> None:
@@ -188,16 +189,17 @@ def test_any_value_is_a_count_absent_or_malformed(value: bytes) -> None:
 def test_an_underscore_spelling_of_a_protocol_header_is_refused(name: str, meant: str) -> None:
     headers = Headers([(b"host", b"h"), (b"a_b", b"1"), (name.encode(), b"1")])
     with pytest.raises(MalformedCallerContext) as caught:
-        refuse_lookalikes(headers)
+        refuse_lookalikes(headers, STAMPS.lookalikes)
     assert caught.value.public_facts() == {"header": meant}
     assert name not in str(caught.value)
 
 
 def test_other_names_with_or_without_underscores_pass() -> None:
-    refuse_lookalikes(
-        Headers([(b"x-tangle-runid", b"r"), (b"carnet", b"c"), (b"x-actor-id", b"1")])
-    )
-    refuse_lookalikes(Headers([(b"sec_ret", b"1"), (b"x_tangled", b"1"), (b"x_request_id", b"1")]))
+    for names in (
+        [(b"x-tangle-runid", b"r"), (b"carnet", b"c"), (b"x-actor-id", b"1")],
+        [(b"sec_ret", b"1"), (b"x_tangled", b"1"), (b"x_request_id", b"1")],
+    ):
+        refuse_lookalikes(Headers(names), STAMPS.lookalikes)
     assert Headers([(b"a-b", b"1"), (b"a_b", b"1"), (b"a_b", b"2")]).underscored() == ["a_b"]
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carnet.core.carnet import Carnet, Mark, StampName, merge
+from carnet.core.carnet import Carnet, Mark, merge
 from carnet.errors import ChainFinal, ChainMismatch, DepthExceeded, MalformedCallerContext
 from carnet.wire.mentionable import (
     DEFAULT_MAX_HOPS,
@@ -140,7 +140,7 @@ def test_an_impossible_chain_cannot_be_made(hop: int, max_hops: int) -> None:
         AgentChain(hop, max_hops)
 
 
-def carnet(depth: int, last: int | None, bound_by: StampName | None = "mentionable") -> Carnet:
+def carnet(depth: int, last: int | None, bound_by: str | None = "mentionable") -> Carnet:
     return Carnet(run="r", turn="t", depth=depth, last_depth=last, bound_by=bound_by)
 
 

@@ -1,5 +1,7 @@
 """The Tangle stamp: strict to read, monotonic to write, and silent about the credential."""
 
+from typing import NamedTuple
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,7 +19,6 @@ from carnet.wire.tangle import (
     RUN_ID,
     SPEAKER,
     TURN_ID,
-    TangleStamp,
     build_forward_headers,
     is_depth_exceeded,
     read,
@@ -52,10 +53,18 @@ def raw(name: str, *values: bytes) -> Headers:
     return Headers([(name.encode(), value) for value in values])
 
 
-def stamp(fields: Headers) -> TangleStamp:
+class Told(NamedTuple):
+    """A stamp that is there."""
+
+    mark: Mark
+    forwarded: Secret | None
+
+
+def stamp(fields: Headers) -> Told:
     found = read(fields, last_depth=LAST)
     assert found is not None
-    return found
+    assert found.mark is not None
+    return Told(found.mark, found.forwarded)
 
 
 def test_the_six_names_are_in_lower_case() -> None:

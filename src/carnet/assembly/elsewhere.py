@@ -3,6 +3,7 @@
 from typing import Any, Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from carnet.config import Settings
 from carnet.core.address import AGENT
@@ -20,6 +21,8 @@ from carnet.runtime.samvad import Samvad
 from carnet.runtime.signing import Signing
 from carnet.runtime.stamps import Stamping
 from carnet.stores.opening import Store
+from carnet.wire.stamp import Stamps
+from carnet.wire.stamps import STAMPS
 
 COMPLETIONS: Final = "/chat/completions"
 
@@ -35,6 +38,7 @@ class Elsewhere(Struct, frozen=True, kw_only=True, eq=False):
     verifying: Verifying
     domain: str  # ours
     currency: str
+    stamps: Stamps = STAMPS  # those that are written
 
     def tangle(
         self,
@@ -60,7 +64,7 @@ class Elsewhere(Struct, frozen=True, kw_only=True, eq=False):
             self.door,
             endpoint,
             most_cost=most_cost,
-            stamping=stamping,
+            stamping=replace(stamping, stamps=self.stamps),
             lane=Lane(self.signing, self.verifying, peer or "") if is_signed else None,
             skilled=skilled,
         )
@@ -99,7 +103,7 @@ class Elsewhere(Struct, frozen=True, kw_only=True, eq=False):
             token=token,
             most_cost=most_cost,
             currency=self.currency,
-            stamping=stamping,
+            stamping=replace(stamping, stamps=self.stamps),
         )
 
     def of_peer(self, peer: Peer, local: str, seconds: float) -> Agent:
@@ -131,19 +135,26 @@ class Elsewhere(Struct, frozen=True, kw_only=True, eq=False):
 
 
 def build_elsewhere(
-    settings: Settings, store: Store, door: Door, keys: KeyRing, clock: Clock, ids: Ids
+    settings: Settings,
+    store: Store,
+    door: Door,
+    keys: KeyRing,
+    clock: Clock,
+    ids: Ids,
+    stamps: Stamps = STAMPS,
 ) -> Elsewhere:
-    """The ways out of one gateway; `keys` are those of others."""
+    """The ways out of one gateway; `keys` are those of others, `stamps` are written."""
     domain, currency = settings.gateway.domain, settings.ledger.currency
     return Elsewhere(
         door=door,
         clock=clock,
         ids=ids,
         cards=Cards(door, clock),
-        signing=Signing(keys=store.keys, domain=domain, clock=clock, ids=ids),
+        signing=Signing(keys=store.keys, domain=domain, clock=clock, ids=ids, stamps=stamps),
         verifying=Verifying(keys, domain=domain, currency=currency, clock=clock),
         domain=domain,
         currency=currency,
+        stamps=stamps,
     )
 
 

@@ -101,9 +101,10 @@ async def _listen(settings: Settings, sockets: Sockets, gateway: Gateway) -> Non
         server = make_server(
             gateway.app,
             sockets=sockets,
-            limits=edge_limits(settings.limits),
+            limits=edge_limits(settings.limits, gateway.stamps.tolerated),
             note=gateway.note,
             proxies=Proxies(settings.gateway.trusted_proxies),
+            refusing=gateway.refusing,
             drain=drain,
             on_listening=announce,
         )
@@ -167,8 +168,8 @@ def farewell(running: int, seconds: float) -> str:
     return f"\nFinishing {calls}, up to {seconds:g} s; Ctrl-C again stops now.\n"
 
 
-def edge_limits(limits: Limits) -> EdgeLimits:
-    """What the edge holds a connection to."""
+def edge_limits(limits: Limits, tolerated: tuple[bytes, ...]) -> EdgeLimits:
+    """What the edge holds a connection to; `tolerated` fields are left to their readers."""
     return EdgeLimits(
         header_bytes=limits.header_bytes,
         header_fields=limits.header_fields,
@@ -180,6 +181,7 @@ def edge_limits(limits: Limits) -> EdgeLimits:
         connections=room_for(limits.connections),
         requests=limits.requests,
         bodies_bytes=limits.bodies_bytes,
+        tolerated=tolerated,
     )
 
 

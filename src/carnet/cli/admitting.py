@@ -17,8 +17,8 @@ from carnet.core.address import check_domain, check_local
 from carnet.core.money import format_amount, parse_amount
 from carnet.core.secret import Secret
 from carnet.errors import AddressInvalid, InvalidRequest, UsageInvalid
-from carnet.gateway.pages import when
 from carnet.ports.trust import NewToken, Peer, Token
+from carnet.wire.times import when
 
 
 def new_token(name: str, options: dict[str, Any], now: int) -> NewToken:

@@ -32,10 +32,10 @@ from carnet.errors import (
     InvalidRequest,
     UsageInvalid,
 )
-from carnet.gateway.pages import when
 from carnet.ports.keys import Signer
 from carnet.runtime.system import SystemClock, SystemIds
 from carnet.wire import delegation as tokens
+from carnet.wire.times import when
 
 LIFE: Final = "15m"
 _MOST_BYTES: Final = 2 * tokens.MAX_BYTES

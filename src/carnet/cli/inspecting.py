@@ -107,7 +107,7 @@ def _page(url: str, card: "Card", carnet: "WellKnown | None") -> dict[str, Any]:
 
 def _end(not_after: int | None) -> str | None:
     """When a key that is being replaced is honoured no more."""
-    from carnet.gateway.pages import when
+    from carnet.wire.times import when
 
     return None if not_after is None else when(min(not_after, LAST_MOMENT))
 

@@ -94,7 +94,7 @@ async def _verified(invocation: Invocation, expected: str) -> "Verified":
 
 def _verified_page(found: "Verified", currency: str) -> dict[str, Any]:
     from carnet.core.money import format_amount
-    from carnet.gateway.pages import when
+    from carnet.wire.times import when
 
     return {
         "ok": found.ok,

@@ -66,7 +66,7 @@ async def _list(
 
 
 def _line(posted: "Posted") -> dict[str, Any]:
-    from carnet.gateway.pages import when
+    from carnet.wire.times import when
 
     letter = posted.letter
     return {

@@ -10,10 +10,10 @@ from typing import Any, Final
 from carnet.config import Settings
 from carnet.core.address import check_identity, host_of, is_agent_uri, skeleton
 from carnet.errors import AddressInvalid, UsageInvalid
-from carnet.gateway.pages import when
 from carnet.ports.keys import OwnKey, PinnedKey
 from carnet.stores.own_keys import is_over
 from carnet.wire.ed25519 import read_public_key, write_public_key
+from carnet.wire.times import when
 
 _KID: Final = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]{1,256}", re.ASCII)
 

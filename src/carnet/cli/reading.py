@@ -123,7 +123,7 @@ class Pages:
         return self._by
 
     async def _from_store(self, path: str) -> dict[str, Any]:
-        from carnet.assembly.building import depth_limits
+        from carnet.assembly.stamps import depth_limits
         from carnet.gateway import pages
 
         settings, store = self._invocation.settings, self._store
@@ -142,7 +142,7 @@ class Pages:
                 before=int(query.get("before", ["0"])[0]) or None,
                 currency=currency,
             )
-        limit = depth_limits(settings).tangle + 1
+        limit = depth_limits(settings).default + 1
         page = await pages.run_page(store.records, run, reader=None, currency=currency, limit=limit)
         if page is None:
             raise RunNotFound
@@ -165,7 +165,7 @@ async def _stored_tasks(settings: "Settings", store: "Store", path: str) -> dict
     task = unquote(parts.path.removeprefix("/tasks").removeprefix("/"))
     if task:
         found = await records.find(task)
-        return pages.task_page(found, *await records.end(found))
+        return pages.task_page(found, await records.events(found))
     asked = {name: values[0] for name, values in parse_qs(parts.query).items()}
     limit, before = int(asked.get("limit", DEFAULT_LINES)), int(asked.get("before", 0)) or None
     chosen = {name: asked.get(name) for name in ("state", "agent")}

@@ -131,7 +131,7 @@ def _bounds(asked: Asked) -> Bounds:
 
 def _documented(invocation: Invocation, errand: Errand, peer: "Peer") -> Errand:
     """The same with the document that a Carnet is sent: this person is where the chain begins."""
-    from carnet.assembly.building import depth_limits
+    from carnet.assembly.stamps import depth_limits
 
     settings = invocation.settings
     return structs.replace(
@@ -139,7 +139,7 @@ def _documented(invocation: Invocation, errand: Errand, peer: "Peer") -> Errand:
         carnet=Carnet(
             run=errand.trace_id,
             turn=errand.span_id,
-            last_depth=depth_limits(settings).tangle,
+            last_depth=depth_limits(settings).default,
         ),
         budget=Spending(money=peer.most_cost, currency=settings.ledger.currency),
     )

@@ -15,7 +15,7 @@ from carnet.core.allowance import Allowance
 from carnet.core.carnet import Carnet, Mark, Trace
 from carnet.core.delegation import Delegation
 from carnet.core.events import End
-from carnet.core.identity import Caller, Payer
+from carnet.core.identity import Caller, Context, Payer
 from carnet.core.message import Message
 from carnet.core.money import Price
 from carnet.core.output import Output
@@ -69,6 +69,7 @@ class Claim(Struct, frozen=True, kw_only=True):
     callback: str | None = None  # where the end of a task is to be told
     delegation: str | None = None  # the token, as it was written
     correlation: str | None = None  # the caller's own name for its request
+    context: Context | None = None  # who claims to call, beside what is proved
 
 
 class Agent(Protocol):

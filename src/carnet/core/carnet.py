@@ -11,7 +11,6 @@ then the dialect the call leaves by brings its default.
 """
 
 from collections.abc import Sequence
-from typing import Literal
 
 import msgspec
 from msgspec import Struct
@@ -20,40 +19,38 @@ from carnet.core.proof import Spending
 from carnet.core.turn_id import scoped_turn_id, turn_id
 from carnet.errors import ChainFinal, ChainMismatch, DelegationExceeded, DepthExceeded
 
-StampName = Literal["tangle", "caller_context", "mentionable", "samvad", "delegation", "travel"]
-
 
 class Mark(Struct, frozen=True, kw_only=True):
     """What one stamp says about the chain. None is "did not say", which is not 0."""
 
-    stamp: StampName
+    stamp: str
     depth: int | None = None
     last_depth: int | None = None
     run: str | None = None
     turn: str | None = None
     parent_turn: str | None = None
     speaker: str | None = None
+    counts: bool = True  # it counts depth; one that does not is silent about it, also with None
 
 
 class DepthLimits(Struct, frozen=True, kw_only=True):
-    """The last depth each dialect still answers here (inclusive)."""
+    """The last depth still answered here (inclusive), by the stamp that tells the chain."""
 
-    tangle: int = 3
-    caller_context: int = 16
-    mentionable: int = 4
+    by_stamp: dict[str, int] = {}
+    default: int = 3  # of a stamp without its own, and of a call whose chain no stamp bounds
 
-    def of(self, stamp: StampName) -> int:
-        """The limit of the dialect a call leaves by; one without its own uses Tangle's."""
-        if stamp == "caller_context":
-            return self.caller_context
-        return self.mentionable if stamp == "mentionable" else self.tangle
+    def of(self, stamp: str) -> int:
+        """The last depth of a chain that this stamp tells."""
+        return self.by_stamp.get(stamp, self.default)
 
     def clamped(self, hard_last_depth: int) -> "DepthLimits":
         """The same limits, none above the hard one."""
         return DepthLimits(
-            tangle=min(self.tangle, hard_last_depth),
-            caller_context=min(self.caller_context, hard_last_depth),
-            mentionable=min(self.mentionable, hard_last_depth),
+            by_stamp={
+                stamp: min(last_depth, hard_last_depth)
+                for stamp, last_depth in self.by_stamp.items()
+            },
+            default=min(self.default, hard_last_depth),
         )
 
 
@@ -62,7 +59,7 @@ class Position(Struct, frozen=True, kw_only=True):
 
     depth: int = 0
     last_depth: int | None = None
-    bound_by: StampName | None = None
+    bound_by: str | None = None
     run: str | None = None
     turn: str | None = None
     parent_turn: str | None = None
@@ -137,7 +134,7 @@ class Carnet(Struct, frozen=True, kw_only=True):
     turn: str
     depth: int = 0
     last_depth: int | None = None
-    bound_by: StampName | None = None
+    bound_by: str | None = None
     parent_turn: str | None = None
     speaker: str | None = None
     run_is_ours: bool = False  # we minted the run, so calls out of it are its first level

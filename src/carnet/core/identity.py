@@ -74,6 +74,16 @@ class Standing(Struct, frozen=True, kw_only=True):
         return self.listed if allowed_peers is None else self.sender in allowed_peers
 
 
+class Context(Struct, frozen=True, kw_only=True):
+    """Who calls in the words of the caller's own host: its agent, its user, its chain."""
+
+    agent: str  # empty at the top of a chain
+    user: int = 0  # 0: no user on that host
+    host: str  # "self", or the absolute URL of the host that calls
+    root: str | None = None  # the request that the chain began with
+    verified: bool = False  # the host has signed it; else it is claimed
+
+
 class Caller(Struct, frozen=True, kw_only=True):
     """The actor with the rights that hold for this call."""
 
@@ -83,6 +93,7 @@ class Caller(Struct, frozen=True, kw_only=True):
     principal: str | None = None
     on_behalf_of: tuple[str, ...] = ()
     standing: Standing | None = None  # of a signed caller, and of the calls made for it
+    context: Context | None = None  # what it says of itself beside that; no right follows from it
 
     def may(self, permission: str) -> bool:
         """Effective right: the scopes within the ceiling."""

@@ -87,3 +87,14 @@ class Proof(Struct, frozen=True, kw_only=True):
     document: Document | None = None
     auth_scheme: str | None = None
     auth: Secret | None = None  # the body's own credential, lifted out of it
+
+
+class Asking(Struct, frozen=True, kw_only=True):
+    """The signature of a question about what exists: read, and not believed."""
+
+    profile: Profile
+    keyid: str
+    signature: bytes
+    bases: tuple[bytes, ...]  # the texts it may cover; it must hold for one of them
+    at: int  # microseconds since the epoch
+    expires: int | None = None  # seconds

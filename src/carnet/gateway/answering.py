@@ -11,7 +11,6 @@ Law 3. Who came with a travel document is given the receipt: in a header, or bef
 
 from collections.abc import Sequence
 from contextlib import aclosing
-from typing import Protocol
 
 from carnet.core.call import Call, Claim
 from carnet.core.events import RECEIPT, Event, Extension, Failed, Usage
@@ -24,45 +23,11 @@ from carnet.ports.agent import Journal
 from carnet.ports.clock import Clock
 from carnet.telemetry import CallNote, Metrics, note_call
 from carnet.wire import sse, travel
+from carnet.wire.dialect import Dialect, House, Writer
 
 HEARTBEAT_SECONDS = 15.0
 KEEP_ALIVE = sse.write_comment("keep-alive")
 RECEIPT_FIELD = travel.RECEIPT_HEADER.encode()
-
-
-class Frames(Protocol):
-    """Writes one stream."""
-
-    def write(self, events: Sequence[Event], /) -> bytes:
-        """The frames of a batch of events; empty if there is nothing to see yet."""
-        ...
-
-
-class Dialect(Protocol):
-    """How the answer to an admitted call is told."""
-
-    @property
-    def begins_at_once(self) -> bool:
-        """Whether a stream begins before its first event, so that every error is told in it."""
-        ...
-
-    def headers(self, call: Call, /, *, stream: bool) -> RawHeaders:
-        """The fields of an answer that is no error."""
-        ...
-
-    def answer(self, call: Call, events: Sequence[Event], /) -> bytes:
-        """A whole answer."""
-        ...
-
-    def frames(self, call: Call, /) -> Frames:
-        """What writes a streamed answer."""
-        ...
-
-    def refusal(
-        self, call: Call, failed: Failed, usage: Usage | None, /
-    ) -> tuple[int, RawHeaders, bytes]:
-        """The answer of an admitted call that failed, and what it has cost all the same."""
-        ...
 
 
 class Answering:
@@ -71,6 +36,7 @@ class Answering:
     def __init__(
         self,
         dialect: Dialect,
+        house: House,
         *,
         admission: Admission,
         journal: Journal,
@@ -81,6 +47,7 @@ class Answering:
     ) -> None:
         """The gate before, the journaled agents behind; `max_bytes` is the most a body may have."""
         self._dialect = dialect
+        self._house = house
         self._admission = admission
         self._journal = journal
         self._crowd = crowd
@@ -136,8 +103,9 @@ class Answering:
         if isinstance(end, Failed):
             await self._refuse(exchange, call, end, events)
             return end.code
-        body = self._dialect.answer(call, events)
-        headers = self._dialect.headers(call, stream=False)
+        writer = self._dialect.writer(call, self._house)
+        body = writer.whole(events)
+        headers = writer.headers(stream=False)
         if call.document is not None:
             headers += _receipt_field(events)
         await exchange.reply(200, headers, body)
@@ -145,7 +113,7 @@ class Answering:
         return "done"
 
     async def _stream(self, exchange: Exchange, call: Call) -> str:
-        frames = self._dialect.frames(call)
+        writer = self._dialect.writer(call, self._house)
         held: list[Event] = []  # until it is known whether this is a stream or an error
         last: Event | None = None
         with exchange.watch():
@@ -159,10 +127,10 @@ class Answering:
                             break
                         if not (_has_content(held) or self._dialect.begins_at_once):
                             continue
-                        await self._start_stream(exchange, call)
+                        await self._start_stream(exchange, writer)
                         batch = held  # noqa: PLW2901  what was held goes out with what came
                     last = batch[-1] if batch else last
-                    data = frames.write(batch) if batch else KEEP_ALIVE
+                    data = writer.write(batch) if batch else KEEP_ALIVE
                     if call.document is not None:
                         data = _receipt_comment(batch) + data
                     await exchange.write(data)
@@ -175,9 +143,9 @@ class Answering:
         point("reply.after_write")
         return last.code if isinstance(last, Failed) else "done"
 
-    async def _start_stream(self, exchange: Exchange, call: Call) -> None:
+    async def _start_stream(self, exchange: Exchange, writer: Writer) -> None:
         point("reply.before_write")
-        await exchange.start(200, self._dialect.headers(call, stream=True))
+        await exchange.start(200, writer.headers(stream=True))
         point("reply.half_written")
 
     async def _refuse(
@@ -186,7 +154,8 @@ class Answering:
         """Answer an admitted call with an error, and say what it has cost all the same."""
         self._metrics.refusals.labels(failed.code).inc()
         usage = next((event for event in events if isinstance(event, Usage)), None)
-        status, headers, body = self._dialect.refusal(call, failed, usage)
+        writer = self._dialect.writer(call, self._house)
+        status, headers, body = writer.refusal(failed, usage)
         if call.document is not None:
             headers += _receipt_field(events)
         await exchange.reply(status, headers, body)
@@ -217,11 +186,6 @@ class Answering:
                 seconds=round(seconds, 6),
             )
         )
-
-
-def raw(headers: dict[str, str]) -> RawHeaders:
-    """Fields as they go over the wire."""
-    return [(name.encode(), value.encode()) for name, value in headers.items()]
 
 
 def _receipt_in(events: Sequence[Event]) -> str | None:

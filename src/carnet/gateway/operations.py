@@ -4,13 +4,13 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from carnet.core.identity import Caller
 from carnet.errors import BY_CODE, CarnetError, PermissionMissing, RouteNotFound
-from carnet.gateway.openapi import describe
-from carnet.gateway.runs import Access, reply_json
+from carnet.http.access import Access
 from carnet.http.exchange import Exchange
-from carnet.ports.agent import Router
+from carnet.http.reply import reply_json
+from carnet.http.router import Endpoint, Row
 from carnet.telemetry import Metrics
-from carnet.wire import openai
 
 Check = Callable[[], bool]
 Circuits = Callable[[], list[dict[str, Any]]]
@@ -23,25 +23,19 @@ class Operations:
         self,
         *,
         access: Access,
-        router: Router,
         metrics: Metrics,
         checks: dict[str, Check],
         circuits: Circuits,
-        domain: str,
-        started: int,
     ) -> None:
         """`checks` are asked for readiness; each tells whether its part works.
 
         `circuits` tells which upstreams are left alone at the moment.
         """
         self._access = access
-        self._router = router
         self._metrics = metrics
         self._checks = checks
         self._circuits = circuits
-        self._domain = domain
-        self._started = started
-        self._api = describe()
+        self._api: dict[str, Any] = {}
         self.draining = False
 
     async def health(self, exchange: Exchange) -> None:
@@ -68,22 +62,19 @@ class Operations:
             return False
         return True
 
-    async def metrics(self, exchange: Exchange) -> None:
+    async def metrics(self, exchange: Exchange, caller: Caller) -> None:
         """GET /metrics, with the permission of that name."""
-        await self._access.check(exchange, "metrics")
+        del caller
         content_type = self._metrics.content_type.encode()
         await exchange.reply(200, [(b"content-type", content_type)], self._metrics.text())
+
+    def describe(self, api: dict[str, Any]) -> None:
+        """Tell of the shape of the API, once it is known what is served."""
+        self._api = api
 
     async def openapi(self, exchange: Exchange) -> None:
         """GET /openapi.json."""
         await reply_json(exchange, self._api)
-
-    async def models(self, exchange: Exchange) -> None:
-        """GET /v1/models: the agents this caller may call."""
-        caller = await self._access.check(exchange, None)
-        names = [target.name for target in self._router.local() if caller.may(target.needs)]
-        body = openai.write_models(names, owner=self._domain, created=self._started)
-        await exchange.reply(200, [(b"content-type", b"application/json")], body)
 
     async def error(self, exchange: Exchange, code: str) -> None:
         """GET /-/errors/{code}: what a code means and what to do."""
@@ -109,3 +100,24 @@ def explain(kind: type[CarnetError]) -> dict[str, Any]:
         "message": kind.template,
         "next_step": kind.hint,
     }
+
+
+def _open(path: str, endpoint: Endpoint, summary: str) -> Row:
+    return Row(
+        method="GET", path=path, endpoint=endpoint, auth="open", summary=summary, answer="Page"
+    )
+
+
+ROUTES = (
+    _open("/healthz", Operations.health, "The process answers"),
+    _open("/readyz", Operations.ready, "It can take work"),
+    Row(
+        method="GET",
+        path="/metrics",
+        endpoint=Operations.metrics,
+        permission="metrics",
+        summary="Prometheus metrics",
+    ),
+    _open("/openapi.json", Operations.openapi, "This description"),
+    _open("/-/errors/{code}", Operations.error, "What an error code means"),
+)

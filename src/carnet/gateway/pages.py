@@ -1,31 +1,25 @@
 """What happened, as data: the pages of runs. The console, the CLI and curl read the same ones."""
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Any
 
+from carnet.core.events import Event
 from carnet.core.money import format_amount
 from carnet.core.outbound import OutboundCall
 from carnet.core.turn import Turn
-from carnet.errors import CarnetError
+from carnet.gateway.tasks import told_of
 from carnet.ports.records import LedgerEntry, Records, RunSummary
 from carnet.ports.tasks import Task
-from carnet.wire import openai
+from carnet.wire.openai import tasks
+from carnet.wire.openai.tasks import tokens_of
+from carnet.wire.times import when
 
 Page = dict[str, Any]
 
 MOST_LEVELS = 32  # deeper than any chain we answer; a tree that claims more is shown flat
 MOST_ENTRIES = 10_000
-THOUSAND = 1000
 
 STATES = ("running", "waiting", "queued", "unknown", "failed", "done")  # the first present wins
-
-
-def when(micros: int | None) -> str | None:
-    """A time for people and machines."""
-    if micros is None:
-        return None
-    return datetime.fromtimestamp(micros / 1_000_000, UTC).isoformat(timespec="milliseconds")
 
 
 def run_line(summary: RunSummary, currency: str) -> Page:
@@ -122,20 +116,13 @@ def turn_page(turn: Turn, legs: list[Page]) -> Page:
         "actor": turn.actor,
         "payer": str(turn.payer),
         "cost": None if turn.cost is None else format_amount(turn.cost),
-        "tokens": _tokens(turn),
+        "tokens": tokens_of(turn),
         "started": when(turn.created),
         "ended": when(turn.ended),
         "code": turn.code,
         "legs": legs,
         "children": [],
     }
-
-
-def _tokens(turn: Turn) -> dict[str, int] | None:
-    """What the agent has reported to have used; None while it runs, and where it reported none."""
-    if turn.tokens_in is None and turn.tokens_out is None:
-        return None
-    return {"in": turn.tokens_in or 0, "out": turn.tokens_out or 0}
 
 
 def _cost(turns: Sequence[Turn], entries: Sequence[LedgerEntry]) -> int:
@@ -173,38 +160,9 @@ def ledger_page(entries: Sequence[LedgerEntry], currency: str) -> Page:
 
 def task_line(task: Task) -> Page:
     """One task in a list."""
-    turn = task.turn
-    return {
-        "taskId": task.id,
-        "status": task.state,
-        "agent": turn.agent,
-        "skill": task.skill,
-        "sender": task.sender,
-        "progress": _share(task),
-        "note": task.note,
-        "attempt": turn.attempt,
-        "created": when(turn.created),
-        "ended": when(turn.ended),
-        "tokens": _tokens(turn),
-        "cancelled": when(task.cancelled),
-        "code": turn.code,
-        "run": turn.run,
-        "turn": turn.turn,
-    }
+    return tasks.task_line(told_of(task))
 
 
-def task_page(task: Task, result: dict[str, Any] | None, error: CarnetError | None) -> Page:
-    """One task, with its result or its error."""
-    page = {**task_line(task), "callback": task.callback}
-    if result is not None:
-        page["result"] = result
-    if error is not None:
-        page["error"] = openai.error_object(error, run=task.turn.run)
-    return page
-
-
-def _share(task: Task) -> float | None:
-    """How far a task is that runs."""
-    if task.state != "running":
-        return None
-    return (task.progress or 0) / THOUSAND
+def task_page(task: Task, events: Sequence[Event]) -> Page:
+    """One task, with its result or its error; `events` are those of one that has ended."""
+    return tasks.task_page(told_of(task, events))

@@ -4,33 +4,30 @@ Law. A token sees the runs it took part in; an operator sees all. What a caller 
 not exist for it: the answer is the one for an unknown id.
 """
 
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from types import TracebackType
 from typing import Protocol, Self
-from urllib.parse import parse_qs
 
 import msgspec
 
 from carnet.core.events import Event, read_events
 from carnet.core.identity import Caller
-from carnet.errors import InvalidRequest, PermissionMissing, RunNotFound, TokenInvalid
+from carnet.errors import InvalidRequest, RunNotFound
 from carnet.gateway import pages
-from carnet.gateway.inbound import read_authorization
-from carnet.guards.authn import authenticate, caller_of
 from carnet.guards.crowd import Crowd
+from carnet.http.access import reader_of
 from carnet.http.exchange import Disconnected, Exchange
+from carnet.http.reply import reply_json
+from carnet.http.router import Row
 from carnet.ports.agent import Journal
-from carnet.ports.clock import Clock
 from carnet.ports.records import JournalEntry, Records
-from carnet.ports.trust import Tokens
 from carnet.wire import json, sse
+from carnet.wire.query import is_number, read_lines, read_number, read_query
 
-MOST_LINES = 200
 MOST_ENTRIES = 500
 LOOK_SECONDS = 1.0
 ENDED = frozenset({"done", "failed", "unknown"})
-SEES_ALL = "admin:runs"
 
 
 class Watching(Protocol):
@@ -55,50 +52,12 @@ class Watching(Protocol):
         ...
 
 
-class Access:
-    """Who asks, and for what they may ask."""
-
-    def __init__(
-        self, tokens: Tokens, clock: Clock, look_again: Callable[[], Awaitable[bool]]
-    ) -> None:
-        """Look tokens up here; `look_again` reads them anew and tells whether they changed."""
-        self._tokens = tokens
-        self._clock = clock
-        self._look_again = look_again
-
-    async def check_at_once(self, exchange: Exchange) -> None:
-        """Refuse a token that is not known, before anything else is read."""
-        if read_authorization(exchange.headers) is not None:
-            await self.check(exchange, None)
-
-    async def check(self, exchange: Exchange, permission: str | None) -> Caller:
-        """The caller, if its token is live and holds the permission that is asked for."""
-        authorization = read_authorization(exchange.headers)
-        now = self._clock.wall_us()
-        try:
-            token = authenticate(authorization, self._tokens, now)
-        except TokenInvalid:
-            if not await self._look_again():
-                raise
-            token = authenticate(authorization, self._tokens, now)
-        caller = caller_of(token)
-        if permission is not None and not caller.may(permission):
-            raise PermissionMissing(permission=permission)
-        return caller
-
-
-def reader_of(caller: Caller) -> str | None:
-    """Whose runs are shown: None is everybody's."""
-    return None if caller.may(SEES_ALL) else caller.actor.name
-
-
 class Runs:
     """The pages of runs over HTTP."""
 
     def __init__(
         self,
         *,
-        access: Access,
         records: Records,
         journal: Journal,
         crowd: Crowd,
@@ -107,7 +66,6 @@ class Runs:
         limit: int,
     ) -> None:
         """`watch` tells when the journal of a run grows; `crowd` counts those who follow it."""
-        self._access = access
         self._records = records
         self._journal = journal
         self._crowd = crowd
@@ -115,22 +73,20 @@ class Runs:
         self._currency = currency
         self._limit = limit
 
-    async def list(self, exchange: Exchange) -> None:
+    async def list(self, exchange: Exchange, caller: Caller) -> None:
         """GET /runs."""
-        caller = await self._access.check(exchange, "run:read")
-        query = parse_qs(exchange.query.decode("latin-1"))
+        query = read_query(exchange.query.decode("latin-1"))
         page = await pages.runs_page(
             self._records,
             reader=reader_of(caller),
-            limit=max(1, min(read_number(query, "limit", 50), MOST_LINES)),
+            limit=read_lines(query),
             before=read_number(query, "before", 0) or None,
             currency=self._currency,
         )
         await reply_json(exchange, page)
 
-    async def show(self, exchange: Exchange, run: str) -> None:
+    async def show(self, exchange: Exchange, caller: Caller, run: str) -> None:
         """GET /runs/{id}."""
-        caller = await self._access.check(exchange, "run:read")
         page = await pages.run_page(
             self._records,
             run,
@@ -142,9 +98,8 @@ class Runs:
             raise RunNotFound
         await reply_json(exchange, page)
 
-    async def cancel(self, exchange: Exchange, run: str) -> None:
+    async def cancel(self, exchange: Exchange, caller: Caller, run: str) -> None:
         """POST /runs/{id}/cancel."""
-        caller = await self._access.check(exchange, "run:cancel")
         seen = await self._records.run(run, reader=reader_of(caller))
         if not seen:
             raise RunNotFound
@@ -152,9 +107,8 @@ class Runs:
         cancelled = await self._journal.cancel({turn.n for turn in seen})
         await reply_json(exchange, {"run": run, "cancelled": cancelled})
 
-    async def events(self, exchange: Exchange, run: str) -> None:
+    async def events(self, exchange: Exchange, caller: Caller, run: str) -> None:
         """GET /runs/{id}/events: the journal of a run as it grows, until its turns have ended."""
-        caller = await self._access.check(exchange, "run:read")
         reader = reader_of(caller)
         if not await self._records.run(run, reader=reader):
             raise RunNotFound
@@ -230,26 +184,42 @@ def _cursor(last_event_id: str | None) -> tuple[int, int]:
     row, _, sequence = (last_event_id or "").partition(".")
     if not row:
         return 0, -1
-    if not (_is_number(row) and _is_number(sequence)):
+    if not (is_number(row) and is_number(sequence)):
         raise InvalidRequest("last-event-id", "is not an id of this stream")
     return int(row), int(sequence)
 
 
-def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) <= 18  # noqa: PLR2004  fits 64 bits
-
-
-def read_number(query: dict[str, list[str]], name: str, default: int) -> int:
-    """A whole number of a query."""
-    values = query.get(name)
-    if not values:
-        return default
-    if len(values) > 1 or not _is_number(values[0]):
-        raise InvalidRequest(name, "must be one whole number")
-    return int(values[0])
-
-
-async def reply_json(exchange: Exchange, page: object, status: int = 200) -> None:
-    """Answer with a JSON page."""
-    headers = [(b"content-type", b"application/json"), (b"cache-control", b"no-store")]
-    await exchange.reply(status, headers, json.write(page))
+ROUTES = (
+    Row(
+        method="GET",
+        path="/runs",
+        endpoint=Runs.list,
+        permission="run:read",
+        summary="List runs",
+        answer="Page",
+    ),
+    Row(
+        method="GET",
+        path="/runs/{run}",
+        endpoint=Runs.show,
+        permission="run:read",
+        summary="One run as a tree of turns",
+        answer="Page",
+    ),
+    Row(
+        method="GET",
+        path="/runs/{run}/events",
+        endpoint=Runs.events,
+        permission="run:read",
+        summary="The journal of a run (SSE, Last-Event-ID)",
+        streams=True,
+    ),
+    Row(
+        method="POST",
+        path="/runs/{run}/cancel",
+        endpoint=Runs.cancel,
+        permission="run:cancel",
+        summary="Cancel what runs",
+        answer="Page",
+    ),
+)

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from typing import Final
 
 from carnet.http.exchange import Exchange
+from carnet.http.router import Row
 from carnet.ports.clock import Clock
 from carnet.ports.keys import OwnKey, OwnKeys
 from carnet.wire import travel
 
 FRESH_SECONDS: Final = 60  # how long others may keep the page
-DIALECTS: Final = ("openai", "samvad")
 
 _MICROSECONDS: Final = 1_000_000
 
@@ -21,11 +21,14 @@ _MICROSECONDS: Final = 1_000_000
 class WellKnown:
     """Serves the page."""
 
-    def __init__(self, keys: OwnKeys, *, domain: str, clock: Clock) -> None:
-        """`domain` is ours, and `keys` are."""
+    def __init__(
+        self, keys: OwnKeys, *, domain: str, clock: Clock, dialects: Sequence[str]
+    ) -> None:
+        """`domain` is ours, and `keys` are; `dialects` are those that are spoken."""
         self._keys = keys
         self._domain = domain
         self._clock = clock
+        self._dialects = tuple(dialects)
         self._shown: Sequence[OwnKey] = ()
         self._page = b""
 
@@ -54,6 +57,18 @@ class WellKnown:
                 )
                 for key in published
             ),
-            dialects=DIALECTS,
+            dialects=self._dialects,
         )
         return travel.write_well_known(shown, kid=signer.kid, sign=signer.sign)
+
+
+ROUTES = (
+    Row(
+        method="GET",
+        path="/.well-known/carnet.json",
+        endpoint=WellKnown.__call__,
+        auth="open",
+        summary="The keys of this gateway",
+        answer="Page",
+    ),
+)

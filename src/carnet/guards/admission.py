@@ -108,7 +108,7 @@ class Gate:
         self._clock = clock
         self._ids = ids
         self._domain = domain
-        self._last_depth = depths.tangle
+        self._last_depth = depths.default
         self._crowd = crowd
         self._most_run_calls = most_run_calls
         tasks = None if by_proof is None else by_proof.tasks

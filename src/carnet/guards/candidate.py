@@ -4,8 +4,11 @@ Internal and mutable: each guard writes what it proved, the next one reads it. W
 gate is an immutable Call.
 """
 
+import re
 from collections.abc import Awaitable
-from typing import Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
+
+from msgspec.structs import replace
 
 from carnet.core.call import Claim
 from carnet.core.carnet import TOP, Position
@@ -19,6 +22,8 @@ from carnet.ports.agent import Target
 from carnet.ports.trust import Peer, Token
 
 T = TypeVar("T")
+
+_URL: Final = re.compile(r"https?://([A-Za-z0-9.-]+)(?=[:/?#]|\Z)", re.ASCII)
 
 
 class Candidate:
@@ -101,6 +106,10 @@ class Candidate:
 
     @caller.setter
     def caller(self, caller: Caller) -> None:
+        told = self.claim.context
+        if told is not None:
+            told = replace(told, verified=_is_of(told.host, self.claim.proof))
+            caller = replace(caller, context=told)
         self._caller = caller
 
     @property
@@ -128,6 +137,14 @@ class Guard(Protocol):
     def __call__(self, candidate: Candidate, /) -> Awaitable[None] | None:
         """Judge the candidate, now or when what is returned has been waited for."""
         ...
+
+
+def _is_of(host: str, proof: Proof | None) -> bool:
+    """Whether the host that a caller names is the one whose signature covers what it says."""
+    if proof is None or proof.document is None:
+        return False
+    named = _URL.match(host)
+    return named is not None and named[1].lower() == proof.document.issuer
 
 
 def _proved(value: T | None) -> T:

@@ -18,5 +18,5 @@ def within_chain(candidate: Candidate, /) -> None:
 def names_parent(claim: Claim) -> bool:
     """Whether a stamp that counts depth names the parent turn."""
     return bool(claim.marks) and any(
-        mark.parent_turn is not None and mark.stamp != "samvad" for mark in claim.marks
+        mark.parent_turn is not None and mark.counts for mark in claim.marks
     )

@@ -7,11 +7,10 @@ Law 2. The key is one of the task's own sender. Who has another is told what eve
 """
 
 from carnet.core.address import may_be_fetched
-from carnet.core.proof import SECOND_US, WINDOWS
+from carnet.core.proof import SECOND_US, WINDOWS, Asking
 from carnet.errors import CarnetError, SignatureExpired, TimestampOutOfWindow
 from carnet.ports.keys import KeyRing, NotLearned
 from carnet.wire import ed25519
-from carnet.wire.samvad import Asking
 
 
 def check_time(asking: Asking, now: int) -> None:

@@ -43,7 +43,8 @@ from carnet.http.head import EdgeLimits, Fields, check_head
 from carnet.http.light import Few, Signal
 from carnet.http.line import LINE, Held, Line, has_ended
 from carnet.http.proxies import Proxies
-from carnet.http.refusing import write_refusal
+from carnet.http.refusing import Refuse
+from carnet.wire.dialect import Reply
 
 logger = logging.getLogger("carnet.edge")
 
@@ -82,6 +83,7 @@ class HardProtocol(HttpToolsProtocol):
     note: ClassVar[Note]
     proxies: ClassVar[Proxies]
     held: ClassVar[Held]
+    refusing: ClassVar[tuple[Refuse]]  # a function by itself would be taken for a method
 
     # Beside uvicorn's attributes these would be too many for a dictionary with shared keys.
     __slots__ = (
@@ -281,7 +283,8 @@ class HardProtocol(HttpToolsProtocol):
                 own.disconnected = True
                 own.message_event.set()
                 self.cycle = None  # type: ignore[assignment]  # a shutdown need not wait for it
-            self.transport.write(_written(error, self.url, self.server_state.default_headers))
+            reply = self.refusing[0](error, self.url.partition(b"?")[0])
+            self.transport.write(_written(reply, self.server_state.default_headers))
             self._linger()
 
     def _ahead(self, own: RequestResponseCycle | None) -> RequestResponseCycle | None:
@@ -370,18 +373,24 @@ def _cause(error: httptools.HttpParserError) -> CarnetError:
     return MalformedRequest("it breaks the grammar of HTTP", repr(cause or error))
 
 
-def _written(error: CarnetError, url: bytes, default_headers: Fields) -> bytes:
-    status, headers, body = write_refusal(error, url.partition(b"?")[0])
-    fields = {**headers, "content-length": str(len(body)), "connection": "close"}
-    lines = [STATUS_LINE[status]]
-    lines += [b"%s: %s\r\n" % field for field in default_headers]
-    lines += [f"{name}: {value}\r\n".encode() for name, value in fields.items()]
-    return b"".join([*lines, b"\r\n", body])
+def _written(reply: Reply, default_headers: Fields) -> bytes:
+    size = str(len(reply.body)).encode()
+    ends = [(b"content-length", size), (b"connection", b"close")]
+    lines = [b"%s: %s\r\n" % field for field in (*default_headers, *reply.headers, *ends)]
+    return b"".join([STATUS_LINE[reply.status], *lines, b"\r\n", reply.body])
 
 
-def hardened(limits: EdgeLimits, note: Note, proxies: Proxies) -> type[HardProtocol]:
+def hardened(
+    limits: EdgeLimits, note: Note, proxies: Proxies, refusing: Refuse
+) -> type[HardProtocol]:
     """The protocol class for these limits; `note` is told of every refusal."""
-    shared = {"limits": limits, "note": staticmethod(note), "proxies": proxies, "held": Held()}
+    shared = {
+        "limits": limits,
+        "note": staticmethod(note),
+        "proxies": proxies,
+        "held": Held(),
+        "refusing": (refusing,),
+    }
     return type("HardProtocol", (HardProtocol,), shared)
 
 

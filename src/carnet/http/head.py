@@ -10,14 +10,13 @@ from typing import Final
 from msgspec import Struct
 
 from carnet.errors import BodyTooLarge, HeadersTooLarge, MalformedRequest, UriTooLong
+from carnet.wire.stamps import STAMPS
 
 Fields = list[tuple[bytes, bytes]]
 
 _HOST: Final = re.compile(rb"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?")
 _ONCE: Final = frozenset({b"host", b"content-length", b"transfer-encoding"})
 _LENGTH_DIGITS: Final = 19
-# A bad value in one of these is refused by the reader of the stamp, which names the header.
-_STAMPS: Final = (b"x-tangle-", b"x-agents-api-")
 
 
 class EdgeLimits(Struct, frozen=True, kw_only=True):
@@ -33,6 +32,8 @@ class EdgeLimits(Struct, frozen=True, kw_only=True):
     connections: int
     requests: int
     bodies_bytes: int  # of all requests together
+    # Fields that may hold anything: their readers refuse what is bad, and name the header.
+    tolerated: tuple[bytes, ...] = STAMPS.tolerated
 
 
 def check_head(target: bytes, fields: Fields, limits: EdgeLimits) -> bool:
@@ -51,7 +52,7 @@ def check_head(target: bytes, fields: Fields, limits: EdgeLimits) -> bool:
     if len(named) != len(fields):
         _refuse_repeated(fields)
     if not values.isascii():
-        _refuse_beyond_ascii(fields)
+        _refuse_beyond_ascii(fields, limits.tolerated)
     host = named.get(b"host")
     if host is None or not _HOST.fullmatch(host.strip(b" \t")):
         raise MalformedRequest("it does not name one valid host")
@@ -81,7 +82,7 @@ def _refuse_repeated(fields: Fields) -> None:
         raise MalformedRequest("a field that may stand once stands twice")
 
 
-def _refuse_beyond_ascii(fields: Fields) -> None:
+def _refuse_beyond_ascii(fields: Fields, tolerated: tuple[bytes, ...]) -> None:
     for name, value in fields:
-        if not (name.isascii() and value.isascii()) and not name.startswith(_STAMPS):
+        if not (name.isascii() and value.isascii()) and not name.startswith(tolerated):
             raise MalformedRequest("a header field holds a character beyond ASCII")

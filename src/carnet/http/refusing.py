@@ -4,29 +4,40 @@ Law. The path alone decides which words: a refusal can come before anything else
 """
 
 import re
-from typing import Final
+from collections.abc import Callable, Sequence
 
-from carnet.errors import CarnetError, MethodNotAllowed, TaskNotFound
-from carnet.wire import openai, samvad
+from carnet.errors import CarnetError, MethodNotAllowed
+from carnet.http.router import pattern_of
+from carnet.wire.dialect import Dialect, Reply
 
-_SAMVAD: Final = re.compile(rb"(?:/agents/[^/]*)?/(?:agent(?:/.*)?|\.well-known/agent\.json)")
-
-Refusal = tuple[int, dict[str, str], bytes]
-
-
-def speaks_samvad(path: bytes) -> bool:
-    """Whether a path belongs to the SAMVAD dialect."""
-    return _SAMVAD.fullmatch(path) is not None
+Refuse = Callable[[CarnetError, bytes], Reply]
 
 
-def write_refusal(error: CarnetError, path: bytes) -> Refusal:
-    """Status, headers and body of a refusal at this path."""
-    if speaks_samvad(path):
-        if isinstance(error, TaskNotFound):  # whichever way it is not there
-            return samvad.write_not_found()
-        status, headers, body = samvad.write_error(error, trace_id=error.run or "")
-    else:
-        status, headers, body = openai.write_error(error, run=error.run)
-    if isinstance(error, MethodNotAllowed):  # RFC 9110, 15.5.6
-        headers["allow"] = str(error.facts.get("allow") or "")
-    return status, headers, body
+class Refusing:
+    """Writes refusals."""
+
+    def __init__(self, dialects: Sequence[Dialect]) -> None:
+        """The first has the words for the paths that belong to no other."""
+        self._default = dialects[0]
+        self._others = [(_paths_of(dialect), dialect) for dialect in dialects[1:]]
+
+    def speaks(self, path: bytes) -> Dialect:
+        """The dialect that a path belongs to."""
+        for paths, dialect in self._others:
+            if paths.fullmatch(path):
+                return dialect
+        return self._default
+
+    def __call__(self, error: CarnetError, path: bytes) -> Reply:
+        """The answer to a request at this path."""
+        reply = self.speaks(path).refusal(error)
+        if isinstance(error, MethodNotAllowed):  # RFC 9110, 15.5.6
+            reply.headers.append((b"allow", str(error.facts.get("allow") or "").encode()))
+        return reply
+
+
+def _paths_of(dialect: Dialect) -> re.Pattern[bytes]:
+    """What matches the paths of a dialect, below the prefix of an agent as well."""
+    roots = [re.escape(root.encode()) + rb"(?:/.*)?" for root in dialect.roots]
+    paths = [pattern_of(way.path).pattern for way in dialect.ways]
+    return re.compile(rb"(?:/agents/[^/]*)?(?:%b)" % b"|".join([*roots, *paths]))

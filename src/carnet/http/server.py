@@ -20,6 +20,7 @@ import uvloop
 from carnet.http.edge import SPARE_CONNECTIONS, SWEEP_SECONDS, Note, hardened, sweep
 from carnet.http.head import EdgeLimits
 from carnet.http.proxies import Proxies
+from carnet.http.refusing import Refuse
 
 Main = Callable[[], Coroutine[Any, Any, int]]
 Drain = Callable[[], Awaitable[None]]
@@ -123,6 +124,7 @@ def make_server(
     limits: EdgeLimits,
     note: Note,
     proxies: Proxies,
+    refusing: Refuse,
     drain: Drain,
     on_listening: Callable[[], None],
 ) -> Server:
@@ -130,11 +132,11 @@ def make_server(
 
     `sockets` are bound, and are those it listens on.
     `note` is told of every request that is refused before the application sees it; `proxies` are
-    believed when they tell who called them.
+    believed when they tell who called them, and `refusing` has the words of refusals.
     """
     config = uvicorn.Config(
         app,
-        http=hardened(limits, note, proxies),
+        http=hardened(limits, note, proxies, refusing),
         loop="uvloop",
         ws="none",
         lifespan="off",

@@ -22,6 +22,8 @@ from carnet.ports.keys import OwnKeys, Signer
 from carnet.wire import digests, ed25519, signatures, travel
 from carnet.wire.coverage import MINIMUM
 from carnet.wire.headers import Headers
+from carnet.wire.stamp import Stamps
+from carnet.wire.stamps import STAMPS
 
 HOLDS_SECONDS: Final = 60  # how long a document of ours is good for
 
@@ -33,12 +35,21 @@ _MILLISECONDS: Final = 1000
 class Signing:
     """Signs requests with the key that is ours now."""
 
-    def __init__(self, *, keys: OwnKeys, domain: str, clock: Clock, ids: Ids) -> None:
-        """`domain` is ours: who signs."""
+    def __init__(
+        self,
+        *,
+        keys: OwnKeys,
+        domain: str,
+        clock: Clock,
+        ids: Ids,
+        stamps: Stamps = STAMPS,
+    ) -> None:
+        """`domain` is ours: who signs. What `stamps` write is covered."""
         self.domain = domain
         self._keys = keys
         self._clock = clock
         self._ids = ids
+        self._stamps = stamps
 
     def signer(self) -> Signer:
         """The key that signs now."""
@@ -104,7 +115,7 @@ class Signing:
         seen = _seen(request, headers)
         fields = signatures.write(
             seen,
-            components=travel.cover(seen),
+            components=travel.cover(seen, self._stamps),
             keyid=signer.kid,
             created=document.issued,
             sign=signer.sign,

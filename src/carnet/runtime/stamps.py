@@ -15,7 +15,9 @@ from carnet.core.call import AGENT_OWNED, FORWARD_USER, Call
 from carnet.core.carnet import Carnet, Trace
 from carnet.core.secret import Secret
 from carnet.errors import PeerNotListed
-from carnet.wire import tangle, trace
+from carnet.wire import trace
+from carnet.wire.stamp import Leaving, Stamps
+from carnet.wire.stamps import STAMPS
 
 
 class Stamping(Struct, frozen=True, kw_only=True):
@@ -23,14 +25,16 @@ class Stamping(Struct, frozen=True, kw_only=True):
 
     takes_credential: bool = False  # whether the payer's credential may leave to it
     forwards: str = FORWARD_USER  # "agent-owned" if calls to it are paid by the caller itself
+    stamps: Stamps = STAMPS  # those that are written toward peers
 
     def write(self, call: Call) -> tuple[dict[str, str], dict[str, Secret]]:
         """The headers of a call, and those that must not be logged."""
         carnet = call.carnet
-        headers, secrets = tangle.write(carnet, forwarded=self._forwarded(call))
+        leaving = Leaving(forwarded=self._forwarded(call))
+        written = self.stamps.write(carnet, leaving)
         belongs_to = trace_of(carnet)
-        headers |= trace.write(belongs_to, span_id(belongs_to, carnet.turn))
-        return headers, secrets
+        headers = written.headers | trace.write(belongs_to, span_id(belongs_to, carnet.turn))
+        return headers, written.secrets
 
     def _forwarded(self, call: Call) -> Secret | None:
         if call.credential is None or self.forwards == AGENT_OWNED:

@@ -9,18 +9,21 @@ from carnet.core.events import Event, is_terminal, read_events
 from carnet.ports.tasks import Task
 from carnet.ports.trust import Peers
 from carnet.ports.turns import Turns
-from carnet.runtime.receipts import Issuing
-from carnet.wire import samvad
+from carnet.runtime.receipts import Issuing, Told
 
 
 class TaskReceipts:
     """Gives the receipts of tasks."""
 
-    def __init__(self, issuing: Issuing, peers: Peers, turns: Turns) -> None:
-        """`issuing` makes and keeps them; `turns` have the events of the tasks."""
+    def __init__(self, issuing: Issuing, peers: Peers, turns: Turns, told: Told) -> None:
+        """`issuing` makes and keeps them; `turns` have the events of the tasks.
+
+        `told` gives what an answer tells in the dialect that is asked in.
+        """
         self._issuing = issuing
         self._peers = peers
         self._turns = turns
+        self._told = told
 
     async def __call__(self, task: Task, /) -> str | None:
         """The receipt of a task, if there is to be one."""
@@ -31,4 +34,4 @@ class TaskReceipts:
         events: list[Event] = [event for data in batches for event in read_events(data)]
         if not events or not is_terminal(events[-1]):
             return None  # forgotten
-        return await self._issuing.of_task(task, peer, events, samvad.result_of)
+        return await self._issuing.of_task(task, peer, events, self._told)

@@ -19,9 +19,11 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from carnet.core.carnet import Carnet, Mark
+from carnet.core.identity import Context
 from carnet.errors import MalformedCallerContext
 from carnet.wire.headers import Headers, write_headers
 from carnet.wire.json import MAX_INTEGER
+from carnet.wire.stamp import Metadata, Reading, Stamp
 
 CALLER_AGENT: Final = "X-Agents-Api-Caller-Agent"
 CALLER_USER: Final = "X-Agents-Api-Caller-User"
@@ -267,7 +269,7 @@ def read(headers: Headers, *, last_depth: int) -> tuple[CallerContext | None, Ma
         headers: The fields as they arrived.
         last_depth: The last depth answered here (inclusive).
     """
-    if not headers.names("x-agents-api-"):
+    if not headers.names(b"x-agents-api-"):
         return None, None
     try:
         told = _read_told(headers)
@@ -302,3 +304,29 @@ def write(carnet: Carnet, *, agent: str, host: str, user: int = 0) -> dict[str, 
         return {}
     context = CallerContext(agent, user, host, carnet.depth, carnet.run)
     return {name.lower(): value for name, value in context.to_headers().items()}
+
+
+def _read(headers: Headers, metadata: Metadata, /, *, last_depth: int) -> Reading | None:
+    del metadata
+    claimed, mark = read(headers, last_depth=last_depth)
+    if mark is None:
+        return None
+    return Reading(mark=mark, context=None if claimed is None else _context(claimed))
+
+
+def _context(claimed: CallerContext) -> Context:
+    return Context(
+        agent=claimed.caller_agent_id,
+        user=claimed.caller_user_id,
+        host=claimed.caller_host,
+        root=claimed.chain_root_request_id,
+    )
+
+
+# Not written toward peers: none that we call asks for it.
+STAMP: Final = Stamp(
+    name="caller_context",
+    prefixes=("x-agents-api-",),
+    last_depth=DEFAULT_MAX_CHAIN_DEPTH,
+    read=_read,
+)

@@ -10,22 +10,28 @@ from typing import Final
 
 from carnet.errors import HeaderNotSigned, InsufficientCoverage
 from carnet.wire.headers import Headers
+from carnet.wire.stamp import Stamps
 
 MINIMUM: Final = ("@method", "@path", "content-digest")
 PROFILE: Final = ("@method", "@authority", "@path", "content-digest", "content-type")
 QUERY: Final = "@query"
 
-# R9. A traceparent is not among them: proxies write it, and nothing is decided by it.
-PROTECTED: Final = ("x-tangle-", "x-agents-api-", "x-actor-", "carnet")
 
+def protected_names(headers: Headers, stamps: Stamps) -> list[str]:
+    """The fields of a request that must not stand outside its signature: those of all stamps.
 
-def protected_names(headers: Headers) -> list[str]:
-    """The fields of a request that must not stand outside its signature."""
-    return headers.names(*PROTECTED)
+    R9. A traceparent is not among them: proxies write it, and nothing is decided by it.
+    """
+    return headers.names(*stamps.protected)
 
 
 def check_coverage(
-    components: Iterable[str], least: Iterable[str], headers: Headers, *, has_query: bool
+    components: Iterable[str],
+    least: Iterable[str],
+    headers: Headers,
+    *,
+    has_query: bool,
+    stamps: Stamps,
 ) -> None:
     """Refuse a signature that leaves out what it must cover.
 
@@ -34,11 +40,12 @@ def check_coverage(
         least: Those that it must have whatever the request holds: `MINIMUM` or `PROFILE`.
         headers: The fields of the request.
         has_query: Whether its target has a query.
+        stamps: Whose fields are protected.
     """
     covered = frozenset(components)
     if not covered.issuperset(least):
         raise InsufficientCoverage
     if has_query and QUERY not in covered:
         raise HeaderNotSigned
-    if not covered.issuperset(protected_names(headers)):
+    if not covered.issuperset(protected_names(headers, stamps)):
         raise HeaderNotSigned

@@ -23,7 +23,6 @@ MAX_COUNT: Final = 2**31 - 1
 _COUNT_DIGITS: Final = 10  # as many as MAX_COUNT has; a longer number is at least that large
 _OWS: Final = " \t"
 _TOKEN: Final = re.compile(r"[a-z0-9!#$%&'*+.^_`|~-]+", re.ASCII)
-_PROTECTED: Final = ("x-tangle-", "x-agents-api-", "x-actor-", "x-forwarded-", "carnet")
 
 
 class Headers:
@@ -32,11 +31,12 @@ class Headers:
     Nothing is decoded until it is asked for, and nothing is copied.
     """
 
-    __slots__ = ("_index", "raw")
+    __slots__ = ("_index", "_joined", "raw")
 
     def __init__(self, raw: Sequence[tuple[bytes, bytes]], /) -> None:
         self.raw = raw
         self._index: dict[bytes, bytes] | None = None
+        self._joined: bytes | None = None
 
     def __iter__(self) -> Iterator[tuple[str, str]]:
         """Every field line in order, its value without the whitespace around it."""
@@ -47,17 +47,22 @@ class Headers:
         """Whether a field of this name, in lower case, stands there at all."""
         return name in self._indexed()
 
-    def names(self, *prefixes: str) -> list[str]:
+    def names(self, *prefixes: bytes) -> list[str]:
         """The names that begin with one of these, each once, in the order of first appearance."""
-        starts = tuple([prefix.lower().encode("latin-1") for prefix in prefixes])
-        return [name.decode("latin-1") for name in self._indexed() if name.startswith(starts)]
+        return [name.decode("latin-1") for name in self._indexed() if name.startswith(prefixes)]
+
+    def joined(self) -> bytes:
+        """All names, each after a line break: one search tells whether a prefix stands there."""
+        joined = self._joined
+        if joined is None:
+            joined = self._joined = b"\n".join([b"", *self._indexed()])
+        return joined
 
     def underscored(self) -> list[str]:
         """The names that hold an underscore, of which an honest request has few or none."""
-        index = self._indexed()
-        if b"_" not in b" ".join(index):  # one search for the usual case
+        if b"_" not in self.joined():  # one search for the usual case
             return []
-        return [name.decode("latin-1") for name in index if b"_" in name]
+        return [name.decode("latin-1") for name in self._indexed() if b"_" in name]
 
     def get_all(self, name: str) -> list[str]:
         """The values of every line with this name, in order, blank ones included."""
@@ -121,11 +126,14 @@ class Headers:
             raise MalformedCallerContext(key.decode("latin-1"), "is given more than once")
 
 
-def refuse_lookalikes(headers: Headers) -> None:
-    """Refuse names such as `x_tangle_runid`: a CGI-like hop would make the real name of them."""
+def refuse_lookalikes(headers: Headers, prefixes: Sequence[str]) -> None:
+    """Refuse names such as `x_tangle_runid`: a CGI-like hop would make the real name of them.
+
+    `prefixes` are those of the real names, which are somebody's to read.
+    """
     for name in headers.underscored():
         real = name.replace("_", "-")
-        for prefix in _PROTECTED:
+        for prefix in prefixes:
             if real.startswith(prefix):
                 raise MalformedCallerContext(f"{prefix}*", "is spelled with an underscore")
 

@@ -15,6 +15,8 @@ from msgspec.structs import force_setattr
 
 from carnet.core.carnet import Carnet, Mark
 from carnet.errors import ChainMismatch, MalformedCallerContext
+from carnet.wire.headers import Headers
+from carnet.wire.stamp import Metadata, Reading, Stamp
 
 DEFAULT_MAX_HOPS: Final = 4  # mentionable:chain:default
 
@@ -124,3 +126,18 @@ def render_agent_chain(chain: AgentChain) -> str:
         f"You are responding as hop {chain.hop} of a chain capped at {chain.max_hops} hops. "
         f"[{hops} remaining.]"
     )
+
+
+def _read_stamp(headers: Headers, metadata: Metadata, /, *, last_depth: int) -> Reading | None:
+    del headers
+    mark = read_agent_chain(*metadata, max_hops=last_depth)
+    return None if mark is None else Reading(mark=mark)
+
+
+# Not written toward peers: no body that leaves has metadata to hold it.
+STAMP: Final = Stamp(
+    name="mentionable",
+    in_metadata=True,
+    last_depth=DEFAULT_MAX_HOPS,
+    read=_read_stamp,
+)

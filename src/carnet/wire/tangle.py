@@ -17,12 +17,11 @@ from collections.abc import Mapping
 from typing import Final
 from urllib.parse import quote
 
-from msgspec import Struct
-
 from carnet.core.carnet import Carnet, Mark
 from carnet.core.secret import Secret
 from carnet.errors import MalformedCallerContext, UnsupportedProtocolVersion
 from carnet.wire.headers import Headers, write_headers
+from carnet.wire.stamp import Leaving, Metadata, Reading, Stamp, Written
 
 FORWARDED_AUTHORIZATION: Final = "x-tangle-forwarded-authorization"
 FORWARDED_DEPTH: Final = "x-tangle-forwarded-depth"
@@ -31,6 +30,15 @@ TURN_ID: Final = "x-tangle-turnid"
 PARENT_TURN_ID: Final = "x-tangle-parent-turnid"
 SPEAKER: Final = "x-tangle-speaker"
 PROTOCOL_VERSION: Final = "x-tangle-protocol-version"  # of no version so far; see R24
+
+HEADERS: Final = {  # what each says, for the description of the API
+    FORWARDED_DEPTH: "Agent-to-agent edges crossed so far; absent is 0.",
+    RUN_ID: "The run this call belongs to; absent starts one.",
+    TURN_ID: "Names this logical call; a repeat is answered from the record.",
+    PARENT_TURN_ID: "The turn this call was made in.",
+    SPEAKER: "The name of the called participant.",
+    FORWARDED_AUTHORIZATION: "Who pays; honoured from listed callers alone.",
+}
 
 DEFAULT_MAX_DEPTH: Final = 4  # tangle:depth:default (exclusive: the first depth refused)
 
@@ -42,21 +50,16 @@ MAX_SPEAKER_BYTES: Final = 128
 _BEARER: Final = re.compile(r"(?i:bearer) [\x21-\x2b\x2d-\x7e]{1,8192}", re.ASCII)
 
 
-class TangleStamp(Struct, frozen=True, kw_only=True):
-    """What the headers of one request say."""
-
-    mark: Mark
-    forwarded: Secret | None = None  # the whole value, scheme included
-
-
-def read(headers: Headers, *, last_depth: int) -> TangleStamp | None:
+def read(headers: Headers, metadata: Metadata = (), *, last_depth: int) -> Reading | None:
     """Read the stamp; None where none of the six headers says anything.
 
     Args:
         headers: The fields as they arrived.
+        metadata: Nothing of it rides there.
         last_depth: The last depth answered here (inclusive), so one less than `max_depth`.
     """
-    if not headers.names("x-tangle-"):
+    del metadata
+    if not headers.names(b"x-tangle-"):
         return None
     if headers.get(PROTOCOL_VERSION) not in {None, "0"}:  # tangle:version:unsupported
         raise UnsupportedProtocolVersion
@@ -79,7 +82,7 @@ def read(headers: Headers, *, last_depth: int) -> TangleStamp | None:
         parent_turn=parent_turn,
         speaker=speaker,
     )
-    return TangleStamp(mark=mark, forwarded=forwarded)
+    return Reading(mark=mark, forwarded=forwarded)
 
 
 def _read_forwarded(headers: Headers) -> Secret | None:
@@ -106,6 +109,20 @@ def write(carnet: Carnet, *, forwarded: Secret | None) -> tuple[dict[str, str], 
         speaker=carnet.speaker,
     )
     return fields, {} if forwarded is None else {FORWARDED_AUTHORIZATION: forwarded}
+
+
+def _write(carnet: Carnet, leaving: Leaving, /) -> Written:
+    headers, secrets = write(carnet, forwarded=leaving.forwarded)
+    return Written(headers=headers, secrets=secrets)
+
+
+STAMP: Final = Stamp(
+    name="tangle",
+    prefixes=("x-tangle-",),
+    last_depth=DEFAULT_MAX_DEPTH - 1,
+    read=read,
+    write=_write,
+)
 
 
 def build_forward_headers(

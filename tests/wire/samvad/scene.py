@@ -13,6 +13,7 @@ from carnet.wire import digests, ed25519, samvad, signatures
 from carnet.wire.coverage import MINIMUM
 from carnet.wire.headers import Headers
 from carnet.wire.signatures import Request
+from carnet.wire.stamps import STAMPS
 
 SEED = b"\x02" * 32
 PUBLIC = ed25519.public_of(SEED)
@@ -88,7 +89,9 @@ def read(
     mode: Mode = "sync",
     short_path: str = SHORT,
 ) -> Claim:
-    return samvad.read_claim(request, body, agent="critic", mode=mode, short_path=short_path)
+    return samvad.read_claim(
+        request, body, agent="critic", mode=mode, short_path=short_path, stamps=STAMPS
+    )
 
 
 def holds(claim: Claim) -> bool:

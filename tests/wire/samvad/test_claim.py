@@ -40,7 +40,7 @@ def test_a_request_is_read_as_a_claim() -> None:
     assert told.agent == "critic"
     assert told.ask == Ask(messages=(), skill="review-code", payload={"code": "x"})
     assert told.marks == (
-        Mark(stamp="samvad", run="trace-1", turn="span-1", parent_turn="parent-1"),
+        Mark(stamp="samvad", run="trace-1", turn="span-1", parent_turn="parent-1", counts=False),
     )
     assert (told.authorization, told.forwarded) == (None, None)
     assert holds(told)

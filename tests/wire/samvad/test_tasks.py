@@ -25,6 +25,7 @@ from carnet.wire.samvad import (
     write_record,
 )
 from carnet.wire.signatures import Request
+from carnet.wire.stamps import STAMPS
 
 SEED = bytes(range(32))
 PATH = "/agent/task/t-1"
@@ -117,7 +118,7 @@ def signed(plain: Request, **options: Any) -> Request:
 
 
 def holds(request: Request) -> bool:
-    asking = read_asking(request, b"", short_path=PATH)
+    asking = read_asking(request, b"", short_path=PATH, stamps=STAMPS)
     public = ed25519.public_of(SEED)
     return any(ed25519.holds(public, base, asking.signature) for base in asking.bases)
 
@@ -129,7 +130,7 @@ def test_the_form_of_the_protocol_is_read_over_either_path_and_ending(
 ) -> None:
     request = signed(asked(), path=path, newline=newline)
     assert holds(request)
-    asking = read_asking(request, b"", short_path=PATH)
+    asking = read_asking(request, b"", short_path=PATH, stamps=STAMPS)
     assert (asking.profile, asking.keyid, asking.at) == ("samvad", "k1", 1_000_000_000)
 
 
@@ -138,7 +139,7 @@ def test_our_own_profile_covers_the_host() -> None:
     own: dict[str, Any] = {"tag": "carnet", "newline": False, "path": f"/agents/critic{PATH}"}
     request = signed(asked(), components=whole, **own)
     assert holds(request)
-    assert read_asking(request, b"", short_path=PATH).profile == "carnet"
+    assert read_asking(request, b"", short_path=PATH, stamps=STAMPS).profile == "carnet"
     with pytest.raises(InsufficientCoverage):
         holds(signed(asked(), **own))
 
@@ -153,7 +154,7 @@ def test_what_is_not_signed_in_one_of_the_two_forms_is_refused() -> None:
     with pytest.raises(HeaderNotSigned):
         holds(signed(asked(query="x=1")))
     with pytest.raises(DigestMismatch):
-        read_asking(signed(asked()), b"a body", short_path=PATH)
+        read_asking(signed(asked()), b"a body", short_path=PATH, stamps=STAMPS)
     assert not holds(signed(asked(), path="/agent/task/t-2"))
 
 

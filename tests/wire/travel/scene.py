@@ -8,6 +8,7 @@ from carnet.core.identity import Account
 from carnet.core.proof import Document, Spending
 from carnet.wire import digests, ed25519, signatures, travel
 from carnet.wire.headers import Headers
+from carnet.wire.stamps import STAMPS
 
 SEED = bytes(range(32))
 PUBLIC = ed25519.public_of(SEED)
@@ -69,7 +70,7 @@ def signed(
         fields["carnet"] = travel.write(document, sign=sign)
     seen = request(fields, **how.pop("parts", {}))
     asked: dict[str, Any] = {
-        "components": travel.cover(seen),
+        "components": travel.cover(seen, STAMPS),
         "keyid": KID,
         "created": NOW,
         "nonce": "nonce-0001",

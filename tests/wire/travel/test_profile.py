@@ -19,13 +19,14 @@ from carnet.errors import (
     TravelDocumentInvalid,
 )
 from carnet.wire import ed25519, travel
+from carnet.wire.stamps import STAMPS
 from tests.wire.travel.scene import BODY, FIELDS, KID, NOW, PUBLIC, but, request, signed
 
 NO_NONCE: dict[str, Any] = {"nonce": None}
 
 
 def proof(fields: dict[str, str], body: bytes = BODY, **parts: Any) -> Proof:
-    found = travel.read_proof(request(fields, **parts), body)
+    found = travel.read_proof(request(fields, **parts), body, STAMPS)
     assert found is not None
     return found
 
@@ -45,7 +46,7 @@ def test_a_signed_request_is_read_with_its_document_as_its_sender() -> None:
 
 
 def test_everything_that_decides_about_a_call_is_covered() -> None:
-    covered = travel.cover(request(signed(), query="a=b"))
+    covered = travel.cover(request(signed(), query="a=b"), STAMPS)
     assert covered[:6] == (
         *("@method", "@authority", "@path", "content-digest", "content-type"),
         "@query",
@@ -78,9 +79,9 @@ def test_a_query_must_be_covered_where_there_is_one() -> None:
 
 
 def test_without_a_signature_of_ours_and_without_a_document_there_is_no_proof() -> None:
-    assert travel.read_proof(request(FIELDS), BODY) is None
+    assert travel.read_proof(request(FIELDS), BODY, STAMPS) is None
     others = signed(document=None, tag="web-bot-auth")
-    assert travel.read_proof(request(others), BODY) is None
+    assert travel.read_proof(request(others), BODY, STAMPS) is None
 
 
 def without(name: str, fields: dict[str, str] | None = None) -> dict[str, str]:
@@ -118,19 +119,19 @@ REFUSED: list[tuple[dict[str, str], type[CarnetError]]] = [
 @pytest.mark.parametrize(("fields", "error"), REFUSED)
 def test_half_a_proof_is_refused(fields: dict[str, str], error: type[CarnetError]) -> None:
     with pytest.raises(error):
-        travel.read_proof(request(fields), BODY)
+        travel.read_proof(request(fields), BODY, STAMPS)
 
 
 def test_a_signature_without_a_time_is_refused() -> None:
     fields = signed()
     fields["signature-input"] = fields["signature-input"].replace(f";created={NOW}", "")
     with pytest.raises(TimestampInvalid):
-        travel.read_proof(request(fields), BODY)
+        travel.read_proof(request(fields), BODY, STAMPS)
 
 
 def test_another_body_is_told_as_that() -> None:
     with pytest.raises(DigestMismatch):
-        travel.read_proof(request(signed()), BODY + b" ")
+        travel.read_proof(request(signed()), BODY + b" ", STAMPS)
 
 
 def test_an_end_that_lies_ahead_is_kept_for_the_guards() -> None:

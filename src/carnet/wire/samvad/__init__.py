@@ -17,7 +17,8 @@ and a sender is trusted, the guards decide.
                read_accepted, read_task        → record   task_reports.py
 """
 
-from carnet.wire.samvad.answer import read_answer, result_of, write_answer
+from carnet.wire.results import result_of
+from carnet.wire.samvad.answer import read_answer, write_answer
 from carnet.wire.samvad.card import (
     DEFAULT_TTL,
     PROTOCOL_VERSION,
@@ -30,7 +31,8 @@ from carnet.wire.samvad.card import (
     write_health,
     write_intro,
 )
-from carnet.wire.samvad.claim import DIALECT, read_claim
+from carnet.wire.samvad.claim import NAME, read_claim
+from carnet.wire.samvad.dialect import DIALECT
 from carnet.wire.samvad.envelope import (
     Envelope,
     read_envelope,
@@ -58,7 +60,6 @@ from carnet.wire.samvad.task_reports import (
     task_events,
 )
 from carnet.wire.samvad.tasks import (
-    Asking,
     read_asking,
     write_accepted,
     write_not_found,
@@ -74,12 +75,12 @@ __all__ = [
     "FIELD_HEADER",
     "KEEP_ALIVE",
     "MEANINGS",
+    "NAME",
     "PROTOCOL_VERSION",
     "REFUSALS",
     "STATUSES",
     "TAG",
     "AnswerReader",
-    "Asking",
     "Card",
     "CardFacts",
     "CardKey",

@@ -12,14 +12,16 @@ from typing import Final
 from carnet.core.call import Ask, Claim
 from carnet.core.carnet import Mark
 from carnet.core.message import Message
+from carnet.core.proof import Proof
 from carnet.core.skill import CHAT, Mode
 from carnet.errors import CarnetError
 from carnet.wire import digests, json, signatures, trace
 from carnet.wire.samvad.envelope import Envelope, read_envelope
 from carnet.wire.samvad.proof import read_proof
-from carnet.wire.signatures import Presented, Request
+from carnet.wire.signatures import Request
+from carnet.wire.stamp import Stamps
 
-DIALECT: Final = "samvad"
+NAME: Final = "samvad"
 CONTENT_DIGEST: Final = "content-digest"
 
 
@@ -30,6 +32,7 @@ def read_claim(
     agent: str,
     mode: Mode,
     short_path: str,
+    stamps: Stamps,
 ) -> Claim:
     """Read a request of the protocol.
 
@@ -41,36 +44,32 @@ def read_claim(
         agent: The agent that the path or the host names; empty for the default one.
         mode: The mode that the endpoint serves.
         short_path: The path without the prefix of the agent: "/agent/message".
+        stamps: Whose fields must not stand outside the signature.
     """
     presented = signatures.read(request.headers)
     digests.check(", ".join(request.headers.get_all(CONTENT_DIGEST)), body)
     envelope = read_envelope(body, mode=mode)
     try:
-        return _claim(presented, request, envelope, agent, short_path)
+        proof = read_proof(presented, request, envelope, short_path=short_path, stamps=stamps)
+        return _claim(request, envelope, proof, agent)
     except CarnetError as error:
         error.run = envelope.trace_id
         raise
 
 
-def _claim(
-    presented: Presented,
-    request: Request,
-    envelope: Envelope,
-    agent: str,
-    short_path: str,
-) -> Claim:
+def _claim(request: Request, envelope: Envelope, proof: Proof, agent: str) -> Claim:
     asked = json.canonical(
         {"skill": envelope.skill, "payload": envelope.payload, "mode": envelope.mode}
     )
     return Claim(
-        dialect=DIALECT,
+        dialect=NAME,
         agent=agent,
         ask=_ask(envelope),
         digest=sha256(asked).digest(),
         request=asked,
         marks=(_mark(envelope),),
         trace=trace.read(request.headers),
-        proof=read_proof(presented, request, envelope, short_path=short_path),
+        proof=proof,
         is_task=envelope.mode == "async",
         callback=envelope.callback_url,
         delegation=envelope.delegation_token,
@@ -94,4 +93,5 @@ def _mark(envelope: Envelope) -> Mark:
         run=envelope.trace_id,
         turn=envelope.span_id,
         parent_turn=envelope.parent_span_id,
+        counts=False,
     )

@@ -29,6 +29,7 @@ from carnet.wire import signatures
 from carnet.wire.coverage import MINIMUM, PROFILE, check_coverage, protected_names
 from carnet.wire.samvad.envelope import NONCE, Envelope
 from carnet.wire.signatures import Presented, Request
+from carnet.wire.stamp import Stamps
 
 LABEL: Final = "sig1"
 ALGORITHM: Final = "ed25519"
@@ -38,7 +39,7 @@ KEYID: Final = re.compile(r"[ -~]{1,128}", re.ASCII)
 
 
 def read_proof(
-    presented: Presented, request: Request, envelope: Envelope, *, short_path: str
+    presented: Presented, request: Request, envelope: Envelope, *, short_path: str, stamps: Stamps
 ) -> Proof:
     """The proof of a request, from its signature and what its body says.
 
@@ -47,6 +48,7 @@ def read_proof(
         request: What it may cover.
         envelope: The body.
         short_path: The path without the prefix of the agent, which the protocol's clients sign.
+        stamps: Whose fields must not stand outside the signature.
     """
     if presented.keyid is None or KEYID.fullmatch(presented.keyid) is None:
         raise SignatureInvalid("the keyid is missing or not one")
@@ -56,9 +58,11 @@ def read_proof(
     if presented.expires is not None and presented.expires <= created:
         raise SignatureExpired
     if presented.tag is None:
-        bases, nonce, at = bases_of(presented, request, short_path), envelope.nonce, envelope.at
+        bases = bases_of(presented, request, short_path, stamps)
+        nonce, at = envelope.nonce, envelope.at
     else:
-        bases, nonce, at = _whole(presented, request), _own_nonce(presented), created * SECOND_US
+        bases = _whole(presented, request, stamps)
+        nonce, at = _own_nonce(presented), created * SECOND_US
     return Proof(
         profile="samvad" if presented.tag is None else "carnet",
         sender=envelope.sender,
@@ -74,25 +78,30 @@ def read_proof(
     )
 
 
-def bases_of(presented: Presented, request: Request, short_path: str) -> tuple[bytes, ...]:
+def bases_of(
+    presented: Presented, request: Request, short_path: str, stamps: Stamps
+) -> tuple[bytes, ...]:
     """The texts of the protocol's own form, the likeliest first."""
     if presented.label != LABEL or presented.alg != ALGORITHM:  # samvad:signature:form
         raise SignatureInvalid("the label or the algorithm is not the protocol's")
     if not set(MINIMUM) <= set(presented.components):
         raise InsufficientCoverage
-    if request.query is not None or protected_names(request.headers):  # samvad:signature:alone
+    if request.query is not None or protected_names(
+        request.headers, stamps
+    ):  # samvad:signature:alone
         raise HeaderNotSigned
     paths = dict.fromkeys((short_path, request.path))  # samvad:signature:path
     bases = [signatures.base(presented, request, path=path, newline=True) for path in paths]
     return (*bases, *(base[:-1] for base in bases))  # samvad:signature:newline
 
 
-def _whole(presented: Presented, request: Request) -> tuple[bytes, ...]:
+def _whole(presented: Presented, request: Request, stamps: Stamps) -> tuple[bytes, ...]:
     """The one text of our own profile."""
     if presented.tag != TAG:  # an algorithm that is named is ours: `signatures` reads no other
         raise SignatureInvalid("the tag is not ours")
+    has_query = request.query is not None
     check_coverage(
-        presented.components, PROFILE, request.headers, has_query=request.query is not None
+        presented.components, PROFILE, request.headers, has_query=has_query, stamps=stamps
     )
     return (signatures.base(presented, request),)
 

@@ -23,7 +23,8 @@ from carnet.core.events import Data, Done, Event, Failed, Text, is_terminal
 from carnet.core.turn import Turn
 from carnet.errors import CarnetError, ProviderError
 from carnet.wire import json
-from carnet.wire.samvad.answer import MOST_LEVELS, UNREADABLE, Gathered, result_events
+from carnet.wire.results import Gathered
+from carnet.wire.samvad.answer import MOST_LEVELS, UNREADABLE, result_events
 from carnet.wire.samvad.refusals import error_object
 from carnet.wire.samvad.reports import read_failure
 from carnet.wire.samvad.spans import span_of

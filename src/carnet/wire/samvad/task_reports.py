@@ -23,7 +23,8 @@ from carnet.errors import (
     ProviderError,
 )
 from carnet.wire import json
-from carnet.wire.samvad.answer import MOST_LEVELS, UNREADABLE, Gathered, result_events
+from carnet.wire.results import Gathered
+from carnet.wire.samvad.answer import MOST_LEVELS, UNREADABLE, result_events
 from carnet.wire.samvad.reports import read_failure
 
 TaskStatus = Literal["pending", "running", "done", "failed"]

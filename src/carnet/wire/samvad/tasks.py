@@ -9,9 +9,7 @@ Law 3. Who asks may prove who it is, in one of the two forms that a request is s
 
 from typing import Any, Final, Literal
 
-from msgspec import Struct
-
-from carnet.core.proof import SECOND_US, Profile
+from carnet.core.proof import SECOND_US, Asking, Profile
 from carnet.errors import CarnetError, SignatureExpired, SignatureInvalid, TimestampInvalid
 from carnet.wire import digests, json, signatures
 from carnet.wire.coverage import MINIMUM, check_coverage
@@ -19,6 +17,7 @@ from carnet.wire.samvad.proof import KEYID, TAG, bases_of
 from carnet.wire.samvad.refusals import error_object
 from carnet.wire.samvad.task_reports import NOT_FOUND
 from carnet.wire.signatures import Request
+from carnet.wire.stamp import Stamps
 
 Status = Literal["pending", "running", "done", "failed"]
 
@@ -56,24 +55,14 @@ def write_not_found() -> tuple[int, dict[str, str], bytes]:
     return 404, headers, json.write({"error": NOT_FOUND})
 
 
-class Asking(Struct, frozen=True, kw_only=True):
-    """The signature of a request about a task: read, and not believed."""
-
-    profile: Profile
-    keyid: str
-    signature: bytes
-    bases: tuple[bytes, ...]  # the texts it may cover; it must hold for one of them
-    at: int  # microseconds since the epoch
-    expires: int | None = None  # seconds
-
-
-def read_asking(request: Request, body: bytes, *, short_path: str) -> Asking:
+def read_asking(request: Request, body: bytes, *, short_path: str, stamps: Stamps) -> Asking:
     """The signature of a request about a task. Raises SignatureMissing where there is none.
 
     Args:
         request: What the signature may cover.
         body: Its body, which may be empty; its digest is covered all the same.
         short_path: The path without the prefix of the agent, which the protocol's clients sign.
+        stamps: Whose fields must not stand outside the signature.
     """
     presented = signatures.read(request.headers)
     digests.check(", ".join(request.headers.get_all("content-digest")), body)
@@ -86,11 +75,13 @@ def read_asking(request: Request, body: bytes, *, short_path: str) -> Asking:
         raise SignatureExpired
     profile: Profile = "samvad"
     if presented.tag is None:
-        bases = bases_of(presented, request, short_path)
+        bases = bases_of(presented, request, short_path, stamps)
     elif presented.tag == TAG:
         profile = "carnet"
         has_query = request.query is not None
-        check_coverage(presented.components, _WHOLE, request.headers, has_query=has_query)
+        check_coverage(
+            presented.components, _WHOLE, request.headers, has_query=has_query, stamps=stamps
+        )
         bases = (signatures.base(presented, request),)
     else:
         raise SignatureInvalid("the tag is not ours")

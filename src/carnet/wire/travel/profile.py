@@ -23,6 +23,7 @@ from carnet.wire import digests, signatures
 from carnet.wire.coverage import PROFILE, QUERY, check_coverage, protected_names
 from carnet.wire.headers import Headers
 from carnet.wire.signatures import Presented, Request
+from carnet.wire.stamp import Stamps
 from carnet.wire.trace import TRACEPARENT, TRACESTATE
 from carnet.wire.travel.document import HEADER, read_beside
 
@@ -33,15 +34,15 @@ _TAGGED: Final = f';tag="{TAG}"'
 _NONCE: Final = re.compile(r"[\x21-\x7e]{8,64}")
 
 
-def cover(request: Request) -> tuple[str, ...]:
+def cover(request: Request, stamps: Stamps) -> tuple[str, ...]:
     """The components that we sign of a request: all that it must have, and its trace."""
     query = () if request.query is None else (QUERY,)
     # Whoever receives it does not insist on the trace: proxies on the way may write their own.
     traces = [name for name in (TRACEPARENT, TRACESTATE) if request.headers.get_all(name)]
-    return (*COMPONENTS, *query, *protected_names(request.headers), *traces)
+    return (*COMPONENTS, *query, *protected_names(request.headers, stamps), *traces)
 
 
-def read_proof(request: Request, body: bytes) -> Proof | None:
+def read_proof(request: Request, body: bytes, stamps: Stamps) -> Proof | None:
     """The proof that a request brings along, strictly; None where it brings none."""
     headers = request.headers
     if headers.get(HEADER) is None and not _is_tagged(headers):
@@ -50,7 +51,7 @@ def read_proof(request: Request, body: bytes) -> Proof | None:
     if presented.tag != TAG:
         raise SignatureInvalid("the signature beside a travel document has another tag")
     has_query = request.query is not None
-    check_coverage(presented.components, COMPONENTS, headers, has_query=has_query)
+    check_coverage(presented.components, COMPONENTS, headers, has_query=has_query, stamps=stamps)
     base = signatures.base(presented, request)  # a document that was taken away is missed here
     digests.check(", ".join(headers.get_all("content-digest")), body)
     document = read_beside(headers, body)

@@ -1,0 +1,59 @@
+"""The routes of all dialects, as rows of the router.
+
+Law. What comes by a way of a dialect goes to that dialect's door or questions, at its own path and,
+where the dialect says so, below the prefix of every agent.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+from carnet.core.identity import Caller
+from carnet.gateway.door import Door
+from carnet.gateway.questions import Questions
+from carnet.http.exchange import Exchange
+from carnet.http.router import Endpoint, Row
+from carnet.wire.dialect import Way
+from carnet.wire.route import Route
+
+PREFIX = "/agents/{name}"
+
+
+def rows_of(ways: Iterable[Way], door: Door, questions: Questions) -> list[Row]:
+    """The rows of one dialect."""
+    rows: list[Row] = []
+    for way in ways:
+        endpoint = _endpoint(way, door, questions)
+        rows.append(_row(way, way.path, endpoint))
+        if way.below_agents:
+            rows.append(_row(way, PREFIX + way.path, endpoint))
+    return rows
+
+
+def _row(way: Way, path: str, endpoint: Endpoint) -> Row:
+    told: dict[str, Any] = {name: getattr(way, name) for name in Route.__struct_fields__}
+    return Row(**{**told, "path": path, "endpoint": endpoint})
+
+
+def _endpoint(way: Way, door: Door, questions: Questions) -> Endpoint:
+    if way.kind == "question":
+        return _question(way, questions)
+    take = door.task if way.kind == "task" else door.call
+
+    def taken(exchange: Exchange, agent: str | None = None) -> Any:
+        return take(way, exchange, agent)
+
+    return taken
+
+
+def _question(way: Way, questions: Questions) -> Endpoint:
+    named = [part.strip("{}") for part in way.path.split("/") if part.startswith("{")]
+
+    async def asked(exchange: Exchange, *given: Any) -> None:
+        caller: Caller | None = None
+        if way.auth == "token":
+            caller, given = given[0], given[1:]
+        agent = given[0] if len(given) > len(named) else None
+        names = dict(zip(named, given[len(given) - len(named) :], strict=True))
+        await questions.ask(way, exchange, caller, agent=agent, names=names)
+
+    return asked

@@ -1,0 +1,96 @@
+"""What the agents of a gateway say about themselves, for every dialect that asks."""
+
+from collections.abc import Callable
+from urllib.parse import quote
+
+from carnet.core.address import Identities
+from carnet.core.skill import CHAT
+from carnet.errors import AgentNotFound
+from carnet.http.exchange import Exchange
+from carnet.ports.agent import Router, Target
+from carnet.ports.clock import Clock
+from carnet.ports.keys import OwnKeys
+from carnet.wire.dialect import AgentKey, AgentTold
+
+
+class Published:
+    """Finds agents by the paths and hosts of requests, and tells about them."""
+
+    def __init__(
+        self,
+        *,
+        router: Router,
+        identities: Identities,
+        keys: OwnKeys,
+        clock: Clock,
+        domain: str,
+        public_url: str,
+        agent_calls: int,
+        sender_calls: int,
+        open_calls: Callable[[], int] = int,
+        waiting_tasks: Callable[[], int] = int,
+    ) -> None:
+        """`agent_calls` and `sender_calls` are what may be asked in a minute.
+
+        `public_url` is where others reach us; it may be known only when the server listens.
+        `open_calls` and `waiting_tasks` tell how much is to do.
+        """
+        self._router = router
+        self._identities = identities
+        self._keys = keys
+        self._clock = clock
+        self._domain = domain
+        self.public_url = public_url
+        self._agent_calls = agent_calls
+        self._sender_calls = sender_calls
+        self._open_calls = open_calls
+        self._waiting_tasks = waiting_tasks
+        self._started = clock.monotonic()
+
+    def named(self, exchange: Exchange) -> str:
+        """The agent that the host of a request names; empty for the default one."""
+        host = (exchange.headers.get("host") or "").lower().partition(":")[0]
+        return self._identities.name(host) or ""
+
+    def local(self) -> list[Target]:
+        """The agents that are served here."""
+        return list(self._router.local())
+
+    def told(self, name: str) -> AgentTold:
+        """What is told of an agent."""
+        target = self.target(name)
+        identity = self._identities.of(target.name)
+        if identity is None:
+            raise AgentNotFound
+        return AgentTold(
+            id=identity,
+            name=target.name,
+            version=target.version,
+            description=target.description or f"The agent {target.name} of {self._domain}.",
+            url=self._url(target),
+            skills=target.skills or (CHAT,),
+            keys=tuple(
+                [
+                    AgentKey(key.kid, key.public, key.state != "revoked")
+                    for key in self._keys.published(self._clock.wall_us())
+                ]
+            ),
+            trust=target.trust,
+            requests_per_minute=self._agent_calls,
+            requests_per_sender=self._sender_calls,
+            tokens_per_sender_per_day=target.tokens_per_day,
+            uptime=int(self._clock.monotonic() - self._started),
+            active=self._open_calls(),
+            queued=self._waiting_tasks(),
+        )
+
+    def target(self, name: str) -> Target:
+        """The agent of ours that is called so; the default one for an empty name."""
+        target = self._router.find(name)
+        if all(target is not own for own in self._router.local()):
+            raise AgentNotFound
+        return target
+
+    def _url(self, target: Target) -> str:
+        base = self.public_url.rstrip("/")
+        return base if target.default else f"{base}/agents/{quote(target.name, safe='')}"

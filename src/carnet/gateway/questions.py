@@ -1,0 +1,166 @@
+"""Questions about what exists: tasks and agents, in the words of the dialect that asks.
+
+Law 1. An id that is unknown, of another agent, or of a task that is no longer kept gets the same
+       bytes. Who polls proves nothing unless the operator wants it; who cancels always does. What
+       was asked for with a token is told to tokens alone.
+Law 2. What can be refused without looking a task up is refused before that.
+Law 3. A token sees the tasks it asked for; an operator sees all.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+
+from carnet.core.address import is_agent_uri
+from carnet.core.identity import Caller
+from carnet.errors import CarnetError, Internal, RouteNotFound, TaskNotFound
+from carnet.gateway.door import request_of
+from carnet.gateway.published import Published
+from carnet.gateway.tasks import TaskRecords, told_of
+from carnet.guards.owner import Owners, check_time
+from carnet.http.access import reader_of
+from carnet.http.exchange import Exchange
+from carnet.ports.clock import Clock
+from carnet.ports.tasks import Task
+from carnet.wire.dialect import (
+    AgentList,
+    Arrival,
+    Dialect,
+    House,
+    Question,
+    Reply,
+    TaskList,
+    TaskTold,
+    Told,
+    Way,
+)
+from carnet.wire.stamp import Stamps
+
+MOST_BYTES = 64 * 1024  # of a question
+
+Receipt = Callable[[Task], Awaitable[str | None]]
+
+
+class Questions:
+    """Answers the questions of one dialect."""
+
+    def __init__(
+        self,
+        dialect: Dialect,
+        records: TaskRecords,
+        *,
+        house: House,
+        published: Published,
+        owners: Owners,
+        clock: Clock,
+        polling: str,
+        wake: Callable[[], None],
+        receipt: Receipt,
+        stamps: Stamps,
+    ) -> None:
+        """`polling` is "open" or "signed"; `wake` is told of a task whose end was asked for.
+
+        `receipt` gives the proof of a task that has ended, to whoever is owed it.
+        """
+        self._dialect = dialect
+        self._records = records
+        self._house = house
+        self._published = published
+        self._owners = owners
+        self._clock = clock
+        self._is_open = polling == "open"
+        self._wake = wake
+        self._receipt = receipt
+        self._stamps = stamps
+
+    async def ask(
+        self,
+        way: Way,
+        exchange: Exchange,
+        caller: Caller | None,
+        *,
+        agent: str | None,
+        names: Mapping[str, str],
+    ) -> None:
+        """Answer a question; `caller` has shown a token where the way asks for one."""
+        arrival = Arrival(
+            way,
+            exchange.headers,
+            head=lambda: request_of(exchange),
+            stamps=self._stamps,
+            agent=agent,
+            names=names,
+            by_host=lambda: self._published.named(exchange),
+            must_prove=way.auth == "signature" or (way.auth == "polling" and not self._is_open),
+        )
+        if way.auth == "signature":  # it covers the body, also one that says nothing
+            arrival.body = await exchange.read(MOST_BYTES)
+        question = self._dialect.read(arrival)
+        if not isinstance(question, Question):
+            raise Internal("a dialect has read a call where questions come in")
+        status, headers, body = await self._answer(way, question, caller)
+        await exchange.reply(status, headers, body)
+
+    async def _answer(self, way: Way, question: Question, caller: Caller | None) -> Reply:
+        told: Told
+        match question.about:
+            case "task":
+                told = await self._task(await self._find(question, caller), caller)
+            case "cancel":
+                found = await self._records.cancel(await self._find(question, caller))
+                self._wake()
+                told = await self._task(found, caller, is_cancel=True)
+            case "tasks":
+                told = await self._list(question, caller)
+            case "agent":
+                told = self._published.told(question.agent or "")
+            case "agents":
+                told = AgentList(names=self._names(caller), house=self._house)
+        return self._dialect.tell(way.name, told)
+
+    async def _task(
+        self, task: Task, caller: Caller | None, *, is_cancel: bool = False
+    ) -> TaskTold:
+        events = await self._records.events(task)
+        # Who came with a token is no peer, and is owed none.
+        receipt = await self._receipt(task) if caller is None else None
+        return told_of(task, events, receipt=receipt, is_cancel=is_cancel)
+
+    async def _list(self, question: Question, caller: Caller | None) -> TaskList:
+        if caller is None:
+            raise RouteNotFound
+        found, following = await self._records.newest(
+            limit=question.limit,
+            reader=reader_of(caller),
+            before=question.before,
+            state=question.state,
+            agent=question.of_agent,
+        )
+        return TaskList(tasks=tuple([told_of(task) for task in found]), following=following)
+
+    def _names(self, caller: Caller | None) -> tuple[str, ...]:
+        """The agents that a caller may call."""
+        local = self._published.local()
+        return tuple([one.name for one in local if caller is not None and caller.may(one.needs)])
+
+    async def _find(self, question: Question, caller: Caller | None) -> Task:
+        if caller is not None:
+            return await self._seen(question.task, reader_of(caller))
+        asking = question.asking
+        if asking is not None:
+            check_time(asking, self._clock.wall_us())
+        found = await self._records.find(question.task)
+        try:
+            name = self._published.target(question.agent or "").name
+        except CarnetError:  # no such agent, so no such task of it
+            raise TaskNotFound from None
+        if found.turn.agent != name or not is_agent_uri(found.sender):  # a token asked for it
+            raise TaskNotFound
+        now = self._clock.wall_us()
+        if asking is not None and not await self._owners.is_signed_by(found.sender, asking, now):
+            raise TaskNotFound
+        return found
+
+    async def _seen(self, task: str, reader: str | None) -> Task:
+        found = await self._records.find(task)
+        if reader is not None and found.turn.actor != reader:
+            raise TaskNotFound
+        return found

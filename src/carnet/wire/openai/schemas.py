@@ -1,0 +1,61 @@
+"""The shapes of this dialect, for the description of the API."""
+
+from typing import Any, Final
+
+from carnet.errors import BY_CODE
+
+_TEXT: Final[dict[str, Any]] = {"type": "string"}
+
+_SKILL: Final[dict[str, Any]] = {
+    "type": "object",
+    "description": "What is asked for by name",
+    "required": ["skill"],
+    "properties": {
+        "skill": {"type": "string", "minLength": 1, "maxLength": 64},
+        "payload": {"type": "object"},
+    },
+}
+
+_ERROR: Final[dict[str, Any]] = {
+    "type": "object",
+    "required": ["code", "message", "hint", "docs"],
+    "properties": {
+        "code": {"type": "string", "enum": sorted(BY_CODE)},
+        "message": _TEXT,
+        "hint": _TEXT,
+        "docs": _TEXT,
+    },
+}
+
+SCHEMAS: Final[dict[str, Any]] = {
+    "ChatRequest": {
+        "type": "object",
+        "required": ["messages"],
+        "properties": {
+            "model": {"type": "string", "description": "An agent's name or address"},
+            "messages": {"type": "array", "minItems": 1, "items": {"type": "object"}},
+            "stream": {"type": "boolean"},
+            "stream_options": {
+                "type": "object",
+                "properties": {"include_usage": {"type": "boolean"}},
+            },
+            "carnet": _SKILL,
+        },
+    },
+    "ChatCompletion": {
+        "type": "object",
+        "required": ["id", "object", "created", "model", "choices", "usage"],
+    },
+    "Models": {"type": "object", "required": ["object", "data"]},
+    "Accepted": {
+        "type": "object",
+        "required": ["taskId", "status"],
+        "properties": {"taskId": _TEXT, "status": {"const": "accepted"}},
+    },
+    "Page": {"type": "object"},
+    "Error": {
+        "type": "object",
+        "required": ["error", "code", "message"],
+        "properties": {"error": _ERROR, "code": _TEXT, "message": _TEXT},
+    },
+}

@@ -1,0 +1,50 @@
+"""The query of a request, strictly: each name once, numbers in digits."""
+
+from typing import Final
+from urllib.parse import parse_qs
+
+from carnet.errors import InvalidRequest
+
+MOST_LINES: Final = 200  # of a list
+USUAL_LINES: Final = 50
+
+_MOST_DIGITS: Final = 18  # fits 64 bits
+
+Query = dict[str, list[str]]
+
+
+def read_query(text: str | None) -> Query:
+    """The names of a query, each with its values."""
+    return parse_qs(text or "")
+
+
+def read_lines(query: Query) -> int:
+    """How many lines of a list are asked for."""
+    return max(1, min(read_number(query, "limit", USUAL_LINES), MOST_LINES))
+
+
+def is_number(text: str) -> bool:
+    """Whether a text is a whole number that a store can hold."""
+    return text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS
+
+
+def read_number(query: Query, name: str, default: int) -> int:
+    """A whole number of a query."""
+    values = query.get(name)
+    if not values:
+        return default
+    if len(values) > 1 or not is_number(values[0]):
+        raise InvalidRequest(name, "must be one whole number")
+    return int(values[0])
+
+
+def read_word(query: Query, name: str) -> str | None:
+    """A word of a query."""
+    values = query.get(name)
+    if values is None:
+        return None
+    if len(values) > 1:
+        raise InvalidRequest(name, "must stand once")
+    if not values[0].isprintable():  # no store need hold a NUL
+        raise InvalidRequest(name, "holds control characters")
+    return values[0]

@@ -1,0 +1,163 @@
+"""The application of one gateway, in the process of the test: no port, no server, a real store."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from carnet.assembly.building import Gateway, build
+from carnet.config import load
+from carnet.http.line import LINE, Line
+from carnet.ports.keys import PinnedKey
+from carnet.ports.trust import NewToken
+from carnet.runtime.system import SystemClock, SystemIds
+from carnet.stores import secrets_file
+from carnet.stores.opening import open_store
+from tests.support.served import AGENTS
+from tests.support.signed import Sender, Signed
+
+DOMAIN = "acme.example"
+CONFIG = f"""
+[gateway]
+domain = "{DOMAIN}"
+
+[agents.echo]
+kind = "python"
+target = "agents:echo"
+default = true
+
+[agents.onward]
+kind = "python"
+target = "agents:onward"
+
+[agents.broken]
+kind = "python"
+target = "agents:broken"
+"""
+EVERYTHING = frozenset({"*"})
+
+
+class Told(Struct, frozen=True, kw_only=True):
+    """An answer."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+class House:
+    """What a test asks."""
+
+    def __init__(self, gateway: Gateway, token: str) -> None:
+        self.gateway = gateway
+        self.token = token
+
+    async def chat(self, text: str, model: str = "echo", **headers: str) -> Told:
+        """Ask an agent; underscores in the names of headers stand for hyphens."""
+        messages = [{"role": "user", "content": text}]
+        fields = {name.replace("_", "-"): value for name, value in headers.items()}
+        body = {"model": model, "messages": messages}
+        return await self.ask("POST", "/v1/chat/completions", body, headers=fields)
+
+    async def ask(
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        *,
+        headers: Mapping[str, str] | None = None,
+        token: str | None = None,
+    ) -> Told:
+        """Send what a token may send."""
+        fields = {
+            "authorization": f"Bearer {token or self.token}",
+            "content-type": "application/json",
+            **(headers or {}),
+        }
+        data = b"" if body is None else json.dumps(body).encode()
+        return await self.send(method, path, [*fields.items()], data)
+
+    async def signed(self, request: Signed) -> Told:
+        """Send what somebody signed."""
+        return await self.send(request.method, request.target, request.headers, request.body)
+
+    async def send(
+        self, method: str, path: str, fields: Sequence[tuple[str, str]], body: bytes
+    ) -> Told:
+        """Send a request."""
+        told: list[dict[str, Any]] = []
+        parts = [{"type": "http.request", "body": body, "more_body": False}]
+
+        async def receive() -> dict[str, Any]:
+            if parts:
+                return parts.pop()
+            await asyncio.Event().wait()
+            return {}
+
+        async def send(event: Any) -> None:
+            told.append(event)
+
+        await self.gateway.app(_scope(method, path, fields, len(body)), receive, send)
+        names = {name.decode(): value.decode() for name, value in told[0]["headers"]}
+        data = b"".join(event.get("body", b"") for event in told[1:])
+        return Told(status=told[0]["status"], headers=names, body=data)
+
+
+def _scope(method: str, path: str, fields: Sequence[tuple[str, str]], size: int) -> dict[str, Any]:
+    target, _, query = path.partition("?")
+    whole = [("host", "127.0.0.1"), *fields, ("content-length", str(size))]
+    return {
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": method,
+        "scheme": "http",
+        "path": target,
+        "raw_path": target.encode(),
+        "query_string": query.encode(),
+        "root_path": "",
+        "headers": [(name.lower().encode(), value.encode()) for name, value in whole],
+        "client": ("127.0.0.1", 5000),
+        "server": ("127.0.0.1", 8700),
+        LINE: Line(),
+    }
+
+
+@asynccontextmanager
+async def housed(
+    folder: Path, config: str = "", *, senders: Sequence[Sender] = (), **rows: Any
+) -> AsyncIterator[House]:
+    """A gateway over a new store; `senders` are known by their keys.
+
+    `rows` are those of `build`: the stamps and the dialects that it knows.
+    """
+    (folder / "agents.py").write_text(AGENTS)
+    (folder / "carnet.toml").write_text(CONFIG + config)
+    secrets_file.create(folder / "secrets.key")
+    clock, ids = SystemClock(), SystemIds()
+    store = await open_store(
+        "sqlite:carnet.db",
+        base=folder,
+        secrets=folder / "secrets.key",
+        clock=clock,
+        ids=ids,
+        exclusive=True,
+    )
+    await store.start()
+    for sender in senders:
+        await store.pinned.pin(PinnedKey(sender=sender.identity, public=sender.public_raw))
+    _, token = await store.tokens.create(NewToken(name="alice", scopes=EVERYTHING), clock.wall_us())
+    gateway = build(load(folder / "carnet.toml", {}), store, clock, ids, **rows)
+    gateway.start()
+    try:
+        yield House(gateway, token.reveal())
+    finally:
+        await gateway.drain()
+        await gateway.close()
