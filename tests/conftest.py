@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from carnet.telemetry import undeclared
 from tests import ordering
@@ -23,7 +23,9 @@ __all__ = ["pytest_addoption", "pytest_collection_modifyitems", "pytest_configur
 
 # The same examples on every run, and no verdict by the wall clock: a failure here is a fact about
 # the code. `pytest --hypothesis-profile=explore` looks further.
-settings.register_profile("carnet", deadline=None, derandomize=True)
+settings.register_profile(
+    "carnet", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.register_profile("explore", deadline=None, max_examples=2000)
 settings.load_profile("carnet")
 

@@ -341,4 +341,4 @@ SEARCH = settings(max_examples=settings().max_examples // 4, stateful_step_count
 TestCalls = Calls.TestCase
 TestCalls.settings = SEARCH
 TestCallsOnDisk = CallsOnDisk.TestCase
-TestCallsOnDisk.settings = SEARCH
+TestCallsOnDisk.settings = settings(SEARCH, max_examples=SEARCH.max_examples // 2)  # each is synced
