@@ -17,6 +17,7 @@ from carnet import __version__
 from carnet.cli import (
     call,
     delegating,
+    explain,
     inspecting,
     keeping,
     keys,
@@ -46,7 +47,7 @@ from carnet.errors import BY_CODE, CarnetError, Internal, UsageInvalid
 GROUPS: dict[str, tuple[click.Command, ...]] = {
     "start": (start.init, start.serve, start.doctor),
     "call": (call.call,),
-    "see": (see.runs, see.run, see.tail, see.explain),
+    "see": (see.runs, see.run, see.tail, explain.explain),
     "trust": (keys.keys, peers.peers, trust.tokens, trust.agents),
     "money": (money.ledger,),
     "run it": (

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 RENEW_SECONDS: Final = reaching.OPERATOR_SECONDS * 0.8
 DEFAULT_LINES: Final = 50
+GROUNDS: Final = "/grounds"  # why a run was admitted
 
 
 def read_page(invocation: Invocation, path: str) -> dict[str, Any]:
@@ -132,7 +133,8 @@ class Pages:
         parts = urlsplit(path)
         if parts.path.startswith("/tasks"):
             return await _stored_tasks(settings, store, path)
-        run = unquote(parts.path.removeprefix("/runs").removeprefix("/"))
+        name = parts.path.removeprefix("/runs").removeprefix("/")
+        run = unquote(name.removesuffix(GROUNDS))
         if not run:
             query = parse_qs(parts.query)
             return await pages.runs_page(
@@ -143,7 +145,12 @@ class Pages:
                 currency=currency,
             )
         limit = depth_limits(settings).default + 1
-        page = await pages.run_page(store.records, run, reader=None, currency=currency, limit=limit)
+        if name.endswith(GROUNDS):
+            page = await pages.grounds_page(store.records, run)
+        else:
+            page = await pages.run_page(
+                store.records, run, reader=None, currency=currency, limit=limit
+            )
         if page is None:
             raise RunNotFound
         return page

@@ -1,4 +1,4 @@
-"""`carnet runs`, `run`, `tail`, `explain`: what happened, and what a code means."""
+"""`carnet runs`, `run` and `tail`: what happened."""
 
 from typing import Any
 
@@ -84,18 +84,19 @@ def show(invocation: Invocation, run_id: str) -> None:
     """
     from carnet.cli.tree import draw
 
-    page = wait(_show(invocation, run_id))
+    page = wait(read_run(invocation, run_id))
     invocation.result(page, lambda: draw(page))
 
 
-async def _show(invocation: Invocation, run_id: str) -> dict[str, Any]:
+async def read_run(invocation: Invocation, run_id: str, tail: str = "") -> dict[str, Any]:
+    """A page of a run; the beginning of its id is enough if only one of the newest begins so."""
     from carnet.cli.failures import GatewaySaid
     from carnet.cli.reading import Pages
     from carnet.errors import RunNotFound
 
     async with Pages(invocation) as pages:
         try:
-            return await pages.read(_run_path(run_id))
+            return await pages.read(run_path(run_id, tail))
         except (RunNotFound, GatewaySaid) as error:
             if isinstance(error, GatewaySaid) and error.said.get("code") != RunNotFound.code:
                 raise
@@ -103,7 +104,7 @@ async def _show(invocation: Invocation, run_id: str) -> dict[str, Any]:
             found = find_begun(run_id, (entry["run"] for entry in newest), "run")
             if found is None:
                 raise
-            return await pages.read(_run_path(found))
+            return await pages.read(run_path(found, tail))
 
 
 @run.command()
@@ -117,7 +118,8 @@ def cancel(invocation: Invocation, run_id: str) -> None:
     invocation.result(page, lambda: told if count else f"Nothing of {run_id} is running here.")
 
 
-def _run_path(run_id: str, tail: str = "") -> str:
+def run_path(run_id: str, tail: str = "") -> str:
+    """Where a gateway shows a run."""
     from urllib.parse import quote
 
     return f"/runs/{quote(run_id, safe='')}{tail}"
@@ -127,7 +129,7 @@ async def _cancel(invocation: Invocation, run_id: str) -> dict[str, Any]:
     from carnet.cli import reaching
 
     async with reaching.open_door() as door, reaching.reached(invocation, door) as (place, by):
-        request = reaching.request_to(place, "POST", _run_path(run_id, "/cancel"), by)
+        request = reaching.request_to(place, "POST", run_path(run_id, "/cancel"), by)
         async with reaching.sending(door, request, token_is_new=by.is_new) as answer:
             return reaching.decode(await answer.read())
 
@@ -146,7 +148,7 @@ async def _tail_run(invocation: Invocation, run_id: str) -> None:
 
     long = Bounds(idle_seconds=3600, total_seconds=86_400)  # a quiet run is no fault
     async with reaching.open_door() as door, reaching.reached(invocation, door) as (place, by):
-        request = reaching.request_to(place, "GET", _run_path(run_id, "/events"), by, bounds=long)
+        request = reaching.request_to(place, "GET", run_path(run_id, "/events"), by, bounds=long)
         async with reaching.sending(door, request, token_is_new=by.is_new) as answer:
             async for event in reaching.read_events(answer):
                 data = reaching.decode(event.data)
@@ -175,97 +177,3 @@ async def _tail_runs(invocation: Invocation) -> None:
                     seen[line] = entry
                     invocation.line(entry, "  ".join(_run_row(entry)))
             await asyncio.sleep(POLL_SECONDS)
-
-
-@click.command(cls=Command)
-@click.argument("code")
-@pass_invocation
-def explain(invocation: Invocation, code: str) -> None:
-    """Say what an error code means and what to do about it."""
-    from carnet.errors import BY_CODE
-    from carnet.wire.samvad import REFUSALS, STATUSES
-
-    word = code.upper()
-    kind = BY_CODE.get(code.lower())
-    if word in STATUSES and (code == word or kind is None):
-        page = _word_page(word)
-        invocation.result(page, lambda: _word_explanation(page))
-        return
-    if kind is None:
-        _refuse_code(code)
-        return
-    page = {
-        "code": kind.code,
-        "status": kind.status,
-        "retryable": kind.retryable,
-        "meaning": _paragraphs(kind.__doc__ or ""),
-        "message": kind.template,
-        "hint": kind.hint,
-        "samvad": dict(zip(("status", "code"), REFUSALS[kind], strict=True)),
-    }
-    invocation.result(page, lambda: _explanation(page))
-
-
-def _word_page(word: str) -> dict[str, Any]:
-    """One of the nine words of SAMVAD, and which of our own codes it stands for."""
-    from carnet.wire.samvad import MEANINGS, REFUSALS, STATUSES
-
-    meaning, hint = MEANINGS[word]
-    own = [kind.code for kind, (_, told) in REFUSALS.items() if told == word]
-    return {
-        "code": word,
-        "status": STATUSES[word],
-        "meaning": meaning,
-        "hint": hint,
-        "carnet_codes": sorted(own),
-    }
-
-
-def _word_explanation(page: dict[str, Any]) -> str:
-    return "\n".join(
-        [
-            f"{page['code']}  (SAMVAD; HTTP {page['status']} as a rule)",
-            "",
-            page["meaning"],
-            "",
-            f"Do this:  {page['hint']}",
-            f"A Carnet says more in its header carnet-code: {', '.join(page['carnet_codes'])}",
-        ]
-    )
-
-
-def _refuse_code(code: str) -> None:
-    from difflib import get_close_matches
-
-    from carnet.errors import BY_CODE, UsageInvalid
-    from carnet.wire.samvad import STATUSES
-
-    near = get_close_matches(code.lower(), BY_CODE, n=1, cutoff=0.5)
-    raise UsageInvalid(
-        reason=f"'{code}' is no code of this gateway."
-        + (f" Did you mean '{near[0]}'?" if near else ""),
-        fix=f"Known codes: {', '.join([*sorted(BY_CODE), *STATUSES])}.",
-    )
-
-
-def _paragraphs(text: str) -> str:
-    import inspect
-
-    blocks = inspect.cleandoc(text).split("\n\n")
-    return "\n\n".join(" ".join(block.split()) for block in blocks)
-
-
-def _explanation(page: dict[str, Any]) -> str:
-    again = "may be sent again as it is" if page["retryable"] else "will be refused again as it is"
-    samvad = page["samvad"]
-    return "\n".join(
-        [
-            f"{page['code']}  (HTTP {page['status']}; the same request {again})",
-            f"To callers that sign: HTTP {samvad['status']} {samvad['code']}",
-            "",
-            page["meaning"],
-            "",
-            f"It says:  {page['message']}",
-            f"Do this:  {page['hint']}",
-        ]
-    )

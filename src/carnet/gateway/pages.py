@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from carnet.core.events import Event
+from carnet.core.grounds import explained, read_grounds
 from carnet.core.money import format_amount
 from carnet.core.outbound import OutboundCall
 from carnet.core.turn import Turn
@@ -20,6 +21,26 @@ MOST_LEVELS = 32  # deeper than any chain we answer; a tree that claims more is 
 MOST_ENTRIES = 10_000
 
 STATES = ("running", "waiting", "queued", "unknown", "failed", "done")  # the first present wins
+
+
+async def grounds_page(records: Records, run: str) -> Page | None:
+    """Why each turn of a run was admitted, for the operator; None if there is no such run."""
+    turns = await records.run(run, reader=None)
+    if not turns:
+        return None
+    found = await records.grounds(run, reader=None)
+    return {"run": run, "turns": [_grounds_of(turn, found.get(turn.n)) for turn in turns]}
+
+
+def _grounds_of(turn: Turn, kept: bytes | None) -> Page:
+    grounds = [] if kept is None else explained(read_grounds(kept))
+    return {
+        "turn": turn.turn,
+        "agent": turn.agent,
+        "actor": turn.actor,
+        "state": turn.state,
+        "grounds": [{"guard": ground.guard, "found": ground.found} for ground in grounds],
+    }
 
 
 def run_line(summary: RunSummary, currency: str) -> Page:

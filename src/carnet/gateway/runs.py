@@ -16,7 +16,7 @@ from carnet.core.identity import Caller
 from carnet.errors import InvalidRequest, RunNotFound
 from carnet.gateway import pages
 from carnet.guards.crowd import Crowd
-from carnet.http.access import reader_of
+from carnet.http.access import SEES_ALL, reader_of
 from carnet.http.exchange import Disconnected, Exchange
 from carnet.http.reply import reply_json
 from carnet.http.router import Row
@@ -94,6 +94,14 @@ class Runs:
             currency=self._currency,
             limit=self._limit,
         )
+        if page is None:
+            raise RunNotFound
+        await reply_json(exchange, page)
+
+    async def grounds(self, exchange: Exchange, caller: Caller, run: str) -> None:
+        """GET /runs/{id}/grounds: what each guard found of each turn."""
+        del caller  # the router has checked that it sees all
+        page = await pages.grounds_page(self._records, run)
         if page is None:
             raise RunNotFound
         await reply_json(exchange, page)
@@ -204,6 +212,14 @@ ROUTES = (
         endpoint=Runs.show,
         permission="run:read",
         summary="One run as a tree of turns",
+        answer="Page",
+    ),
+    Row(
+        method="GET",
+        path="/runs/{run}/grounds",
+        endpoint=Runs.grounds,
+        permission=SEES_ALL,
+        summary="Why each turn of a run was admitted: what each guard found",
         answer="Page",
     ),
     Row(

@@ -15,6 +15,7 @@ from carnet.core.address import Identities
 from carnet.core.allowance import Allowance
 from carnet.core.call import AGENT_OWNED, Admitted, Ask, Call, Claim
 from carnet.core.carnet import Carnet, DepthLimits
+from carnet.core.grounds import write_grounds
 from carnet.core.papers import Later
 from carnet.core.turn import turn_key
 from carnet.errors import (
@@ -36,6 +37,7 @@ from carnet.guards.crowd import Crowd
 from carnet.guards.delegation import Delegated, InScope, once_of
 from carnet.guards.destination import Addressed
 from carnet.guards.exhausted import WithinRate, bucket_of
+from carnet.guards.grounds import grounds_of
 from carnet.guards.leaving import check_credential, papers
 from carnet.guards.payer import Paying
 from carnet.guards.quota import counted_as, daily_tokens
@@ -277,7 +279,7 @@ class Gate:
         quotas: tuple[Quota, ...],
         later: Later | None,
     ) -> Entry:
-        claim = candidate.claim
+        claim, rates = candidate.claim, self._rates(candidate)
         return Entry(
             admitted=admitted,
             target=candidate.target,
@@ -285,12 +287,13 @@ class Gate:
             digest=claim.digest,
             request=claim.request,
             allowance=allowance,
-            rates=self._rates(candidate),
+            rates=rates,
             quotas=quotas,
             nonce=None if claim.proof is None else nonce_of(candidate),
             wire_parent=names_parent(claim),
             once=once_of(candidate.delegation),
             later=later,
+            grounds=write_grounds(grounds_of(candidate, admitted, rates, quotas)),
         )
 
     def _quotas(self, tokens: Quota | None, later: Later | None) -> tuple[Quota, ...]:

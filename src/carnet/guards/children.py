@@ -10,6 +10,7 @@ from carnet.core.address import handle_of
 from carnet.core.allowance import Allowance
 from carnet.core.call import AGENT_OWNED, Admitted, Ask, Call, Target
 from carnet.core.carnet import Carnet
+from carnet.core.grounds import Grounds, write_grounds
 from carnet.core.identity import Actor, Payer
 from carnet.core.proof import Spending
 from carnet.core.secret import Secret
@@ -126,6 +127,27 @@ def _entry(admitted: Admitted, target: Target, parent: Call, request: bytes) -> 
         request=request,
         made_in=parent.record,
         allowance=parent.allowance,
+        grounds=write_grounds(_grounds(admitted, target)),
+    )
+
+
+def _grounds(admitted: Admitted, target: Target) -> Grounds:
+    """Why a child was admitted."""
+    carnet, payer = admitted.carnet, admitted.payer
+    return Grounds(
+        by="in_process",
+        caller=admitted.caller.actor.name,
+        depth=carnet.depth,
+        last_depth=carnet.last_depth,
+        stamp=carnet.bound_by,
+        agent=target.name,
+        skill=admitted.ask.skill,
+        checked=admitted.ask.payload is not None,
+        needs=target.needs,
+        payer=str(payer.account),
+        forwarded=payer.by_forwarding,
+        limit=payer.limit,
+        reserve=admitted.reserve,
     )
 
 

@@ -61,6 +61,7 @@ class Entry(Struct, frozen=True, kw_only=True):
     wire_parent: bool = False  # a peer named the parent turn, and at which depth it stands
     once: Nonce | None = None  # of a delegation that is good for one call
     later: Later | None = None
+    grounds: bytes = b""  # why it was admitted
 
 
 class Transaction:
@@ -122,6 +123,7 @@ class Transaction:
             once=entry.once,
             task=None if entry.later is None else self._task_claim(entry, entry.later),
             made_in=above,
+            grounds=entry.grounds,
         )
 
     def _task_claim(self, entry: Entry, later: Later) -> TaskClaim:

@@ -66,6 +66,10 @@ class Records(Protocol):
         """The calls that turns of a run made to other organisations, by the turn's number."""
         ...
 
+    async def grounds(self, run: str, *, reader: str | None) -> Mapping[int, bytes]:
+        """Why the turns of a run were admitted, by the turn's number: of `core.grounds`."""
+        ...
+
     async def entries(
         self, run: str, *, reader: str | None, after: int, limit: int
     ) -> Sequence[JournalEntry]:

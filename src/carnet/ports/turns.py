@@ -93,6 +93,7 @@ class TurnClaim(Struct, frozen=True, kw_only=True):
     quotas: tuple[Quota, ...] = ()  # all of them must pass
     task: TaskClaim | None = None  # it waits, and runs later
     resolution: Answer | None = None  # the turn waits, and this is what it waits for
+    grounds: bytes = b""  # why it was admitted, of `core.grounds`
     made_in: Turn | None = None  # the turn a child was made in, also where no header names it
 
     @property

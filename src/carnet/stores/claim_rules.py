@@ -30,7 +30,7 @@ from carnet.ports.turns import (
 )
 from carnet.stores.database import Row
 from carnet.stores.interrupts import read_holds
-from carnet.stores.journal import ACCEPTED, DISCARD, sealed_row
+from carnet.stores.journal import ACCEPTED, DISCARD, accepted, sealed_row
 from carnet.stores.papers import WaitingRows
 from carnet.stores.turn_moves import begins
 from carnet.stores.turn_row import (
@@ -240,7 +240,7 @@ class ClaimRules:
         admitted = claim.admitted
         begun = (claim, admitted, admitted.carnet, n, state, worker)
         self.turns.append(begun_row(*begun, run.n))
-        self.journal.append(sealed_row(n, ACCEPTED, 0, 0, claim.request))
+        self.journal.append(sealed_row(n, ACCEPTED, 0, 0, accepted(claim.request, claim.grounds)))
         if claim.task is not None:
             self.waiting.add(n, claim, claim.task)
         return Claimed(begun_turn(*begun))

@@ -1,6 +1,6 @@
 """The rows of the journal: their kinds and their checksum.
 
-accepted   what was asked, written by the claim
+accepted   what was asked and why it was admitted, written by the claim
 events     a batch of events, in the journal's form
 discard    the attempt before this row is no longer part of the answer
 ended      the turn ended without an event: its worker is gone, or it waits
@@ -22,6 +22,7 @@ ENDED: Final = "ended"
 
 _SEEDS: Final = {ACCEPTED: 1, EVENTS: 2, DISCARD: 3, ENDED: 4}
 _WORD: Final = 0xFFFFFFFF
+_APART: Final = b"\0"  # stands in no line of JSON, which the grounds are
 
 
 def checksum(turn: int, kind: str, first: int, last: int, data: bytes) -> int:
@@ -33,6 +34,17 @@ def checksum(turn: int, kind: str, first: int, last: int, data: bytes) -> int:
 def sealed_row(turn: int, kind: str, first: int, last: int, data: bytes) -> Row:
     """The values of a row to insert, without its number."""
     return (turn, kind, first, last, data, checksum(turn, kind, first, last, data))
+
+
+def accepted(request: bytes, grounds: bytes) -> bytes:
+    """What was asked, and why it was admitted."""
+    return request + _APART + grounds
+
+
+def grounds_in(data: bytes) -> bytes:
+    """Why a call was admitted; empty in rows of the former form."""
+    _, apart, grounds = data.rpartition(_APART)
+    return grounds if apart else b""
 
 
 def verified(rows: Iterable[Row]) -> Iterable[Row]:

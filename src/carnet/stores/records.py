@@ -14,7 +14,7 @@ from carnet.core.outbound import OutboundCall
 from carnet.core.turn import Turn
 from carnet.ports.records import JournalEntry, LedgerEntry, RunSummary
 from carnet.stores.database import Database, Row, Value, marks
-from carnet.stores.journal import EVENTS, verified
+from carnet.stores.journal import ACCEPTED, EVENTS, grounds_in, verified
 from carnet.stores.outbound import SELECT, legs_in, read_outbound
 from carnet.stores.rows import SELECT_TURN
 from carnet.stores.turn_row import read_turn
@@ -130,6 +130,16 @@ class StoredRecords:
                 batches.setdefault(turn, []).append(data)
         former = {turn: legs_in(said) for turn, said in batches.items()}
         return {**found, **{turn: legs for turn, legs in former.items() if legs}}
+
+    async def grounds(self, run: str, *, reader: str | None) -> dict[int, bytes]:
+        """Why the turns of a run were admitted; turns of the former form are left out."""
+        turns = [turn.n for turn in await self.run(run, reader=reader)]
+        if not turns:
+            return {}
+        which = f"{_ENTRIES} WHERE j.turn IN ({marks(len(turns))}) AND j.kind = '{ACCEPTED}'"
+        rows = verified(await self._database.fetch(which, turns))
+        found = {turn: grounds_in(data) for _, turn, _, _, _, data, _ in rows}
+        return {turn: grounds for turn, grounds in found.items() if grounds}
 
     async def entries(
         self, run: str, *, reader: str | None, after: int, limit: int

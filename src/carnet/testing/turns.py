@@ -44,6 +44,7 @@ class MemoryTurns:
         self._spent_by: dict[tuple[str, str], int] = {}  # the turn that used up a delegation
         self.turns: dict[int, Turn] = {}
         self.batches: dict[int, list[bytes]] = {}
+        self.grounds: dict[int, bytes] = {}  # why turns were admitted
         self.interrupted: dict[int, list[Asked]] = {}  # what turns wait for
         self.debits: list[Debit] = []
         self.before_write: Callable[[], None] = lambda: None  # raise here to break a write
@@ -135,6 +136,7 @@ class MemoryTurns:
         n = self._keys[claim.key] = len(self._keys) + 1
         self._digests[n] = claim.digest
         self.batches[n] = []
+        self.grounds[n] = claim.grounds
         self._spend(claim, n)
         if claim.task is not None:
             self.tasks[n] = claim.task
@@ -177,6 +179,7 @@ class MemoryTurns:
     def _again(self, turn: Turn, claim: TurnClaim) -> Claimed:
         n = turn.n
         self.batches[n] = []
+        self.grounds[n] = claim.grounds
         if claim.task is not None:
             self.tasks[n] = claim.task
         again = msgspec.structs.replace(

@@ -1,0 +1,143 @@
+"""`carnet explain`: what a code means, and why a call was admitted."""
+
+import re
+from typing import Any, Final
+
+import click
+
+from carnet.cli.invocation import Command, Invocation, pass_invocation, wait
+
+_CODE: Final = re.compile(r"[a-z_]+", re.ASCII | re.IGNORECASE)
+
+
+@click.command(cls=Command)
+@click.argument("word", metavar="CODE|RUN")
+@click.argument("turn", required=False, metavar="[TURN]")
+@pass_invocation
+def explain(invocation: Invocation, word: str, turn: str | None) -> None:
+    """Say what an error CODE means and what to do about it, or why a RUN was admitted.
+
+    Of a run, each guard is listed with what it found; TURN picks one of its turns. The beginning of
+    an id is enough if only one of the newest runs begins so.
+    """
+    if turn is None and _CODE.fullmatch(word):
+        _explain_code(invocation, word)
+    else:
+        _explain_run(invocation, word, turn)
+
+
+def _explain_run(invocation: Invocation, run: str, turn: str | None) -> None:
+    from carnet.cli.reading import GROUNDS
+    from carnet.cli.see import read_run
+    from carnet.errors import UsageInvalid
+
+    page = wait(read_run(invocation, run, GROUNDS))
+    if turn is not None:
+        chosen = [each for each in page["turns"] if each["turn"].startswith(turn)]
+        if not chosen:
+            known = ", ".join(each["turn"] for each in page["turns"])
+            raise UsageInvalid(
+                reason=f"'{turn}' is no turn of {page['run']}.", fix=f"Its turns: {known}."
+            )
+        page = {**page, "turns": chosen}
+    invocation.result(page, lambda: "\n\n".join(map(_grounds_text, page["turns"])))
+
+
+def _grounds_text(turn: dict[str, Any]) -> str:
+    title = f"{turn['turn']}  {turn['agent']}  {turn['state']}  by {turn['actor']}"
+    if not turn["grounds"]:
+        return f"{title}\n  admitted by a former version, which did not say why"
+    width = max(len(ground["guard"]) for ground in turn["grounds"])
+    lines = [f"  {ground['guard']:<{width}}  {ground['found']}" for ground in turn["grounds"]]
+    return "\n".join([title, *lines])
+
+
+def _explain_code(invocation: Invocation, code: str) -> None:
+    from carnet.errors import BY_CODE
+    from carnet.wire.samvad import REFUSALS, STATUSES
+
+    word = code.upper()
+    kind = BY_CODE.get(code.lower())
+    if word in STATUSES and (code == word or kind is None):
+        page = _word_page(word)
+        invocation.result(page, lambda: _word_explanation(page))
+        return
+    if kind is None:
+        _refuse_code(code)
+        return
+    page = {
+        "code": kind.code,
+        "status": kind.status,
+        "retryable": kind.retryable,
+        "meaning": _paragraphs(kind.__doc__ or ""),
+        "message": kind.template,
+        "hint": kind.hint,
+        "samvad": dict(zip(("status", "code"), REFUSALS[kind], strict=True)),
+    }
+    invocation.result(page, lambda: _explanation(page))
+
+
+def _word_page(word: str) -> dict[str, Any]:
+    """One of the nine words of SAMVAD, and which of our own codes it stands for."""
+    from carnet.wire.samvad import MEANINGS, REFUSALS, STATUSES
+
+    meaning, hint = MEANINGS[word]
+    own = [kind.code for kind, (_, told) in REFUSALS.items() if told == word]
+    return {
+        "code": word,
+        "status": STATUSES[word],
+        "meaning": meaning,
+        "hint": hint,
+        "carnet_codes": sorted(own),
+    }
+
+
+def _word_explanation(page: dict[str, Any]) -> str:
+    return "\n".join(
+        [
+            f"{page['code']}  (SAMVAD; HTTP {page['status']} as a rule)",
+            "",
+            page["meaning"],
+            "",
+            f"Do this:  {page['hint']}",
+            f"A Carnet says more in its header carnet-code: {', '.join(page['carnet_codes'])}",
+        ]
+    )
+
+
+def _refuse_code(code: str) -> None:
+    from difflib import get_close_matches
+
+    from carnet.errors import BY_CODE, UsageInvalid
+    from carnet.wire.samvad import STATUSES
+
+    near = get_close_matches(code.lower(), BY_CODE, n=1, cutoff=0.5)
+    raise UsageInvalid(
+        reason=f"'{code}' is no code of this gateway."
+        + (f" Did you mean '{near[0]}'?" if near else ""),
+        fix=f"Known codes: {', '.join([*sorted(BY_CODE), *STATUSES])}."
+        " For a run, write the beginning of its id with its digits.",
+    )
+
+
+def _paragraphs(text: str) -> str:
+    import inspect
+
+    blocks = inspect.cleandoc(text).split("\n\n")
+    return "\n\n".join(" ".join(block.split()) for block in blocks)
+
+
+def _explanation(page: dict[str, Any]) -> str:
+    again = "may be sent again as it is" if page["retryable"] else "will be refused again as it is"
+    samvad = page["samvad"]
+    return "\n".join(
+        [
+            f"{page['code']}  (HTTP {page['status']}; the same request {again})",
+            f"To callers that sign: HTTP {samvad['status']} {samvad['code']}",
+            "",
+            page["meaning"],
+            "",
+            f"It says:  {page['message']}",
+            f"Do this:  {page['hint']}",
+        ]
+    )
