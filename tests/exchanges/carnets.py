@@ -1,5 +1,6 @@
 """Between two Carnets: travel documents by hand, and the whole way from Acme to Globex and back."""
 
+import itertools
 from typing import Any
 
 from tests.exchanges.chains import CHAT, DEPTH, PARENT, RUN, TURN
@@ -16,12 +17,12 @@ USAGE: dict[str, Any] = {"stream": True, "stream_options": {"include_usage": Tru
 class Travelling:
     """Signs as another Carnet does."""
 
-    def __init__(self, stage: Stage) -> None:
-        self._stage = stage
-        self.host = f"127.0.0.1:{stage.scene.gateways['acme'].port}"
+    def __init__(self, host: str) -> None:
+        self.host = host
+        self._numbers = itertools.count(1)
 
     def claims(self, body: bytes, **changed: Any) -> dict[str, Any]:
-        number = self._stage.number()
+        number = next(self._numbers)
         whole = {
             "iss": "initech.example",
             "aud": ACME,
@@ -63,7 +64,7 @@ class Travelling:
         }
         target = f"/agents/{agent}{CHAT}"
         request = Signed(method="POST", target=target, headers=tuple(fields.items()), body=data)
-        nonce = nonce or f"travel-nonce-{self._stage.number()}"
+        nonce = nonce or f"travel-nonce-{next(self._numbers)}"
         parameters = (
             f';created={int(now()) - age};keyid="{INITECH.kid}";nonce="{nonce}";tag="carnet"'
         )
@@ -82,7 +83,7 @@ class Travelling:
 
 def documents(stage: Stage) -> None:
     """What another Carnet may say of itself, and what is refused."""
-    travelling = Travelling(stage)
+    travelling = Travelling(f"127.0.0.1:{stage.scene.gateways['acme'].port}")
 
     def call(title: str, *given: str, **how: Any) -> None:
         stage.send(title, travelling.request(*given, **how), host=travelling.host)

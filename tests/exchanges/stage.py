@@ -87,11 +87,7 @@ class Stage:
 
     def quietly(self, request: Signed, *, to: str = "acme", host: str | None = None) -> Answer:
         """Send a request that belongs to no exchange."""
-        port = self.scene.gateways[to].port
-        raw = _raw(request, self._host(to, host))
-        with socket.create_connection(("127.0.0.1", port), PATIENCE_SECONDS) as line:
-            line.sendall(raw)
-            return _read(line, request.method)
+        return exchange(self.scene.gateways[to].port, request, self._host(to, host))
 
     def until(self, condition: Callable[[], object]) -> None:
         """Wait for it, but not for ever."""
@@ -204,6 +200,13 @@ class Stage:
     def _body(self, body: bytes) -> str | list[str]:
         text = self.names.body(body)
         return text.split("\n") if "\n" in text else text
+
+
+def exchange(port: int, request: Signed, host: str) -> Answer:
+    """Send a request to a port of this machine, on a connection of its own."""
+    with socket.create_connection(("127.0.0.1", port), PATIENCE_SECONDS) as line:
+        line.sendall(_raw(request, host))
+        return _read(line, request.method)
 
 
 def _last_polls(passed: list[Passed]) -> list[Passed]:

@@ -1,0 +1,194 @@
+"""The gateway of a former store, and the one server that it was told to call.
+
+That server has an address of its own in 127.0.0.0/8, since the store holds where letters go: only
+another run of these same tests could want it, and is waited for.
+"""
+
+import json
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tests.exchanges.carnets import Travelling
+from tests.exchanges.stage import Answer as Got
+from tests.exchanges.stage import exchange
+from tests.exchanges.tap import Answer, Heard, Passed, Tap
+from tests.support.organisation import environment
+from tests.support.signed import Sender, Signed, message
+
+HERE = Path(__file__).parent
+ELSEWHERE = ("127.77.3.9", 18471)
+HOOKS = f"http://{ELSEWHERE[0]}:{ELSEWHERE[1]}"
+PATIENCE_SECONDS = 60.0
+LOOK_SECONDS = 0.02
+ALICE = Sender("agent://client-alice", kid="k-alice", seed=b"a" * 32)
+_LISTENS = re.compile(rb"running on http://127\.0\.0\.1:(\d+)")
+_COMPLETION = {
+    "id": "x",
+    "object": "chat.completion",
+    "created": 1,
+    "model": "m",
+    "choices": [
+        {
+            "index": 0,
+            "message": {"role": "assistant", "content": "from afar"},
+            "finish_reason": "stop",
+        }
+    ],
+    "usage": {
+        "prompt_tokens": 1,
+        "completion_tokens": 2,
+        "total_tokens": 3,
+        "cost": "0.001",
+        "currency": "credits",
+        "run_cost": "0.001",
+    },
+}
+
+
+def until(condition: Callable[[], object]) -> None:
+    """Wait for it, but not for ever."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come to pass"
+        time.sleep(LOOK_SECONDS)
+
+
+def elsewhere(broken: int) -> Callable[[Heard], Answer]:
+    """A gateway and hooks; one of the hooks answers with the status that is given."""
+    hooks = {"/hooks/well": 200, "/hooks/gone": 410, "/hooks/broken": broken}
+
+    def play(heard: Heard) -> Answer:
+        if heard.target in hooks:
+            return Answer(status=hooks[heard.target])
+        fields = [("content-type", "application/json")]
+        return Answer(headers=fields, body=json.dumps(_COMPLETION).encode())
+
+    return play
+
+
+@contextmanager
+def listening(*, broken: int) -> Iterator[list[Passed]]:
+    """The server that is called, while the context is entered; what it heard."""
+    heard: list[Passed] = []
+    made: list[Tap] = []
+
+    def free() -> bool:
+        try:
+            made.append(Tap("hooks", elsewhere(broken), heard, address=ELSEWHERE))
+        except OSError:
+            return False
+        return True
+
+    until(free)
+    made[0].start()
+    try:
+        yield heard
+    finally:
+        made[0].stop()
+
+
+class House:
+    """A gateway in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.port = 0
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def host(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    @property
+    def token(self) -> str:
+        return (self.folder / "var" / "starter.token").read_text().strip()
+
+    def carnet(self, *arguments: str) -> Any:
+        """Run the command line and read its JSON."""
+        command = [sys.executable, "-m", "carnet.cli.main", "--format", "json", *arguments]
+        done = subprocess.run(  # noqa: S603  our own command
+            command,
+            cwd=self.folder,
+            env=environment(None),
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_SECONDS,
+            check=False,
+        )
+        assert done.returncode == 0, (arguments, done.stdout, done.stderr)
+        return json.loads(done.stdout)
+
+    def start(self) -> None:
+        log = self.folder / "log.jsonl"
+        command = [sys.executable, "-m", "carnet.cli.main", "serve"]
+        with log.open("wb") as out:
+            self._process = subprocess.Popen(  # noqa: S603  our own command
+                command, cwd=self.folder, env=environment(None), stdout=out, stderr=out
+            )
+        until(lambda: self._ended() or _LISTENS.search(log.read_bytes()))
+        told = _LISTENS.search(log.read_bytes())
+        assert told is not None, log.read_text()
+        self.port = int(told[1])
+
+    def _ended(self) -> bool:
+        return self._process is not None and self._process.poll() is not None
+
+    def stop(self) -> None:
+        if self._process is not None:
+            self._process.terminate()
+            self._process.wait()
+
+    def kill(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+
+    # ------------------------------------------------------------------------------ asking
+
+    def send(self, request: Signed) -> Got:
+        return exchange(self.port, request, self.host)
+
+    def ask(self, method: str, path: str, body: Any = None, **headers: str) -> Got:
+        """Ask with the starter token; underscores of header names stand for hyphens."""
+        fields = {"authorization": f"Bearer {self.token}", "content-type": "application/json"}
+        fields |= {name.replace("_", "-"): value for name, value in headers.items()}
+        data = b"" if body is None else json.dumps(body).encode()
+        return self.send(
+            Signed(method=method, target=path, headers=tuple(fields.items()), body=data)
+        )
+
+    def chat(self, agent: str, text: str, run: str, *, stream: bool = False) -> Got:
+        body = {**asking(agent, text), "stream": stream}
+        ids = {"x_tangle_runid": run, "x_tangle_turnid": f"{run}-turn"}
+        return self.ask("POST", "/v1/chat/completions", body, **ids)
+
+    def task(self, agent: str, text: str, hook: str) -> str:
+        body = {**asking(agent, text), "callback": f"{HOOKS}/hooks/{hook}"}
+        return str(self.ask("POST", "/tasks", body).json["taskId"])
+
+    def has_ended(self, task: str) -> bool:
+        return self.ask("GET", f"/tasks/{task}").json["status"] in {"done", "failed"}
+
+
+def asking(agent: str, text: str) -> dict[str, Any]:
+    return {"model": agent, "messages": [{"role": "user", "content": text}]}
+
+
+def travelling(house: House, nonce: str) -> Signed:
+    """A call of another Carnet: the same turn whenever it is made, under another nonce."""
+    ids: dict[str, Any] = {"run": "travelled", "turn": "travelled-turn"}
+    return Travelling(house.host).request("paid", "hi", nonce=nonce, **ids)
+
+
+def signed(nonce: str, *, path: str = "/agent/message", agent: str = "", **given: Any) -> Signed:
+    """A signed call: the same turn whenever it is made, under another nonce."""
+    to = f"agent://{agent}.acme.example" if agent else "agent://acme.example"
+    target = f"/agents/{agent}{path}" if agent else path
+    ids = {"traceId": "signed", "spanId": "signed-turn"}
+    return message(ALICE, to, target=target, nonce=nonce, **{**ids, **given})
