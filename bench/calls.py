@@ -26,7 +26,8 @@ from pathlib import Path
 from bench import samvad_peer
 from bench.bodies import CHAT_PATH, chat_request, post
 from bench.load import Wrong
-from bench.process import free_port, run, serving
+from bench.process import run, serving
+from carnet.testing.address import Address
 
 ROOT = Path(__file__).parent.parent
 WARM_UP = 20
@@ -173,23 +174,23 @@ def _ask(line: socket.socket, request: bytes) -> None:
 def counted(folder: Path) -> Iterator[tuple[int, Path, str]]:
     """A counted gateway with its agents, and the upstream behind them; port, socket, token."""
     python = sys.executable
-    port, upstream = free_port(), free_port()
     env = {"PYTHONPATH": f"{ROOT}:{ROOT / 'src'}"}
     carnet = [python, "-m", "carnet.cli.main"]
-    run([*carnet, "init", str(folder), "--port", str(port)], folder=folder, env=env)
-    with (folder / "carnet.toml").open("a") as settings:
-        settings.write(AGENTS.format(upstream=upstream))
-    keys = samvad_peer.client_keys(folder / "keys")
-    pin = ["peers", "add", samvad_peer.SENDER, "--key", keys.public_key_b64]
-    run([*carnet, *pin], folder=folder, env=env)
-    address = folder / "counts"
-    behind = [python, "-m", "bench.upstream", str(upstream)]
-    command = [python, "-m", "bench.counted", str(address), "serve"]
-    with (
-        serving(behind, port=upstream, core=None, folder=folder, env=env),
-        serving(command, port=port, core=None, folder=folder, env=env),
-    ):
-        yield port, address, (folder / "var" / "starter.token").read_text().strip()
+    with Address() as at, Address() as upstream:
+        run([*carnet, "init", str(folder), "--port", str(at.port)], folder=folder, env=env)
+        with (folder / "carnet.toml").open("a") as settings:
+            settings.write(AGENTS.format(upstream=upstream.port))
+        keys = samvad_peer.client_keys(folder / "keys")
+        pin = ["peers", "add", samvad_peer.SENDER, "--key", keys.public_key_b64]
+        run([*carnet, *pin], folder=folder, env=env)
+        address = folder / "counts"
+        behind = [python, "-m", "bench.upstream", str(upstream.fd)]
+        command = [python, "-m", "bench.counted", str(address), "serve", "--fd", str(at.fd)]
+        with (
+            serving(behind, at=upstream, core=None, folder=folder, env=env),
+            serving(command, at=at, core=None, folder=folder, env=env),
+        ):
+            yield at.port, address, (folder / "var" / "starter.token").read_text().strip()
 
 
 def calls(folder: Path, *, callers: int = CALLERS) -> list[Called]:
