@@ -5,13 +5,6 @@ from collections.abc import Iterator
 import pytest
 
 from tests.faults.scene import Pair, two_gateways
-from tests.stores import servers
-
-
-@pytest.fixture(scope="session")
-def server() -> Iterator[servers.Server]:
-    with servers.running() as server:
-        yield server
 
 
 @pytest.fixture(scope="session")
