@@ -4,6 +4,8 @@
 time); `DELAY_AT=name:seconds` sleeps there. Points that a process passes are noted in memory, so
 that a test can ask which ones a scene reaches.
 
+Where every call counts, `is_armed` is asked before: passing a point then means something.
+
 Law. Every point is listed in POINTS; passing an unlisted one is an error in our code.
 """
 
@@ -67,7 +69,7 @@ def _plan(variable: str) -> tuple[str, float]:
 
 _crash_at, _crash_on = _plan("CRASH_AT")
 _delay_at, _delay_seconds = _plan("DELAY_AT")
-_armed = bool(_crash_at or _delay_at or os.environ.get("CARNET_NOTE_POINTS"))
+is_armed = bool(_crash_at or _delay_at or os.environ.get("CARNET_NOTE_POINTS"))
 _passed: dict[str, int] = {}
 
 
@@ -78,12 +80,12 @@ def passed() -> dict[str, int]:
 
 def armed() -> bool:
     """Whether passing a point means anything in this process."""
-    return _armed
+    return is_armed
 
 
 def point(name: str) -> None:
     """Pass a named point."""
-    if _armed:
+    if is_armed:
         _pass(name)
 
 

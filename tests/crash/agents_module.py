@@ -54,7 +54,7 @@ def arm(*_: object) -> None:
     """Die at a point from now on."""
     plan = (HERE / "crash_at").read_text()
     name, *times = plan.split(":")
-    faults._crash_at, faults._armed = name, True  # noqa: SLF001
+    faults._crash_at, faults.is_armed = name, True  # noqa: SLF001
     faults._crash_on = float(times[0]) if times else 1.0  # noqa: SLF001
     (HERE / "armed").write_text(plan)
 

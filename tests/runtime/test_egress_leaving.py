@@ -246,7 +246,7 @@ async def test_an_exchange_passes_every_point_of_its_way() -> None:
 async def test_the_point_after_sending_is_passed_once_the_bytes_have_left(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(faults, "_armed", True)
+    monkeypatch.setattr(faults, "is_armed", True)
     monkeypatch.setattr(faults, "_passed", {})
     async with Peer(answering(reply(b"ok"))) as peer, opened() as door:
         await read(door, post(peer.url))

@@ -118,7 +118,7 @@ async def test_a_receiver_that_is_silent_holds_up_nobody_else(store: Store) -> N
 async def test_a_letter_passes_every_point_of_its_way(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(faults, "_armed", True)
+    monkeypatch.setattr(faults, "is_armed", True)
     monkeypatch.setattr(faults, "_passed", {})
     async with Peer(WELL) as peer, opened() as door, running(store.outbox, door) as dispatching:
         await put(store.outbox, named(peer), wake=dispatching)

@@ -172,7 +172,7 @@ async def test_steps_made_at_once_have_their_places_in_the_order_they_were_asked
 async def test_a_step_works_for_every_call_and_passes_its_points(
     opened: tuple[Place, Store], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(faults, "_armed", True)
+    monkeypatch.setattr(faults, "is_armed", True)
     before = faults.passed()
     work = Work()
 

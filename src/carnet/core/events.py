@@ -4,7 +4,7 @@ Law 1. What an agent says has exactly one end, `Done`, `Failed` or `Waiting`, an
 Law 2. `read_events(write_events(x)) == x`: what is journaled is what was said.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final, Literal, TypeGuard
 
 import msgspec
@@ -135,7 +135,7 @@ Event = (
     | Waiting
 )
 
-_STATES: Final[dict[type, TurnState]] = {Done: "done", Failed: "failed", Waiting: "waiting"}
+STATES: Final[dict[type, TurnState]] = {Done: "done", Failed: "failed", Waiting: "waiting"}
 
 CHILD = "carnet.child"  # an Extension that says what a call made in process has cost
 UNKNOWN_COST = "carnet.unknown_cost"  # an Extension: somebody charged and did not say how much
@@ -153,7 +153,7 @@ def journaled(end: End) -> End:
 
 def state_of(end: End) -> TurnState:
     """The state of a turn that ends so; TypeError for what is no end."""
-    state = _STATES.get(type(end))
+    state = STATES.get(type(end))
     if state is None:
         raise TypeError(f"an agent ends with Done, Failed or Waiting, not with {end!r}")
     return state
@@ -161,7 +161,7 @@ def state_of(end: End) -> TurnState:
 
 def is_terminal(event: Event) -> TypeGuard[End]:
     """Whether nothing may follow."""
-    return type(event) in _STATES
+    return type(event) in STATES
 
 
 def joined_text(events: Sequence[Event]) -> str:
@@ -173,9 +173,8 @@ _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder(list[Event])
 
 
-def write_event(event: Event) -> bytes:
-    """The journal's form of one event; raises for what cannot be encoded."""
-    return _encoder.encode(event)
+# The journal's form of one event; raises for what cannot be encoded. A call less than a function.
+write_event: Final[Callable[[Event], bytes]] = _encoder.encode
 
 
 def join_events(encoded: Sequence[bytes]) -> bytes:

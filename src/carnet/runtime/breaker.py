@@ -130,7 +130,7 @@ class Breaking:
 
 def judge_end(end: End) -> Verdict:
     """What the end of an answer says about the callee."""
-    return judge(end.error()) if isinstance(end, Failed) else "good"
+    return judge(end.error()) if type(end) is Failed else "good"
 
 
 def judge(error: CarnetError) -> Verdict:

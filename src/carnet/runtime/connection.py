@@ -39,13 +39,13 @@ class Connection(asyncio.Protocol):
     """The client's side of one connection."""
 
     __slots__ = (
-        *("_ahead", "_asked", "_barren", "_failure", "_interim", "_is_paused", "_keeps", "_loop"),
+        *("_ahead", "_asked", "_barren", "_failure", "_interim", "_is_paused", "_keeps"),
         *("_parser", "_pieces", "_poll", "_repeats", "_transport", "_until_closed", "_waiter"),
-        *("complete", "fields", "has_head", "heard", "idle_since", "status"),
+        *("complete", "fields", "has_head", "heard", "idle_since", "loop", "status"),
     )
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
+        self.loop = loop
         self._parser = httptools.HttpResponseParser(self)
         self._transport: asyncio.Transport | None = None
         self._poll: select.poll | None = None
@@ -105,7 +105,7 @@ class Connection(asyncio.Protocol):
         if self._failure is not None:
             kind, words = self._failure
             raise kind(words)  # made anew: one that is kept would hold the frames that hold us
-        self._waiter = self._loop.create_future()
+        self._waiter = self.loop.create_future()
         await self._waiter
 
     def release(self) -> bool:
@@ -218,7 +218,8 @@ class Connection(asyncio.Protocol):
         # A length without a body leaves open whether the next bytes are one.
         self._keeps = status not in _BODYLESS or (coding is None and length in {None, b"0"})
         self.has_head = True
-        self._wake()
+        if self._waiter is not None:
+            self._wake()
 
     def _check_coding(self, coding: bytes) -> None:
         if coding.rstrip(b" \t").lower() != b"chunked":
@@ -243,13 +244,15 @@ class Connection(asyncio.Protocol):
         if self._ahead > MOST_AHEAD and not self._is_paused and self._transport is not None:
             self._is_paused = True
             self._transport.pause_reading()
-        self._wake()
+        if self._waiter is not None:
+            self._wake()
 
     def on_message_complete(self) -> None:
         if self.has_head:
             self.complete = True
             self._keeps = self._keeps and self._parser.should_keep_alive()
-            self._wake()
+            if self._waiter is not None:
+                self._wake()
 
     def _wake(self) -> None:
         waiter = self._waiter

@@ -21,8 +21,8 @@ from collections.abc import AsyncIterator, Sequence
 from types import TracebackType
 from typing import Final
 
+import carnet.faults
 from carnet.errors import ProviderError, ProviderTimeout, ProviderUnavailable
-from carnet.faults import armed, point
 from carnet.ports.door import NotSent, Outbound
 from carnet.runtime.addresses import Allowed, Route, find_route
 from carnet.runtime.connection import Broken, Connection, Lost
@@ -41,6 +41,10 @@ _MOST_ROUTES: Final = 1024
 _MOST_IDLE: Final = 256  # connections to one destination that wait for work
 _MOST_BODY_OF_KEPT: Final = 256 * 1024  # connections that carried more are not kept
 _OWN_HEADERS: Final = {"user-agent": "carnet", "accept": "*/*", "accept-encoding": "identity"}
+# Names of fields as connections have them: those that every answer is asked for.
+_FIELDS: Final = {
+    name: name.encode() for name in ("content-type", "retry-after", "date", "carnet-receipt")
+}
 _OTHER_ENDS: Final = frozenset({"HEAD", "CONNECT"})
 
 Where = tuple[str, str, int]  # scheme, host and port: whom a connection belongs to
@@ -119,9 +123,9 @@ class EgressDoor:
         waiting = self._idle.get(route.where)
         if not waiting:
             return None
-        oldest = asyncio.get_running_loop().time() - self._keepalive_seconds
         while waiting:
             connection = waiting.pop()
+            oldest = connection.loop.time() - self._keepalive_seconds
             if connection.is_open and connection.idle_since > oldest and connection.is_quiet:
                 return connection
             self.drop(connection)
@@ -141,11 +145,13 @@ class EgressDoor:
 
     def keep(self, route: Route, connection: Connection) -> None:
         """Keep a connection for the next request."""
-        waiting = self._idle.setdefault(route.where, [])
+        waiting = self._idle.get(route.where)
+        if waiting is None:
+            waiting = self._idle[route.where] = []
         if self._closed or len(waiting) >= _MOST_IDLE:
             self.drop(connection)
             return
-        loop = asyncio.get_running_loop()
+        loop = connection.loop
         connection.idle_since = loop.time()
         waiting.append(connection)
         if self._sweeping is None:
@@ -196,7 +202,8 @@ class _Exchange:
         self._reuse = route.reuse and len(request.body) <= _MOST_BODY_OF_KEPT
         head = _write_head(route, request)
         self._patience = Patience(self._bounds.total_seconds, self._cut)
-        point("upstream.before_connect")
+        if carnet.faults.is_armed:
+            carnet.faults.point("upstream.before_connect")
         try:
             connection = await self._ask(head)
             _refuse_encoded(connection)
@@ -206,7 +213,8 @@ class _Exchange:
         self._patience.rest()
         del self._request  # an answer may last for hours, and needs nothing of it
         self.status = connection.status
-        point("upstream.first_byte")
+        if carnet.faults.is_armed:
+            carnet.faults.point("upstream.first_byte")
         return self
 
     async def __aexit__(
@@ -265,8 +273,10 @@ class _Exchange:
         if not self._patience.allow(self._bounds.first_byte_seconds):
             raise ProviderUnavailable("no time was left to send") from NotSent()
         connection.ask(head, self._request.body)
-        if armed():  # in the next round: uvloop hands its writes to the kernel in between
-            asyncio.get_running_loop().call_soon(point, "upstream.request_sent")
+        if (
+            carnet.faults.is_armed
+        ):  # in the next round: uvloop hands its writes to the kernel in between
+            asyncio.get_running_loop().call_soon(carnet.faults.point, "upstream.request_sent")
         try:
             await connection.head()
         except TimeoutError:
@@ -278,12 +288,13 @@ class _Exchange:
     # ------------------------------------------------------------------ the answer
 
     def header(self, name: str) -> str | None:
-        value = self._answered().fields.get(name.lower().encode("latin-1"))
+        field = _FIELDS.get(name) or name.lower().encode("latin-1")
+        value = self._answered().fields.get(field)
         return None if value is None else value.decode("latin-1").strip(" \t")
 
     async def read(self) -> bytes:
         chunk = await self._next()
-        if self._answered().complete:  # most come in one piece
+        if self._connection is not None and self._connection.complete:  # most come in one piece
             return chunk
         chunks = [chunk]
         while chunk:
@@ -296,7 +307,7 @@ class _Exchange:
             yield chunk
 
     async def _next(self) -> bytes:
-        connection = self._answered()
+        connection = self._connection or self._answered()
         chunk = connection.take()
         if not chunk and not connection.complete:
             await self._wait(connection)
@@ -305,9 +316,10 @@ class _Exchange:
         if self._received > self._bounds.max_bytes:
             most = self._bounds.max_bytes
             raise ProviderError(f"the answer is larger than {most} bytes")
-        point("upstream.mid_event")
-        if connection.complete:
-            point("upstream.done")
+        if carnet.faults.is_armed:
+            carnet.faults.point("upstream.mid_event")
+            if connection.complete:
+                carnet.faults.point("upstream.done")
         return chunk
 
     async def _wait(self, connection: Connection) -> None:

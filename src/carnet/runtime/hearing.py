@@ -103,7 +103,12 @@ async def _pass_on(
 
 def is_stream(answer: Answer, *, wanted: bool) -> bool:
     """Whether an answer is a stream. Some stream whatever was asked for: what came decides."""
-    media_type = (answer.header("content-type") or "").partition(";")[0].strip().lower()
+    written = answer.header("content-type")
+    if written is None:
+        return wanted
+    if written in {JSON, SSE}:  # as most write it
+        return written == SSE
+    media_type = written.partition(";")[0].strip().lower()
     return media_type == SSE if media_type else wanted
 
 

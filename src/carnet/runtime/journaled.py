@@ -22,6 +22,7 @@ import msgspec
 
 from carnet.core.call import Call
 from carnet.core.events import (
+    STATES,
     UNKNOWN_COST,
     End,
     Event,
@@ -31,7 +32,6 @@ from carnet.core.events import (
     Waiting,
     is_terminal,
     read_events,
-    state_of,
 )
 from carnet.core.turn import Turn
 from carnet.errors import (
@@ -234,7 +234,8 @@ class Journaled:
         inner = call if call.onward is None else msgspec.structs.replace(call, carnet=call.onward)
         try:
             end = await call.target.agent(inner, recording)
-            state_of(end)  # refuses what is no end
+            if type(end) not in STATES:
+                raise TypeError(f"an agent ends with Done, Failed or Waiting, not {end!r}")  # noqa: TRY301  # here it ends the turn
         except asyncio.CancelledError:
             # The end must still be recorded: the task was told to stop, not to forget.
             task = asyncio.current_task()
@@ -285,7 +286,10 @@ class Journaled:
     def _usage(self, call: Call, record: Turn, events: Sequence[Event]) -> Usage:
         # A forwarded credential of our own issue is billed by us; the forwarder owes nothing.
         ours = call.payer.by_forwarding and call.payer.own_issue and not call.is_child
-        unknown = any(type(event) is Extension and event.name == UNKNOWN_COST for event in events)
+        unknown = False
+        for event in events:  # a generator would cost a call an event
+            if type(event) is Extension and event.name == UNKNOWN_COST:
+                unknown = True
         return Usage(
             record.tokens_in,
             record.tokens_out,

@@ -22,13 +22,17 @@ class Patience:
 
     def __init__(self, seconds: float, on_end: Callable[[], None] | None = None) -> None:
         """Wait `seconds` in all, then tell `on_end`."""
-        self._sweep = sweep = _sweep_of(asyncio.get_running_loop())
+        loop = asyncio.get_running_loop()
+        sweep = _latest[0] if _latest and _latest[0].loop is loop else _new_sweep(loop)
+        self._sweep = sweep
         self._task: asyncio.Task[object] | None = None
         self._cancelling = 0
         self.ended = False
         self.on_end = on_end
-        self._end = self.deadline = sweep.time() + seconds
-        sweep.add(self)
+        self._end = self.deadline = deadline = sweep.time() + seconds
+        sweep.waiting.add(self)
+        if deadline < sweep.next:
+            sweep.expect(deadline)
 
     def attend(self) -> None:
         """The current task waits from now on."""
@@ -42,9 +46,12 @@ class Patience:
 
     def allow(self, seconds: float) -> bool:
         """Wait this long from now, and not beyond the end of all; False if that is over."""
-        now = self._sweep.time()
-        self.deadline = deadline = min(now + seconds, self._end)
-        self._sweep.expect(deadline)
+        sweep, end = self._sweep, self._end
+        now = sweep.time()
+        deadline = now + seconds
+        self.deadline = deadline = min(end, deadline)
+        if deadline < sweep.next:
+            sweep.expect(deadline)
         return deadline > now and not self.ended
 
     def left(self) -> float:
@@ -73,30 +80,25 @@ class Patience:
 class _Sweep:
     """Everybody who waits in one event loop, and the next look at their deadlines."""
 
-    __slots__ = ("_next", "_timer", "loop", "time", "waiting")
+    __slots__ = ("_timer", "loop", "next", "time", "waiting")
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
         self.time = loop.time
         self.waiting: set[Patience] = set()
-        self._next = float("inf")
+        self.next = float("inf")
         self._timer: asyncio.TimerHandle | None = None
 
-    def add(self, patience: Patience) -> None:
-        self.waiting.add(patience)
-        self.expect(patience.deadline)
-
     def expect(self, deadline: float) -> None:
-        """See to it that there is a look at this time."""
-        if deadline < self._next:
-            if self._timer is not None:
-                self._timer.cancel()
-            self._next = deadline
-            self._timer = self.loop.call_at(deadline, self._look)
+        """See to it that there is a look at this time, before `next`."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self.next = deadline
+        self._timer = self.loop.call_at(deadline, self._look)
 
     def _look(self) -> None:
         now = self.loop.time()
-        self._timer, self._next = None, float("inf")
+        self._timer, self.next = None, float("inf")
         soon = now + _BETWEEN_LOOKS
         try:
             for patience in [one for one in self.waiting if one.deadline <= now]:
@@ -109,9 +111,7 @@ class _Sweep:
 _latest: list[_Sweep] = []  # of the loop that runs; a process has one, tests have many in turn
 
 
-def _sweep_of(loop: asyncio.AbstractEventLoop) -> _Sweep:
-    if _latest and (sweep := _latest[0]).loop is loop:
-        return sweep
+def _new_sweep(loop: asyncio.AbstractEventLoop) -> _Sweep:
     sweep = _Sweep(loop)
     _latest[:] = [sweep]
     return sweep

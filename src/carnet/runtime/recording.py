@@ -22,6 +22,7 @@ from msgspec import structs
 from carnet.core.call import Call
 from carnet.core.events import (
     CHILD,
+    STATES,
     UNKNOWN_COST,
     End,
     Event,
@@ -31,7 +32,6 @@ from carnet.core.events import (
     Waiting,
     join_events,
     journaled,
-    state_of,
     write_event,
 )
 from carnet.core.outbound import OutboundCall
@@ -50,6 +50,7 @@ from carnet.errors import (
     PeerRefused,
     Refused,
 )
+from carnet.ports.outbox import Letter
 from carnet.ports.turns import Debit, Fenced, TurnFinish, Turns, Use
 from carnet.runtime.callbacks import letters_of
 from carnet.runtime.legs import leg_event
@@ -109,10 +110,10 @@ class Recording:
         """Take one event of the agent."""
         if self._is_over:
             raise Cancelled("the turn has ended")
-        encoded = _encoded(event)
-        if self._said_bytes + len(encoded) > MOST_BYTES:
+        self._keep(event)
+        if self._said_bytes > MOST_BYTES:
+            self._drop_last()
             raise AgentFailed(f"said more than {MOST_BYTES} bytes")
-        self._add(event, encoded)
         if type(event) is Extension and event.name == CHILD:
             self._children_cost += int(event.payload["cost"])
         else:
@@ -165,15 +166,24 @@ class Recording:
 
     # ------------------------------------------------------------------ for the journal
 
-    def _add(self, event: Event, encoded: bytes) -> None:
-        self._said_bytes += len(encoded)
-        self._waiting_bytes += len(encoded)
+    def _keep(self, event: Event) -> None:
+        try:
+            encoded = write_event(event)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise AgentFailed(f"said what cannot be recorded: {error}") from None
+        size = len(encoded)
+        self._said_bytes += size
+        self._waiting_bytes += size
         self._waiting.append(event)
         self._encoded.append(encoded)
         self._written += 1
 
-    def _keep(self, event: Event) -> None:
-        self._add(event, _encoded(event))
+    def _drop_last(self) -> None:
+        self._waiting.pop()
+        size = len(self._encoded.pop())
+        self._said_bytes -= size
+        self._waiting_bytes -= size
+        self._written -= 1
 
     async def _show(self) -> None:
         """Have what was written made durable and shown; waits for those who are behind."""
@@ -187,11 +197,16 @@ class Recording:
         if self._live.is_ahead:
             await self._live.room()
 
-    def _tokens(self) -> tuple[int | None, int | None]:
+    def _tokens(self) -> Tokens:
         """How many went in and out; None where nobody counted them."""
-        ins = [usage.tokens_in for usage in self._usages if usage.tokens_in is not None]
-        outs = [usage.tokens_out for usage in self._usages if usage.tokens_out is not None]
-        return _sum(ins) if ins else None, _sum(outs) if outs else None
+        used_in: int | None = None
+        used_out: int | None = None
+        for usage in self._usages:
+            if usage.tokens_in is not None:
+                used_in = _bounded((used_in or 0) + usage.tokens_in)
+            if usage.tokens_out is not None:
+                used_out = _bounded((used_out or 0) + usage.tokens_out)
+        return used_in, used_out
 
     async def _flush_waiting(self) -> None:
         try:
@@ -232,7 +247,7 @@ class Recording:
             await self._flush
         if isinstance(self.broken, Fenced | OutcomeUnknown):
             raise self.broken  # what may have been written would be said twice
-        state = state_of(end)
+        state = STATES[type(end)]
         tokens = self._tokens()
         debits = [] if state == "waiting" else self._debits(tokens, served=state == "done")
         for outbound in self._outbound:
@@ -257,9 +272,7 @@ class Recording:
                 code=end.code if isinstance(end, Failed) else None,
                 retryable=isinstance(end, Failed) and self._may_run_again(end),
                 uses=self._uses(tokens, is_over=state != "waiting"),
-                letters=()
-                if isinstance(end, Waiting)
-                else letters_of(call, call.record, batch, end, new_id=self._new_id),
+                letters=self._letters(batch, end),
                 is_task=call.task is not None,
                 outbound=tuple(self._outbound),
                 **(self._waits(end, now) if isinstance(end, Waiting) else {}),
@@ -278,9 +291,18 @@ class Recording:
             "holding": () if call.task_purse is None else (Use(call.task_purse, 1),),
         }
 
+    def _letters(self, batch: Sequence[Event], end: End) -> tuple[Letter, ...]:
+        call = self._call
+        if call.callback is None or isinstance(end, Waiting):  # which is no end to tell of
+            return ()
+        return letters_of(call, call.record, batch, end, new_id=self._new_id)
+
     def _uses(self, tokens: Tokens, *, is_over: bool) -> tuple[Use, ...]:
         """What the end tells the purses of quotas."""
-        call, uses = self._call, []
+        call = self._call
+        if call.quota is None and call.task_purse is None:
+            return ()
+        uses: list[Use] = []
         used = (tokens[0] or 0) + (tokens[1] or 0)
         if call.quota is not None and used > 0:
             uses.append(Use(call.quota, used))
@@ -357,16 +379,8 @@ class Recording:
         return most
 
 
-def _encoded(event: Event) -> bytes:
-    try:
-        return write_event(event)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise AgentFailed(f"said what cannot be recorded: {error}") from None
-
-
-def _sum(tokens: Sequence[int]) -> int:
-    """Tokens in all; never more than a record can hold, whatever an agent says."""
-    total = 0
-    for more in tokens:
-        total = min(max(total + more, 0), MAX_INTEGER)
-    return total
+def _bounded(tokens: int) -> int:
+    """Tokens so far; never more than a record can hold, whatever an agent says."""
+    if tokens < 0:
+        return 0
+    return min(tokens, MAX_INTEGER)

@@ -23,8 +23,7 @@ class SystemClock:
     def wall_us(self) -> int:
         return time.time_ns() // 1000
 
-    def monotonic(self) -> float:
-        return time.monotonic()
+    monotonic = staticmethod(time.monotonic)  # read often: a call less than a method of ours
 
     def steady_us(self) -> int:
         return _EPOCH_US + time.monotonic_ns() // 1000
