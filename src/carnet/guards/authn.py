@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable
 
 from carnet.core.identity import Actor, Caller
+from carnet.core.memo import Memo
 from carnet.core.secret import Secret
 from carnet.errors import TokenInvalid, TokenMissing
 from carnet.guards.candidate import Candidate
@@ -66,7 +67,7 @@ class KnownCaller:
         """`peer_may_forward` tells whether a peer is listed as an inter-agent caller."""
         self._tokens = tokens
         self._peer_may_forward = peer_may_forward
-        self._callers: dict[int, tuple[Token, Caller]] = {}
+        self._callers: Memo[int, tuple[Token, Caller]] = Memo(MOST_REMEMBERED)
 
     def __call__(self, candidate: Candidate, /) -> None:
         """Prove the caller."""
@@ -82,7 +83,5 @@ class KnownCaller:
         """The caller of a token that nothing but the token decides about."""
         known = self._callers.get(token.n)
         if known is None or known[0] is not token:
-            if len(self._callers) >= MOST_REMEMBERED:
-                self._callers.clear()
-            known = self._callers[token.n] = (token, caller_of(token))
+            known = self._callers.keep(token.n, (token, caller_of(token)))
         return known[1]

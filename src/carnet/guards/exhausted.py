@@ -11,6 +11,7 @@ Law 3. It is bounded: the sender that was refused first is forgotten first.
 
 from typing import Final
 
+from carnet.core.memo import Memo
 from carnet.core.proof import SECOND_US
 from carnet.errors import RateLimited
 from carnet.guards.candidate import Candidate
@@ -28,8 +29,7 @@ class WithinRate:
 
     def __init__(self, most: int = MOST_REMEMBERED) -> None:
         """Remember at most so many senders."""
-        self._most = most
-        self._until: dict[str, int] = {}
+        self._until: Memo[str, int] = Memo(most)
 
     def __call__(self, candidate: Candidate, /) -> None:
         """Judge by what is remembered."""
@@ -44,10 +44,7 @@ class WithinRate:
 
     def remember(self, sender: str, now: int, seconds: int) -> None:
         """The store told the sender to wait so long."""
-        self._until.pop(sender, None)
-        if len(self._until) >= self._most:
-            del self._until[next(iter(self._until))]
-        self._until[sender] = now + seconds * SECOND_US
+        self._until.keep(sender, now + seconds * SECOND_US)
 
     def __len__(self) -> int:
         """How many senders are remembered."""

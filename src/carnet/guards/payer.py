@@ -12,6 +12,7 @@ Law 4. Who signs and brings no token pays for itself: a listed peer up to its cr
 from carnet.core.address import host_of
 from carnet.core.carnet import Position
 from carnet.core.identity import Account, Caller, Payer, allows
+from carnet.core.memo import Memo
 from carnet.core.proof import Proof
 from carnet.core.secret import Secret
 from carnet.errors import ForwardingNotAllowed, PayerRefused, PermissionMissing
@@ -36,7 +37,8 @@ class Paying:
         self._tokens = tokens
         self._peers = peers
         self._domain = domain
-        self._payers: dict[int, tuple[Token, Payer]] = {}  # of tokens that pay for themselves
+        # Of tokens that pay for themselves.
+        self._payers: Memo[int, tuple[Token, Payer]] = Memo(MOST_REMEMBERED)
 
     def __call__(self, candidate: Candidate, /) -> None:
         """Prove the payer, and keep what may be forwarded."""
@@ -110,9 +112,7 @@ class Paying:
             return self._own(token)
         known = self._payers.get(token.n)
         if known is None or known[0] is not token:
-            if len(self._payers) >= MOST_REMEMBERED:
-                self._payers.clear()
-            known = self._payers[token.n] = (token, self._own(token))
+            known = self._payers.keep(token.n, (token, self._own(token)))
         return known[1]
 
     def _own(self, token: Token, *, by_forwarding: bool = False) -> Payer:

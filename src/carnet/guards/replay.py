@@ -12,6 +12,7 @@ Law 3. It is bounded: the nonce that came first is forgotten first.
 
 from typing import Final
 
+from carnet.core.memo import Memo
 from carnet.core.proof import SECOND_US, WINDOWS
 from carnet.errors import NonceReplayed
 from carnet.guards.candidate import Candidate
@@ -35,8 +36,7 @@ class Unrepeated:
 
     def __init__(self, most: int = MOST_REMEMBERED) -> None:
         """Remember at most so many."""
-        self._most = most
-        self._seen: dict[tuple[str, str], int] = {}
+        self._seen: Memo[tuple[str, str], int] = Memo(most)
 
     def __call__(self, candidate: Candidate, /) -> None:
         """Judge by what is remembered."""
@@ -50,9 +50,7 @@ class Unrepeated:
 
     def remember(self, nonce: Nonce) -> None:
         """The store has consumed it, for us or for another process."""
-        if len(self._seen) >= self._most:
-            del self._seen[next(iter(self._seen))]
-        self._seen[nonce.sender, nonce.nonce] = nonce.expires
+        self._seen.keep((nonce.sender, nonce.nonce), nonce.expires)
 
     def __len__(self) -> int:
         """How many are remembered."""

@@ -8,8 +8,9 @@ Law 1. Counted in this process, for the runs that were seen last; the store's ow
 Law 2. A repeat of a known turn is no new call.
 """
 
-from collections import OrderedDict
 from typing import Final
+
+from carnet.core.memo import Memo
 
 MOST_RUNS: Final = 8192
 
@@ -22,7 +23,7 @@ class Runaway:
     def __init__(self, most_calls: int) -> None:
         """`most_calls` is what one caller may make in one run."""
         self._most_calls = most_calls
-        self._counts: OrderedDict[Key, int] = OrderedDict()
+        self._counts: Memo[Key, int] = Memo(MOST_RUNS)
 
     def enter(self, run: str, actor: str) -> bool:
         """Count one more; False if there is no room for a new one."""
@@ -30,10 +31,7 @@ class Runaway:
         count = self._counts.get(key, 0)
         if count >= self._most_calls:
             return False
-        self._counts[key] = count + 1
-        self._counts.move_to_end(key)
-        if len(self._counts) > MOST_RUNS:
-            self._counts.popitem(last=False)
+        self._counts.keep(key, count + 1)
         return True
 
     def leave(self, run: str, actor: str) -> None:

@@ -11,12 +11,12 @@ Law 4. What a page says holds for the time that it names, within our bounds. A p
 """
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from typing import Final, Generic, Literal, TypeVar
 
 from msgspec import Struct
 
+from carnet.core.memo import Memo
 from carnet.errors import (
     CarnetError,
     EgressRefused,
@@ -169,9 +169,8 @@ class Remembered(Generic[T]):
         """
         self._load = load
         self._clock = clock
-        self._most = most
-        self._good: OrderedDict[Place, Found[T]] = OrderedDict()
-        self._bad: OrderedDict[Place, Found[T]] = OrderedDict()
+        self._good: Memo[Place, Found[T]] = Memo(most)
+        self._bad: Memo[Place, Found[T]] = Memo(most)
         self._running: dict[Place, asyncio.Task[Found[T]]] = {}
 
     def peek(self, place: Place) -> Found[T] | None:
@@ -234,8 +233,7 @@ class Remembered(Generic[T]):
         holds = min(max(seconds, LEAST_SECONDS), MOST_SECONDS)
         found = Found(value, None, now + holds, now)
         self._bad.pop(place, None)
-        _put(self._good, place, found, self._most)
-        return found
+        return self._good.keep(place, found)
 
     def _keep_bad(self, place: Place, fault: str | None, absent: str | None) -> Found[T]:
         now = self._clock.monotonic()
@@ -245,15 +243,7 @@ class Remembered(Generic[T]):
             return before
         found: Found[T] = Found(None, fault, now + FAILED_SECONDS, now, absent)
         self._good.pop(place, None)
-        _put(self._bad, place, found, self._most)
-        return found
-
-
-def _put(known: "OrderedDict[Place, Found[T]]", place: Place, found: Found[T], most: int) -> None:
-    known[place] = found
-    known.move_to_end(place)
-    while len(known) > most:
-        known.popitem(last=False)
+        return self._bad.keep(place, found)
 
 
 class Cards:

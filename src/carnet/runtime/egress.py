@@ -22,6 +22,7 @@ from types import TracebackType
 from typing import Final
 
 import carnet.faults
+from carnet.core.memo import Memo
 from carnet.errors import ProviderError, ProviderTimeout, ProviderUnavailable
 from carnet.ports.door import NotSent, Outbound
 from carnet.runtime.addresses import Allowed, Route, find_route
@@ -75,7 +76,7 @@ class EgressDoor:
         self._learned_dialler = Dialler(lookup or SystemLookup(LEARNED_LOOKUPS), tls)
         # Names that are only looked at have threads of their own: slow ones hold up no letter.
         self._judging_dialler = Dialler(lookup or SystemLookup(JUDGED_LOOKUPS), tls)
-        self._routes: dict[str, Route] = {}
+        self._routes: Memo[str, Route] = Memo(_MOST_ROUTES)
         self._idle: dict[Where, list[Connection]] = {}
         self._sweeping: asyncio.TimerHandle | None = None
         self._open: set[Connection] = set()
@@ -102,10 +103,8 @@ class EgressDoor:
             return find_route(request.url, request.kind, self._allowed)
         found = self._routes.get(request.url)
         if found is None:
-            if len(self._routes) >= _MOST_ROUTES:
-                self._routes.clear()
             found = find_route(request.url, request.kind, self._allowed)
-            self._routes[request.url] = found
+            self._routes.keep(request.url, found)
         return found
 
     async def judge(self, url: str) -> None:

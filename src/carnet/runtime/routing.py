@@ -16,6 +16,7 @@ from carnet.core.address import (
     parse_agent_uri,
     parse_handle,
 )
+from carnet.core.memo import Memo
 from carnet.errors import AgentNotFound, PeerUnknown
 from carnet.ports.agent import Target
 from carnet.ports.trust import Peer, Peers
@@ -43,7 +44,7 @@ class Routing:
         self._domain = domain
         self._reach = reach
         self._default = next((target for target in agents.values() if target.default), None)
-        self._remote: dict[str, tuple[Peer, Target]] = {}
+        self._remote: Memo[str, tuple[Peer, Target]] = Memo(MOST_REMEMBERED)
 
     def find(self, name: str) -> Target:
         """The target of a name; the default agent for an empty one."""
@@ -92,9 +93,7 @@ class Routing:
     def _of_peer(self, peer: Peer, local: str, name: str) -> Target:
         remembered = self._remote.get(name)
         if remembered is None or remembered[0] != peer:
-            if len(self._remote) >= MOST_REMEMBERED:
-                self._remote.clear()
-            remembered = self._remote[name] = (peer, self._reach(peer, local, name))
+            remembered = self._remote.keep(name, (peer, self._reach(peer, local, name)))
         return remembered[1]
 
     def _own(self, local: str) -> Target:

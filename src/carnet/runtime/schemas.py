@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import jsonschema_rs
 
+from carnet.core.memo import Memo
 from carnet.core.skill import Skill
 from carnet.errors import AgentFailed, ConfigInvalid, SchemaInvalid
 from carnet.runtime.constraints import ROOT, SOMEWHERE, Violation, clip, describe
@@ -54,7 +55,7 @@ class Schemas:
 
     def __init__(self) -> None:
         """Start with none; each is compiled when its agent is built."""
-        self._compiled: dict[tuple[str, str], tuple[Skill, _Compiled]] = {}
+        self._compiled: Memo[tuple[str, str], tuple[Skill, _Compiled]] = Memo(MOST_KEPT)
 
     def compile(self, agent: str, skills: Iterable[Skill]) -> None:
         """Compile the schemas of an agent; a bad one is told to the operator by its key."""
@@ -87,10 +88,8 @@ class Schemas:
     def _of(self, agent: str, skill: Skill) -> _Compiled:
         known = self._compiled.get((agent, skill.id))
         if known is None or known[0] is not skill:
-            if len(self._compiled) >= MOST_KEPT:
-                self._compiled.clear()
-            known = (skill, _Compiled(f"agents.{agent}.target", skill))
-            self._compiled[agent, skill.id] = known
+            found = _Compiled(f"agents.{agent}.target", skill)
+            known = self._compiled.keep((agent, skill.id), (skill, found))
         return known[1]
 
 

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from carnet.core.carnet import Carnet
+from carnet.core.delegation import narrower
 from carnet.core.identity import Account
 from carnet.core.proof import SECOND_US, Document, Spending
 from carnet.errors import DepthExceeded
@@ -105,7 +106,7 @@ class Signing:
         digest = digests.write(request.body)
         document = self._document(carnet, audience=audience, digest=digest, keyid=signer.kid)
         document = msgspec.structs.replace(
-            document, payer=payer, budget=narrowed(carnet.budget, budget)
+            document, payer=payer, budget=narrower(carnet.budget, budget)
         )
         headers = {
             **request.headers,
@@ -152,24 +153,6 @@ class Signing:
             return None
         left = deadline - self._clock.steady_us() / SECOND_US
         return int((now / SECOND_US + left) * _MILLISECONDS)
-
-
-def narrowed(left: Spending | None, wanted: Spending | None) -> Spending | None:
-    """The smaller of two budgets, each part by itself; money in two currencies is not compared."""
-    if left is None or wanted is None:
-        return left or wanted
-    has_other = left.money is not None and left.currency != wanted.currency
-    money = left.money if has_other else _least(left.money, wanted.money)
-    return Spending(
-        money=money,
-        currency=left.currency if has_other else wanted.currency or left.currency,
-        calls=_least(left.calls, wanted.calls),
-        tokens=_least(left.tokens, wanted.tokens),
-    )
-
-
-def _least(one: int | None, other: int | None) -> int | None:
-    return min((each for each in (one, other) if each is not None), default=None)
 
 
 def _seen(request: Outbound, headers: dict[str, str]) -> signatures.Request:
