@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from carnet.assembly.agents import Agents
 from carnet.assembly.behind import Behind
-from carnet.assembly.elsewhere import build_elsewhere
+from carnet.assembly.elsewhere import Elsewhere, build_elsewhere
 from carnet.assembly.fronts import build_fronts
 from carnet.assembly.functions import load_classifier
 from carnet.assembly.kinds import KINDS, Kind, Parts
@@ -120,15 +120,8 @@ def build_behind(
     door = EgressDoor(allow=settings.egress.allow)
     ring = _ring(domain, store, door, clock)
     dispatching, schemas, telling = Dispatching(), Schemas(), Telling(store.tasks)
-    parts = Parts(
-        settings=settings,
-        elsewhere=build_elsewhere(settings, store, door, ring, clock, ids, stamps),
-        dispatch=dispatching,
-        last_depth=stamps.limits.default,
-        schemas=schemas,
-        steps=store.steps,
-        progress=telling,
-    )
+    elsewhere = build_elsewhere(settings, store, door, ring, clock, ids, stamps)
+    parts = _parts(settings, store, elsewhere, dispatching, schemas, telling)
     agents = Agents(parts, kinds)
     router = agents.router(store.peers)
     identities = Identities(settings.agents, domain=domain, default=settings.default_agent)
@@ -158,6 +151,25 @@ def build_behind(
         door=door,
         ring=ring,
         agents=agents,
+    )
+
+
+def _parts(
+    settings: Settings,
+    store: Store,
+    elsewhere: Elsewhere,
+    dispatching: Dispatching,
+    schemas: Schemas,
+    telling: Telling,
+) -> Parts:
+    return Parts(
+        settings=settings,
+        elsewhere=elsewhere,
+        dispatch=dispatching,
+        last_depth=elsewhere.stamps.limits.default,
+        schemas=schemas,
+        steps=store.steps,
+        progress=telling,
     )
 
 
