@@ -33,6 +33,7 @@ from carnet.http.exchange import Exchange, Message, check_json_body
 from carnet.http.line import LINE, Line
 from carnet.http.server import run
 from carnet.ports.turns import Debit, TurnClaim, TurnFinish
+from carnet.runtime.callbacks import Letters
 from carnet.runtime.egress import _write_head
 from carnet.runtime.live import Live
 from carnet.runtime.recording import Recording
@@ -180,7 +181,7 @@ class Hop:
             target=self.target,
             live=Live(lambda: None),
             on_broken=lambda: None,
-            new_id=str,
+            letters=Letters((openai.DIALECT,), self.answering._house, str),
         )
         recording.take(self.events[:-1])
         await recording.finish(Done(), now=0)

@@ -8,14 +8,15 @@ import msgspec
 import pytest
 
 from carnet.core.call import Call
-from carnet.core.events import RESULT, Done, Event, Extension, Failed, Text
+from carnet.core.events import RESULT, Done, Event, Extension, Failed, Text, Usage
 from carnet.core.identity import Standing
 from carnet.errors import AgentFailed, CallbackForbidden, Cancelled, EgressRefused
 from carnet.ports.outbox import Outcome
-from carnet.runtime.callbacks import Callbacks, letters_of, queue_of, receiver_of
+from carnet.runtime.callbacks import Callbacks, Letters, queue_of, receiver_of
 from carnet.runtime.egress import EgressDoor
-from carnet.testing.clock import FakeIds
-from carnet.wire import samvad
+from carnet.wire import openai, samvad
+from carnet.wire.dialect import House
+from carnet.wire.dialects import DIALECTS
 from tests.runtime.letters import MemoryOutbox, letter
 from tests.runtime.peer import leading_to, opened
 from tests.runtime.scene import make_call
@@ -24,6 +25,8 @@ from tests.support.schemas import valid
 
 URL = "https://hooks.sender.example:8443/in?run=1"
 SENDER = "agent://sender.example"
+HOUSE = House(domain="acme.example", currency="credits")
+LETTERS = Letters(DIALECTS, HOUSE, lambda: "1")
 REASONS = {
     "it does not begin with https://",
     "its port is neither 443 nor 8443",
@@ -43,29 +46,52 @@ def task(callback: str | None = URL) -> Call:
 
 def told(end: Done | Failed, *events: Event) -> dict[str, Any]:
     call = task()
-    (letter,) = letters_of(call, call.record, events, end, new_id=FakeIds().ordered_uuid)
+    (letter,) = LETTERS(call, events, end)
     found: dict[str, Any] = json.loads(letter.body)
     return found
 
 
 def test_a_call_without_a_callback_tells_nobody() -> None:
     call = task(None)
-    assert letters_of(call, call.record, [Text("well")], Done(), new_id=FakeIds().uuid) == ()
+    assert LETTERS(call, [Text("well")], Done()) == ()
 
 
 def test_a_letter_is_addressed_to_the_callback_and_signed_for_the_sender() -> None:
     call = task()
-    (letter,) = letters_of(call, call.record, [], Done(), new_id=lambda: "1")
+    (letter,) = LETTERS(call, [], Done())
     assert (letter.id, letter.kind, letter.url) == ("msg_1", "callback", URL)
     assert letter.receiver == f"https://hooks.sender.example:8443 {SENDER}"
     assert letter.host == "https://hooks.sender.example:8443"
     assert (letter.task, letter.secret_of, letter.learned) == ("task-1", SENDER, True)
 
 
+def test_a_task_of_a_chat_is_called_back_as_a_chat_completion() -> None:
+    call = msgspec.structs.replace(task(), dialect="openai")
+    usage = Usage(3, 4, 50)
+    (letter,) = LETTERS(call, [Text("well"), Usage(3, 4)], Done(), usage)
+    assert letter.body == openai.write_answer(
+        call.record, [Text("well"), usage, Done()], model=call.agent, currency="credits"
+    )
+    said = json.loads(letter.body)
+    assert said["choices"][0]["message"]["content"] == "well"
+    assert (said["usage"]["cost"], said["usage"]["run_cost"]) == ("0.00005", None)
+    (letter,) = LETTERS(call, [Text("half")], Failed.of(AgentFailed("its own words")), usage)
+    said = json.loads(letter.body)
+    assert (said["code"], said["usage"]["cost"]) == ("agent_failed", "0.00005")
+    assert b"its own words" not in letter.body
+
+
+def test_a_call_that_kept_no_dialect_is_called_back_in_an_envelope() -> None:
+    for name in ("", "samvad", "one that is spoken no more"):
+        call = msgspec.structs.replace(task(), dialect=name)
+        (letter,) = LETTERS(call, [Text("well")], Done())
+        assert json.loads(letter.body)["status"] == "ok"
+
+
 def test_a_letter_says_what_a_caller_who_waited_would_have_got() -> None:
     call = task()
     events: list[Event] = [Text("one "), Text("two"), Extension(RESULT, {"n": 3}), Done()]
-    (letter,) = letters_of(call, call.record, events, Done(), new_id=lambda: "1")
+    (letter,) = LETTERS(call, events, Done())
     assert letter.body == samvad.write_answer(call.record, events, trace_id=call.carnet.run)
     assert told(Done(), *events)["result"] == {"n": 3}
 

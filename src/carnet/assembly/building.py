@@ -37,7 +37,7 @@ from carnet.http.openapi import describe
 from carnet.http.refusing import Refusing
 from carnet.http.router import Router, Row, offered
 from carnet.ports.clock import Clock, Ids
-from carnet.runtime.callbacks import Callbacks
+from carnet.runtime.callbacks import Callbacks, Letters
 from carnet.runtime.dispatching import Dispatching
 from carnet.runtime.egress import EgressDoor
 from carnet.runtime.journaled import Journaled
@@ -47,7 +47,7 @@ from carnet.runtime.schemas import Schemas
 from carnet.runtime.telling import Telling
 from carnet.stores.opening import Store
 from carnet.telemetry import Metrics
-from carnet.wire.dialect import Dialect
+from carnet.wire.dialect import Dialect, House
 from carnet.wire.dialects import DIALECTS
 from carnet.wire.stamp import Stamp, Stamps
 from carnet.wire.stamps import ROWS
@@ -113,6 +113,7 @@ def build_behind(
     ids: Ids,
     *,
     stamps: Stamps,
+    dialects: Sequence[Dialect],
     kinds: Mapping[str, Kind],
 ) -> Behind:
     """The gate, and the agents behind it."""
@@ -125,7 +126,7 @@ def build_behind(
     agents = Agents(parts, kinds)
     router = agents.router(store.peers)
     identities = Identities(settings.agents, domain=domain, default=settings.default_agent)
-    crowd, journal = _crowd(settings.limits), _journal(settings, store, clock, ids)
+    crowd, journal = _crowd(settings.limits), _journal(settings, store, clock, ids, dialects)
     gate = Gate(
         router=router,
         tokens=store.tokens,
@@ -186,7 +187,10 @@ def _crowd(limits: Limits) -> Crowd:
     )
 
 
-def _journal(settings: Settings, store: Store, clock: Clock, ids: Ids) -> Journaled:
+def _journal(
+    settings: Settings, store: Store, clock: Clock, ids: Ids, dialects: Sequence[Dialect]
+) -> Journaled:
+    house = House(domain=settings.gateway.domain, currency=settings.ledger.currency)
     journal = Journaled(
         turns=store.turns,
         clock=clock,
@@ -195,6 +199,7 @@ def _journal(settings: Settings, store: Store, clock: Clock, ids: Ids) -> Journa
         worker=store.worker,
         neighbours=store.neighbours,
         tasks=store.tasks,
+        letters=Letters(dialects, house, ids.uuid),
     )
     if store.neighbours is not None:
         store.neighbours.listen(journal.stop)
@@ -238,7 +243,7 @@ def build(
 ) -> Gateway:
     """Put the parts together; `stamps`, `dialects` and `kinds` of agents are those known."""
     known = known_stamps(settings, stamps)
-    behind = build_behind(settings, store, clock, ids, stamps=known, kinds=kinds)
+    behind = build_behind(settings, store, clock, ids, stamps=known, dialects=dialects, kinds=kinds)
     metrics = Metrics(
         open_calls=lambda: behind.crowd.total,
         circuits=lambda: len(behind.agents.circuits()),

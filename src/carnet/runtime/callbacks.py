@@ -1,7 +1,7 @@
 """What is told to the callback of a task when the task has ended.
 
-Law 1. A letter is a function of the end that it tells: the body is the response envelope that a
-       caller who waited would have got, byte for byte, of a success and of a failure alike.
+Law 1. A letter is a function of the end that it tells: the body is what a caller who waited would
+       have got in the dialect that it asked in, of a success and of a failure alike.
 Law 2. Every end is told, and only to an address that the sender of the task named.
 Law 3. An address is judged when it is named, and again whenever it is dialled.
 """
@@ -10,51 +10,67 @@ from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
 from carnet.core.call import Call
-from carnet.core.events import Done, Event, Failed, is_terminal
-from carnet.core.turn import Turn
+from carnet.core.events import Done, Event, Failed, Usage, is_terminal
 from carnet.errors import CallbackForbidden, EgressRefused
 from carnet.ports.outbox import Letter, Outbox
 from carnet.runtime.addresses import LEARNED_PORTS, read_destination
 from carnet.wire import samvad
+from carnet.wire.dialect import Dialect, House
 
 PREFIX: Final = "msg_"
+UNNAMED: Final = samvad.NAME  # of a call that was sealed before calls kept their dialect
 NOT_PUBLIC: Final = "it is not a public address"
 MOST_URL: Final = 2048
 MOST_WAITING: Final = 10_000  # letters for one receiver, before it is no address for more
 
 
-def letters_of(
-    call: Call,
-    record: Turn,
-    events: Sequence[Event],
-    end: Done | Failed,
-    *,
-    new_id: Callable[[], str],
-) -> tuple[Letter, ...]:
-    """The letters that tell of the end of a call: none, or one to its callback.
+class Letters:
+    """Writes the letters that tell of the end of a call."""
 
-    Args:
-        call: What was asked.
-        record: The turn it ran as; its attempt is part of the answer's span.
-        events: All that was said, with or without the end.
-        end: How it ended.
-        new_id: Gives a name that nobody had before, without dots.
-    """
-    if call.callback is None:
-        return ()
-    caller, standing = call.caller, call.caller.standing
-    sender = caller.actor.name if standing is None else standing.sender
-    return (
-        Letter(
-            id=PREFIX + new_id(),
-            kind="callback",
-            url=call.callback,
-            receiver=queue_of(call.callback, sender),
-            body=_envelope(call, record, events, end),
-            task=call.task,
-            secret_of=sender,
-        ),
-    )
+    def __init__(
+        self, dialects: Sequence[Dialect], house: House, new_id: Callable[[], str]
+    ) -> None:
+        """`new_id` gives a name that nobody had before, without dots."""
+        self._dialects = {dialect.name: dialect for dialect in dialects}
+        self._house = house
+        self._new_id = new_id
+
+    def __call__(
+        self, call: Call, events: Sequence[Event], end: Done | Failed, usage: Usage | None = None
+    ) -> tuple[Letter, ...]:
+        """None, or one to its callback.
+
+        Args:
+            call: What was asked, and the attempt it ran as.
+            events: All that was said, with or without the end.
+            end: How it ended.
+            usage: What it has cost; what its run has cost is known later.
+        """
+        if call.callback is None:
+            return ()
+        caller, standing = call.caller, call.caller.standing
+        sender = caller.actor.name if standing is None else standing.sender
+        return (
+            Letter(
+                id=PREFIX + self._new_id(),
+                kind="callback",
+                url=call.callback,
+                receiver=queue_of(call.callback, sender),
+                body=self._body(call, events, end, usage),
+                task=call.task,
+                secret_of=sender,
+            ),
+        )
+
+    def _body(
+        self, call: Call, events: Sequence[Event], end: Done | Failed, usage: Usage | None
+    ) -> bytes:
+        dialect = self._dialects.get(call.dialect) or self._dialects[UNNAMED]
+        writer = dialect.writer(call, self._house)
+        if isinstance(end, Failed):
+            return writer.refusal(end, usage).body
+        said = [event for event in events if not is_terminal(event) and type(event) is not Usage]
+        return writer.whole([*said, *(() if usage is None else (usage,)), end])
 
 
 def receiver_of(url: str) -> str:
@@ -72,15 +88,6 @@ def queue_of(url: str, sender: str) -> str:
     Who may fail there on purpose shares it with nobody.
     """
     return f"{receiver_of(url)} {sender}"
-
-
-def _envelope(call: Call, record: Turn, events: Sequence[Event], end: Done | Failed) -> bytes:
-    trace = call.carnet.run
-    if isinstance(end, Failed):
-        span = samvad.span_of(record)
-        return samvad.write_error(end.error(), trace_id=trace, span_id=span)[2]
-    said = [event for event in events if not is_terminal(event)]
-    return samvad.write_answer(record, [*said, end], trace_id=trace)
 
 
 def _why(url: str) -> str:

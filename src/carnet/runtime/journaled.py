@@ -47,12 +47,15 @@ from carnet.ports.clock import Clock, Ids
 from carnet.ports.neighbours import Neighbours
 from carnet.ports.tasks import Tasks
 from carnet.ports.turns import Fenced, Turns
+from carnet.runtime.callbacks import Letters
 from carnet.runtime.closing import closing
 from carnet.runtime.execution import STOP_SECONDS, Execution, stop_all
 from carnet.runtime.live import Live
 from carnet.runtime.mirror import Mirror
 from carnet.runtime.recording import Recording
 from carnet.runtime.settling import end_as_unknown, end_waiting, settle
+from carnet.wire.dialect import House
+from carnet.wire.dialects import DIALECTS
 
 logger = logging.getLogger("carnet.runtime")
 
@@ -75,11 +78,12 @@ class Journaled:
         worker: str,
         neighbours: Neighbours | None = None,
         tasks: Tasks | None = None,
+        letters: Letters | None = None,
     ) -> None:
         """`turns` keeps what the agents say, `worker` is us.
 
         `neighbours` are other processes on the same store, where there may be any; `tasks` lets
-        those wait again that did not end.
+        those wait again that did not end. `letters` tell of the end of calls.
         """
         self._turns = turns
         self._clock = clock
@@ -88,6 +92,8 @@ class Journaled:
         self._worker = worker
         self._neighbours = neighbours
         self._tasks = tasks
+        house = House(domain="", currency=currency)
+        self._letters = letters or Letters(DIALECTS, house, ids.uuid)
         self._running: dict[int, Execution] = {}
         self._mirrors: dict[tuple[int, int], Mirror] = {}  # by turn and fence
         self._draining = False
@@ -209,7 +215,7 @@ class Journaled:
             call=call,
             live=live,
             on_broken=running.stop,
-            new_id=self._ids.uuid,
+            letters=self._letters,
         )
         try:
             running.listening = True

@@ -52,7 +52,7 @@ from carnet.errors import (
 )
 from carnet.ports.outbox import Letter
 from carnet.ports.turns import Debit, Fenced, TurnFinish, Turns, Use
-from carnet.runtime.callbacks import letters_of
+from carnet.runtime.callbacks import Letters
 from carnet.runtime.legs import leg_event
 from carnet.runtime.live import Live
 from carnet.wire.json import MAX_INTEGER
@@ -77,18 +77,18 @@ class Recording:
         call: Call,
         live: Live,
         on_broken: Callable[[], None],
-        new_id: Callable[[], str],
+        letters: Letters,
     ) -> None:
         """`live` shows the events once they are durable; `on_broken` is told if they cannot be.
 
-        `new_id` names the letters that tell of the end.
+        `letters` tell of the end.
         """
         self._turns = turns
         self._call = call
         self._target = call.target
         self._live = live
         self._on_broken = on_broken
-        self._new_id = new_id
+        self._letters = letters
         self._streams = call.ask.stream
         self._waiting: list[Event] = []
         self._encoded: list[bytes] = []
@@ -272,13 +272,19 @@ class Recording:
                 code=end.code if isinstance(end, Failed) else None,
                 retryable=isinstance(end, Failed) and self._may_run_again(end),
                 uses=self._uses(tokens, is_over=state != "waiting"),
-                letters=self._letters(batch, end),
+                letters=self._letters_of(batch, end, tokens, debits),
                 is_task=call.task is not None,
                 outbound=tuple(self._outbound),
                 **(self._waits(end, now) if isinstance(end, Waiting) else {}),
             )
         )
         return batch[:-1], record
+
+    def _used(self, events: Sequence[Event], tokens: Tokens, debits: Sequence[Debit]) -> Usage:
+        """What the call has cost, before its run is added up."""
+        is_unknown = any(type(each) is Extension and each.name == UNKNOWN_COST for each in events)
+        cost = sum(debit.amount for debit in debits) + self._children_cost
+        return Usage(tokens[0], tokens[1], None if is_unknown else cost)
 
     def _waits(self, end: Waiting, now: int) -> dict[str, Any]:
         """What the end of a turn says beside that waits: what for, how long, and the call."""
@@ -291,11 +297,13 @@ class Recording:
             "holding": () if call.task_purse is None else (Use(call.task_purse, 1),),
         }
 
-    def _letters(self, batch: Sequence[Event], end: End) -> tuple[Letter, ...]:
+    def _letters_of(
+        self, batch: Sequence[Event], end: End, tokens: Tokens, debits: Sequence[Debit]
+    ) -> tuple[Letter, ...]:
         call = self._call
         if call.callback is None or isinstance(end, Waiting):  # which is no end to tell of
             return ()
-        return letters_of(call, call.record, batch, end, new_id=self._new_id)
+        return self._letters(call, batch, end, self._used(batch, tokens, debits))
 
     def _uses(self, tokens: Tokens, *, is_over: bool) -> tuple[Use, ...]:
         """What the end tells the purses of quotas."""
