@@ -69,7 +69,7 @@ for line in sys.stdin:
             raise
     sys.stdout.flush()
 """
-_LISTENS = re.compile(rb"running on http://127\.0\.0\.1:(\d+)")
+_LISTENS = re.compile(rb"\"path\":\"http://127\.0\.0\.1:(\d+)")
 
 
 class Gateway:
