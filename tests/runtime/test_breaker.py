@@ -25,7 +25,7 @@ from carnet.errors import (
 from carnet.ports.agent import Agent
 from carnet.runtime.breaker import Breaker, Breaking
 from carnet.testing.clock import FakeClock
-from carnet.wire.openai import BY_PEER, BY_STATUS, UNRECOGNISED
+from carnet.wire.reported import BY_PEER, BY_STATUS, UNRECOGNISED
 from tests.runtime.scene import GOOD, collect, heard, in_turn, make_call, saying, speaking
 
 BAD = saying(then=ProviderUnavailable())

@@ -30,7 +30,7 @@ from carnet.ports.door import NotSent
 from carnet.runtime.breaker import Breaker, Breaking
 from carnet.runtime.retrying import Retrying
 from carnet.testing.clock import FakeClock, FakeIds
-from carnet.wire.openai import BY_PEER, BY_STATUS
+from carnet.wire.reported import BY_PEER, BY_STATUS
 from tests.runtime.elsewhere import ANSWER, provider_to, remote_to, streamed
 from tests.runtime.elsewhere import leg as record
 from tests.runtime.peer import Line, answering, reply

@@ -19,7 +19,7 @@ from carnet.faults import point
 from carnet.gateway.answering import Answering
 from carnet.gateway.published import Published
 from carnet.http.exchange import Exchange
-from carnet.wire import travel
+from carnet.wire import correlation, travel
 from carnet.wire.components import Request
 from carnet.wire.dialect import Arrival, Dialect, Way
 from carnet.wire.headers import refuse_lookalikes
@@ -99,6 +99,9 @@ class Door:
         claim = self._dialect.read(arrival)
         if not isinstance(claim, Claim):
             raise Internal("a dialect has read a question where calls come in")
+        named = correlation.read(arrival.headers)
+        if named is not None:
+            claim = structs.replace(claim, correlation=named)
         if self._dialect.is_signed:
             return with_stamps(claim, arrival)
         return with_proof(claim, arrival) if arrival.way.kind == "call" else claim

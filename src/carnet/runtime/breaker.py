@@ -31,7 +31,7 @@ from carnet.errors import (
 from carnet.ports.agent import Agent
 from carnet.ports.clock import Clock
 from carnet.runtime.timed import BY_CALLER
-from carnet.wire.openai import BY_PEER, UNRECOGNISED
+from carnet.wire.reported import BY_PEER, UNRECOGNISED
 
 BreakerState = Literal["closed", "open", "half_open"]
 Verdict = Literal["good", "bad", "neither"]

@@ -29,7 +29,7 @@ from carnet.errors import (
 from carnet.ports.agent import Agent
 from carnet.ports.clock import Clock, Ids
 from carnet.ports.door import NotSent
-from carnet.wire.openai import BY_PEER, BY_STATUS
+from carnet.wire.reported import BY_PEER, BY_STATUS
 
 logger = logging.getLogger("carnet.runtime")
 

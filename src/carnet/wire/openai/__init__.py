@@ -18,16 +18,13 @@ from carnet.wire.openai.answer import read_answer, told, write_answer, write_mod
 from carnet.wire.openai.chunk import ChunkWriter
 from carnet.wire.openai.dialect import DIALECT
 from carnet.wire.openai.refusals import REFUSALS, error_object, write_error
-from carnet.wire.openai.reports import BY_PEER, BY_STATUS, UNRECOGNISED, Refusal, read_refusal
+from carnet.wire.openai.reports import Refusal, read_refusal
 from carnet.wire.openai.request import read_ask, request_digest, write_request
 from carnet.wire.openai.stream import AnswerReader
 
 __all__ = [
-    "BY_PEER",
-    "BY_STATUS",
     "DIALECT",
     "REFUSALS",
-    "UNRECOGNISED",
     "AnswerReader",
     "ChunkWriter",
     "Refusal",

@@ -37,13 +37,14 @@ from carnet.wire import json
 from carnet.wire.fields import read_field
 from carnet.wire.openai.answer import ReportedUsage, read_usage
 from carnet.wire.openai.refusals import REFUSALS
+from carnet.wire.reported import (
+    BY_PEER,
+    UNRECOGNISED,
+    UNTOLD_WAIT_SECONDS,
+    unexplained,
+    waiting,
+)
 from carnet.wire.retry_after import read_wait
-
-BY_PEER: Final = "peer"  # the peer reported this outcome in words of ours
-BY_STATUS: Final = "status"  # nothing but the status of an answer says so
-
-UNRECOGNISED: Final = "unrecognised"
-UNTOLD_WAIT_SECONDS: Final = 1  # for a peer that is busy and does not say for how long
 
 # Not begun, and welcome later. Nothing else that a peer says is a reason to send a call again.
 _BUSY: Final = frozenset(
@@ -106,7 +107,7 @@ def read_refusal(
     if status < 400:  # noqa: PLR2004  neither an answer nor a refusal: a redirect, say
         error: CarnetError = ProviderError(f"the answer has the status {status}")
     elif code == UNRECOGNISED:
-        error = _unexplained(status, wait)
+        error = unexplained(status, wait)
     else:
         error = _explained(status, code, places, wait)
     return Refusal(error=error, usage=_read_charge(places, currency))
@@ -130,20 +131,10 @@ def _explained(status: int, code: str, places: _Places, wait: int | None) -> Car
         return PeerBusy(peer_status=status, peer_code=code, retry_after=seconds)
     if kind in _OUTCOMES:
         further = _further(places) if kind is PeerBusy else {}
-        return _OUTCOMES[kind](**further, by=BY_PEER, **_waiting(wait))
+        return _OUTCOMES[kind](**further, by=BY_PEER, **waiting(wait))
     if kind is PeerRefused:
         return PeerRefused(**_further(places))
     return PeerRefused(peer_status=status, peer_code=code, **_field(kind, places))
-
-
-def _unexplained(status: int, wait: int | None) -> CarnetError:
-    if status in {408, 504}:
-        return ProviderTimeout(by=BY_STATUS)
-    if status == 429 or (status == 503 and wait is not None):  # noqa: PLR2004
-        return PeerBusy(peer_status=status, peer_code=UNRECOGNISED, **_waiting(wait))
-    if status == 425 or status >= 500:  # noqa: PLR2004
-        return ProviderUnavailable(by=BY_STATUS, **_waiting(wait))
-    return PeerRefused(peer_status=status, peer_code=UNRECOGNISED)
 
 
 def _field(kind: type[CarnetError], places: _Places) -> dict[str, Fact]:
@@ -152,10 +143,6 @@ def _field(kind: type[CarnetError], places: _Places) -> dict[str, Fact]:
         return {}
     field = read_field(places[0].get("field"))
     return {} if field is None else {"peer_field": field}
-
-
-def _waiting(wait: int | None) -> dict[str, Fact]:
-    return {} if wait is None else {"retry_after": wait}
 
 
 def _further(places: _Places) -> dict[str, Fact]:

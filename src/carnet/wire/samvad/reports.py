@@ -18,11 +18,16 @@ from carnet.errors import (
     PeerBusy,
     PeerRefused,
     ProviderError,
-    ProviderTimeout,
-    ProviderUnavailable,
 )
 from carnet.wire import json
 from carnet.wire.fields import read_field
+from carnet.wire.reported import (
+    BY_PEER,
+    UNRECOGNISED,
+    UNTOLD_WAIT_SECONDS,
+    unexplained,
+    waiting,
+)
 from carnet.wire.retry_after import read_wait
 from carnet.wire.samvad.reasons import read_detail
 
@@ -89,11 +94,6 @@ MEANINGS: Final = {
     ),
 }
 
-BY_PEER: Final = "peer"  # the peer reported this outcome in a word that we know
-BY_STATUS: Final = "status"  # nothing but the status of an answer says so
-UNRECOGNISED: Final = "unrecognised"
-UNTOLD_WAIT_SECONDS: Final = 1  # for a peer that is busy and does not say for how long
-
 
 def read_refusal(
     status: int,
@@ -115,7 +115,7 @@ def read_refusal(
     if status < 400:  # noqa: PLR2004  neither an answer nor a refusal: a redirect, say
         return ProviderError(f"the answer has the status {status}")
     if code == UNRECOGNISED:
-        return _unexplained(status, wait)
+        return unexplained(status, wait)
     error = _explained(status, code, wait)
     if isinstance(error, PeerRefused) and carnet_code and carnet_code in BY_CODE:  # it says why
         error.facts["peer_reason"] = error.detail = carnet_code
@@ -154,29 +154,14 @@ def _read_code(error: object) -> str:
 
 def _explained(status: int, code: str, wait: int | None) -> CarnetError:
     told: dict[str, Fact] = {"peer_status": status, "peer_code": code}
-    waiting = _waiting(wait)
+    later = waiting(wait)
     if code == RATE_LIMITED:
-        return PeerBusy(**({"retry_after": UNTOLD_WAIT_SECONDS} | told | waiting))
-    if code == TOKEN_BUDGET_EXCEEDED and waiting:
-        return PeerBusy(**told, **waiting)
+        return PeerBusy(**({"retry_after": UNTOLD_WAIT_SECONDS} | told | later))
+    if code == TOKEN_BUDGET_EXCEEDED and later:
+        return PeerBusy(**told, **later)
     if code == AGENT_UNAVAILABLE:
         # 503 with a time is a gateway that has not begun; without one the agent may have failed.
-        if status == 503 and waiting:  # noqa: PLR2004
-            return PeerBusy(**told, **waiting)
+        if status == 503 and later:  # noqa: PLR2004
+            return PeerBusy(**told, **later)
         return ProviderError(**told, by=BY_PEER)
     return PeerRefused(**told)
-
-
-def _unexplained(status: int, wait: int | None) -> CarnetError:
-    told: dict[str, Fact] = {"peer_status": status, "peer_code": UNRECOGNISED}
-    if status in {408, 504}:
-        return ProviderTimeout(by=BY_STATUS)
-    if status == 429 or (status == 503 and wait is not None):  # noqa: PLR2004
-        return PeerBusy(**told, **_waiting(wait))
-    if status == 425 or status >= 500:  # noqa: PLR2004
-        return ProviderUnavailable(by=BY_STATUS, **_waiting(wait))
-    return PeerRefused(**told)
-
-
-def _waiting(wait: int | None) -> dict[str, Fact]:
-    return {} if wait is None else {"retry_after": wait}

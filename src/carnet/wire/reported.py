@@ -1,0 +1,38 @@
+"""What a peer's refusal says in any dialect: who says so, and what a bare status stands for.
+
+Law. A status that nothing explains is a fault, and no reason to send anything again: whether the
+call was run is not known.
+"""
+
+from typing import Final
+
+from carnet.errors import (
+    CarnetError,
+    Fact,
+    PeerBusy,
+    PeerRefused,
+    ProviderTimeout,
+    ProviderUnavailable,
+)
+
+BY_PEER: Final = "peer"  # the peer reported this outcome in a word that we know
+BY_STATUS: Final = "status"  # nothing but the status of an answer says so
+UNRECOGNISED: Final = "unrecognised"
+UNTOLD_WAIT_SECONDS: Final = 1  # for a peer that is busy and does not say for how long
+
+
+def unexplained(status: int, wait: int | None) -> CarnetError:
+    """The error of ours that a status alone stands for; `wait` is what Retry-After says."""
+    told: dict[str, Fact] = {"peer_status": status, "peer_code": UNRECOGNISED}
+    if status in {408, 504}:
+        return ProviderTimeout(by=BY_STATUS)
+    if status == 429 or (status == 503 and wait is not None):  # noqa: PLR2004
+        return PeerBusy(**told, **waiting(wait))
+    if status == 425 or status >= 500:  # noqa: PLR2004
+        return ProviderUnavailable(by=BY_STATUS, **waiting(wait))
+    return PeerRefused(**told)
+
+
+def waiting(wait: int | None) -> dict[str, Fact]:
+    """The fact of a time to wait, where there is one."""
+    return {} if wait is None else {"retry_after": wait}
