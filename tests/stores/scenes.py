@@ -129,6 +129,8 @@ def a_claim(name: str = "r1", **changes: Any) -> TurnClaim:  # noqa: ANN401, RUF
         parent_turn=changes.pop("parent_turn", None),
         speaker=changes.pop("speaker", "echo"),
         depth=changes.pop("depth", 0),
+        last_depth=changes.pop("last_depth", None),
+        bound_by=changes.pop("bound_by", None),
     )
     claim = TurnClaim(
         admitted=Admitted(
@@ -138,6 +140,8 @@ def a_claim(name: str = "r1", **changes: Any) -> TurnClaim:  # noqa: ANN401, RUF
             caller=Caller(actor=Actor(name=actor), scopes=frozenset()),
             payer=payer,
             reserve=changes.pop("reserve", 0),
+            dialect=changes.pop("dialect", ""),
+            correlation=changes.pop("correlation", None),
         ),
         key=f"{payer.account}|{actor}|{carnet.turn}".encode(),
         digest=b"digest",

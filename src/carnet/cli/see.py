@@ -1,6 +1,8 @@
 """`carnet runs`, `run` and `tail`: what happened."""
 
-from typing import Any
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Final
 
 import click
 
@@ -17,22 +19,34 @@ from carnet.cli.invocation import (
 
 POLL_SECONDS = 1.0
 MOST_RUNS = 100
+NOTHING: Final[Mapping[str, str | None]] = MappingProxyType({})
 
 
 @click.command(cls=Command)
 @click.option("--limit", type=click.IntRange(1, MOST_RUNS), default=20, help="How many (20).")
 @click.option("--before", type=click.IntRange(1), metavar="N", help="Go on where a list ended.")
+@click.option("--agent", metavar="NAME", help="Those in which this agent was called.")
+@click.option("--actor", metavar="WHO", help="Those with a call of this caller.")
+@click.option("--state", metavar="STATE", help="Those with a turn in this state.")
+@click.option("--code", metavar="CODE", help="Those with a turn that failed so.")
+@click.option("--correlation", metavar="ID", help="The one that a caller named so itself.")
 @pass_invocation
-def runs(invocation: Invocation, limit: int, before: int | None) -> None:
+def runs(invocation: Invocation, /, limit: int, before: int | None, **matching: str | None) -> None:
     """List the newest runs."""
     from carnet.cli.reading import read_page
 
-    page = read_page(invocation, _runs_path(limit, before))
+    page = read_page(invocation, _runs_path(limit, before, matching))
     invocation.result(page, lambda: invocation.spell(_runs_text(page, before)), page["runs"])
 
 
-def _runs_path(limit: int, before: int | None = None) -> str:
-    return f"/runs?limit={limit}" + (f"&before={before}" if before else "")
+def _runs_path(
+    limit: int, before: int | None = None, matching: Mapping[str, str | None] = NOTHING
+) -> str:
+    from urllib.parse import urlencode
+
+    asked = {"limit": limit, **({"before": before} if before else {})}
+    named = {name: value for name, value in matching.items() if value is not None}
+    return f"/runs?{urlencode({**asked, **named})}"
 
 
 def _runs_text(page: dict[str, Any], before: int | None) -> str:

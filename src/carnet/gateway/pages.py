@@ -9,7 +9,7 @@ from carnet.core.money import format_amount
 from carnet.core.outbound import OutboundCall
 from carnet.core.turn import Turn
 from carnet.gateway.tasks import told_of
-from carnet.ports.records import LedgerEntry, Records, RunSummary
+from carnet.ports.records import ANY_RUN, LedgerEntry, Records, RunFilter, RunSummary
 from carnet.ports.tasks import Task
 from carnet.wire.openai import tasks
 from carnet.wire.openai.tasks import tokens_of
@@ -60,10 +60,16 @@ def run_line(summary: RunSummary, currency: str) -> Page:
 
 
 async def runs_page(
-    records: Records, *, reader: str | None, limit: int, before: int | None, currency: str
+    records: Records,
+    *,
+    reader: str | None,
+    limit: int,
+    before: int | None,
+    currency: str,
+    matching: RunFilter = ANY_RUN,
 ) -> Page:
     """The newest runs, and where the next page begins."""
-    found = await records.runs(reader=reader, limit=limit, before=before)
+    found = await records.runs(reader=reader, limit=limit, before=before, matching=matching)
     following = found[-1].started if len(found) == limit else None
     return {"runs": [run_line(summary, currency) for summary in found], "next": following}
 

@@ -21,10 +21,11 @@ from carnet.http.exchange import Disconnected, Exchange
 from carnet.http.reply import reply_json
 from carnet.http.router import Row
 from carnet.ports.agent import Journal
-from carnet.ports.records import JournalEntry, Records
+from carnet.ports.records import JournalEntry, Records, RunFilter
 from carnet.wire import json, sse
 from carnet.wire.query import is_number, read_lines, read_number, read_query
 
+MOST_WORD = 256  # characters of a filter
 MOST_ENTRIES = 500
 LOOK_SECONDS = 1.0
 ENDED = frozenset({"done", "failed", "unknown"})
@@ -82,6 +83,7 @@ class Runs:
             limit=read_lines(query),
             before=read_number(query, "before", 0) or None,
             currency=self._currency,
+            matching=read_filter(query),
         )
         await reply_json(exchange, page)
 
@@ -195,6 +197,15 @@ def _cursor(last_event_id: str | None) -> tuple[int, int]:
     if not (is_number(row) and is_number(sequence)):
         raise InvalidRequest("last-event-id", "is not an id of this stream")
     return int(row), int(sequence)
+
+
+def read_filter(query: dict[str, list[str]]) -> RunFilter:
+    """What the runs are to be like that are asked for."""
+    names = [name for name in RunFilter.__struct_fields__ if name in query]
+    for name in names:
+        if len(query[name]) > 1 or len(query[name][0]) > MOST_WORD:
+            raise InvalidRequest(name, f"must be one word of at most {MOST_WORD} characters")
+    return RunFilter(**{name: query[name][0] for name in names})
 
 
 ROUTES = (

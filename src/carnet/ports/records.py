@@ -1,9 +1,10 @@
 """What happened: runs, their events and the ledger, for reading."""
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
 from msgspec import Struct
+from msgspec.structs import asdict
 
 from carnet.core.identity import Account
 from carnet.core.outbound import OutboundCall
@@ -22,6 +23,31 @@ class RunSummary(Struct, frozen=True, kw_only=True):
     depth: int  # the deepest reached here
     cost: int
     state: str
+
+
+class RunFilter(Struct, frozen=True, kw_only=True):
+    """What a turn of a run must be like for the run to be listed; None is anything.
+
+    It is found within a second of its claim, and of its end.
+    """
+
+    agent: str | None = None
+    actor: str | None = None
+    speaker: str | None = None
+    state: str | None = None
+    code: str | None = None
+    correlation: str | None = None
+
+    def named(self) -> dict[str, str]:
+        """What was asked for."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+    def fits(self, turn: Turn) -> bool:
+        """Whether a turn is like that."""
+        return all(getattr(turn, name) == value for name, value in self.named().items())
+
+
+ANY_RUN: Final = RunFilter()
 
 
 class JournalEntry(Struct, frozen=True, kw_only=True):
@@ -51,7 +77,12 @@ class Records(Protocol):
     """Readers over the store. `reader` None sees all; otherwise an actor's own runs."""
 
     async def runs(
-        self, *, reader: str | None, limit: int, before: int | None
+        self,
+        *,
+        reader: str | None,
+        limit: int,
+        before: int | None,
+        matching: RunFilter = ANY_RUN,
     ) -> Sequence[RunSummary]:
         """The newest runs."""
         ...

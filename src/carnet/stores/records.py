@@ -12,7 +12,7 @@ from typing import Final
 from carnet.core.identity import Account
 from carnet.core.outbound import OutboundCall
 from carnet.core.turn import Turn
-from carnet.ports.records import JournalEntry, LedgerEntry, RunSummary
+from carnet.ports.records import ANY_RUN, JournalEntry, LedgerEntry, RunFilter, RunSummary
 from carnet.stores.database import Database, Row, Value, marks
 from carnet.stores.journal import ACCEPTED, EVENTS, grounds_in, verified
 from carnet.stores.outbound import SELECT, legs_in, read_outbound
@@ -22,6 +22,7 @@ from carnet.stores.turn_row import read_turn
 IN_PROCESS: Final = "agent:"  # how the name of an actor in process begins
 
 _NEWEST = "SELECT n, id, issuer, account, cost, started FROM run"
+_SEEN = "SELECT s.run FROM turn_seen s"
 _MADE_BY = "EXISTS (SELECT 1 FROM turn t WHERE t.run = run.n AND t.actor = ?)"
 _ENTRIES = "SELECT j.n, j.turn, j.kind, j.first, j.last, j.data, j.crc FROM journal j"
 _LEDGER = "SELECT n, at, run, turn, issuer, account, credit, amount FROM ledger"
@@ -74,7 +75,14 @@ class StoredRecords:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def runs(self, *, reader: str | None, limit: int, before: int | None) -> list[RunSummary]:
+    async def runs(
+        self,
+        *,
+        reader: str | None,
+        limit: int,
+        before: int | None,
+        matching: RunFilter = ANY_RUN,
+    ) -> list[RunSummary]:
         """The newest runs; `before` is the start of the last one seen."""
         conditions: list[str] = []
         args: list[Value] = []
@@ -84,6 +92,11 @@ class StoredRecords:
         if reader is not None:
             conditions.append(_MADE_BY)
             args.append(reader)
+        named = matching.named()
+        if named:
+            like = " AND ".join(f"s.{name} = ?" for name in named)
+            conditions.append(f"n IN ({_SEEN} WHERE {like})")
+            args += named.values()
         where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
         runs = await self._database.fetch(
             f"{_NEWEST}{where} ORDER BY n DESC LIMIT ?", (*args, limit)
@@ -95,7 +108,11 @@ class StoredRecords:
             for turn in visible(turns, reader):
                 seen.setdefault((turn.run, turn.payer), []).append(turn)
         keyed = [(run, (run[1], Account(run[2], run[3]))) for run in runs]
-        return [summary(run, seen[key], reader=reader) for run, key in keyed if key in seen]
+        return [
+            summary(run, seen[key], reader=reader)
+            for run, key in keyed
+            if key in seen and (not named or any(map(matching.fits, seen[key])))
+        ]
 
     async def _turns_of(self, runs: Sequence[str]) -> dict[str, list[Turn]]:
         """All turns that name these runs, whoever pays for them, oldest first."""

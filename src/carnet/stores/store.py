@@ -34,6 +34,7 @@ from carnet.stores.records import StoredRecords
 from carnet.stores.recovery import recover, take_up
 from carnet.stores.sealing import derive
 from carnet.stores.secrets_file import Keys
+from carnet.stores.seen import Seen
 from carnet.stores.steps import StoredSteps
 from carnet.stores.tasks import StoredTasks
 from carnet.stores.tokens import StoredTokens
@@ -92,8 +93,7 @@ class Store:
         self._looked, self._found = 0.0, False
         self._looking: asyncio.Task[bool] | None = None  # many who ask at once share one look
         self._flushed = self._renewed = self._sealed = clock.monotonic()
-        self._secrets = secrets
-        self._seals = Seals(secrets.names)
+        self._secrets, self._seals = secrets, Seals(secrets.names)
         self._checkpoints = Checkpoints(database, self._seals)
         self._nonces = Nonces(database, clock)
         self.worker: Final = worker
@@ -102,10 +102,11 @@ class Store:
         self.keys: Final = keys
         self.pinned: Final = pinned
         self.receipts: Final = StoredReceipts(database)
+        papers, self._seen = Papers(secrets), Seen(database)
         self.turns: Final = StoredTurns(
-            database, self._watches, Papers(secrets), Interrupts(database, secrets)
+            database, self._watches, papers, Interrupts(database, secrets), self._seen
         )
-        self.tasks: Final = StoredTasks(database, self._watches, Papers(secrets), worker)
+        self.tasks: Final = StoredTasks(database, self._watches, papers, worker, self._seen)
         self.steps: Final = StoredSteps(database)
         self.outbox: Final = StoredOutbox(database)
         self.records: Final = StoredRecords(database)
@@ -228,14 +229,16 @@ class Store:
         if self._serves and now - self._sealed >= EVERY_SECONDS:
             parts.append(self._seal)
         if self._serves:
-            parts += [self._nonces.keep, self._expire, self._forgetting.keep]
+            parts += [self._seen.keep, self._nonces.keep, self._expire, self._forgetting.keep]
         await _all_of(parts)
 
     async def _recover(self) -> None:
-        await recover(self._database, now=self._clock.wall_us())
+        if await recover(self._database, now=self._clock.wall_us()):
+            self._seen.look_back()
 
     async def _expire(self) -> None:
-        await expire(self._database, now=self._clock.wall_us())
+        if await expire(self._database, now=self._clock.wall_us()):
+            self._seen.look_back()
 
     async def _seal(self) -> None:
         self._sealed = self._clock.monotonic()
@@ -298,6 +301,7 @@ class Store:
                 if not self._database.is_shared:
                     await self._database.execute(_REMOVE_MARK, (_MARK, self.worker))
                 await self._database.execute(_END_LEASE, (self.worker,))
+                await self._seen.keep()
                 await self._seal()
         await self._database.close()
         if self._release is not None:

@@ -27,6 +27,7 @@ from carnet.ports.turns import Fenced, TurnFinish
 from carnet.stores.database import Database, Row, Statement, Value, marks
 from carnet.stores.papers import Papers, purse_of
 from carnet.stores.sealing import Unsealable
+from carnet.stores.seen import Seen
 from carnet.stores.turn_moves import becomes, moves
 from carnet.stores.turn_row import TURN_COLUMNS, TURN_WIDTH, place, read_turn
 from carnet.stores.watch import Watches
@@ -115,7 +116,10 @@ _STATES: Final[dict[TaskState, str]] = {  # as `Task.state` reads them
 class StoredTasks:
     """The tasks of one store."""
 
-    def __init__(self, database: Database, watches: Watches, papers: Papers, worker: str) -> None:
+    def __init__(
+        self, database: Database, watches: Watches, papers: Papers, worker: str, seen: Seen
+    ) -> None:
+        self._seen = seen
         self._database = database
         self._papers = papers
         self._worker = worker
@@ -157,6 +161,7 @@ class StoredTasks:
             point("task.leased")
         for row in taken:
             self._doubtful.discard(_named(row))
+            self._seen.note(row[_N])
             self._watches.touch(read_turn(row).run)
         return [self._leased(row) for row in taken]
 
@@ -221,6 +226,7 @@ class StoredTasks:
         except Fenced:
             return False
         point("task.released")
+        self._seen.note(turn.n)
         self._watches.touch(turn.run)
         return True
 

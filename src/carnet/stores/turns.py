@@ -14,6 +14,7 @@ from carnet.stores.journal import verified
 from carnet.stores.papers import Papers
 from carnet.stores.queue import given_back, heard
 from carnet.stores.rows import SELECT_TURN
+from carnet.stores.seen import Seen
 from carnet.stores.turn_row import read_turn
 from carnet.stores.watch import Watches
 
@@ -31,8 +32,14 @@ class StoredTurns:
     """The hot operations, and what replay and attach read."""
 
     def __init__(
-        self, database: Database, watches: Watches, papers: Papers, interrupts: Interrupts
+        self,
+        database: Database,
+        watches: Watches,
+        papers: Papers,
+        interrupts: Interrupts,
+        seen: Seen,
     ) -> None:
+        self._seen = seen
         self._interrupts = interrupts
         self._database = database
         self._watches = watches
@@ -52,6 +59,7 @@ class StoredTurns:
             self._give_back(claim, claiming)
             raise
         if type(verdict) is Claimed:
+            self._seen.note(verdict.turn.n)
             self._watches.touch(claim.admitted.carnet.run)
         return verdict
 
@@ -75,6 +83,7 @@ class StoredTurns:
         if finish.state == "running" or not may_become("running", finish.state):
             raise ValueError(f"a turn cannot finish as {finish.state}")
         ended = await self._database.finish(finish)
+        self._seen.note(ended.n)
         self._watches.touch(ended.run)
         return ended
 
