@@ -262,7 +262,7 @@ class Errands:
             ("reserved", "SELECT COALESCE(SUM(reserved), 0) FROM purse"),
             ("counted", "SELECT COALESCE(SUM(spent), 0) FROM purse WHERE name LIKE 'tasks/%'"),
             ("unfinished", "SELECT COUNT(*) FROM turn WHERE state NOT IN ('done', 'failed')"),
-            ("sealed", "SELECT COUNT(*) FROM task WHERE sealed IS NOT NULL"),
+            ("sealed", "SELECT COUNT(*) FROM kept_call"),
             ("pending", "SELECT COUNT(*) FROM outbox WHERE state = 'pending'"),
         ):
             if left := number(self.acme, sql):

@@ -11,6 +11,7 @@ from carnet.faults import POINTS
 from tests.crash import task_matrix
 from tests.crash.choosing import chosen
 from tests.crash.matrix import CASES, DRAINING, RECOVERING, ROTATING, STREAMED, WHOLE, Case
+from tests.crash.test_waiting import WAITING
 from tests.faults.scene import Pair
 from tests.faults.stores import STORES
 
@@ -52,7 +53,7 @@ def test_f09_a_key_that_is_being_replaced_is_the_old_or_the_new_one_after_a_kill
 
 def test_every_crash_point_is_killed_at() -> None:
     of_tasks = {case.partition(":")[0] for case in task_matrix.CASES}
-    assert {*CASES, *of_tasks} == POINTS
+    assert {*CASES, *of_tasks, *WAITING} == POINTS
 
 
 def test_each_store_is_killed_on_at_no_less_than_a_third_of_the_points() -> None:

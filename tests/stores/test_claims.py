@@ -177,3 +177,15 @@ async def test_more_claims_than_one_statement_takes_are_one_batch(store: Store) 
     assert {type(verdict) for verdict in first} == {Claimed}
     again = await asyncio.gather(*[store.turns.claim(a_claim(f"r{i}")) for i in range(600)])
     assert [type(verdict) for verdict in again] == [Known] * 600
+
+
+async def test_the_bound_that_held_and_the_callers_own_name_stay_with_the_turn(
+    store: Store,
+) -> None:
+    asked = a_claim(depth=2, last_depth=4, bound_by="mentionable", correlation="req-7")
+    turn = claimed(await store.turns.claim(asked))
+    assert (turn.last_depth, turn.bound_by, turn.correlation) == (4, "mentionable", "req-7")
+    ended = await store.turns.finish(a_finish(turn, state="failed", retryable=True))
+    again = claimed(await store.turns.claim(asked))
+    for one in (ended, again, await store.turns.reload(turn)):
+        assert (one.last_depth, one.bound_by, one.correlation) == (4, "mentionable", "req-7")

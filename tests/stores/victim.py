@@ -4,6 +4,7 @@ python -m tests.stores.victim FOLDER work NAME     claims and finishes, eight at
 python -m tests.stores.victim FOLDER sign NAME     the same with a nonce for each claim, its name
 python -m tests.stores.victim FOLDER tasks NAME    accepts tasks and runs them; each second time
                                                    it puts one back first
+python -m tests.stores.victim FOLDER waits NAME    lets turns wait; answers one, lets one expire
 python -m tests.stores.victim FOLDER rotate        replaces the signing key
 python -m tests.stores.victim FOLDER start         opens, recovers and closes
 python -m tests.stores.victim FOLDER prune         forgets all that is old
@@ -30,6 +31,8 @@ from tests.stores.scenes import (
     a_letter,
     a_nonce,
     a_task,
+    a_wait,
+    an_answer,
     claimed,
     leased,
 )
@@ -94,8 +97,27 @@ async def run_tasks(store: Store, prefix: str) -> None:
             say("done", task.turn.run)
 
 
+async def wait(store: Store, place: Place, prefix: str) -> None:
+    for i in count():
+        for name in (f"{prefix}-{i}-answered", f"{prefix}-{i}-late"):
+            turn = claimed(await store.turns.claim(a_claim(name, payer=LIMITED, reserve=500)))
+            await store.turns.finish(a_wait(turn, payer=LIMITED))
+            say("waits", name)
+        name = f"{prefix}-{i}-answered"
+        answer = a_claim(name, payer=LIMITED, reserve=500, resolution=an_answer())
+        turn = claimed(await store.turns.claim(answer))
+        say("answered", name)
+        await store.turns.finish(a_finish(turn, payer=LIMITED))
+        say("done", name)
+        place.clock.advance(3601)
+        await store.upkeep()
+        say("late", f"{prefix}-{i}-late")
+        place.clock.advance(-3601)
+
+
 async def main(folder: str, what: str, *rest: str) -> None:
-    store = await Place(Path(folder)).open(ids=SystemIds())  # every life is a worker of its own
+    place = Place(Path(folder))
+    store = await place.open(ids=SystemIds())  # every life is a worker of its own
     say("opened")
     await store.start()
     say("started")
@@ -105,6 +127,8 @@ async def main(folder: str, what: str, *rest: str) -> None:
         await work(store, *rest, signed=True)
     if what == "tasks":
         await run_tasks(store, *rest)
+    if what == "waits":
+        await wait(store, place, *rest)
     if what == "rotate":
         await store.keys.rotate(NOW, overlap_seconds=60, lead_seconds=60)
     if what == "prune":
