@@ -260,7 +260,7 @@ TRAVEL = (
         "travel:header:form",
         "wire/travel/document.py",
         "jws.read(value, typ=TYPE, max_bytes=MAX_BYTES)",
-        "jws.read(value, typ=TYPE)",
+        "jws.read(value, typ=TYPE, max_bytes=2 * MAX_BYTES)",
     ),
     Mutant(
         "travel:header:covered",
