@@ -32,9 +32,9 @@ SIGNATURES = (
     ),
     Mutant(
         "security:a07:headers",
-        "wire/coverage.py",
-        '"x-agents-api-", "x-actor-", "carnet")',
-        '"x-agents-api-", "carnet")',
+        "wire/stamps.py",
+        'prefixes=("x-actor-",)',
+        'prefixes=("x-actress-",)',
         tests=("test_a_header_of_chain_or_identity_beside_the_signature_is_refused",),
     ),
     Mutant(
@@ -82,8 +82,9 @@ SECURITY = (
     Mutant(
         "security:a31:hops",
         "core/delegation.py",
-        '"maxDepth": child.hops > parent.hops - 1,',
-        '"maxDepth": False,',
+        "if has_twice or any(map(is_own, (*acted, *last.actors))):",
+        "if False:",
+        tests=("test_a_chain_that_is_too_long_or_comes_back_is_refused",),
     ),
     Mutant(
         "security:a33:unlisted",

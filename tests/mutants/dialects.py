@@ -186,8 +186,8 @@ SAMVAD = (
     Mutant(
         "samvad:signature:alone",
         "wire/samvad/proof.py",
-        "if request.query is not None or protected_names(request.headers):",
-        "if False:",
+        "if request.query is not None or protected_names(",
+        "if request.query == 0 and protected_names(",
     ),
     Mutant(
         "samvad:signature:form",
@@ -265,7 +265,7 @@ TRAVEL = (
     Mutant(
         "travel:header:covered",
         "wire/coverage.py",
-        "if not covered.issuperset(protected_names(headers)):",
+        "if not covered.issuperset(protected_names(headers, stamps)):",
         "if False:",
     ),
     Mutant(
@@ -302,8 +302,8 @@ TRAVEL = (
     Mutant(
         "travel:receipt:form",
         "wire/travel/receipt.py",
-        "form = jcs.canonical(answer, max_levels=levels, any_integer=True)",
-        'form = repr(answer).encode() + b"x" * id(answer)',
-        tests=("test_a_whole_answer_and_its_stream_have_the_same_digest",),
+        "max_d=receipt.max_depth,",
+        "max_d=0,",
+        tests=("test_the_receipt_counts_the_calls_below_and_how_deep_they_went",),
     ),
 )
