@@ -112,8 +112,8 @@ def with_proof(claim: Claim, arrival: Arrival) -> Claim:
 
     Who signs is known by the signature: a token beside it, which nobody signed, is not looked at.
     """
-    headers = arrival.headers
-    if not (headers.has(b"signature-input") or headers.has(b"carnet")):  # nearly every request
+    names = arrival.headers.joined()
+    if b"\nsignature-input" not in names and b"\ncarnet" not in names:  # nearly every request
         return claim
     proof = travel.read_proof(arrival.request, arrival.body, arrival.stamps)
     if proof is None:

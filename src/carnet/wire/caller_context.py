@@ -269,7 +269,7 @@ def read(headers: Headers, *, last_depth: int) -> tuple[CallerContext | None, Ma
         headers: The fields as they arrived.
         last_depth: The last depth answered here (inclusive).
     """
-    if not headers.names(b"x-agents-api-"):
+    if b"\nx-agents-api-" not in headers.joined():
         return None, None
     try:
         told = _read_told(headers)

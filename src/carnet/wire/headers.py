@@ -14,6 +14,7 @@ Law 5. No value leaves that could end its line or that a receiver would read dif
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Final
 
 from carnet.errors import InvalidRequest, MalformedCallerContext
@@ -25,18 +26,24 @@ _OWS: Final = " \t"
 _TOKEN: Final = re.compile(r"[a-z0-9!#$%&'*+.^_`|~-]+", re.ASCII)
 
 
+@lru_cache(maxsize=256)  # nearly all are our own; of a signature's components few
+def _key(name: str) -> bytes:
+    return name.lower().encode("latin-1")
+
+
 class Headers:
     """The fields of one request or response, as ASGI hands them over: names in lower case.
 
     Nothing is decoded until it is asked for, and nothing is copied.
     """
 
-    __slots__ = ("_index", "_joined", "raw")
+    __slots__ = ("_index", "_joined", "_repeats", "raw")
 
     def __init__(self, raw: Sequence[tuple[bytes, bytes]], /) -> None:
         self.raw = raw
         self._index: dict[bytes, bytes] | None = None
         self._joined: bytes | None = None
+        self._repeats = False  # some name stands twice; known with the index
 
     def __iter__(self) -> Iterator[tuple[str, str]]:
         """Every field line in order, its value without the whitespace around it."""
@@ -66,9 +73,9 @@ class Headers:
 
     def get_all(self, name: str) -> list[str]:
         """The values of every line with this name, in order, blank ones included."""
-        key = name.lower().encode("latin-1")
-        index = self._indexed()
-        if len(index) == len(self.raw):  # no name is repeated
+        key = _key(name)
+        index = self._index or self._indexed()
+        if not self._repeats:
             only = index.get(key)
             return [] if only is None else [only.decode("latin-1").strip(_OWS)]
         return [value.decode("latin-1").strip(_OWS) for other, value in self.raw if other == key]
@@ -78,8 +85,13 @@ class Headers:
 
         For fields that may stand once; a list (Accept, Via) is read with `get_all`.
         """
-        value = self._only(name)
-        return None if value is None else value.decode("latin-1").strip(_OWS) or None
+        key = _key(name)
+        value = (self._index or self._indexed()).get(key)
+        if value is None:
+            return None
+        if self._repeats:
+            self._refuse_repeated(key)
+        return value.decode("latin-1").strip(_OWS) or None
 
     def visible(self, name: str, *, max_bytes: int) -> str | None:
         """Like `get`, for what we act on or pass on: visible ASCII and inner spaces only."""
@@ -94,9 +106,14 @@ class Headers:
 
     def read_count(self, name: str) -> int | None:
         """The field as a number from 0 to `MAX_COUNT`, larger ones as `MAX_COUNT`."""
-        value = self._only(name)
+        key = _key(name)
+        value = (self._index or self._indexed()).get(key)
+        if value is None:
+            return None
+        if self._repeats:
+            self._refuse_repeated(key)
         # Spaces alone are taken off here: a tab beside a number is refused (attacks.json).
-        digits = b"" if value is None else value.strip(b" ")
+        digits = value.strip(b" ")
         if not digits:
             return None
         if not digits.isdigit():  # of bytes this is ASCII only; of str it would take U+0663
@@ -110,16 +127,8 @@ class Headers:
         index = self._index
         if index is None:
             index = self._index = dict(self.raw)
+            self._repeats = len(index) != len(self.raw)
         return index
-
-    def _only(self, name: str) -> bytes | None:
-        index = self._indexed()
-        key = name.lower().encode("latin-1")
-        value = index.get(key)
-        # The index has as many entries as there are lines unless some name is repeated.
-        if value is not None and len(index) != len(self.raw):
-            self._refuse_repeated(key)
-        return value
 
     def _refuse_repeated(self, key: bytes) -> None:
         if sum(name == key for name, _ in self.raw) > 1:

@@ -92,7 +92,10 @@ class Stamped(Struct, frozen=True):
     @property
     def run(self) -> str | None:
         """The run that a stamp names."""
-        return next((mark.run for mark in self.marks if mark.run), None)
+        for mark in self.marks:
+            if mark.run:
+                return mark.run
+        return None
 
 
 NOTHING: Final = Stamped()
@@ -102,7 +105,8 @@ class Stamps:
     """The stamps that a gateway knows."""
 
     __slots__ = (
-        *("_in_headers", "_in_metadata", "limits", "lookalikes", "protected", "rows", "tolerated"),
+        *("_in_headers", "_in_metadata", "_last_depths", "limits", "lookalikes", "protected"),
+        *("rows", "tolerated"),
     )
 
     def __init__(
@@ -128,6 +132,7 @@ class Stamps:
         depths = {row.name: row.last_depth for row in self.rows if row.last_depth is not None}
         limits = DepthLimits(by_stamp=depths | dict(configured or {}), default=default)
         self.limits = limits if hard is None else limits.clamped(hard)
+        self._last_depths = {row.name: self.limits.of(row.name) for row in self.rows}
         # What must not stand outside a signature.
         prefixes = [prefix for row in self.rows for prefix in row.prefixes]
         self.protected = tuple([prefix.encode() for prefix in prefixes])
@@ -153,21 +158,18 @@ class Stamps:
         names = headers.joined()
         if b"_" in names:
             refuse_lookalikes(headers, self.lookalikes)
-        found: dict[str, Reading] = {}
+        found: dict[str, Reading | None] = {}
         for start, name, read in self._in_headers:
             if start in names and name not in found:
-                reading = read(headers, (), last_depth=self.limits.of(name))
-                if reading is not None:
-                    found[name] = reading
+                found[name] = read(headers, (), last_depth=self._last_depths[name])
         return _together(found) if found else NOTHING
 
     def read_metadata(self, *metadata: object) -> Stamped:
         """Read every stamp that rides in the metadata of a body."""
-        found: dict[str, Reading] = {}
-        for name, read in self._in_metadata:
-            reading = read(Headers(()), metadata, last_depth=self.limits.of(name))
-            if reading is not None:
-                found[name] = reading
+        found = {
+            name: read(Headers(()), metadata, last_depth=self._last_depths[name])
+            for name, read in self._in_metadata
+        }
         return _together(found)
 
     def write(self, carnet: Carnet, leaving: Leaving) -> Written:
@@ -184,8 +186,11 @@ class Stamps:
         return Written(headers=headers, secrets=secrets, metadata=metadata)
 
 
-def _together(found: Mapping[str, Reading]) -> Stamped:
-    readings = found.values()
+def _together(found: Mapping[str, Reading | None]) -> Stamped:
+    readings = [reading for reading in found.values() if reading is not None]
+    if len(readings) == 1:
+        (only,) = readings
+        return Stamped(() if only.mark is None else (only.mark,), only.forwarded, only.context)
     forwarded = [each.forwarded for each in readings if each.forwarded is not None]
     if len(forwarded) > 1:  # nobody may choose which of two payers is meant
         raise ChainMismatch("two stamps forward a credential")

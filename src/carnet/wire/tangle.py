@@ -46,6 +46,14 @@ MAX_RUN_BYTES: Final = 128
 MAX_TURN_BYTES: Final = 256
 MAX_SPEAKER_BYTES: Final = 128
 
+# How the names stand among all names of a request: what is not there is not looked up.
+_VERSION, _PARENT, _SPEAKER, _FORWARDED = (
+    b"\n" + name.encode()
+    for name in (PROTOCOL_VERSION, PARENT_TURN_ID, SPEAKER, FORWARDED_AUTHORIZATION)
+)
+_SPOKEN: Final = frozenset({None, "0"})  # the versions
+_NO_CHAIN: Final = (None, None, None, None)
+
 # No comma: two values that a proxy joined must not pass as one. No space: a scheme and one token.
 _BEARER: Final = re.compile(r"(?i:bearer) [\x21-\x2b\x2d-\x7e]{1,8192}", re.ASCII)
 
@@ -59,17 +67,22 @@ def read(headers: Headers, metadata: Metadata = (), *, last_depth: int) -> Readi
         last_depth: The last depth answered here (inclusive), so one less than `max_depth`.
     """
     del metadata
-    if not headers.names(b"x-tangle-"):
+    names = headers.joined()
+    if b"\nx-tangle-" not in names:
         return None
-    if headers.get(PROTOCOL_VERSION) not in {None, "0"}:  # tangle:version:unsupported
-        raise UnsupportedProtocolVersion
+    if _VERSION in names and headers.get(PROTOCOL_VERSION) not in _SPOKEN:
+        raise UnsupportedProtocolVersion  # tangle:version:unsupported
     depth = headers.read_count(FORWARDED_DEPTH)  # tangle:depth:malformed
     run = headers.visible(RUN_ID, max_bytes=MAX_RUN_BYTES)
     turn = headers.visible(TURN_ID, max_bytes=MAX_TURN_BYTES)
-    parent_turn = headers.visible(PARENT_TURN_ID, max_bytes=MAX_TURN_BYTES)
-    speaker = headers.visible(SPEAKER, max_bytes=MAX_SPEAKER_BYTES)
-    forwarded = _read_forwarded(headers)
-    tells_chain = any(told is not None for told in (depth, run, turn, parent_turn))
+    parent_turn = speaker = forwarded = None
+    if _PARENT in names:
+        parent_turn = headers.visible(PARENT_TURN_ID, max_bytes=MAX_TURN_BYTES)
+    if _SPEAKER in names:
+        speaker = headers.visible(SPEAKER, max_bytes=MAX_SPEAKER_BYTES)
+    if _FORWARDED in names:
+        forwarded = _read_forwarded(headers)
+    tells_chain = (depth, run, turn, parent_turn) != _NO_CHAIN
     if not tells_chain and speaker is None and forwarded is None:
         return None  # blank, or headers that a later version added
     mark = Mark(

@@ -15,6 +15,8 @@ from carnet.wire.headers import Headers
 TRACEPARENT: Final = "traceparent"
 TRACESTATE: Final = "tracestate"
 
+_START: Final = b"\n" + TRACEPARENT.encode()
+
 MAX_MEMBERS: Final = 32
 MAX_STATE_BYTES: Final = 512
 LONG_MEMBER_BYTES: Final = 128  # the first to go when there is too much state
@@ -32,6 +34,8 @@ _MEMBER: Final = re.compile(
 
 def read(headers: Headers) -> Trace | None:
     """Read the trace a request belongs to, or None where it names none or not properly."""
+    if _START not in headers.joined():
+        return None
     parents = headers.get_all(TRACEPARENT)
     match = _PARENT.fullmatch(parents[0]) if len(parents) == 1 else None
     if match is None:

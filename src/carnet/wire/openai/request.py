@@ -25,10 +25,14 @@ EXTENSION: Final = "carnet"  # {"skill": ..., "payload": {...}}: what is asked f
 
 _MODEL: Final = re.compile(rf"[!-~]{{1,{MOST_MODEL_CHARACTERS}}}", re.ASCII)
 _FORM: Final = frozenset({"stream", "stream_options"})
+_RARE: Final = frozenset({*_FORM, "n", "max_tokens", "max_completion_tokens", EXTENSION})
 
 
 def read_ask(body: dict[str, object]) -> tuple[str | None, Ask]:
     """What is asked, and of which model; None where the path names the agent."""
+    if _RARE.isdisjoint(body):  # nearly every request says none of these
+        ask = Ask(messages=read_messages(body.get("messages")), body=body)
+        return _read_model(body.get("model")), ask
     _refuse_several_choices(body.get("n"))
     options = _read_options(body.get("stream_options"))
     skill, payload = _read_skill(body.get(EXTENSION))
@@ -49,9 +53,8 @@ def request_digest(body: dict[str, Any], canonical: bytes) -> bytes:
 
     How the answer is written is no part of what is asked: a repeat may ask for the other form.
     """
-    asked = {name: body[name] for name in body if name not in _FORM}
-    if len(asked) < len(body):
-        canonical = json.canonical(asked)
+    if not _FORM.isdisjoint(body):
+        canonical = json.canonical({name: body[name] for name in body if name not in _FORM})
     return sha256(canonical).digest()
 
 
