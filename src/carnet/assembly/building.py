@@ -43,6 +43,7 @@ from carnet.runtime.egress import EgressDoor
 from carnet.runtime.journaled import Journaled
 from carnet.runtime.keyring import Ring
 from carnet.runtime.outbox import Dispatcher
+from carnet.runtime.routing import Routing
 from carnet.runtime.schemas import Schemas
 from carnet.runtime.telling import Telling
 from carnet.stores.opening import Store
@@ -127,20 +128,8 @@ def build_behind(
     router = agents.router(store.peers)
     identities = Identities(settings.agents, domain=domain, default=settings.default_agent)
     crowd, journal = _crowd(settings.limits), _journal(settings, store, clock, ids, dialects)
-    gate = Gate(
-        router=router,
-        tokens=store.tokens,
-        peers=store.peers,
-        turns=store.turns,
-        clock=clock,
-        ids=ids,
-        domain=domain,
-        depths=stamps.limits,
-        crowd=crowd,
-        most_run_calls=settings.limits.run_calls,
-        look_again=store.look_again,
-        by_proof=_signed(settings, store, ring, identities, schemas, door),
-    )
+    by_proof = _signed(settings, store, ring, identities, schemas, door)
+    gate = _gate(settings, store, clock, ids, router, crowd, stamps, by_proof)
     dispatching.connect(gate, journal)
     return Behind(
         gate=gate,
@@ -152,6 +141,32 @@ def build_behind(
         door=door,
         ring=ring,
         agents=agents,
+    )
+
+
+def _gate(
+    settings: Settings,
+    store: Store,
+    clock: Clock,
+    ids: Ids,
+    router: Routing,
+    crowd: Crowd,
+    stamps: Stamps,
+    by_proof: Signed,
+) -> Gate:
+    return Gate(
+        router=router,
+        tokens=store.tokens,
+        peers=store.peers,
+        turns=store.turns,
+        clock=clock,
+        ids=ids,
+        domain=settings.gateway.domain,
+        depths=stamps.limits,
+        crowd=crowd,
+        most_run_calls=settings.limits.run_calls,
+        look_again=store.look_again,
+        by_proof=by_proof,
     )
 
 
