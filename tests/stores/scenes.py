@@ -75,6 +75,7 @@ class Place:
         lease_seconds: float = 30,
         ids: Ids | None = None,
         task_hours: int = 24,
+        wait_hours: int = 24,
     ) -> Store:
         return await open_store(
             url or self.postgres or "sqlite:carnet.db",
@@ -87,6 +88,7 @@ class Place:
             exclusive=exclusive,
             lease_seconds=lease_seconds,
             task_hours=task_hours,
+            wait_hours=wait_hours,
         )
 
     async def start(self) -> Store:

@@ -164,8 +164,15 @@ async def test_a_task_that_waits_for_an_answer_keeps_its_papers(store: Store, pl
     assert place.rows("SELECT COUNT(*) FROM kept_call") == [(0,)]
 
 
-async def test_a_turn_waits_for_something_and_not_for_ever(store: Store) -> None:
+async def test_a_turn_waits_for_something_and_not_for_ever(place: Place) -> None:
+    store = await place.open(wait_hours=2)
     turn = claimed(await store.turns.claim(a_claim()))
-    for nothing in ({"interrupts": ()}, {"waits_until": 0}):
-        with pytest.raises(ValueError, match="not for ever"):
-            await store.turns.finish(a_wait(turn, **nothing))
+    with pytest.raises(ValueError, match="says what for"):
+        await store.turns.finish(a_wait(turn, interrupts=()))
+    end = a_wait(turn, waits_until=NOW + 100 * HOUR)
+    assert (await store.turns.finish(end)).waits_until == end.now + 2 * HOUR
+    other = claimed(await store.turns.claim(a_claim("r2")))
+    assert (
+        await store.turns.finish(a_wait(other, waits_until=0))
+    ).waits_until == end.now + 2 * HOUR
+    await store.close()

@@ -82,7 +82,7 @@ def test_keys_nonces_receipts_tasks_and_letters_are_moved_with_a_store(
         " 'pending', 3, 1 << 60, 2, 1)"
     )
     house.rows("INSERT INTO receiver (name, paused_until, failures) VALUES ('r', 1 << 60, 3)")
-    house.rows("INSERT INTO gone (url, at) VALUES ('https://x', 5)")
+    house.rows("INSERT INTO gone (owner, url, at) VALUES ('a', 'https://x', 5)")
     looks = (
         lambda: house.json("keys", "list", "--all"),
         lambda: house.json("peers", "list"),
@@ -94,7 +94,7 @@ def test_keys_nonces_receipts_tasks_and_letters_are_moved_with_a_store(
         lambda: house.rows("SELECT turn, place, name, data, crc FROM step"),
         lambda: house.rows("SELECT n, id, body, state, attempts, due, fence FROM outbox"),
         lambda: house.rows("SELECT name, paused_until, failures FROM receiver"),
-        lambda: house.rows("SELECT url, at FROM gone"),
+        lambda: house.rows("SELECT owner, url, at FROM gone"),
     )
     before = [look() for look in looks]
     for url in (empty, "sqlite:var/back.db"):

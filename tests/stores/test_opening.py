@@ -15,6 +15,8 @@ from tests.stores.scenes import Place, a_claim, claimed, finished
 
 TOKEN = NewToken(name="cli", scopes=frozenset())
 
+MARK = "SELECT value FROM meta WHERE name = 'running'"
+
 
 async def test_a_second_gateway_is_refused_and_told_who_has_the_sqlite_store(place: Place) -> None:
     store = await place.start()
@@ -138,9 +140,9 @@ async def test_a_sqlite_path_is_relative_to_the_base_or_absolute(place: Place, u
 
 async def test_a_clean_stop_leaves_no_mark_in_sqlite(place: Place) -> None:
     store = await place.start()
-    assert place.rows("SELECT name, value FROM meta") == [("running", store.worker)]
+    assert place.rows(MARK) == [(store.worker,)]
     await store.close()
-    assert place.rows("SELECT * FROM meta") == []
+    assert place.rows(MARK) == []
 
 
 async def test_after_an_unclean_stop_the_sqlite_files_are_checked(place: Place) -> None:
@@ -160,7 +162,7 @@ async def test_after_an_unclean_stop_the_sqlite_files_are_checked(place: Place) 
     with pytest.raises(ConfigInvalid, match="damaged; restore a backup"):
         await damaged.start()
     await damaged.close()
-    assert place.rows("SELECT value FROM meta") == [("a worker that was killed",)]
+    assert place.rows(MARK) == [("a worker that was killed",)]
 
 
 async def test_the_layout_is_noted_with_its_checksum(place: Place, driver: str) -> None:

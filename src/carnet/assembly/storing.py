@@ -31,6 +31,7 @@ async def open_from(
         lease_seconds=settings.store.lease_seconds,
         most_waiting=settings.limits.store_queue,
         task_hours=settings.retention.task_hours,
+        wait_hours=settings.inbox.expires,
     )
 
 

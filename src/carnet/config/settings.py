@@ -248,11 +248,14 @@ class OutboxSettings(Struct, frozen=True, kw_only=True):
 
 
 class InboxSettings(Struct, frozen=True, kw_only=True):
-    """The `[inbox]` section: what the operator hears of."""
+    """The `[inbox]` section: what the operator hears of, and how long a question waits."""
 
     notify: Annotated[
         tuple[str, ...], read.hooks(), "URLs that are told when a letter has died; a list, or one."
     ] = ()
+    expires: Annotated[
+        int, read.whole(1, MOST_DAYS * 24), "Hours a call waits for an answer; then it has failed."
+    ] = 24
 
 
 class Settings(Struct, frozen=True, kw_only=True):

@@ -180,7 +180,7 @@ class TurnFinish(Struct, frozen=True, kw_only=True):
     outbound: tuple[OutboundCall, ...] = ()  # the calls out of it, by their place
     facts: str | None = None  # of a failure, as JSON
     interrupts: tuple[Interrupt, ...] = ()  # what a turn waits for that ends as waiting
-    waits_until: int = 0  # and for how long
+    waits_until: int = 0  # and for how long; 0: as long as the store lets it
     papers: bytes = b""  # of `core.papers`, to run it then; the store seals them
     holding: tuple[Use, ...] = ()  # of quotas, what it goes on to take while it waits
 

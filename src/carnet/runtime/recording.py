@@ -61,7 +61,6 @@ logger = logging.getLogger("carnet.runtime")
 
 Tokens = tuple[int | None, int | None]  # in and out
 
-EXPIRES_US = 24 * 3_600_000_000  # how long a turn waits for an answer
 MOST_WAITING = 1024  # events
 MOST_WAITING_BYTES = 64 * 1024
 MOST_BYTES = 64 * 1024 * 1024  # of one turn
@@ -275,7 +274,7 @@ class Recording:
                 letters=self._letters_of(batch, end, tokens, debits),
                 is_task=call.task is not None,
                 outbound=tuple(self._outbound),
-                **(self._waits(end, now) if isinstance(end, Waiting) else {}),
+                **(self._waits(end) if isinstance(end, Waiting) else {}),
             )
         )
         return batch[:-1], record
@@ -286,13 +285,12 @@ class Recording:
         cost = sum(debit.amount for debit in debits) + self._children_cost
         return Usage(tokens[0], tokens[1], None if is_unknown else cost)
 
-    def _waits(self, end: Waiting, now: int) -> dict[str, Any]:
-        """What the end of a turn says beside that waits: what for, how long, and the call."""
+    def _waits(self, end: Waiting) -> dict[str, Any]:
+        """What the end of a turn says beside that waits: what for, and the call."""
         call, left = self._call, self._call.allowance
         papers = Papers(admitted=call.admitted, budget=None if left is None else left.left())
         return {
             "interrupts": end.interrupts,
-            "waits_until": now + EXPIRES_US,
             "papers": write_papers(papers),
             "holding": () if call.task_purse is None else (Use(call.task_purse, 1),),
         }

@@ -5,7 +5,7 @@ Law 2. Several gateways that do it at once do no harm: what one forgot, the othe
 """
 
 from datetime import UTC, datetime
-from typing import Final
+from typing import Final, NamedTuple
 
 from msgspec import Struct
 
@@ -13,6 +13,7 @@ from carnet.faults import point
 from carnet.ports.clock import Clock
 from carnet.ports.turns import TASKS, TOKENS
 from carnet.stores.database import Database, marks
+from carnet.stores.interrupts import WAIT_HOURS
 from carnet.stores.outbox import StoredOutbox
 from carnet.stores.tasks import StoredTasks
 
@@ -27,6 +28,16 @@ _OF_OLD_DAYS = f"name >= '{TOKENS}' AND name < ?"
 _OF_NO_TASK = f"name >= '{TASKS}' AND name < '{TASKS[:-1]}0' AND spent = 0 AND reserved = 0"
 _OLD_DAYS = f"SELECT name FROM purse WHERE {_OF_OLD_DAYS} ORDER BY name LIMIT ?"  # noqa: S608
 _NO_TASKS = f"SELECT name FROM purse WHERE name > ? AND {_OF_NO_TASK} ORDER BY name LIMIT ?"  # noqa: S608
+
+
+class Hours(NamedTuple):
+    """How long what has no end of its own is kept."""
+
+    tasks: int = TASK_HOURS  # after their end
+    waiting: int = WAIT_HOURS  # turns, for an answer
+
+
+HOURS: Final = Hours()
 
 
 class Forgotten(Struct, frozen=True, kw_only=True):

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any, Final, final
 
 import msgspec
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 
 from carnet.core.interrupt import Interrupt, hash_state
 from carnet.ports.turns import Answer, Asked, TurnFinish
@@ -20,6 +20,9 @@ from carnet.stores.sealing import Seal, Unsealable
 from carnet.stores.secrets_file import Keys
 
 Hold = tuple[str, int, int, int]
+
+WAIT_HOURS: Final = 24
+HOUR: Final = 3_600_000_000  # microseconds
 
 COLUMNS: Final = (
     *("id", "turn", "place", "kind", "origin", "message", "data", "amount", "currency", "url"),
@@ -76,15 +79,19 @@ class SealedAnswer(Answer, frozen=True, kw_only=True):
 class Interrupts:
     """Seals, reads and opens them with the key of one store."""
 
-    def __init__(self, database: Database, keys: Keys) -> None:
+    def __init__(self, database: Database, keys: Keys, *, wait_hours: int = WAIT_HOURS) -> None:
+        """`wait_hours` is how long a turn waits at the most."""
         self._database = database
+        self._most_us = wait_hours * HOUR
         self._key_id = keys.key_id
         self._seal = Seal(keys.seal)
 
     def seal(self, finish: TurnFinish) -> WaitingFinish:
         """The end of a turn that waits, as it is stored."""
-        if not finish.interrupts or not finish.waits_until:
-            raise ValueError("a turn waits for something, and not for ever")
+        if not finish.interrupts:
+            raise ValueError("a turn that waits says what for")
+        most = finish.now + self._most_us
+        finish = replace(finish, waits_until=min(finish.waits_until or most, most))
         papers = self._seal.seal_bytes(finish.papers, label=call_label(finish.turn.key))
         given = {name: getattr(finish, name) for name in TurnFinish.__struct_fields__}
         rows = tuple(self._row(finish, place) for place in range(len(finish.interrupts)))

@@ -14,7 +14,8 @@ from carnet.ports.trust import Peer
 from carnet.stores import secrets_file, sqlite
 from carnet.stores.chain import Seals
 from carnet.stores.database import Database
-from carnet.stores.forgetting import TASK_HOURS
+from carnet.stores.forgetting import TASK_HOURS, Hours
+from carnet.stores.interrupts import WAIT_HOURS
 from carnet.stores.lock import Lock
 from carnet.stores.own_keys import StoredKeys
 from carnet.stores.peers import StoredPeers
@@ -39,6 +40,7 @@ async def open_store(
     lease_seconds: float = LEASE_SECONDS,
     most_waiting: int = MOST_WAITING,
     task_hours: int = TASK_HOURS,
+    wait_hours: int = WAIT_HOURS,
 ) -> Store:
     """Open the store at a URL: `sqlite:var/carnet.db`, relative to `base`, or `postgresql://...`.
 
@@ -71,7 +73,7 @@ async def open_store(
         serves=exclusive,
         release=None if lock is None else lock.release,
         lease_seconds=lease_seconds,
-        task_hours=task_hours,
+        hours=Hours(task_hours, wait_hours),
     )
     return await _refreshed(store)
 

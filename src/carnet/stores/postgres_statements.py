@@ -101,8 +101,9 @@ JOIN purse p ON p.name = ANY (ARRAY[w.name])
 
 # Of turns that seem to have lost their worker: those that wait for another one.
 LOST_TASKS: Final = """
-SELECT k.turn FROM unnest($1::bigint[]) AS w (n)
-JOIN task k ON k.turn = ANY (ARRAY[w.n]) JOIN kept_call c ON c.turn = ANY (ARRAY[k.turn])
+SELECT w.n FROM unnest($1::bigint[]) AS w (n)
+WHERE (SELECT k.turn FROM task k WHERE k.turn = ANY (ARRAY[w.n])) IS NOT NULL
+    AND (SELECT c.turn FROM kept_call c WHERE c.turn = ANY (ARRAY[w.n])) IS NOT NULL
 """
 
 
@@ -229,7 +230,7 @@ RESOLVE: Final = f"""
 WITH answered AS (
     UPDATE interrupt SET status = 'resolved', resolved = w.resolved, resolver = w.resolver,
         outcome = w.outcome, value_sealed = w.value_sealed FROM {_resolve.rows(RESOLVED)}
-    WHERE interrupt.turn = ANY (ARRAY[w.turn]) AND interrupt.id = w.id
+    WHERE interrupt.turn = ANY (ARRAY[w.turn]) AND interrupt.id || '' = w.id
         AND interrupt.status || '' = 'open'
 )
 UPDATE turn SET {names(RESUMED, "{0} = w.{0}")} FROM {_resolve.rows([*RESUMED, _N])}

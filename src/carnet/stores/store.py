@@ -19,7 +19,7 @@ from carnet.stores.chain import Seals
 from carnet.stores.checkpoints import EVERY_SECONDS, Checkpoints
 from carnet.stores.database import Database, Lease, Snapshot
 from carnet.stores.expiring import expire
-from carnet.stores.forgetting import TASK_HOURS, Forgetting
+from carnet.stores.forgetting import HOURS, Forgetting, Hours
 from carnet.stores.interrupts import Interrupts
 from carnet.stores.neighbours import StoredNeighbours
 from carnet.stores.nonces import Nonces
@@ -78,7 +78,7 @@ class Store:
         serves: bool,
         release: Callable[[], object] | None = None,
         lease_seconds: float = LEASE_SECONDS,
-        task_hours: int = TASK_HOURS,
+        hours: Hours = HOURS,
     ) -> None:
         """`serves` is for a gateway; `release` lets its lock go, where there is one."""
         self._database = database
@@ -104,7 +104,11 @@ class Store:
         self.receipts: Final = StoredReceipts(database)
         papers, self._seen = Papers(secrets), Seen(database)
         self.turns: Final = StoredTurns(
-            database, self._watches, papers, Interrupts(database, secrets), self._seen
+            database,
+            self._watches,
+            papers,
+            Interrupts(database, secrets, wait_hours=hours.waiting),
+            self._seen,
         )
         self.tasks: Final = StoredTasks(database, self._watches, papers, worker, self._seen)
         self.steps: Final = StoredSteps(database)
@@ -112,7 +116,7 @@ class Store:
         self.records: Final = StoredRecords(database)
         self.neighbours: Final = StoredNeighbours(database, worker) if database.is_shared else None
         self._forgetting = Forgetting(
-            database, self.tasks, self.outbox, clock, task_hours=task_hours
+            database, self.tasks, self.outbox, clock, task_hours=hours.tasks
         )
 
     def is_writable(self) -> bool:
