@@ -280,7 +280,9 @@ class Recording:
         return batch[:-1], record
 
     def _used(self, events: Sequence[Event], tokens: Tokens, debits: Sequence[Debit]) -> Usage:
-        """What the call has cost, before its run is added up."""
+        """What the call has cost whoever asked for it, before its run is added up."""
+        if self._call.payer.by_forwarding and self._call.payer.own_issue:
+            return Usage(tokens[0], tokens[1], 0)  # billed by us: the forwarder owes nothing
         is_unknown = any(type(each) is Extension and each.name == UNKNOWN_COST for each in events)
         cost = sum(debit.amount for debit in debits) + self._children_cost
         return Usage(tokens[0], tokens[1], None if is_unknown else cost)
