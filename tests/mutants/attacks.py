@@ -124,9 +124,9 @@ SECURITY = (
     Mutant(
         "security:a41:reuse",
         "core/turn.py",
-        "payer.issuer,\n        payer.id,\n        actor,",
-        "payer.issuer,",
-        tests=("test_another_caller_with_the_same_ids_gets_its_own_turn",),
+        "        actor,\n        agent,",
+        "        agent,",
+        tests=("test_two_who_forward_the_same_payer_do_not_share_what_agents_call",),
     ),
     Mutant(
         "security:a42:poison",
