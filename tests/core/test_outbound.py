@@ -2,7 +2,15 @@
 
 import pytest
 
-from carnet.core.outbound import OutboundCall, read_leg
+from carnet.core.events import Done, Event, Text, read_events, write_events
+from carnet.core.outbound import (
+    OutboundCall,
+    leg_event,
+    pointer,
+    points,
+    read_leg,
+    with_records,
+)
 
 
 def test_a_leg_of_the_former_layout_is_read_as_a_call_out() -> None:
@@ -30,3 +38,24 @@ def test_a_leg_of_the_former_layout_is_read_as_a_call_out() -> None:
 def test_what_is_no_leg_is_refused() -> None:
     with pytest.raises(ValueError, match="no record of a call out"):
         read_leg({"turn": "r.t0.critic"}, 0)
+
+
+def test_a_batch_that_points_to_calls_out_is_read_with_them_in_their_place() -> None:
+    first, second = [
+        OutboundCall(
+            ordinal=ordinal, child_turn=f"r.t{ordinal}.a", to="@a@b.example", depth=1, state="done"
+        )
+        for ordinal in range(2)
+    ]
+    events: list[Event] = [Text("so"), pointer(3, 0), pointer(3, 1), Done()]
+    read = with_records(write_events(events), {(3, 0): first, (3, 1): second})
+    assert read_events(read) == [Text("so"), leg_event(first), leg_event(second), Done()]
+    assert points(read)
+    assert not points(write_events([Text("so"), Done()]))
+    payload = leg_event(second).payload
+    assert read_leg(payload, 1) == second
+
+
+def test_a_call_out_that_is_no_longer_kept_stays_pointed_to() -> None:
+    events: list[Event] = [pointer(1, 0), Done()]
+    assert read_events(with_records(write_events(events), {})) == events

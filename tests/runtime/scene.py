@@ -11,7 +11,7 @@ from carnet.core.carnet import Carnet
 from carnet.core.events import LEG, Done, End, Event, Extension, Text, Usage, is_terminal
 from carnet.core.identity import Account, Actor, Caller, Payer
 from carnet.core.message import Message
-from carnet.core.outbound import OutboundCall, read_leg
+from carnet.core.outbound import OutboundCall, leg_event, read_leg
 from carnet.core.output import Output, Sink
 from carnet.core.secret import Secret
 from carnet.core.turn import Turn
@@ -19,7 +19,6 @@ from carnet.errors import CarnetError
 from carnet.ports.agent import Agent
 from carnet.runtime.closing import closing
 from carnet.runtime.execution import absent
-from carnet.runtime.legs import leg_event
 from carnet.runtime.pulled import pulled
 
 ALICE = Account("acme.example", "alice")

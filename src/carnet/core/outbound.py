@@ -1,16 +1,22 @@
 """A call that this gateway made to another organisation, as the turn that made it records it.
 
 Law 1. Every call out leaves one record, however it ended; it is written with the end of its turn.
-Law 2. It is no part of the answer: a receipt in it outlives the words that were said.
+Law 2. It is no part of the answer: a receipt in it outlives the words that were said. The journal
+       holds where the record stands (`pointer`); who reads the events is shown the record itself.
 """
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
 
+from carnet.core.events import LEG, Extension, read_events, write_events
+
 OutboundState = Literal["done", "failed", "refused", "waiting"]
 Matched = Literal["ours", "theirs", "both"]  # whose ledger has it
+
+_LEG = f'"{LEG}"'.encode()
 
 
 class OutboundCall(Struct, frozen=True, kw_only=True):
@@ -29,6 +35,46 @@ class OutboundCall(Struct, frozen=True, kw_only=True):
     peer_code: str | None = None  # and in which word of its own
     receipt: str | None = None  # what the other side signed about its answer
     matched: Matched | None = None  # None: nobody has compared the ledgers yet
+
+
+def leg_event(call: OutboundCall) -> Extension:
+    """The record as whoever reads the events of its turn is shown it."""
+    return Extension(
+        LEG,
+        {
+            "turn": call.child_turn,
+            "to": call.to,
+            "depth": call.depth,
+            "status": call.state,
+            "cost": call.cost,
+            "code": call.code,
+            "receipt": call.receipt,
+        },
+    )
+
+
+def pointer(fence: int, ordinal: int) -> Extension:
+    """What stands for a record among the last events of its turn."""
+    return Extension(LEG, [fence, ordinal])
+
+
+def points(data: bytes) -> bool:
+    """Whether a batch of the journal may hold a record, or point to one."""
+    return _LEG in data
+
+
+def with_records(data: bytes, records: Mapping[tuple[int, int], OutboundCall]) -> bytes:
+    """A batch of the journal, its records in their place; `records` by fence and ordinal.
+
+    A record that is no longer kept is left as it is pointed to.
+    """
+    events = read_events(data)
+    for place, event in enumerate(events):
+        if type(event) is Extension and event.name == LEG and isinstance(event.payload, list):
+            fence, ordinal = event.payload
+            call = records.get((fence, ordinal))
+            events[place] = event if call is None else leg_event(call)
+    return write_events(events)
 
 
 def read_leg(payload: dict[str, Any], ordinal: int) -> OutboundCall:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from carnet.core.call import Call
-from carnet.core.events import LEG, Extension, Usage
+from carnet.core.events import Usage
 from carnet.core.outbound import OutboundCall, OutboundState
 from carnet.core.output import Output
 from carnet.errors import (
@@ -80,19 +80,3 @@ def _ending(error: BaseException | None) -> tuple[OutboundState, str | None, dic
         return "refused" if refused else "failed", error.code, error.facts
     late = isinstance(error, asyncio.CancelledError)  # by whoever waited for it
     return "failed", ProviderTimeout.code if late else None, {}
-
-
-def leg_event(call: OutboundCall) -> Extension:
-    """The record as the last events of a turn hold it."""
-    return Extension(
-        LEG,
-        {
-            "turn": call.child_turn,
-            "to": call.to,
-            "depth": call.depth,
-            "status": call.state,
-            "cost": call.cost,
-            "code": call.code,
-            "receipt": call.receipt,
-        },
-    )

@@ -34,7 +34,7 @@ from carnet.core.events import (
     journaled,
     write_event,
 )
-from carnet.core.outbound import OutboundCall
+from carnet.core.outbound import OutboundCall, leg_event, pointer
 from carnet.core.papers import Papers, write_papers
 from carnet.core.turn import Turn
 from carnet.errors import (
@@ -53,7 +53,6 @@ from carnet.errors import (
 from carnet.ports.outbox import Letter
 from carnet.ports.turns import Debit, Fenced, TurnFinish, Turns, Use
 from carnet.runtime.callbacks import Letters
-from carnet.runtime.legs import leg_event
 from carnet.runtime.live import Live
 from carnet.wire.json import MAX_INTEGER
 
@@ -249,11 +248,13 @@ class Recording:
         state = STATES[type(end)]
         tokens = self._tokens()
         debits = [] if state == "waiting" else self._debits(tokens, served=state == "done")
+        call = self._call
         for outbound in self._outbound:
-            self._keep(leg_event(outbound))
+            self._keep(pointer(call.record.fence, outbound.ordinal))
         self._keep(journaled(end))
         batch, encoded = self._take()
-        call = self._call
+        if self._outbound:  # the journal points to them; who reads now is shown them
+            batch[-1 - len(self._outbound) : -1] = map(leg_event, self._outbound)
         record = await self._turns.finish(
             TurnFinish(
                 turn=call.record,

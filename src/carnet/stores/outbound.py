@@ -9,9 +9,10 @@ from typing import Any, Final
 import msgspec
 
 from carnet.core.events import LEG, Extension, read_events
-from carnet.core.outbound import OutboundCall, read_leg
+from carnet.core.outbound import OutboundCall, points, read_leg, with_records
 from carnet.core.turn import Turn
-from carnet.stores.database import Row
+from carnet.stores.database import Database, Row, marks
+from carnet.stores.journal import EVENTS
 
 # The columns that hold a call, by the field each of them is.
 FIELDS: Final = {
@@ -31,12 +32,12 @@ FIELDS: Final = {
 }
 COLUMNS: Final = ("turn", "fence", *FIELDS)
 SELECT: Final = f"SELECT turn, {', '.join(FIELDS)} FROM outbound"  # noqa: S608
+_SELECT_PLACED: Final = f"SELECT turn, fence, {', '.join(FIELDS)} FROM outbound WHERE turn IN "  # noqa: S608
 INSERT: Final = (
     f"INSERT INTO outbound ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"  # noqa: S608
     " ON CONFLICT (turn, fence, ordinal) DO UPDATE SET "
     + ", ".join(f"{name} = excluded.{name}" for name in FIELDS if name != "ordinal")
 )
-_LEG: Final = f'"{LEG}"'.encode()
 
 
 def outbound_row(turn: Turn, call: OutboundCall) -> Row:
@@ -54,9 +55,32 @@ def legs_in(batches: Sequence[bytes]) -> list[OutboundCall]:
     """The calls out among events of the former layout."""
     found: list[OutboundCall] = []
     for batch in batches:
-        if _LEG not in batch:
+        if not points(batch):
             continue
         for event in read_events(batch):
-            if isinstance(event, Extension) and event.name == LEG:
+            if not isinstance(event, Extension) or event.name != LEG:
+                continue
+            if isinstance(event.payload, dict):  # else it points to the table
                 found.append(read_leg(event.payload, len(found)))
     return found
+
+
+async def shown(database: Database, rows: Sequence[Row]) -> list[Row]:
+    """Rows of the journal as they are read: where a batch points to calls out, they stand.
+
+    `rows` are (n, turn, kind, first, last, data, ...).
+    """
+    pointing = sorted({row[1] for row in rows if row[2] == EVENTS and points(row[5])})
+    if not pointing:
+        return list(rows)
+    found: dict[int, dict[tuple[int, int], OutboundCall]] = {}
+    which = f"{_SELECT_PLACED}({marks(len(pointing))})"
+    for turn, fence, *row in await database.fetch(which, pointing):
+        call = read_outbound(tuple(row))
+        found.setdefault(turn, {})[fence, call.ordinal] = call
+    return [
+        (*row[:5], with_records(row[5], found.get(row[1], {})), *row[6:])
+        if row[2] == EVENTS and points(row[5])
+        else row
+        for row in rows
+    ]

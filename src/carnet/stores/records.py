@@ -15,7 +15,7 @@ from carnet.core.turn import Turn
 from carnet.ports.records import ANY_RUN, JournalEntry, LedgerEntry, RunFilter, RunSummary
 from carnet.stores.database import Database, Row, Value, marks
 from carnet.stores.journal import ACCEPTED, EVENTS, grounds_in, verified
-from carnet.stores.outbound import SELECT, legs_in, read_outbound
+from carnet.stores.outbound import SELECT, legs_in, read_outbound, shown
 from carnet.stores.rows import SELECT_TURN
 from carnet.stores.turn_row import read_turn
 
@@ -172,10 +172,10 @@ class StoredRecords:
         if not turns:
             return []
         sql = f"{_ENTRIES} WHERE j.turn IN ({marks(len(turns))}) AND {which}"
-        rows = await self._database.fetch(sql, (*turns, *args))
+        rows = list(verified(await self._database.fetch(sql, (*turns, *args))))
         return [
             JournalEntry(n=n, turn=turns[turn], kind=kind, first=first, last=last, data=data)
-            for n, turn, kind, first, last, data, _ in verified(rows)
+            for n, turn, kind, first, last, data, _ in await shown(self._database, rows)
         ]
 
     async def ledger(

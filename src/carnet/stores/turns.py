@@ -11,6 +11,7 @@ from carnet.ports.turns import Asked, Claimed, TurnClaim, TurnFinish, Verdict
 from carnet.stores.database import Database, Flush
 from carnet.stores.interrupts import Interrupts
 from carnet.stores.journal import verified
+from carnet.stores.outbound import shown
 from carnet.stores.papers import Papers
 from carnet.stores.queue import given_back, heard
 from carnet.stores.rows import SELECT_TURN
@@ -94,7 +95,7 @@ class StoredTurns:
         """
         args = (turn.n, turn.n, since, turn.n, turn.fence)
         rows = await self._database.fetch(_EVENTS, args)
-        return [row[_DATA] for row in verified(rows)]
+        return [row[_DATA] for row in await shown(self._database, list(verified(rows)))]
 
     async def interrupts(self, turn: Turn) -> list[Asked]:
         """What a turn waits for, or waited for, in the order in which it asked."""

@@ -6,6 +6,7 @@ import msgspec
 
 from carnet.core.events import Event, read_events
 from carnet.core.interrupt import hash_state
+from carnet.core.outbound import with_records
 from carnet.core.turn import Turn, on_repeat
 from carnet.ports.outbox import Letter
 from carnet.ports.tasks import TaskClaim
@@ -236,9 +237,15 @@ class MemoryTurns:
         """The batches of the current attempt that begin there or later."""
         found: list[bytes] = []
         first = 0
+        records = {
+            (finish.turn.fence, call.ordinal): call
+            for finish in self.finishes
+            if finish.turn.n == turn.n
+            for call in finish.outbound
+        }
         for batch in self.batches[turn.n]:
             if first >= since:
-                found.append(batch)
+                found.append(with_records(batch, records))
             first += len(read_events(batch))
         return found
 
