@@ -18,7 +18,7 @@ def documented() -> Claim:
 
 def judged(claim: Claim) -> Candidate:
     found = candidate(claim)
-    found.caller = CALLER
+    found.prove_caller(CALLER)
     return found
 
 

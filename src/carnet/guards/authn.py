@@ -75,9 +75,9 @@ class KnownCaller:
         candidate.token = token
         if token.peer is not None:
             listed = self._peer_may_forward(token.peer)
-            candidate.caller = caller_of(token, peer_may_forward=listed)
+            candidate.prove_caller(caller_of(token, peer_may_forward=listed))
         else:
-            candidate.caller = self._remembered(token)
+            candidate.prove_caller(self._remembered(token))
 
     def _remembered(self, token: Token) -> Caller:
         """The caller of a token that nothing but the token decides about."""

@@ -6,7 +6,7 @@ gate is an immutable Call.
 
 import re
 from collections.abc import Awaitable
-from typing import Final, Protocol, TypeVar
+from typing import Final, Never, Protocol
 
 from msgspec.structs import replace
 
@@ -21,8 +21,6 @@ from carnet.errors import Internal, SignatureMissing
 from carnet.ports.agent import Target
 from carnet.ports.trust import Peer, Token
 
-T = TypeVar("T")
-
 _URL: Final = re.compile(r"https?://([A-Za-z0-9.-]+)(?=[:/?#]|\Z)", re.ASCII)
 
 
@@ -30,24 +28,31 @@ class Candidate:
     """One claim under examination."""
 
     __slots__ = (
-        "_caller",
-        "_key",
-        "_payer",
-        "_target",
-        "_token",
         "budget",
+        "caller",
         "claim",
         "credential",
         "deadline",
         "delegation",
+        "key",
         "now",
         "on_behalf_of",
         "path",
+        "payer",
         "peer",
         "position",
         "principal",
         "skill",
+        "target",
+        "token",
     )
+
+    # Each is there once a guard has proved it; who asks before that is told so.
+    caller: Caller  # who calls, with which rights
+    key: bytes  # the public key of whoever signed
+    payer: Payer
+    target: Target  # whom the call is for
+    token: Token  # that authenticated the caller; a signed claim has none
 
     def __init__(self, claim: Claim, now: int) -> None:
         """Start with the claim and the time it is judged at (microseconds since the epoch)."""
@@ -63,11 +68,6 @@ class Candidate:
         self.deadline: float | None = None  # seconds, by the clock that is never set
         self.budget: Spending | None = None
         self.delegation: Delegation | None = None  # verified, every link of it
-        self._token: Token | None = None
-        self._key: bytes | None = None
-        self._caller: Caller | None = None
-        self._target: Target | None = None
-        self._payer: Payer | None = None
 
     @property
     def proof(self) -> Proof:
@@ -77,58 +77,21 @@ class Candidate:
         return self.claim.proof
 
     @property
-    def key(self) -> bytes:
-        """The public key of whoever signed."""
-        return _proved(self._key)
-
-    @key.setter
-    def key(self, key: bytes) -> None:
-        self._key = key
-
-    @property
-    def token(self) -> Token:
-        """The token that authenticated the caller; a signed claim has none."""
-        return _proved(self._token)
-
-    @token.setter
-    def token(self, token: Token) -> None:
-        self._token = token
-
-    @property
     def shown(self) -> Token | None:
         """The token that was shown: the caller's own, or the one beside a signature."""
-        return self.principal if self._token is None else self._token
+        return self.token if self.claim.proof is None else self.principal
 
-    @property
-    def caller(self) -> Caller:
-        """Who calls, with which rights."""
-        return _proved(self._caller)
-
-    @caller.setter
-    def caller(self, caller: Caller) -> None:
+    def prove_caller(self, caller: Caller) -> None:
+        """Note who calls, with what it says of itself beside that."""
         told = self.claim.context
         if told is not None:
             told = replace(told, verified=_is_of(told.host, self.claim.proof))
             caller = replace(caller, context=told)
-        self._caller = caller
+        self.caller = caller
 
-    @property
-    def target(self) -> Target:
-        """Whom the call is for."""
-        return _proved(self._target)
-
-    @target.setter
-    def target(self, target: Target) -> None:
-        self._target = target
-
-    @property
-    def payer(self) -> Payer:
-        """Who pays."""
-        return _proved(self._payer)
-
-    @payer.setter
-    def payer(self, payer: Payer) -> None:
-        self._payer = payer
+    def __getattr__(self, name: str) -> Never:
+        """Refuse what is not there; what is there never comes by here."""
+        raise Internal(f"a guard asked for the {name}, which no guard before it has proved")
 
 
 class Guard(Protocol):
@@ -145,9 +108,3 @@ def _is_of(host: str, proof: Proof | None) -> bool:
         return False
     named = _URL.match(host)
     return named is not None and named[1].lower() == proof.document.issuer
-
-
-def _proved(value: T | None) -> T:
-    if value is None:
-        raise Internal("a guard asked for what no guard before it has proved")
-    return value

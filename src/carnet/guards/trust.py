@@ -63,7 +63,7 @@ class Trusted:
         )
         caller = _caller(actor, standing, self._rights_of(standing), principal)
         check_rights(caller, standing, target, candidate.skill)
-        candidate.caller = caller
+        candidate.prove_caller(caller)
 
     def _principal(self, candidate: Candidate) -> Token | None:
         proof = candidate.proof
