@@ -1,6 +1,8 @@
-"""A stamp that no file of the package knows: one row, and it is read, enforced and protected."""
+"""A stamp that no file of the package knows: one row, and it is read, enforced and written."""
 
+import asyncio
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -67,3 +69,56 @@ async def test_it_must_not_stand_outside_a_signature(house: House) -> None:
     refused = await house.signed(request.beside(("x-relay-count", "1")))
     assert (refused.status, refused.headers["carnet-code"]) == (401, "header_not_signed")
     assert b"header_not_signed" not in (await house.signed(request)).body
+
+
+class Upstream:
+    """Somebody else's gateway: it keeps the heads of requests, and answers none of them well."""
+
+    def __init__(self) -> None:
+        self.heads: list[str] = []
+        self.port = 0
+
+    async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.heads.append((await reader.readuntil(b"\r\n\r\n")).decode().lower())
+        writer.write(b"HTTP/1.1 503 No\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
+        await writer.drain()
+        writer.close()
+
+
+@asynccontextmanager
+async def upstream() -> AsyncIterator[Upstream]:
+    there = Upstream()
+    server = await asyncio.start_server(there.answer, "127.0.0.1", 0)
+    there.port = server.sockets[0].getsockname()[1]
+    async with server:
+        yield there
+
+
+PEERS = """
+[peers."b.example"]
+url = "http://127.0.0.1:{port}"
+
+[agents.away]
+kind = "tangle"
+url = "http://127.0.0.1:{port}/v1"
+token = {{ env = "AWAY" }}
+retries = 0
+"""
+
+
+async def test_it_is_written_to_peers_and_covered_by_our_signature(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWAY", "ck_somebody")
+    async with upstream() as there:
+        config = PEERS.format(port=there.port)
+        async with housed(tmp_path, config, stamps=(*ROWS, RELAY)) as house:
+            told = {"x_relay_count": "1", "x_relay_run": "run-9"}
+            await house.chat("hi", "away", **told)
+            await house.chat("hi", "@echo@b.example", **told)
+    by_token, signed = (head for head in there.heads if head.startswith("post"))
+    assert "\r\nx-relay-count: 2\r\n" in by_token
+    assert "\r\nx-relay-run: run-9\r\n" in by_token
+    covered = next(line for line in signed.splitlines() if line.startswith("signature-input:"))
+    assert '"x-relay-count"' in covered
+    assert '"x-relay-run"' in covered

@@ -10,6 +10,7 @@ from typing import Any
 from msgspec import Struct
 
 from carnet.assembly.building import Gateway, build
+from carnet.assembly.storing import file_peers
 from carnet.config import load
 from carnet.http.line import LINE, Line
 from carnet.ports.keys import PinnedKey
@@ -142,6 +143,7 @@ async def housed(
     (folder / "carnet.toml").write_text(CONFIG + config)
     secrets_file.create(folder / "secrets.key")
     clock, ids = SystemClock(), SystemIds()
+    settings = load(folder / "carnet.toml", {})
     store = await open_store(
         "sqlite:carnet.db",
         base=folder,
@@ -149,12 +151,13 @@ async def housed(
         clock=clock,
         ids=ids,
         exclusive=True,
+        file_peers=file_peers(settings),
     )
     await store.start()
     for sender in senders:
         await store.pinned.pin(PinnedKey(sender=sender.identity, public=sender.public_raw))
     _, token = await store.tokens.create(NewToken(name="alice", scopes=EVERYTHING), clock.wall_us())
-    gateway = build(load(folder / "carnet.toml", {}), store, clock, ids, **rows)
+    gateway = build(settings, store, clock, ids, **rows)
     gateway.start()
     try:
         yield House(gateway, token.reveal())
