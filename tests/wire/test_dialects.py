@@ -1,0 +1,55 @@
+"""All dialects in one list: names of their own, and no words for what they are not asked."""
+
+import pytest
+
+from carnet.errors import RouteNotFound
+from carnet.http.refusing import Refusing
+from carnet.wire import openai, samvad
+from carnet.wire.dialect import AgentList, AgentTold, House, TaskList, Told
+from carnet.wire.dialects import DIALECTS
+
+HOUSE = House(domain="acme.example", currency="credits")
+AGENT = AgentTold(
+    id="agent://acme.example",
+    name="echo",
+    version="1.0.0",
+    description="It echoes.",
+    url="https://acme.example",
+    skills=(),
+    keys=(),
+    requests_per_minute=1,
+    requests_per_sender=1,
+)
+
+
+def test_each_has_a_name_and_routes_of_its_own() -> None:
+    assert len({dialect.name for dialect in DIALECTS}) == len(DIALECTS)
+    routes = [(way.method, way.path) for dialect in DIALECTS for way in dialect.ways]
+    assert len(set(routes)) == len(routes)
+
+
+def test_what_a_dialect_has_no_words_for_is_not_found() -> None:
+    with pytest.raises(RouteNotFound):
+        openai.DIALECT.tell("chat", AGENT)
+    lists: tuple[Told, ...] = (TaskList(tasks=()), AgentList(names=(), house=HOUSE))
+    for told in lists:
+        with pytest.raises(RouteNotFound):
+            samvad.DIALECT.tell("show", told)
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        (b"/agent/message", "samvad"),
+        (b"/agent/no/such/path", "samvad"),
+        (b"/agents/echo/agent/task/1", "samvad"),
+        (b"/.well-known/agent.json", "samvad"),
+        (b"/agents/echo/.well-known/agent.json", "samvad"),
+        (b"/.well-known/agent.json/x", "openai"),
+        (b"/agentless", "openai"),
+        (b"/v1/chat/completions", "openai"),
+        (b"/", "openai"),
+    ],
+)
+def test_the_path_says_in_whose_words_a_request_is_refused(path: bytes, name: str) -> None:
+    assert Refusing(DIALECTS).speaks(path).name == name

@@ -1,0 +1,33 @@
+"""Queries, strictly, and moments."""
+
+import pytest
+
+from carnet.errors import InvalidRequest
+from carnet.wire.query import read_lines, read_number, read_query, read_word
+from carnet.wire.times import when
+
+
+def test_a_number_is_one_in_digits_or_the_default() -> None:
+    query = read_query("limit=7&before=&two=1&two=2&odd=%D9%A3&long=1234567890123456789")
+    assert (read_number(query, "limit", 1), read_number(query, "before", 5)) == (7, 5)
+    for name in ("two", "odd", "long"):
+        with pytest.raises(InvalidRequest):
+            read_number(query, name, 0)
+
+
+@pytest.mark.parametrize(("text", "lines"), [(None, 50), ("limit=0", 1), ("limit=999", 200)])
+def test_a_list_has_a_bounded_number_of_lines(text: str | None, lines: int) -> None:
+    assert read_lines(read_query(text)) == lines
+
+
+def test_a_word_stands_once_and_is_printable() -> None:
+    assert read_word(read_query("a=b"), "a") == "b"
+    assert read_word(read_query("a=b"), "c") is None
+    for text in ("a=1&a=2", "a=%00"):
+        with pytest.raises(InvalidRequest):
+            read_word(read_query(text), "a")
+
+
+def test_a_moment_is_told_in_milliseconds_and_none_is_none() -> None:
+    assert when(1_800_000_000_123_456) == "2027-01-15T08:00:00.123+00:00"
+    assert when(None) is None
