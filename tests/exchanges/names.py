@@ -17,6 +17,8 @@ from hashlib import sha256
 _UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 _JWS = re.compile(r"(eyJ[A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]*)")
 _DIGEST = re.compile(r"sha-256=:([A-Za-z0-9+/]{43}=):")
+# Before ids that were drawn: sixteen digits of a scope are none.
+_SCOPE = re.compile(r"(?<=\.)(?:[0-9a-f]{16}\.|[0-9a-f]{8}\.)?(t\d+\.[a-z0-9_-]+)")
 _PLAIN: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\b(sig\d)=:[A-Za-z0-9+/]{86}==:"), r"\1=:<signature>:"),
     (re.compile(r"\bv1,[A-Za-z0-9+/]{43}="), "v1,<signature>"),
@@ -32,7 +34,6 @@ _PLAIN: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"(?<=retry-after: )\d\d+$"), "<seconds>"),
     (re.compile(r'(?<="retry_after":)\d\d+'), "<seconds>"),
     (re.compile(r"(?<= in )\d\d+(?= s\b)"), "<seconds>"),
-    (re.compile(r"(?<=\.)(?:[0-9a-f]{16}\.|[0-9a-f]{8}\.)?(t\d+\.[a-z0-9_-]+)"), r"<scope>.\1"),
 )
 _DRAWN: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(rf"(?<![0-9a-f-]){_UUID}"), "id"),
@@ -62,6 +63,7 @@ class Names:
         text = _JWS.sub(self._told, text)
         for literal, name in self._literals.items():
             text = text.replace(literal, name)
+        text = _SCOPE.sub(r"<scope>.\1", text)
         text = _DIGEST.sub(lambda found: f"sha-256=:<{self._name('digest', found[1])}>:", text)
         for pattern, kind in _DRAWN:
             text = pattern.sub(self._drawn(kind), text)

@@ -103,13 +103,8 @@ class Store:
         self.pinned: Final = pinned
         self.receipts: Final = StoredReceipts(database)
         papers, self._seen = Papers(secrets), Seen(database)
-        self.turns: Final = StoredTurns(
-            database,
-            self._watches,
-            papers,
-            Interrupts(database, secrets, wait_hours=hours.waiting),
-            self._seen,
-        )
+        waiting = Interrupts(database, secrets, wait_hours=hours.waiting)
+        self.turns: Final = StoredTurns(database, self._watches, papers, waiting, self._seen)
         self.tasks: Final = StoredTasks(database, self._watches, papers, worker, self._seen)
         self.steps: Final = StoredSteps(database)
         self.outbox: Final = StoredOutbox(database)
