@@ -17,6 +17,8 @@ from collections.abc import Callable
 from hmac import compare_digest
 from typing import Final
 
+from msgspec import Struct
+
 from carnet.core.turn import Turn, TurnState, on_repeat
 from carnet.ports.turns import (
     Answer,
@@ -30,14 +32,13 @@ from carnet.ports.turns import (
 )
 from carnet.stores.database import Row
 from carnet.stores.interrupts import read_holds
-from carnet.stores.journal import ACCEPTED, DISCARD, accepted, sealed_row
+from carnet.stores.journal import DISCARD, accepted_row, sealed_row
 from carnet.stores.papers import WaitingRows
 from carnet.stores.turn_moves import begins
 from carnet.stores.turn_row import (
     again_row,
     again_turn,
-    begun_row,
-    begun_turn,
+    begun,
     place,
     read_turn,
     resumed_row,
@@ -52,17 +53,14 @@ _DIGEST, _RETRYABLE = place("digest"), place("retryable")
 _RESERVE, _PURSE = place("reserve"), place("purse")
 
 
-class Run:
+class Run(Struct):
     """A run as one payer sees it: what was read, and how many calls it has now."""
 
-    __slots__ = ("calls", "key", "n", "started", "was")
-
-    def __init__(self, key: Row, n: int, calls: int, started: int) -> None:
-        self.key = key
-        self.n = n
-        self.was = calls  # 0: the row does not exist yet
-        self.calls = calls
-        self.started = started
+    key: Row
+    n: int
+    was: int  # calls; 0: the row does not exist yet
+    calls: int
+    started: int = 0
 
 
 def next_arrival(rate: Rate, tat: int, now: int) -> tuple[int, int | None]:
@@ -72,7 +70,9 @@ def next_arrival(rate: Rate, tat: int, now: int) -> tuple[int, int | None]:
     bucket comes from a clock that was set back, and is read as a full bucket.
     """
     gap = -(-rate.seconds * _SECOND // rate.calls)
-    tat = max(now, min(tat, now + rate.calls * gap))
+    full = now + rate.calls * gap
+    if not now <= tat <= full:
+        tat = now if tat < now else full
     wait = tat - (rate.calls - 1) * gap - now
     if wait > 0:
         return tat, -(-wait // _SECOND)
@@ -114,7 +114,7 @@ class ClaimRules:
         # What the driver writes.
         self.resolved: list[Row] = []  # the arguments of RESOLVE
         self.resumed: list[Row] = []  # and of RESUME
-        self.counted: set[str] = set()  # the buckets that changed
+        self.counted: dict[str, int] = {}  # the buckets that changed, and their marks
         self.reserved: dict[str, int] = {}  # what this batch adds to each purse
         self.taken: dict[str, int] = {}  # and what it uses of quotas
         self.turns: list[Row] = []
@@ -127,10 +127,10 @@ class ClaimRules:
         """Admit a claim, or say why not."""
         if claim.nonce is None:
             return self._decide(claim)
-        if self.is_replayed(claim):
+        if self.nonces and self.is_replayed(claim):
             return Denied("replayed")
         verdict = self._decide(claim)
-        if not isinstance(verdict, Denied):
+        if type(verdict) is not Denied:
             self.used.append(claim.nonce)
         return verdict
 
@@ -143,9 +143,8 @@ class ClaimRules:
         return self.nonces.get((once.sender, once.nonce), 0) > claim.now
 
     def _decide(self, claim: TurnClaim) -> Verdict:
-        known = self.known.get(claim.key)
-        if known is not None or claim.resolution is not None:
-            return self._met(claim, known)
+        if claim.key in self.known or claim.resolution is not None:
+            return self._met(claim, self.known.get(claim.key))
         if claim.once is not None and self._is_spent(claim, claim.once):
             return Denied("spent")
         run = self._run_of(claim)
@@ -153,7 +152,9 @@ class ClaimRules:
             return Denied("chain")
         if run.calls >= claim.most_run_calls:
             return Denied("run_calls")
-        denied = self._admit(claim, released=0)
+        denied = None
+        if claim.rates or claim.quotas or claim.admitted.reserve or claim.once is not None:
+            denied = self._admit(claim, released=0)
         return denied or self._begin(claim, run)
 
     def _fits(self, claim: TurnClaim, run: Run) -> bool:
@@ -177,10 +178,9 @@ class ClaimRules:
             claim.admitted.payer.account.issuer,
             claim.admitted.payer.account.id,
         )
-        run = self.runs.get(key)
-        if run is None:
-            run = self.runs[key] = Run(key, self._new_run(), 0, claim.now)
-        return run
+        if key not in self.runs:
+            self.runs[key] = Run(key, self._new_run(), 0, 0, claim.now)
+        return self.runs[key]
 
     def _admit(self, claim: TurnClaim, *, released: int) -> Denied | None:
         tats, denied = self._arrivals(claim) if claim.rates else ({}, None)
@@ -194,8 +194,8 @@ class ClaimRules:
                 return Denied("spending")
             self._reserve(purse, claim.admitted.reserve)
         if tats:
-            self.tats.update(tats)
-            self.counted.update(tats)
+            self.tats |= tats
+            self.counted |= tats
         for quota in claim.quotas:
             if quota.take:
                 self.held[quota.purse] = self.held.get(quota.purse, 0) + quota.take
@@ -221,10 +221,15 @@ class ClaimRules:
         tats: dict[str, int] = {}
         longest, full = 0, ""
         for rate in claim.rates:
-            before = tats.get(rate.bucket, self.tats.get(rate.bucket, 0))
-            tats[rate.bucket], wait = next_arrival(rate, before, claim.now)
+            bucket = rate.bucket
+            before = 0
+            if bucket in tats:
+                before = tats[bucket]
+            elif bucket in self.tats:
+                before = self.tats[bucket]
+            tats[bucket], wait = next_arrival(rate, before, claim.now)
             if wait is not None and wait > longest:
-                longest, full = wait, rate.bucket
+                longest, full = wait, bucket
         return tats, Denied("rate", longest, full) if longest else None
 
     def _reserve(self, purse: str, amount: int) -> None:
@@ -238,12 +243,12 @@ class ClaimRules:
         if self.depths is not None:
             self._place(claim, run, self.depths)
         admitted = claim.admitted
-        begun = (claim, admitted, admitted.carnet, n, state, worker)
-        self.turns.append(begun_row(*begun, run.n))
-        self.journal.append(sealed_row(n, ACCEPTED, 0, 0, accepted(claim.request, claim.grounds)))
+        row, turn = begun(claim, admitted, admitted.carnet, n, run.n, state, worker)
+        self.turns.append(row)
+        self.journal.append(accepted_row(n, claim.request, claim.grounds))
         if claim.task is not None:
             self.waiting.add(n, claim, claim.task)
-        return Claimed(begun_turn(*begun))
+        return Claimed(turn)
 
     def _met(self, claim: TurnClaim, row: Row | None) -> Verdict:
         """What a claim gets that is a repeat, or should be one."""

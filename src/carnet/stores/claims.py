@@ -127,7 +127,7 @@ class ClaimBatch:
             if not claim.is_first
         }
         for row in _RUNS(self._connection, list(dict.fromkeys(asked.values()))):
-            rules.runs[row[:3]] = Run(row[:3], row[3], row[4], 0)
+            rules.runs[row[:3]] = Run(row[:3], row[3], row[4], row[4])
         repeats = [
             (run.n, key)
             for key, named in asked.items()
@@ -182,7 +182,7 @@ class ClaimBatch:
         if rules.journal:
             write(INSERT_JOURNAL, rules.journal)
         if rules.counted:
-            write(_SET_RATE, [(bucket, rules.tats[bucket]) for bucket in rules.counted])
+            write(_SET_RATE, list(rules.counted.items()))
         if rules.reserved:
             write(ADD_TO_PURSE, [(name, 0, more) for name, more in rules.reserved.items()])
 

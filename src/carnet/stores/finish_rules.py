@@ -9,17 +9,24 @@ Law 4. A turn that ends as queued goes on to hold what it held; the attempt that
 """
 
 from collections.abc import Sequence
+from typing import Final
 
 from msgspec.structs import replace
 
-from carnet.core.turn import Turn, TurnState, may_become
+from carnet.core.turn import TRANSITIONS, Turn, TurnState
 from carnet.ports.outbox import Letter
 from carnet.ports.turns import Fenced, TurnFinish
 from carnet.stores.database import Flush, Row
 from carnet.stores.interrupts import WaitingFinish, read_holds, write_holds
 from carnet.stores.journal import DISCARD, ENDED, EVENTS, sealed_row
 from carnet.stores.outbound import outbound_row
-from carnet.stores.turn_row import ended_row, ended_turn
+from carnet.stores.turn_row import ended
+
+# A running turn ends as it likes; one that waits for an answer only as failed.
+_ENDS: Final[dict[TurnState, frozenset[TurnState]]] = {
+    **TRANSITIONS,
+    "waiting": frozenset({"failed"}),
+}
 
 
 def appended(
@@ -39,11 +46,6 @@ def appended(
         rows.append(sealed_row(turn.n, EVENTS, flush.first, flush.last, flush.events))
         answers.append(None)
     return answers, rows
-
-
-def _may_end(state: TurnState, after: TurnState) -> bool:
-    """A running turn ends as it likes; one that waits for an answer only as failed."""
-    return after == "failed" if state == "waiting" else may_become(state, after)
 
 
 def _fenced(turn: Turn) -> Fenced:
@@ -80,8 +82,10 @@ class FinishRules:
     def end(self, finish: TurnFinish) -> Turn | Fenced:
         """End a turn, or say that it is not the caller's."""
         turn = finish.turn
-        held = self.held.get(turn.n)
-        if held is None or held[1] != turn.fence or not _may_end(held[5], finish.state):
+        if turn.n not in self.held:
+            return _fenced(turn)
+        held = self.held[turn.n]
+        if held[1] != turn.fence or finish.state not in _ENDS[held[5]]:
             return _fenced(turn)
         del self.held[turn.n]  # the same turn again in this batch is too late
         if finish.state == "queued":
@@ -91,10 +95,12 @@ class FinishRules:
     def _end(self, finish: TurnFinish, held: Row) -> Turn:
         turn = finish.turn
         _, _, reserve, purse, run, state, holds, before, _ = held
-        debited = self._post(finish, run)
+        debited = self._post(finish, run) if finish.debits else 0
         kept = max(reserve - debited, 0) if finish.state == "waiting" else 0
-        self._move(purse, 0, kept - reserve)
-        self._move(finish.payer.purse, debited, 0)
+        if reserve:
+            self._move(purse, 0, kept - reserve)
+        if debited:
+            self._move(finish.payer.purse, debited, 0)
         if state == "waiting":
             self._let_go(turn.n, holds)
         data = finish.events
@@ -110,9 +116,9 @@ class FinishRules:
         cost = debited + finish.children_cost + (before or 0)  # also what it cost until it waited
         if finish.state == "waiting":
             return self._wait(finish, cost, self.run_costs[run], [purse, kept, 0, 0])
-        row = (finish, finish.state, finish.now, cost, self.run_costs[run], None, None)
-        self.turns.append(ended_row(*row))
-        return ended_turn(*row)
+        row, record = ended(finish, finish.state, finish.now, cost, self.run_costs[run], None, None)
+        self.turns.append(row)
+        return record
 
     def _wait(self, finish: TurnFinish, cost: int, run_cost: int, kept: list[object]) -> Turn:
         """Let a turn wait for an answer: it goes on to hold what it held."""
@@ -123,9 +129,9 @@ class FinishRules:
         self.interrupts += finish.rows
         self.calls.append((finish.turn.n, finish.papers, finish.key_id))
         holds = write_holds(held) if held else None
-        row = (finish, finish.state, None, cost, run_cost, finish.waits_until, holds)
-        self.turns.append(ended_row(*row))
-        return ended_turn(*row)
+        row, record = ended(finish, finish.state, None, cost, run_cost, finish.waits_until, holds)
+        self.turns.append(row)
+        return record
 
     def _let_go(self, turn: int, holds: str | None) -> None:
         """Give back what a turn held while it waited for an answer that did not come."""
@@ -146,12 +152,14 @@ class FinishRules:
 
     def _tell(self, finish: TurnFinish, *, is_kept: bool) -> None:
         """What few ends have: quotas, letters, calls out, what was kept to run it."""
-        self.outbound += [outbound_row(finish.turn, call) for call in finish.outbound]
+        for call in finish.outbound:
+            self.outbound.append(outbound_row(finish.turn, call))
         if is_kept and finish.state != "waiting":
             self.tasks.append((finish.now, finish.turn.n))
         for use in finish.uses:
             self._move(use.purse, use.amount, 0)
-        self.letters += [(letter, finish.now) for letter in finish.letters]
+        for letter in finish.letters:
+            self.letters.append((letter, finish.now))
 
     def _post(self, finish: TurnFinish, run: int) -> int:
         turn, account = finish.turn, finish.payer.account

@@ -36,9 +36,10 @@ def sealed_row(turn: int, kind: str, first: int, last: int, data: bytes) -> Row:
     return (turn, kind, first, last, data, checksum(turn, kind, first, last, data))
 
 
-def accepted(request: bytes, grounds: bytes) -> bytes:
-    """What was asked, and why it was admitted."""
-    return request + _APART + grounds
+def accepted_row(turn: int, request: bytes, grounds: bytes) -> Row:
+    """The same of what was asked, and why it was admitted."""
+    data = request + _APART + grounds
+    return (turn, ACCEPTED, 0, 0, data, checksum(turn, ACCEPTED, 0, 0, data))
 
 
 def grounds_in(data: bytes) -> bytes:

@@ -4,6 +4,7 @@ Law. A turn of the former layout has its calls out among its events; they are re
 """
 
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Any, Final
 
 import msgspec
@@ -38,11 +39,12 @@ INSERT: Final = (
     " ON CONFLICT (turn, fence, ordinal) DO UPDATE SET "
     + ", ".join(f"{name} = excluded.{name}" for name in FIELDS if name != "ordinal")
 )
+_values = attrgetter(*FIELDS.values())
 
 
 def outbound_row(turn: Turn, call: OutboundCall) -> Row:
     """The values of COLUMNS."""
-    return (turn.n, turn.fence, *(getattr(call, field) for field in FIELDS.values()))
+    return (turn.n, turn.fence, *_values(call))
 
 
 def read_outbound(row: Row) -> OutboundCall:

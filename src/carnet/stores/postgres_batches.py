@@ -128,7 +128,7 @@ class HotBatch:
                 numbers.append(n)
                 continue
             key = (name, issuer, account)
-            self._claiming.runs[key] = Run(key, n, calls, 0)
+            self._claiming.runs[key] = Run(key, n, calls, calls)
             self._costs[n] = cost
             if is_new:
                 self._new_runs.append(n)
@@ -261,7 +261,7 @@ class HotBatch:
     async def _write(self, appends: list[Row]) -> None:
         claiming, finishing = self._claiming, self._finishing
         journal = claiming.journal + appends + finishing.journal
-        rates = [(bucket, claiming.tats[bucket]) for bucket in claiming.counted]
+        rates = list(claiming.counted.items())
         purses = self._purses()
         postings = self._lane.link(finishing.ledger, iter(self._postings))
         if not (journal or rates or purses or claiming.resolved):

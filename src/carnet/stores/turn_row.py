@@ -170,15 +170,12 @@ read_turn: Final[Callable[[Row], Turn]] = _compiled(
 )
 
 # The values of BEGUN, and the record that they are.
-_BEGINS = "claim, admitted, carnet, n, state, worker"
-begun_row: Final[Callable[[TurnClaim, Admitted, Carnet, int, TurnState, str | None, int], Row]] = (
-    _compiled(f"{_BEGINS}, run", _row(BEGUN, "begins"))
-)
-begun_turn: Final[Callable[[TurnClaim, Admitted, Carnet, int, TurnState, str | None], Turn]] = (
-    _compiled(
-        _BEGINS,
-        f"Turn({_fields(BEGUN, 'begins')}, run=carnet.run, payer=admitted.payer.account)",
-    )
+begun: Final[
+    Callable[[TurnClaim, Admitted, Carnet, int, int, TurnState, str | None], tuple[Row, Turn]]
+] = _compiled(
+    "claim, admitted, carnet, n, run, state, worker",
+    f"({_row(BEGUN, 'begins')},"
+    f" Turn({_fields(BEGUN, 'begins')}, run=carnet.run, payer=admitted.payer.account))",
 )
 
 # The values of AGAIN and the number of the turn, and the record that comes of it.
@@ -199,10 +196,11 @@ resumed_turn: Final[Callable[[Turn, TurnState, str | None, int, int], Turn]] = _
 )
 
 # The values of ENDED and the number of the turn, and the record that comes of it.
-_ENDS = "finish, state, ended, cost, run_cost, waits_until, holds"
-ended_row: Final[
-    Callable[[TurnFinish, TurnState, int | None, int, int, int | None, str | None], Row]
-] = _compiled(_ENDS, _row(ENDED, "ends", "finish.turn.n"))
-ended_turn: Final[
-    Callable[[TurnFinish, TurnState, int | None, int, int, int | None, str | None], Turn]
-] = _compiled(_ENDS, f"replace(finish.turn, {_fields(ENDED, 'ends')})")
+ended: Final[
+    Callable[
+        [TurnFinish, TurnState, int | None, int, int, int | None, str | None], tuple[Row, Turn]
+    ]
+] = _compiled(
+    "finish, state, ended, cost, run_cost, waits_until, holds",
+    f"({_row(ENDED, 'ends', 'finish.turn.n')}, replace(finish.turn, {_fields(ENDED, 'ends')}))",
+)
