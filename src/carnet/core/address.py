@@ -11,6 +11,7 @@ Not here: which of them we serve or may call. That is the router's and the guard
 import re
 import unicodedata
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Final
 
 from msgspec import Struct
@@ -24,6 +25,7 @@ _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*", re.ASCII)
 
 MOST_DOMAIN = 253
 AGENT: Final = "agent://"
+_BEFORE_HOST: Final = len(AGENT)
 
 _OCTET = r"(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
 _IPV4 = re.compile(rf"{_OCTET}(?:\.{_OCTET}){{3}}", re.ASCII)
@@ -119,11 +121,12 @@ def parse_agent_uri(text: str) -> str:
     return check_domain(text[8:])
 
 
+@lru_cache(maxsize=1024)  # those who call and are called are few; what is refused is not kept
 def check_identity(text: str) -> str:
     """Return `agent://host` if it is in its stored form, else refuse it."""
     if not text.startswith(AGENT):
         raise AddressInvalid("it does not begin with agent://")
-    host = text[len(AGENT) :]
+    host = text[_BEFORE_HOST:]
     if _ONE_LABEL.fullmatch(host) and not _NUMBER.fullmatch(host):
         if host.startswith("xn--"):
             _check_punycode(host)
@@ -134,7 +137,7 @@ def check_identity(text: str) -> str:
 
 def host_of(identity: str) -> str:
     """The host of an identity in its stored form."""
-    return identity[len(AGENT) :]
+    return identity[_BEFORE_HOST:]
 
 
 def is_ip_identity(identity: str) -> bool:

@@ -10,7 +10,9 @@ Law 2. No value can end its line. What holds a line break, another control chara
        refused too: the edge lets none through.
 """
 
+import re
 from collections.abc import Callable, Mapping
+from operator import attrgetter
 from typing import Any, Final, Literal
 from urllib.parse import parse_qsl, quote
 
@@ -49,6 +51,7 @@ _DEFAULT_PORTS: Final = {"http": ":80", "https": ":443"}
 _OF_FIELDS: Final = frozenset({"sf", "key", "bs", "tr", "req"})
 _OF_QUERY_PARAMETERS: Final = frozenset({"name", "req"})
 _OF_DERIVED: Final = frozenset({"req"})
+_BASE: Final = re.compile(r"[\t\n -~]*")
 
 
 class Uncoverable(ValueError):
@@ -97,7 +100,7 @@ def _target_uri(request: Request) -> str:
 
 
 DERIVED: Final[Mapping[str, Callable[[Request], str]]] = {
-    "@method": lambda request: request.method,
+    "@method": attrgetter("method"),
     "@authority": _authority,
     "@path": lambda request: request.path or "/",
     "@query": lambda request: f"?{request.query or ''}",
@@ -125,10 +128,13 @@ def _percent_encode(text: str) -> str:
 
 def field(headers: Headers, name: str) -> str:
     """The value of a field: its lines without the whitespace around them, joined by commas."""
-    lines = headers.get_all(name)
-    if not lines:
-        raise Uncoverable("has no such field")
-    return lines[0] if len(lines) == 1 else ", ".join(lines)
+    match headers.get_all(name):
+        case []:
+            raise Uncoverable("has no such field")
+        case [line]:
+            return line
+        case lines:
+            return ", ".join(lines)
 
 
 def _field_with(
@@ -243,9 +249,8 @@ def base(
 
 def join(lines: list[str], text: str) -> bytes:
     """The lines of a base and the last one, `text`, as bytes that cannot be read differently."""
-    lines.append(f'"@signature-params": {text}')
-    joined = "\n".join(lines)
-    bare = joined.replace("\n", "").replace("\t", "")
-    if not (joined.isascii() and bare.isprintable()) or joined.count("\n") != len(lines) - 1:
+    whole = [*lines, f'"@signature-params": {text}']
+    joined = "\n".join(whole)
+    if _BASE.fullmatch(joined) is None or joined.split("\n") != whole:
         raise Uncoverable("holds a character that may not stand in a base")
     return joined.encode()

@@ -7,7 +7,7 @@ Law 3. A header that cannot be read is `DigestInvalid`; one that was made for an
        `DigestMismatch`.
 """
 
-from base64 import b64encode
+from binascii import b2a_base64
 from hashlib import sha256, sha512
 from typing import Final
 
@@ -23,21 +23,17 @@ _ALGORITHMS: Final = {"sha-256": sha256, "sha-512": sha512}
 
 
 def write(body: bytes) -> str:
-    """The header for a body: its SHA-256."""
-    return f"sha-256=:{b64encode(_sha256(body)).decode()}:"
+    """The header for a body: its SHA-256.
 
-
-def _sha256(body: bytes) -> bytes:
-    """The digest of a body. A small one is fed in pieces for which Python keeps its lock.
-
-    Letting the lock go and waiting for it again costs more than the digest of a few kilobytes.
+    A small one is fed in pieces for which Python keeps its lock: letting the lock go and waiting
+    for it again costs more than the digest of a few kilobytes.
     """
-    if len(body) <= _PIECE or len(body) > _MOST_IN_PIECES:
-        return sha256(body).digest()
-    digest = sha256(body[:_PIECE])
-    for start in range(_PIECE, len(body), _PIECE):
+    size = len(body)
+    first = _PIECE if size <= _MOST_IN_PIECES else size
+    digest = sha256(body[:first])
+    for start in range(first, size, _PIECE):
         digest.update(body[start : start + _PIECE])
-    return digest.digest()
+    return f"sha-256=:{str(b2a_base64(digest.digest(), newline=False), 'ascii')}:"
 
 
 def check(value: str | None, body: bytes) -> None:

@@ -25,10 +25,24 @@ _COUNT_DIGITS: Final = 10  # as many as MAX_COUNT has; a longer number is at lea
 _OWS: Final = " \t"
 _TOKEN: Final = re.compile(r"[a-z0-9!#$%&'*+.^_`|~-]+", re.ASCII)
 
+# Values as nearly all are, one a line: nothing, or visible ASCII with spaces inside.
+_PLAIN_VALUES: Final = re.compile(r"(?:[!-~]+(?: +[!-~]+)*)?(?:\n(?:[!-~]+(?: +[!-~]+)*)?)*")
+
 
 @lru_cache(maxsize=256)  # nearly all are our own; of a signature's components few
 def _key(name: str) -> bytes:
     return name.lower().encode("latin-1")
+
+
+@lru_cache(maxsize=64)  # the names are our own
+def _are_names(names: tuple[str, ...]) -> bool:
+    return all(_TOKEN.fullmatch(name) for name in names)
+
+
+@lru_cache(maxsize=64)  # so are the prefixes
+def _beginning(prefixes: tuple[bytes, ...]) -> re.Pattern[bytes]:
+    """Finds the first of the joined names that begins with one of these."""
+    return re.compile(b"\n(?:" + b"|".join(map(re.escape, prefixes)) + b")")
 
 
 class Headers:
@@ -56,6 +70,8 @@ class Headers:
 
     def names(self, *prefixes: bytes) -> list[str]:
         """The names that begin with one of these, each once, in the order of first appearance."""
+        if _beginning(prefixes).search(self.joined()) is None:  # one search for the usual case
+            return []
         return [name.decode("latin-1") for name in self._indexed() if name.startswith(prefixes)]
 
     def joined(self) -> bytes:
@@ -153,6 +169,10 @@ def write_headers(fields: Mapping[str, str]) -> list[tuple[str, str]]:
     A value that carries a line break, another control character, anything beyond ASCII or
     whitespace at an end is refused, whoever it came from: it would not arrive as it left.
     """
+    values = "\n".join(fields.values())
+    is_plain = _PLAIN_VALUES.fullmatch(values) is not None and _are_names(tuple(fields))
+    if is_plain and values.count("\n") + 1 == len(fields):
+        return [field for field in fields.items() if field[1]]
     written = []
     for name, value in fields.items():
         if _TOKEN.fullmatch(name) is None:

@@ -15,6 +15,7 @@ Law 5. Components have no parameters here (`;sf`, `;bs`, `;tr`, `;req`, ...), st
 """
 
 import re
+from binascii import a2b_base64
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Final, NoReturn
@@ -32,14 +33,13 @@ from carnet.wire.structured import (
     Item,
     Member,
     StructuredInvalid,
-    read_base64,
     read_entries,
     write_bare,
     write_bytes,
     write_string,
 )
 
-__all__ = ["Presented", "Request", "base", "read", "write"]
+__all__ = ["Presented", "Request", "base", "bases", "read", "write"]
 
 ALGORITHM: Final = "ed25519"
 MAX_COMPONENTS: Final = 32
@@ -58,7 +58,8 @@ _PLAIN_INPUT: Final = re.compile(
     rf';keyid={_WORD};alg="ed25519";created=([0-9]{{1,15}})'
     rf"(?:;expires=([0-9]{{1,15}}))?(?:;nonce={_WORD})?(?:;tag={_WORD})?)"
 )
-_PLAIN_SIGNATURE: Final = re.compile(r"([a-z][a-z0-9_-]*)=:([A-Za-z0-9+/]{86}==):")
+_PLAIN_SIGNATURE: Final = re.compile(r"([a-z][a-z0-9_-]*)=:([A-Za-z0-9+/]{85}[AQgw]==):")
+_OF_PATH: Final = frozenset({"@path", "@target-uri", "@request-target"})
 
 
 class Presented(Struct, frozen=True, kw_only=True):
@@ -87,19 +88,28 @@ def read(headers: Headers) -> Presented:
 
 
 def _only(headers: Headers, name: str) -> str:
-    lines = headers.get_all(name)
-    if not any(lines):
-        raise SignatureMissing
-    if len(lines) > 1 or len(lines[0]) > MAX_BYTES:
-        raise SignatureInvalid(f"{name} stands on several lines or is too long")
-    return lines[0]
+    match headers.get_all(name):
+        case [line] if line and len(line) <= MAX_BYTES:
+            return line
+        case lines if any(lines):
+            raise SignatureInvalid(f"{name} stands on several lines or is too long")
+    raise SignatureMissing
 
 
 def _read_plain(given: str, signature: str) -> Presented | None:
     """The signature if it has the usual form; None for all others, right or wrong."""
-    found = _PLAIN_INPUT.fullmatch(given)
+    found = _read_input(given)
     value = _PLAIN_SIGNATURE.fullmatch(signature)
-    if found is None or value is None or found[1] != value[1]:
+    if found is None or value is None or found.label != value[1]:
+        return None
+    return replace(found, signature=a2b_base64(value[2]))
+
+
+@lru_cache(maxsize=256)  # of the seed's form it is the same for all that one signs in a second
+def _read_input(given: str) -> Presented | None:
+    """What the usual form of an input says, still without the signature."""
+    found = _PLAIN_INPUT.fullmatch(given)
+    if found is None:
         return None
     label, text, names, keyid, created, expires, nonce, tag = found.groups()
     components = tuple(names.split('" "'))
@@ -115,7 +125,7 @@ def _read_plain(given: str, signature: str) -> Presented | None:
         alg=ALGORITHM,
         tag=tag,
         text=text,
-        signature=_decode(value[2]),
+        signature=b"",
     )
 
 
@@ -170,13 +180,6 @@ def _read_value(member: Member) -> bytes:
     return value
 
 
-def _decode(text: str) -> bytes:
-    try:
-        return read_base64(text)
-    except StructuredInvalid:
-        _refuse("the signature is not canonical base64")
-
-
 def _refuse(reason: str) -> NoReturn:
     raise SignatureInvalid(reason)
 
@@ -195,26 +198,44 @@ def base(
         path: Another path than that of the request, where a gateway serves an agent below one.
         newline: As SAMVAD does it: the last line ends too, and the method is in upper case.
     """
-    if path is not None and path != request.path:
-        request = replace(request, path=path)
+    paths = (request.path if path is None else path,)
+    return bases(presented, request, paths=paths, newline=newline)[0]
+
+
+def bases(
+    presented: Presented, request: Request, *, paths: Sequence[str], newline: bool
+) -> list[bytes]:
+    """The same for each of several paths, any of which the request may have been signed for."""
     try:
-        return _build(presented.components, presented.text, request, newline=newline)
+        return _build(presented.components, presented.text, request, paths, newline=newline)
     except Uncoverable as error:
         _refuse(f"a component {error}")
 
 
-def _build(names: Sequence[str], text: str, request: Request, *, newline: bool) -> bytes:
+def _build(
+    names: Sequence[str], text: str, request: Request, paths: Sequence[str], *, newline: bool
+) -> list[bytes]:
     if newline and not request.method.isupper():
         request = replace(request, method=request.method.upper())
-    joined = join([f'"{name}": {_resolve(name, request)}' for name in names], text)
-    return joined + b"\n" if newline else joined
+    end = b"\n" if newline else b""
+    resolved: dict[str, str] = {}  # what does not depend on the path is resolved once
+    built: list[bytes] = []
+    for path in paths:
+        if path != request.path:
+            request = replace(request, path=path)
+        lines: list[str] = []
+        for name in names:
+            if name in _OF_PATH or name not in resolved:
+                resolved[name] = _resolve(name, request)
+            lines += (f'"{name}": {resolved[name]}',)
+        built += (join(lines, text) + end,)
+    return built
 
 
 def _resolve(name: str, request: Request) -> str:
-    derive = DERIVED.get(name)
-    if derive is not None:
-        return derive(request)
-    if name.startswith("@"):
+    if name in DERIVED:
+        return DERIVED[name](request)
+    if name[:1] == "@":
         raise Uncoverable("is not known")
     return field(request.headers, name)
 
@@ -254,20 +275,22 @@ def write(
         alg: The name of the algorithm; None leaves it out.
         newline: As SAMVAD does it, see `base`.
     """
-    given = (
-        ("keyid", keyid),
-        ("alg", alg),
-        ("created", created),
-        ("expires", expires),
-        ("nonce", nonce),
-        ("tag", tag),
-    )
+    text = _opening(tuple(components), keyid, alg, created, expires)
+    if nonce is not None:
+        text = f"{text};nonce={write_string(nonce)}"
+    if tag is not None:
+        text = f"{text};tag={write_string(tag)}"
+    (signed,) = _build(components, text, request, (request.path,), newline=newline)
+    signature = write_bytes(sign(signed))
+    return {"signature-input": f"{label}={text}", "signature": f"{label}={signature}"}
+
+
+@lru_cache(maxsize=256)  # the same few headers are signed again and again, many in a second
+def _opening(
+    components: tuple[str, ...], keyid: str, alg: str | None, created: int, expires: int | None
+) -> str:
+    """What an input says before the nonce and the tag."""
+    listed = " ".join([write_string(name) for name in components])
+    given = (("keyid", keyid), ("alg", alg), ("created", created), ("expires", expires))
     told = [f";{name}={write_bare(value)}" for name, value in given if value is not None]
-    text = f"({_listed(tuple(components))}){''.join(told)}"
-    signature = sign(_build(components, text, request, newline=newline))
-    return {"signature-input": f"{label}={text}", "signature": f"{label}={write_bytes(signature)}"}
-
-
-@lru_cache(maxsize=256)  # the same few headers are signed again and again
-def _listed(components: tuple[str, ...]) -> str:
-    return " ".join([write_string(name) for name in components])
+    return f"({listed}){''.join(told)}"

@@ -90,9 +90,10 @@ def bases_of(
         request.headers, stamps
     ):  # samvad:signature:alone
         raise HeaderNotSigned
-    paths = dict.fromkeys((short_path, request.path))  # samvad:signature:path
-    bases = [signatures.base(presented, request, path=path, newline=True) for path in paths]
-    return (*bases, *(base[:-1] for base in bases))  # samvad:signature:newline
+    # samvad:signature:path
+    paths = (short_path,) if short_path == request.path else (short_path, request.path)
+    bases = signatures.bases(presented, request, paths=paths, newline=True)
+    return (*bases, *[base[:-1] for base in bases])  # samvad:signature:newline
 
 
 def _whole(presented: Presented, request: Request, stamps: Stamps) -> tuple[bytes, ...]:

@@ -1,7 +1,7 @@
 """The writer of structured fields."""
 
 import re
-from base64 import b64encode
+from binascii import b2a_base64
 from collections.abc import Callable, Mapping, Sequence
 from decimal import ROUND_HALF_EVEN, Decimal
 from typing import Any, Final
@@ -108,7 +108,7 @@ def _write_token(value: Token) -> str:
 
 def write_bytes(value: bytes) -> str:
     """The text of bytes, between colons."""
-    return f":{b64encode(value).decode()}:"
+    return f":{str(b2a_base64(value, newline=False), 'ascii')}:"
 
 
 def _write_boolean(value: bool) -> str:  # noqa: FBT001
