@@ -16,9 +16,9 @@ import json as plain_json
 import re
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from typing import Any, Final, get_args
+from typing import Annotated, Any, Final, get_args
 
-from msgspec import Struct
+from msgspec import Meta, Struct, ValidationError, convert, field
 
 from carnet.core.address import check_identity
 from carnet.core.proof import SECOND_US
@@ -92,13 +92,55 @@ def read_envelope(body: bytes, *, mode: Mode) -> Envelope:
     A refusal carries the trace id, if there was one to be read: the answer to it names it.
     """
     fields = json.read_object(body)
-    trace_id = fields.get("traceId")
     try:
-        return _read(fields, mode)
+        return _read_plain(fields, mode) or _read(fields, mode)
     except CarnetError as error:
+        trace_id = fields.get("traceId")
         if isinstance(trace_id, str) and _TRACE.fullmatch(trace_id):
             error.run = trace_id
         raise
+
+
+class _Plain(Struct, forbid_unknown_fields=True, gc=False):
+    """The envelope as most are, without the fields that few have; the library judges it in C."""
+
+    sender: str = field(name="from")
+    recipient: str = field(name="to")
+    skill: Annotated[str, Meta(pattern=rf"\A[ -~]{{1,{MOST_SKILL_CHARACTERS}}}\Z")]
+    mode: Mode
+    nonce: Annotated[str, Meta(pattern=rf"\A(?:{NONCE.pattern})\Z")]
+    timestamp: str
+    trace_id: Annotated[str, Meta(pattern=rf"\A(?:{_TRACE.pattern})\Z")] = field(name="traceId")
+    span_id: Annotated[str, Meta(pattern=rf"\A(?:{_SPAN.pattern})\Z")] = field(name="spanId")
+    payload: dict[str, Any]
+    parent_span_id: Annotated[str, Meta(pattern=rf"\A(?:{_SPAN.pattern})\Z")] | None = field(
+        default=None, name="parentSpanId"
+    )
+    delegation_token: str | None = field(default=None, name="delegationToken")
+
+
+def _read_plain(fields: dict[str, Any], mode: Mode) -> Envelope | None:
+    """The envelope if nothing is wrong with it; None for all others, right or wrong."""
+    try:
+        plain = convert(fields, _Plain)
+        sender, recipient = check_identity(plain.sender), check_identity(plain.recipient)
+    except (ValidationError, AddressInvalid):
+        return None
+    if plain.mode != mode:
+        return None
+    return Envelope(
+        sender=sender,
+        recipient=recipient,
+        skill=plain.skill,
+        mode=mode,
+        nonce=plain.nonce,
+        at=read_moment(plain.timestamp),
+        trace_id=plain.trace_id,
+        span_id=plain.span_id,
+        parent_span_id=plain.parent_span_id,
+        delegation_token=plain.delegation_token,
+        payload=plain.payload,
+    )
 
 
 def _read(fields: dict[str, Any], mode: Mode) -> Envelope:
@@ -221,12 +263,11 @@ def _read_payload(value: object) -> dict[str, Any]:
 
 def read_moment(value: object) -> int:
     """A timestamp as microseconds since the epoch."""
-    found = _MOMENT.fullmatch(value) if isinstance(value, str) else None
+    found = _MOMENT.fullmatch(value) if type(value) is str else None
     if found is None:
         raise TimestampInvalid
-    second, fraction = found.groups()
-    digits = (fraction or "")[:_FRACTION_DIGITS].ljust(_FRACTION_DIGITS, "0")
-    return _seconds_at(second) * SECOND_US + int(digits)
+    digits = f"{found[2] or ''}000000"[:_FRACTION_DIGITS]
+    return _seconds_at(found[1]) * SECOND_US + int(digits)
 
 
 @lru_cache(maxsize=16)  # those who call at the same time write the same second
@@ -241,8 +282,7 @@ def _seconds_at(second: str) -> int:
 
 def write_moment(at: int) -> str:
     """A moment as the protocol's own clients write it."""
-    second, fraction = divmod(at, SECOND_US)
-    return f"{_written(second)}.{fraction:06}Z"
+    return f"{_written(at // SECOND_US)}.{at % SECOND_US:06}Z"
 
 
 @lru_cache(maxsize=16)
@@ -262,25 +302,33 @@ def write_envelope(envelope: Envelope) -> bytes:
         "timestamp": write_moment(envelope.at),
         "traceId": envelope.trace_id,
         "spanId": envelope.span_id,
-        "parentSpanId": envelope.parent_span_id,
-        "delegationToken": envelope.delegation_token,
-        "auth": _auth_member(envelope),
-        "callbackUrl": envelope.callback_url,
         "payload": envelope.payload,
     }
-    return canonical({name: value for name, value in fields.items() if value is not None})
+    if envelope.parent_span_id is not None:
+        fields["parentSpanId"] = envelope.parent_span_id
+    if envelope.delegation_token is not None:
+        fields["delegationToken"] = envelope.delegation_token
+    if envelope.auth_scheme is not None or envelope.auth is not None:
+        fields["auth"] = _auth_member(envelope)
+    if envelope.callback_url is not None:
+        fields["callbackUrl"] = envelope.callback_url
+    return _canonical(fields, envelope.payload)
 
 
-def _auth_member(envelope: Envelope) -> dict[str, str] | None:
+def _auth_member(envelope: Envelope) -> dict[str, str]:
     token = {} if envelope.auth is None else {"token": envelope.auth.reveal()}
-    scheme = envelope.auth_scheme or (BEARER if token else None)
-    return None if scheme is None else {"scheme": scheme, **token}
+    return {"scheme": envelope.auth_scheme or BEARER, **token}
 
 
 def canonical(value: object) -> bytes:
     """JSON as the protocol's clients write it: keys sorted, no spaces, nothing escaped in vain."""
+    return _canonical(value, value)
+
+
+def _canonical(value: object, doubtful: object) -> bytes:
+    """The same for a value of which only this part may hold other than texts."""
     try:
-        if _is_plain(value):
+        if _is_plain(doubtful):
             return json.canonical(value)
         return plain_json.dumps(
             value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
@@ -304,6 +352,6 @@ def _is_plain(value: object) -> bool:
             found += one
         elif not (kind in _PLAIN or (kind is int and abs(one) <= json.MAX_INTEGER)):
             return False
-        if len(found) > _FEW:
+        if kind not in _PLAIN and len(found) > _FEW:
             return False
     return True
