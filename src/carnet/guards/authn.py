@@ -12,7 +12,7 @@ from carnet.core.identity import Actor, Caller
 from carnet.core.memo import Memo
 from carnet.core.secret import Secret
 from carnet.errors import TokenInvalid, TokenMissing
-from carnet.guards.candidate import Candidate
+from carnet.guards.candidate import Candidate, in_context
 from carnet.ports.trust import Peers, Token, Tokens
 
 MOST_REMEMBERED = 4096
@@ -71,13 +71,17 @@ class KnownCaller:
 
     def __call__(self, candidate: Candidate, /) -> None:
         """Prove the caller."""
-        token = authenticate(candidate.claim.authorization, self._tokens, candidate.now)
-        candidate.token = token
+        claim = candidate.claim
+        token = authenticate(claim.authorization, self._tokens, candidate.now)
+        candidate.token = candidate.shown = token
         if token.peer is not None:
             listed = self._peer_may_forward(token.peer)
-            candidate.prove_caller(caller_of(token, peer_may_forward=listed))
+            caller = caller_of(token, peer_may_forward=listed)
         else:
-            candidate.prove_caller(self._remembered(token))
+            caller = self._remembered(token)
+        if claim.context is not None:
+            caller = in_context(caller, claim.context, None)
+        candidate.caller = caller
 
     def _remembered(self, token: Token) -> Caller:
         """The caller of a token that nothing but the token decides about."""

@@ -6,14 +6,14 @@ gate is an immutable Call.
 
 import re
 from collections.abc import Awaitable
-from typing import Final, Never, Protocol
+from typing import TYPE_CHECKING, Final, Never, Protocol
 
 from msgspec.structs import replace
 
 from carnet.core.call import Claim
 from carnet.core.carnet import TOP, Position
 from carnet.core.delegation import Delegation
-from carnet.core.identity import Caller, Payer
+from carnet.core.identity import Caller, Context, Payer
 from carnet.core.proof import Proof, Spending
 from carnet.core.secret import Secret
 from carnet.core.skill import Skill
@@ -25,7 +25,11 @@ _URL: Final = re.compile(r"https?://([A-Za-z0-9.-]+)(?=[:/?#]|\Z)", re.ASCII)
 
 
 class Candidate:
-    """One claim under examination."""
+    """One claim under examination.
+
+    What a guard proves has a slot that is empty until then. Reading it costs no call; reading it
+    while it is empty is an error of ours, which is told as one.
+    """
 
     __slots__ = (
         "budget",
@@ -42,15 +46,17 @@ class Candidate:
         "peer",
         "position",
         "principal",
+        "proof",
+        "shown",
         "skill",
         "target",
         "token",
     )
 
-    # Each is there once a guard has proved it; who asks before that is told so.
     caller: Caller  # who calls, with which rights
     key: bytes  # the public key of whoever signed
     payer: Payer
+    proof: Proof  # the signature that the claim was sent with
     target: Target  # whom the call is for
     token: Token  # that authenticated the caller; a signed claim has none
 
@@ -63,35 +69,22 @@ class Candidate:
         self.skill: Skill | None = None
         self.peer: Peer | None = None  # the organisation that signed, if it is listed
         self.principal: Token | None = None  # whose token a signed claim brought along
+        self.shown: Token | None = None  # the caller's own token, or the one beside a signature
         self.path: tuple[str, ...] = ()
         self.on_behalf_of: tuple[str, ...] = ()
         self.deadline: float | None = None  # seconds, by the clock that is never set
         self.budget: Spending | None = None
         self.delegation: Delegation | None = None  # verified, every link of it
+        if claim.proof is not None:
+            self.proof = claim.proof
 
-    @property
-    def proof(self) -> Proof:
-        """The signature that the claim was sent with."""
-        if self.claim.proof is None:
-            raise SignatureMissing
-        return self.claim.proof
+    if not TYPE_CHECKING:  # for a checker of types it would be an answer to any name
 
-    @property
-    def shown(self) -> Token | None:
-        """The token that was shown: the caller's own, or the one beside a signature."""
-        return self.token if self.claim.proof is None else self.principal
-
-    def prove_caller(self, caller: Caller) -> None:
-        """Note who calls, with what it says of itself beside that."""
-        told = self.claim.context
-        if told is not None:
-            told = replace(told, verified=_is_of(told.host, self.claim.proof))
-            caller = replace(caller, context=told)
-        self.caller = caller
-
-    def __getattr__(self, name: str) -> Never:
-        """Refuse what is not there; what is there never comes by here."""
-        raise Internal(f"a guard asked for the {name}, which no guard before it has proved")
+        def __getattr__(self, name: str) -> Never:
+            """Refuse to give what nobody has proved: Python asks here for empty slots alone."""
+            if name == "proof":
+                raise SignatureMissing
+            raise Internal("a guard asked for what no guard before it has proved")
 
 
 class Guard(Protocol):
@@ -100,6 +93,12 @@ class Guard(Protocol):
     def __call__(self, candidate: Candidate, /) -> Awaitable[None] | None:
         """Judge the candidate, now or when what is returned has been waited for."""
         ...
+
+
+def in_context(caller: Caller, told: Context, proof: Proof | None) -> Caller:
+    """The caller with what it says of itself, and whether that is proved."""
+    told = replace(told, verified=_is_of(told.host, proof))
+    return replace(caller, context=told)
 
 
 def _is_of(host: str, proof: Proof | None) -> bool:

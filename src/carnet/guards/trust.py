@@ -15,7 +15,7 @@ from carnet.core.address import host_of
 from carnet.core.identity import Actor, Caller, Ceiling, Standing, allows
 from carnet.core.skill import Skill, Trust
 from carnet.errors import SkillForbidden, TokenInvalid
-from carnet.guards.candidate import Candidate
+from carnet.guards.candidate import Candidate, in_context
 from carnet.ports.agent import Router, Target
 from carnet.ports.trust import Token, Tokens
 
@@ -49,7 +49,8 @@ class Trusted:
     def __call__(self, candidate: Candidate, /) -> None:
         """Prove the caller, and that it may call this."""
         proof, peer, target = candidate.proof, candidate.peer, candidate.target
-        principal = candidate.principal = self._principal(candidate)
+        principal = self._principal(candidate)
+        candidate.principal = candidate.shown = principal
         standing = Standing(
             sender=proof.sender,
             listed=peer is not None,
@@ -63,7 +64,8 @@ class Trusted:
         )
         caller = _caller(actor, standing, self._rights_of(standing), principal)
         check_rights(caller, standing, target, candidate.skill)
-        candidate.prove_caller(caller)
+        told = candidate.claim.context
+        candidate.caller = caller if told is None else in_context(caller, told, proof)
 
     def _principal(self, candidate: Candidate) -> Token | None:
         proof = candidate.proof
