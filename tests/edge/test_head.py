@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carnet.errors import BodyTooLarge, CarnetError, HeadersTooLarge, MalformedRequest, UriTooLong
+from carnet.http.arrival import MOST_NAMES, LowerCase
 from carnet.http.head import EdgeLimits, check_head
 
 LIMITS = EdgeLimits(
@@ -38,7 +39,7 @@ HOST = (b"host", b"a")
     ],
 )
 def test_a_plain_head_is_taken(fields: list[tuple[bytes, bytes]], has_body: bool) -> None:  # noqa: FBT001
-    assert check_head(b"/a?b=c", fields, LIMITS) is has_body
+    assert check_head(b"/a?b=c", fields, LIMITS) == (has_body, False)
 
 
 @pytest.mark.parametrize(
@@ -90,3 +91,27 @@ def test_no_head_does_anything_but_pass_or_be_refused(
     assert framing.count(b"host") == 1
     assert len(framing) == len(set(framing)) <= 2
     assert target.startswith(b"/")
+
+
+@pytest.mark.parametrize(
+    ("fields", "expects"),
+    [
+        ([HOST, (b"expect", b"100-Continue")], True),
+        ([HOST, (b"expect", b"100-continue"), (b"expect", b"else")], True),
+        ([HOST, (b"expect", b"else")], False),
+    ],
+)
+def test_who_waits_to_be_asked_for_its_body_says_so(
+    fields: list[tuple[bytes, bytes]],
+    expects: bool,  # noqa: FBT001
+) -> None:
+    assert check_head(b"/", fields, LIMITS) == (False, expects)
+
+
+def test_names_are_remembered_in_lower_case_within_a_bound() -> None:
+    names = LowerCase()
+    assert (names[b"Host"], names[b"X" * 65]) == (b"host", b"x" * 65)
+    assert dict(names) == {b"Host": b"host"}
+    for number in range(2 * MOST_NAMES):
+        assert names[b"X-%d" % number] == b"x-%d" % number
+    assert len(names) == MOST_NAMES

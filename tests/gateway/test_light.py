@@ -41,8 +41,8 @@ async def test_a_signal_that_was_cleared_before_the_waiter_ran_makes_it_wait_on(
 class Request:
     """What uvicorn makes of one, as far as a line looks."""
 
-    def __init__(self, line: Line) -> None:
-        self.scope = {"line": line}
+    def __init__(self) -> None:
+        self.scope: dict[str, Line] = {}
         self.written: list[bytes] = []
         self.transport = self
         self.flow = self
@@ -50,20 +50,24 @@ class Request:
         self.default_headers = [(b"date", b"today")]
         self.ended = 0
         self.keep_alive = True
+        self.body = bytearray()
+        self.read_paused = False
         self.write_paused = self.disconnected = self.waiting_for_100_continue = False
         self.response_started = self.response_complete = self.more_body = False
 
     def write(self, data: bytes) -> None:
         self.written.append(data)
 
+    def resume_reading(self) -> None:
+        self.read_paused = False
+
     def on_response(self) -> None:
         self.ended += 1
 
 
 def a_request() -> tuple[Line, Any]:
-    line = Line()
-    request: Any = Request(line)
-    line.belong_to(request)
+    request: Any = Request()
+    request.scope["line"] = line = Line(request)
     return line, request
 
 
@@ -98,6 +102,24 @@ def test_a_connection_whose_body_was_not_sent_for_is_not_kept() -> None:
     request.waiting_for_100_continue = request.more_body = True
     assert not line.reply(404, [], b"")
     assert not request.keep_alive
+
+
+def test_a_body_that_has_come_is_taken_once_and_reading_goes_on() -> None:
+    line, request = a_request()
+    request.body, request.read_paused = bytearray(b"abc"), True
+    assert line.take_body() == b"abc"
+    assert line.take_body() == b""
+    assert not request.read_paused
+
+
+@pytest.mark.parametrize(
+    "name", ["more_body", "disconnected", "response_complete", "waiting_for_100_continue"]
+)
+def test_a_body_that_has_not_come_is_waited_for(name: str) -> None:
+    line, request = a_request()
+    setattr(request, name, True)
+    assert line.take_body() is None
+    assert Line().take_body() is None
 
 
 def test_a_line_does_not_keep_its_request() -> None:

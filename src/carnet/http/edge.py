@@ -23,11 +23,8 @@ from collections.abc import Callable, Iterable
 from typing import Any, ClassVar, Final
 
 import httptools
-from uvicorn.protocols.http.httptools_impl import (
-    STATUS_LINE,
-    HttpToolsProtocol,
-    RequestResponseCycle,
-)
+from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
+from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
 from carnet.errors import (
     BodyTimeout,
@@ -39,12 +36,12 @@ from carnet.errors import (
     Overloaded,
     UriTooLong,
 )
-from carnet.http.head import EdgeLimits, Fields, check_head
+from carnet.http.arrival import Arrivals
+from carnet.http.head import EdgeLimits, check_head
 from carnet.http.light import Few, Signal
-from carnet.http.line import LINE, Held, Line, has_ended
+from carnet.http.line import LINE, Held, Line, has_ended, last_words
 from carnet.http.proxies import Proxies
 from carnet.http.refusing import Refuse
-from carnet.wire.dialect import Reply
 
 logger = logging.getLogger("carnet.edge")
 
@@ -76,7 +73,7 @@ def body_seconds(size: int, most: float) -> float:
     return min(most, BODY_GRACE_SECONDS + size / BODY_BYTES_A_SECOND)
 
 
-class HardProtocol(HttpToolsProtocol):
+class HardProtocol(Arrivals):
     """One connection. `hardened` makes the class for a set of limits."""
 
     limits: ClassVar[EdgeLimits]
@@ -159,7 +156,7 @@ class HardProtocol(HttpToolsProtocol):
             self.refuse(_cause(error))
         if self._ready is not None:
             ready, self._ready = self._ready, None
-            super()._start_asgi_task(*ready)
+            self.start(*ready)
         if self._fruitless > self.limits.header_bytes and self._state < _DEAF:
             self.refuse(self._too_much())
 
@@ -175,19 +172,23 @@ class HardProtocol(HttpToolsProtocol):
         parser, fields = self.parser, self.headers
         if parser.get_http_version() != "1.1":
             raise MalformedRequest("it is not HTTP/1.1")
-        has_body = check_head(self.url, fields, self.limits)
+        has_body, expects = check_head(self.url, fields, self.limits)
         if has_body and parser.should_upgrade():  # the parser would not read the body
             raise MalformedRequest("it asks for another protocol and has a body")
-        if len(self.pipeline) >= MOST_PIPELINED:
+        if self.pipeline and len(self.pipeline) >= MOST_PIPELINED:
             raise MalformedRequest("too many requests wait on this connection")
         if self._is_spare or len(self.tasks) >= self.limits.requests:
             self._check_vital()
-        if self._is_behind_proxy:
-            self._believe(fields)
-        self.scope[LINE] = line = Line()  # type: ignore[literal-required]
-        super().on_headers_complete()
-        line.belong_to(self.cycle)
-        self.cycle.message_event = Signal()  # type: ignore[assignment]
+        client, scheme = self._believed() if self._is_behind_proxy else (self.client, self.scheme)
+        before = self._latest()
+        cycle = self.cycle = self.make_request(client, scheme, expects=expects)
+        if before is None or before.response_complete:
+            # What came with the head is read first: if it is malformed, nothing has begun.
+            self._running = cycle
+            self._ready = (cycle, self.app)
+        else:
+            self.flow.pause_reading()
+            self.pipeline.appendleft((cycle, self.app))
         self._state = _BODY
         self._since = self.loop.time()
         self._fruitless = self._size = 0
@@ -197,19 +198,13 @@ class HardProtocol(HttpToolsProtocol):
         if self.url.partition(b"?")[0] not in VITAL:
             raise Overloaded("requests or connections", retry_after=1)
 
-    def _believe(self, fields: Fields) -> None:
-        """Take the address and the scheme that a trusted proxy tells for those of the request."""
+    def _believed(self) -> tuple[tuple[str, int] | None, str | None]:
+        """The address and the scheme that a trusted proxy tells of the request."""
         peer = self.client[0] if self.client is not None else ""
-        origin = self.proxies.origin(peer, fields)
-        if origin.address != peer:
-            self.scope["client"] = (origin.address, 0)  # nobody tells the port
-        if origin.scheme is not None:
-            self.scope["scheme"] = origin.scheme
-
-    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
-        # What came with the head is read first: if it is malformed, nothing has begun.
-        self._running = cycle
-        self._ready = (cycle, app)
+        origin = self.proxies.origin(peer, self.headers)
+        # Nobody tells the port.
+        client = self.client if origin.address == peer else (origin.address, 0)
+        return client, origin.scheme or self.scheme
 
     def on_body(self, body: bytes) -> None:
         """Take a piece of the body, up to the most that any route takes."""
@@ -217,9 +212,16 @@ class HardProtocol(HttpToolsProtocol):
         self._size += len(body)
         if self._size > self.limits.body_bytes:
             raise BodyTooLarge(limit=self.limits.body_bytes)
-        if self._size > LARGE_BODY_BYTES and not self.cycle.response_complete:
+        cycle = self.cycle
+        if cycle.response_complete:
+            return
+        if self._size > LARGE_BODY_BYTES:
             self._hold(len(body))
-        super().on_body(body)
+        cycle.body += body
+        if self._size > HIGH_WATER_LIMIT and len(cycle.body) > HIGH_WATER_LIMIT:
+            self.flow.pause_reading()
+        if self._ready is None:  # else nobody can wait for it yet: its end is told
+            cycle.message_event.set()
 
     def _hold(self, size: int) -> None:
         if self.held.size + size > self.limits.bodies_bytes:
@@ -247,7 +249,9 @@ class HardProtocol(HttpToolsProtocol):
         self._state = _IDLE
         if self.cycle.response_complete:
             self._since = self.loop.time()
-        super().on_message_complete()
+            return
+        self.cycle.more_body = False
+        self.cycle.message_event.set()
 
     def on_response_complete(self) -> None:
         """Go on with the next request that waits; the sweep closes a connection that stays idle."""
@@ -256,10 +260,11 @@ class HardProtocol(HttpToolsProtocol):
             self._let_go_of(self._running)
         if self.transport.is_closing():
             return
-        self.flow.resume_reading()
+        if self.flow.read_paused:
+            self.flow.resume_reading()
         if self.pipeline:
             self._running, app = self.pipeline.pop()
-            super()._start_asgi_task(self._running, app)
+            self.start(self._running, app)
         elif self._state == _IDLE:
             self._since = self.loop.time()
 
@@ -284,7 +289,7 @@ class HardProtocol(HttpToolsProtocol):
                 own.message_event.set()
                 self.cycle = None  # type: ignore[assignment]  # a shutdown need not wait for it
             reply = self.refusing[0](error, self.url.partition(b"?")[0])
-            self.transport.write(_written(reply, self.server_state.default_headers))
+            self.transport.write(last_words(reply, self.server_state.default_headers))
             self._linger()
 
     def _ahead(self, own: RequestResponseCycle | None) -> RequestResponseCycle | None:
@@ -371,13 +376,6 @@ def _cause(error: httptools.HttpParserError) -> CarnetError:
     if isinstance(cause, CarnetError):
         return cause
     return MalformedRequest("it breaks the grammar of HTTP", repr(cause or error))
-
-
-def _written(reply: Reply, default_headers: Fields) -> bytes:
-    size = str(len(reply.body)).encode()
-    ends = [(b"content-length", size), (b"connection", b"close")]
-    lines = [b"%s: %s\r\n" % field for field in (*default_headers, *reply.headers, *ends)]
-    return b"".join([STATUS_LINE[reply.status], *lines, b"\r\n", reply.body])
 
 
 def hardened(

@@ -57,21 +57,19 @@ class Exchange:
 
     async def read(self, max_bytes: int) -> bytes:
         """The whole body."""
-        length = self.headers.read_count("content-length")
-        if length is not None and length > max_bytes:
-            raise BodyTooLarge(limit=max_bytes)
-        message = await self._receive()
-        body: bytes = message.get("body", b"")
-        if message.get("more_body"):
-            body = await self._read_on(body, max_bytes)
-        elif message["type"] == "http.disconnect":
-            raise Disconnected
+        body = self._line.take_body()
+        if body is None:
+            return await self._wait_for(max_bytes)
         if len(body) > max_bytes:
             raise BodyTooLarge(limit=max_bytes)
         return body
 
-    async def _read_on(self, body: bytes, max_bytes: int) -> bytes:
-        parts, size = [body], len(body)
+    async def _wait_for(self, max_bytes: int) -> bytes:
+        length = self.headers.read_count("content-length")
+        if length is not None and length > max_bytes:
+            raise BodyTooLarge(limit=max_bytes)
+        parts: list[bytes] = []
+        size = 0
         while True:
             message = await self._receive()
             if message["type"] == "http.disconnect":
@@ -97,7 +95,7 @@ class Exchange:
 
     async def reply(self, status: int, headers: RawHeaders, body: bytes) -> None:
         """Answer at once."""
-        headers.append((b"content-length", str(len(body)).encode()))
+        headers = [*headers, (b"content-length", b"%d" % len(body))]
         if self.method != "HEAD" and self._line.reply(status, headers, body):
             self.started = True
             self.status = status

@@ -14,9 +14,9 @@ from carnet.wire.stamps import STAMPS
 
 Fields = list[tuple[bytes, bytes]]
 
-_HOST: Final = re.compile(rb"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?")
+_HOST: Final = re.compile(rb"[ \t]*(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?[ \t]*")
+_LENGTH: Final = re.compile(rb"[ \t]*[0-9]{1,19}[ \t]*")
 _ONCE: Final = frozenset({b"host", b"content-length", b"transfer-encoding"})
-_LENGTH_DIGITS: Final = 19
 
 
 class EdgeLimits(Struct, frozen=True, kw_only=True):
@@ -36,44 +36,52 @@ class EdgeLimits(Struct, frozen=True, kw_only=True):
     tolerated: tuple[bytes, ...] = STAMPS.tolerated
 
 
-def check_head(target: bytes, fields: Fields, limits: EdgeLimits) -> bool:
-    """Refuse a head that is too large or can be read in two ways; whether a body follows."""
-    if len(target) > limits.url_bytes:
+def check_head(target: bytes, fields: Fields, limits: EdgeLimits) -> tuple[bool, bool]:
+    """Refuse a head that is too large or can be read in two ways.
+
+    Tells whether a body follows, and whether it waits to be asked for.
+    """
+    count, size = len(fields), len(target)
+    if size > limits.url_bytes:
         raise UriTooLong(limit=limits.url_bytes)
-    values = b"".join(chain.from_iterable(fields))
+    text = b"".join(chain(*fields))
     if (
-        len(fields) > limits.header_fields
-        or len(target) + len(values) + 4 * len(fields) > limits.header_bytes  # 4: colon and so on
+        count > limits.header_fields
+        or size + len(text) + 4 * count > limits.header_bytes  # 4: colon and so on
     ):
         raise HeadersTooLarge(limit=limits.header_bytes, fields=limits.header_fields)
-    if not target.startswith(b"/") or b"#" in target:
+    if target[:1] != b"/" or b"#" in target:
         raise MalformedRequest("its target is not a path")
     named = dict(fields)
-    if len(named) != len(fields):
+    if len(named) != count:
         _refuse_repeated(fields)
-    if not values.isascii():
+    if not text.isascii():
         _refuse_beyond_ascii(fields, limits.tolerated)
-    host = named.get(b"host")
-    if host is None or not _HOST.fullmatch(host.strip(b" \t")):
+    if b"host" not in named or not _HOST.fullmatch(named[b"host"]):
         raise MalformedRequest("it does not name one valid host")
-    return _has_body(named.get(b"content-length"), named.get(b"transfer-encoding"), limits)
+    return _has_body(named, limits), b"expect" in named and _expects(fields)
 
 
-def _has_body(length: bytes | None, coding: bytes | None, limits: EdgeLimits) -> bool:
-    if coding is not None:
-        if length is not None:
+def _has_body(named: dict[bytes, bytes], limits: EdgeLimits) -> bool:
+    if b"transfer-encoding" in named:
+        if b"content-length" in named:
             raise MalformedRequest("it has a length beside a transfer coding")
-        if coding.strip(b" \t") != b"chunked":
+        if named[b"transfer-encoding"].strip(b" \t") != b"chunked":
             raise MalformedRequest("its transfer coding is not 'chunked'")
         return True
-    if length is None:
+    if b"content-length" not in named:
         return False
-    digits = length.strip(b" \t")
-    if not digits.isdigit() or len(digits) > _LENGTH_DIGITS:
+    length = named[b"content-length"]
+    if not _LENGTH.fullmatch(length):
         raise MalformedRequest("its length is not a number")
-    if int(digits) > limits.body_bytes:
+    size = int(length)
+    if size > limits.body_bytes:
         raise BodyTooLarge(limit=limits.body_bytes)
-    return int(digits) > 0
+    return size > 0
+
+
+def _expects(fields: Fields) -> bool:
+    return any(name == b"expect" and value.lower() == b"100-continue" for name, value in fields)
 
 
 def _refuse_repeated(fields: Fields) -> None:

@@ -11,11 +11,12 @@ import asyncio
 import select
 from collections.abc import Callable
 from http import HTTPStatus
+from itertools import chain
 from typing import Final, Protocol
 from weakref import ref
 
 from carnet.http.head import Fields
-from carnet.http.light import Signal
+from carnet.wire.dialect import Reply
 
 LINE = "carnet.line"  # where a scope has it
 
@@ -27,17 +28,21 @@ _STATUS_LINES: Final = {
 
 
 class Flow(Protocol):
-    """The part of uvicorn's flow control that an answer looks at."""
+    """The part of uvicorn's flow control that a line looks at."""
 
+    read_paused: bool
     write_paused: bool
+
+    def resume_reading(self) -> None: ...
 
 
 class Cycle(Protocol):
-    """The part of uvicorn's request that an answer needs."""
+    """The part of uvicorn's request that a line needs."""
 
     transport: asyncio.Transport
     default_headers: Fields
     on_response: Callable[..., None]
+    body: bytearray
     keep_alive: bool
     more_body: bool
     disconnected: bool
@@ -47,8 +52,6 @@ class Cycle(Protocol):
 
     @property
     def flow(self) -> Flow: ...
-    @property
-    def message_event(self) -> "asyncio.Event | Signal": ...
 
 
 class Held:
@@ -71,21 +74,28 @@ def has_ended(transport: asyncio.Transport) -> bool:
     return bool(poll.poll(0))
 
 
+def last_words(reply: Reply, default_headers: Fields) -> bytes:
+    """An answer after which the connection is closed."""
+    ends = [(b"content-length", b"%d" % len(reply.body)), (b"connection", b"close")]
+    lines = [b"%b: %b\r\n" % field for field in (*default_headers, *reply.headers, *ends)]
+    return b"".join([_STATUS_LINES[reply.status], *lines, b"\r\n", reply.body])
+
+
+def _nothing() -> None:
+    """The request of a line that has none."""
+
+
 class Line:
     """What an application may do with the connection of a request."""
 
     __slots__ = ("_cycle", "_is_gone", "_tell", "held")
 
-    def __init__(self) -> None:
-        """The client is there, and nobody listens."""
-        self._cycle: Callable[[], Cycle | None] = lambda: None
+    def __init__(self, cycle: Cycle | None = None) -> None:
+        """The client is there, and nobody listens. `cycle` is the request, of which we are part."""
+        self._cycle: Callable[[], Cycle | None] = _nothing if cycle is None else ref(cycle)
         self._is_gone = False
         self._tell: Callable[[], None] | None = None
         self.held = 0  # bytes of its body that count among the large ones
-
-    def belong_to(self, cycle: Cycle) -> None:
-        """Be the line of a request, once uvicorn has made it."""
-        self._cycle = ref(cycle)  # its scope holds us
 
     def listen(self, tell: Callable[[], None] | None) -> None:
         """Call this when the client goes away, at once if it has; None: nobody listens any more."""
@@ -98,6 +108,22 @@ class Line:
         self._is_gone = True
         if self._tell is not None:
             self._tell()
+
+    def take_body(self) -> bytes | None:
+        """The whole body if it has come; None if it has to be waited for."""
+        cycle = self._cycle()
+        if (
+            cycle is None
+            or cycle.more_body
+            or cycle.disconnected
+            or cycle.response_complete
+            or cycle.waiting_for_100_continue
+        ):
+            return None
+        body, cycle.body = bytes(cycle.body), bytearray()
+        if cycle.flow.read_paused:
+            cycle.flow.resume_reading()
+        return body
 
     def reply(self, status: int, fields: Fields, body: bytes) -> bool:
         """Give a usual answer whole; False if it has to go the long way."""
@@ -113,13 +139,12 @@ class Line:
             or not cycle.keep_alive
         ):
             return False
-        lines = [b"%b: %b\r\n" % field for field in (*cycle.default_headers, *fields)]
-        head = b"".join((_STATUS_LINES[status], *lines))
-        ends = len(lines) + 1
-        if head.count(b"\n") != ends or head.count(b"\r") != ends:
+        words = (*chain(*cycle.default_headers, *fields),)  # names and values by turns
+        text = b"".join(words)
+        if b"\r" in text or b"\n" in text:
             raise ValueError("a header holds a character that would end its line")
-        cycle.transport.write(b"%b\r\n%b" % (head, body))
+        head = b"%b: %b\r\n" * (len(words) // 2) % words
+        cycle.transport.write(b"%b%b\r\n%b" % (_STATUS_LINES[status], head, body))
         cycle.response_started = cycle.response_complete = True
-        cycle.message_event.set()
         cycle.on_response()
         return True
