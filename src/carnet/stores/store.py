@@ -94,8 +94,10 @@ class Store:
         self._looking: asyncio.Task[bool] | None = None  # many who ask at once share one look
         self._flushed = self._renewed = self._sealed = clock.monotonic()
         self._secrets, self._seals = secrets, Seals(secrets.names)
-        self._checkpoints = Checkpoints(database, self._seals)
-        self._nonces = Nonces(database, clock)
+        self._checkpoints, self._nonces = (
+            Checkpoints(database, self._seals),
+            Nonces(database, clock),
+        )
         self.worker: Final = worker
         self.tokens: Final = tokens
         self.peers: Final = peers
