@@ -131,9 +131,9 @@ async def test_a_reservation_is_held_until_the_finish(store: Store, place: Place
     await store.turns.finish(
         a_finish(turn, payer=LIMITED, reserve=700, debits=(Debit("agent:echo", 300),))
     )
-    assert place.rows("SELECT * FROM purse") == [("token:alice", 300, 0)]
+    assert place.rows("SELECT name, spent, reserved FROM purse") == [("token:alice", 300, 0)]
     claimed(await store.turns.claim(a_claim("r2", payer=LIMITED, reserve=700)))
-    assert place.rows("SELECT * FROM purse") == [("token:alice", 300, 700)]
+    assert place.rows("SELECT name, spent, reserved FROM purse") == [("token:alice", 300, 700)]
 
 
 async def test_a_batch_cannot_overshoot_the_limit(store: Store) -> None:

@@ -27,7 +27,7 @@ HOOKS = f"http://{ELSEWHERE[0]}:{ELSEWHERE[1]}"
 PATIENCE_SECONDS = 60.0
 LOOK_SECONDS = 0.02
 ALICE = Sender("agent://client-alice", kid="k-alice", seed=b"a" * 32)
-_LISTENS = re.compile(rb"running on http://127\.0\.0\.1:(\d+)")
+_LISTENS = re.compile(rb"\"path\":\"http://127\.0\.0\.1:(\d+)")
 _COMPLETION = {
     "id": "x",
     "object": "chat.completion",
