@@ -81,7 +81,7 @@ async def check(place: Place, said: Said) -> None:
         assert await store.turns.claim(a_claim(name, payer=LIMITED, reserve=500)) == Known(turn)
     add_up(place)
     for (name,) in place.rows(
-        "SELECT r.id FROM turn t JOIN run r ON r.n = t.run WHERE state = 'unknown'"
+        "SELECT r.id FROM turn t JOIN run r ON r.n = t.run WHERE t.state = 'unknown'"
     ):
         again = claimed(await store.turns.claim(a_claim(name, payer=LIMITED, reserve=500)))
         assert again.attempt == 2

@@ -180,7 +180,7 @@ SAMVAD = (
     Mutant(
         "samvad:signature:newline",
         "wire/samvad/proof.py",
-        "return (*bases, *(base[:-1] for base in bases))",
+        "return (*bases, *[base[:-1] for base in bases])",
         "return (*bases,)",
     ),
     Mutant(
@@ -198,8 +198,8 @@ SAMVAD = (
     Mutant(
         "samvad:signature:base",
         "wire/signatures.py",
-        'joined + b"\\n" if newline else joined',
-        "joined",
+        'end = b"\\n" if newline else b""',
+        'end = b""',
     ),
     Mutant(
         "samvad:envelope:to",

@@ -404,12 +404,12 @@ async def test_the_papers_of_a_task_are_sealed_in_the_store_and_gone_at_its_end(
 ) -> None:
     here = stage(start=False, echo=echo)
     call = await here.accept("echo", "canary-in-the-papers")
-    [(sealed,)] = opened[0].rows("SELECT sealed FROM task")
+    [(sealed,)] = opened[0].rows("SELECT sealed FROM kept_call")
     assert sealed
     assert b"canary" not in bytes(sealed)
     here.worker.start()
     await here.ended(call)
-    assert opened[0].rows("SELECT sealed FROM task") == [(None,)]
+    assert opened[0].rows("SELECT sealed FROM kept_call") == []
 
 
 async def test_a_cancelled_task_that_is_asked_for_again_runs_under_its_id(

@@ -88,7 +88,7 @@ def test_a_stolen_database_opens_no_door_under_other_keys(used: Scene, tmp_path:
     thief = organisation(tmp_path / "thief", "thief.example")
     steal_database(used.acme, thief)
     own = thief.new_token("own")
-    refused = thief.try_carnet("serve")
+    refused = thief.try_carnet("serve", "--port", "0")
     assert refused.returncode == 2
     assert "carnet keys rotate" in refused.stderr
     thief.carnet("keys", "rotate")
@@ -120,7 +120,7 @@ def test_a_gateway_whose_keys_others_can_read_does_not_start(tmp_path: Path) -> 
     careless = organisation(tmp_path / "careless", "careless.example")
     keys = careless.folder / "var" / "secrets.key"
     keys.chmod(0o640)
-    done = careless.try_carnet("serve")
+    done = careless.try_carnet("serve", "--port", "0")
     assert done.returncode == 2
     assert f"chmod 600 {keys}" in done.stderr
     assert places([json.loads(keys.read_text())["pepper"]], {"it": done.stderr.encode()}) == []
