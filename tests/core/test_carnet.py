@@ -216,13 +216,6 @@ def test_inside_another_turn_ids_are_scoped_and_name_their_parent(carnet: Carnet
     assert child.parent_turn == carnet.turn
 
 
-def test_a_deadline_only_moves_closer() -> None:
-    carnet = Carnet(run="r", turn="t")
-    assert carnet.until(9.0).deadline == 9.0
-    assert carnet.until(9.0).until(5.0).deadline == 5.0
-    assert carnet.until(5.0).until(9.0).deadline == 5.0
-
-
 def test_each_stamp_has_its_own_limit_and_the_others_the_default() -> None:
     limits = DepthLimits(by_stamp={"slow": 3, "long": 16})
     assert [limits.of(stamp) for stamp in ("slow", "long", "other")] == [3, 16, 3]

@@ -124,8 +124,8 @@ SECURITY = (
     Mutant(
         "security:a41:reuse",
         "core/turn.py",
-        "        actor,\n        agent,",
-        "        agent,",
+        r"{payer.id}\0{actor}",
+        "{payer.id}",
         tests=("test_two_who_forward_the_same_payer_do_not_share_what_agents_call",),
     ),
     Mutant(

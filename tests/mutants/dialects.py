@@ -88,9 +88,7 @@ TANGLE = (
         "raise UnsupportedProtocolVersion",
         "return None",
     ),
-    Mutant(
-        "tangle:idempotency:key", "core/turn.py", "        actor,\n        agent,", "        agent,"
-    ),
+    Mutant("tangle:idempotency:key", "core/turn.py", r"\0{actor}\0{agent}", r"\0{agent}"),
     Mutant(
         "tangle:refusal:message",
         "errors.py",
@@ -237,7 +235,7 @@ SAMVAD = (
         'return ["bearer", "none"] if "authenticated" in trusts else ["none"]',
         'return ["none"]',
     ),
-    Mutant("samvad:scan:phrases", "guards/injection.py", 'r"jailbreak",', 'r"jailbroken",'),
+    Mutant("samvad:scan:phrases", "guards/injection.py", 'r"jailbreak"),', 'r"jailbroken"),'),
     Mutant(
         "samvad:scan:classifier",
         "guards/injection.py",

@@ -80,6 +80,9 @@ class Agent(Protocol):
         ...
 
 
+_FREE: Final = Price()
+
+
 class Target(Struct, frozen=True, kw_only=True, eq=False):
     """Where a name leads: a local agent, or an agent of another organisation."""
 
@@ -89,7 +92,7 @@ class Target(Struct, frozen=True, kw_only=True, eq=False):
     credit: str  # the ledger account that is credited: "agent:echo", "peer:globex.example"
     is_remote: bool = False  # calls to it get the next hop's papers
     last_depth: int | None = None  # lower than the gateway's, for this agent alone
-    price: Price = Price()
+    price: Price = _FREE
     most_cost: int = 0  # the most another organisation may charge for one call
     auth_source: str = FORWARD_USER  # who pays for the calls it makes; or agent-owned, per-call
     takes_credential: bool = False  # listed: a forwarded credential may leave to it
@@ -111,7 +114,7 @@ class Target(Struct, frozen=True, kw_only=True, eq=False):
     @property
     def may_cost(self) -> bool:
         """Whether somebody may have to pay for a call."""
-        return not self.price.is_free or (self.is_remote and self.most_cost > 0)
+        return self.price != _FREE or (self.is_remote and self.most_cost > 0)
 
 
 class Admitted(Struct, frozen=True):

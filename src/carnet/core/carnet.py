@@ -12,7 +12,6 @@ then the dialect the call leaves by brings its default.
 
 from collections.abc import Sequence
 
-import msgspec
 from msgspec import Struct
 
 from carnet.core.proof import Spending
@@ -201,9 +200,3 @@ class Carnet(Struct, frozen=True, kw_only=True):
             budget=self.budget,
             trace=self.trace,
         )
-
-    def until(self, deadline: float) -> "Carnet":
-        """The same document with an earlier deadline; a later one changes nothing."""
-        if self.deadline is not None and self.deadline <= deadline:
-            return self
-        return msgspec.structs.replace(self, deadline=deadline)

@@ -41,7 +41,7 @@ class Ceiling(Struct, frozen=True, kw_only=True):
 
     def allows(self, permission: str) -> bool:
         """Deny wins; an absent allow-list allows the rest."""
-        if not permission or allows(self.deny, permission):
+        if not permission or (self.deny and allows(self.deny, permission)):
             return False
         return self.allow is None or allows(self.allow, permission)
 
@@ -97,6 +97,8 @@ class Caller(Struct, frozen=True, kw_only=True):
 
     def may(self, permission: str) -> bool:
         """Effective right: the scopes within the ceiling."""
+        if self.ceiling is NO_CEILING:
+            return bool(permission) and allows(self.scopes, permission)
         return allows(self.scopes, permission) and self.ceiling.allows(permission)
 
 

@@ -54,19 +54,12 @@ def on_repeat(
 
 def turn_key(*, payer: Account, actor: str, agent: str, carnet: Carnet, digest: bytes) -> bytes:
     """Sixteen bytes that are equal only for the same logical call."""
-    parts = [
-        payer.issuer,
-        payer.id,
-        actor,
-        agent,
-        carnet.run,
-        carnet.parent_turn or "",
-        carnet.turn,
-    ]
-    if carnet.parent_turn and is_unscoped(carnet.run, carnet.turn):
+    above = carnet.parent_turn or ""
+    text = f"{payer.issuer}\0{payer.id}\0{actor}\0{agent}\0{carnet.run}\0{above}\0{carnet.turn}"
+    if above and is_unscoped(carnet.run, carnet.turn):
         # R6: nested ids of other implementations collide; the request tells them apart.
-        parts.append(digest.hex())
-    return blake2b("\x00".join(parts).encode(), digest_size=16).digest()
+        text += f"\0{digest.hex()}"
+    return blake2b(bytes(text, "utf-8"), digest_size=16).digest()
 
 
 class Turn(Struct, frozen=True, kw_only=True):

@@ -32,7 +32,7 @@ from carnet.guards.authn import KnownCaller, Listed
 from carnet.guards.callback import Callbacks, CalledBack
 from carnet.guards.candidate import Candidate, Guard
 from carnet.guards.chain import names_parent, within_chain
-from carnet.guards.children import Children, reserve, within_time
+from carnet.guards.children import Children, deadline_of
 from carnet.guards.crowd import Crowd
 from carnet.guards.delegation import Delegated, InScope, once_of
 from carnet.guards.destination import Addressed
@@ -60,7 +60,7 @@ from carnet.ports.keys import KeyRing
 from carnet.ports.schemas import Schemas
 from carnet.ports.tasks import Tasks
 from carnet.ports.trust import Peers, Tokens
-from carnet.ports.turns import Quota, Rate, Turns
+from carnet.ports.turns import Nonce, Quota, Rate, Turns
 
 MINUTE = 60
 
@@ -177,61 +177,62 @@ class Gate:
         The call is counted in the crowd; whoever answers it calls `crowd.leave` at its end. A task
         has left the crowd when it is accepted.
         """
-        try:
-            return await self._admit(claim)
-        except (TokenInvalid, PeerUnknown, PaymentRequired, KeyUnknown, SkillForbidden):
-            if not await self._look_again():  # perhaps added or granted a moment ago
-                raise
-        return await self._admit(claim)
+        is_plain = claim.proof is None and claim.callback is None and claim.forwarded is None
+        has_looked = False
+        while True:
+            try:
+                candidate = self._examine(claim) if is_plain else await self._examine_all(claim)
+                entry = self._entry(candidate)
+                actor = candidate.caller.actor.name
+                self._crowd.enter(actor, stream=claim.ask.stream)
+                try:
+                    call = await self._claiming(entry)
+                except BaseException:
+                    self._crowd.leave(actor, stream=claim.ask.stream)
+                    raise
+            except (TokenInvalid, PeerUnknown, PaymentRequired, KeyUnknown, SkillForbidden):
+                if has_looked or not await self._look_again():  # perhaps granted a moment ago
+                    raise
+                has_looked = True
+            else:
+                if claim.is_task:  # nobody waits for it
+                    self._crowd.leave(actor, stream=claim.ask.stream)
+                if candidate.shown is not None:
+                    self._tokens.used(candidate.shown, candidate.now)
+                return call
 
-    async def _admit(self, claim: Claim) -> Call:
-        now = self._clock.wall_us()
-        if claim.proof is None:
-            candidate = self._examine(claim, now)
-            judged = None if claim.callback is None else self._called_back(candidate)
-            if judged is not None:
-                await judged
-        else:
-            candidate = await self._examine_proof(claim, now)
-        is_foreign = claim.forwarded is not None and not candidate.payer.own_issue
-        if is_foreign and await self._look_again():  # perhaps a token of ours, made just now
-            self._paying(candidate)
-        entry = self._entry(candidate)
-        actor = candidate.caller.actor.name
-        self._crowd.enter(actor, stream=claim.ask.stream)
-        try:
-            call = await self._claim_once(entry, now)
-        except BaseException:
-            self._crowd.leave(actor, stream=claim.ask.stream)
-            raise
-        if claim.is_task:  # nobody waits for it
-            self._crowd.leave(actor, stream=claim.ask.stream)
-        if candidate.shown is not None:
-            self._tokens.used(candidate.shown, now)
-        return call
-
-    async def _examine_proof(self, claim: Claim, now: int) -> Candidate:
-        if self._by_proof is None:
-            raise SignatureInvalid("this gate knows no keys")
-        candidate = Candidate(claim, now)
-        for guard in self._proof_guards:
-            waiting = guard(candidate)
-            if waiting is not None:
-                await waiting
-        return candidate
-
-    def _examine(self, claim: Claim, now: int) -> Candidate:
-        candidate = Candidate(claim, now)
+    def _examine(self, claim: Claim) -> Candidate:
+        """Judge a claim by its token alone, where nothing has to be waited for."""
+        candidate = Candidate(claim, self._clock.wall_us())
         for guard in self._guards:
             guard(candidate)
         return candidate
 
+    async def _examine_all(self, claim: Claim) -> Candidate:
+        """Judge a claim by its proof, if it brings one, and where it must be called back to."""
+        if claim.proof is None:
+            candidate = self._examine(claim)
+            judged = None if claim.callback is None else self._called_back(candidate)
+            if judged is not None:
+                await judged
+        elif self._by_proof is None:
+            raise SignatureInvalid("this gate knows no keys")
+        else:
+            candidate = Candidate(claim, self._clock.wall_us())
+            for guard in self._proof_guards:
+                waiting = guard(candidate)
+                if waiting is not None:
+                    await waiting
+        is_foreign = claim.forwarded is not None and not candidate.payer.own_issue
+        if is_foreign and await self._look_again():  # perhaps a token of ours, made just now
+            self._paying(candidate)
+        return candidate
+
     def _entry(self, candidate: Candidate) -> Entry:
         claim, target, payer = candidate.claim, candidate.target, candidate.payer
-        check_credential(target, candidate.credential)
+        if candidate.credential is not None:
+            check_credential(target, candidate.credential)
         carnet = self._document(candidate)
-        if not claim.is_task:  # the time that a task may take begins when it runs
-            carnet = within_time(carnet, target, self._clock)
         key = turn_key(
             payer=payer.account,
             actor=candidate.caller.actor.name,
@@ -239,7 +240,9 @@ class Gate:
             carnet=carnet,
             digest=claim.digest,
         )
-        onward = papers(carnet, target, self._domain, key=key, last_depth=self._last_depth)
+        onward = None  # for an agent of ours
+        if target.is_remote:
+            onward = papers(carnet, target, self._domain, key=key, last_depth=self._last_depth)
         allowance, taken = None, 0
         if candidate.budget is not None:
             allowance = Allowance(candidate.budget)
@@ -261,13 +264,13 @@ class Gate:
             document=None if claim.proof is None else claim.proof.document,
             set_aside=taken,
             credential=candidate.credential,
-            reserve=reserve(payer, target, claim.ask, claim.request),
+            reserve=0 if payer.limit is None else quote(target, claim.ask, len(claim.request)),
             delegation=candidate.delegation,
             callback=claim.callback,
             quota=None if tokens is None else tokens.purse,
             task_purse=None if later is None else later.purse,
         )
-        quotas = self._quotas(tokens, later)
+        quotas = () if tokens is None and later is None else self._quotas(tokens, later)
         return self._entry_of(candidate, admitted, key, allowance, quotas, later)
 
     def _entry_of(
@@ -290,9 +293,10 @@ class Gate:
             rates=rates,
             quotas=quotas,
             nonce=None if claim.proof is None else nonce_of(candidate),
-            wire_parent=names_parent(claim),
-            once=once_of(candidate.delegation),
+            wire_parent=bool(claim.marks) and names_parent(claim),
+            once=None if candidate.delegation is None else once_of(candidate.delegation),
             later=later,
+            now=candidate.now,
             grounds=write_grounds(grounds_of(candidate, admitted, rates, quotas)),
         )
 
@@ -319,39 +323,38 @@ class Gate:
         own = Rate(bucket=bucket, calls=token.rate_calls, seconds=token.rate_seconds)
         return (*rates, own)
 
-    async def _claim_once(self, entry: Entry, now: int) -> Call:
-        """Claim the turn; what the store says about a nonce or a rate is remembered."""
-        nonce = entry.nonce
-        if nonce is None:
-            return await self._claim_within_run(entry)
-        try:
-            call = await self._claim_within_run(entry)
-        except NonceReplayed:
-            self._unrepeated.remember(nonce)
-            raise
-        except RateLimited as limited:
-            if limited.detail == bucket_of(nonce.sender):  # not its token's or the agent's
-                self._within_rate.remember(nonce.sender, now, limited.retry_after or 1)
-            raise
-        self._unrepeated.remember(nonce)
-        return call
+    def _claiming(self, entry: Entry) -> Awaitable[Call]:
+        """Claim the turn; in a run of our own, nobody else can have made a call yet."""
+        if entry.nonce is None and entry.admitted.carnet.run_is_ours:
+            return self._transaction.claim(entry)
+        return self._claim_once(entry)
 
-    async def _claim_within_run(self, entry: Entry) -> Call:
-        admitted = entry.admitted
+    async def _claim_once(self, entry: Entry) -> Call:
+        """Claim the turn; what the store says about a nonce or a rate is remembered."""
+        admitted, nonce = entry.admitted, entry.nonce
         run, actor = admitted.carnet.run, admitted.caller.actor.name
-        if admitted.carnet.run_is_ours:  # nobody else can have made a call in it yet
-            return await self._transaction.claim(entry)
-        has_room = self._runaway.enter(run, actor)
+        has_room = admitted.carnet.run_is_ours or self._runaway.enter(run, actor)
         is_new = False
         try:
             # Without room the transaction still answers what is known, and refuses what is new.
-            most = self._most_run_calls if has_room else 0
-            call = await self._transaction.claim(entry, most)
+            call = await self._transaction.claim(entry, self._most_run_calls if has_room else 0)
             is_new = not call.known
+        except (NonceReplayed, RateLimited) as refusal:
+            if nonce is not None:
+                self._remember(refusal, nonce, entry.now)
+            raise
         finally:
-            if has_room and not is_new:
+            if has_room and not is_new and not admitted.carnet.run_is_ours:
                 self._runaway.leave(run, actor)
+        if nonce is not None:
+            self._unrepeated.remember(nonce)
         return call
+
+    def _remember(self, refusal: NonceReplayed | RateLimited, nonce: Nonce, now: int) -> None:
+        if isinstance(refusal, NonceReplayed):
+            self._unrepeated.remember(nonce)
+        elif refusal.detail == bucket_of(nonce.sender):  # not its token's or the agent's
+            self._within_rate.remember(nonce.sender, now, refusal.retry_after or 1)
 
     async def admit_child(
         self, parent: Call, name: str, ask: Ask, *, index: int, auth: str
@@ -360,7 +363,10 @@ class Gate:
         return await self._children.admit(parent, name, ask, index=index, auth=auth)
 
     def _document(self, candidate: Candidate) -> Carnet:
-        position = candidate.position
+        position, target = candidate.position, candidate.target
+        deadline = candidate.deadline
+        if not candidate.claim.is_task:  # the time that a task may take begins when it runs
+            deadline = deadline_of(deadline, target, self._clock)
         run = position.run or f"conv_{self._ids.ordered_uuid()}"
         return Carnet(
             run=run,
@@ -373,7 +379,7 @@ class Gate:
             run_is_ours=position.run is None,
             path=candidate.path,
             on_behalf_of=candidate.on_behalf_of,
-            deadline=candidate.deadline,
+            deadline=deadline,
             budget=candidate.budget,
             trace=candidate.claim.trace,
         )

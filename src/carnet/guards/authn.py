@@ -85,7 +85,8 @@ class KnownCaller:
 
     def _remembered(self, token: Token) -> Caller:
         """The caller of a token that nothing but the token decides about."""
-        known = self._callers.get(token.n)
-        if known is None or known[0] is not token:
-            known = self._callers.keep(token.n, (token, caller_of(token)))
-        return known[1]
+        if token.n in self._callers:
+            known, caller = self._callers[token.n]
+            if known is token:
+                return caller
+        return self._callers.keep(token.n, (token, caller_of(token)))[1]

@@ -11,12 +11,15 @@ from carnet.guards.candidate import Candidate
 
 def within_chain(candidate: Candidate, /) -> None:
     """Refuse a call that arrived deeper than its chain may go."""  # tangle:depth:refuse
-    candidate.position = merge(candidate.claim.marks)
-    check_depth(candidate.position)
+    marks = candidate.claim.marks
+    if marks:  # else it stands at the top
+        candidate.position = merge(marks)
+        check_depth(candidate.position)
 
 
 def names_parent(claim: Claim) -> bool:
     """Whether a stamp that counts depth names the parent turn."""
-    return bool(claim.marks) and any(
-        mark.parent_turn is not None and mark.counts for mark in claim.marks
-    )
+    for mark in claim.marks:  # noqa: SIM110  `any` would be a call for each mark
+        if mark.parent_turn is not None and mark.counts:
+            return True
+    return False

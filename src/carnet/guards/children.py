@@ -9,10 +9,9 @@ import msgspec
 from carnet.core.address import handle_of
 from carnet.core.allowance import Allowance
 from carnet.core.call import AGENT_OWNED, Admitted, Ask, Call, Target
-from carnet.core.carnet import Carnet
 from carnet.core.grounds import Grounds, write_grounds
 from carnet.core.identity import Actor, Payer
-from carnet.core.proof import Spending
+from carnet.core.proof import SECOND_US, Spending
 from carnet.core.secret import Secret
 from carnet.core.turn import turn_key
 from carnet.guards.child import child_digest, child_request
@@ -65,7 +64,8 @@ class Children:
         self._permit(parent, target, ask)
         payer, credential = self._payer(parent, target, auth)
         check_credential(target, credential)
-        carnet = within_time(carnet, target, self._clock)
+        deadline = deadline_of(carnet.deadline, target, self._clock)
+        carnet = msgspec.structs.replace(carnet, deadline=deadline)
         request = child_request(ask)
         allowance, taken = parent.allowance, 0
         if allowance is not None:
@@ -82,11 +82,13 @@ class Children:
             correlation=parent.correlation,
             set_aside=taken,
             credential=credential,
-            reserve=reserve(payer, target, ask, request),
+            reserve=0 if payer.limit is None else quote(target, ask, len(request)),
             delegation=parent.delegation,
             quota=parent.quota,
         )
-        return await self._transaction.claim(_entry(admitted, target, parent, request))
+        return await self._transaction.claim(
+            _entry(admitted, target, parent, request, self._clock.wall_us())
+        )
 
     def take(self, allowance: Allowance, target: Target, most: int) -> tuple[int, Spending]:
         """Set aside what a call may cost; that, and the budget that it is given in turn."""
@@ -110,7 +112,7 @@ class Children:
         return parent.payer, parent.credential
 
 
-def _entry(admitted: Admitted, target: Target, parent: Call, request: bytes) -> Entry:
+def _entry(admitted: Admitted, target: Target, parent: Call, request: bytes, now: int) -> Entry:
     digest = child_digest(target.name, request)
     return Entry(
         admitted=admitted,
@@ -128,6 +130,7 @@ def _entry(admitted: Admitted, target: Target, parent: Call, request: bytes) -> 
         made_in=parent.record,
         allowance=parent.allowance,
         grounds=write_grounds(_grounds(admitted, target)),
+        now=now,
     )
 
 
@@ -151,13 +154,12 @@ def _grounds(admitted: Admitted, target: Target) -> Grounds:
     )
 
 
-def within_time(carnet: Carnet, target: Target, clock: Clock) -> Carnet:
-    """The document with the time this target may take, retries and waiting included."""
+def deadline_of(deadline: float | None, target: Target, clock: Clock) -> float | None:
+    """A deadline, or the end of the time that this target may take if that is earlier.
+
+    Retries and waiting are part of that time.
+    """
     if target.seconds is None:
-        return carnet
-    return carnet.until(clock.steady_us() / 1_000_000 + target.seconds)
-
-
-def reserve(payer: Payer, target: Target, ask: Ask, request: bytes) -> int:
-    """What the claim holds until the finish: nothing where nobody set a limit."""
-    return 0 if payer.limit is None else quote(target, ask, len(request))
+        return deadline
+    end = clock.steady_us() / SECOND_US + target.seconds
+    return end if deadline is None or end < deadline else deadline

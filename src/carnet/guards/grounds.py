@@ -41,6 +41,6 @@ def grounds_of(
         forwarded=payer.by_forwarding,
         limit=payer.limit,
         reserve=admitted.reserve,
-        rates=tuple([rate.bucket for rate in rates]),
-        quotas=tuple([quota.purse for quota in quotas]),
+        rates=tuple([rate.bucket for rate in rates]) if rates else (),
+        quotas=tuple([quota.purse for quota in quotas]) if quotas else (),
     )

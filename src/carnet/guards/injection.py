@@ -14,7 +14,7 @@ import asyncio
 import inspect
 import logging
 import re
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 from carnet.errors import InjectionDetected
@@ -27,21 +27,27 @@ CLASSIFIER_SECONDS = 10.0
 
 Classifier = Callable[[dict[str, Any]], bool | Awaitable[bool]]
 
-# For lower-case text. Each begins with letters, which a search of its own skips to; one search for
-# all of them would look at every letter and take twice as long.
-_SEARCHES: Final = tuple(
-    re.compile(phrase).search
-    for phrase in (
-        r"ignore\s+(?:all\s+)?(?:previous|prior|above)\s+(?:instruction|prompt|context)",
-        r"disregard\s+(?:your\s+)?(?:system\s+prompt|instruction|context)",
-        r"you\s+are\s+now\s+(?:a\s+)?(?!processing|analyzing|reviewing)",
-        r"forget\s+(?:everything|all|your\s+instructions)",
-        r"new\s+instructions?:",
-        r"\[system\]",
-        r"override\s+(?:your\s+)?(?:previous\s+)?(?:instruction|behavior|directive)",
-        r"act\s+as\s+if\s+you\s+(?:have\s+no|are\s+not)",
-        r"jailbreak",
-        r"do\s+anything\s+now",
+# For lower-case text. The word stands in whatever the phrase finds: most texts hold none of them,
+# and to look for a word is much cheaper than for a phrase.
+_PHRASES: Final = tuple(
+    (word, re.compile(phrase).search)
+    for word, phrase in (
+        (
+            "ignore",
+            r"ignore\s+(?:all\s+)?(?:previous|prior|above)\s+(?:instruction|prompt|context)",
+        ),
+        ("disregard", r"disregard\s+(?:your\s+)?(?:system\s+prompt|instruction|context)"),
+        ("now", r"you\s+are\s+now\s+(?:a\s+)?(?!processing|analyzing|reviewing)"),
+        ("forget", r"forget\s+(?:everything|all|your\s+instructions)"),
+        ("instruction", r"new\s+instructions?:"),
+        ("[system]", r"\[system\]"),
+        (
+            "override",
+            r"override\s+(?:your\s+)?(?:previous\s+)?(?:instruction|behavior|directive)",
+        ),
+        ("act", r"act\s+as\s+if\s+you\s+(?:have\s+no|are\s+not)"),
+        ("jailbreak", r"jailbreak"),
+        ("anything", r"do\s+anything\s+now"),
     )
 )
 
@@ -90,8 +96,8 @@ async def _classified(classifier: Classifier, payload: dict[str, Any]) -> bool:
 def holds_phrase(texts: list[str]) -> bool:
     """Whether one of the texts holds one of the phrases."""
     for text in map(_lowered, texts):
-        for search in _SEARCHES:
-            if search(text) is not None:
+        for word, search in _PHRASES:
+            if word in text and search(text) is not None:
                 return True
     return False
 
@@ -113,25 +119,20 @@ def _lowered(text: str) -> str:
 
 
 def _texts(payload: object) -> list[str]:
-    """The texts of a payload in reading order, cut where `MAX_SCANNED` is reached."""
+    """The texts of a payload in reading order, cut where `MAX_SCANNED` is reached.
+
+    Every text that is a value; without recursion, so that no nesting exhausts our stack.
+    """
     texts: list[str] = []
     room = MAX_SCANNED
-    for text in _walk(payload):
-        texts.append(text[:room])
-        room -= len(text)
-        if room <= 0:
-            break
-    return texts
-
-
-def _walk(payload: object) -> Iterator[str]:
-    """Every text that is a value; without recursion, so that no nesting exhausts our stack."""
     waiting: list[Any] = [payload]
-    while waiting:
+    while waiting and room > 0:
         value = waiting.pop()
         if type(value) is str:
-            yield value
+            texts.append(value[:room])
+            room -= len(value)
         elif type(value) is dict:
-            waiting.extend(reversed(value.values()))
+            waiting += reversed(value.values())
         elif type(value) is list:
-            waiting.extend(reversed(value))
+            waiting += reversed(value)
+    return texts

@@ -110,10 +110,11 @@ class Paying:
     def _remembered(self, token: Token) -> Payer:
         if token.peer is not None:  # a peer's credit may be another by now
             return self._own(token)
-        known = self._payers.get(token.n)
-        if known is None or known[0] is not token:
-            known = self._payers.keep(token.n, (token, self._own(token)))
-        return known[1]
+        if token.n in self._payers:
+            known, payer = self._payers[token.n]
+            if known is token:
+                return payer
+        return self._payers.keep(token.n, (token, self._own(token)))[1]
 
     def _own(self, token: Token, *, by_forwarding: bool = False) -> Payer:
         if token.peer is not None:

@@ -40,4 +40,6 @@ class KnownAgent:
 
 def permitted(candidate: Candidate, /) -> None:
     """Refuse a caller without the target's permission."""
-    permit(candidate.caller, candidate.target)
+    needs = candidate.target.needs
+    if not candidate.caller.may(needs):
+        raise PermissionMissing(permission=needs)

@@ -53,6 +53,7 @@ class Entry(Struct, frozen=True, kw_only=True):
     key: bytes  # of its turn
     digest: bytes
     request: bytes
+    now: int  # when it was judged: microseconds since the epoch
     made_in: Turn | None = None  # the turn a child was made in, also where no header names it
     allowance: Allowance | None = None  # what is left of the budget that it came with
     rates: tuple[Rate, ...] = ()
@@ -91,7 +92,7 @@ class Transaction:
             admitted,
             entry.target,
             verdict.turn,
-            known=not isinstance(verdict, Claimed),
+            known=type(verdict) is not Claimed,
             is_child=entry.made_in is not None,
             allowance=entry.allowance,
             task=None if later is None else await self._task_id(later, verdict),
@@ -116,7 +117,7 @@ class Transaction:
             quotas=entry.quotas,
             most_run_calls=most_run_calls,
             is_first=admitted.carnet.run_is_ours and above is None,
-            now=self._clock.wall_us(),
+            now=entry.now,
             request=entry.request,
             nonce=entry.nonce,
             wire_parent=entry.wire_parent,
