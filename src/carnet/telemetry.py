@@ -12,7 +12,7 @@ import re
 import sys
 import threading
 from bisect import bisect_left
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -271,14 +271,13 @@ class Calls(Collector):
 
     def __init__(self) -> None:
         """Nothing has been counted."""
-        self._counts: dict[tuple[str, str], int] = {}
+        self._counts: defaultdict[tuple[str, str], int] = defaultdict(int)
         self._slots = [0] * (len(_BUCKETS) + 1)
         self._sum = 0.0
 
     def add(self, agent: str, state: str, seconds: float) -> None:
         """Count one."""
-        key = (agent, state)
-        self._counts[key] = self._counts.get(key, 0) + 1
+        self._counts[agent, state] += 1
         self._slots[bisect_left(_BUCKETS, seconds)] += 1
         self._sum += seconds
 
@@ -331,8 +330,9 @@ class Metrics:
             ["agent", "state"],
             registry=self.registry,
         )
-        self._calls = Calls()
-        self.registry.register(self._calls)
+        calls = Calls()
+        self.registry.register(calls)
+        self.called = calls.add  # count one answered call: its agent, its state, its seconds
         self._watch("carnet_open_calls", "Calls being answered", open_calls)
         self._watch("carnet_open_circuits", "Upstreams left alone for a moment", circuits)
         self._watch("carnet_waiting_tasks", "Tasks that wait in the store", waiting_tasks)
@@ -341,10 +341,6 @@ class Metrics:
     def _watch(self, name: str, text: str, count: Callable[[], int]) -> None:
         gauge = Gauge(name, text, registry=self.registry)
         gauge.set_function(lambda: float(count()))
-
-    def called(self, agent: str, state: str, seconds: float) -> None:
-        """Count one answered call."""
-        self._calls.add(agent, state, seconds)
 
     def posted(self, kind: str, state: str) -> None:
         """Count one attempt to deliver a letter: delivered, failed or dead."""

@@ -9,15 +9,15 @@ Law 2. An error before the first event is an HTTP error, unless the dialect begi
 Law 3. Who came with a travel document is given the receipt: in a header, or before the last frame.
 """
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from contextlib import aclosing
 
+from carnet import faults
 from carnet.core.call import Call, Claim
 from carnet.core.events import RECEIPT, Event, Extension, Failed, Usage
 from carnet.errors import CarnetError, OutcomeUnknown, ShuttingDown
-from carnet.faults import point
 from carnet.guards.crowd import Crowd
-from carnet.http.exchange import Disconnected, Exchange, RawHeaders, check_json_body
+from carnet.http.exchange import Disconnected, Exchange, RawHeaders, Watch, check_json_body
 from carnet.ports.admission import Admission
 from carnet.ports.agent import Journal
 from carnet.ports.clock import Clock
@@ -66,15 +66,17 @@ class Answering:
         """The whole body of a request."""
         check_json_body(exchange.headers)
         body = await exchange.read(self._max_bytes)
-        point("recv.body")
+        if faults.is_armed:
+            faults.point("recv.body")
         return body
 
-    async def admit(self, claim: Claim) -> Call:
+    def admit(self, claim: Claim) -> Awaitable[Call]:
         """Have a claim judged and recorded; `answer` must follow."""
-        point("parse.ok")
+        if faults.is_armed:
+            faults.point("parse.ok")
         if self.draining:  # it began while the body was on its way
             raise ShuttingDown(retry_after=1)
-        return await self._admission.admit(claim)
+        return self._admission.admit(claim)
 
     async def answer(self, exchange: Exchange, call: Call, began: float) -> None:
         """Have the call answered, and tell the answer."""
@@ -96,10 +98,11 @@ class Answering:
             self._note(exchange, call, state, self._clock.monotonic() - began)
 
     async def _whole(self, exchange: Exchange, call: Call) -> str:
-        with exchange.watch():
+        with Watch(exchange.line):
             events = await self._journal.whole(call)
         end = events[-1]
-        point("reply.before_write")
+        if faults.is_armed:
+            faults.point("reply.before_write")
         if isinstance(end, Failed):
             await self._refuse(exchange, call, end, events)
             return end.code
@@ -109,14 +112,15 @@ class Answering:
         if call.document is not None:
             headers += _receipt_field(events)
         await exchange.reply(200, headers, body)
-        point("reply.after_write")
+        if faults.is_armed:
+            faults.point("reply.after_write")
         return "done"
 
     async def _stream(self, exchange: Exchange, call: Call) -> str:
         writer = self._dialect.writer(call, self._house)
         held: list[Event] = []  # until it is known whether this is a stream or an error
         last: Event | None = None
-        with exchange.watch():
+        with Watch(exchange.line):
             async with aclosing(
                 self._journal.batches(call, heartbeat=HEARTBEAT_SECONDS)
             ) as batches:
@@ -134,19 +138,19 @@ class Answering:
                     if call.document is not None:
                         data = _receipt_comment(batch) + data
                     await exchange.write(data)
-                    point("event.after_socket_write")
+                    faults.point("event.after_socket_write")
         if not exchange.started:
             failed = _only_failed(held) or Failed.of(OutcomeUnknown())
             await self._refuse(exchange, call, failed, held)
             return failed.code
         await exchange.write(b"", more=False)
-        point("reply.after_write")
+        faults.point("reply.after_write")
         return last.code if isinstance(last, Failed) else "done"
 
     async def _start_stream(self, exchange: Exchange, writer: Writer) -> None:
-        point("reply.before_write")
+        faults.point("reply.before_write")
         await exchange.start(200, writer.headers(stream=True))
-        point("reply.half_written")
+        faults.point("reply.half_written")
 
     async def _refuse(
         self, exchange: Exchange, call: Call, failed: Failed, events: Sequence[Event]
@@ -168,7 +172,8 @@ class Answering:
     def _note(
         self, exchange: Exchange, call: Call, state: str, seconds: float, message: str = ""
     ) -> None:
-        self._metrics.called(_label(call), state, seconds)
+        label = "remote" if call.agent[:1] == "@" else call.agent
+        self._metrics.called(label, state, seconds)
         carnet = call.carnet
         trace = carnet.trace
         note_call(
@@ -215,7 +220,3 @@ def _only_failed(events: Sequence[Event]) -> Failed | None:
     if isinstance(last, Failed) and not _has_content(events[:-1]):
         return last
     return None
-
-
-def _label(call: Call) -> str:
-    return "remote" if call.agent.startswith("@") else call.agent

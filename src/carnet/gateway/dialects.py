@@ -5,6 +5,7 @@ where the dialect says so, below the prefix of every agent.
 """
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 from carnet.core.identity import Caller
@@ -37,12 +38,7 @@ def _row(way: Way, path: str, endpoint: Endpoint) -> Row:
 def _endpoint(way: Way, door: Door, questions: Questions) -> Endpoint:
     if way.kind == "question":
         return _question(way, questions)
-    take = door.task if way.kind == "task" else door.call
-
-    def taken(exchange: Exchange, agent: str | None = None) -> Any:
-        return take(way, exchange, agent)
-
-    return taken
+    return partial(door.task if way.kind == "task" else door.call, way)
 
 
 def _question(way: Way, questions: Questions) -> Endpoint:

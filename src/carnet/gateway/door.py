@@ -11,11 +11,11 @@ from collections.abc import Callable
 
 from msgspec import structs
 
+from carnet import faults
 from carnet.core.call import Call, Claim
 from carnet.core.carnet import Mark
 from carnet.core.proof import Document
 from carnet.errors import CarnetError, Internal
-from carnet.faults import point
 from carnet.gateway.answering import Answering
 from carnet.gateway.published import Published
 from carnet.http.exchange import Exchange
@@ -65,9 +65,9 @@ class Door:
         status, headers, body = self._dialect.accepted(call)
         if call.callback is not None and self._secret is not None:
             headers.append((SECRET, self._secret(_sender(call)).encode()))
-        point("reply.before_write")
+        faults.point("reply.before_write")
         await exchange.reply(status, headers, body)
-        point("reply.after_write")
+        faults.point("reply.after_write")
         self._answering.note_accepted(exchange, call, began)
 
     async def _admitted(self, way: Way, exchange: Exchange, agent: str | None) -> Call:
@@ -88,7 +88,7 @@ class Door:
             arrival.body = await answering.receive(exchange)
             claim = self._read(arrival)
             if dialect.is_signed:
-                arrival.run = next((mark.run for mark in claim.marks), None)
+                arrival.run = claim.marks[0].run if claim.marks else None
             return await answering.admit(claim)
         except CarnetError as error:
             if error.run is None:

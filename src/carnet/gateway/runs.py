@@ -17,7 +17,7 @@ from carnet.errors import InvalidRequest, RunNotFound
 from carnet.gateway import pages
 from carnet.guards.crowd import Crowd
 from carnet.http.access import SEES_ALL, reader_of
-from carnet.http.exchange import Disconnected, Exchange
+from carnet.http.exchange import Disconnected, Exchange, Watch
 from carnet.http.reply import reply_json
 from carnet.http.router import Row
 from carnet.ports.agent import Journal
@@ -133,7 +133,7 @@ class Runs:
             (b"x-accel-buffering", b"no"),
         ]
         try:
-            with exchange.watch():
+            with Watch(exchange.line):
                 await exchange.start(200, headers)
                 if exchange.method == "HEAD":  # it has its whole answer
                     await following.aclose()

@@ -90,5 +90,6 @@ class Arrivals(HttpToolsProtocol):
     def start(self, cycle: RequestResponseCycle, app: Callable[..., Any]) -> None:
         """Have a request answered."""
         task = self.loop.create_task(cycle.run_asgi(app))
+        cycle.scope[LINE].task = task  # type: ignore[literal-required]
         task.add_done_callback(self.tasks.discard)
         self.tasks.add(task)

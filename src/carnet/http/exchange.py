@@ -28,11 +28,11 @@ class Exchange:
     """What an endpoint is given."""
 
     __slots__ = (
-        "_line",
         "_receive",
         "_send",
         "client",
         "headers",
+        "line",
         "method",
         "path",
         "query",
@@ -47,17 +47,17 @@ class Exchange:
         self.method: str = scope["method"]
         self.path: bytes = scope["raw_path"]
         self.query: bytes = scope["query_string"]
-        self.scheme: str = scope.get("scheme", "http")
+        self.scheme: str = scope["scheme"]
         self.headers = Headers(scope["headers"])
         self.started = False
         self.status = 0
-        self._line: Line = scope[LINE]
+        self.line: Line = scope[LINE]
         self._receive = receive
         self._send = send
 
     async def read(self, max_bytes: int) -> bytes:
         """The whole body."""
-        body = self._line.take_body()
+        body = self.line.take_body()
         if body is None:
             return await self._wait_for(max_bytes)
         if len(body) > max_bytes:
@@ -96,16 +96,12 @@ class Exchange:
     async def reply(self, status: int, headers: RawHeaders, body: bytes) -> None:
         """Answer at once."""
         headers = [*headers, (b"content-length", b"%d" % len(body))]
-        if self.method != "HEAD" and self._line.reply(status, headers, body):
+        if self.method != "HEAD" and self.line.reply(status, headers, body):
             self.started = True
             self.status = status
             return
         await self.start(status, headers)
         await self.write(b"" if self.method == "HEAD" else body, more=False)
-
-    def watch(self) -> "Watch":
-        """Cancel the current task when the client goes away."""
-        return Watch(self._line)
 
 
 class Watch:
@@ -114,14 +110,14 @@ class Watch:
     __slots__ = ("_has_gone", "_line", "_task")
 
     def __init__(self, line: Line) -> None:
-        """Made by `Exchange.watch`."""
+        """Of the request that the task answers."""
         self._line = line
         self._has_gone = False
         self._task: asyncio.Task[object] | None = None
 
     def __enter__(self) -> "Watch":
         """Listen for it."""
-        self._task = asyncio.current_task()
+        self._task = self._line.task or asyncio.current_task()
         self._line.listen(self._leave)
         return self
 
@@ -137,7 +133,7 @@ class Watch:
         traceback: TracebackType | None,
     ) -> None:
         """Stop listening; a cancellation that came from here becomes Disconnected."""
-        self._line.listen(None)
+        self._line.tell = None
         if self._has_gone:  # the cancellation has come, or is on its way
             if self._task is not None:
                 self._task.uncancel()

@@ -88,26 +88,27 @@ def _nothing() -> None:
 class Line:
     """What an application may do with the connection of a request."""
 
-    __slots__ = ("_cycle", "_is_gone", "_tell", "held")
+    __slots__ = ("_cycle", "_is_gone", "held", "task", "tell")
 
     def __init__(self, cycle: Cycle | None = None) -> None:
         """The client is there, and nobody listens. `cycle` is the request, of which we are part."""
         self._cycle: Callable[[], Cycle | None] = _nothing if cycle is None else ref(cycle)
         self._is_gone = False
-        self._tell: Callable[[], None] | None = None
+        self.tell: Callable[[], None] | None = None  # whom it is told that the client goes away
+        self.task: asyncio.Task[object] | None = None  # that answers the request
         self.held = 0  # bytes of its body that count among the large ones
 
-    def listen(self, tell: Callable[[], None] | None) -> None:
-        """Call this when the client goes away, at once if it has; None: nobody listens any more."""
-        self._tell = tell
-        if self._is_gone and tell is not None:
+    def listen(self, tell: Callable[[], None]) -> None:
+        """Call this when the client goes away, at once if it has."""
+        self.tell = tell
+        if self._is_gone:
             tell()
 
     def go(self) -> None:
         """The client has gone."""
         self._is_gone = True
-        if self._tell is not None:
-            self._tell()
+        if self.tell is not None:
+            self.tell()
 
     def take_body(self) -> bytes | None:
         """The whole body if it has come; None if it has to be waited for."""

@@ -55,20 +55,22 @@ class Router:
             if row.method in methods:
                 raise ValueError(f"two rows answer {row.method} {row.path}")
             methods[row.method] = endpoint
-        self._named = [(pattern_of(path), methods) for path, methods in named.items()]
+        # By the number of their slashes: a name holds none.
+        self._named: dict[int, list[tuple[re.Pattern[bytes], dict[str, Endpoint]]]] = {}
+        for path, methods in named.items():
+            alike = self._named.setdefault(path.count("/"), [])
+            alike.append((pattern_of(path), methods))
 
-    async def __call__(self, exchange: Exchange) -> None:
-        """Have a request answered."""
-        methods = self._plain.get(exchange.path)
-        if methods is not None:
-            await _choose(methods, exchange.method)(exchange)
-            return
-        for pattern, named in self._named:
-            match = pattern.fullmatch(exchange.path)
+    def __call__(self, exchange: Exchange) -> Awaitable[None]:
+        """What answers a request."""
+        path = exchange.path
+        if path in self._plain:
+            return _choose(self._plain[path], exchange.method)(exchange)
+        for pattern, methods in self._named.get(path.count(b"/"), ()):
+            match = pattern.fullmatch(path)
             if match is not None:
                 names = [_decode(segment) for segment in match.groups()]
-                await _choose(named, exchange.method)(exchange, *names)
-                return
+                return _choose(methods, exchange.method)(exchange, *names)
         raise RouteNotFound
 
 
@@ -86,11 +88,13 @@ def _checked(row: Row, access: Access) -> Endpoint:
 
 
 def _choose(methods: dict[str, Endpoint], method: str) -> Endpoint:
-    found = methods.get("GET" if method == "HEAD" else method)
-    if found is None:
-        allowed = [*methods, "HEAD"] if "GET" in methods else [*methods]
-        raise MethodNotAllowed(allow=", ".join(allowed))
-    return found
+    if method in methods:
+        return methods[method]
+    if "GET" not in methods:
+        raise MethodNotAllowed(allow=", ".join(methods))
+    if method != "HEAD":
+        raise MethodNotAllowed(allow=", ".join([*methods, "HEAD"]))
+    return methods["GET"]
 
 
 def _decode(segment: bytes) -> str:
