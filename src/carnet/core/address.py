@@ -176,9 +176,9 @@ class Identities:
 
     def of(self, name: str) -> str | None:
         """The identity of an agent; the default one's for an empty name, none for one taken."""
-        own = self._own.get(name or self._default or "")
-        if own is not None:
-            return own
+        known = name or self._default or ""
+        if known in self._own:
+            return self._own[known]
         identity = identity_of(name, self._domain)
         return None if identity in self._names else identity
 

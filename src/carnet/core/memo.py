@@ -21,8 +21,9 @@ class Memo(dict[K, V]):
 
     def keep(self, key: K, value: V) -> V:
         """Remember a value as the newest, and give it back."""
-        self.pop(key, None)
-        if len(self) >= self._most:
+        if key in self:
+            del self[key]
+        elif len(self) >= self._most:
             del self[next(iter(self))]
         self[key] = value
         return value

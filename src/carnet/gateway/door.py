@@ -141,7 +141,7 @@ def with_stamps(claim: Claim, arrival: Arrival) -> Claim:
 
 def request_of(exchange: Exchange) -> Request:
     """The request as far as a signature can see it."""
-    path, query = exchange.path.decode("latin-1"), exchange.query.decode("latin-1")
+    path, query = str(exchange.path, "latin-1"), str(exchange.query, "latin-1")
     return Request(
         method=exchange.method,
         authority=exchange.headers.get("host") or "",

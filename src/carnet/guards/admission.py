@@ -186,7 +186,10 @@ class Gate:
                 actor = candidate.caller.actor.name
                 self._crowd.enter(actor, stream=claim.ask.stream)
                 try:
-                    call = await self._claiming(entry)
+                    # In a run of our own nobody else can have made a call yet.
+                    is_alone = entry.nonce is None and entry.admitted.carnet.run_is_ours
+                    claim_turn = self._transaction.claim if is_alone else self._claim_once
+                    call = await claim_turn(entry)
                 except BaseException:
                     self._crowd.leave(actor, stream=claim.ask.stream)
                     raise
@@ -250,7 +253,8 @@ class Gate:
             most = 0 if owned else quote(target, claim.ask, len(claim.request))
             taken, left = self._children.take(allowance, target, most)
             onward = None if onward is None else msgspec.structs.replace(onward, budget=left)
-        tokens = None if claim.proof is None else daily_tokens(candidate)
+        is_counted = claim.proof is not None and target.tokens_per_day is not None
+        tokens = daily_tokens(candidate) if is_counted else None
         later = make_later(candidate, self._ids, counted_as) if claim.is_task else None
         admitted = Admitted(
             agent=target.name,
@@ -322,12 +326,6 @@ class Gate:
         bucket = f"token:{token.n}"
         own = Rate(bucket=bucket, calls=token.rate_calls, seconds=token.rate_seconds)
         return (*rates, own)
-
-    def _claiming(self, entry: Entry) -> Awaitable[Call]:
-        """Claim the turn; in a run of our own, nobody else can have made a call yet."""
-        if entry.nonce is None and entry.admitted.carnet.run_is_ours:
-            return self._transaction.claim(entry)
-        return self._claim_once(entry)
 
     async def _claim_once(self, entry: Entry) -> Call:
         """Claim the turn; what the store says about a nonce or a rate is remembered."""

@@ -35,9 +35,13 @@ class Crowd:
 
     def leave(self, actor: str, *, stream: bool = False) -> None:
         """Count one less, of the kind that entered."""
-        _take_one(self._open, actor)
+        left = self._open[actor] - 1
+        if left:
+            self._open[actor] = left
+        else:
+            del self._open[actor]
         if stream:
-            _take_one(self._streams, actor)
+            self._leave_stream(actor)
         self.total -= 1
 
     @contextmanager
@@ -47,7 +51,7 @@ class Crowd:
         try:
             yield
         finally:
-            _take_one(self._streams, actor)
+            self._leave_stream(actor)
 
     def _enter_stream(self, actor: str) -> None:
         streams = self._streams.get(actor, 0)
@@ -55,8 +59,7 @@ class Crowd:
             raise TooManyStreams(limit=self._most_streams, retry_after=1)
         self._streams[actor] = streams + 1
 
-
-def _take_one(counts: dict[str, int], actor: str) -> None:
-    left = counts.pop(actor) - 1
-    if left:
-        counts[actor] = left
+    def _leave_stream(self, actor: str) -> None:
+        left = self._streams.pop(actor) - 1
+        if left:
+            self._streams[actor] = left

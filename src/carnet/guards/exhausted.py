@@ -34,10 +34,9 @@ class WithinRate:
     def __call__(self, candidate: Candidate, /) -> None:
         """Judge by what is remembered."""
         sender = candidate.proof.sender
-        until = self._until.get(sender)
-        if until is None:
+        if sender not in self._until:
             return
-        left = until - candidate.now
+        left = self._until[sender] - candidate.now
         if left > 0:
             raise RateLimited(retry_after=-(-left // SECOND_US))
         del self._until[sender]

@@ -41,10 +41,9 @@ class Unrepeated:
     def __call__(self, candidate: Candidate, /) -> None:
         """Judge by what is remembered."""
         key = (candidate.proof.sender, candidate.proof.nonce)
-        expires = self._seen.get(key)
-        if expires is None:
+        if key not in self._seen:
             return
-        if candidate.now < expires:
+        if candidate.now < self._seen[key]:
             raise NonceReplayed
         del self._seen[key]
 

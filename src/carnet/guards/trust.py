@@ -69,10 +69,9 @@ class Trusted:
 
     def _principal(self, candidate: Candidate) -> Token | None:
         proof = candidate.proof
-        credential = proof.auth if (proof.auth_scheme or BEARER).lower() == BEARER else None
-        if credential is None:
+        if proof.auth is None or (proof.auth_scheme or BEARER).lower() != BEARER:
             return None
-        token = self._tokens.find(credential)
+        token = self._tokens.find(proof.auth)
         if token is None or not token.is_live(candidate.now):
             raise TokenInvalid
         return token
@@ -80,14 +79,13 @@ class Trusted:
     def _rights_of(self, standing: Standing) -> frozenset[str]:
         """What callers of this standing may do, whichever agent is asked first."""
         key = (standing.listed, standing.authenticated)
-        rights = self._rights.get(key)
-        if rights is None:
+        if key not in self._rights:
             needs = {own.needs for own in self._router.local() if standing.meets(own.trust)}
             rights = frozenset({PAY} | (needs - {REMOTE}))
             if standing.listed:
                 rights |= {REMOTE}
             self._rights[key] = rights
-        return rights
+        return self._rights[key]
 
 
 def _caller(

@@ -180,7 +180,7 @@ class HardProtocol(Arrivals):
         if self._is_spare or len(self.tasks) >= self.limits.requests:
             self._check_vital()
         client, scheme = self._believed() if self._is_behind_proxy else (self.client, self.scheme)
-        before = self._latest()
+        before: RequestResponseCycle | None = self.cycle
         cycle = self.cycle = self.make_request(client, scheme, expects=expects)
         if before is None or before.response_complete:
             # What came with the head is read first: if it is malformed, nothing has begun.
