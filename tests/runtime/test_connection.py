@@ -17,7 +17,7 @@ from carnet.runtime.connection import (
     Connection,
     Lost,
 )
-from tests.runtime.wire import Heard, Wire, asked, broken, hear, loop, outcome
+from tests.runtime.wire import Heard, Wire, asked, broken, head, hear, loop, outcome
 
 OK = b"HTTP/1.1 200 OK\r\n"
 EMPTY = b"content-length: 0\r\n\r\n"
@@ -111,7 +111,7 @@ def test_one_connection_serves_one_request_after_the_other() -> None:
     connection, wire = asked()
     for number in (b"1", b"2", b"3"):
         connection.data_received(OK + b"x-" + number + b": y\r\ncontent-length: 1\r\n\r\n" + number)
-        assert outcome(connection.head()) == "done"
+        assert outcome(head(connection)) == "done"
         assert connection.fields.keys() == {b"x-" + number, b"content-length"}
         assert connection.take() == number
         assert connection.release()
@@ -222,7 +222,7 @@ def test_what_follows_an_answer_is_not_heard_and_ends_the_connection(
     connection, wire = asked()
     for segment in segments:
         connection.data_received(segment)
-    assert outcome(connection.head()) == outcome(connection.more()) == "done"
+    assert outcome(head(connection)) == outcome(connection.more()) == "done"
     assert (connection.status, connection.take(), connection.complete) == (200, b"ok", True)
     assert not connection.release()
     assert wire.is_closed
@@ -324,12 +324,12 @@ def test_the_first_failure_is_the_one_that_is_told() -> None:
     connection.fail(Lost, "later")
     assert wire.is_closed
     connection.connection_lost(None)
-    assert outcome(connection.head()) == outcome(connection.head()) == "TimeoutError: "
+    assert outcome(head(connection)) == outcome(head(connection)) == "TimeoutError: "
 
 
 def test_a_reader_that_has_gone_is_not_woken() -> None:
     connection, _ = asked()
-    waiting = connection.head()
+    waiting = head(connection)
     future = waiting.send(None)
     future.cancel()
     waiting.close()
@@ -350,7 +350,7 @@ def test_a_failure_that_came_first_outlives_the_connection() -> None:
     connection, _ = asked()
     connection._failure = (Broken, "told")  # noqa: SLF001  before the transport was ended
     connection.connection_lost(None)
-    assert outcome(connection.head()) == "Broken: told"
+    assert outcome(head(connection)) == "Broken: told"
 
 
 def test_nothing_that_ended_needs_the_collector_of_cycles() -> None:

@@ -49,6 +49,12 @@ def asked() -> tuple[Connection, Wire]:
     return connection, wire
 
 
+async def head(connection: Connection) -> None:
+    """Wait for the answer's head, as whoever asked does."""
+    while not connection.has_head:
+        await connection.change()
+
+
 def outcome(waiting: Coroutine[Any, Any, None]) -> str:
     """How a wait ends: now, with a failure, or not yet."""
     try:

@@ -99,6 +99,7 @@ def parse_handle(text: str) -> Address:
     return Address(check_local(local), check_domain(domain))
 
 
+@lru_cache(maxsize=1024)
 def handle_of(name: str, domain: str) -> str | None:
     """The address of an agent of an organisation; None for a name that no address can have."""
     return f"@{name}@{domain}" if _LOCAL.fullmatch(name) and ".." not in name else None

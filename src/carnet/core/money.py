@@ -5,6 +5,7 @@ Law 2. `parse_amount(format_amount(x)) == x`.
 """
 
 import re
+from functools import lru_cache
 
 from msgspec import Struct
 
@@ -28,6 +29,7 @@ def parse_amount(text: str, *, field: str = "amount") -> int:
     return micros
 
 
+@lru_cache(maxsize=256)  # most calls cost one of few amounts, or nothing
 def format_amount(micros: int) -> str:
     """Write micro-units as the shortest decimal text."""
     sign, value = ("-", -micros) if micros < 0 else ("", micros)

@@ -39,8 +39,8 @@ class Connection(asyncio.Protocol):
     """The client's side of one connection."""
 
     __slots__ = (
-        *("_ahead", "_asked", "_barren", "_failure", "_interim", "_is_paused", "_keeps"),
-        *("_parser", "_pieces", "_poll", "_repeats", "_transport", "_until_closed", "_waiter"),
+        *("_ahead", "_asked", "_barren", "_failure", "_interim", "_is_paused", "_keeps", "_lines"),
+        *("_parser", "_pieces", "_poll", "_transport", "_until_closed", "_waiter"),
         *("complete", "fields", "has_head", "heard", "idle_since", "loop", "status"),
     )
 
@@ -58,7 +58,7 @@ class Connection(asyncio.Protocol):
     def _forget(self) -> None:
         """Be ready for the next answer."""
         self._failure: tuple[type[Exception], str] | None = None
-        self._ahead = self._barren = self._interim = self._repeats = self.status = 0
+        self._ahead = self._barren = self._interim = self._lines = self.status = 0
         self._keeps = self._until_closed = self.has_head = self.complete = False
         self.heard = False  # whether any byte of the answer came
         self.fields: dict[bytes, bytes] = {}  # by their names in lower case, the first of each
@@ -77,18 +77,16 @@ class Connection(asyncio.Protocol):
         else:
             transport.writelines((head, body))
 
-    async def head(self) -> None:
-        """Wait for the answer's head."""
-        while not self.has_head:
-            await self._change()
-
     def take(self) -> bytes:
         """What has come since the last time; nothing is nothing yet, or nothing more."""
-        pieces = self._pieces
-        if not pieces:
-            return b""
-        data = pieces[0] if len(pieces) == 1 else b"".join(pieces)
-        pieces.clear()
+        match self._pieces:
+            case []:
+                return b""
+            case [data]:
+                pass
+            case pieces:
+                data = b"".join(pieces)
+        self._pieces = []
         self._ahead = 0
         if self._is_paused:
             self._is_paused = False
@@ -99,14 +97,15 @@ class Connection(asyncio.Protocol):
     async def more(self) -> None:
         """Wait until something can be taken, or the answer is complete."""
         while not self._pieces and not self.complete:
-            await self._change()
+            await self.change()
 
-    async def _change(self) -> None:
+    def change(self) -> "asyncio.Future[None]":
+        """What to wait for: the next change, such as that it has a head. Raises what has failed."""
         if self._failure is not None:
             kind, words = self._failure
             raise kind(words)  # made anew: one that is kept would hold the frames that hold us
-        self._waiter = self.loop.create_future()
-        await self._waiter
+        self._waiter = waiter = self.loop.create_future()
+        return waiter
 
     def release(self) -> bool:
         """The answer has been read; whether the connection can serve another request."""
@@ -196,9 +195,8 @@ class Connection(asyncio.Protocol):
             fields[name] = value
         elif name in _ONCE:
             raise Broken("its length or its coding is given twice")
-        else:
-            self._repeats += 1
-        if len(fields) + self._repeats > MOST_FIELDS:
+        self._lines += 1
+        if self._lines > MOST_FIELDS:
             raise Broken("its head has too many fields")
 
     def on_headers_complete(self) -> None:
@@ -235,10 +233,11 @@ class Connection(asyncio.Protocol):
         self._interim += 1
         if self._interim > MOST_INTERIM:
             raise Broken("it has too many heads")
+        self._lines -= len(self.fields)
         self.fields = {}
 
     def on_body(self, data: bytes) -> None:
-        self._pieces.append(data)
+        self._pieces += (data,)
         self._barren = 0
         self._ahead += len(data)
         if self._ahead > MOST_AHEAD and not self._is_paused and self._transport is not None:

@@ -40,15 +40,16 @@ class Detached:
         speaking.add_done_callback(lambda _: None if ended.done() else ended.set_result(None))
         try:
             await ended
-            if speaking.cancelled():
-                raise AgentFailed("it ended by a cancellation that nobody asked for")
+        except BaseException:
+            if not speaking.done():
+                await self._leave(speaking, call)
+            raise
+        try:
             return speaking.result()
-        finally:
-            await self._leave(speaking, call)
+        except asyncio.CancelledError:
+            raise AgentFailed("it ended by a cancellation that nobody asked for") from None
 
     async def _leave(self, speaking: "asyncio.Task[End]", call: Call) -> None:
-        if speaking.done():
-            return
         speaking.cancel()
         await asyncio.wait([speaking], timeout=self._grace_seconds)
         if speaking.done():

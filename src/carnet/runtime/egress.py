@@ -16,6 +16,7 @@ Law 7. An exchange leaves no reference cycle behind: the collector of cycles run
 """
 
 import asyncio
+import re
 import ssl
 from collections.abc import AsyncIterator, Sequence
 from types import TracebackType
@@ -47,6 +48,8 @@ _FIELDS: Final = {
     name: name.encode() for name in ("content-type", "retry-after", "date", "carnet-receipt")
 }
 _OTHER_ENDS: Final = frozenset({"HEAD", "CONNECT"})
+_ENCODING: Final = b"content-encoding"
+_HEAD: Final = re.compile(r"[^\r\n\0]*(?:\r\n[^\r\n\0]*)*")
 
 Where = tuple[str, str, int]  # scheme, host and port: whom a connection belongs to
 
@@ -205,7 +208,8 @@ class _Exchange:
             carnet.faults.point("upstream.before_connect")
         try:
             connection = await self._ask(head)
-            _refuse_encoded(connection)
+            if _ENCODING in connection.fields:
+                _refuse_encoded(connection)
         except BaseException:
             self._leave()
             raise
@@ -277,7 +281,8 @@ class _Exchange:
         ):  # in the next round: uvloop hands its writes to the kernel in between
             asyncio.get_running_loop().call_soon(carnet.faults.point, "upstream.request_sent")
         try:
-            await connection.head()
+            while not connection.has_head:
+                await connection.change()
         except TimeoutError:
             raise ProviderTimeout("no answer in time") from None
         except Broken as broken:
@@ -288,7 +293,7 @@ class _Exchange:
 
     def header(self, name: str) -> str | None:
         field = _FIELDS.get(name) or name.lower().encode("latin-1")
-        value = self._answered().fields.get(field)
+        value = (self._connection or self._answered()).fields.get(field)
         return None if value is None else value.decode("latin-1").strip(" \t")
 
     async def read(self) -> bytes:
@@ -342,20 +347,18 @@ def _write_head(route: Route, request: Outbound) -> bytes:
     if request.method in _OTHER_ENDS:
         raise ValueError("the answers to this method end elsewhere")
     fields = {"host": route.destination.authority, **_OWN_HEADERS, **request.headers}
-    for name, secret in request.secrets.items():
-        fields[name] = secret.reveal()
+    if request.secrets:
+        fields |= {name: secret.reveal() for name, secret in request.secrets.items()}
     if request.body or request.method == "POST":
         fields["content-length"] = str(len(request.body))
-    lines = [f"{request.method} {route.target} HTTP/1.1"]
-    lines += [f"{name}: {value}" for name, value in fields.items()]
-    head = "\r\n".join(lines) + "\r\n\r\n"
-    ends = len(lines) + 1
-    if head.count("\r") != ends or head.count("\n") != ends or "\0" in head:
+    lines = [f"{request.method} {route.target} HTTP/1.1", *map(": ".join, fields.items())]
+    head = "\r\n".join(lines)
+    if _HEAD.fullmatch(head) is None or head.split("\r\n") != lines:
         raise ValueError("a header holds a character that would end its line")
-    return head.encode("latin-1")
+    return f"{head}\r\n\r\n".encode("latin-1")
 
 
 def _refuse_encoded(connection: Connection) -> None:
-    encoding = connection.fields.get(b"content-encoding")
-    if encoding is not None and encoding.strip(b" \t").lower() not in {b"", b"identity"}:
+    encoding = connection.fields[_ENCODING]
+    if encoding.strip(b" \t").lower() not in {b"", b"identity"}:
         raise ProviderError("the answer is encoded, which was not asked for")

@@ -72,6 +72,7 @@ class Errand(Struct, frozen=True, kw_only=True):
     callback: str | None = None  # where the end of a task is to be told
     delegation: str | None = None  # the token that says for whom it is asked
     under: Delegation | None = None  # what it is made under: a token is derived for each request
+    card: samvad.Card | None = None  # of the agent, where it was just looked at
 
     @property
     def path(self) -> str:
@@ -247,7 +248,7 @@ class Errands:
 
     async def request(self, errand: Errand, form: Form | None = None) -> Outbound:
         """The signed request of an errand, as it would be sent now."""
-        card = await self.card()
+        card = errand.card or await self.card()
         form = form or (await self._forms(errand))[0]
         path = errand.path
         plain = Outbound(

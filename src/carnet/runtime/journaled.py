@@ -15,8 +15,9 @@ Law 6. A task needs no reader, and is never lost: one whose end could not be rec
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncGenerator, Collection, Sequence
+from collections.abc import AsyncGenerator, Collection, Coroutine, Sequence
 from functools import partial
+from typing import Any
 
 import msgspec
 
@@ -114,12 +115,15 @@ class Journaled:
             return self._replay(call, heartbeat)
         return self._start(call).live.read(heartbeat)
 
-    async def whole(self, call: Call, /) -> list[Event]:
+    def whole(self, call: Call, /) -> Coroutine[Any, Any, Sequence[Event]]:
         """The same events when all of them are there, for a caller that wants no stream."""
-        if call.known or self._here(call.record) is not None:
-            async with closing(self.batches(call)) as batches:
-                return [event async for batch in batches for event in batch]
-        return await self._start(call).live.whole()
+        if call.known or call.record.n in self._running:
+            return self._gathered(call)
+        return self._start(call).live.whole()
+
+    async def _gathered(self, call: Call) -> Sequence[Event]:
+        async with closing(self.batches(call)) as batches:
+            return [event async for batch in batches for event in batch]
 
     async def run(self, call: Call, /, end: Failed | None = None) -> End | None:
         """Run a task without a reader, or end it with `end` at once.
@@ -224,15 +228,16 @@ class Journaled:
                 end = given or self._cancelled()
             else:
                 end = await self._listen(recording, call)
-            recording.close()
             running.listening = False
             if running.let_go and isinstance(end, Failed):
+                recording.close()
                 await self._settle(call)
             elif await self._finish(recording, live, call, end):
                 running.end = end
         finally:
-            if self._running.get(call.record.n) is running:  # else a later attempt is there
-                del self._running[call.record.n]
+            n = call.record.n
+            if n in self._running and self._running[n] is running:  # else a later attempt is there
+                del self._running[n]
             if not live.ended:  # nobody may wait for ever
                 live.publish((Usage(), Failed.of(OutcomeUnknown())), last=True)
 

@@ -273,6 +273,9 @@ def _of_pinned(pins: Sequence[PinnedKey], keyid: str, sender: str) -> bytes:
 
     Of several for any keyid the one is meant that a Carnet would give this name.
     """
+    match pins:
+        case [pin] if pin.kid in {keyid, None} and pin.revoked is None:
+            return pin.public
     fitting = [pin for pin in pins if pin.kid == keyid] or [pin for pin in pins if pin.kid is None]
     if len(fitting) > 1:
         fitting = [pin for pin in fitting if _fingerprint(pin.public) == keyid] or fitting

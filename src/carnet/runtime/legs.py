@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final, TypeVar
 
 from carnet.core.call import Call
 from carnet.core.events import Usage
@@ -17,6 +17,11 @@ from carnet.errors import (
     Refused,
 )
 from carnet.runtime.proving import Slip
+
+T = TypeVar("T")
+Ending = tuple[OutboundState, str | None, dict[str, Any]]
+
+_DONE: Final[Ending] = ("done", None, {})
 
 
 class Calling:
@@ -50,10 +55,9 @@ class Calling:
 
     def ended(self, error: BaseException | None = None) -> None:
         """Leave the record of the call, however it ended."""
-        state, code, facts = _ending(error)
+        state, code, facts = _DONE if error is None else _ending(error)
         call = self._call
-        carnet, status = call.carnet, facts.get("peer_status")
-        peer_code = facts.get("peer_code")
+        carnet = call.carnet
         self._out.called(
             OutboundCall(
                 ordinal=0,
@@ -64,19 +68,22 @@ class Calling:
                 dialect=self._dialect,
                 cost=self.cost,
                 code=code,
-                peer_status=status if isinstance(status, int) else None,
-                peer_code=peer_code if isinstance(peer_code, str) else None,
+                peer_status=_fact(facts, "peer_status", int) if facts else None,
+                peer_code=_fact(facts, "peer_code", str) if facts else None,
                 receipt=self.slip.proved,
             )
         )
 
 
-def _ending(error: BaseException | None) -> tuple[OutboundState, str | None, dict[str, Any]]:
-    """How a call has ended, by which code, and what the other side said of it."""
-    if error is None:
-        return "done", None, {}
+def _ending(error: BaseException) -> Ending:
+    """How a call has ended that failed, by which code, and what the other side said of it."""
     if isinstance(error, CarnetError):
         refused = isinstance(error, Refused | Malformed | PeerRefused | PeerBusy)
         return "refused" if refused else "failed", error.code, error.facts
     late = isinstance(error, asyncio.CancelledError)  # by whoever waited for it
     return "failed", ProviderTimeout.code if late else None, {}
+
+
+def _fact(facts: dict[str, Any], name: str, kind: type[T]) -> T | None:
+    value = facts.get(name)
+    return value if isinstance(value, kind) else None

@@ -44,9 +44,9 @@ class Live:
 
     def publish(self, batch: Sequence[Event], *, size: int = 0, last: bool = False) -> None:
         """Show a committed batch of so many bytes to every reader."""
-        self._batches.append(batch)
+        self._batches += (batch,)
         self._shown += size
-        self._ends.append(self._shown)
+        self._ends += (self._shown,)
         if last:
             self.ended = True
             self._on_empty = None  # it holds the execution, which holds us
@@ -72,15 +72,21 @@ class Live:
         finally:
             self._let_go()
 
-    async def whole(self) -> list[Event]:
+    async def whole(self) -> Sequence[Event]:
         """All events, when the last one is there: for the reader of a turn that has just begun."""
         self.readers += 1
         try:
             while not self.ended:
-                await self._changed(None)
+                waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+                self._waiters += (waiter,)
+                await waiter
         finally:
             self._let_go()
-        return [event for batch in self._batches for event in batch]
+        match self._batches:
+            case [only]:
+                return only
+            case batches:
+                return [event for batch in batches for event in batch]
 
     @property
     def is_ahead(self) -> bool:
@@ -95,7 +101,8 @@ class Live:
 
     def _let_go(self) -> None:
         self.readers -= 1
-        self._make_room()
+        if self._room is not None:
+            self._make_room()
         if not self.readers and self._on_empty is not None:
             self._on_empty()
 

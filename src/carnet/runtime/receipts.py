@@ -6,7 +6,7 @@ Law 2. What stands in no record has no receipt: neither an end that nobody knows
        a reader to see how the turn goes on. The journal tells such an end without any usage.
 """
 
-from collections.abc import AsyncGenerator, Callable, Collection, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Coroutine, Sequence
 from typing import Any, Final
 
 from msgspec import Struct
@@ -128,12 +128,16 @@ class Receipted:
             return batches
         return self._with_receipt(call, call.document, batches)
 
-    async def whole(self, call: Call, /) -> Sequence[Event]:
+    def whole(self, call: Call, /) -> Coroutine[Any, Any, Sequence[Event]]:
         """The same events when all of them are there."""
-        events = await self._journal.whole(call)
-        if call.document is None:
-            return events
-        return (*events[:-1], *await self._owed(call, call.document, events), events[-1])
+        whole = self._journal.whole(call)
+        return whole if call.document is None else self._proved(call, call.document, whole)
+
+    async def _proved(
+        self, call: Call, document: Document, whole: Coroutine[Any, Any, Sequence[Event]]
+    ) -> Sequence[Event]:
+        events = await whole
+        return (*events[:-1], *await self._owed(call, document, events), events[-1])
 
     async def cancel(self, turns: Collection[int]) -> int:
         """Cancel those of these turns that are running."""

@@ -123,7 +123,7 @@ class Recording:
         """Count what was used."""
         if self._is_over:
             return
-        self._usages.append(usage)
+        self._usages += (usage,)
         allowance = self._call.allowance
         if allowance is not None:
             allowance.use((usage.tokens_in or 0) + (usage.tokens_out or 0))
@@ -172,8 +172,8 @@ class Recording:
         size = len(encoded)
         self._said_bytes += size
         self._waiting_bytes += size
-        self._waiting.append(event)
-        self._encoded.append(encoded)
+        self._waiting += (event,)
+        self._encoded += (encoded,)
         self._written += 1
 
     def _drop_last(self) -> None:
@@ -201,9 +201,11 @@ class Recording:
         used_out: int | None = None
         for usage in self._usages:
             if usage.tokens_in is not None:
-                used_in = _bounded((used_in or 0) + usage.tokens_in)
+                used_in = (used_in or 0) + usage.tokens_in
+                used_in = used_in if 0 <= used_in <= MAX_INTEGER else _bounded(used_in)
             if usage.tokens_out is not None:
-                used_out = _bounded((used_out or 0) + usage.tokens_out)
+                used_out = (used_out or 0) + usage.tokens_out
+                used_out = used_out if 0 <= used_out <= MAX_INTEGER else _bounded(used_out)
         return used_in, used_out
 
     async def _flush_waiting(self) -> None:
@@ -243,7 +245,7 @@ class Recording:
         self._is_over = True
         if self._flush is not None:
             await self._flush
-        if isinstance(self.broken, Fenced | OutcomeUnknown):
+        if self.broken is not None and isinstance(self.broken, Fenced | OutcomeUnknown):
             raise self.broken  # what may have been written would be said twice
         state = STATES[type(end)]
         tokens = self._tokens()
@@ -251,7 +253,7 @@ class Recording:
         call = self._call
         for outbound in self._outbound:
             self._keep(pointer(call.record.fence, outbound.ordinal))
-        self._keep(journaled(end))
+        self._keep(journaled(end) if type(end) is Waiting else end)
         batch, encoded = self._take()
         if self._outbound:  # the journal points to them; who reads now is shown them
             batch[-1 - len(self._outbound) : -1] = map(leg_event, self._outbound)
@@ -269,13 +271,13 @@ class Recording:
                 now=now,
                 tokens_in=tokens[0],
                 tokens_out=tokens[1],
-                code=end.code if isinstance(end, Failed) else None,
-                retryable=isinstance(end, Failed) and self._may_run_again(end),
+                code=end.code if type(end) is Failed else None,
+                retryable=type(end) is Failed and self._may_run_again(end),
                 uses=self._uses(tokens, is_over=state != "waiting"),
                 letters=self._letters_of(batch, end, tokens, debits),
                 is_task=call.task is not None,
                 outbound=tuple(self._outbound),
-                **(self._waits(end) if isinstance(end, Waiting) else {}),
+                **(self._waits(end) if type(end) is Waiting else {}),
             )
         )
         return batch[:-1], record
@@ -390,6 +392,4 @@ class Recording:
 
 def _bounded(tokens: int) -> int:
     """Tokens so far; never more than a record can hold, whatever an agent says."""
-    if tokens < 0:
-        return 0
-    return min(tokens, MAX_INTEGER)
+    return 0 if tokens < 0 else min(tokens, MAX_INTEGER)

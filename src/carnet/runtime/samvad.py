@@ -87,11 +87,12 @@ class Samvad:
         carnet = call.carnet
         headers, secrets = self._stamping.write(call)
         skill, payload = self._asked(call.ask, card)
+        modes = _modes(card, skill)
         return Errand(
             skill=skill,
             payload=payload,
-            stream=_in_stream(call.ask, card, skill),
-            is_task=_only_later(card, skill),
+            stream=_in_stream(call.ask, modes),
+            is_task=set(modes) == {"async"},
             trace_id=carnet.run,
             span_id=carnet.turn,
             parent_span_id=carnet.parent_turn,
@@ -102,6 +103,7 @@ class Samvad:
             payer=call.payer.account,
             budget=Spending(money=self._most_cost, currency=self._currency),
             under=call.delegation,
+            card=card,
         )
 
     def _asked(self, ask: Ask, card: samvad.Card) -> tuple[str, dict[str, Any]]:
@@ -131,7 +133,10 @@ class _InWords:
 
 
 def _chats_by_another_name(skill: str, card: samvad.Card) -> bool:
-    return skill == CHAT.id and not any(known.id == CHAT.id for known in card.skills)
+    for known in card.skills:
+        if known.id == skill:
+            return False
+    return skill == CHAT.id
 
 
 def _is_talk(ask: Ask) -> bool:
@@ -166,17 +171,14 @@ def text_field(card: samvad.Card, skill: str) -> str:
 
 
 def _modes(card: samvad.Card, skill: str) -> tuple[Mode, ...]:
-    return next((known.modes for known in card.skills if known.id == skill), ())
+    for known in card.skills:
+        if known.id == skill:
+            return known.modes
+    return ()
 
 
-def _only_later(card: samvad.Card, skill: str) -> bool:
-    """Whether the skill is to be had as a task alone."""
-    return set(_modes(card, skill)) == {"async"}
-
-
-def _in_stream(ask: Ask, card: samvad.Card, skill: str) -> bool:
+def _in_stream(ask: Ask, modes: tuple[Mode, ...]) -> bool:
     """Whether the answer is to grow: as it was asked for, where the skill has both modes."""
-    modes = _modes(card, skill)
     if not modes:
         return ask.stream
     return "stream" in modes and (ask.stream or "sync" not in modes)

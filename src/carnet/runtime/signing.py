@@ -29,6 +29,7 @@ from carnet.wire.stamps import STAMPS
 HOLDS_SECONDS: Final = 60  # how long a document of ours is good for
 
 _DIGEST: Final = "content-digest"
+_DIGEST_NAME: Final = b"content-digest"
 _DEFAULT_PORTS: Final = {"http": ":80", "https": ":443"}
 _MILLISECONDS: Final = 1000
 
@@ -72,7 +73,7 @@ class Signing:
                 method=request.method,
                 authority="",  # like every header but the digest it is not covered
                 path=path,
-                headers=Headers([(_DIGEST.encode(), digest.encode())]),
+                headers=Headers([(_DIGEST_NAME, digest.encode())]),
             ),
             components=MINIMUM,
             keyid=signer.kid,

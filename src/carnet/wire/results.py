@@ -24,19 +24,20 @@ class Gathered:
         self._data: list[object] = []
         self._result: object = None
 
-    def add(self, event: Event) -> None:
-        """Take the next event; a failure is raised."""
-        match event:
-            case Text():
-                self._texts.append(event.text)
-            case Data():
-                self._data.append(event.value)
-            case Extension(name=name, payload=payload) if name == RESULT:
-                self._result = payload
-            case Done():
-                self.is_done = True
-            case Failed():
-                raise event.error()
+    def add(self, *events: Event) -> None:
+        """Take the next events; a failure is raised."""
+        for event in events:
+            match event:
+                case Text():
+                    self._texts.append(event.text)
+                case Data():
+                    self._data.append(event.value)
+                case Extension(name=name, payload=payload) if name == RESULT:
+                    self._result = payload
+                case Done():
+                    self.is_done = True
+                case Failed():
+                    raise event.error()
 
     @property
     def has_text(self) -> bool:
@@ -46,7 +47,8 @@ class Gathered:
     def result(self) -> dict[str, Any]:
         """The object that the caller gets."""
         if self._result is None:
-            return {TEXT: "".join(self._texts) or _data_text(self._data)}
+            text = "".join(self._texts)
+            return {TEXT: _data_text(self._data) if self._data and not text else text}
         if isinstance(self._result, dict):
             return self._result
         return {"result": self._result}
@@ -55,8 +57,7 @@ class Gathered:
 def result_of(events: Sequence[Event]) -> dict[str, Any]:
     """What the events of an answer add up to, as callers in Python get it."""
     gathered = Gathered()
-    for event in events:
-        gathered.add(event)
+    gathered.add(*events)
     return gathered.result()
 
 

@@ -14,6 +14,7 @@ Law 5. The speaker is a label for people. It is not decoded, and nothing is deci
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Final
 from urllib.parse import quote
 
@@ -183,6 +184,7 @@ def _fields(
     return dict(write_headers(fields))  # tangle:headers:omitted
 
 
+@lru_cache(maxsize=256)  # the names of our agents
 def _label(speaker: str) -> str:
     if speaker.isascii() and speaker.isprintable() and speaker == speaker.strip(" "):
         return speaker[:MAX_SPEAKER_BYTES].rstrip(" ")

@@ -25,6 +25,8 @@ from carnet.wire.results import TEXT, Gathered
 from carnet.wire.samvad.reports import read_failure
 from carnet.wire.samvad.spans import span_of
 
+_SAID_NOTHING: Final = {TEXT: ""}  # as a result
+
 MOST_LEVELS: Final = 64  # of a peer's result: a deeper one could be read and never be written
 
 # What a decoder raises for bytes that are not what they should be.
@@ -37,8 +39,7 @@ UNREADABLE: Final = (ValueError, RecursionError, InvalidJson)
 def write_answer(turn: Turn, events: Sequence[Event], *, trace_id: str, span_id: str = "") -> bytes:
     """The response envelope that the events of a turn add up to."""
     gathered = Gathered()
-    for event in events:
-        gathered.add(event)
+    gathered.add(*events)
     if not gathered.is_done:
         raise Internal("an answer was to be written before its terminal event")
     return json.write(
@@ -67,25 +68,27 @@ def read_answer(body: bytes) -> list[Event]:
     """The events of a whole answer."""
     try:
         response = _RESPONSE.decode(body)
-        json.refuse_depth(response.result, MOST_LEVELS)
+        if body.count(b"{") + body.count(b"[") > MOST_LEVELS:
+            json.refuse_depth(response.result, MOST_LEVELS)
     except UNREADABLE as error:
         raise ProviderError(f"the answer is not a response envelope: {error}") from None
     if response.status == "error":
         raise read_failure(response.error)
     if response.result is None:
         raise ProviderError("the answer has no result")
-    return [*result_events(response.result, Gathered()), Done()]
+    return [*result_events(response.result), Done()]
 
 
-def result_events(result: dict[str, Any], streamed: Gathered) -> list[Event]:
+def result_events(result: dict[str, Any], streamed: Gathered | None = None) -> list[Event]:
     """A result as events, after those that were streamed before it.
 
     What they add up to is not said again. A result that is a text alone is told as text, so that
     every dialect can carry it.
     """
-    if streamed.result() == result:
+    if result == (_SAID_NOTHING if streamed is None else streamed.result()):
         return []
     text = result.get(TEXT)
-    if isinstance(text, str) and text and len(result) == 1 and not streamed.has_text:
+    is_new = streamed is None or not streamed.has_text
+    if is_new and isinstance(text, str) and text and len(result) == 1:
         return [Text(text)]
     return [Extension(RESULT, result)]
