@@ -86,7 +86,9 @@ class Breaker:
         self._probe_began = None
         if verdict == "good":
             self._failures = 0
-            self._close()
+            if self._opened is not None:
+                self._opened = None
+                self._era += 1
         elif verdict == "bad":
             self._failures += 1
             if self._opened is not None or self._failures >= self._failures_to_open:
@@ -95,11 +97,6 @@ class Breaker:
     def _open(self) -> None:
         self._opened = self._clock.monotonic()
         self._era += 1
-
-    def _close(self) -> None:
-        if self._opened is not None:
-            self._opened = None
-            self._era += 1
 
     def _left(self, since: float) -> float:
         return since + self._cooldown_seconds - self._clock.monotonic()

@@ -155,7 +155,7 @@ class EgressDoor:
             return
         loop = connection.loop
         connection.idle_since = loop.time()
-        waiting.append(connection)
+        waiting += (connection,)
         if self._sweeping is None:
             self._sweeping = loop.call_later(self._keepalive_seconds, self._sweep)
 
@@ -292,9 +292,9 @@ class _Exchange:
     # ------------------------------------------------------------------ the answer
 
     def header(self, name: str) -> str | None:
-        field = _FIELDS.get(name) or name.lower().encode("latin-1")
+        field = _FIELDS[name] if name in _FIELDS else name.lower().encode("latin-1")
         value = (self._connection or self._answered()).fields.get(field)
-        return None if value is None else value.decode("latin-1").strip(" \t")
+        return None if value is None else str(value, "latin-1").strip(" \t")
 
     async def read(self) -> bytes:
         chunk = await self._next()

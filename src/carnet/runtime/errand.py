@@ -253,7 +253,7 @@ class Errands:
         path = errand.path
         plain = Outbound(
             url=f"{self._recipient.place.url}{path}",
-            body=self._write(errand, card, self._token(errand, card, form)),
+            body=self._write(errand, card, form),
             headers={
                 "content-type": JSON,
                 "accept": SSE if errand.stream else JSON,
@@ -273,15 +273,13 @@ class Errands:
             )
         return self._signing.sign_samvad(plain, path=path)
 
-    def _token(self, errand: Errand, card: samvad.Card, form: Form) -> str | None:
-        if errand.under is None:
-            return errand.delegation
-        is_carnet = form == "carnet"
-        return self._delegating.derive(
-            errand.under, errand.carnet, errand.skill, recipient=card.id, ours=is_carnet
-        )
-
-    def _write(self, errand: Errand, card: samvad.Card, token: str | None) -> bytes:
+    def _write(self, errand: Errand, card: samvad.Card, form: Form) -> bytes:
+        token = errand.delegation
+        if errand.under is not None:
+            is_carnet = form == "carnet"
+            token = self._delegating.derive(
+                errand.under, errand.carnet, errand.skill, recipient=card.id, ours=is_carnet
+            )
         return samvad.write_request(
             samvad.Envelope(
                 sender=self._sender,

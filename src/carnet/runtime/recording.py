@@ -132,8 +132,9 @@ class Recording:
         """Note a call out of this turn."""
         if self._is_over:
             return
-        ordinal = len(self._outbound)
-        self._outbound.append(structs.replace(call, ordinal=ordinal) if ordinal else call)
+        if self._outbound:
+            call = structs.replace(call, ordinal=len(self._outbound))
+        self._outbound += (call,)
 
     def mark(self) -> int:
         """How many events were written."""
@@ -363,6 +364,9 @@ class Recording:
         left = self._most()
         if left is None:
             return debits
+        match debits:
+            case [only] if only.amount <= left:
+                return debits
         bounded = []
         for debit in debits:
             amount = min(debit.amount, left)

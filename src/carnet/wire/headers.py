@@ -23,6 +23,7 @@ MAX_COUNT: Final = 2**31 - 1
 
 _COUNT_DIGITS: Final = 10  # as many as MAX_COUNT has; a longer number is at least that large
 _OWS: Final = " \t"
+_PLAIN_COUNT: Final = re.compile(rb"[0-9]{1,9}")
 _TOKEN: Final = re.compile(r"[a-z0-9!#$%&'*+.^_`|~-]+", re.ASCII)
 
 # Values as nearly all are, one a line: nothing, or visible ASCII with spaces inside.
@@ -70,7 +71,9 @@ class Headers:
 
     def names(self, *prefixes: bytes) -> list[str]:
         """The names that begin with one of these, each once, in the order of first appearance."""
-        if _beginning(prefixes).search(self.joined()) is None:  # one search for the usual case
+        if (
+            _beginning(prefixes).search(self._joined or self.joined()) is None
+        ):  # one search for the usual case
             return []
         return [name.decode("latin-1") for name in self._indexed() if name.startswith(prefixes)]
 
@@ -83,7 +86,7 @@ class Headers:
 
     def underscored(self) -> list[str]:
         """The names that hold an underscore, of which an honest request has few or none."""
-        if b"_" not in self.joined():  # one search for the usual case
+        if b"_" not in (self._joined or self.joined()):  # one search for the usual case
             return []
         return [name.decode("latin-1") for name in self._indexed() if b"_" in name]
 
@@ -93,7 +96,7 @@ class Headers:
         index = self._index or self._indexed()
         if not self._repeats:
             only = index.get(key)
-            return [] if only is None else [only.decode("latin-1").strip(_OWS)]
+            return [] if only is None else [str(only, "latin-1").strip(_OWS)]
         return [value.decode("latin-1").strip(_OWS) for other, value in self.raw if other == key]
 
     def get(self, name: str) -> str | None:
@@ -107,7 +110,7 @@ class Headers:
             return None
         if self._repeats:
             self._refuse_repeated(key)
-        return value.decode("latin-1").strip(_OWS) or None
+        return str(value, "latin-1").strip(_OWS) or None
 
     def visible(self, name: str, *, max_bytes: int) -> str | None:
         """Like `get`, for what we act on or pass on: visible ASCII and inner spaces only."""
@@ -128,6 +131,8 @@ class Headers:
             return None
         if self._repeats:
             self._refuse_repeated(key)
+        if _PLAIN_COUNT.fullmatch(value) is not None:
+            return int(value)
         # Spaces alone are taken off here: a tab beside a number is refused (attacks.json).
         digits = value.strip(b" ")
         if not digits:

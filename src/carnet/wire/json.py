@@ -15,7 +15,8 @@ Law 6. `canonical` depends on the value alone: not on the order of keys, not on 
 
 import json
 import math
-from typing import NoReturn
+from collections.abc import Callable
+from typing import Final, NoReturn
 
 import msgspec
 
@@ -42,7 +43,10 @@ _LONG_NUMBER = b"0" * (_SAFE_DIGITS + 1)
 
 _ENCODER = msgspec.json.Encoder()
 _DECODER = msgspec.json.Decoder()
-_SORTING_ENCODER = msgspec.json.Encoder(order="sorted")
+
+# The bytes to digest: compact, keys and Struct fields sorted, UTF-8. 1 and 1.0 are two values here.
+# Peers digest bytes that they received, never this form. A call less than a function.
+canonical: Final[Callable[[object], bytes]] = msgspec.json.Encoder(order="sorted").encode
 
 
 def read(body: bytes, *, max_levels: int = MAX_LEVELS, max_members: int = MAX_MEMBERS) -> object:
@@ -129,14 +133,6 @@ def write(value: object) -> bytes:
 def write_text(value: object) -> str:
     """Like `write`, for a JSON text that travels inside another format."""
     return write(value).decode()
-
-
-def canonical(value: object) -> bytes:
-    """Return the bytes to digest: compact, keys and Struct fields sorted, UTF-8.
-
-    1 and 1.0 are two values here. Peers digest bytes that they received, never this form.
-    """
-    return _SORTING_ENCODER.encode(value)
 
 
 def _parse(text: str, decoder: json.JSONDecoder) -> object:

@@ -59,7 +59,7 @@ _PLAIN_INPUT: Final = re.compile(
     rf"(?:;expires=([0-9]{{1,15}}))?(?:;nonce={_WORD})?(?:;tag={_WORD})?)"
 )
 _PLAIN_SIGNATURE: Final = re.compile(r"([a-z][a-z0-9_-]*)=:([A-Za-z0-9+/]{85}[AQgw]==):")
-_OF_PATH: Final = frozenset({"@path", "@target-uri", "@request-target"})
+_OF_PATH: Final = frozenset({"@target-uri", "@request-target"})  # beside "@path" itself
 
 
 class Presented(Struct, frozen=True, kw_only=True):
@@ -221,13 +221,17 @@ def _build(
     resolved: dict[str, str] = {}  # what does not depend on the path is resolved once
     built: list[bytes] = []
     for path in paths:
-        if path != request.path:
-            request = replace(request, path=path)
         lines: list[str] = []
         for name in names:
-            if name in _OF_PATH or name not in resolved:
-                resolved[name] = _resolve(name, request)
-            lines += (f'"{name}": {resolved[name]}',)
+            if name == "@path":
+                value = path or "/"
+            elif name in _OF_PATH:
+                value = _resolve(name, replace(request, path=path))
+            elif name in resolved:
+                value = resolved[name]
+            else:
+                value = resolved[name] = _resolve(name, request)
+            lines += (f'"{name}": {value}',)
         built += (join(lines, text) + end,)
     return built
 

@@ -119,27 +119,30 @@ class _Parts:
         self.reason: str | None = None
 
     def add(self, event: Event) -> None:
+        """Take one of those that most answers have none of."""
         match event:
-            case Text():
-                self.texts.append(event.text)
             case ToolCall():
                 self.calls.append(tool_call_object(event.id, event.name, event.arguments))
             case Data():
                 self.data.append(event.value)
-            case Usage():
-                self.usage = event
             case Extension(name=name, payload=payload) if name == RESULT:
                 self.result = payload
-            case Done():
-                self.reason = finish_word(event.reason)
-            case Failed():
-                raise event.error()
 
 
 def _gather(events: Sequence[Event]) -> _Parts:
     parts = _Parts()
     for event in events:
-        parts.add(event)
+        match event:
+            case Text():
+                parts.texts.append(event.text)
+            case Usage():
+                parts.usage = event
+            case Done():
+                parts.reason = finish_word(event.reason)
+            case Failed():
+                raise event.error()
+            case _:
+                parts.add(event)
     return parts
 
 
@@ -250,15 +253,15 @@ def read_answer(body: bytes, *, currency: str) -> list[Event]:
         raise ProviderError(f"the answer is not a chat completion: {error}") from None
     choice = completion.choices[0]
     calls = choice.message.tool_calls or []
-    if len(calls) > MOST_TOOL_CALLS:
+    if calls and len(calls) > MOST_TOOL_CALLS:
         raise ProviderError(f"the answer has more than {MOST_TOOL_CALLS} tool calls")
-    events = _read_content(choice.message.content or "", read_result(completion.carnet))
+    result = None if completion.carnet is None else read_result(completion.carnet)
+    events = _read_content(choice.message.content or "", result)
     for index, call in enumerate(calls):
         events.append(ToolCall(call.id, call.function.name, call.function.arguments, index))
     if completion.usage is not None:
-        events.append(read_usage(completion.usage, currency))
-    events.append(Done(read_finish(choice.finish_reason, has_calls=bool(calls))))
-    return events
+        events += (read_usage(completion.usage, currency),)
+    return [*events, Done(read_finish(choice.finish_reason, has_calls=bool(calls)))]
 
 
 def _read_content(text: str, result: dict[str, Any] | None) -> list[Event]:

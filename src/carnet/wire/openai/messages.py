@@ -8,6 +8,8 @@ Law 2. A refusal names the place (`messages[2].role`) and never the value.
 
 from typing import Any, Final, get_args
 
+from msgspec import Struct, ValidationError, convert
+
 from carnet.core.events import ToolCall
 from carnet.core.message import Data, File, Link, Message, Part, Role
 from carnet.errors import InvalidRequest
@@ -18,13 +20,25 @@ MOST_MESSAGES: Final = 1024
 _ROLES: Final[dict[object, Role]] = {role: role for role in get_args(Role)}
 
 
+class _Plain(Struct, forbid_unknown_fields=True, gc=False):
+    """A message as most are: the library judges them all in C."""
+
+    role: Role
+    content: str
+    name: str | None = None
+
+
 def read_messages(value: object) -> tuple[Message, ...]:
     """The messages of a body."""
     if not isinstance(value, list) or not value:
         raise InvalidRequest("messages", "must be a list of at least one message")
     if len(value) > MOST_MESSAGES:
         raise InvalidRequest("messages", f"must not hold more than {MOST_MESSAGES} messages")
-    return tuple([_read_message(message, index) for index, message in enumerate(value)])
+    try:
+        plain = convert(value, list[_Plain])
+    except ValidationError:  # right or wrong, it takes a closer look
+        return tuple([_read_message(message, index) for index, message in enumerate(value)])
+    return tuple([Message(said.role, (said.content,), said.name) for said in plain])
 
 
 def _read_message(value: object, index: int) -> Message:

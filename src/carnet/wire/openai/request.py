@@ -10,6 +10,7 @@ Law 3. Keys that we do not know are kept and reach an OpenAI-like upstream (R19)
 """
 
 import re
+from functools import lru_cache
 from hashlib import sha256
 from typing import Any, Final
 
@@ -64,8 +65,9 @@ def write_request(ask: Ask, *, model: str, stream: bool, with_skill: bool = Fals
     With `with_skill` a skill that is asked for by name is passed on, to a reader who knows how.
     """
     body = _compose(ask) if ask.body is None else dict(ask.body)
-    options = body.pop("stream_options", None) or {}
-    body.pop(EXTENSION, None)  # it was for us
+    options = (body.pop("stream_options") if "stream_options" in body else None) or {}
+    if EXTENSION in body:  # it was for us
+        del body[EXTENSION]
     if with_skill and ask.skill is not None:
         body[EXTENSION] = {"skill": ask.skill, "payload": ask.payload or {}}
     body["model"] = model
@@ -88,11 +90,16 @@ def _compose(ask: Ask) -> dict[str, Any]:
 def _read_model(value: object) -> str | None:
     if value is None:
         return None
-    if not isinstance(value, str) or _MODEL.fullmatch(value) is None:
+    return _check_model(value if type(value) is str else "")
+
+
+@lru_cache(maxsize=256)  # the names of our agents; what is refused is not kept
+def _check_model(name: str) -> str:
+    if _MODEL.fullmatch(name) is None:
         raise InvalidRequest(
             "model", f"must be 1 to {MOST_MODEL_CHARACTERS} visible ASCII characters"
         )
-    return value
+    return name
 
 
 def _read_skill(value: object) -> tuple[str | None, dict[str, Any] | None]:

@@ -15,5 +15,6 @@ def span_of(turn: Turn) -> str:
 
 def span_from(*parts: str) -> str:
     """A span for these parts."""
-    digits = blake2b("\0".join(parts).encode(), digest_size=16).hexdigest()
-    return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
+    spelled = blake2b("\0".join(parts).encode(), digest_size=16).hexdigest()
+    start, middle = spelled[:8], f"{spelled[8:12]}-{spelled[12:16]}-{spelled[16:20]}"
+    return f"{start}-{middle}-{spelled[20:]}"
