@@ -54,6 +54,9 @@ class Message(Struct, frozen=True):
     @property
     def text(self) -> str:
         """Its text parts, a line each."""
+        match self.parts:
+            case (str() as only,):
+                return only
         return "\n".join([part for part in self.parts if isinstance(part, str)])
 
     @property

@@ -116,18 +116,13 @@ class Breaking:
         verdict: Verdict = "neither"
         try:
             end = await self._agent(call, out)
-            verdict = judge_end(end)
+            verdict = judge(end.error()) if type(end) is Failed else "good"
         except Exception as error:
             verdict = judge(error) if isinstance(error, CarnetError) else "bad"
             raise
         finally:
             self._breaker.leave(ticket, verdict)
         return end
-
-
-def judge_end(end: End) -> Verdict:
-    """What the end of an answer says about the callee."""
-    return judge(end.error()) if type(end) is Failed else "good"
 
 
 def judge(error: CarnetError) -> Verdict:

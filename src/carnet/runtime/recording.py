@@ -15,7 +15,7 @@ Law 4. A payer with a limit is never debited more than was reserved. A cost that
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from msgspec import structs
 
@@ -59,6 +59,8 @@ from carnet.wire.json import MAX_INTEGER
 logger = logging.getLogger("carnet.runtime")
 
 Tokens = tuple[int | None, int | None]  # in and out
+
+_NO_TOKENS: Final[Tokens] = (None, None)
 
 MOST_WAITING = 1024  # events
 MOST_WAITING_BYTES = 64 * 1024
@@ -249,7 +251,7 @@ class Recording:
         if self.broken is not None and isinstance(self.broken, Fenced | OutcomeUnknown):
             raise self.broken  # what may have been written would be said twice
         state = STATES[type(end)]
-        tokens = self._tokens()
+        tokens = self._tokens() if self._usages else _NO_TOKENS
         debits = [] if state == "waiting" else self._debits(tokens, served=state == "done")
         call = self._call
         for outbound in self._outbound:
@@ -258,6 +260,7 @@ class Recording:
         batch, encoded = self._take()
         if self._outbound:  # the journal points to them; who reads now is shown them
             batch[-1 - len(self._outbound) : -1] = map(leg_event, self._outbound)
+        has_purse = call.quota is not None or call.task_purse is not None
         record = await self._turns.finish(
             TurnFinish(
                 turn=call.record,
@@ -274,8 +277,10 @@ class Recording:
                 tokens_out=tokens[1],
                 code=end.code if type(end) is Failed else None,
                 retryable=type(end) is Failed and self._may_run_again(end),
-                uses=self._uses(tokens, is_over=state != "waiting"),
-                letters=self._letters_of(batch, end, tokens, debits),
+                uses=self._uses(tokens, is_over=state != "waiting") if has_purse else (),
+                letters=()
+                if call.callback is None
+                else self._letters_of(batch, end, tokens, debits),
                 is_task=call.task is not None,
                 outbound=tuple(self._outbound),
                 **(self._waits(end) if type(end) is Waiting else {}),
@@ -304,16 +309,13 @@ class Recording:
     def _letters_of(
         self, batch: Sequence[Event], end: End, tokens: Tokens, debits: Sequence[Debit]
     ) -> tuple[Letter, ...]:
-        call = self._call
-        if call.callback is None or isinstance(end, Waiting):  # which is no end to tell of
+        if isinstance(end, Waiting):  # which is no end to tell of
             return ()
-        return self._letters(call, batch, end, self._used(batch, tokens, debits))
+        return self._letters(self._call, batch, end, self._used(batch, tokens, debits))
 
     def _uses(self, tokens: Tokens, *, is_over: bool) -> tuple[Use, ...]:
         """What the end tells the purses of quotas."""
         call = self._call
-        if call.quota is None and call.task_purse is None:
-            return ()
         uses: list[Use] = []
         used = (tokens[0] or 0) + (tokens[1] or 0)
         if call.quota is not None and used > 0:
@@ -336,19 +338,19 @@ class Recording:
         return is_refusal and not self._spoken
 
     def _debits(self, tokens: Tokens, *, served: bool) -> list[Debit]:
-        target, debits = self._target, []
+        target, debits = self._target, list[Debit]()
         if target.is_remote:
             costs = [usage.cost for usage in self._usages if usage.cost is not None]
             if served or any(costs):
                 cost = sum(costs) if costs else None
-                debits.append(Debit(target.credit, self._told(cost, target.most_cost)))
+                debits += (Debit(target.credit, self._told(cost, target.most_cost)),)
         if served and (not target.is_remote or not target.price.is_free):
-            debits.append(Debit(f"agent:{target.name}", self._price(tokens)))
+            debits += (Debit(f"agent:{target.name}", self._price(tokens)),)
         return self._within_reserve(debits)
 
     def _price(self, tokens: Tokens) -> int:
         price = self._target.price
-        if price.counts_tokens and tokens == (None, None):
+        if tokens == _NO_TOKENS and price.counts_tokens:
             return self._told(None, self._call.reserve)
         return price.of(tokens[0] or 0, tokens[1] or 0)
 

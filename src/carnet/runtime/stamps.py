@@ -30,18 +30,19 @@ class Stamping(Struct, frozen=True, kw_only=True):
     def write(self, call: Call) -> tuple[dict[str, str], dict[str, Secret]]:
         """The headers of a call, and those that must not be logged."""
         carnet = call.carnet
-        leaving = Leaving(forwarded=self._forwarded(call))
+        credential = call.credential
+        leaving = Leaving(forwarded=None if credential is None else self._forwarded(credential))
         written = self.stamps.write(carnet, leaving)
         belongs_to = trace_of(carnet)
         headers = written.headers | trace.write(belongs_to, span_id(belongs_to, carnet.turn))
         return headers, written.secrets
 
-    def _forwarded(self, call: Call) -> Secret | None:
-        if call.credential is None or self.forwards == AGENT_OWNED:
+    def _forwarded(self, credential: Secret) -> Secret | None:
+        if self.forwards == AGENT_OWNED:
             return None
         if not self.takes_credential:  # R5
             raise PeerNotListed
-        return call.credential
+        return credential
 
 
 OWN: Final = Stamping()  # nobody's credential leaves

@@ -30,7 +30,11 @@ class Timed:
 
     async def __call__(self, call: Call, out: Output, /) -> End:
         """Answer within the time."""
-        seconds, by = self._time_for(call)
+        seconds, by, deadline = self._seconds, BY_AGENT, call.carnet.deadline
+        if deadline is not None:
+            left = deadline - self._clock.steady_us() / 1_000_000
+            if left < seconds:
+                seconds, by = left, BY_CALLER
         if seconds <= 0:
             raise ProviderTimeout("no time was left to begin with", by=by)
         patience = Patience(seconds)
@@ -46,11 +50,3 @@ class Timed:
         finally:
             patience.stop()
         raise ProviderTimeout(f"not done in {seconds:.3f} s", by=by)
-
-    def _time_for(self, call: Call) -> tuple[float, str]:
-        deadline = call.carnet.deadline
-        if deadline is not None:
-            left = deadline - self._clock.steady_us() / 1_000_000
-            if left < self._seconds:
-                return left, BY_CALLER
-        return self._seconds, BY_AGENT
