@@ -8,11 +8,14 @@ Law 2. A failed commit is unknown to everybody in the batch, and the store takes
 
 from asyncio import Future
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, Protocol, final
 
+from msgspec import Struct, field
+
+import carnet.faults
 from carnet.core.turn import Turn
 from carnet.errors import CarnetError, Internal, OutcomeUnknown, StorageUnavailable
-from carnet.faults import armed, point
+from carnet.faults import point
 from carnet.ports.turns import Fenced, TurnClaim, TurnFinish, Verdict
 from carnet.stores.database import Flush, Statement
 
@@ -49,17 +52,18 @@ class Driver(Protocol):
         ...
 
 
-class Batch:
+class Batch(Struct):
     """Jobs by kind, in the order they came."""
 
-    __slots__ = ("appends", "claims", "finishes", "polls", "writes")
+    claims: list[Job] = field(default_factory=list)
+    appends: list[Job] = field(default_factory=list)
+    finishes: list[Job] = field(default_factory=list)
+    writes: list[Job] = field(default_factory=list)
+    polls: list[Job] = field(default_factory=list)
 
-    def __init__(self) -> None:
-        self.claims: list[Job] = []
-        self.appends: list[Job] = []
-        self.finishes: list[Job] = []
-        self.writes: list[Job] = []
-        self.polls: list[Job] = []
+    def kinds(self) -> tuple[list[Job], list[Job], list[Job], list[Job], list[Job]]:
+        """The lists themselves."""
+        return self.claims, self.appends, self.finishes, self.writes, self.polls
 
     def take(self, other: "Batch") -> None:
         """Put the jobs of another batch behind these."""
@@ -71,23 +75,23 @@ class Batch:
 
     def cancelled(self) -> list[Job]:
         """Take out the claims that nobody waits for any more; they were never made."""
-        left: list[Job] = []
-        gone: list[Job] = []
-        for job in self.claims:
-            (gone if job[1].done() else left).append(job)
-        self.claims = left
+        gone = [job for job in self.claims if job[1].done()]
+        if gone:
+            self.claims = [job for job in self.claims if not job[1].done()]
         return gone
 
     def repeats(self) -> list[Job]:
         """Take out the claims whose key or nonce is in this batch already."""
-        keys = {claim.key for claim, _ in self.claims}
-        signed = [
-            name
-            for claim, _ in self.claims
-            if claim.nonce is not None or claim.once is not None
-            for name in _nonces(claim)
-        ]
-        if len(keys) == len(self.claims) and len(set(signed)) == len(signed):
+        times: dict[object, None] = {}
+        count = 0
+        for claim, _ in self.claims:
+            times[claim.key] = None
+            count += 1
+            for use in (claim.nonce, claim.once):
+                if use is not None:
+                    times[use.sender, use.nonce] = None
+                    count += 1
+        if len(times) == count:
             return []
         seen: set[object] = set()
         first: list[Job] = []
@@ -118,7 +122,8 @@ def refused(jobs: Sequence[Job], error: type[CarnetError], detail: str) -> list[
     return [(job, error(detail)) for job in jobs]
 
 
-class Committed(NamedTuple):
+@final
+class Committed(Struct, frozen=True):
     """What came of a batch."""
 
     outcomes: list[Outcome]
@@ -132,7 +137,8 @@ def prepare(driver: Driver, batch: Batch) -> list[Outcome] | Committed:
     """Run the statements of a batch within the transaction that was begun."""
     try:
         outcomes = _apply(driver, batch)
-        pass_points(batch, claims="t1.before_commit", finishes="t3.before_commit")
+        if carnet.faults.is_armed:
+            pass_points(batch, claims="t1.before_commit", finishes="t3.before_commit")
     except Exception as error:  # noqa: BLE001  whatever it is, nobody in the batch has been written
         return abort(driver, batch, error)
     return outcomes
@@ -147,7 +153,8 @@ def seal(driver: Driver, batch: Batch, outcomes: list[Outcome]) -> Committed:
             return abort(driver, batch, error)
         trouble = f"a commit failed: {_named(error)}"
         return Committed(refused(batch.changes(), OutcomeUnknown, trouble), trouble, is_final=True)
-    pass_last_points(batch)
+    if carnet.faults.is_armed:
+        pass_last_points(batch)
     return Committed(outcomes)
 
 
@@ -177,15 +184,10 @@ def pass_points(batch: Batch, *, claims: str = "", appends: str = "", finishes: 
 
 
 def pass_last_points(batch: Batch) -> None:
-    """Pass the points just after a commit."""
+    """Pass the points just after a commit, where they are armed."""
     pass_points(
         batch, claims="t1.after_commit", appends="event.after_t2", finishes="t3.after_commit"
     )
-    if armed():
-        _pass_rare_points(batch)
-
-
-def _pass_rare_points(batch: Batch) -> None:
     if any(job[0].task is not None for job in batch.claims):
         point("task.queued")
     if any(job[0].resolution is not None for job in batch.claims):
@@ -204,22 +206,26 @@ def _apply(driver: Driver, batch: Batch) -> list[Outcome]:
         driver.begin()
         outcomes = _singly(driver, batch)
     # Rare, and written by hand: each stands behind a savepoint from the start.
-    outcomes += [(job, _guarded(driver, driver.write, job[0])) for job in batch.writes]
+    for job in batch.writes:
+        outcomes.append((job, _guarded(driver, driver.write, job[0])))
     return outcomes
 
 
 def _together(driver: Driver, batch: Batch) -> list[Outcome]:
     outcomes: list[Outcome] = []
     if batch.claims:
-        point("t1.begin")
+        if carnet.faults.is_armed:
+            point("t1.begin")
         outcomes += zip(batch.claims, driver.claim([job[0] for job in batch.claims]), strict=True)
     if batch.appends:
-        point("event.before_t2")
+        if carnet.faults.is_armed:
+            point("event.before_t2")
         outcomes += zip(
             batch.appends, driver.append([job[0] for job in batch.appends]), strict=True
         )
     if batch.finishes:
-        point("t3.begin")
+        if carnet.faults.is_armed:
+            point("t3.begin")
         outcomes += zip(
             batch.finishes, driver.finish([job[0] for job in batch.finishes]), strict=True
         )

@@ -5,7 +5,9 @@ Law 2. The purse that counts the task stands before them, in the clear: it is gi
        they cannot be opened any more.
 """
 
-from typing import Final, NamedTuple, final
+from typing import Final, final
+
+from msgspec import Struct
 
 from carnet.ports.tasks import TaskClaim
 from carnet.ports.turns import TASKS, TurnClaim
@@ -24,7 +26,7 @@ class SealedTask(TaskClaim, frozen=True, kw_only=True):
     key_id: str  # of the secrets file
 
 
-class WaitingRows(NamedTuple):
+class WaitingRows(Struct, frozen=True):
     """What is written of turns that are to run later, a list of rows for each table."""
 
     tasks: list[Row]  # turn, id, sender, skill

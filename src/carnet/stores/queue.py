@@ -12,8 +12,9 @@ Law 3. Nobody waits for a claim much longer than `WAIT_SECONDS`. One that the wr
 """
 
 import logging
-from asyncio import AbstractEventLoop, Future, TimerHandle
+from asyncio import AbstractEventLoop, Future, InvalidStateError, TimerHandle
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 from msgspec.structs import replace
@@ -29,6 +30,9 @@ _log = logging.getLogger(__name__)
 MOST_WAITING: Final = 20_000  # jobs; beyond it the disk is slower than the callers
 WAIT_SECONDS: Final = 3.5
 LOOK_SECONDS: Final = 0.5
+
+_CLAIMS, _APPENDS, _FINISHES, _WRITES, _POLLS = range(5)
+_VITAL: Final = (_FINISHES, _POLLS)
 
 
 class _Waiting(NamedTuple):
@@ -48,10 +52,13 @@ class Queue:
         arrived: Callable[[], None],
         most_waiting: int = MOST_WAITING,
     ) -> None:
-        """`arrived` is told of every job."""
+        """`arrived` is told of the first job since others were taken."""
         self._loop = loop
         self._arrived = arrived
+        self._has_told = False
         self._next = Batch()
+        self._kinds = self._next.kinds()
+        self._taken: Batch | None = None  # what the writer has taken since the last look
         self._waiting = 0
         self._most_waiting = most_waiting
         self._older: list[_Waiting] = []  # what waited at each of the last looks
@@ -59,6 +66,12 @@ class Queue:
         self._timer: TimerHandle | None = None  # one for all who wait
         self._trouble = ""
         self.refusal = ""  # why no more jobs are taken; empty while they are
+        # Told of each batch, before those who wait are.
+        self.on_settled: Callable[[Sequence[Outcome]], None] = _nobody
+        # Claim a turn; make events durable; end a turn.
+        self.claim: Callable[[TurnClaim], Future[Verdict]] = partial(self._submit, _CLAIMS)
+        self.append: Callable[[Flush], Future[None]] = partial(self._submit, _APPENDS)
+        self.finish: Callable[[TurnFinish], Future[Turn]] = partial(self._submit, _FINISHES)
 
     @property
     def trouble(self) -> str:
@@ -68,38 +81,28 @@ class Queue:
     @property
     def is_empty(self) -> bool:
         """Whether nothing waits to be taken."""
-        return not self._next.jobs()
-
-    def claim(self, claim: TurnClaim) -> Future[Verdict]:
-        """Claim a turn."""
-        return self._submit(self._next.claims, claim)
-
-    def append(self, flush: Flush) -> Future[None]:
-        """Make events durable."""
-        return self._submit(self._next.appends, flush)
-
-    def finish(self, finish: TurnFinish) -> Future[Turn]:
-        """End a turn."""
-        return self._submit(self._next.finishes, finish)
+        claims, appends, finishes, writes, polls = self._kinds
+        return not (claims or finishes or appends or writes or polls)
 
     def write(self, statements: Sequence[Statement]) -> Future[list[int]]:
         """Run statements of the cold half."""
-        return self._submit(self._next.writes, statements)
+        return self._submit(_WRITES, statements)
 
     def poll(self) -> Future[Any]:
         """Ask the writer for what it can tell without writing."""
-        return self._submit(self._next.polls, None)
+        return self._submit(_POLLS, None)
 
-    def _submit(self, jobs: list[Job], payload: object) -> Future[Any]:
+    def _submit(self, kind: int, payload: object) -> Future[Any]:
         if self.refusal:
             raise StorageUnavailable(self.refusal)
-        is_vital = jobs is self._next.finishes or jobs is self._next.polls
-        if self._waiting >= self._most_waiting and not is_vital:
+        if self._waiting >= self._most_waiting and kind not in _VITAL:
             raise Overloaded(f"{self._waiting} writes are waiting", retry_after=1)
         self._waiting += 1
         future = self._loop.create_future()
-        jobs.append((payload, future))
-        self._arrived()
+        self._kinds[kind].append((payload, future))
+        if not self._has_told:
+            self._has_told = True
+            self._arrived()
         if self._timer is None:
             self._timer = self._loop.call_later(LOOK_SECONDS, self._look)
         return future
@@ -107,8 +110,10 @@ class Queue:
     def take(self) -> Batch:
         """Everything that waits; whoever takes it begins with it."""
         batch, self._next = self._next, Batch()
-        self._begun = [*self._older, _Waiting(self._loop.time(), batch.claims, batch.polls)]
-        self._older = []
+        self._kinds = self._next.kinds()
+        self._has_told = False
+        self._taken = batch
+        self._begun, self._older = self._older, []
         return batch
 
     def put_back(self, claims: list[Job]) -> None:
@@ -131,13 +136,16 @@ class Queue:
                 _log.error("the store was not written: %s", trouble)
             self._trouble = trouble
         self.refusal = self.refusal or refusal
+        self.on_settled(outcomes)
         for (payload, future), answer in outcomes:
-            if future.done():
+            try:
+                match answer:
+                    case Exception():
+                        future.set_exception(answer)
+                    case _:
+                        future.set_result(answer)
+            except InvalidStateError:  # nobody waits for it any more
                 self._give_back(payload, answer)
-            elif isinstance(answer, Exception):
-                future.set_exception(answer)
-            else:
-                future.set_result(answer)
 
     def _look(self) -> None:
         """Answer those who have waited too long; look again while anybody waits."""
@@ -145,6 +153,9 @@ class Queue:
         if not self._waiting:
             return
         now = self._loop.time()
+        if self._taken is not None:
+            self._begun.append(_Waiting(now, self._taken.claims, self._taken.polls))
+            self._taken = None
         self._older.append(_Waiting(now, self._next.claims[:], self._next.polls[:]))
         _refuse(self._begun, now, has_begun=True)
         _refuse(self._older, now, has_begun=False)
@@ -156,6 +167,10 @@ class Queue:
             return
         if isinstance(answer, Claimed):
             self.finish(given_back(payload, answer.turn)).add_done_callback(heard)
+
+
+def _nobody(_: Sequence[Outcome]) -> None:
+    """Wants to be told."""
 
 
 def _refuse(waiting: list[_Waiting], now: float, *, has_begun: bool) -> None:

@@ -78,8 +78,9 @@ class Writer:
         if not self.queue.is_empty:
             self._is_busy = True
             batch = self.queue.take()
-            gone = batch.cancelled()
-            self.queue.put_back(batch.repeats())
+            gone = batch.cancelled() if batch.claims else []
+            if len(batch.claims) > 1 and (later := batch.repeats()):
+                self.queue.put_back(later)
             self._inbox.put((batch, gone))
         elif self._is_stopping:
             self._inbox.put(None)
@@ -102,15 +103,17 @@ class Writer:
     # From here on the writer's own thread.
 
     def _work(self) -> None:
+        written = self._driver.written()
         try:
             while (taken := self._inbox.get()) is not None:
                 batch, gone = taken
-                before = self._driver.written()
                 done = self._served(batch)
-                done.outcomes.extend([(job, None) for job in gone])
+                for job in gone:
+                    done.outcomes.append((job, None))
                 # A batch that only looked something up does not tell whether the disk takes more.
-                has_told = done.trouble or self._driver.written() != before
-                self._tell(self._settle, done, done.trouble if has_told else None)
+                before, written = written, self._driver.written()
+                trouble = done.trouble if done.trouble or written != before else None
+                self._tell(self._settle, done, trouble)
             self._driver.close()
         finally:
             self._tell(self._stopped.set_result, None)
@@ -125,41 +128,51 @@ class Writer:
             return Committed(outcomes, self._broken, is_final=True)
 
     def _serve(self, batch: Batch) -> Committed:
-        changes = batch.changes()
-        done = Committed([])
         if self._broken:
-            done = Committed(refused(changes, StorageUnavailable, self._broken), self._broken)
-        elif changes:
+            refusals = refused(batch.changes(), StorageUnavailable, self._broken)
+            done = Committed(refusals, self._broken)
+        elif batch.claims or batch.finishes or batch.appends or batch.writes:
             done = self._commit(batch)
+        else:
+            done = Committed([])
         if done.is_final:
             self._broken = done.trouble
-        done.outcomes.extend([(job, self._poll()) for job in batch.polls])
+        for job in batch.polls:
+            done.outcomes.append((job, self._poll()))
         return done
 
     def _commit(self, batch: Batch) -> Committed:
-        failure = self._begin()
-        if failure is not None and self._driver.blame(failure) == "busy":
-            trouble = "another process keeps the database locked"
-            waiting, batch.finishes = batch.finishes, []
-            outcomes = refused(batch.changes(), Overloaded, trouble)
-            return Committed(outcomes, trouble, is_busy=True, waiting=waiting)
-        if failure is not None:
-            return abort(self._driver, batch, failure)
-        prepared = prepare(self._driver, batch)
-        return prepared if isinstance(prepared, Committed) else seal(self._driver, batch, prepared)
-
-    def _begin(self) -> Exception | None:
-        """Begin a transaction, if need be as soon as others let go of the file."""
         deadline = time.monotonic() + BUSY_SECONDS
-        while True:
+        try:
+            self._driver.begin()
+        except Exception as error:  # noqa: BLE001  whatever it is, nothing has been written
+            failure = self._begin_later(error, deadline)
+            if failure is not None:
+                return self._not_begun(batch, failure)
+        prepared = prepare(self._driver, batch)
+        if type(prepared) is Committed:
+            return prepared
+        return seal(self._driver, batch, prepared)
+
+    def _begin_later(self, failure: Exception, deadline: float) -> Exception | None:
+        """Begin a transaction as soon as others let go of the file; what failed if they do not."""
+        while self._driver.blame(failure) == "busy" and time.monotonic() < deadline:
+            time.sleep(BUSY_LOOK_SECONDS)
             try:
                 self._driver.begin()
             except Exception as error:  # noqa: BLE001  whatever it is, nothing has been written
-                if self._driver.blame(error) != "busy" or time.monotonic() >= deadline:
-                    return error
-                time.sleep(BUSY_LOOK_SECONDS)
+                failure = error
             else:
                 return None
+        return failure
+
+    def _not_begun(self, batch: Batch, failure: Exception) -> Committed:
+        if self._driver.blame(failure) != "busy":
+            return abort(self._driver, batch, failure)
+        trouble = "another process keeps the database locked"
+        waiting, batch.finishes = batch.finishes, []
+        outcomes = refused(batch.changes(), Overloaded, trouble)
+        return Committed(outcomes, trouble, is_busy=True, waiting=waiting)
 
     def _poll(self) -> int | StorageUnavailable:
         try:
