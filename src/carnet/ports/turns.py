@@ -4,13 +4,13 @@ Law 1. A claim is one transaction that answers in this order: nonce, known turn,
        good for one call, place in the chain, run bound, rates, quotas, reservation, then the turn
        and its journal entry. A refusal leaves no trace: it burns neither nonce nor turn.
 Law 2. `append` and `finish` carry the fence of the claim; a late writer is told `Fenced`.
-Law 3. What these coroutines return is durable.
+Law 3. What is awaited here is durable.
 Law 4. A turn that ends as waiting goes on to hold what it reserved, less what was debited, until it
        is answered or its time is over. The answer is used once: a claim that brings it runs the
        turn on, under the next fence. The journal never holds the secret of an interrupt.
 """
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from typing import Final, Literal, Protocol
 
 from msgspec import Struct
@@ -218,7 +218,7 @@ class Turns(Protocol):
         """Make a batch of events durable. Raises Fenced."""
         ...
 
-    async def finish(self, finish: TurnFinish) -> Turn:
+    def finish(self, finish: TurnFinish) -> Awaitable[Turn]:
         """End a turn; gives the record with its frozen costs. Raises Fenced."""
         ...
 

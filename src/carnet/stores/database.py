@@ -13,7 +13,7 @@ Law 4. A claim whose caller went away before the answer is given back: the turn 
 """
 
 from asyncio import Future
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
 
@@ -101,15 +101,22 @@ class Database(Protocol):
         """Run all of them or none; the number of rows each changed."""
         ...
 
-    def claim(self, claim: TurnClaim) -> Future[Verdict]:
+    def tell(self, changed: Callable[[Sequence[Turn]], None]) -> None:
+        """Have somebody told of the turns that were claimed and ended, batch by batch.
+
+        It is told after the commit, and before those who wait for it.
+        """
+        ...
+
+    def claim(self, claim: TurnClaim, /) -> Future[Verdict]:
         """Claim a turn, or learn why not."""
         ...
 
-    def append(self, flush: Flush) -> Future[None]:
+    def append(self, flush: Flush, /) -> Future[None]:
         """Make events durable. Raises Fenced."""
         ...
 
-    def finish(self, finish: TurnFinish) -> Future[Turn]:
+    def finish(self, finish: TurnFinish, /) -> Future[Turn]:
         """End a turn. Raises Fenced."""
         ...
 

@@ -11,7 +11,7 @@ Law 3. No error that leaves this file holds a value of a row, or a password.
 import asyncio
 import logging
 from asyncio import Future
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -21,9 +21,9 @@ import asyncpg  # type: ignore[import-untyped]
 from carnet.core.turn import Turn
 from carnet.errors import ConfigInvalid, StorageUnavailable, UsageInvalid
 from carnet.faults import point
-from carnet.ports.turns import TurnClaim, TurnFinish, Verdict
+from carnet.ports.turns import TurnClaim, Verdict
 from carnet.stores.chain import Seals
-from carnet.stores.database import Flush, Lease, Row, Snapshot, Statement, Value
+from carnet.stores.database import Lease, Row, Snapshot, Statement, Value
 from carnet.stores.moving import Landing, PostgresLanding, refuse_filled
 from carnet.stores.postgres_statements import ABANDONED, NOW, RENEW
 from carnet.stores.postgres_writer import CONNECT_SECONDS, Fault, PostgresWriter
@@ -293,6 +293,10 @@ async def check_layout(url: str) -> None:
         )
 
 
+def _not_ours(_: TurnClaim) -> Future[Verdict]:
+    raise StorageUnavailable("turns are run by gateways, and this is none")
+
+
 class PostgresDatabase:
     """A `Database` over one URL. Made on the event loop that will use it."""
 
@@ -317,6 +321,10 @@ class PostgresDatabase:
         self._writer = PostgresWriter(
             lambda: connect(url, _HOT), worker, seals, asyncio.get_running_loop(), most_waiting
         )
+        queue = self._writer.queue
+        self.claim: Final = queue.claim if serves else _not_ours
+        self.append: Final = queue.append
+        self.finish: Final = queue.finish
 
     @property
     def trouble(self) -> str:
@@ -335,16 +343,8 @@ class PostgresDatabase:
     async def transact(self, statements: Sequence[Statement]) -> list[int]:
         return await self._sessions.transact([(numbered(sql), args) for sql, args in statements])
 
-    def claim(self, claim: TurnClaim) -> Future[Verdict]:
-        if not self._serves:
-            raise StorageUnavailable("turns are run by gateways, and this is none")
-        return self._writer.queue.claim(claim)
-
-    def append(self, flush: Flush) -> Future[None]:
-        return self._writer.queue.append(flush)
-
-    def finish(self, finish: TurnFinish) -> Future[Turn]:
-        return self._writer.queue.finish(finish)
+    def tell(self, changed: Callable[[Sequence[Turn]], None]) -> None:
+        self._writer.queue.changed = changed
 
     async def renew(self, lease: Lease) -> None:
         rows = await self._sessions.fetch(RENEW, (lease.worker, lease.until - lease.now))

@@ -66,8 +66,7 @@ class Queue:
         self._timer: TimerHandle | None = None  # one for all who wait
         self._trouble = ""
         self.refusal = ""  # why no more jobs are taken; empty while they are
-        # Told of each batch, before those who wait are.
-        self.on_settled: Callable[[Sequence[Outcome]], None] = _nobody
+        self.changed: Callable[[Sequence[Turn]], None] = _nobody  # told before those who wait
         # Claim a turn; make events durable; end a turn.
         self.claim: Callable[[TurnClaim], Future[Verdict]] = partial(self._submit, _CLAIMS)
         self.append: Callable[[Flush], Future[None]] = partial(self._submit, _APPENDS)
@@ -131,21 +130,30 @@ class Queue:
     def settle(self, outcomes: list[Outcome], trouble: str | None, refusal: str = "") -> None:
         """Answer those who wait. `trouble` None: nothing was to be written, which tells nothing."""
         self._waiting -= len(outcomes)
-        if trouble is not None:
-            if trouble and trouble != self._trouble:
-                _log.error("the store was not written: %s", trouble)
-            self._trouble = trouble
+        if trouble is not None and trouble != self._trouble:
+            self._note_trouble(trouble)
         self.refusal = self.refusal or refusal
-        self.on_settled(outcomes)
+        turns: list[Turn] = []
         for (payload, future), answer in outcomes:
             try:
                 match answer:
                     case Exception():
                         future.set_exception(answer)
-                    case _:
-                        future.set_result(answer)
+                        continue
+                    case Claimed():
+                        turns += (answer.turn,)
+                    case Turn():
+                        turns += (answer,)
+                future.set_result(answer)
             except InvalidStateError:  # nobody waits for it any more
                 self._give_back(payload, answer)
+        if turns:
+            self.changed(turns)
+
+    def _note_trouble(self, trouble: str) -> None:
+        self._trouble = trouble
+        if trouble:
+            _log.error("the store was not written: %s", trouble)
 
     def _look(self) -> None:
         """Answer those who have waited too long; look again while anybody waits."""
@@ -169,7 +177,7 @@ class Queue:
             self.finish(given_back(payload, answer.turn)).add_done_callback(heard)
 
 
-def _nobody(_: Sequence[Outcome]) -> None:
+def _nobody(_: Sequence[Turn]) -> None:
     """Wants to be told."""
 
 

@@ -10,7 +10,7 @@ Law 2. What a process had noted when it died is found at the next start, and by 
 """
 # ruff: noqa: S608  the texts are put together from our own words; every value is an argument
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import Final
 
 from carnet.stores.database import Database, marks
@@ -45,10 +45,10 @@ class Seen:
         self._noted: set[int] = set()
         self._is_behind = True  # until it has looked for what others left
 
-    def note(self, turn: int) -> None:
-        """A turn has changed."""
+    def note(self, turns: Set[int]) -> None:
+        """Turns have changed."""
         if len(self._noted) < MOST_NOTED:
-            self._noted.add(turn)
+            self._noted |= turns
         else:
             self._is_behind = True
 

@@ -14,7 +14,7 @@ import contextlib
 import resource
 import sqlite3
 from asyncio import Future
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from itertools import count
 from pathlib import Path
@@ -281,6 +281,10 @@ class SqliteDriver:
         return blame(error)
 
 
+def _not_ours(_: TurnClaim) -> Future[Verdict]:
+    raise StorageUnavailable("turns are run by the process that holds the lock file")
+
+
 class SqliteDatabase:
     """A `Database` over one file. Made on the event loop that will use it."""
 
@@ -299,12 +303,15 @@ class SqliteDatabase:
         most_waiting: int = MOST_WAITING,
     ) -> None:
         loop = asyncio.get_running_loop()
-        self._alone = alone
         self._path = opened.path
         with _explained(opened.path):
             driver = SqliteDriver(opened.writing, worker, seals, opened.path)
         self._writer = Writer(driver, loop, most_waiting)
         self._reader = Reader(opened.reading, loop, opened.reading.close)
+        queue = self._writer.queue
+        self.claim: Final = queue.claim if alone else _not_ours
+        self.append: Final = queue.append
+        self.finish: Final = queue.finish
 
     @property
     def trouble(self) -> str:
@@ -323,16 +330,8 @@ class SqliteDatabase:
     async def transact(self, statements: Sequence[Statement]) -> list[int]:
         return await self._writer.queue.write(statements)
 
-    def claim(self, claim: TurnClaim) -> Future[Verdict]:
-        if not self._alone:
-            raise StorageUnavailable("turns are run by the process that holds the lock file")
-        return self._writer.queue.claim(claim)
-
-    def append(self, flush: Flush) -> Future[None]:
-        return self._writer.queue.append(flush)
-
-    def finish(self, finish: TurnFinish) -> Future[Turn]:
-        return self._writer.queue.finish(finish)
+    def tell(self, changed: Callable[[Sequence[Turn]], None]) -> None:
+        self._writer.queue.changed = changed
 
     async def renew(self, lease: Lease) -> None:
         await self.execute(_RENEW, (lease.worker, lease.now, lease.until))

@@ -161,7 +161,7 @@ class StoredTasks:
             point("task.leased")
         for row in taken:
             self._doubtful.discard(_named(row))
-            self._seen.note(row[_N])
+            self._seen.note({row[_N]})
             self._watches.touch(read_turn(row).run)
         return [self._leased(row) for row in taken]
 
@@ -226,8 +226,6 @@ class StoredTasks:
         except Fenced:
             return False
         point("task.released")
-        self._seen.note(turn.n)
-        self._watches.touch(turn.run)
         return True
 
     async def progress(self, turn: Turn, thousandths: int, note: str | None) -> None:

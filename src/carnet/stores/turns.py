@@ -1,11 +1,12 @@
 """Turns over a database: the port `carnet.ports.turns.Turns`."""
 
 from asyncio import CancelledError, Future
+from collections.abc import Awaitable, Sequence
 from typing import Final
 
 from msgspec.structs import replace
 
-from carnet.core.turn import Turn, may_become
+from carnet.core.turn import TRANSITIONS, Turn
 from carnet.errors import RunNotFound
 from carnet.ports.turns import Asked, Claimed, TurnClaim, TurnFinish, Verdict
 from carnet.stores.database import Database, Flush
@@ -19,6 +20,7 @@ from carnet.stores.seen import Seen
 from carnet.stores.turn_row import read_turn
 from carnet.stores.watch import Watches
 
+_ENDS: Final = TRANSITIONS["running"] - {"running"}
 _DATA: Final = 5  # the place of `data` in a row of the journal
 
 _EVENTS = (
@@ -45,6 +47,12 @@ class StoredTurns:
         self._database = database
         self._watches = watches
         self._papers = papers
+        database.tell(self._changed)
+
+    def _changed(self, turns: Sequence[Turn]) -> None:
+        """What was claimed or ended is committed."""
+        self._seen.note({turn.n for turn in turns})
+        self._watches.touch(*[turn.run for turn in turns])
 
     async def claim(self, claim: TurnClaim) -> Verdict:
         """Claim a turn, or learn why not."""
@@ -55,14 +63,10 @@ class StoredTurns:
             claim = replace(claim, resolution=sealed)
         claiming = self._database.claim(claim)
         try:
-            verdict = await claiming
+            return await claiming
         except CancelledError:
             self._give_back(claim, claiming)
             raise
-        if type(verdict) is Claimed:
-            self._seen.note(verdict.turn.n)
-            self._watches.touch(claim.admitted.carnet.run)
-        return verdict
 
     def _give_back(self, claim: TurnClaim, claiming: Future[Verdict]) -> None:
         """End a turn that was claimed in the moment its caller went away. A task stays."""
@@ -77,16 +81,13 @@ class StoredTurns:
         await self._database.append(Flush(turn, first, last, events))
         self._watches.touch(turn.run)
 
-    async def finish(self, finish: TurnFinish) -> Turn:
+    def finish(self, finish: TurnFinish) -> Awaitable[Turn]:
         """End a turn; gives the record with its frozen costs. Raises Fenced."""
         if finish.state == "waiting":
             finish = self._interrupts.seal(finish)
-        if finish.state == "running" or not may_become("running", finish.state):
+        if finish.state not in _ENDS:
             raise ValueError(f"a turn cannot finish as {finish.state}")
-        ended = await self._database.finish(finish)
-        self._seen.note(ended.n)
-        self._watches.touch(ended.run)
-        return ended
+        return self._database.finish(finish)
 
     async def events(self, turn: Turn, since: int = 0) -> list[bytes]:
         """The event batches of this attempt from event number `since` on, oldest first.

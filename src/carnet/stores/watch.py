@@ -31,16 +31,16 @@ class Watches:
         """A watch on one run, to be used in a `with` statement."""
         return Watch(self, run)
 
-    def touch(self, run: str) -> None:
-        """Something of the run was committed."""
+    def touch(self, *runs: str) -> None:
+        """Something of these runs was committed."""
         if self._by_run:
-            for watch in self._by_run.get(run, ()):
-                watch.wake()
+            for run in runs:
+                for watch in self._by_run.get(run, ()):
+                    watch.wake()
 
     def touch_all(self) -> None:
         """Somebody else wrote; nobody knows what."""
-        for run in self._by_run:
-            self.touch(run)
+        self.touch(*self._by_run)
 
     def add(self, watch: "Watch") -> None:
         self._by_run.setdefault(watch.run, set()).add(watch)
