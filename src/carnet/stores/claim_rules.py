@@ -13,7 +13,7 @@ Law 4. A task waits: its turn has no worker until somebody takes it. One that wa
 Law 5. An answer is used once, by a turn that waits for it and whose time is not over.
 """
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from hmac import compare_digest
 from typing import Final
 
@@ -32,7 +32,7 @@ from carnet.ports.turns import (
 )
 from carnet.stores.database import Row
 from carnet.stores.interrupts import read_holds
-from carnet.stores.journal import DISCARD, accepted_row, sealed_row
+from carnet.stores.journal import ACCEPTED, APART, DISCARD, sealed_row
 from carnet.stores.papers import WaitingRows
 from carnet.stores.turn_moves import begins
 from carnet.stores.turn_row import (
@@ -92,16 +92,21 @@ def nonces_of(claim: TurnClaim) -> list[Nonce]:
     return found
 
 
+def names_of(claim: TurnClaim) -> list[str]:
+    """The sender and the nonce of each, one after another."""
+    if claim.once is None and claim.nonce is not None:
+        return [claim.nonce.sender, claim.nonce.nonce]
+    return [name for use in nonces_of(claim) for name in (use.sender, use.nonce)]
+
+
 class ClaimRules:
     """One batch: what was read for it, and the rows to write."""
 
-    def __init__(
-        self, worker: str, *, new_run: Callable[[], int], new_turn: Callable[[], int]
-    ) -> None:
+    def __init__(self, worker: str) -> None:
         self._worker = worker
-        self._new_run = new_run
-        self._new_turn = new_turn
         # What the driver reads.
+        self.turn_numbers: Sequence[int] = ()  # for each claim one
+        self.run_numbers: Sequence[int] = ()  # for the runs that are not there
         self.runs: dict[Row, Run] = {}
         self.known: dict[bytes, Row] = {}  # by the key; as TURN_COLUMNS has them
         self.alive: set[str | None] = {worker}  # the workers whose turns are not taken over
@@ -112,6 +117,7 @@ class ClaimRules:
         self.depths: dict[Row, set[int]] | None = None  # that calls below (run, turn) may have
         self.pending: list[Row] = []  # of turns that are given an answer, as PENDING has them
         # What the driver writes.
+        self.turns_begun = self.runs_begun = 0  # so many of the numbers are used
         self.resolved: list[Row] = []  # the arguments of RESOLVE
         self.resumed: list[Row] = []  # and of RESUME
         self.counted: dict[str, int] = {}  # the buckets that changed, and their marks
@@ -179,7 +185,9 @@ class ClaimRules:
             claim.admitted.payer.account.id,
         )
         if key not in self.runs:
-            self.runs[key] = Run(key, self._new_run(), 0, 0, claim.now)
+            n = self.run_numbers[self.runs_begun]
+            self.runs_begun += 1
+            self.runs[key] = Run(key, n, 0, 0, claim.now)
         return self.runs[key]
 
     def _admit(self, claim: TurnClaim, *, released: int) -> Denied | None:
@@ -238,14 +246,16 @@ class ClaimRules:
 
     def _begin(self, claim: TurnClaim, run: Run) -> Claimed:
         run.calls += 1
-        n = self._new_turn()
+        n = self.turn_numbers[self.turns_begun]
+        self.turns_begun += 1
         state, worker = (_RUNNING, self._worker) if claim.task is None else (_QUEUED, None)
         if self.depths is not None:
             self._place(claim, run, self.depths)
         admitted = claim.admitted
         row, turn = begun(claim, admitted, admitted.carnet, n, run.n, state, worker)
         self.turns.append(row)
-        self.journal.append(accepted_row(n, claim.request, claim.grounds))
+        asked = claim.request + APART + claim.grounds
+        self.journal.append(sealed_row(n, ACCEPTED, 0, 0, asked))
         if claim.task is not None:
             self.waiting.add(n, claim, claim.task)
         return Claimed(turn)

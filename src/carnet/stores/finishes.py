@@ -63,7 +63,7 @@ _END_LANE = (
 
 def append(connection: Connection, flushes: Sequence[Flush]) -> list[Fenced | None]:
     """Write the events of those who own their turn."""
-    owned: dict[int, int] = dict(_OWNED(connection, [(flush.turn.n,) for flush in flushes]))
+    owned: dict[int, int] = dict(_OWNED(connection, [flush.turn.n for flush in flushes]))
     answers, rows = appended(flushes, owned)
     connection.executemany(INSERT_JOURNAL, rows)
     return answers
@@ -81,7 +81,7 @@ class FinishBatch:
 
     def finish(self, finishes: Sequence[TurnFinish]) -> list[Turn | Fenced]:
         """Decide and write."""
-        self._rules.read(_HELD(self._connection, [(finish.turn.n,) for finish in finishes]))
+        self._rules.read(_HELD(self._connection, [finish.turn.n for finish in finishes]))
         answers = [self._rules.end(finish) for finish in finishes]
         self._write()
         return answers

@@ -22,29 +22,22 @@ ENDED: Final = "ended"
 
 _SEEDS: Final = {ACCEPTED: 1, EVENTS: 2, DISCARD: 3, ENDED: 4}
 _WORD: Final = 0xFFFFFFFF
-_APART: Final = b"\0"  # stands in no line of JSON, which the grounds are
-
-
-def checksum(turn: int, kind: str, first: int, last: int, data: bytes) -> int:
-    """The CRC-32 of a row; its small fields are the seed, so that none of them can change alone."""
-    seed = turn * 0x9E3779B1 + first * 0x85EBCA6B + last * 0xC2B2AE35 + _SEEDS[kind]
-    return crc32(data, seed & _WORD)
+# Between what was asked and why it was admitted: it stands in no line of JSON, which that is.
+APART: Final = b"\0"
 
 
 def sealed_row(turn: int, kind: str, first: int, last: int, data: bytes) -> Row:
-    """The values of a row to insert, without its number."""
-    return (turn, kind, first, last, data, checksum(turn, kind, first, last, data))
+    """The values of a row to insert, without its number.
 
-
-def accepted_row(turn: int, request: bytes, grounds: bytes) -> Row:
-    """The same of what was asked, and why it was admitted."""
-    data = request + _APART + grounds
-    return (turn, ACCEPTED, 0, 0, data, checksum(turn, ACCEPTED, 0, 0, data))
+    The last is its CRC-32; the small fields are the seed, so that none of them can change alone.
+    """
+    seed = turn * 0x9E3779B1 + first * 0x85EBCA6B + last * 0xC2B2AE35 + _SEEDS[kind]
+    return (turn, kind, first, last, data, crc32(data, seed & _WORD))
 
 
 def grounds_in(data: bytes) -> bytes:
     """Why a call was admitted; empty in rows of the former form."""
-    _, apart, grounds = data.rpartition(_APART)
+    _, apart, grounds = data.rpartition(APART)
     return grounds if apart else b""
 
 
@@ -52,6 +45,6 @@ def verified(rows: Iterable[Row]) -> Iterable[Row]:
     """The same rows (all columns, in the table's order); raises at the first damaged one."""
     for row in rows:
         n, turn, kind, first, last, data, crc = row
-        if kind not in _SEEDS or checksum(turn, kind, first, last, data) != crc:
+        if kind not in _SEEDS or sealed_row(turn, kind, first, last, data)[-1] != crc:
             raise Internal(f"journal row {n} of turn {turn} is damaged: its checksum does not fit")
         yield row

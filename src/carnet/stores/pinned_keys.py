@@ -36,7 +36,10 @@ class StoredPinnedKeys:
 
     def of(self, sender: str) -> Sequence[PinnedKey]:
         """The keys of a sender, revoked ones too; from memory, at most a second old."""
-        return self._known.get(sender, ())
+        try:
+            return self._known[sender]
+        except KeyError:
+            return ()
 
     async def pin(self, key: PinnedKey) -> None:
         """Add one; the same sender and kid again replaces it."""

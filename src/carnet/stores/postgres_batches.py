@@ -65,9 +65,8 @@ class HotBatch:
         self._claims = self._asked  # those of them that are no replay
         self._flushes: list[Flush] = [job[0] for job in batch.appends]
         self._finishes: list[TurnFinish] = [job[0] for job in batch.finishes]
-        self._numbers: Iterator[int] = iter(())
         self._postings: list[int] = []  # numbers for the postings
-        self._claiming = ClaimRules(worker, new_run=_no_run, new_turn=lambda: next(self._numbers))
+        self._claiming = ClaimRules(worker)  # every run will have been locked, and so exists
         self._finishing = FinishRules()
         self._fences: dict[int, int] = {}
         self._costs: dict[int, int] = {}  # of each run that is locked, as it was
@@ -132,7 +131,7 @@ class HotBatch:
             self._costs[n] = cost
             if is_new:
                 self._new_runs.append(n)
-        self._numbers = iter(numbers)
+        self._claiming.turn_numbers = numbers
 
     async def _renew(self, *, holds: bool) -> None:
         if self._claims and self._lease_us and not holds:
@@ -328,7 +327,3 @@ class HotBatch:
         nonces = [n for name, n in self._new_nonces.items() if name not in used]
         if runs or rates or purses or nonces:
             await self._session.query(sql.CLEAN, runs, rates, purses, nonces)
-
-
-def _no_run() -> int:
-    raise AssertionError("every run of the batch has been locked, and so exists")

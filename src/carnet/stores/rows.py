@@ -5,10 +5,8 @@ two; a shorter list is filled up with its last key, which finds the same row aga
 """
 
 from collections.abc import Sequence
-from itertools import chain
 from typing import Any, Final, Protocol
 
-from carnet.stores.database import Row
 from carnet.stores.turn_row import TURN_COLUMNS
 
 SELECT_TURN: Final = "SELECT " + TURN_COLUMNS + " FROM run r JOIN turn t ON t.run = r.n"  # noqa: S608
@@ -41,13 +39,21 @@ class Lookup:
         self._texts = {
             size: text.format(keys=", ".join([one] * size), turn=TURN_COLUMNS) for size in sizes
         }
+        self._width = width
+        self._most = MOST_KEYS * width
+        self._plans: dict[int, tuple[str, int]] = {}  # by how many values: text, keys to fill up
+        for number in range(1, MOST_KEYS + 1):
+            size = 1 << (number - 1).bit_length()
+            self._plans[number * width] = (self._texts[size], size - number)
 
-    def __call__(self, connection: Connection, keys: list[Row]) -> list[Row]:
-        """The rows of all the keys."""
+    def __call__(self, connection: Connection, keys: list[Any]) -> list[Any]:
+        """The rows of all the keys, whose values stand one after another."""
         if not keys:
             return []
-        if len(keys) > MOST_KEYS:
-            return self(connection, keys[:MOST_KEYS]) + self(connection, keys[MOST_KEYS:])
-        size = 1 << (len(keys) - 1).bit_length()
-        filled = keys + keys[-1:] * (size - len(keys))
-        return connection.execute(self._texts[size], list(chain.from_iterable(filled))).fetchall()
+        count = len(keys)
+        if count > self._most:
+            return self(connection, keys[: self._most]) + self(connection, keys[self._most :])
+        text, left = self._plans[count]
+        if left:
+            keys = keys + keys[-self._width :] * left
+        return connection.execute(text, keys).fetchall()
