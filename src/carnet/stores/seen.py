@@ -10,9 +10,10 @@ Law 2. What a process had noted when it died is found at the next start, and by 
 """
 # ruff: noqa: S608  the texts are put together from our own words; every value is an argument
 
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 from typing import Final
 
+from carnet.core.turn import Turn
 from carnet.stores.database import Database, marks
 
 AT_A_TIME: Final = 500
@@ -42,15 +43,16 @@ class Seen:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._noted: set[int] = set()
+        self._noted: dict[int, None] = {}
         self._is_behind = True  # until it has looked for what others left
 
-    def note(self, turns: Set[int]) -> None:
+    def note(self, turns: Sequence[Turn]) -> None:
         """Turns have changed."""
-        if len(self._noted) < MOST_NOTED:
-            self._noted |= turns
-        else:
+        if len(self._noted) >= MOST_NOTED:
             self._is_behind = True
+            return
+        for turn in turns:
+            self._noted[turn.n] = None
 
     def look_back(self) -> None:
         """Somebody has died: what it had noted is to be found."""
@@ -58,11 +60,11 @@ class Seen:
 
     async def keep(self) -> None:
         """Write what was noted."""
-        noted, self._noted = sorted(self._noted), set()
+        noted, self._noted = sorted(self._noted), {}
         try:
             await self._see(noted)
         except BaseException:
-            self._noted.update(noted)
+            self._noted |= dict.fromkeys(noted)
             raise
         if self._is_behind:
             self._is_behind = False

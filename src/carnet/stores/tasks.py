@@ -161,8 +161,9 @@ class StoredTasks:
             point("task.leased")
         for row in taken:
             self._doubtful.discard(_named(row))
-            self._seen.note({row[_N]})
-            self._watches.touch(read_turn(row).run)
+            turns = (read_turn(row),)
+            self._seen.note(turns)
+            self._watches.touch(turns)
         return [self._leased(row) for row in taken]
 
     async def _candidates(self, wanted: dict[str, int]) -> builtins.list[Row]:

@@ -51,8 +51,8 @@ class StoredTurns:
 
     def _changed(self, turns: Sequence[Turn]) -> None:
         """What was claimed or ended is committed."""
-        self._seen.note({turn.n for turn in turns})
-        self._watches.touch(*[turn.run for turn in turns])
+        self._seen.note(turns)
+        self._watches.touch(turns)
 
     async def claim(self, claim: TurnClaim) -> Verdict:
         """Claim a turn, or learn why not."""
@@ -79,7 +79,7 @@ class StoredTurns:
     async def append(self, turn: Turn, first: int, last: int, events: bytes) -> None:
         """Make a batch of events durable. Raises Fenced."""
         await self._database.append(Flush(turn, first, last, events))
-        self._watches.touch(turn.run)
+        self._watches.touch((turn,))
 
     def finish(self, finish: TurnFinish) -> Awaitable[Turn]:
         """End a turn; gives the record with its frozen costs. Raises Fenced."""

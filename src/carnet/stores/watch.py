@@ -6,8 +6,11 @@ too, nobody tells us: a reader is woken to ask each `poll_seconds`, or less ofte
 """
 
 import asyncio
+from collections.abc import Iterable
 from types import TracebackType
 from typing import Final, Self
+
+from carnet.core.turn import Turn
 
 WATCH_SECONDS: Final = 0.01  # between two looks, for each who watches
 
@@ -31,16 +34,20 @@ class Watches:
         """A watch on one run, to be used in a `with` statement."""
         return Watch(self, run)
 
-    def touch(self, *runs: str) -> None:
-        """Something of these runs was committed."""
+    def touch(self, turns: Iterable[Turn]) -> None:
+        """Something of these turns was committed."""
         if self._by_run:
-            for run in runs:
-                for watch in self._by_run.get(run, ()):
-                    watch.wake()
+            for turn in turns:
+                self._wake(turn.run)
 
     def touch_all(self) -> None:
         """Somebody else wrote; nobody knows what."""
-        self.touch(*self._by_run)
+        for run in self._by_run:
+            self._wake(run)
+
+    def _wake(self, run: str) -> None:
+        for watch in self._by_run.get(run, ()):
+            watch.wake()
 
     def add(self, watch: "Watch") -> None:
         self._by_run.setdefault(watch.run, set()).add(watch)

@@ -107,7 +107,7 @@ class Writer:
         try:
             while (taken := self._inbox.get()) is not None:
                 batch, gone = taken
-                done = self._served(batch)
+                done = self._serve(batch)
                 for job in gone:
                     done.outcomes.append((job, None))
                 # A batch that only looked something up does not tell whether the disk takes more.
@@ -118,23 +118,20 @@ class Writer:
         finally:
             self._tell(self._stopped.set_result, None)
 
-    def _served(self, batch: Batch) -> Committed:
+    def _serve(self, batch: Batch) -> Committed:
         try:
-            return self._serve(batch)
+            if self._broken:
+                refusals = refused(batch.changes(), StorageUnavailable, self._broken)
+                done = Committed(refusals, self._broken)
+            elif batch.claims or batch.finishes or batch.appends or batch.writes:
+                done = self._commit(batch)
+            else:
+                done = Committed([])
         except Exception as error:  # noqa: BLE001  the thread must go on: others wait for it
             _log.exception("a batch was not served")
             self._broken = f"a batch was not served: {type(error).__name__}"
             outcomes = refused(batch.jobs(), OutcomeUnknown, self._broken)
             return Committed(outcomes, self._broken, is_final=True)
-
-    def _serve(self, batch: Batch) -> Committed:
-        if self._broken:
-            refusals = refused(batch.changes(), StorageUnavailable, self._broken)
-            done = Committed(refusals, self._broken)
-        elif batch.claims or batch.finishes or batch.appends or batch.writes:
-            done = self._commit(batch)
-        else:
-            done = Committed([])
         if done.is_final:
             self._broken = done.trouble
         for job in batch.polls:
