@@ -78,8 +78,8 @@ TANGLE = (
     Mutant(
         "tangle:headers:omitted",
         "wire/headers.py",
-        "if not bare:\n            continue",
-        "if not bare:\n            bare = value",
+        "return [field for field in fields.items() if field[1]]",
+        "return [*fields.items()]",
     ),
     Mutant("tangle:headers:bounded", "wire/headers.py", "if len(value) > max_bytes:", "if False:"),
     Mutant(
