@@ -335,3 +335,41 @@ def test_pages_are_the_same_with_and_without_a_gateway(acme: Organisation) -> No
     env = {"CARNET__GATEWAY__PORT": "9"}
     ran = acme.carnet("run", "show", "conv_both", "--format", "json", env=env)
     assert json.loads(ran.stdout) == over_http
+
+
+def test_why_a_call_was_admitted_is_told(acme: Organisation) -> None:
+    run = _run_of(acme)
+    told = acme.carnet("explain", run).stdout
+    assert "known caller  " in told
+    assert "may call:relay" in told
+    assert "agent:relay" in told  # of the turn that the agent made
+    page = acme.json("explain", run)
+    assert [turn["agent"] for turn in page["turns"]] == ["relay", "echo"]
+    only = acme.json("explain", run, page["turns"][1]["turn"])
+    assert [turn["agent"] for turn in only["turns"]] == ["echo"]
+    ran = acme.try_carnet("explain", run, "no-such-turn")
+    assert ran.returncode != 0
+    assert "is no turn of" in ran.stderr
+
+
+def test_why_a_call_was_admitted_is_for_the_operator(acme: Organisation) -> None:
+    run = _run_of(acme)
+    assert acme.get(f"/runs/{run}/grounds", token=acme.token).status == 403
+
+
+def test_why_a_call_was_admitted_is_read_from_the_store_of_a_gateway_that_is_down(
+    tmp_path: Path,
+) -> None:
+    organisation = Organisation(tmp_path / "acme", "acme.example")
+    organisation.start()
+    run = _run_of(organisation, "echo")
+    organisation.stop()
+    page = organisation.json("explain", run)
+    assert [ground["guard"] for ground in page["turns"][0]["grounds"]][:2] == [
+        *("known caller", "within chain"),
+    ]
+
+
+def _run_of(organisation: Organisation, agent: str = "relay") -> str:
+    ran = organisation.carnet("call", agent, "why")
+    return str(ran.stderr.split()[1])
