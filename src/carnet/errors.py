@@ -25,7 +25,7 @@
     │   ├── money            PaymentRequired  SpendingLimitReached  PayerRefused
     │   ├── forwarding       ForwardingNotAllowed  PeerNotListed
     │   ├── turns            IdempotencyMismatch  InProgress  DefinitionChanged  Cancelled
-    │   │                    InterruptExpired  PolicyStateInvalid
+    │   │                    InputRequired  InterruptExpired  PolicyStateInvalid
     │   └── load             RateLimited  TooManyCalls  TooManyStreams  Overloaded
     │                        ShuttingDown  TokenBudgetExceeded  TooManyTasks
     ├── Upstream             someone we called did not answer properly
@@ -927,6 +927,19 @@ class DefinitionChanged(Refused):
         if step is None:
             return super().safe_text
         return f"Step {step} of the agent is not the one that is kept under this turn id."
+
+
+class InputRequired(Refused):
+    """The agent needs an answer before it goes on. Its turn waits and holds its money."""
+
+    code = "input_required"
+    status = 403
+    template = "The agent waits for an answer before it goes on: {kind}."
+    hint = "Give the answer, then send the same request again: it is told as waiting until then."
+
+    def __init__(self, detail: str = "", /, *, kind: str = "input") -> None:
+        """`kind` is a word of ours for what is asked for."""
+        super().__init__(detail, kind=kind)
 
 
 class InterruptExpired(Refused):

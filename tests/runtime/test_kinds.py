@@ -13,7 +13,8 @@ from carnet.assembly.kinds import KINDS, Built, Kind, Parts
 from carnet.config import AgentSettings, load
 from carnet.config.loading import NEEDS
 from carnet.core.call import Call
-from carnet.core.events import Done, End, Text, Usage
+from carnet.core.events import Done, End, Text, Usage, Waiting
+from carnet.core.interrupt import Interrupt
 from carnet.core.output import Output
 from carnet.errors import ConfigInvalid
 from carnet.http.line import LINE, Line
@@ -32,6 +33,14 @@ secrets = {file = "var/secrets"}
 kind = "shouting"
 system = "!"
 price = "0.5"
+
+[agents.careful]
+kind = "asking"
+system = "approval"
+
+[agents.odd]
+kind = "asking"
+system = "a kind of somebody else"
 """
 
 
@@ -44,7 +53,22 @@ def shouting(_: Parts, name: str, agent: AgentSettings) -> Built:
     return Built(agent=shout)
 
 
-MORE: Mapping[str, Kind] = {**KINDS, "shouting": Kind(build=shouting, needs=("system",))}
+def asking(_: Parts, name: str, agent: AgentSettings) -> Built:
+    asked = Interrupt(id=name, state="s" * 32, kind=agent.system or "", message="May I?")
+
+    async def ask(call: Call, out: Output, /) -> End:
+        if call.ask.stream:
+            await out.write(Text("one moment"))
+        return Waiting((asked,))
+
+    return Built(agent=ask)
+
+
+MORE: Mapping[str, Kind] = {
+    **KINDS,
+    "shouting": Kind(build=shouting, needs=("system",)),
+    "asking": Kind(build=asking),
+}
 NAMES = {name: kind.needs for name, kind in MORE.items()}
 
 
@@ -61,7 +85,9 @@ async def gateway(tmp_path: Path) -> AsyncIterator[Gateway]:
         await gateway.close()
 
 
-async def post(gateway: Gateway, token: str, body: dict[str, Any]) -> tuple[int, bytes]:
+async def post(
+    gateway: Gateway, token: str, body: dict[str, Any], **more: str
+) -> tuple[int, bytes]:
     parts = [{"type": "http.request", "body": json.dumps(body).encode(), "more_body": False}]
     told: list[Any] = []
 
@@ -78,6 +104,7 @@ async def post(gateway: Gateway, token: str, body: dict[str, Any]) -> tuple[int,
         "host": "127.0.0.1",
         "content-type": "application/json",
         "authorization": f"Bearer {token}",
+        **{name.replace("_", "-"): value for name, value in more.items()},
     }
     path = "/v1/chat/completions"
     scope = {
@@ -107,13 +134,36 @@ async def test_a_kind_of_another_table_is_called_like_any_other(gateway: Gateway
         body = {"model": "loud", "messages": [said], "stream": stream}
         status, answer = await post(gateway, token.reveal(), body)
         assert (status, b"loud: HELLO!" in answer) == (200, True)
-    (target,) = gateway.behind.router.local()
+    target = gateway.behind.router.find("loud")
     assert (target.kind, target.is_remote, target.credit) == ("shouting", False, "agent:loud")
     amounts = [
         each.amount
         for each in await gateway.store.records.ledger(run=None, account="agent:loud", limit=9)
     ]
     assert amounts == [500_000, 500_000]
+
+
+@pytest.mark.parametrize(("agent", "kind"), [("careful", "approval"), ("odd", "input")])
+async def test_who_cannot_answer_is_told_that_the_agent_waits(
+    gateway: Gateway, agent: str, kind: str
+) -> None:
+    """It is no success, whoever reads it, and a repeat is told the same; nothing runs again."""
+    scopes = frozenset({"call:*", "pay"})
+    _, token = await gateway.store.tokens.create(NewToken(name="ann", scopes=scopes), now=0)
+    body = {"model": agent, "messages": [{"role": "user", "content": "go on"}]}
+    ids = {"x_tangle_runid": "run_w", "x_tangle_turnid": "run_w.t0.x"}
+    for _ in range(2):
+        status, answer = await post(gateway, token.reveal(), body, **ids)
+        error = json.loads(answer)["error"]
+        assert (status, error["code"], kind in error["message"]) == (403, "input_required", True)
+        assert b"ssss" not in answer  # the state is whoever's who may answer
+    (turn,) = await gateway.store.records.run("run_w", reader=None)
+    assert (turn.state, turn.attempt) == ("waiting", 1)
+    status, answer = await post(gateway, token.reveal(), {**body, "stream": True})
+    assert status == 200
+    assert b"one moment" in answer
+    assert b"input_required" in answer
+    assert b"[DONE]" not in answer
 
 
 def test_what_a_kind_needs_must_be_there(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from carnet.core.interrupt import Interrupt, Resolution
 from carnet.core.turn import TurnState
-from carnet.errors import BY_CODE, CarnetError, Fact, Internal
+from carnet.errors import BY_CODE, CarnetError, Fact, InputRequired, Internal
 
 
 class Text(Struct, frozen=True, tag="text", array_like=True):
@@ -110,6 +110,11 @@ class Waiting(Struct, frozen=True, tag="waiting", array_like=True):
         """Refuse to wait for nothing."""
         if not self.interrupts:
             raise ValueError("an agent that waits says what for")
+
+    def error(self) -> CarnetError:
+        """What whoever cannot answer it is told: it is no success, and nothing is done yet."""
+        asked = self.interrupts[0]
+        return InputRequired(kind=asked.kind if asked.is_known else "input")
 
 
 class Extension(Struct, frozen=True, tag="extension", array_like=True):

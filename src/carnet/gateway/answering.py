@@ -14,7 +14,7 @@ from contextlib import aclosing
 
 from carnet import faults
 from carnet.core.call import Call, Claim
-from carnet.core.events import RECEIPT, Event, Extension, Failed, Usage
+from carnet.core.events import RECEIPT, Event, Extension, Failed, Usage, Waiting
 from carnet.errors import CarnetError, OutcomeUnknown, ShuttingDown
 from carnet.guards.crowd import Crowd
 from carnet.http.exchange import Disconnected, Exchange, RawHeaders, Watch, check_json_body
@@ -103,6 +103,8 @@ class Answering:
         end = events[-1]
         if faults.is_armed:
             faults.point("reply.before_write")
+        if type(end) is Waiting:
+            end = Failed.of(end.error())
         if isinstance(end, Failed):
             await self._refuse(exchange, call, end, events)
             return end.code
@@ -125,6 +127,8 @@ class Answering:
                 self._journal.batches(call, heartbeat=HEARTBEAT_SECONDS)
             ) as batches:
                 async for batch in batches:
+                    if batch and type(batch[-1]) is Waiting:
+                        batch = [*batch[:-1], Failed.of(batch[-1].error())]  # noqa: PLW2901
                     if not exchange.started:
                         held += batch
                         if _only_failed(held) and not self._dialect.begins_at_once:

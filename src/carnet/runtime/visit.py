@@ -13,7 +13,7 @@ from typing import Any, Final
 from carnet.core.call import Ask, Call
 from carnet.core.carnet import Carnet
 from carnet.core.delegation import Delegation
-from carnet.core.events import RESULT, Done, Event, Extension, Failed, Usage, joined_text
+from carnet.core.events import RESULT, Done, Event, Extension, Failed, Usage, Waiting, joined_text
 from carnet.core.identity import Caller
 from carnet.core.message import Message
 from carnet.core.output import Output
@@ -254,7 +254,7 @@ class Visit:
 
     async def _hear(self, child: Child, event: Event, auth: str, noted: list[Event]) -> bool:
         """Whether an event of a child is for the agent; what else it says is noted, or raised."""
-        if isinstance(event, Failed):
+        if isinstance(event, Failed | Waiting):
             raise event.error()
         if isinstance(event, Usage):
             # What the agent pays from its own account is no cost of who pays for this turn.

@@ -83,6 +83,7 @@ REFUSALS: Final[dict[type[CarnetError], tuple[int, str]]] = {
     errors.InProgress: (409, "in_progress"),
     errors.DefinitionChanged: (409, "definition_changed"),
     errors.Cancelled: (409, "cancelled"),
+    errors.InputRequired: (403, "input_required"),
     errors.InterruptExpired: (410, "interrupt_expired"),
     errors.PolicyStateInvalid: (409, "policy_state_invalid"),
     errors.RateLimited: (429, "rate_limited"),

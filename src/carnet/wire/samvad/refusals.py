@@ -104,6 +104,7 @@ REFUSALS: Final[dict[type[CarnetError], tuple[int, str]]] = {
     **_as_told(
         AGENT_UNAVAILABLE,
         *(errors.AgentFailed, errors.Cancelled, errors.DefinitionChanged, errors.Internal),
+        errors.InputRequired,
         errors.InterruptExpired,
         *(errors.ProviderError, errors.ProviderUnavailable, errors.ProviderTimeout),
         *(errors.CircuitOpen, errors.PeerRefused, errors.PeerBusy, errors.PeerUnreachable),
