@@ -59,6 +59,7 @@ def exchange(method: str, path: str, *headers: tuple[bytes, bytes]) -> Exchange:
 
     scope = {
         "client": None,
+        "scheme": "http",
         "method": method,
         "raw_path": path.encode(),
         "query_string": b"",
