@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager, ExitStack
 from typing import Generic, TypeVar
 
 from tests.faults.stores import STORES
+from tests.support.organisation import shared_with_others
 
 T = TypeVar("T")
 
@@ -29,5 +30,6 @@ class ByStore(Generic[T]):
 
     def __getitem__(self, store: str) -> T:
         if store not in self._made:
-            self._made[store] = self._stack.enter_context(self._make(store))
+            with shared_with_others():
+                self._made[store] = self._stack.enter_context(self._make(store))
         return self._made[store]

@@ -13,6 +13,7 @@ from tests.support.http import HeaderList, Reply, chat_body, request
 
 environment = stage.environment
 _launched: weakref.WeakSet[stage.Gateway] = weakref.WeakSet()
+_shared: weakref.WeakSet[stage.Gateway] = weakref.WeakSet()
 
 
 class Launched(stage.Gateway):
@@ -64,5 +65,13 @@ def ended_with_it() -> Iterator[None]:
     """What is launched inside and runs when it is left is killed: a test takes no other with it."""
     before = set(_launched)
     yield
-    for each in set(_launched) - before:
+    for each in set(_launched) - before - set(_shared):
         each.kill()
+
+
+@contextmanager
+def shared_with_others() -> Iterator[None]:
+    """What is launched inside belongs to several tests: it outlives the one that asked first."""
+    before = set(_launched)
+    yield
+    _shared.update(set(_launched) - before)
