@@ -288,3 +288,17 @@ async def test_a_token_made_elsewhere_is_found_though_a_look_is_under_way(
             await upkeep
     finally:
         await other.close()
+
+
+async def test_a_token_made_right_after_somebody_asked_for_another_is_found(
+    place: Place, store: Store
+) -> None:
+    """A look that was made before it existed is no answer to whoever shows it."""
+    other = await place.open(exclusive=False)
+    try:
+        await store.look_again()
+        _, secret = await other.tokens.create(a_token("young"), 7)
+        assert await store.look_again()
+        assert store.tokens.find(secret) is not None
+    finally:
+        await other.close()

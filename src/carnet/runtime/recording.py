@@ -59,7 +59,6 @@ from carnet.wire.json import MAX_INTEGER
 logger = logging.getLogger("carnet.runtime")
 
 Tokens = tuple[int | None, int | None]  # in and out
-
 _NO_TOKENS: Final[Tokens] = (None, None)
 
 MOST_WAITING = 1024  # events

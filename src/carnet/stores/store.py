@@ -90,7 +90,7 @@ class Store:
         self._upkeep: asyncio.Task[None] | None = None
         self._version = self._readings = 0  # of tokens, peers and keys; one at a time
         self._reading = asyncio.Lock()
-        self._looked, self._found = 0.0, False
+        self._looked = clock.monotonic() - LOOK_AGAIN_SECONDS  # when somebody last asked for it
         self._looking: asyncio.Task[bool] | None = None  # many who ask at once share one look
         self._flushed = self._renewed = self._sealed = clock.monotonic()
         self._secrets, self._seals = secrets, Seals(secrets.names)
@@ -112,9 +112,8 @@ class Store:
         self.outbox: Final = StoredOutbox(database)
         self.records: Final = StoredRecords(database)
         self.neighbours: Final = StoredNeighbours(database, worker) if database.is_shared else None
-        self._forgetting = Forgetting(
-            database, self.tasks, self.outbox, clock, task_hours=hours.tasks
-        )
+        kept = hours.tasks
+        self._forgetting = Forgetting(database, self.tasks, self.outbox, clock, task_hours=kept)
 
     def is_writable(self) -> bool:
         """Whether the last write succeeded."""
@@ -189,23 +188,20 @@ class Store:
     async def look_again(self) -> bool:
         """Look out of turn, for a token or peer that is not known yet; seldom, however often asked.
 
-        A token made a moment ago works at once, and a flood of unknown ones costs little.
+        A token made a moment ago works at once, and a flood of unknown ones costs little: those who
+        ask share one look, which begins after the last of them has asked.
         """
         if self._looking is None:
-            if self._clock.monotonic() - self._looked < LOOK_AGAIN_SECONDS:
-                return self._found
-            self._looking = asyncio.create_task(self._look_once())
+            self._looking = asyncio.create_task(self._look_soon(self._readings))
         return await asyncio.shield(self._looking)
 
-    async def _look_once(self) -> bool:
-        before = self._readings
-        try:
-            await self.look()
-            self._found = self._readings != before  # also by another look that ran meanwhile
-        finally:
-            self._looked = self._clock.monotonic()
-            self._looking = None
-        return self._found
+    async def _look_soon(self, before: int) -> bool:
+        """Look, not too soon after the last time; whether more was read than `before`."""
+        await asyncio.sleep(LOOK_AGAIN_SECONDS - self._clock.monotonic() + self._looked)
+        self._looking = None  # what is written from now on may not be seen by this look
+        self._looked = self._clock.monotonic()
+        await self.look()
+        return self._readings != before
 
     async def upkeep(self) -> None:
         """One look: what is due to be written, and what others wrote.
