@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from carnet.assembly.building import Gateway, build
 from carnet.assembly.storing import file_peers
+from carnet.cli.resolving import own_modules
 from carnet.config import load
 from carnet.http.line import LINE, Line
 from carnet.ports.keys import PinnedKey
@@ -157,7 +158,8 @@ async def housed(
     for sender in senders:
         await store.pinned.pin(PinnedKey(sender=sender.identity, public=sender.public_raw))
     _, token = await store.tokens.create(NewToken(name="alice", scopes=EVERYTHING), clock.wall_us())
-    gateway = build(settings, store, clock, ids, **rows)
+    with own_modules(folder):  # other tests of this process have agents of their own
+        gateway = build(settings, store, clock, ids, **rows)
     gateway.start()
     try:
         yield House(gateway, token.reveal())
