@@ -83,8 +83,7 @@ class Store:
         """`serves` is for a gateway; `release` lets its lock go, where there is one."""
         self._database = database
         self._clock = clock
-        self._serves = serves
-        self._release = release
+        self._serves, self._release = serves, release
         self._lease_seconds = lease_seconds
         self._watches = Watches(poll_seconds=POLL_SECONDS if database.is_shared else None)
         self._upkeep: asyncio.Task[None] | None = None
@@ -94,17 +93,15 @@ class Store:
         self._looking: asyncio.Task[bool] | None = None  # many who ask at once share one look
         self._flushed = self._renewed = self._sealed = clock.monotonic()
         self._secrets, self._seals = secrets, Seals(secrets.names)
-        self._checkpoints, self._nonces = (
-            Checkpoints(database, self._seals),
-            Nonces(database, clock),
-        )
+        self._nonces, self._seen = Nonces(database, clock), Seen(database)
+        self._checkpoints = Checkpoints(database, self._seals)
         self.worker: Final = worker
         self.tokens: Final = tokens
         self.peers: Final = peers
         self.keys: Final = keys
         self.pinned: Final = pinned
         self.receipts: Final = StoredReceipts(database)
-        papers, self._seen = Papers(secrets), Seen(database)
+        papers = Papers(secrets)
         waiting = Interrupts(database, secrets, wait_hours=hours.waiting)
         self.turns: Final = StoredTurns(database, self._watches, papers, waiting, self._seen)
         self.tasks: Final = StoredTasks(database, self._watches, papers, worker, self._seen)
@@ -112,8 +109,9 @@ class Store:
         self.outbox: Final = StoredOutbox(database)
         self.records: Final = StoredRecords(database)
         self.neighbours: Final = StoredNeighbours(database, worker) if database.is_shared else None
-        kept = hours.tasks
-        self._forgetting = Forgetting(database, self.tasks, self.outbox, clock, task_hours=kept)
+        self._forgetting = Forgetting(
+            database, self.tasks, self.outbox, clock, task_hours=hours.tasks
+        )
 
     def is_writable(self) -> bool:
         """Whether the last write succeeded."""
