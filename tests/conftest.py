@@ -5,6 +5,7 @@ Other fixtures live beside the tests that use them.
 
 import logging
 import signal
+import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -73,3 +74,4 @@ def ends() -> Iterator[None]:
     """
     with ended_with_it():
         yield
+    sys.modules.pop("agents", None)  # of a gateway in this process; others have their own

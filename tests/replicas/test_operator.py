@@ -1,6 +1,7 @@
 """The command line of an operator whose gateways share a database."""
 
 import asyncio
+import json
 
 import asyncpg  # type: ignore[import-untyped]
 
@@ -14,7 +15,9 @@ def findings(page: dict[str, list[dict[str, str]]]) -> dict[str, dict[str, str]]
 async def test_doctor_counts_the_gateways_and_warns_of_nothing(
     house: House, four: list[Replica]
 ) -> None:
-    page = house.operator.json("doctor")
+    # Whether the one that wrote last where it listens runs still is of no interest here.
+    ran = house.operator.carnet("--format", "json", "doctor", env={"CARNET__GATEWAY__PORT": "0"})
+    page = json.loads(ran.stdout)
     assert {check["status"] for check in page["checks"]} == {"ok"}, page
     told = findings(page)
     assert told["lock"]["message"] == f"{len(four)} gateways use the store."

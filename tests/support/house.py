@@ -29,16 +29,16 @@ domain = "{DOMAIN}"
 
 [agents.echo]
 kind = "python"
-target = "agents:echo"
+target = "house_agents:echo"
 default = true
 
 [agents.onward]
 kind = "python"
-target = "agents:onward"
+target = "house_agents:onward"
 
 [agents.broken]
 kind = "python"
-target = "agents:broken"
+target = "house_agents:broken"
 """
 EVERYTHING = frozenset({"*"})
 
@@ -140,7 +140,7 @@ async def housed(
 
     `rows` are those of `build`: the stamps and the dialects that it knows.
     """
-    (folder / "agents.py").write_text(AGENTS)
+    (folder / "house_agents.py").write_text(AGENTS)
     (folder / "carnet.toml").write_text(CONFIG + config)
     secrets_file.create(folder / "secrets.key")
     clock, ids = SystemClock(), SystemIds()
