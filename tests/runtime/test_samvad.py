@@ -23,13 +23,13 @@ from carnet.errors import (
 )
 from carnet.ports.agent import Agent
 from carnet.runtime.breaker import Breaker, Breaking
-from carnet.runtime.cards import Cards, Place
+from carnet.runtime.cards import Place
 from carnet.runtime.client_key import ClientKey
 from carnet.runtime.errand import Errands, Recipient, identities_of
 from carnet.runtime.proving import Verifying
 from carnet.runtime.retrying import Retrying
 from carnet.runtime.samvad import Samvad
-from carnet.runtime.signing import Signing
+from carnet.runtime.samvad_client import SamvadClient
 from carnet.runtime.stamps import Stamping
 from carnet.testing.clock import FakeClock, FakeIds
 from carnet.testing.keys import MemoryRing
@@ -85,29 +85,20 @@ async def reaching(
     clock, ids = FakeClock(), FakeIds()
     ring = MemoryRing()
     ring.pin("agent://globex.example", "theirs", ed25519.public_of(THEIRS))
-    keys: Any = OURS
     async with peer, opened() as door:
-        cards = Cards(door, clock)
         recipient = Recipient(
             place=Place(f"http://127.0.0.1:{peer.port}{path}"),
             identities=identities or frozenset({identity} if identity else ()),
             peer=listed,
             form=form,
         )
-        errands = Errands(
-            door,
-            recipient,
-            cards=cards,
-            signing=Signing(keys=keys, domain="acme.example", clock=clock, ids=ids),
-            sender="agent://acme.example",
-            clock=clock,
-            ids=ids,
-            verifying=Verifying(ring, domain="acme.example", currency="credits", clock=clock),
-        )
+        us = "agent://acme.example"
+        verifying = Verifying(ring, domain="acme.example", currency="credits", clock=clock)
+        client = SamvadClient.of(door, OURS, us, clock=clock, ids=ids, verifying=verifying)
         try:
-            yield Scene(errands, clock, **more)
+            yield Scene(client.to(recipient), clock, **more)
         finally:
-            await cards.close()
+            await client.close()
 
 
 def asking(skill: str, payload: dict[str, Any], *, stream: bool = False) -> Call:

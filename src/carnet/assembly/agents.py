@@ -25,6 +25,7 @@ class Agents:
         self._parts = parts
         self._kinds = kinds
         self._elsewhere = parts.elsewhere
+        self._client = parts.elsewhere.client
         self.breakers: dict[str, Breaker] = {}  # one an endpoint, shared by all who call it
 
     def circuits(self) -> list[dict[str, str | int]]:
@@ -45,7 +46,7 @@ class Agents:
 
     async def close(self) -> None:
         """End what is being fetched for them."""
-        await self._elsewhere.cards.close()
+        await self._client.close()
 
     def _target(self, name: str, agent: AgentSettings) -> Target:
         settings, kind = self._parts.settings, self._kinds[agent.kind]
@@ -82,8 +83,8 @@ class Agents:
         if agent.concurrency is not None:
             places = Places(agent.concurrency, queue=limits.queue, seconds=limits.queue_seconds)
         return Policy(
-            clock=self._elsewhere.clock,
-            ids=self._elsewhere.ids,
+            clock=self._client.clock,
+            ids=self._client.ids,
             seconds=agent.timeout,
             is_detached=built.is_detached,
             breaker=self._breaker(built.endpoint),
@@ -96,8 +97,8 @@ class Agents:
         """The target for an agent of another organisation; its default one has no local name."""
         agent = self._elsewhere.of_peer(peer, local, PEER_SECONDS)
         policy = Policy(
-            clock=self._elsewhere.clock,
-            ids=self._elsewhere.ids,
+            clock=self._client.clock,
+            ids=self._client.ids,
             seconds=PEER_SECONDS,
             breaker=self._breaker(peer.url.rstrip("/")),
             retries=PEER_RETRIES,
@@ -122,5 +123,5 @@ class Agents:
             return None
         breaker = self.breakers.get(endpoint)
         if breaker is None:
-            breaker = self.breakers[endpoint] = Breaker(clock=self._elsewhere.clock)
+            breaker = self.breakers[endpoint] = Breaker(clock=self._client.clock)
         return breaker

@@ -13,12 +13,12 @@ from carnet.ports.clock import Clock, Ids
 from carnet.ports.door import Bounds, Door
 from carnet.ports.keys import KeyRing
 from carnet.ports.trust import Peer
-from carnet.runtime.cards import Cards, Place
-from carnet.runtime.errand import Errands, Recipient, identities_of
+from carnet.runtime.cards import Place
+from carnet.runtime.errand import Recipient
 from carnet.runtime.proving import Verifying
 from carnet.runtime.remote import Endpoint, Lane, Remote, Skilled
 from carnet.runtime.samvad import Samvad
-from carnet.runtime.signing import Signing
+from carnet.runtime.samvad_client import SamvadClient, recipient_of
 from carnet.runtime.stamps import Stamping
 from carnet.stores.opening import Store
 from carnet.wire.stamp import Stamps
@@ -28,15 +28,10 @@ COMPLETIONS: Final = "/chat/completions"
 
 
 class Elsewhere(Struct, frozen=True, kw_only=True, eq=False):
-    """What every call out needs: the door, what others publish, and who we are to them."""
+    """What every call out needs: who we are to others, and what of theirs is believed."""
 
-    door: Door
-    clock: Clock
-    ids: Ids
-    cards: Cards
-    signing: Signing
+    client: SamvadClient  # with the door, and what others publish
     verifying: Verifying
-    domain: str  # ours
     currency: str
     stamps: Stamps = STAMPS  # those that are written
 
@@ -61,11 +56,11 @@ class Elsewhere(Struct, frozen=True, kw_only=True, eq=False):
         """
         is_signed = endpoint.token is None and peer is not None
         return Remote(
-            self.door,
+            self.client.door,
             endpoint,
             most_cost=most_cost,
             stamping=replace(stamping, stamps=self.stamps),
-            lane=Lane(self.signing, self.verifying, peer or "") if is_signed else None,
+            lane=Lane(self.client.signing, self.verifying, peer or "") if is_signed else None,
             skilled=skilled,
         )
 
@@ -75,7 +70,7 @@ class Elsewhere(Struct, frozen=True, kw_only=True, eq=False):
         `way` is another way to ask for skills, as its operator would write it.
         """
         home = Place(url.partition("/agents/")[0].rstrip("/").removesuffix("/v1"))
-        return Skilled(lambda: self.cards.is_carnet(home, domain), way)
+        return Skilled(lambda: self.client.cards.is_carnet(home, domain), way)
 
     def samvad(
         self,
@@ -87,18 +82,8 @@ class Elsewhere(Struct, frozen=True, kw_only=True, eq=False):
         skill: str | None = None,
     ) -> Samvad:
         """An agent that is called by signed envelopes; plain text is given to its `skill`."""
-        errands = Errands(
-            self.door,
-            recipient,
-            cards=self.cards,
-            signing=self.signing,
-            verifying=self.verifying,
-            sender=f"{AGENT}{self.domain}",
-            clock=self.clock,
-            ids=self.ids,
-        )
         return Samvad(
-            errands,
+            self.client.to(recipient),
             skill=skill,
             token=token,
             most_cost=most_cost,
@@ -114,13 +99,7 @@ class Elsewhere(Struct, frozen=True, kw_only=True, eq=False):
             "stamping": Stamping(takes_credential=peer.may_forward),
         }
         if peer.dialect == "samvad":
-            recipient = Recipient(
-                place=Place(f"{base}/agents/{local}" if local else base),
-                identities=identities_of(peer.domain, local),
-                peer=peer.domain,
-                form=peer.signature_form,
-                bounds=bounds_of(seconds),
-            )
+            recipient = recipient_of(peer, local, bounds_of(seconds))
             return self.samvad(recipient, token=peer.token, **common)
         endpoint = Endpoint(
             url=f"{base}/agents/{local}/v1{COMPLETIONS}" if local else f"{base}/v1{COMPLETIONS}",
@@ -145,14 +124,19 @@ def build_elsewhere(
 ) -> Elsewhere:
     """The ways out of one gateway; `keys` are those of others, `stamps` are written."""
     domain, currency = settings.gateway.domain, settings.ledger.currency
-    return Elsewhere(
-        door=door,
+    verifying = Verifying(keys, domain=domain, currency=currency, clock=clock)
+    client = SamvadClient.of(
+        door,
+        store.keys,
+        f"{AGENT}{domain}",
         clock=clock,
         ids=ids,
-        cards=Cards(door, clock),
-        signing=Signing(keys=store.keys, domain=domain, clock=clock, ids=ids, stamps=stamps),
-        verifying=Verifying(keys, domain=domain, currency=currency, clock=clock),
-        domain=domain,
+        verifying=verifying,
+        stamps=stamps,
+    )
+    return Elsewhere(
+        client=client,
+        verifying=verifying,
         currency=currency,
         stamps=stamps,
     )

@@ -10,7 +10,8 @@ from carnet.errors import AgentNotFound, CarnetError, PeerUnknown
 from carnet.ports.door import Bounds
 from carnet.runtime.cards import Place
 from carnet.runtime.client import read_address
-from carnet.runtime.errand import Recipient, identities_of
+from carnet.runtime.errand import Recipient
+from carnet.runtime.samvad_client import recipient_of
 
 if TYPE_CHECKING:
     from carnet.ports.trust import Peer
@@ -52,15 +53,7 @@ async def find_recipient(
         url, expected = read_address(address)
         identities = frozenset({expected} if expected else ())
         return Recipient(place=Place(url), identities=identities, bounds=bounds), None
-    base = peer.url.rstrip("/")
-    recipient = Recipient(
-        place=Place(f"{base}/agents/{local}" if local else base),
-        identities=identities_of(peer.domain, local),
-        peer=peer.domain,
-        form=peer.signature_form,
-        bounds=bounds,
-    )
-    return recipient, peer
+    return recipient_of(peer, local, bounds), peer
 
 
 async def _known(invocation: Invocation, address: str) -> "tuple[Peer | None, str]":

@@ -27,7 +27,7 @@ from carnet.core.money import format_amount
 from carnet.core.proof import Spending
 from carnet.errors import UsageInvalid
 from carnet.ports.door import Bounds, Door, Outbound
-from carnet.runtime.cards import Cards
+from carnet.ports.keys import SigningKeys
 from carnet.runtime.client_key import load_key
 from carnet.runtime.closing import closing
 from carnet.runtime.errand import Errand, Errands
@@ -35,7 +35,7 @@ from carnet.runtime.keyring import Ring
 from carnet.runtime.proving import Slip, Verifying
 from carnet.runtime.pulled import pulled
 from carnet.runtime.samvad import as_text, text_field, text_skill
-from carnet.runtime.signing import Signing
+from carnet.runtime.samvad_client import SamvadClient
 from carnet.runtime.system import SystemClock, SystemIds
 from carnet.wire import samvad
 
@@ -47,7 +47,7 @@ class Signer(Struct, frozen=True):
     """Who signs, and with which keys."""
 
     sender: str
-    keys: Any  # an OwnKeys, of which only the signer is asked
+    keys: SigningKeys
     verifying: Verifying | None = None  # of a gateway: asks Carnets for their receipts
 
 
@@ -83,24 +83,15 @@ class Way(Struct, frozen=True, eq=False):
 async def way_to(invocation: Invocation, asked: Asked, door: Door) -> AsyncIterator[Way]:
     """The way to whoever is at an address; its connections are the door's."""
     clock, ids = SystemClock(), SystemIds()
-    cards = Cards(door, clock)
     recipient, peer = await find_recipient(invocation, asked.address, _bounds(asked))
-    try:
-        async with _signer(invocation, asked, door) as by:
-            domain = by.sender.removeprefix(AGENT)
-            errands = Errands(
-                door,
-                recipient,
-                cards=cards,
-                signing=Signing(keys=by.keys, domain=domain, clock=clock, ids=ids),
-                sender=by.sender,
-                clock=clock,
-                ids=ids,
-                verifying=by.verifying,
-            )
-            yield Way(errands, peer, by.sender, by.verifying is not None)
-    finally:
-        await cards.close()
+    async with _signer(invocation, asked, door) as by:
+        client = SamvadClient.of(
+            door, by.keys, by.sender, clock=clock, ids=ids, verifying=by.verifying
+        )
+        try:
+            yield Way(client.to(recipient), peer, by.sender, by.verifying is not None)
+        finally:
+            await client.close()
 
 
 @asynccontextmanager

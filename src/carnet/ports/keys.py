@@ -44,12 +44,16 @@ class Signer(Protocol):
         ...
 
 
-class OwnKeys(Protocol):
-    """Our keys."""
+class SigningKeys(Protocol):
+    """Whoever knows the key that signs: a keeper of several, or a key that is its own keeper."""
 
     def signer(self) -> Signer:
         """The key that signs now; there is always one while a gateway serves."""
         ...
+
+
+class OwnKeys(SigningKeys, Protocol):
+    """Our keys."""
 
     def published(self, now: int) -> Sequence[OwnKey]:
         """What cards show: keys that are honoured, newest first; then revoked ones, marked so."""

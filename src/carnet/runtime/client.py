@@ -14,7 +14,7 @@ from copy import copy
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self, cast
+from typing import Any, Final, Self
 
 from msgspec import Struct, structs
 
@@ -24,17 +24,16 @@ from carnet.core.secret import Secret
 from carnet.core.skill import Result
 from carnet.errors import UsageInvalid
 from carnet.ports.door import Bounds
-from carnet.ports.keys import OwnKeys
-from carnet.runtime.cards import CARD_PATH, Cards, Place
+from carnet.runtime.cards import CARD_PATH, Place
 from carnet.runtime.client_key import ClientKey, load_key
 from carnet.runtime.client_tasks import Task, advised
 from carnet.runtime.closing import closing
 from carnet.runtime.egress import EgressDoor
-from carnet.runtime.errand import Errand, Errands, Recipient
+from carnet.runtime.errand import Errand, Recipient
 from carnet.runtime.errand_tasks import TaskErrands
 from carnet.runtime.pulled import Listed, pulled
 from carnet.runtime.samvad import as_text, text_field, text_skill
-from carnet.runtime.signing import Signing
+from carnet.runtime.samvad_client import SamvadClient
 from carnet.runtime.system import SystemClock, SystemIds
 from carnet.wire import samvad
 
@@ -57,23 +56,13 @@ class Client:
     def __init__(self, recipient: Recipient, key: ClientKey, sender: str, within: _Within) -> None:
         """Use `carnet.connect`."""
         clock, ids = SystemClock(), SystemIds()
-        # A client has one key, and nothing of an OwnKeys is asked but who signs.
-        keys = cast("OwnKeys", key)
         self.key = key
         self.sender = sender
         self._ids = ids
         self._within = within
         self._door = EgressDoor()
-        self._cards = Cards(self._door, clock)
-        self._errands = Errands(
-            self._door,
-            recipient,
-            cards=self._cards,
-            signing=Signing(keys=keys, domain=sender.removeprefix(AGENT), clock=clock, ids=ids),
-            sender=sender,
-            clock=clock,
-            ids=ids,
-        )
+        self._client = SamvadClient.of(self._door, key, sender, clock=clock, ids=ids)
+        self._errands = self._client.to(recipient)
         self._tasks = TaskErrands(self._errands)
 
     async def card(self) -> samvad.Card:
@@ -171,7 +160,7 @@ class Client:
 
     async def aclose(self) -> None:
         """Close the connections."""
-        await self._cards.close()
+        await self._client.close()
         await self._door.close()
 
     async def __aenter__(self) -> Self:

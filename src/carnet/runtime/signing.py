@@ -19,7 +19,7 @@ from carnet.core.proof import SECOND_US, Document, Spending
 from carnet.errors import DepthExceeded
 from carnet.ports.clock import Clock, Ids
 from carnet.ports.door import Outbound
-from carnet.ports.keys import OwnKeys, Signer
+from carnet.ports.keys import Signer, SigningKeys
 from carnet.wire import digests, ed25519, signatures, travel
 from carnet.wire.coverage import MINIMUM
 from carnet.wire.headers import Headers
@@ -40,7 +40,7 @@ class Signing:
     def __init__(
         self,
         *,
-        keys: OwnKeys,
+        keys: SigningKeys,
         domain: str,
         clock: Clock,
         ids: Ids,
