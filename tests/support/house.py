@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import socket
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -10,15 +11,19 @@ from typing import Any
 from msgspec import Struct
 
 from carnet.assembly.building import Gateway, build
+from carnet.assembly.serving import edge_limits
 from carnet.assembly.storing import file_peers
 from carnet.cli.resolving import own_modules
-from carnet.config import load
+from carnet.config import Limits, load
 from carnet.http.line import LINE, Line
+from carnet.http.proxies import Proxies
+from carnet.http.server import make_server
 from carnet.ports.keys import PinnedKey
 from carnet.ports.trust import NewToken
 from carnet.runtime.system import SystemClock, SystemIds
 from carnet.stores import secrets_file
 from carnet.stores.opening import open_store
+from carnet.wire.dialects import DIALECTS, by_peer
 from tests.support.served import AGENTS
 from tests.support.signed import Sender, Signed
 
@@ -112,6 +117,31 @@ class House:
         return Told(status=told[0]["status"], headers=names, body=data)
 
 
+@asynccontextmanager
+async def listening(house: House) -> AsyncIterator[str]:
+    """The URL of a gateway that others can call, on a port of this machine."""
+    up, at = asyncio.Event(), socket.create_server(("127.0.0.1", 0))
+    gateway = house.gateway
+    server = make_server(
+        gateway.app,
+        sockets=[at],
+        limits=edge_limits(Limits(), gateway.stamps.tolerated),
+        note=gateway.note,
+        proxies=Proxies(),
+        refusing=gateway.refusing,
+        drain=gateway.drain,
+        on_listening=up.set,
+    )
+    serving = asyncio.create_task(server.serve())
+    try:
+        async with asyncio.timeout(30):
+            await up.wait()
+        yield f"http://127.0.0.1:{at.getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        await serving
+
+
 def _scope(method: str, path: str, fields: Sequence[tuple[str, str]], size: int) -> dict[str, Any]:
     target, _, query = path.partition("?")
     whole = [("host", "127.0.0.1"), *fields, ("content-length", str(size))]
@@ -134,17 +164,23 @@ def _scope(method: str, path: str, fields: Sequence[tuple[str, str]], size: int)
 
 @asynccontextmanager
 async def housed(
-    folder: Path, config: str = "", *, senders: Sequence[Sender] = (), **rows: Any
+    folder: Path,
+    config: str = "",
+    *,
+    domain: str = DOMAIN,
+    senders: Sequence[Sender] = (),
+    **rows: Any,
 ) -> AsyncIterator[House]:
     """A gateway over a new store; `senders` are known by their keys.
 
     `rows` are those of `build`: the stamps and the dialects that it knows.
     """
     (folder / "house_agents.py").write_text(AGENTS)
-    (folder / "carnet.toml").write_text(CONFIG + config)
+    (folder / "carnet.toml").write_text(CONFIG.replace(DOMAIN, domain) + config)
     secrets_file.create(folder / "secrets.key")
     clock, ids = SystemClock(), SystemIds()
-    settings = load(folder / "carnet.toml", {})
+    spoken = tuple(by_peer(rows.get("dialects", DIALECTS)))
+    settings = load(folder / "carnet.toml", {}, dialects=spoken)
     store = await open_store(
         "sqlite:carnet.db",
         base=folder,

@@ -19,9 +19,10 @@ from carnet.errors import (
     ProviderUnavailable,
 )
 from carnet.wire import json
-from carnet.wire.openai import Refusal, error_object, read_refusal, write_error
+from carnet.wire.openai import error_object, read_refusal, write_error
 from carnet.wire.openai.reports import read_failure
 from carnet.wire.reported import BY_PEER, BY_STATUS, UNRECOGNISED
+from carnet.wire.spoken import Refusal
 
 NAMES = ("observed", "limit", "hop", "hops", "retry_after", "peer_status", "peer_code", "incident")
 

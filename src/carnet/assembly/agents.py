@@ -10,7 +10,6 @@ from carnet.ports.trust import Peer, Peers
 from carnet.runtime.breaker import Breaker
 from carnet.runtime.hardened import Policy, harden
 from carnet.runtime.limited import Places
-from carnet.runtime.remote import Remote
 from carnet.runtime.routing import Routing
 
 PEER_RETRIES = 2  # safe toward a peer: the turn id makes a repeat the same call
@@ -95,14 +94,14 @@ class Agents:
 
     def _reach(self, peer: Peer, local: str, name: str) -> Target:
         """The target for an agent of another organisation; its default one has no local name."""
-        agent = self._elsewhere.of_peer(peer, local, PEER_SECONDS)
+        agent, repeats_are_safe = self._elsewhere.of_peer(peer, local, PEER_SECONDS)
         policy = Policy(
             clock=self._client.clock,
             ids=self._client.ids,
             seconds=PEER_SECONDS,
             breaker=self._breaker(peer.url.rstrip("/")),
             retries=PEER_RETRIES,
-            repeats_are_safe=isinstance(agent, Remote),  # an SDK would run and charge twice
+            repeats_are_safe=repeats_are_safe,
         )
         return Target(
             name=name,

@@ -122,7 +122,9 @@ def build_behind(
     door = EgressDoor(allow=settings.egress.allow)
     ring = _ring(domain, store, door, clock)
     dispatching, schemas, telling = Dispatching(), Schemas(), Telling(store.tasks)
-    elsewhere = build_elsewhere(settings, store, door, ring, clock, ids, stamps)
+    elsewhere = build_elsewhere(
+        settings, store, door, ring, clock, ids, stamps=stamps, dialects=dialects
+    )
     parts = _parts(settings, store, elsewhere, dispatching, schemas, telling)
     agents = Agents(parts, kinds)
     router = agents.router(store.peers)

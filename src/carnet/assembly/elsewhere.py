@@ -1,6 +1,6 @@
 """The ways to agents of other organisations, whether a section or a peer names them."""
 
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -9,6 +9,7 @@ from carnet.config import Settings
 from carnet.core.address import AGENT
 from carnet.core.call import Agent
 from carnet.core.secret import Secret
+from carnet.errors import PeerUnknown
 from carnet.ports.clock import Clock, Ids
 from carnet.ports.door import Bounds, Door
 from carnet.ports.keys import KeyRing
@@ -21,10 +22,11 @@ from carnet.runtime.samvad import Samvad
 from carnet.runtime.samvad_client import SamvadClient, recipient_of
 from carnet.runtime.stamps import Stamping
 from carnet.stores.opening import Store
+from carnet.wire.dialect import Dialect
+from carnet.wire.dialects import DIALECTS, by_peer
+from carnet.wire.spoken import Codec
 from carnet.wire.stamp import Stamps
 from carnet.wire.stamps import STAMPS
-
-COMPLETIONS: Final = "/chat/completions"
 
 
 class Elsewhere(Struct, frozen=True, kw_only=True, eq=False):
@@ -33,6 +35,7 @@ class Elsewhere(Struct, frozen=True, kw_only=True, eq=False):
     client: SamvadClient  # with the door, and what others publish
     verifying: Verifying
     currency: str
+    dialects: Mapping[str, Dialect]  # by the names that peers are listed with
     stamps: Stamps = STAMPS  # those that are written
 
     def tangle(
@@ -44,7 +47,7 @@ class Elsewhere(Struct, frozen=True, kw_only=True, eq=False):
         peer: str | None,
         skilled: Skilled,
     ) -> Remote:
-        """An agent of another gateway, over chat completions.
+        """An agent of another gateway, called by one request.
 
         Args:
             endpoint: Where it is.
@@ -91,26 +94,57 @@ class Elsewhere(Struct, frozen=True, kw_only=True, eq=False):
             stamping=replace(stamping, stamps=self.stamps),
         )
 
-    def of_peer(self, peer: Peer, local: str, seconds: float) -> Agent:
-        """The bare agent of a peer, in the dialect it is listed with; its default has no name."""
-        base = peer.url.rstrip("/")
-        common: dict[str, Any] = {
-            "most_cost": peer.most_cost,
-            "stamping": Stamping(takes_credential=peer.may_forward),
-        }
-        if peer.dialect == "samvad":
-            recipient = recipient_of(peer, local, bounds_of(seconds))
-            return self.samvad(recipient, token=peer.token, **common)
+    def of_peer(self, peer: Peer, local: str, seconds: float) -> tuple[Agent, bool]:
+        """The bare agent of a peer, and whether a call to it may be repeated safely.
+
+        It is called in the dialect that the peer is listed with; its default one has no name.
+        """
+        dialect = self.dialects.get(peer.dialect)
+        spoken = None if dialect is None else dialect.spoken
+        if spoken is None:
+            raise PeerUnknown(f"{peer.domain} is listed with '{peer.dialect}', which is not spoken")
+        return spoken.reach(_Ways(self, peer, local, seconds)), spoken.repeats_are_safe
+
+
+class _Ways(Struct, frozen=True, eq=False):
+    """The ways to one agent of a peer: those that a dialect chooses from."""
+
+    elsewhere: Elsewhere
+    peer: Peer
+    local: str
+    seconds: float
+
+    def by_request(self, codec: Codec, /) -> Agent:
+        """One request for a call."""
+        peer, local, elsewhere = self.peer, self.local, self.elsewhere
         endpoint = Endpoint(
-            url=f"{base}/agents/{local}/v1{COMPLETIONS}" if local else f"{base}/v1{COMPLETIONS}",
+            url=peer.url.rstrip("/") + codec.path(local),
             model=local or f"{AGENT}{peer.domain}",
             token=peer.token,
-            currency=self.currency,
-            bounds=bounds_of(seconds),
+            currency=elsewhere.currency,
+            bounds=bounds_of(self.seconds),
+            codec=codec,
         )
         way = f"carnet peers add {peer.domain} --dialect samvad"
-        skilled = self.skilled(peer.url, peer.domain, way)
-        return self.tangle(endpoint, peer=peer.domain, skilled=skilled, **common)
+        return elsewhere.tangle(
+            endpoint,
+            most_cost=peer.most_cost,
+            stamping=self._stamping(),
+            peer=peer.domain,
+            skilled=elsewhere.skilled(peer.url, peer.domain, way),
+        )
+
+    def by_envelope(self) -> Agent:
+        """Signed envelopes."""
+        return self.elsewhere.samvad(
+            recipient_of(self.peer, self.local, bounds_of(self.seconds)),
+            token=self.peer.token,
+            most_cost=self.peer.most_cost,
+            stamping=self._stamping(),
+        )
+
+    def _stamping(self) -> Stamping:
+        return Stamping(takes_credential=self.peer.may_forward)
 
 
 def build_elsewhere(
@@ -120,9 +154,14 @@ def build_elsewhere(
     keys: KeyRing,
     clock: Clock,
     ids: Ids,
+    *,
     stamps: Stamps = STAMPS,
+    dialects: Sequence[Dialect] = DIALECTS,
 ) -> Elsewhere:
-    """The ways out of one gateway; `keys` are those of others, `stamps` are written."""
+    """The ways out of one gateway; `keys` are those of others, `stamps` are written.
+
+    Peers are called in one of the `dialects`.
+    """
     domain, currency = settings.gateway.domain, settings.ledger.currency
     verifying = Verifying(keys, domain=domain, currency=currency, clock=clock)
     client = SamvadClient.of(
@@ -138,6 +177,7 @@ def build_elsewhere(
         client=client,
         verifying=verifying,
         currency=currency,
+        dialects=by_peer(dialects),
         stamps=stamps,
     )
 

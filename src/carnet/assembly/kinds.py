@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from carnet.assembly.elsewhere import COMPLETIONS, Elsewhere, bounds_of
+from carnet.assembly.elsewhere import Elsewhere, bounds_of
 from carnet.assembly.functions import load_agent
 from carnet.config import AgentSettings, SecretRef, Settings, resolve_secret
 from carnet.config.loading import NEEDS
@@ -29,6 +29,7 @@ from carnet.runtime.errand import Recipient
 from carnet.runtime.native import Native
 from carnet.runtime.remote import Endpoint, Provider
 from carnet.runtime.stamps import Stamping
+from carnet.wire.openai import COMPLETIONS
 
 
 class Parts(Struct, frozen=True, kw_only=True, eq=False):

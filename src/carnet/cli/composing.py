@@ -15,11 +15,13 @@ from msgspec import Struct
 
 from carnet.cli.invocation import Invocation
 from carnet.cli.reaching import find_place, reached, read_token
-from carnet.core.address import is_agent_uri, is_handle, parse_handle
+from carnet.core.address import Address, is_agent_uri, is_handle, parse_handle
 from carnet.core.secret import Secret
 from carnet.errors import PeerUnknown, UsageInvalid
 from carnet.ports.door import Bounds, Door, Outbound
 from carnet.ports.trust import Peer
+from carnet.wire import openai
+from carnet.wire.dialects import DIALECTS, by_peer
 
 CHAT = "/v1/chat/completions"
 TASKS = "/tasks"
@@ -59,7 +61,7 @@ class Asked(Struct, kw_only=True):
     def is_signed(self) -> bool:
         """Whether the call leaves from here, signed."""
         if self.is_url:
-            return self.dialect == "samvad"
+            return any(each.is_signed for each in DIALECTS if each.name == self.dialect)
         is_named = is_agent_uri(self.address) or (self.goes_signed and is_handle(self.address))
         return is_named and self.direct
 
@@ -115,7 +117,7 @@ def check(asked: Asked) -> None:
             reason="A URL does not say what is spoken there.",
             fix="Add --dialect openai or --dialect samvad.",
         )
-    if asked.skill is not None and asked.is_url and asked.dialect == "openai":
+    if asked.skill is not None and asked.is_url and not asked.is_signed:
         raise UsageInvalid(
             reason="An OpenAI-compatible endpoint has no skills.",
             fix="Give a text, or use --dialect samvad.",
@@ -136,7 +138,7 @@ def _check_task(asked: Asked) -> None:
         )
     if asked.no_wait and not asked.task:
         raise UsageInvalid(reason="--no-wait is for tasks.", fix="Add --task.")
-    if asked.goes_signed and asked.is_url and asked.dialect == "openai":
+    if asked.goes_signed and asked.is_url and not asked.is_signed:
         raise UsageInvalid(
             reason="An OpenAI-compatible endpoint knows neither tasks nor delegations.",
             fix="Leave out --task and --delegate, or use --dialect samvad.",
@@ -168,11 +170,7 @@ async def _to_peer(invocation: Invocation, asked: Asked) -> Outbound:
             fix="Leave out --direct; it is for @name@domain of a peer and for URLs.",
         )
     peer = await find_peer(invocation, address.domain)
-    if peer.dialect == "samvad":
-        raise UsageInvalid(
-            reason=f"{peer.domain} speaks SAMVAD, whose agents are addressed by agent://.",
-            fix=f"Use agent://{address.local}.{address.domain}, or leave out --direct.",
-        )
+    _refuse_other_dialect(peer, address)
     url = f"{peer.url}/agents/{quote(address.local, safe='')}{CHAT}"
     token = given_token(asked) or peer.token
     if token is None:
@@ -182,6 +180,23 @@ async def _to_peer(invocation: Invocation, asked: Asked) -> Outbound:
             "with --as.",
         )
     return _request(asked, url, address.local, token)
+
+
+def _refuse_other_dialect(peer: Peer, address: Address) -> None:
+    """Refuse a peer that does not read what is written here: chat completions."""
+    dialect = by_peer().get(peer.dialect)
+    if dialect is openai.DIALECT:
+        return
+    if dialect is not None and dialect.is_signed:
+        raise UsageInvalid(
+            reason=f"{peer.domain} speaks {dialect.name.upper()}, whose agents are addressed by "
+            "agent://.",
+            fix=f"Use agent://{address.local}.{address.domain}, or leave out --direct.",
+        )
+    raise UsageInvalid(
+        reason=f"{peer.domain} speaks {peer.dialect}, which this command does not.",
+        fix="Leave out --direct: our gateway calls it.",
+    )
 
 
 def _to_endpoint(asked: Asked) -> Outbound:

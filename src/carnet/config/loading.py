@@ -5,7 +5,7 @@ Law 2. Every refusal names the key, what it should be, and where the value came 
 """
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -14,6 +14,8 @@ from msgspec import structs
 from carnet.config.limits import Limits
 from carnet.config.readers import one_of, whole
 from carnet.config.settings import (
+    DIALECTS,
+    LATER_DIALECTS,
     LATER_KINDS,
     MOST_DEPTH,
     AgentSettings,
@@ -53,8 +55,17 @@ def find(start: Path) -> Path | None:
     return None
 
 
-def load(path: Path, env: Mapping[str, str], kinds: Kinds = NEEDS) -> Settings:
-    """Read, merge and check everything; `kinds` of agents have names, and keys that they need."""
+def load(
+    path: Path,
+    env: Mapping[str, str],
+    kinds: Kinds = NEEDS,
+    dialects: Sequence[str] = DIALECTS,
+) -> Settings:
+    """Read, merge and check everything.
+
+    `kinds` of agents have names, and keys that they need; peers are listed with one of the
+    `dialects`.
+    """
     path = path.absolute()
     text = _read_text(path)
     try:
@@ -69,7 +80,7 @@ def load(path: Path, env: Mapping[str, str], kinds: Kinds = NEEDS) -> Settings:
         ledger=sources.section(LedgerSettings, ("ledger",)),
         retention=sources.section(RetentionSettings, ("retention",)),
         agents=_agents(sources, limits, kinds),
-        peers=_peers(sources),
+        peers=_peers(sources, dialects),
         egress=sources.section(EgressSettings, ("egress",)),
         outbox=sources.section(OutboxSettings, ("outbox",)),
         inbox=sources.section(InboxSettings, ("inbox",)),
@@ -147,12 +158,13 @@ def _check_name(sources: Sources, name: str) -> None:
         sources.refuse(path, f"is no name for an agent: {error.facts['reason']}")
 
 
-def _peers(sources: Sources) -> dict[str, PeerSettings]:
+def _peers(sources: Sources, dialects: Sequence[str]) -> dict[str, PeerSettings]:
     peers: dict[str, PeerSettings] = {}
+    readers = {"dialect": one_of(*dialects, later=LATER_DIALECTS)}
     for domain in sources.names("peers"):
         try:
             check_domain(domain)
         except AddressInvalid as error:
             sources.refuse(("peers", domain), f"is no peer's domain: {error.facts['reason']}")
-        peers[domain] = sources.section(PeerSettings, ("peers", domain))
+        peers[domain] = sources.section(PeerSettings, ("peers", domain), readers)
     return peers

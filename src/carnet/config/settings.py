@@ -20,6 +20,7 @@ MOST_DEPTH = 1000  # beyond it a limit is a mistake, not a limit
 MOST_DAYS = 36_500
 MIN_LEASE = 2  # seconds: it is renewed each third of it, and looked at each second
 LATER_KINDS = ("a2a", "engine", "conversation")
+DIALECTS = ("tangle", "samvad")  # what peers may be listed with, by the rows of `wire.dialects`
 LATER_DIALECTS = ("a2a", "engine_chat", "agents_api", "openai")
 
 SignatureForm = Literal["auto", "samvad", "carnet"]
@@ -212,8 +213,8 @@ class PeerSettings(Struct, frozen=True, kw_only=True):
     ] = ()
     token: Annotated[SecretRef | None, read.secret(), "How we authenticate to it."] = None
     dialect: Annotated[
-        Literal["tangle", "samvad"],
-        read.one_of("tangle", "samvad", later=LATER_DIALECTS),
+        str,
+        read.one_of(*DIALECTS, later=LATER_DIALECTS),
         "What it speaks.",
     ] = "tangle"
     signature_form: Annotated[

@@ -7,7 +7,7 @@ Law 2. It ends with `Done`; an answer that ends otherwise raises, and what it ch
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable
-from typing import Final, NoReturn, Protocol
+from typing import Final, NoReturn
 
 from carnet.core.call import Ask
 from carnet.core.events import Done, Event, Failed, Usage
@@ -16,7 +16,8 @@ from carnet.errors import CarnetError, ProviderError
 from carnet.ports.door import Answer
 from carnet.runtime.closing import closing
 from carnet.runtime.proving import Slip
-from carnet.wire import openai, travel
+from carnet.wire import travel
+from carnet.wire.spoken import Codec, Reader
 
 JSON: Final = "application/json"
 SSE: Final = "text/event-stream"
@@ -25,39 +26,22 @@ _MOST_REFUSAL_BYTES: Final = 64 * 1024
 _REST_SECONDS: Final = 0.1  # how long the end of a stream may take after its last word
 
 
-class Reader(Protocol):
-    """Reads one stream in a dialect."""
-
-    @property
-    def fault(self) -> str:
-        """Why it was not what it should be; empty if it was."""
-        ...
-
-    def feed(self, data: bytes, /) -> Iterable[Event]:
-        """The events that these bytes complete."""
-        ...
-
-    def close(self) -> Iterable[Event]:
-        """What is left to say when no more bytes come."""
-        ...
-
-
 async def hear(
-    answer: Answer, ask: Ask, currency: str, sink: Sink, slip: Slip | None = None
+    answer: Answer, ask: Ask, codec: Codec, currency: str, sink: Sink, slip: Slip | None = None
 ) -> Done:
-    """Read an answer into a Sink; anything but its end raises.
+    """Read an answer in the dialect of a codec into a Sink; anything but its end raises.
 
     Where there is a `slip`, what the answer brings along as its receipt is put there.
     """
     if slip is not None:
         slip.presented = answer.header(travel.RECEIPT_HEADER)
     if not 200 <= answer.status < 300:  # noqa: PLR2004  the class of success
-        await _refuse(answer, currency, sink)
-    if is_stream(answer, wanted=ask.stream):
+        await _refuse(answer, codec, currency, sink)
+    if codec.follow is not None and is_stream(answer, wanted=ask.stream):
         on_comment = None if slip is None else slip.read_comment
-        reader = openai.AnswerReader(currency=currency, on_comment=on_comment)
+        reader = codec.follow(currency=currency, on_comment=on_comment)
         return await hear_stream(answer, reader, _failure, sink)
-    return await tell(openai.read_answer(await answer.read(), currency=currency), sink)
+    return await tell(codec.read(await answer.read(), currency=currency), sink)
 
 
 async def tell(events: Iterable[Event], sink: Sink) -> Done:
@@ -126,9 +110,9 @@ async def _finish(chunks: AsyncIterator[bytes]) -> None:
         pass  # then it cannot
 
 
-async def _refuse(answer: Answer, currency: str, sink: Sink) -> NoReturn:
+async def _refuse(answer: Answer, codec: Codec, currency: str, sink: Sink) -> NoReturn:
     """Raise what a refusal stands for; what it charges all the same is told before."""
-    refusal = openai.read_refusal(
+    refusal = codec.refusal(
         answer.status,
         await read_some(answer),
         currency=currency,

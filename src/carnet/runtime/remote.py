@@ -1,4 +1,6 @@
-"""Agents that are elsewhere: another gateway, or a model provider, both over chat completions.
+"""Agents that are elsewhere: another gateway, or a model provider, called by one request each.
+
+A gateway is asked in the dialect of a codec (`wire.spoken`), a model over chat completions.
 
 Law 1. A call to another agent carries what `runtime.stamps` writes; one to a model provider carries
        none of it: a model is not a hop.
@@ -34,23 +36,23 @@ from carnet.runtime.proving import Verifying
 from carnet.runtime.signing import Signing
 from carnet.runtime.stamps import OWN, Stamping
 from carnet.wire import openai
+from carnet.wire.spoken import Codec
 
 logger = logging.getLogger("carnet.runtime")
 
-
-DIALECT: Final = "openai"  # chat completions, whoever serves them
 
 _TOKEN: Final = re.compile(r"[!-~]+", re.ASCII)
 
 
 class Endpoint(Struct, frozen=True, kw_only=True):
-    """Where chat completions are served, and how we are known there."""
+    """Where a dialect is served, and how we are known there."""
 
-    url: str  # in full, with the path of the completions
+    url: str  # in full, with the path of the request
     model: str  # the name the agent or model has there
     token: Secret | None = None
     currency: str = "credits"
     bounds: Bounds = Bounds()
+    codec: Codec = openai.CODEC
 
     def authorization(self) -> dict[str, Secret]:
         """The header that says who we are."""
@@ -73,9 +75,7 @@ class Endpoint(Struct, frozen=True, kw_only=True):
         accept = SSE if ask.stream else JSON
         return Outbound(
             url=self.url,
-            body=openai.write_request(
-                ask, model=self.model, stream=ask.stream, with_skill=with_skill
-            ),
+            body=self.codec.write(ask, model=self.model, stream=ask.stream, with_skill=with_skill),
             headers={"content-type": JSON, "accept": accept, **headers},
             secrets=secrets,
             bounds=self.bounds,
@@ -98,7 +98,7 @@ class Skilled(Struct, frozen=True, eq=False):
 
 
 class Remote:
-    """An agent of another gateway, reached with the Tangle stamp."""
+    """An agent of another gateway, reached with our stamps."""
 
     def __init__(
         self,
@@ -130,7 +130,7 @@ class Remote:
 
     async def __call__(self, call: Call, out: Output, /) -> Done:
         """Send the call and pass on the answer as it comes."""
-        calling = Calling(call, out, dialect=DIALECT, bound=self._within_limit)
+        calling = Calling(call, out, dialect=self._endpoint.codec.dialect, bound=self._within_limit)
         try:
             async with self._door.send(await self._outbound(call)) as answer:
                 end = await self._hear(answer, call, calling)
@@ -141,16 +141,17 @@ class Remote:
         return end
 
     async def _hear(self, answer: Answer, call: Call, calling: Calling) -> Done:
-        ask, currency, lane = call.ask, self._endpoint.currency, self._lane
+        endpoint, ask, lane = self._endpoint, call.ask, self._lane
+        codec, currency = endpoint.codec, endpoint.currency
         if lane is None:
-            return await hear(answer, ask, currency, calling)
+            return await hear(answer, ask, codec, currency, calling)
         slip = calling.slip
 
         def heard(sink: Sink) -> Awaitable[Done]:
-            return hear(answer, ask, currency, sink, slip)
+            return hear(answer, ask, codec, currency, sink, slip)
 
         return await lane.verifying.proven(
-            heard, call.carnet, slip, calling, peer=lane.peer, told=openai.told
+            heard, call.carnet, slip, calling, peer=lane.peer, told=codec.result
         )
 
     async def _outbound(self, call: Call) -> Outbound:
@@ -215,8 +216,9 @@ class Provider:
     async def __call__(self, call: Call, out: Output, /) -> Done:
         """Ask the model. What it costs is ours to say, by the tokens it counts."""
         ask = self._ask(call)
+        endpoint = self._endpoint
         async with self._door.send(self._outbound(ask)) as answer:
-            return await hear(answer, ask, self._endpoint.currency, _Counting(out))
+            return await hear(answer, ask, endpoint.codec, endpoint.currency, _Counting(out))
 
     def _ask(self, call: Call) -> Ask:
         prompt = self._system_prompt

@@ -2,7 +2,8 @@
 
 It reads what came as a `Claim`, or as a `Question` about what exists, and it writes answers,
 refusals and tasks in its own words. It is pure: it sees a request and values of core. What is done
-about it, the gateway does for all dialects alike.
+about it, the gateway does for all dialects alike. How peers are called in it is its other half
+(`wire.spoken`).
 
 Law 1. A dialect is known by its name alone: a call keeps the name, so that a task is told, polled
        and called back in the words that it was asked for in.
@@ -26,6 +27,7 @@ from carnet.errors import CarnetError
 from carnet.wire.components import Request
 from carnet.wire.headers import Headers
 from carnet.wire.route import Route
+from carnet.wire.spoken import Spoken
 from carnet.wire.stamp import Stamped, Stamps
 
 Fields = list[tuple[bytes, bytes]]
@@ -247,6 +249,11 @@ class Dialect(Protocol):
     @property
     def has_long_bodies(self) -> bool:
         """Whether a request holds a whole conversation, and may be as long as one."""
+        ...
+
+    @property
+    def spoken(self) -> Spoken | None:
+        """How peers are called in it; None for one that is only answered."""
         ...
 
     def read(self, arrival: Arrival, /) -> Claim | Question:

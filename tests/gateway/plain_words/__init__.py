@@ -6,6 +6,8 @@ GET  /words/later/ID                                      -> "TICKET id waits|re
 GET  /words/later                                         -> one line a ticket
 POST /words/later/ID/stop
 GET  /words/who                                           -> the agents
+
+A peer that is listed with it is called by `POST /words`.
 """
 
 from tests.gateway.plain_words.dialect import WORDS

@@ -22,6 +22,7 @@ from carnet.wire.dialect import (
     Told,
     Way,
 )
+from tests.gateway.plain_words.codec import NAME, SPOKEN, result
 
 PLAIN = (b"content-type", b"text/plain")
 STATES = {"queued": "waits", "running": "waits", "done": "ready", "failed": "lost"}
@@ -63,7 +64,7 @@ class WordWriter:
 class Words:
     """Plain words."""
 
-    name = "words"
+    name = NAME
     ways = (
         way("say", "POST", "/words", kind="call", auth="gate"),
         way("later", "POST", "/words/later", kind="task", auth="gate"),
@@ -77,6 +78,7 @@ class Words:
     begins_at_once = False
     is_signed = False
     has_long_bodies = False
+    spoken = SPOKEN
 
     def read(self, arrival: Arrival, /) -> Claim | Question:
         name = arrival.way.name
@@ -113,7 +115,7 @@ class Words:
         return lines(f"NO {error.code}", status=418)
 
     def result(self, events: Sequence[Event], /) -> dict[str, Any]:
-        return {"words": joined_text(events)}
+        return result(events)
 
     def accepted(self, call: Call, /) -> Reply:
         return lines(f"TICKET {call.task}", status=201)

@@ -12,22 +12,25 @@ pays) belongs to the stamps.
                read_answer                     → events   answer.py
                AnswerReader                    → events   stream.py
                read_refusal                    → error    reports.py
+               CODEC                           all of it  codec.py
 """
 
 from carnet.wire.openai.answer import read_answer, told, write_answer, write_models
 from carnet.wire.openai.chunk import ChunkWriter
+from carnet.wire.openai.codec import CODEC, COMPLETIONS
 from carnet.wire.openai.dialect import DIALECT
 from carnet.wire.openai.refusals import REFUSALS, error_object, write_error
-from carnet.wire.openai.reports import Refusal, read_refusal
+from carnet.wire.openai.reports import read_refusal
 from carnet.wire.openai.request import read_ask, request_digest, write_request
 from carnet.wire.openai.stream import AnswerReader
 
 __all__ = [
+    "CODEC",
+    "COMPLETIONS",
     "DIALECT",
     "REFUSALS",
     "AnswerReader",
     "ChunkWriter",
-    "Refusal",
     "error_object",
     "read_answer",
     "read_ask",

@@ -26,6 +26,7 @@ from carnet.wire.openai.answer import told as what_is_told
 from carnet.wire.openai.answer import write_answer, write_models
 from carnet.wire.openai.chunk import ChunkWriter
 from carnet.wire.openai.claim import NAME, read_chat, read_later
+from carnet.wire.openai.codec import SPOKEN
 from carnet.wire.openai.refusals import write_error
 from carnet.wire.openai.schemas import SCHEMAS
 from carnet.wire.openai.tasks import task_line, task_page
@@ -155,6 +156,7 @@ class OpenAI:
     begins_at_once = False
     is_signed = False
     has_long_bodies = True
+    spoken = SPOKEN
 
     def read(self, arrival: Arrival, /) -> Claim | Question:
         """A chat, a task, or a question about tasks or models."""

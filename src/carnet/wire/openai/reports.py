@@ -16,7 +16,6 @@ Law 5. What a failed call has cost is told beside its error, in our currency or 
 from typing import Final
 
 import msgspec
-from msgspec import Struct
 
 from carnet import errors
 from carnet.core.events import Failed, Usage
@@ -45,6 +44,7 @@ from carnet.wire.reported import (
     waiting,
 )
 from carnet.wire.retry_after import read_wait
+from carnet.wire.spoken import Refusal
 
 # Not begun, and welcome later. Nothing else that a peer says is a reason to send a call again.
 _BUSY: Final = frozenset(
@@ -80,13 +80,6 @@ _CHAIN: Final[dict[type[CarnetError], tuple[str, str]]] = {
 }
 
 _Places = list[dict[str, object]]
-
-
-class Refusal(Struct, frozen=True, kw_only=True):
-    """An answer that is none."""
-
-    error: CarnetError
-    usage: Usage | None = None  # what was charged all the same
 
 
 def read_refusal(

@@ -9,7 +9,7 @@ Law 4. A task that is not there is told with the same bytes, whichever way it is
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal
 
-from carnet.core.call import Call, Claim
+from carnet.core.call import Agent, Call, Claim
 from carnet.core.events import Event, Failed, Usage
 from carnet.core.skill import Mode
 from carnet.errors import CarnetError, RouteNotFound, TaskNotFound
@@ -39,6 +39,7 @@ from carnet.wire.samvad.tasks import (
     write_not_found,
     write_record,
 )
+from carnet.wire.spoken import Spoken, Ways
 
 TASK: Final = "/agent/task"
 RECEIPT: Final = b"carnet-receipt"
@@ -139,6 +140,10 @@ class EnvelopeWriter:
         return _reply(*write_error(failed.error(), trace_id=call.carnet.run, span_id=span))
 
 
+def _reach(ways: Ways) -> Agent:
+    return ways.by_envelope()
+
+
 class Samvad:
     """Signed envelopes."""
 
@@ -149,6 +154,9 @@ class Samvad:
     begins_at_once = True
     is_signed = True
     has_long_bodies = False
+    # No codec: a card is looked at first, a form of signature may be tried, a task is waited for.
+    # An SDK would run and charge a repeat.
+    spoken = Spoken(name=NAME, reach=_reach, repeats_are_safe=False)
 
     def read(self, arrival: Arrival, /) -> Claim | Question:
         """An envelope, or a question about a task or an agent."""
