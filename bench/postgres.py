@@ -79,7 +79,7 @@ async def _drop(connection: Any) -> None:  # noqa: ANN401, RUF100 - the same
 
 def _on(server: str, act: Callable[[Any], Awaitable[T]]) -> T:
     """Run on a connection and a loop of its own: the caller's loop is busy with us."""
-    import asyncpg  # type: ignore[import-untyped]  # noqa: PLC0415 - only where it is needed
+    import asyncpg  # noqa: PLC0415 - only where it is needed
 
     async def run() -> T:
         connection = await asyncpg.connect(server)

@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 from asyncio import runners
-from collections import Counter
+from collections import defaultdict
 from pathlib import Path
 from types import CodeType, FrameType
 
@@ -29,7 +29,7 @@ class Watch:
     """Seconds of CPU time, by function."""
 
     def __init__(self) -> None:
-        self._own: Counter[CodeType] = Counter()
+        self._own: defaultdict[CodeType, float] = defaultdict(float)  # seconds
         self._last: dict[int, float] = {}
 
     def start(self) -> None:
@@ -57,13 +57,13 @@ class Watch:
             now = time.clock_gettime(time.pthread_getcpuclockid(thread))
         except OSError:  # it has just ended
             return
-        self._own[where(frame)] += now - self._last.get(thread, now)  # type: ignore[assignment]
+        self._own[where(frame)] += now - self._last.get(thread, now)
         self._last[thread] = now
 
     def write(self, path: Path) -> None:
         rows = [
             (code.co_filename, code.co_firstlineno, code.co_qualname, seconds)
-            for code, seconds in self._own.most_common()
+            for code, seconds in sorted(self._own.items(), key=lambda each: -each[1])
         ]
         path.write_text(json.dumps(rows))
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from pydantic import BaseModel
-from samvad import (  # type: ignore[import-untyped]
+from samvad import (
     Agent,
     RateLimit,
     SkillContext,
@@ -15,7 +15,7 @@ from samvad import (  # type: ignore[import-untyped]
     content_digest,
     sign_request,
 )
-from samvad.keys import Keypair, load_or_generate_keypair  # type: ignore[import-untyped]
+from samvad.keys import Keypair, load_or_generate_keypair
 from starlette.applications import Starlette
 
 from bench.bodies import BODY_BYTES, filled, post, text

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from samvad.keys import Keypair  # type: ignore[import-untyped]
+from samvad.keys import Keypair
 
 from bench import a2a_peer, samvad_peer
 from bench.bodies import CHAT_PATH, COMPLETION_ID, chat_request, post

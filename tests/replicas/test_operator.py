@@ -3,7 +3,7 @@
 import asyncio
 import json
 
-import asyncpg  # type: ignore[import-untyped]
+import asyncpg
 
 from tests.replicas.scene import Callers, House, Replica
 

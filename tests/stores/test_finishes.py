@@ -3,7 +3,7 @@
 import asyncio
 import sqlite3
 
-import asyncpg  # type: ignore[import-untyped]
+import asyncpg
 import pytest
 
 from carnet.core.events import write_events

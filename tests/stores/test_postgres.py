@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-import asyncpg  # type: ignore[import-untyped]
+import asyncpg
 import pytest
 
 from carnet.errors import ConfigInvalid, OutcomeUnknown, Overloaded, StorageUnavailable

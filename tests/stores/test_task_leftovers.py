@@ -3,7 +3,7 @@
 import asyncio
 from typing import Any
 
-import asyncpg  # type: ignore[import-untyped]
+import asyncpg
 
 from carnet.core.identity import Payer
 from carnet.ports.outbox import Outcome

@@ -126,9 +126,10 @@ class Answering:
             async with aclosing(
                 self._journal.batches(call, heartbeat=HEARTBEAT_SECONDS)
             ) as batches:
-                async for batch in batches:
+                async for came in batches:
+                    batch = came
                     if batch and type(batch[-1]) is Waiting:
-                        batch = [*batch[:-1], Failed.of(batch[-1].error())]  # noqa: PLW2901
+                        batch = [*batch[:-1], Failed.of(batch[-1].error())]
                     if not exchange.started:
                         held += batch
                         if _only_failed(held) and not self._dialect.begins_at_once:
@@ -136,7 +137,7 @@ class Answering:
                         if not (_has_content(held) or self._dialect.begins_at_once):
                             continue
                         await self._start_stream(exchange, writer)
-                        batch = held  # noqa: PLW2901  what was held goes out with what came
+                        batch = held  # what was held goes out with what came
                     last = batch[-1] if batch else last
                     data = writer.write(batch) if batch else KEEP_ALIVE
                     if call.document is not None:

@@ -79,7 +79,7 @@ class Arrivals(HttpToolsProtocol):
             access_logger=self.access_logger,
             access_log=self.access_log,
             default_headers=self.server_state.default_headers,
-            message_event=Signal(),  # type: ignore[arg-type]
+            message_event=Signal(),  # type: ignore[arg-type]  # all that is asked of an Event
             expect_100_continue=expects,
             keep_alive=self.parser.should_keep_alive(),
             on_response=self.on_response_complete,
@@ -90,6 +90,6 @@ class Arrivals(HttpToolsProtocol):
     def start(self, cycle: RequestResponseCycle, app: Callable[..., Any]) -> None:
         """Have a request answered."""
         task = self.loop.create_task(cycle.run_asgi(app))
-        cycle.scope[LINE].task = task  # type: ignore[literal-required]
+        cycle.scope[LINE].task = task  # type: ignore[literal-required]  # uvicorn's scope has no place for ours
         task.add_done_callback(self.tasks.discard)
         self.tasks.add(task)

@@ -91,7 +91,7 @@ class HardProtocol(Arrivals):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         """As uvicorn makes it."""
         super().__init__(*args, **kwargs)
-        self.pipeline = Few()  # type: ignore[assignment]
+        self.pipeline = Few()  # type: ignore[assignment]  # all that is asked of a deque
         self.url = b""
         self._state = _HEAD
         self._since = self.loop.time()  # when this state began, or when it last was not our turn
@@ -108,10 +108,10 @@ class HardProtocol(Arrivals):
 
     # ----------------------------------------------------------------- what the transport says
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # of TCP
         """Bound what the kernel keeps for a slow reader, and how many connections there are."""
         super().connection_made(transport)
-        self.flow._is_writable_event = Signal(is_set=True)  # type: ignore[assignment]  # noqa: SLF001
+        self.flow._is_writable_event = Signal(is_set=True)  # type: ignore[assignment]  # noqa: SLF001  as in `pipeline`
         over = len(self.connections) - self.limits.connections
         self._is_spare = over > 0
         if over > SPARE_CONNECTIONS:
@@ -128,7 +128,7 @@ class HardProtocol(Arrivals):
         if running is not None and not running.response_complete:
             running.disconnected = True
             running.message_event.set()
-            running.scope[LINE].go()  # type: ignore[literal-required]
+            running.scope[LINE].go()  # type: ignore[literal-required]  # our own key
         self.pipeline.clear()
         self._let_go()
         super().connection_lost(exc)
@@ -228,7 +228,7 @@ class HardProtocol(Arrivals):
             raise Overloaded("large bodies", retry_after=1)
         self.held.size += size
         self._held += size
-        self.cycle.scope[LINE].held += size  # type: ignore[literal-required]
+        self.cycle.scope[LINE].held += size  # type: ignore[literal-required]  # our own key
 
     def _let_go(self) -> None:
         self.held.size -= self._held
@@ -236,7 +236,7 @@ class HardProtocol(Arrivals):
 
     def _let_go_of(self, cycle: RequestResponseCycle | None) -> None:
         """Let go of one request's body; another may wait behind it."""
-        line: Line | None = None if cycle is None else cycle.scope[LINE]  # type: ignore[literal-required]
+        line: Line | None = None if cycle is None else cycle.scope[LINE]  # type: ignore[literal-required]  # our own key
         if line is not None:
             size, line.held = min(line.held, self._held), 0
             self.held.size -= size

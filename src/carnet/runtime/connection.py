@@ -148,7 +148,7 @@ class Connection(asyncio.Protocol):
 
     # ------------------------------------------------------------------ what the transport says
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # of TCP
         self._transport = transport
         sock = transport.get_extra_info("socket")
         if sock is not None:

@@ -16,7 +16,7 @@ from contextlib import asynccontextmanager
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-import asyncpg  # type: ignore[import-untyped]
+import asyncpg
 
 from carnet.core.turn import Turn
 from carnet.errors import ConfigInvalid, StorageUnavailable, UsageInvalid

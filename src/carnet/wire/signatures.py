@@ -147,7 +147,7 @@ def _read_any(given: str, signature: str) -> Presented:
         components=_read_components(covered),
         text=entry.text,
         signature=_read_value(values[label].member),
-        **_read_parameters(covered.parameters),  # type: ignore[arg-type]
+        **_read_parameters(covered.parameters),  # type: ignore[arg-type]  # each was checked by its name
     )
 
 
@@ -159,7 +159,7 @@ def _read_components(covered: InnerList) -> tuple[str, ...]:
         _refuse("a component has a parameter")
     if not all(isinstance(name, str) and _NAME.fullmatch(name) for name in names):
         _refuse("a component is not a name in lower case")
-    return names  # type: ignore[return-value]
+    return names  # type: ignore[return-value]  # all are texts, as was checked
 
 
 def _read_parameters(parameters: dict[str, Bare]) -> dict[str, Bare]:
