@@ -131,6 +131,9 @@ class Told:
     async def read(self) -> bytes:
         return b""
 
+    async def next(self) -> bytes:
+        return b""
+
     async def chunks(self) -> AsyncIterator[bytes]:
         yield b"nothing that matters"
 

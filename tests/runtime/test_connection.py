@@ -17,7 +17,7 @@ from carnet.runtime.connection import (
     Connection,
     Lost,
 )
-from tests.runtime.wire import Heard, Wire, asked, broken, head, hear, loop, outcome
+from tests.runtime.wire import Heard, Wire, asked, broken, head, hear, loop, more, outcome
 
 OK = b"HTTP/1.1 200 OK\r\n"
 EMPTY = b"content-length: 0\r\n\r\n"
@@ -63,7 +63,7 @@ def test_an_answer_without_a_length_that_is_reset_is_cut() -> None:
     connection.data_received(OK + b"\r\nabc")
     connection.connection_lost(ConnectionResetError("by SECRET"))
     assert connection.take() == b"abc"
-    assert outcome(connection.more()) == "Lost: ConnectionResetError"
+    assert outcome(more(connection)) == "Lost: ConnectionResetError"
 
 
 @pytest.mark.parametrize("status", [b"204", b"304"])
@@ -116,7 +116,7 @@ def test_one_connection_serves_one_request_after_the_other() -> None:
         assert connection.take() == number
         assert connection.release()
         connection.ask(b"next", b"")
-        assert outcome(connection.more()) == "waits"
+        assert outcome(more(connection)) == "waits"
     assert not wire.is_closed
 
 
@@ -222,7 +222,7 @@ def test_what_follows_an_answer_is_not_heard_and_ends_the_connection(
     connection, wire = asked()
     for segment in segments:
         connection.data_received(segment)
-    assert outcome(head(connection)) == outcome(connection.more()) == "done"
+    assert outcome(head(connection)) == outcome(more(connection)) == "done"
     assert (connection.status, connection.take(), connection.complete) == (200, b"ok", True)
     assert not connection.release()
     assert wire.is_closed
@@ -301,9 +301,9 @@ def test_what_came_before_the_end_can_still_be_taken(gone: bool) -> None:  # noq
         connection.connection_lost(None)
     else:
         connection.fail(TimeoutError)
-    assert outcome(connection.more()) == "done"
+    assert outcome(more(connection)) == "done"
     assert len(connection.take()) == MOST_AHEAD + 1
-    assert outcome(connection.more()) in {"Lost: closed", "TimeoutError: "}
+    assert outcome(more(connection)) in {"Lost: closed", "TimeoutError: "}
 
 
 def test_a_body_that_is_large_is_not_copied_to_its_head() -> None:

@@ -52,8 +52,12 @@ class Answer(Protocol):
         """The whole body, within the bounds."""
         ...
 
+    async def next(self) -> bytes:
+        """The next piece of the body as it arrives, within the bounds; empty when it has ended."""
+        ...
+
     def chunks(self) -> AsyncIterator[bytes]:
-        """The body as it arrives, within the bounds."""
+        """The same pieces, one after the other."""
         ...
 
 

@@ -94,11 +94,6 @@ class Connection(asyncio.Protocol):
                 self._transport.resume_reading()
         return data
 
-    async def more(self) -> None:
-        """Wait until something can be taken, or the answer is complete."""
-        while not self._pieces and not self.complete:
-            await self.change()
-
     def change(self) -> "asyncio.Future[None]":
         """What to wait for: the next change, such as that it has a head. Raises what has failed."""
         if self._failure is not None:

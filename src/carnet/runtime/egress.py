@@ -297,25 +297,34 @@ class _Exchange:
         return None if value is None else str(value, "latin-1").strip(" \t")
 
     async def read(self) -> bytes:
-        chunk = await self._next()
+        chunk = await self.next()
         if self._connection is not None and self._connection.complete:  # most come in one piece
             return chunk
         chunks = [chunk]
         while chunk:
-            chunk = await self._next()
+            chunk = await self.next()
             chunks.append(chunk)
         return b"".join(chunks)
 
     async def chunks(self) -> AsyncIterator[bytes]:
-        while chunk := await self._next():
+        while chunk := await self.next():
             yield chunk
 
-    async def _next(self) -> bytes:
+    async def next(self) -> bytes:
+        # It waits here and in no function within: a silent stream holds every frame for hours.
         connection = self._connection or self._answered()
         chunk = connection.take()
         if not chunk and not connection.complete:
-            await self._wait(connection)
-            chunk = connection.take()
+            self._patience.allow(self._bounds.idle_seconds)
+            try:
+                while not chunk and not connection.complete:
+                    await connection.change()
+                    chunk = connection.take()
+            except TimeoutError:
+                raise ProviderTimeout("the answer stopped, or took too long") from None
+            except (Broken, Lost) as error:
+                raise ProviderError(f"the answer broke off: {error}") from None
+            self._patience.rest()  # a reader that takes its time is not the peer's silence
         self._received += len(chunk)
         if self._received > self._bounds.max_bytes:
             most = self._bounds.max_bytes
@@ -325,16 +334,6 @@ class _Exchange:
             if connection.complete:
                 carnet.faults.point("upstream.done")
         return chunk
-
-    async def _wait(self, connection: Connection) -> None:
-        self._patience.allow(self._bounds.idle_seconds)
-        try:
-            await connection.more()
-        except TimeoutError:
-            raise ProviderTimeout("the answer stopped, or took too long") from None
-        except (Broken, Lost) as error:
-            raise ProviderError(f"the answer broke off: {error}") from None
-        self._patience.rest()  # a reader that takes its time is not the peer's silence
 
     def _answered(self) -> Connection:
         if self._connection is None:

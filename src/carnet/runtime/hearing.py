@@ -6,7 +6,7 @@ Law 2. It ends with `Done`; an answer that ends otherwise raises, and what it ch
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import Callable, Iterable
 from typing import Final, NoReturn
 
 from carnet.core.call import Ask
@@ -14,7 +14,6 @@ from carnet.core.events import Done, Event, Failed, Usage
 from carnet.core.output import Sink
 from carnet.errors import CarnetError, ProviderError
 from carnet.ports.door import Answer
-from carnet.runtime.closing import closing
 from carnet.runtime.proving import Slip
 from carnet.wire import travel
 from carnet.wire.spoken import Codec, Reader
@@ -60,13 +59,13 @@ async def hear_stream(
     answer: Answer, reader: Reader, failure: Callable[[Failed, str], CarnetError], sink: Sink
 ) -> Done:
     """Read a stream as `reader` finds it; `failure` says what to raise for another end."""
-    async with closing(answer.chunks()) as chunks:
-        async for chunk in chunks:
-            for event in reader.feed(chunk):
-                if type(event) is Done:
-                    await _finish(chunks)
-                    return event
-                await _pass_on(event, reader, failure, sink)
+    while chunk := await answer.next():
+        for event in reader.feed(chunk):
+            if type(event) is Done:
+                await _finish(answer)
+                return event
+            await _pass_on(event, reader, failure, sink)
+        del chunk  # it would be held for as long as the next one takes
     for event in reader.close():
         if type(event) is Done:
             return event
@@ -100,11 +99,11 @@ def _failure(failed: Failed, fault: str) -> CarnetError:
     return ProviderError(fault) if fault else failed.error()
 
 
-async def _finish(chunks: AsyncIterator[bytes]) -> None:
+async def _finish(answer: Answer) -> None:
     """Read the end of a stream that has said all, so that its connection can be used again."""
     try:
         async with asyncio.timeout(_REST_SECONDS):
-            async for _ in chunks:
+            while await answer.next():
                 pass
     except (TimeoutError, CarnetError):
         pass  # then it cannot
@@ -128,11 +127,10 @@ async def read_some(answer: Answer) -> bytes:
     """What a refusal says, as far as it is short and comes."""
     body = bytearray()
     try:
-        async with closing(answer.chunks()) as chunks:
-            async for chunk in chunks:
-                body += chunk
-                if len(body) > _MOST_REFUSAL_BYTES:
-                    break
+        while chunk := await answer.next():
+            body += chunk
+            if len(body) > _MOST_REFUSAL_BYTES:
+                break
     except CarnetError:
         pass  # the status has said enough
     return bytes(body)
