@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 
 from carnet.core.events import Event
+from carnet.runtime.silence import Waiter, silence_of
 
 MOST_AHEAD = 64 * 1024
 
@@ -37,7 +38,7 @@ class Live:
         self._shown = 0
         self._taken = 0  # by the fastest reader
         self._room: asyncio.Future[None] | None = None
-        self._waiters: list[asyncio.Future[None]] = []
+        self._waiters: list[Waiter] = []
         self._on_empty: Callable[[], None] | None = on_empty
         self.readers = 0
         self.ended = False
@@ -53,10 +54,12 @@ class Live:
         waiters, self._waiters = self._waiters, []
         for waiter in waiters:
             if not waiter.done():
-                waiter.set_result(None)
+                waiter.set_result(True)
 
     async def read(self, heartbeat: float | None = None) -> AsyncGenerator[Sequence[Event], None]:
         """The batches from the first; an empty one when `heartbeat` seconds pass in silence."""
+        loop = asyncio.get_running_loop()
+        silence = None if heartbeat is None else silence_of(loop)
         self.readers += 1
         position = 0
         try:
@@ -67,7 +70,18 @@ class Live:
                     position += 1
                 if self.ended:
                     return
-                if not await self._changed(heartbeat):
+                # It waits here and in no function within: a silent stream holds every frame.
+                waiter: Waiter = loop.create_future()
+                self._waiters += (waiter,)
+                if silence is not None and heartbeat is not None:
+                    silence.watch(waiter, heartbeat)
+                try:
+                    has_more = await waiter
+                finally:
+                    if silence is not None:
+                        silence.forget(waiter)
+                if not has_more:
+                    self._waiters = [other for other in self._waiters if other is not waiter]
                     yield ()
         finally:
             self._let_go()
@@ -77,7 +91,7 @@ class Live:
         self.readers += 1
         try:
             while not self.ended:
-                waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+                waiter: Waiter = asyncio.get_running_loop().create_future()
                 self._waiters += (waiter,)
                 await waiter
         finally:
@@ -114,21 +128,3 @@ class Live:
     def _make_room(self) -> None:
         if self._room is not None and not self._room.done():
             self._room.set_result(None)
-
-    async def _changed(self, heartbeat: float | None) -> bool:
-        loop = asyncio.get_running_loop()
-        waiter: asyncio.Future[None] = loop.create_future()
-        self._waiters.append(waiter)
-        timer = loop.call_later(heartbeat, waiter.cancel) if heartbeat else None
-        try:
-            await waiter
-        except asyncio.CancelledError:
-            # The timer cancels the waiter; whoever cancels the reader cancels its task as well.
-            task = asyncio.current_task()
-            if task is None or task.cancelling() or not waiter.cancelled():
-                raise
-            return False
-        finally:
-            if timer is not None:
-                timer.cancel()
-        return True
