@@ -10,7 +10,6 @@ Law 3. Who came with a travel document is given the receipt: in a header, or bef
 """
 
 from collections.abc import Awaitable, Sequence
-from contextlib import aclosing
 
 from carnet import faults
 from carnet.core.call import Call, Claim
@@ -120,30 +119,31 @@ class Answering:
 
     async def _stream(self, exchange: Exchange, call: Call) -> str:
         writer = self._dialect.writer(call, self._house)
-        held: list[Event] = []  # until it is known whether this is a stream or an error
+        held: Sequence[Event] = ()  # until it is known whether this is a stream or an error
         last: Event | None = None
+        batches = self._journal.batches(call, heartbeat=HEARTBEAT_SECONDS)
         with Watch(exchange.line):
-            async with aclosing(
-                self._journal.batches(call, heartbeat=HEARTBEAT_SECONDS)
-            ) as batches:
-                async for came in batches:
-                    batch = came
+            try:
+                async for batch in batches:
                     if batch and type(batch[-1]) is Waiting:
-                        batch = [*batch[:-1], Failed.of(batch[-1].error())]
+                        # One name for it, here and below: a second would hold what was said last.
+                        batch = [*batch[:-1], Failed.of(batch[-1].error())]  # noqa: PLW2901
                     if not exchange.started:
-                        held += batch
+                        held = [*held, *batch] if held else batch
                         if _only_failed(held) and not self._dialect.begins_at_once:
                             break
                         if not (_has_content(held) or self._dialect.begins_at_once):
                             continue
                         await self._start_stream(exchange, writer)
-                        batch = held  # what was held goes out with what came
+                        batch, held = held, ()  # noqa: PLW2901  it goes out with what came
                     last = batch[-1] if batch else last
-                    data = writer.write(batch) if batch else KEEP_ALIVE
-                    if call.document is not None:
-                        data = _receipt_comment(batch) + data
-                    await exchange.write(data)
+                    # No name for it: what was said last would be held for as long as it is silent.
+                    await exchange.write(
+                        _data(writer, batch, has_receipt=call.document is not None)
+                    )
                     faults.point("event.after_socket_write")
+            finally:
+                await batches.aclose()
         if not exchange.started:
             failed = _only_failed(held) or Failed.of(OutcomeUnknown())
             await self._refuse(exchange, call, failed, held)
@@ -196,6 +196,11 @@ class Answering:
                 seconds=round(seconds, 6),
             )
         )
+
+
+def _data(writer: Writer, batch: Sequence[Event], *, has_receipt: bool) -> bytes:
+    data = writer.write(batch) if batch else KEEP_ALIVE
+    return _receipt_comment(batch) + data if has_receipt else data
 
 
 def _receipt_in(events: Sequence[Event]) -> str | None:

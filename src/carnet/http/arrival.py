@@ -18,6 +18,7 @@ from carnet.http.line import LINE, Line
 
 MOST_NAMES: Final = 1024
 LONGEST_NAME: Final = 64
+ASGI: Final = {"version": "3.0", "spec_version": "2.3"}  # which nobody changes
 
 
 class LowerCase(dict[bytes, bytes]):
@@ -59,7 +60,7 @@ class Arrivals(HttpToolsProtocol):
         path = str(url.path, "ascii")
         scope: Any = {
             "type": "http",
-            "asgi": {"version": self.asgi_version, "spec_version": "2.3"},
+            "asgi": ASGI,
             "http_version": "1.1",
             "method": str(self.parser.get_method(), "ascii"),
             "scheme": scheme,

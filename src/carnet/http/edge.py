@@ -246,6 +246,7 @@ class HardProtocol(Arrivals):
         """End the request; a trailer would be taken for a header that nobody judged."""
         if len(self.headers) != self._field_count:
             raise MalformedRequest("it has trailer fields")
+        self.headers = []  # the request has them, for as long as it needs them
         self._state = _IDLE
         if self.cycle.response_complete:
             self._since = self.loop.time()

@@ -7,7 +7,7 @@ Law 2. An answer starts once. After that a fault ends the connection; it never w
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from types import TracebackType
-from typing import Any
+from typing import Any, Final
 
 from carnet.errors import BodyTooLarge, EncodingUnsupported, MediaTypeUnsupported
 from carnet.http.line import LINE, Line
@@ -18,6 +18,9 @@ Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 RawHeaders = list[tuple[bytes, bytes]]
+
+
+NO_HEADERS: Final = Headers(())  # of a request that is being answered
 
 
 class Disconnected(Exception):
@@ -82,9 +85,11 @@ class Exchange:
                 return b"".join(parts)
 
     async def start(self, status: int, headers: Iterable[tuple[bytes, bytes]]) -> None:
-        """Begin the answer."""
+        """Begin the answer; the head of the request has been read, and is held no longer."""
         self.started = True
         self.status = status
+        self.headers = NO_HEADERS
+        self.line.forget_head()
         await self._send(
             {"type": "http.response.start", "status": status, "headers": list(headers)}
         )

@@ -12,7 +12,7 @@ import select
 from collections.abc import Callable
 from http import HTTPStatus
 from itertools import chain
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 from weakref import ref
 
 from carnet.http.head import Fields
@@ -39,6 +39,7 @@ class Flow(Protocol):
 class Cycle(Protocol):
     """The part of uvicorn's request that a line needs."""
 
+    scope: Any  # a mapping; uvicorn types it by its keys
     transport: asyncio.Transport
     default_headers: Fields
     on_response: Callable[..., None]
@@ -125,6 +126,15 @@ class Line:
         if cycle.flow.read_paused:
             cycle.flow.resume_reading()
         return body
+
+    def forget_head(self) -> None:
+        """Hold no more of the head than the server needs to write the answer."""
+        cycle = self._cycle()
+        if cycle is not None:
+            scope = cycle.scope
+            method = scope["method"]
+            scope.clear()
+            scope["method"], scope[LINE] = method, self
 
     def reply(self, status: int, fields: Fields, body: bytes) -> bool:
         """Give a usual answer whole; False if it has to go the long way."""
