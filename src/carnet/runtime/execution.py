@@ -1,11 +1,12 @@
 """A turn while it runs, and how it is told to stop."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from carnet.core.call import Call
 from carnet.core.events import End, Failed
 from carnet.core.output import Output
+from carnet.core.turn import Turn
 from carnet.errors import AgentNotFound
 from carnet.ports.agent import Target
 from carnet.runtime.live import Live
@@ -17,21 +18,30 @@ class Execution:
     """A turn that is running. It can be stopped while its agent speaks, not in its recording."""
 
     __slots__ = (
-        *("end", "fence", "is_task", "leaving", "let_go", "listening", "live", "stopped", "task"),
+        *("_on_left", "end", "fence", "is_task", "leaving", "let_go", "listening", "live"),
+        *("record", "stopped", "task"),
     )
 
     task: asyncio.Task[None]
 
-    def __init__(self, live: Live, fence: int, *, is_task: bool) -> None:
-        """The task is set when it has been made."""
-        self.live = live
-        self.fence = fence
+    def __init__(
+        self, record: Turn, on_left: "Callable[[Execution], None] | None", *, is_task: bool
+    ) -> None:
+        """The task is set when it has been made; `on_left` is told when nobody reads it."""
+        self.live = Live(self._left)
+        self.record = record
+        self.fence = record.fence
         self.is_task = is_task
+        self._on_left = on_left
         self.let_go = False  # it is to wait again rather than to fail
         self.end: End | None = None  # once it is recorded
         self.listening = False
         self.stopped = False
         self.leaving: asyncio.Task[None] | None = None  # while it has no reader here
+
+    def _left(self) -> None:
+        if self._on_left is not None:
+            self._on_left(self)
 
     def stop(self) -> None:
         """Cancel the agent, or keep it from being started."""

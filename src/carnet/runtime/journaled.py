@@ -97,6 +97,7 @@ class Journaled:
         self._letters = letters or Letters(DIALECTS, house, ids.uuid)
         self._running: dict[int, Execution] = {}
         self._mirrors: dict[tuple[int, int], Mirror] = {}  # by turn and fence
+        self._on_left = self._leave  # one for all that run
         self._draining = False
 
     @property
@@ -178,33 +179,27 @@ class Journaled:
         return len(late)
 
     def _start(self, call: Call, end: Failed | None = None) -> Execution:
-        def abandoned() -> None:
-            if call.target.on_disconnect == "cancel":
-                self._leave(running, call.record)
-
-        live, record = Live(abandoned), call.record
-        running = Execution(live, record.fence, is_task=call.task is not None)
-        self._running[record.n] = running
+        on_left = self._on_left if call.target.on_disconnect == "cancel" else None
+        running = Execution(call.record, on_left, is_task=call.task is not None)
+        self._running[call.record.n] = running
         running.task = asyncio.get_running_loop().create_task(self._run(running, call, end))
         return running
 
-    def _leave(self, running: Execution, record: Turn) -> None:
+    def _leave(self, running: Execution) -> None:
         if self._neighbours is None:
             running.stop()
         elif running.leaving is None:
-            leaving = self._stop_if_alone(running, record, self._neighbours)
+            leaving = self._stop_if_alone(running, self._neighbours)
             running.leaving = asyncio.get_running_loop().create_task(leaving)
 
-    async def _stop_if_alone(
-        self, running: Execution, record: Turn, neighbours: Neighbours
-    ) -> None:
+    async def _stop_if_alone(self, running: Execution, neighbours: Neighbours) -> None:
         """Stop a turn that has no reader here, once it has none elsewhere."""
         while True:
             await asyncio.sleep(LEAVE_SECONDS)  # who lost its connection may come again elsewhere
             if running.live.readers or running.live.ended:
                 break
             try:
-                is_read = await neighbours.are_reading(record)
+                is_read = await neighbours.are_reading(running.record)
             except CarnetError:  # nobody can read it elsewhere either
                 is_read = False
             if not is_read and not running.live.readers:

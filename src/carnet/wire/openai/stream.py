@@ -92,7 +92,7 @@ class AnswerReader:
         self.fault = ""
         self._sse = SseReader(max_event_bytes=max_event_bytes, on_comment=on_comment)
         self._currency = currency
-        self._calls = _Drafts()
+        self._calls: _Drafts | None = None
         self._usage: ReportedUsage | None = None
         self._reason: str | None = None
         self._result: ReportedResult | None = None
@@ -151,6 +151,8 @@ class AnswerReader:
             if delta.content:
                 events.append(Text(delta.content))
             if delta.tool_calls:
+                if self._calls is None:
+                    self._calls = _Drafts()
                 self._calls.add(delta.tool_calls)
         if choice.finish_reason is not None:
             self._reason = choice.finish_reason
@@ -158,7 +160,7 @@ class AnswerReader:
     def _complete(self, events: list[Event]) -> None:
         if not self._done and self._reason is None:
             raise ProviderError("the stream was cut off")
-        calls = self._calls.finish()
+        calls = [] if self._calls is None else self._calls.finish()
         reason = read_finish(self._reason, has_calls=bool(calls))
         events += calls
         result = read_result(self._result)
