@@ -9,7 +9,7 @@ import pytest
 
 from carnet.http.exchange import Disconnected, Watch
 from carnet.http.light import Few, Signal
-from carnet.http.line import Line
+from carnet.http.line import LINE, Line
 
 
 async def test_a_signal_wakes_all_who_wait_and_lets_the_next_pass() -> None:
@@ -120,6 +120,14 @@ def test_a_body_that_has_not_come_is_waited_for(name: str) -> None:
     setattr(request, name, True)
     assert line.take_body() is None
     assert Line().take_body() is None
+
+
+def test_of_a_head_that_was_read_the_server_keeps_what_it_writes_the_answer_with() -> None:
+    line, request = a_request()
+    request.scope.update(method="POST", path="/", headers=[(b"host", b"here")])
+    line.forget_head()
+    assert request.scope == {"method": "POST", LINE: line}
+    Line().forget_head()
 
 
 def test_a_line_does_not_keep_its_request() -> None:

@@ -1,0 +1,86 @@
+"""What an open stream holds: the call, and nothing of the request that it came with."""
+
+import asyncio
+import gc
+import json
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from carnet.core.call import Call, Claim
+from carnet.guards.candidate import Candidate
+from carnet.guards.transaction import Entry
+from carnet.ports.turns import TurnClaim
+from carnet.wire.dialect import Arrival
+from carnet.wire.headers import Headers
+from tests.support.house import House, _scope, housed
+
+AGENT = """
+import asyncio
+
+async def silent(visit):
+    yield "one word"
+    await asyncio.Event().wait()
+"""
+CONFIG = """
+[agents.silent]
+kind = "python"
+target = "silent_agents:silent"
+"""
+SAID = "a sentence that stands nowhere else"
+OVER = (Arrival, Claim, Candidate, Entry, TurnClaim, Headers)
+
+
+def alive() -> Counter[object]:
+    """The objects there are, by their type, and how many bytes objects hold the sentence."""
+    gc.collect()
+    found: Counter[object] = Counter()
+    for each in gc.get_objects():
+        found[type(each)] += 1
+        for held in gc.get_referents(each):
+            if isinstance(held, bytes | bytearray) and SAID.encode() in held:
+                found["bodies"] += 1
+    return found
+
+
+@asynccontextmanager
+async def streaming(house: House) -> AsyncIterator[list[bytes]]:
+    """A stream that has said its first word; what it has written."""
+    written: list[bytes] = []
+    spoken = asyncio.Event()
+    ask = {"model": "silent", "stream": True, "messages": [{"role": "user", "content": SAID}]}
+    parts: list[dict[str, Any]] = [
+        {"type": "http.request", "body": json.dumps(ask).encode(), "more_body": False}
+    ]
+
+    async def receive() -> Any:
+        return parts.pop()
+
+    async def send(event: Any) -> None:
+        written.append(event.get("body", b""))
+        if b"one word" in written[-1]:
+            spoken.set()
+
+    fields = [("authorization", f"Bearer {house.token}"), ("content-type", "application/json")]
+    scope = _scope("POST", "/v1/chat/completions", fields, len(parts[0]["body"]))
+    answering = asyncio.create_task(house.gateway.app(scope, receive, send))
+    try:
+        await asyncio.wait_for(spoken.wait(), 30)
+        yield written
+    finally:
+        answering.cancel()
+        await asyncio.wait([answering])
+
+
+async def test_body_head_and_claim_end_before_an_answer_is_open(tmp_path: Path) -> None:
+    (tmp_path / "silent_agents.py").write_text(AGENT)
+    async with housed(tmp_path, CONFIG) as house:
+        before = alive()
+        async with streaming(house):
+            now = alive()
+    assert now[Call] > before[Call]
+    assert {kind: now[kind] - before[kind] for kind in (*OVER, "bodies")} == dict.fromkeys(
+        (*OVER, "bodies"), 0
+    )
