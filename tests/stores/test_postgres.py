@@ -16,13 +16,14 @@ from carnet.errors import ConfigInvalid, OutcomeUnknown, Overloaded, StorageUnav
 from carnet.ports.trust import NewToken
 from carnet.ports.turns import Claimed, Known
 from carnet.stores.opening import Store, migrate_store
+from carnet.stores.postgres_writer import CONNECT_SECONDS
 from carnet.stores.schema import migrations
 from carnet.testing.waiting import until_so
 from tests.stores import servers
 from tests.stores.proxies import Proxy
 from tests.stores.scenes import Place, a_claim, a_finish, claimed, finished
 
-BUSY_SECONDS = 20.0  # for a machine that is busy; without a bound it is for ever
+BUSY_SECONDS = 20.0  # a guard against waiting for ever, on a machine that is busy
 WAITING = (
     "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'SyncRep'"
 )
@@ -186,21 +187,20 @@ async def proxy(place: Place) -> AsyncIterator[Proxy]:
     await made.down()
 
 
-async def test_a_postgres_that_is_down_refuses_within_a_second_and_heals_by_itself(
+async def test_a_postgres_that_is_down_refuses_all_who_wait_and_heals_by_itself(
     place: Place, proxy: Proxy
 ) -> None:
     store = await place.open(url=proxy.url)
     await store.start()
     ended = await finished(store)
     await proxy.down()
-    began = time.monotonic()
-    answers = await asyncio.gather(
-        *[store.turns.claim(a_claim(f"r{i}")) for i in range(5)],
-        store.turns.reload(ended),
-        return_exceptions=True,
-    )
+    async with asyncio.timeout(BUSY_SECONDS):  # it does not wait for what does not come
+        answers = await asyncio.gather(
+            *[store.turns.claim(a_claim(f"r{i}")) for i in range(5)],
+            store.turns.reload(ended),
+            return_exceptions=True,
+        )
     assert [type(answer) for answer in answers] == [StorageUnavailable] * 6  # F14
-    assert time.monotonic() - began < BUSY_SECONDS  # it does not wait for what does not come
     assert not store.is_writable()
     assert not store.is_broken()
     await proxy.up()
@@ -226,17 +226,17 @@ async def test_a_postgres_that_is_down_is_noticed_by_a_store_that_nobody_uses(
     await store.close()
 
 
-async def test_a_postgres_that_says_nothing_any_more_refuses_before_long(
+async def test_a_postgres_that_says_nothing_is_given_up_by_a_timer_of_less_than_a_second(
     place: Place, proxy: Proxy
 ) -> None:
     store = await place.open(url=proxy.url)
     await store.start()
     await finished(store)
     proxy.speaking.clear()
-    began = time.monotonic()
-    with pytest.raises(StorageUnavailable):
-        await store.turns.claim(a_claim("r2"))
-    assert time.monotonic() - began < BUSY_SECONDS
+    async with asyncio.timeout(BUSY_SECONDS):
+        with pytest.raises(StorageUnavailable, match="TimeoutError"):  # and by nothing else
+            await store.turns.claim(a_claim("r2"))
+    assert CONNECT_SECONDS < 1
     proxy.speaking.set()
     assert isinstance(await store.turns.claim(a_claim("r2")), Claimed)
     await store.close()

@@ -7,9 +7,10 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 import asyncpg
 import pytest
@@ -31,6 +32,7 @@ from tests.stores.scenes import (
     leased,
 )
 
+T = TypeVar("T")
 TEN = Rate(bucket="b", calls=10, seconds=60)
 LIMITED = Payer(account=ALICE.account, purse="token:alice", limit=1000)
 
@@ -324,6 +326,19 @@ def a_meeting_claim(store: Store, meet: str, i: int) -> TurnClaim:
     return a_claim(name, turn=turn, payer=payer, rates=(rate,), reserve=10, nonce=nonce)
 
 
+async def patiently(ask: Callable[[], Awaitable[T]]) -> T:
+    """The answer, however often the store is busy: then nothing was written, and it says so.
+
+    A batch waits for the locks of three others, all of them in this one process. On a machine that
+    is busy with something else that is longer than a writer waits for a lock.
+    """
+    while True:
+        try:
+            return await ask()
+        except Overloaded:
+            await asyncio.sleep(0)  # the others' batches go on meanwhile
+
+
 @pytest.mark.parametrize("meet", ["run", "rate", "purse", "nonce"])
 async def test_overlapping_batches_of_four_postgres_writers_never_deadlock(
     place: Place, meet: str
@@ -334,22 +349,23 @@ async def test_overlapping_batches_of_four_postgres_writers_never_deadlock(
     before = place.rows(deadlocks)
 
     async def call(store: Store, claim: TurnClaim) -> None:
-        verdict = await store.turns.claim(claim)
+        verdict = await patiently(lambda: store.turns.claim(claim))
         if meet == "nonce" and verdict == Denied("replayed"):
             return
         turn = claimed(verdict)
-        await store.turns.append(turn, 0, 0, b"[]")
-        await store.turns.finish(a_finish(turn, payer=claim.admitted.payer, first=1))
+        await patiently(lambda: store.turns.append(turn, 0, 0, b"[]"))
+        end = a_finish(turn, payer=claim.admitted.payer, first=1)
+        await patiently(lambda: store.turns.finish(end))
 
     async def caller(store: Store) -> None:
-        claims = [a_meeting_claim(store, meet, i) for i in range(300)]
+        claims = [a_meeting_claim(store, meet, i) for i in range(100)]
         dice.shuffle(claims)
         await asyncio.gather(*[call(store, claim) for claim in claims])
 
     await asyncio.gather(*[caller(store) for store in stores])
     for store in stores:
         await store.close()
-    calls = 300 if meet == "nonce" else 1200
+    calls = 100 if meet == "nonce" else 400
     assert place.rows("SELECT COUNT(*), SUM(amount) FROM ledger") == [(calls, calls * 200)]
     assert place.rows("SELECT SUM(spent), SUM(reserved) FROM purse") == [(calls * 200, 0)]
     assert place.rows("SELECT COUNT(*) FROM nonce") == [(calls,)]
