@@ -1,6 +1,6 @@
 """A gate, a journal and a worker of tasks over a real store, in one process."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +47,7 @@ class TaskStage:
         prices: dict[str, int] | None = None,
         seconds: float | None = None,
         at_once: int | None = None,
+        more: Sequence[Target] = (),
         **functions: Function,
     ) -> None:
         self.store = store
@@ -60,7 +61,8 @@ class TaskStage:
                     at_once=at_once,
                 )
                 for name, function in functions.items()
-            ]
+            ],
+            *more,
         )
         self.journal = Journaled(
             turns=store.turns,

@@ -12,6 +12,7 @@ from carnet.core.events import RESULT, Done, Event, Extension, Failed, Text, Usa
 from carnet.core.identity import Standing
 from carnet.errors import AgentFailed, CallbackForbidden, Cancelled, EgressRefused
 from carnet.ports.outbox import Outcome
+from carnet.ports.tasks import Callback
 from carnet.runtime.callbacks import Callbacks, Letters, queue_of, receiver_of
 from carnet.runtime.egress import EgressDoor
 from carnet.wire import openai, samvad
@@ -27,6 +28,7 @@ URL = "https://hooks.sender.example:8443/in?run=1"
 SENDER = "agent://sender.example"
 HOUSE = House(domain="acme.example", currency="credits")
 LETTERS = Letters(DIALECTS, HOUSE, lambda: "1")
+ONE = [Callback(url=URL)]
 REASONS = {
     "it does not begin with https://",
     "its port is neither 443 nor 8443",
@@ -38,27 +40,35 @@ REASONS = {
 }
 
 
-def task(callback: str | None = URL) -> Call:
+def task() -> Call:
     call = make_call()
     caller = msgspec.structs.replace(call.caller, standing=Standing(sender=SENDER))
-    return msgspec.structs.replace(call, caller=caller, callback=callback, task="task-1")
+    return msgspec.structs.replace(call, caller=caller, callback=URL, task="task-1")
 
 
 def told(end: Done | Failed, *events: Event) -> dict[str, Any]:
     call = task()
-    (letter,) = LETTERS(call, events, end)
+    (letter,) = LETTERS(call, events, end, None, ONE)
     found: dict[str, Any] = json.loads(letter.body)
     return found
 
 
-def test_a_call_without_a_callback_tells_nobody() -> None:
-    call = task(None)
-    assert LETTERS(call, [Text("well")], Done()) == ()
+def test_a_task_without_a_callback_tells_nobody() -> None:
+    assert LETTERS(task(), [Text("well")], Done(), None, []) == ()
+
+
+def test_each_address_is_told_in_the_dialect_in_which_it_was_named() -> None:
+    other = "https://other.sender.example/in"
+    named = [Callback(url=URL, dialect="samvad"), Callback(url=other, dialect="openai", place=1)]
+    first, second = LETTERS(task(), [Text("well")], Done(), Usage(3, 4, 50), named)
+    assert (first.url, json.loads(first.body)["status"]) == (URL, "ok")
+    assert (second.url, second.receiver) == (other, f"https://other.sender.example {SENDER}")
+    assert json.loads(second.body)["choices"][0]["message"]["content"] == "well"
 
 
 def test_a_letter_is_addressed_to_the_callback_and_signed_for_the_sender() -> None:
     call = task()
-    (letter,) = LETTERS(call, [], Done())
+    (letter,) = LETTERS(call, [], Done(), None, ONE)
     assert (letter.id, letter.kind, letter.url) == ("msg_1", "callback", URL)
     assert letter.receiver == f"https://hooks.sender.example:8443 {SENDER}"
     assert letter.host == "https://hooks.sender.example:8443"
@@ -68,14 +78,15 @@ def test_a_letter_is_addressed_to_the_callback_and_signed_for_the_sender() -> No
 def test_a_task_of_a_chat_is_called_back_as_a_chat_completion() -> None:
     call = msgspec.structs.replace(task(), dialect="openai")
     usage = Usage(3, 4, 50)
-    (letter,) = LETTERS(call, [Text("well"), Usage(3, 4)], Done(), usage)
+    (letter,) = LETTERS(call, [Text("well"), Usage(3, 4)], Done(), usage, ONE)
     assert letter.body == openai.write_answer(
         call.record, [Text("well"), usage, Done()], model=call.agent, currency="credits"
     )
     said = json.loads(letter.body)
     assert said["choices"][0]["message"]["content"] == "well"
     assert (said["usage"]["cost"], said["usage"]["run_cost"]) == ("0.00005", None)
-    (letter,) = LETTERS(call, [Text("half")], Failed.of(AgentFailed("its own words")), usage)
+    failed = Failed.of(AgentFailed("its own words"))
+    (letter,) = LETTERS(call, [Text("half")], failed, usage, ONE)
     said = json.loads(letter.body)
     assert (said["code"], said["usage"]["cost"]) == ("agent_failed", "0.00005")
     assert b"its own words" not in letter.body
@@ -84,14 +95,14 @@ def test_a_task_of_a_chat_is_called_back_as_a_chat_completion() -> None:
 def test_a_call_that_kept_no_dialect_is_called_back_in_an_envelope() -> None:
     for name in ("", "samvad", "one that is spoken no more"):
         call = msgspec.structs.replace(task(), dialect=name)
-        (letter,) = LETTERS(call, [Text("well")], Done())
+        (letter,) = LETTERS(call, [Text("well")], Done(), None, ONE)
         assert json.loads(letter.body)["status"] == "ok"
 
 
 def test_a_letter_says_what_a_caller_who_waited_would_have_got() -> None:
     call = task()
     events: list[Event] = [Text("one "), Text("two"), Extension(RESULT, {"n": 3}), Done()]
-    (letter,) = LETTERS(call, events, Done())
+    (letter,) = LETTERS(call, events, Done(), None, ONE)
     assert letter.body == samvad.write_answer(call.record, events, trace_id=call.carnet.run)
     assert told(Done(), *events)["result"] == {"n": 3}
 

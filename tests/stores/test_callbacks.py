@@ -1,7 +1,13 @@
 """A task is told to several addresses, and an address that is gone is gone for its owner alone."""
 
+from collections.abc import Callable, Sequence
+
+import asyncpg  # type: ignore[import-untyped]
+import pytest
+
 from carnet.core.secret import Secret
-from carnet.ports.outbox import Outcome
+from carnet.errors import Overloaded
+from carnet.ports.outbox import Letter, Outcome
 from carnet.ports.tasks import MOST_CALLBACKS, Callback
 from carnet.stores.opening import Store
 from tests.stores.scenes import NOW, SECOND, Place, a_finish, a_letter, a_task, leased
@@ -34,6 +40,63 @@ async def test_a_task_has_several_callbacks_each_in_its_own_words(
     assert not await store.tasks.remove_callback("task-r1", 0)
     assert [one.place for one in await store.tasks.callbacks("task-r1")] == [1]
     assert await store.tasks.callbacks("nobody's") == []
+
+
+def telling(at_first: Callable[[], object]) -> Callable[[Sequence[Callback]], tuple[Letter, ...]]:
+    """Letters to addresses; when they are asked for the first time, something happens."""
+    first = [at_first]
+
+    def tell(callbacks: Sequence[Callback]) -> tuple[Letter, ...]:
+        letters = tuple(a_letter(str(one.place), url=one.url) for one in callbacks)
+        if first:
+            first.pop()()
+        return letters
+
+    return tell
+
+
+async def told(store: Store) -> set[str]:
+    return {one.letter.url for one in await store.outbox.list(state=None, limit=9)}
+
+
+async def test_an_address_that_is_named_while_the_end_is_being_written_is_told_as_well(
+    store: Store, place: Place
+) -> None:
+    await store.turns.claim(a_task())
+    (task,) = await leased(store)
+    add = "INSERT INTO callback (turn, place, url, created) VALUES (?, 1, 'https://late', 1)"
+    tell = telling(lambda: place.rows(add, task.turn.n))
+    ended = await store.turns.finish(a_finish(task.turn, is_task=True, tell=tell))
+    assert ended.state == "done"
+    assert await told(store) == {"https://b.example/hook", "https://late"}
+    assert not await store.tasks.add_callback("task-r1", SECOND_ONE)
+
+
+async def test_an_address_that_is_taken_back_while_the_end_is_being_written_is_not_told(
+    store: Store, place: Place
+) -> None:
+    await store.turns.claim(a_task())
+    await store.tasks.add_callback("task-r1", SECOND_ONE)
+    (task,) = await leased(store)
+    tell = telling(lambda: place.rows("DELETE FROM callback WHERE place = 0"))
+    await store.turns.finish(a_finish(task.turn, is_task=True, tell=tell))
+    assert await told(store) == {SECOND_ONE.url}
+
+
+async def test_an_address_in_postgres_is_changed_under_the_lock_that_an_end_takes(
+    store: Store, place: Place
+) -> None:
+    await store.turns.claim(a_task())
+    outside = await asyncpg.connect(place.postgres)
+    async with outside.transaction():
+        await outside.execute("SELECT n FROM run WHERE id = 'r1' FOR UPDATE")  # as an end does
+        with pytest.raises(Overloaded):
+            await store.tasks.add_callback("task-r1", SECOND_ONE)
+        with pytest.raises(Overloaded):
+            await store.tasks.remove_callback("task-r1", 0)
+    await outside.close()
+    assert await store.tasks.add_callback("task-r1", SECOND_ONE)
+    assert await store.tasks.remove_callback("task-r1", 0)
 
 
 async def test_a_task_has_so_many_callbacks_and_none_more_after_its_end(store: Store) -> None:

@@ -1,12 +1,16 @@
 """A turn that waits for an answer: what it holds, who may answer, and when its time is over."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
+from carnet.core.events import Failed
 from carnet.core.identity import Payer
 from carnet.core.interrupt import hash_state
-from carnet.ports.turns import Claimed, Debit, Denied, Fenced, Known, Quota, Use
+from carnet.errors import Internal
+from carnet.ports.tasks import Callback, Task
+from carnet.ports.turns import Claimed, Debit, Denied, Fenced, Known, Quota, Tell, Use
 from carnet.stores.opening import Store
 from tests.stores.scenes import (
     ALICE,
@@ -15,6 +19,7 @@ from tests.stores.scenes import (
     Place,
     a_claim,
     a_finish,
+    a_letter,
     a_task,
     a_wait,
     an_answer,
@@ -138,6 +143,41 @@ async def test_a_turn_whose_time_is_over_fails_and_gives_back_what_it_held(
     assert await store.turns.claim(a_claim()) == Known(ended)
     assert await store.turns.claim(a_claim(resolution=an_answer())) == Denied("resolution")
     assert place.rows("SELECT COUNT(*) FROM kept_call") == [(0,)]
+
+
+async def test_a_task_whose_time_is_over_tells_its_addresses_with_its_end(
+    store: Store, place: Place
+) -> None:
+    await store.turns.claim(a_task())
+    await store.tasks.add_callback("task-r1", Callback(url="https://b.example/two", created=NOW))
+    (task,) = await leased(store)
+    await store.turns.finish(a_wait(task.turn, is_task=True))
+    place.clock.advance(3601)
+    await store.upkeep()
+    assert (await store.turns.reload(task.turn)).state == "waiting"  # nobody could tell of it
+    broken: dict[str, Any] = {"body": None}
+
+    def teller(kept: Task, end: Failed) -> Tell:
+        assert (kept.id, kept.papers) == ("task-r1", b"the papers")
+        assert end.code == "interrupt_expired"
+        return lambda addresses: tuple(
+            a_letter(str(one.place), url=one.url, **broken) for one in addresses
+        )
+
+    store.expiring.teller = teller
+    with pytest.raises(Internal):
+        await store.upkeep()  # a letter cannot be kept, so there is no end
+    assert (await store.turns.reload(task.turn)).state == "waiting"
+    broken.clear()
+    await store.upkeep()
+    assert (await store.turns.reload(task.turn)).code == "interrupt_expired"
+    letters = await store.outbox.list(state="pending", limit=9)
+    assert {posted.letter.url for posted in letters} == {
+        "https://b.example/hook",
+        "https://b.example/two",
+    }
+    await store.upkeep()
+    assert len(await store.outbox.list(state=None, limit=9)) == 2
 
 
 async def test_a_turn_that_waits_survives_a_restart(place: Place) -> None:

@@ -20,7 +20,7 @@ def build_worker(
     crowd: Crowd,
 ) -> TaskWorker:
     """What runs tasks; it has not started."""
-    return TaskWorker(
+    worker = TaskWorker(
         tasks=store.tasks,
         journal=journal,
         router=router,
@@ -30,3 +30,5 @@ def build_worker(
         on_start=telling.begin,
         is_busy=lambda: crowd.total > 0,
     )
+    store.expiring.teller = worker.expired
+    return worker

@@ -10,7 +10,7 @@ Law 4. A turn that ends as waiting goes on to hold what it reserved, less what w
        turn on, under the next fence. The journal never holds the secret of an interrupt.
 """
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, Literal, Protocol
 
 from msgspec import Struct
@@ -21,7 +21,7 @@ from carnet.core.interrupt import Interrupt
 from carnet.core.outbound import OutboundCall
 from carnet.core.turn import Turn, TurnState
 from carnet.ports.outbox import Letter
-from carnet.ports.tasks import TaskClaim
+from carnet.ports.tasks import Callback, TaskClaim
 
 TOKENS: Final = "tokens/"  # what the purses of each kind of quota begin with
 TASKS: Final = "tasks/"
@@ -153,6 +153,9 @@ class Use(Struct, frozen=True):
     amount: int
 
 
+Tell = Callable[[Sequence[Callback]], tuple[Letter, ...]]  # an end to each of the addresses
+
+
 class TurnFinish(Struct, frozen=True, kw_only=True):
     """How a turn ended.
 
@@ -176,6 +179,7 @@ class TurnFinish(Struct, frozen=True, kw_only=True):
     retryable: bool = False
     uses: tuple[Use, ...] = ()
     letters: tuple[Letter, ...] = ()
+    tell: Tell | None = None  # of a task: more of them, to the addresses that it has then
     is_task: bool = False  # what was kept to run it is removed
     outbound: tuple[OutboundCall, ...] = ()  # the calls out of it, by their place
     facts: str | None = None  # of a failure, as JSON

@@ -2,7 +2,8 @@
 
 Law 1. A letter is a function of the end that it tells: the body is what a caller who waited would
        have got in the dialect that it asked in, of a success and of a failure alike.
-Law 2. Every end is told, and only to an address that the sender of the task named.
+Law 2. Every end is told, and only to addresses that the sender of the task named: to those that
+       the task has when its end is recorded (`TurnFinish.tell`).
 Law 3. An address is judged when it is named, and again whenever it is dialled.
 """
 
@@ -13,6 +14,7 @@ from carnet.core.call import Call
 from carnet.core.events import Done, Event, Failed, Usage, is_terminal
 from carnet.errors import CallbackForbidden, EgressRefused
 from carnet.ports.outbox import Letter, Outbox
+from carnet.ports.tasks import Callback
 from carnet.runtime.addresses import LEARNED_PORTS, read_destination
 from carnet.wire import samvad
 from carnet.wire.dialect import Dialect, House
@@ -36,36 +38,46 @@ class Letters:
         self._new_id = new_id
 
     def __call__(
-        self, call: Call, events: Sequence[Event], end: Done | Failed, usage: Usage | None = None
+        self,
+        call: Call,
+        events: Sequence[Event],
+        end: Done | Failed,
+        usage: Usage | None,
+        callbacks: Sequence[Callback],
     ) -> tuple[Letter, ...]:
-        """None, or one to its callback.
+        """One to each address, in the dialect in which it was named.
 
         Args:
             call: What was asked, and the attempt it ran as.
             events: All that was said, with or without the end.
             end: How it ended.
             usage: What it has cost; what its run has cost is known later.
+            callbacks: Where it is told.
         """
-        if call.callback is None:
-            return ()
         caller, standing = call.caller, call.caller.standing
         sender = caller.actor.name if standing is None else standing.sender
-        return (
+        return tuple(
             Letter(
                 id=PREFIX + self._new_id(),
                 kind="callback",
-                url=call.callback,
-                receiver=queue_of(call.callback, sender),
-                body=self._body(call, events, end, usage),
+                url=callback.url,
+                receiver=queue_of(callback.url, sender),
+                body=self._body(call, events, end, usage, callback.dialect or call.dialect),
                 task=call.task,
                 secret_of=sender,
-            ),
+            )
+            for callback in callbacks
         )
 
     def _body(
-        self, call: Call, events: Sequence[Event], end: Done | Failed, usage: Usage | None
+        self,
+        call: Call,
+        events: Sequence[Event],
+        end: Done | Failed,
+        usage: Usage | None,
+        name: str,
     ) -> bytes:
-        dialect = self._dialects.get(call.dialect) or self._dialects[UNNAMED]
+        dialect = self._dialects.get(name) or self._dialects[UNNAMED]
         writer = dialect.writer(call, self._house)
         if isinstance(end, Failed):
             return writer.refusal(end, usage).body

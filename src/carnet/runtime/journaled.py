@@ -47,7 +47,7 @@ from carnet.errors import (
 from carnet.ports.clock import Clock, Ids
 from carnet.ports.neighbours import Neighbours
 from carnet.ports.tasks import Tasks
-from carnet.ports.turns import Fenced, Turns
+from carnet.ports.turns import Fenced, Tell, Turns
 from carnet.runtime.callbacks import Letters
 from carnet.runtime.closing import closing
 from carnet.runtime.execution import STOP_SECONDS, Execution, stop_all
@@ -283,6 +283,11 @@ class Journaled:
             return False
         live.publish((*batch, self._usage(call, record, batch), end), last=True)
         return True
+
+    def tell(self, call: Call, end: Failed) -> Tell:
+        """What tells of the end of a task that nobody runs any more, by its record."""
+        usage = msgspec.structs.replace(self._usage(call, call.record, ()), run_cost=None)
+        return partial(self._letters, call, (), end, usage)
 
     async def _settle(self, call: Call) -> None:
         await settle(

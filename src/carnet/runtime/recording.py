@@ -15,6 +15,7 @@ Law 4. A payer with a limit is never debited more than was reserved. A cost that
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Final
 
 from msgspec import structs
@@ -50,8 +51,7 @@ from carnet.errors import (
     PeerRefused,
     Refused,
 )
-from carnet.ports.outbox import Letter
-from carnet.ports.turns import Debit, Fenced, TurnFinish, Turns, Use
+from carnet.ports.turns import Debit, Fenced, Tell, TurnFinish, Turns, Use
 from carnet.runtime.callbacks import Letters
 from carnet.runtime.live import Live
 from carnet.wire.json import MAX_INTEGER
@@ -277,9 +277,7 @@ class Recording:
                 code=end.code if type(end) is Failed else None,
                 retryable=type(end) is Failed and self._may_run_again(end),
                 uses=self._uses(tokens, is_over=state != "waiting") if has_purse else (),
-                letters=()
-                if call.callback is None
-                else self._letters_of(batch, end, tokens, debits),
+                tell=None if call.task is None else self._tell_of(batch, end, tokens, debits),
                 is_task=call.task is not None,
                 outbound=tuple(self._outbound),
                 **(self._waits(end) if type(end) is Waiting else {}),
@@ -305,12 +303,12 @@ class Recording:
             "holding": () if call.task_purse is None else (Use(call.task_purse, 1),),
         }
 
-    def _letters_of(
+    def _tell_of(
         self, batch: Sequence[Event], end: End, tokens: Tokens, debits: Sequence[Debit]
-    ) -> tuple[Letter, ...]:
+    ) -> Tell | None:
         if isinstance(end, Waiting):  # which is no end to tell of
-            return ()
-        return self._letters(self._call, batch, end, self._used(batch, tokens, debits))
+            return None
+        return partial(self._letters, self._call, batch, end, self._used(batch, tokens, debits))
 
     def _uses(self, tokens: Tokens, *, is_over: bool) -> tuple[Use, ...]:
         """What the end tells the purses of quotas."""

@@ -34,6 +34,7 @@ from carnet.errors import Cancelled, CarnetError, Internal, OutcomeUnknown
 from carnet.ports.agent import Router, Target
 from carnet.ports.clock import Clock
 from carnet.ports.tasks import Task, Tasks
+from carnet.ports.turns import Tell
 from carnet.runtime.execution import absent
 from carnet.runtime.journaled import Journaled
 from carnet.telemetry import CallNote, Metrics, note_call
@@ -231,16 +232,15 @@ class TaskWorker:
             self._on_end()
         self._note(task, call, state, self._clock.monotonic() - began)
 
+    def expired(self, task: Task, end: Failed) -> Tell:
+        """What tells of the end of a task that waited for an answer longer than it may."""
+        return self._journal.tell(self._read(task)[0], end)
+
     def _prepared(self, task: Task) -> tuple[Call, Failed | None]:
         """The call of a task, and its end where it is not to be run."""
-        try:
-            papers = read_papers(task.papers)
-        except Internal as error:
-            logger.error("a task cannot be read", extra={**_names(task), "detail": str(error)})  # noqa: TRY400
-            return _nameless(task), Failed.of(error)
-        target = self._target(task)
-        deadline = self._deadline(target, papers)
-        call = papers.call(target, task.turn, task=task.id, deadline=deadline)
+        call, end = self._read(task)
+        if end is not None:
+            return call, end
         if task.cancelled is not None:
             return call, Failed.of(Cancelled())
         if task.lost >= MOST_LOST:
@@ -248,6 +248,17 @@ class TaskWorker:
         if task.turn.attempt > 1:
             logger.info("task is taken up again", extra={**_names(task), "lost": task.lost})
         return call, None
+
+    def _read(self, task: Task) -> tuple[Call, Failed | None]:
+        """The call that was kept, or one in its place and why."""
+        try:
+            papers = read_papers(task.papers)
+        except Internal as error:
+            logger.error("a task cannot be read", extra={**_names(task), "detail": str(error)})  # noqa: TRY400
+            return _nameless(task), Failed.of(error)
+        target = self._target(task)
+        deadline = self._deadline(target, papers)
+        return papers.call(target, task.turn, task=task.id, deadline=deadline), None
 
     def _target(self, task: Task) -> Target:
         try:

@@ -4,7 +4,8 @@ Law 1. Only the owner writes: the fence must be the turn's own and the turn must
        Everybody else is told `Fenced`, and nothing of theirs is kept.
 Law 2. What is released is what the turn's row holds, not what the caller remembers.
 Law 3. A turn's cost and the cost of its run are frozen here, in the order of the batch.
-Law 4. A turn that ends as queued goes on to hold what it held; the attempt that ended is
+Law 4. The end of a task is told to the addresses that it has now, or is not written (`Untold`).
+Law 5. A turn that ends as queued goes on to hold what it held; the attempt that ended is
        no longer part of the answer, and whoever made it is told `Fenced` from then on.
 """
 
@@ -16,6 +17,7 @@ from msgspec.structs import replace
 from carnet.core.turn import TRANSITIONS, Turn, TurnState
 from carnet.ports.outbox import Letter
 from carnet.ports.turns import Fenced, TurnFinish
+from carnet.stores.callbacks import ToldFinish, Untold
 from carnet.stores.database import Flush, Row
 from carnet.stores.interrupts import WaitingFinish, read_holds, write_holds
 from carnet.stores.journal import DISCARD, ENDED, EVENTS, sealed_row
@@ -59,6 +61,7 @@ class FinishRules:
         # What the driver reads.
         self.held: dict[int, Row] = {}  # of each turn that may end, as HELD has them
         self.run_costs: dict[int, int] = {}
+        self.callbacks: list[Row] = []  # of tasks whose end is told, as TOLD has them
         # What the driver writes.
         self.run_costs_changed: dict[int, int] = {}
         self.purses: dict[str, tuple[int, int]] = {}  # more spent, more reserved
@@ -79,18 +82,26 @@ class FinishRules:
             self.held[row[0]] = row
             self.run_costs[row[4]] = row[-1]
 
-    def end(self, finish: TurnFinish) -> Turn | Fenced:
-        """End a turn, or say that it is not the caller's."""
+    def end(self, finish: TurnFinish) -> Turn | Fenced | Untold:
+        """End a turn, or say that it is not the caller's, or is not told to all."""
         turn = finish.turn
         if turn.n not in self.held:
             return _fenced(turn)
         held = self.held[turn.n]
         if held[1] != turn.fence or finish.state not in _ENDS[held[5]]:
             return _fenced(turn)
+        if finish.tell is not None and not self._is_told(finish):
+            return Untold(f"turn {turn.n} has other addresses")
         del self.held[turn.n]  # the same turn again in this batch is too late
         if finish.state == "queued":
             return self._wait_again(finish)
         return self._end(finish, held)
+
+    def _is_told(self, finish: TurnFinish) -> bool:
+        if not isinstance(finish, ToldFinish):
+            raise TypeError("what an end tells is written before it is stored")
+        now = {tuple(row) for row in self.callbacks if row[0] == finish.turn.n}
+        return now == set(finish.told)
 
     def _end(self, finish: TurnFinish, held: Row) -> Turn:
         turn = finish.turn

@@ -8,6 +8,7 @@ from typing import Final
 
 from carnet.core.turn import Turn
 from carnet.ports.turns import Fenced, TurnFinish
+from carnet.stores.callbacks import TOLD, Untold
 from carnet.stores.chain import Lane
 from carnet.stores.database import Flush
 from carnet.stores.finish_rules import FinishRules, appended
@@ -39,6 +40,7 @@ _HELD = Lookup(
     " WHERE t.state IN ('running', 'waiting')",
     width=1,
 )
+_CALLBACKS = f"SELECT {TOLD} FROM callback b WHERE b.turn = ?"  # noqa: S608  our own words
 _WAIT_AGAIN = (
     f"UPDATE turn SET {becomes('queued')}, worker = NULL, fence = ?, attempt = ?"  # noqa: S608
     f" WHERE n = ? AND {may_become('queued')}"
@@ -79,9 +81,13 @@ class FinishBatch:
         self._numbers = numbers
         self._rules = FinishRules()
 
-    def finish(self, finishes: Sequence[TurnFinish]) -> list[Turn | Fenced]:
+    def finish(self, finishes: Sequence[TurnFinish]) -> list[Turn | Fenced | Untold]:
         """Decide and write."""
         self._rules.read(_HELD(self._connection, [finish.turn.n for finish in finishes]))
+        for finish in finishes:
+            if finish.tell is not None:
+                found = self._connection.execute(_CALLBACKS, (finish.turn.n,))
+                self._rules.callbacks += found.fetchall()
         answers = [self._rules.end(finish) for finish in finishes]
         self._write()
         return answers

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from carnet.stores import interrupts, outbound
+from carnet.stores.callbacks import TOLD
 from carnet.stores.turn_moves import becomes, may_become, moves
 from carnet.stores.turn_row import (
     AGAIN,
@@ -81,6 +82,10 @@ FROM unnest($1::bigint[]) AS w (n) JOIN turn t ON t.n = ANY (ARRAY[w.n])
 WHERE t.state || '' IN ('running', 'waiting')
 UNION ALL
 SELECT nextval('ledger_n_seq'), 0, 0, NULL, 0, '', NULL, 0 FROM generate_series(1, $2::bigint)
+"""
+
+CALLBACKS: Final = f"""
+SELECT {TOLD} FROM unnest($1::bigint[]) AS w (n) JOIN callback b ON b.turn = ANY (ARRAY[w.n])
 """
 
 LOCK_RATES: Final = """

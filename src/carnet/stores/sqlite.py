@@ -25,6 +25,7 @@ from carnet.core.turn import Turn
 from carnet.errors import ConfigInvalid, StorageUnavailable
 from carnet.ports.turns import Fenced, TurnClaim, TurnFinish, Verdict
 from carnet.stores.batches import Fault
+from carnet.stores.callbacks import Untold
 from carnet.stores.chain import Lane, Seals
 from carnet.stores.claims import ClaimBatch, Numbers
 from carnet.stores.database import Flush, Lease, Row, Snapshot, Statement, Value
@@ -260,7 +261,7 @@ class SqliteDriver:
     def append(self, flushes: Sequence[Flush]) -> list[Fenced | None]:
         return append(self._connection, flushes)
 
-    def finish(self, finishes: Sequence[TurnFinish]) -> list[Turn | Fenced]:
+    def finish(self, finishes: Sequence[TurnFinish]) -> list[Turn | Fenced | Untold]:
         return FinishBatch(self._connection, self._lane, self._postings).finish(finishes)
 
     def write(self, statements: Sequence[Statement]) -> list[int]:

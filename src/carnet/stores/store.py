@@ -15,10 +15,11 @@ from msgspec.structs import replace
 
 from carnet.errors import CarnetError, ConfigInvalid
 from carnet.ports.clock import Clock
+from carnet.stores.callbacks import StoredCallbacks
 from carnet.stores.chain import Seals
 from carnet.stores.checkpoints import EVERY_SECONDS, Checkpoints
 from carnet.stores.database import Database, Lease, Snapshot
-from carnet.stores.expiring import expire
+from carnet.stores.expiring import Expiring
 from carnet.stores.forgetting import HOURS, Forgetting, Hours
 from carnet.stores.interrupts import Interrupts
 from carnet.stores.neighbours import StoredNeighbours
@@ -81,10 +82,8 @@ class Store:
         hours: Hours = HOURS,
     ) -> None:
         """`serves` is for a gateway; `release` lets its lock go, where there is one."""
-        self._database = database
-        self._clock = clock
-        self._serves, self._release = serves, release
-        self._lease_seconds = lease_seconds
+        self._database, self._clock = database, clock
+        self._serves, self._release, self._lease_seconds = serves, release, lease_seconds
         self._watches = Watches(poll_seconds=POLL_SECONDS if database.is_shared else None)
         self._upkeep: asyncio.Task[None] | None = None
         self._version = self._readings = 0  # of tokens, peers and keys; one at a time
@@ -101,10 +100,12 @@ class Store:
         self.keys: Final = keys
         self.pinned: Final = pinned
         self.receipts: Final = StoredReceipts(database)
-        papers = Papers(secrets)
+        papers, seen = Papers(secrets), self._seen
         waiting = Interrupts(database, secrets, wait_hours=hours.waiting)
-        self.turns: Final = StoredTurns(database, self._watches, papers, waiting, self._seen)
-        self.tasks: Final = StoredTasks(database, self._watches, papers, worker, self._seen)
+        told = StoredCallbacks(database, papers)
+        self.turns: Final = StoredTurns(database, self._watches, papers, waiting, told, seen)
+        self.tasks: Final = StoredTasks(database, self._watches, papers, told, worker, seen)
+        self.expiring: Final = Expiring(database, self.tasks, told)
         self.steps: Final = StoredSteps(database)
         self.outbox: Final = StoredOutbox(database)
         self.records: Final = StoredRecords(database)
@@ -232,7 +233,7 @@ class Store:
             self._seen.look_back()
 
     async def _expire(self) -> None:
-        if await expire(self._database, now=self._clock.wall_us()):
+        if await self.expiring.end(self._clock.wall_us()):
             self._seen.look_back()
 
     async def _seal(self) -> None:

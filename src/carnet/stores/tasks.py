@@ -19,11 +19,11 @@ from typing import Final
 from msgspec.structs import replace
 
 from carnet.core.identity import Payer
-from carnet.core.secret import Secret
 from carnet.core.turn import Turn
 from carnet.faults import point
-from carnet.ports.tasks import MOST_CALLBACKS, Callback, Task, TaskState
+from carnet.ports.tasks import Callback, Task, TaskState
 from carnet.ports.turns import Fenced, TurnFinish
+from carnet.stores.callbacks import StoredCallbacks
 from carnet.stores.database import Database, Row, Statement, Value, marks
 from carnet.stores.papers import Papers, purse_of
 from carnet.stores.sealing import Unsealable
@@ -49,7 +49,7 @@ _FIND = f"{_SHOW}k.id = ? AND (k.ended IS NULL OR k.ended >= ?)"
 _OF_TURN = f"{_SHOW}k.turn = ?"
 # A state that is compared so cannot be looked up: the index of it names everything that waits.
 _CANDIDATES = f"{_TAKE}t.state || '' = 'queued' AND t.n IN ({{}})"
-_DOUBTFUL = f"{_TAKE}t.n IN ({{}})"
+_NUMBERED = f"{_TAKE}t.n IN ({{}})"
 _WAITING_OF = "SELECT n FROM turn WHERE state = 'queued' AND agent = ? ORDER BY rank, n LIMIT ?"
 _LEASE = (
     f"UPDATE turn SET {becomes('running')}, worker = ?"
@@ -78,26 +78,6 @@ WITH RECURSIVE names (name) AS (
 )
 SELECT m.name FROM names m WHERE m.name IS NOT NULL
 """
-_CALLBACKS = (
-    "SELECT b.place, b.url, b.dialect, b.token, b.created, b.auth_sealed FROM callback b"
-    " JOIN task k ON k.turn = b.turn WHERE k.id = ? ORDER BY b.place"
-)
-# The next place, if the task has not ended and has not too many.
-_ADD_CALLBACK = (
-    "INSERT INTO callback (turn, place, url, dialect, token, created)"
-    " SELECT k.turn, (SELECT COALESCE(MAX(b.place) + 1, 0) FROM callback b WHERE b.turn = k.turn),"
-    " CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS BIGINT)"
-    " FROM task k WHERE k.id = ? AND k.ended IS NULL"
-    " AND (SELECT COUNT(*) FROM callback b WHERE b.turn = k.turn) < ?"
-)
-_SEAL_CALLBACK = (
-    "UPDATE callback SET auth_sealed = ?, key_id = ? WHERE url = ? AND created = ?"
-    " AND auth_sealed IS NULL AND turn IN (SELECT k.turn FROM task k WHERE k.id = ?)"
-)
-_REMOVE_CALLBACK = (
-    "DELETE FROM callback WHERE place = ? AND turn IN"
-    " (SELECT k.turn FROM task k WHERE k.id = ? AND k.ended IS NULL)"
-)
 _FORGET = (
     "DELETE FROM task WHERE turn IN"
     " (SELECT turn FROM task WHERE ended IS NOT NULL AND ended < ? ORDER BY ended LIMIT ?)"
@@ -117,9 +97,16 @@ class StoredTasks:
     """The tasks of one store."""
 
     def __init__(
-        self, database: Database, watches: Watches, papers: Papers, worker: str, seen: Seen
+        self,
+        database: Database,
+        watches: Watches,
+        papers: Papers,
+        callbacks: StoredCallbacks,
+        worker: str,
+        seen: Seen,
     ) -> None:
         self._seen = seen
+        self._callbacks = callbacks
         self._database = database
         self._papers = papers
         self._worker = worker
@@ -138,6 +125,11 @@ class StoredTasks:
     async def of_turn(self, turn: int) -> Task | None:
         """The task of a turn."""
         return _only(await self._database.fetch(_OF_TURN, (turn,)))
+
+    async def kept(self, turn: int) -> Task | None:
+        """The task of a turn that waits for an answer, with what is kept to run it on."""
+        rows = await self._database.fetch(_NUMBERED.format(marks(1)), (turn,))
+        return self._opened(rows[0]) if rows else None
 
     async def lease(self, agents: Sequence[tuple[str, int]]) -> builtins.list[Task]:
         """Take waiting tasks, the oldest first: of each agent at most so many, ours to run.
@@ -203,13 +195,18 @@ class StoredTasks:
         if not self._doubtful:
             return []
         numbers = sorted({n for n, _ in self._doubtful})
-        found = await self._database.fetch(_DOUBTFUL.format(marks(len(numbers))), numbers)
+        found = await self._database.fetch(_NUMBERED.format(marks(len(numbers))), numbers)
         ours = [row for row in found if (row[_STATE], row[_WORKER]) == ("running", self._worker)]
         waiting = [row for row in found if row[_STATE] == "queued"]  # the change may come yet
         self._doubtful.intersection_update(map(_named, ours + waiting))
         return [row for row in ours if _named(row) in self._doubtful]
 
     def _leased(self, row: Row) -> Task:
+        task = self._opened(row)
+        turn = replace(task.turn, state="running", worker=self._worker)
+        return replace(task, turn=turn)
+
+    def _opened(self, row: Row) -> Task:
         task = _read(row)
         sealed, key = row[-1], row[_KEY]
         papers = b""
@@ -217,8 +214,7 @@ class StoredTasks:
             papers = self._papers.open(sealed, key)
         except Unsealable:
             _log.warning("task %s was sealed with another secrets file", task.id)
-        turn = replace(task.turn, state="running", worker=self._worker)
-        return replace(task, turn=turn, papers=papers, purse=purse_of(sealed))
+        return replace(task, papers=papers, purse=purse_of(sealed))
 
     async def release(self, turn: Turn, now: int, *, lost: bool = False) -> bool:
         """Let a task that we run wait again, one attempt later; False if it is not ours."""
@@ -251,39 +247,15 @@ class StoredTasks:
 
     async def callbacks(self, task: str) -> builtins.list[Callback]:
         """Where the end of a task is told, in the order in which the addresses were named."""
-        rows = await self._database.fetch(_CALLBACKS, (task,))
-        return [self._callback(task, row) for row in rows]
-
-    def _callback(self, task: str, row: Row) -> Callback:
-        place, url, dialect, token, created, sealed = row
-        authorization: Secret | None = None
-        if sealed is not None:
-            try:
-                authorization = Secret(self._papers.open_word(sealed, task))
-            except Unsealable:
-                _log.warning("a callback of task %s was sealed with another secrets file", task)
-        return Callback(
-            place=place,
-            url=url,
-            dialect=dialect,
-            token=token,
-            created=created,
-            authorization=authorization,
-        )
+        return await self._callbacks.of(task)
 
     async def add_callback(self, task: str, callback: Callback) -> bool:
         """Tell the end there too; False if the task has ended, or has as many as it may."""
-        what = (callback.url, callback.dialect, callback.token, callback.created)
-        statements: list[Statement] = [(_ADD_CALLBACK, (*what, task, MOST_CALLBACKS))]
-        if callback.authorization is not None:
-            sealed = self._papers.seal_word(callback.authorization.reveal(), task)
-            where = (callback.url, callback.created, task)
-            statements.append((_SEAL_CALLBACK, (*sealed, *where)))
-        return (await self._database.transact(statements))[0] > 0
+        return await self._callbacks.add(task, callback)
 
     async def remove_callback(self, task: str, place: int) -> bool:
         """Tell the end there no more; False if there is none, or the task has ended."""
-        return await self._database.execute(_REMOVE_CALLBACK, (place, task)) > 0
+        return await self._callbacks.remove(task, place)
 
     async def list(
         self,

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from carnet.core.turn import TRANSITIONS, Turn
 from carnet.errors import RunNotFound
 from carnet.ports.turns import Asked, Claimed, TurnClaim, TurnFinish, Verdict
+from carnet.stores.callbacks import StoredCallbacks
 from carnet.stores.database import Database, Flush
 from carnet.stores.interrupts import Interrupts
 from carnet.stores.journal import verified
@@ -40,8 +41,10 @@ class StoredTurns:
         watches: Watches,
         papers: Papers,
         interrupts: Interrupts,
+        callbacks: StoredCallbacks,
         seen: Seen,
     ) -> None:
+        self._callbacks = callbacks
         self._seen = seen
         self._interrupts = interrupts
         self._database = database
@@ -87,6 +90,8 @@ class StoredTurns:
             finish = self._interrupts.seal(finish)
         if finish.state not in _ENDS:
             raise ValueError(f"a turn cannot finish as {finish.state}")
+        if finish.tell is not None:
+            return self._callbacks.finish(finish, finish.tell)
         return self._database.finish(finish)
 
     async def events(self, turn: Turn, since: int = 0) -> list[bytes]:

@@ -9,7 +9,7 @@ from carnet.core.interrupt import hash_state
 from carnet.core.outbound import with_records
 from carnet.core.turn import Turn, on_repeat
 from carnet.ports.outbox import Letter
-from carnet.ports.tasks import TaskClaim
+from carnet.ports.tasks import Callback, TaskClaim
 from carnet.ports.turns import (
     Answer,
     Asked,
@@ -211,6 +211,10 @@ class MemoryTurns:
         for use in finish.uses:
             self._use(use.purse, use.amount)
         self.letters += finish.letters
+        if finish.tell is not None:
+            task = self.tasks.get(finish.turn.n)
+            url = None if task is None else task.callback
+            self.letters += finish.tell([] if url is None else [Callback(url=url)])
         self.finishes.append(finish)
         if finish.interrupts:
             self.interrupted[finish.turn.n] = [
