@@ -54,7 +54,6 @@ class Tap:
         passed: list[Passed],
         *,
         tells: bool = True,
-        address: tuple[str, int] = ("127.0.0.1", 0),
     ) -> None:
         """`passed` is the one list of all taps; `tells` says whether answers are kept."""
         self.name = name
@@ -96,7 +95,7 @@ class Tap:
                 """Stay quiet."""
 
         self.lock = threading.Lock()
-        self._server = ThreadingHTTPServer(address, Listening)
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Listening)
         self._server.daemon_threads = True
         self.port = int(self._server.server_address[1])
         self.url = f"http://127.0.0.1:{self.port}"

@@ -12,7 +12,7 @@ import pytest
 
 from tests.exchanges.tap import Passed
 from tests.stores import servers
-from tests.stores.former.house import HERE, House, listening, signed, travelling, until
+from tests.stores.former.house import HERE, Hooks, House, listening, signed, travelling, until
 
 TOLD = json.loads((HERE / "told.json").read_text())
 ANSWERS: dict[str, dict[str, Any]] = TOLD["answers"]
@@ -30,15 +30,15 @@ class Opened(NamedTuple):
         return [one for one in tuple(self.heard) if ("carnet-task", task) in one.heard.headers]
 
 
-def restored(folder: Path, store: str, server: servers.Server) -> House:
+def restored(folder: Path, store: str, server: servers.Server, hooks: Hooks) -> House:
     """A copy of the former gateway's folder, with its rows in a store."""
     (folder / "var").mkdir()
     for name in ("secrets.key", "starter.token"):
         shutil.copy(HERE / name, folder / "var")
         (folder / "var" / name).chmod(0o600)
     shutil.copy(HERE / "agents.py", folder)
-    settings = (HERE / "carnet.toml").read_text()
-    rows = (HERE / f"{store}.sql").read_text()
+    settings = hooks.named_in((HERE / "carnet.toml").read_text())
+    rows = hooks.named_in((HERE / f"{store}.sql").read_text())
     if store == "postgres":
         url = server.create()
         servers.run(url, rows)
@@ -47,7 +47,7 @@ def restored(folder: Path, store: str, server: servers.Server) -> House:
         with closing(sqlite3.connect(folder / "var" / "carnet.db")) as database:
             database.executescript(rows)
     (folder / "carnet.toml").write_text(settings)
-    return House(folder)
+    return House(folder, hooks)
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgres"])
@@ -56,13 +56,13 @@ def opened(
     tmp_path_factory: pytest.TempPathFactory,
     server: servers.Server,
 ) -> Iterator[Opened]:
-    house = restored(tmp_path_factory.mktemp("former"), request.param, server)
-    house.carnet("migrate")
-    (house.folder / "open").touch()
-    with listening(broken=200) as heard:
+    with listening(broken=200) as hooks:
+        house = restored(tmp_path_factory.mktemp("former"), request.param, server, hooks)
+        house.carnet("migrate")
+        (house.folder / "open").touch()
         house.start()
         try:
-            yield Opened(house, heard)
+            yield Opened(house, hooks.heard)
         finally:
             house.kill()
 

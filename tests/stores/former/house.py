@@ -1,7 +1,7 @@
 """The gateway of a former store, and the one server that it was told to call.
 
-That server has an address of its own in 127.0.0.0/8, since the store holds where letters go: only
-another run of these same tests could want it, and is waited for.
+What is kept in the files names that server as `RECORDED`, which nobody listens on. Where it listens
+now is written in its place before a gateway reads it.
 """
 
 import json
@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tests.exchanges.carnets import Travelling
 from tests.exchanges.stage import Answer as Got
@@ -22,8 +22,7 @@ from tests.support.organisation import environment
 from tests.support.signed import Sender, Signed, message
 
 HERE = Path(__file__).parent
-ELSEWHERE = ("127.77.3.9", 18471)
-HOOKS = f"http://{ELSEWHERE[0]}:{ELSEWHERE[1]}"
+RECORDED = "127.77.3.9:18471"
 PATIENCE_SECONDS = 60.0
 LOOK_SECONDS = 0.02
 ALICE = Sender("agent://client-alice", kid="k-alice", seed=b"a" * 32)
@@ -72,32 +71,38 @@ def elsewhere(broken: int) -> Callable[[Heard], Answer]:
     return play
 
 
+class Hooks(NamedTuple):
+    """The server that is called: where it listens, and what it heard."""
+
+    address: str
+    heard: list[Passed]
+
+    def named_in(self, text: str) -> str:
+        """What was kept, with the address of now."""
+        return text.replace(RECORDED, self.address)
+
+    def recorded(self, text: str) -> str:
+        """What is to be kept."""
+        return text.replace(self.address, RECORDED)
+
+
 @contextmanager
-def listening(*, broken: int) -> Iterator[list[Passed]]:
-    """The server that is called, while the context is entered; what it heard."""
+def listening(*, broken: int) -> Iterator[Hooks]:
+    """The server that is called, while the context is entered."""
     heard: list[Passed] = []
-    made: list[Tap] = []
-
-    def free() -> bool:
-        try:
-            made.append(Tap("hooks", elsewhere(broken), heard, address=ELSEWHERE))
-        except OSError:
-            return False
-        return True
-
-    until(free)
-    made[0].start()
+    tap = Tap("hooks", elsewhere(broken), heard).start()
     try:
-        yield heard
+        yield Hooks(f"127.0.0.1:{tap.port}", heard)
     finally:
-        made[0].stop()
+        tap.stop()
 
 
 class House:
     """A gateway in a folder."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, hooks: Hooks) -> None:
         self.folder = folder
+        self.hooks = f"http://{hooks.address}/hooks"
         self.port = 0
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -169,7 +174,7 @@ class House:
         return self.ask("POST", "/v1/chat/completions", body, **ids)
 
     def task(self, agent: str, text: str, hook: str) -> str:
-        body = {**asking(agent, text), "callback": f"{HOOKS}/hooks/{hook}"}
+        body = {**asking(agent, text), "callback": f"{self.hooks}/{hook}"}
         return str(self.ask("POST", "/tasks", body).json["taskId"])
 
     def has_ended(self, task: str) -> bool:

@@ -21,7 +21,7 @@ from tests.stores import servers
 from tests.stores.former.house import (
     ALICE,
     HERE,
-    HOOKS,
+    Hooks,
     House,
     listening,
     signed,
@@ -32,12 +32,12 @@ from tests.stores.former.house import (
 MIGRATIONS = Path(carnet.__file__).parent / "stores" / "migrations"
 
 
-def made(folder: Path) -> tuple[House, dict[str, Any]]:
+def made(folder: Path, hooks: Hooks) -> tuple[House, dict[str, Any]]:
     """A folder whose gateway was killed at its work; what its callers were told before."""
     (folder / "var").mkdir()
-    for name in ("carnet.toml", "agents.py"):
-        shutil.copy(HERE / name, folder)
-    house = House(folder)
+    shutil.copy(HERE / "agents.py", folder)
+    (folder / "carnet.toml").write_text(hooks.named_in((HERE / "carnet.toml").read_text()))
+    house = House(folder, hooks)
     house.carnet("init", ".")
     for one in (ALICE, INITECH):
         house.carnet("peers", "add", one.identity, "--key", one.public, "--kid", one.kid)
@@ -47,13 +47,12 @@ def made(folder: Path) -> tuple[House, dict[str, Any]]:
     house.carnet("tokens", "create", "ended")
     house.carnet("tokens", "revoke", "ended")
     house.carnet("keys", "rotate")
-    with listening(broken=500):
-        house.start()
-        told = ended(house)
-        house.stop()  # a checkpoint of the ledger is made
-        house.start()
-        told["tasks"] = begun(house)
-        house.kill()
+    house.start()
+    told = ended(house)
+    house.stop()  # a checkpoint of the ledger is made
+    house.start()
+    told["tasks"] = begun(house)
+    house.kill()
     return house, told
 
 
@@ -93,7 +92,7 @@ def begun(house: House) -> dict[str, str]:
         mode="async",
         traceId="signed-task",
         payload={"text": "signed"},
-        callbackUrl=f"{HOOKS}/hooks/well",
+        callbackUrl=f"{house.hooks}/well",
     )
     tasks["signed"] = house.send(later).json["taskId"]
     asking = threading.Thread(target=_leave_alone, args=(house,), daemon=True)
@@ -117,16 +116,17 @@ def _leave_alone(house: House) -> None:
 def main() -> None:
     """Write the files beside this one."""
     with tempfile.TemporaryDirectory() as scratch, servers.running() as server:
-        house, told = made(Path(scratch))
+        with listening(broken=500) as hooks:
+            house, told = made(Path(scratch), hooks)
         var = house.folder / "var"
         with closing(sqlite3.connect(var / "carnet.db")) as store:
-            (HERE / "sqlite.sql").write_text("\n".join(store.iterdump()) + "\n")
+            (HERE / "sqlite.sql").write_text(hooks.recorded("\n".join(store.iterdump()) + "\n"))
         for name in ("secrets.key", "starter.token"):
             shutil.copy(var / name, HERE / name)
-        (HERE / "told.json").write_text(json.dumps(told, indent=1) + "\n")
+        (HERE / "told.json").write_text(hooks.recorded(json.dumps(told, indent=1) + "\n"))
         url = server.create()
         house.carnet("migrate", "--to", url)
-        (HERE / "postgres.sql").write_text(_dumped(url))
+        (HERE / "postgres.sql").write_text(hooks.recorded(_dumped(url)))
 
 
 def _dumped(url: str) -> str:
