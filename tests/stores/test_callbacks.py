@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-import asyncpg  # type: ignore[import-untyped]
+import asyncpg
 import pytest
 
 from carnet.core.secret import Secret
