@@ -25,7 +25,7 @@ async def below(
 
 
 async def test_two_calls_together_spend_no_more_than_is_left() -> None:
-    scene = SignedScene()
+    scene = SignedScene(turns=MemoryTurns(keeps_limits=False))
     parent = await parent_with(scene, Spending(money=300, currency="credits"))
     first = await below(scene, parent, "paid", 0)  # its price is 200
     with pytest.raises(SpendingLimitReached):
@@ -36,7 +36,7 @@ async def test_two_calls_together_spend_no_more_than_is_left() -> None:
 
 
 async def test_an_agent_elsewhere_may_cost_what_is_left_and_no_more() -> None:
-    scene = SignedScene()
+    scene = SignedScene(turns=MemoryTurns(keeps_limits=False))
     parent = await parent_with(scene, Spending(money=100, currency="credits", calls=5))
     child = await below(scene, parent, "dear")
     assert child.set_aside == 100
@@ -59,7 +59,7 @@ async def test_no_more_calls_are_made_than_are_left() -> None:
 
 
 async def test_a_call_is_made_while_tokens_are_left_and_then_none_is() -> None:
-    scene = SignedScene()
+    scene = SignedScene(turns=MemoryTurns(keeps_limits=False))
     parent = await parent_with(scene, Spending(tokens=100))
     assert parent.allowance is not None
     parent.allowance.use(99)
@@ -73,7 +73,7 @@ async def test_a_call_is_made_while_tokens_are_left_and_then_none_is() -> None:
 
 
 async def test_a_call_that_is_passed_on_takes_what_is_left_with_it() -> None:
-    scene = SignedScene()
+    scene = SignedScene(turns=MemoryTurns(keeps_limits=False))
     proof = travelled(document=document(budget=Spending(money=100, currency="credits")))
     call = await scene.gate.admit(replace(signed_claim("dear", proof=proof, skill=None), marks=()))
     assert call.onward is not None

@@ -1,7 +1,7 @@
 """`agent://x.peer` beside `agent://peer`: what the one may have of the other."""
 
 from carnet.core.identity import Account
-from carnet.errors import RateLimited, SkillForbidden
+from carnet.errors import PaymentRequired, RateLimited, SkillForbidden
 from tests.guards.signed_scene import PEER, PUBLIC, SignedScene, signed_claim
 from tests.guards.test_signed_admission import admit, refused
 
@@ -28,7 +28,8 @@ async def test_who_has_a_key_of_its_own_there_spends_nothing_of_the_peers() -> N
     """Its key proves its own name and nothing of the organisation that the name belongs to."""
     asked = scene()
     assert await refused(asked, signed_claim("vault", sender=TENANT)) is SkillForbidden
-    call = await admit(asked, signed_claim("paid", sender=TENANT))
+    assert await refused(asked, signed_claim("paid", sender=TENANT)) is PaymentRequired
+    call = await admit(asked, signed_claim(sender=TENANT))
     own = f"sender:{TENANT}"
     assert (call.caller.actor.name, call.payer.purse, call.payer.limit) == (own, own, 0)
 

@@ -117,10 +117,10 @@ async def test_calls_made_in_process_use_the_purse_of_the_call_they_are_made_for
 async def test_a_call_that_is_refused_burns_no_nonce_and_no_rate() -> None:
     scene = SignedScene()
     await spend(scene, await admit(scene, asking()), 1000)
-    counts, nonces = dict(scene.turns.counts), dict(scene.turns.nonces)
+    counts, nonces = dict(scene.turns.rates), dict(scene.turns.nonces)
     with pytest.raises(TokenBudgetExceeded):
         await scene.gate.admit(asking())
-    assert (scene.turns.counts, scene.turns.nonces) == (counts, nonces)
+    assert (scene.turns.rates, scene.turns.nonces) == (counts, nonces)
 
 
 class Watched(MemoryTurns):

@@ -175,7 +175,7 @@ async def test_a_rate_is_forgotten_when_the_store_said() -> None:
     late = signed_claim(nonce="nonce-00000002", span="span-2")
     assert await refused(scene, late) is RateLimited
     scene.clock.advance(60)
-    scene.turns.counts.clear()
+    scene.turns.rates.clear()
     await admit(scene, late)
 
 

@@ -29,7 +29,7 @@ class Stage:
     """Everything between a claim and the events that answer it."""
 
     def __init__(self, *agents: Target) -> None:
-        self.turns = MemoryTurns()
+        self.turns = MemoryTurns(keeps_limits=False)
         clock, ids = FakeClock(), FakeIds()
         router = Directory(*agents)
         self.journal = Journaled(

@@ -253,7 +253,7 @@ async def test_what_an_agent_pays_itself_is_no_cost_of_its_caller() -> None:
     )
     dispatch.connect(stage.gate, stage.journal)
     events = await stage.ask("parent")
-    assert events[-2] == Usage(None, None, 0, 5, "credits")
+    assert events[-2] == Usage(None, None, 0, 0, "credits")
 
 
 @pytest.mark.parametrize(

@@ -1,20 +1,34 @@
-"""The turns in memory, for tests of guards, decide about quotas and delegations as a store does."""
+"""The turns in memory, for tests of guards and agents, keep what a store keeps."""
 
+from collections.abc import Awaitable, Callable
+
+from msgspec.structs import replace
+
+from carnet.core.identity import Payer
 from carnet.ports.turns import Denied, Quota, Rate, TurnClaim, Turns, Use, Verdict
 from carnet.stores.opening import Store
 from carnet.testing.turns import MemoryTurns
-from tests.stores.scenes import a_claim, a_finish, a_nonce, a_task, claimed
+from tests.stores.scenes import (
+    ALICE,
+    a_claim,
+    a_finish,
+    a_nonce,
+    a_task,
+    a_wait,
+    an_answer,
+    claimed,
+)
 
 TAKEN = Quota(purse="tasks/echo/b", limit=1, take=1, retry_after=5)
 LOOKED_AT = Quota(purse="tokens/2027-01-15/echo/b", limit=10, retry_after=9)
+LIMITED = Payer(account=ALICE.account, purse="p", limit=1000)
 ONE = Rate(bucket="b", calls=1, seconds=60)
 
 
 def told(verdict: Verdict) -> tuple[object, ...]:
-    """What a guard sees of it; the time to wait of a rate is not kept by the one in memory."""
+    """What a guard sees of it."""
     if isinstance(verdict, Denied):
-        wait = verdict.retry_after if verdict.reason == "quota" else None
-        return verdict.reason, wait, verdict.bucket
+        return verdict.reason, verdict.retry_after, verdict.bucket
     turn = verdict.turn
     return type(verdict).__name__, turn.run, turn.state, turn.attempt, turn.fence
 
@@ -43,7 +57,24 @@ async def scene(turns: Turns) -> list[tuple[object, ...]]:
     await claim(a_claim("r1", once=once, quotas=(TAKEN,)))
     await claim(a_task("r3"))
     await claim(a_task("r3"))
+    await waits(turns, claim)
     return seen
+
+
+async def waits(turns: Turns, claim: Callable[[TurnClaim], Awaitable[Verdict]]) -> None:
+    """A payer with a limit, and a turn that waits for an answer and holds what it reserved."""
+    asked = a_claim("r4", payer=LIMITED, reserve=800, depth=1, wire_parent=True, parent_turn="p")
+    turn = claimed(await claim(asked))
+    await turns.finish(a_wait(turn, payer=LIMITED))
+    await claim(a_claim("r5", payer=LIMITED, reserve=300))
+    await claim(
+        a_claim("r4", turn="deeper", payer=LIMITED, depth=3, wire_parent=True, parent_turn="p")
+    )
+    await claim(replace(asked, resolution=an_answer(state_hash=b"guessed")))
+    resumed = claimed(await claim(replace(asked, resolution=an_answer())))
+    await claim(replace(asked, resolution=an_answer()))
+    await turns.finish(a_finish(resumed, payer=LIMITED))
+    await claim(a_claim("r5", payer=LIMITED, reserve=300))
 
 
 async def test_the_turns_in_memory_decide_as_a_store_does(store: Store) -> None:

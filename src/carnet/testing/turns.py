@@ -1,48 +1,58 @@
-"""Turns in memory: the port's promises without a disk, for tests that ask about an agent."""
+"""Turns in memory: the port's promises without a disk, for tests that ask about an agent.
 
-from collections.abc import Callable
+What is decided is decided by the rules of the stores (`claim_rules`, `finish_rules`); here their
+rows are only kept.
+"""
 
-import msgspec
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from msgspec.structs import asdict, replace
 
 from carnet.core.events import Event, read_events
 from carnet.core.interrupt import hash_state
 from carnet.core.outbound import with_records
-from carnet.core.turn import Turn, on_repeat
+from carnet.core.turn import Turn
 from carnet.ports.outbox import Letter
 from carnet.ports.tasks import Callback, TaskClaim
 from carnet.ports.turns import (
-    Answer,
+    TASKS,
+    TOKENS,
     Asked,
     Claimed,
     Debit,
-    Denied,
-    Fenced,
-    Known,
     TurnClaim,
     TurnFinish,
     Verdict,
 )
+from carnet.stores.callbacks import ToldFinish
+from carnet.stores.claim_rules import ClaimRules, Run
+from carnet.stores.database import Flush, Row
+from carnet.stores.finish_rules import FinishRules, appended
+from carnet.stores.interrupts import WaitingFinish
+from carnet.stores.journal import DISCARD, EVENTS
+from carnet.stores.papers import SealedTask
+from carnet.stores.turn_row import AGAIN, BEGUN, COLUMNS, ENDED, RESUMED, Column
+
+_WORKER: Final = "memory"
 
 
 class MemoryTurns:
-    """The Turns port over dictionaries: nonces, turns, rates and quotas. It keeps no reservations.
+    """The Turns port over dictionaries. A task waits for ever: nobody takes it."""
 
-    A rate is counted over one window that begins with its first call and never ends. A task waits
-    for ever: nobody takes it.
-    """
-
-    def __init__(self) -> None:
-        """Start with none."""
-        self._keys: dict[bytes, int] = {}
-        self._digests: dict[int, bytes] = {}
-        self._retryable: set[int] = set()
-        self.counts: dict[str, int] = {}  # calls of each bucket
-        self.nonces: dict[tuple[str, str], int] = {}  # those consumed, and until when
-        self.purses: dict[str, int] = {}  # what is used of each quota
+    def __init__(self, *, keeps_limits: bool = True) -> None:
+        """Start with none; without `keeps_limits` payers spend what they like."""
+        self._keeps_limits = keeps_limits
+        self._runs: dict[Row, Run] = {}
+        self._depths: dict[Row, set[int]] = {}
+        self._costs: dict[int, int] = {}  # of runs
+        self._rest: dict[int, dict[str, Any]] = {}  # of turns, what their record does not have
+        self._held: dict[str, int] = {}  # spent and reserved of each purse
+        self.rates: dict[str, int] = {}  # the mark of each bucket
+        self.nonces: dict[Row, int] = {}  # those consumed, and until when
         self.tasks: dict[int, TaskClaim] = {}  # of the turns that wait
         self.letters: list[Letter] = []
         self.finishes: list[TurnFinish] = []
-        self._spent_by: dict[tuple[str, str], int] = {}  # the turn that used up a delegation
         self.turns: dict[int, Turn] = {}
         self.batches: dict[int, list[bytes]] = {}
         self.grounds: dict[int, bytes] = {}  # why turns were admitted
@@ -50,192 +60,140 @@ class MemoryTurns:
         self.debits: list[Debit] = []
         self.before_write: Callable[[], None] = lambda: None  # raise here to break a write
 
+    @property
+    def purses(self) -> dict[str, int]:
+        """What is used of each quota."""
+        quotas = (TOKENS, TASKS)
+        return {name: used for name, used in self._held.items() if name.startswith(quotas)}
+
     async def claim(self, claim: TurnClaim) -> Verdict:
         """Claim a turn, or learn why not."""
-        verdict = self._replayed(claim) or self._decide(claim)
-        if claim.nonce is not None and not isinstance(verdict, Denied):
-            self.nonces[claim.nonce.sender, claim.nonce.nonce] = claim.nonce.expires
+        task = claim.task
+        if not self._keeps_limits:
+            payer = replace(claim.admitted.payer, limit=None)
+            claim = replace(claim, admitted=replace(claim.admitted, payer=payer))
+        if task is not None:
+            claim = replace(claim, task=SealedTask(**asdict(task), key_id=""))
+        rules = self._rules()
+        verdict = rules.decide(claim)
+        self.nonces |= {(use.sender, use.nonce): use.expires for use in rules.used}
+        for row in rules.resolved:
+            self._resolve(row)
+        if isinstance(verdict, Claimed):
+            n = verdict.turn.n
+            self.turns[n] = verdict.turn
+            self._keep(n, BEGUN, rules.turns)
+            self._keep(n, AGAIN, rules.again)
+            self._keep(n, RESUMED, rules.resumed)
+            self._write(rules.journal)
+            self.grounds[n] = claim.grounds
+            if task is not None:
+                self.tasks[n] = task
         return verdict
 
-    def _replayed(self, claim: TurnClaim) -> Denied | None:
-        nonce = claim.nonce
-        if nonce is None or self.nonces.get((nonce.sender, nonce.nonce), 0) <= claim.now:
-            return None
-        return Denied("replayed")
-
-    def _resolve(self, claim: TurnClaim, answer: Answer) -> Verdict:
-        """Use an answer, once; the turn runs on when nothing else is left that it waits for."""
-        n = self._keys.get(claim.key, 0)
-        asked = self.interrupted.get(n, [])
-        meant = [
-            one
+    def _rules(self) -> ClaimRules:
+        """The rules with everything that they may ask for; what they count, they count here."""
+        rules = ClaimRules(_WORKER)
+        rules.alive = {turn.worker for turn in self.turns.values()}  # nobody is ever gone
+        rules.turn_numbers, rules.run_numbers = [len(self.turns) + 1], [len(self._runs) + 1]
+        rules.runs, rules.depths = self._runs, self._depths
+        rules.tats, rules.held, rules.nonces = self.rates, self._held, self.nonces
+        rules.known = {turn.key: self._row(turn) for turn in self.turns.values()}
+        rules.pending = [
+            (n, one.interrupt.id, hash_state(one.interrupt.state), one.status, one.expires)
+            for n, asked in self.interrupted.items()
             for one in asked
-            if one.status == "open" and hash_state(one.interrupt.state) == answer.state_hash
         ]
-        if not meant or self.turns[n].state != "waiting" or meant[0].expires <= claim.now:
-            return Denied("resolution")
-        done = msgspec.structs.replace(
-            meant[0],
-            status="resolved",
-            outcome=answer.outcome,
-            resolver=answer.resolver,
-            resolved=claim.now,
-            value=answer.value,
-        )
-        self.interrupted[n] = [done if one is meant[0] else one for one in asked]
-        turn = self.turns[n]
-        if any(one.status == "open" for one in self.interrupted[n]):
-            return Known(turn)
-        self.batches[n] = []
-        self.turns[n] = msgspec.structs.replace(
-            turn, state="running", fence=turn.fence + 1, waits_until=None
-        )
-        return Claimed(self.turns[n])
+        return rules
 
-    def _decide(self, claim: TurnClaim) -> Verdict:
-        if claim.resolution is not None:
-            return self._resolve(claim, claim.resolution)
-        n = self._keys.get(claim.key)
-        if n is not None:
-            return self._repeat(n, claim)
-        if self._spent(claim) is not None:
-            return Denied("spent")
-        if claim.most_run_calls < 1:
-            return Denied("run_calls")
-        return self._admit(claim) or self._begin(claim)
+    def _row(self, turn: Turn) -> Row:
+        """A turn as TURN_COLUMNS has it."""
+        rest = self._rest[turn.n]
+        row = (getattr(turn, c.of_turn) if c.of_turn else rest.get(c.name) for c in COLUMNS)
+        return (*row, turn.run, turn.payer.issuer, turn.payer.id)
 
-    def _spent(self, claim: TurnClaim) -> int | None:
-        """The turn that used up the delegation of a claim."""
-        once = claim.once
-        if once is None or self.nonces.get((once.sender, once.nonce), 0) <= claim.now:
-            return None
-        return self._spent_by[once.sender, once.nonce]
+    def _keep(self, n: int, columns: Sequence[Column], rows: Sequence[Row]) -> None:
+        rest = self._rest.setdefault(n, {})
+        for row in rows:
+            given = zip(columns, row, strict=False)  # the number of the turn may stand behind them
+            rest |= {column.name: value for column, value in given if not column.of_turn}
 
-    def _admit(self, claim: TurnClaim) -> Denied | None:
-        for rate in claim.rates:
-            if self.counts.get(rate.bucket, 0) >= rate.calls:
-                return Denied("rate", 60, rate.bucket)
-        for quota in claim.quotas:
-            if self.purses.get(quota.purse, 0) + max(quota.take, 1) > quota.limit:
-                return Denied("quota", quota.retry_after, quota.purse)
-        for rate in claim.rates:
-            self.counts[rate.bucket] = self.counts.get(rate.bucket, 0) + 1
-        for quota in claim.quotas:
-            self._use(quota.purse, quota.take)
-        return None
+    def _write(self, journal: Sequence[Row]) -> None:
+        for n, kind, _, _, data, _ in journal:
+            said = self.batches.setdefault(n, [])
+            if kind == DISCARD:
+                self.batches[n] = []
+            elif kind == EVENTS:
+                said.append(data)
 
-    def _use(self, purse: str, amount: int) -> None:
-        self.purses[purse] = self.purses.get(purse, 0) + amount
-
-    def _spend(self, claim: TurnClaim, n: int) -> None:
-        if claim.once is not None:
-            name = (claim.once.sender, claim.once.nonce)
-            self.nonces[name] = claim.once.expires
-            self._spent_by[name] = n
-
-    def _begin(self, claim: TurnClaim) -> Claimed:
-        n = self._keys[claim.key] = len(self._keys) + 1
-        self._digests[n] = claim.digest
-        self.batches[n] = []
-        self.grounds[n] = claim.grounds
-        self._spend(claim, n)
-        if claim.task is not None:
-            self.tasks[n] = claim.task
-        turn = self.turns[n] = Turn(
-            n=n,
-            key=claim.key,
-            agent=claim.admitted.agent,
-            run=claim.admitted.carnet.run,
-            turn=claim.admitted.carnet.turn,
-            parent_turn=claim.parent_turn,
-            speaker=claim.admitted.carnet.speaker,
-            depth=claim.admitted.carnet.depth,
-            state="running" if claim.task is None else "queued",
-            actor=claim.admitted.caller.actor.name,
-            payer=claim.admitted.payer.account,
-            created=claim.now,
-        )
-        return Claimed(turn)
-
-    def _repeat(self, n: int, claim: TurnClaim) -> Verdict:
-        turn = self.turns[n]
-        repeat = on_repeat(
-            turn.state,
-            same_digest=self._digests[n] == claim.digest,
-            retryable=n in self._retryable,
-            worker_alive=True,
-        )
-        if repeat == "mismatch":
-            return Denied("mismatch")
-        if repeat != "run_again":
-            return Known(turn)
-        if self._spent(claim) not in {None, n}:
-            return Denied("spent")
-        denied = self._admit(claim)
-        if denied is not None:
-            return denied
-        self._spend(claim, n)
-        return self._again(turn, claim)
-
-    def _again(self, turn: Turn, claim: TurnClaim) -> Claimed:
-        n = turn.n
-        self.batches[n] = []
-        self.grounds[n] = claim.grounds
-        if claim.task is not None:
-            self.tasks[n] = claim.task
-        again = msgspec.structs.replace(
-            turn,
-            state="running" if claim.task is None else "queued",
-            attempt=turn.attempt + 1,
-            fence=turn.fence + 1,
-        )
-        self.turns[n] = again
-        return Claimed(again)
+    def _resolve(self, row: Row) -> None:
+        now, resolver, outcome, value, n, name = row
+        self.interrupted[n] = [
+            replace(
+                one,
+                status="resolved",
+                outcome=outcome,
+                resolver=resolver,
+                resolved=now,
+                value=value,
+            )
+            if one.interrupt.id == name
+            else one
+            for one in self.interrupted[n]
+        ]
 
     async def append(self, turn: Turn, first: int, last: int, events: bytes) -> None:
         """Keep a batch."""
         self.before_write()
-        self._check(turn)
         if last < first:
             raise ValueError("a batch holds at least one event")
-        self.batches[turn.n].append(events)
+        running = {n: one.fence for n, one in self.turns.items() if one.state == "running"}
+        (answer,), journal = appended([Flush(turn, first, last, events)], running)
+        if answer is not None:
+            raise answer
+        self._write(journal)
 
     async def finish(self, finish: TurnFinish) -> Turn:
         """End a turn."""
         self.before_write()
-        self._check(finish.turn)
-        own = sum(debit.amount for debit in finish.debits)
+        rules = FinishRules()
+        rules.read([self._held_row(finish.turn.n)])
+        record = rules.end(self._prepared(finish))
+        if not isinstance(record, Turn):
+            raise record
+        self.turns[record.n] = record
+        self._keep(record.n, ENDED, rules.turns)
+        self._write(rules.journal)
+        self._costs |= rules.run_costs
+        for purse, (spent, reserved) in rules.purses.items():
+            self._held[purse] = self._held.get(purse, 0) + spent + reserved
+        self.letters += [letter for letter, _ in rules.letters]
         self.debits += finish.debits
-        if finish.events:
-            self.batches[finish.turn.n].append(finish.events)
-        for use in finish.uses:
-            self._use(use.purse, use.amount)
-        self.letters += finish.letters
-        if finish.tell is not None:
-            task = self.tasks.get(finish.turn.n)
-            url = None if task is None else task.callback
-            self.letters += finish.tell([] if url is None else [Callback(url=url)])
         self.finishes.append(finish)
         if finish.interrupts:
-            self.interrupted[finish.turn.n] = [
+            self.interrupted[record.n] = [
                 Asked(interrupt=asked, status="open", expires=finish.waits_until)
                 for asked in finish.interrupts
             ]
-        if finish.retryable:
-            self._retryable.add(finish.turn.n)
-        ended = msgspec.structs.replace(
-            finish.turn,
-            state=finish.state,
-            ended=None if finish.state == "waiting" else finish.now,
-            waits_until=finish.waits_until or None,
-            tokens_in=finish.tokens_in,
-            tokens_out=finish.tokens_out,
-            cost=own + finish.children_cost,
-            run_cost=sum(debit.amount for debit in self.debits),
-            code=finish.code,
-        )
-        self.turns[ended.n] = ended
-        return ended
+        return record
+
+    def _held_row(self, n: int) -> Row:
+        """A turn as the rules of an end read it."""
+        turn, rest = self.turns[n], self._rest[n]
+        what = (turn.n, turn.fence, rest["reserve"], rest["purse"], rest["run"], turn.state)
+        return (*what, rest.get("holds"), turn.cost, self._costs.get(rest["run"], 0))
+
+    def _prepared(self, finish: TurnFinish) -> TurnFinish:
+        """An end with all that a store adds to it; nothing is sealed."""
+        given = {name: getattr(finish, name) for name in TurnFinish.__struct_fields__}
+        if finish.state == "waiting":
+            return WaitingFinish(**given, rows=(), key_id="")
+        if finish.tell is None:
+            return finish
+        task = self.tasks.get(finish.turn.n)
+        url = None if task is None else task.callback
+        letters = finish.tell([] if url is None else [Callback(url=url)])
+        return ToldFinish(**{**given, "letters": (*finish.letters, *letters)}, told=())
 
     async def events(self, turn: Turn, since: int = 0) -> list[bytes]:
         """The batches of the current attempt that begin there or later."""
@@ -264,8 +222,3 @@ class MemoryTurns:
     def said(self, n: int) -> list[Event]:
         """Everything a turn has said."""
         return [event for batch in self.batches[n] for event in read_events(batch)]
-
-    def _check(self, turn: Turn) -> None:
-        now = self.turns[turn.n]
-        if now.fence != turn.fence or now.state != "running":
-            raise Fenced(f"turn {turn.n}")
