@@ -358,14 +358,14 @@ async def test_overlapping_batches_of_four_postgres_writers_never_deadlock(
         await patiently(lambda: store.turns.finish(end))
 
     async def caller(store: Store) -> None:
-        claims = [a_meeting_claim(store, meet, i) for i in range(100)]
+        claims = [a_meeting_claim(store, meet, i) for i in range(300)]
         dice.shuffle(claims)
         await asyncio.gather(*[call(store, claim) for claim in claims])
 
     await asyncio.gather(*[caller(store) for store in stores])
     for store in stores:
         await store.close()
-    calls = 100 if meet == "nonce" else 400
+    calls = 300 if meet == "nonce" else 1200
     assert place.rows("SELECT COUNT(*), SUM(amount) FROM ledger") == [(calls, calls * 200)]
     assert place.rows("SELECT SUM(spent), SUM(reserved) FROM purse") == [(calls * 200, 0)]
     assert place.rows("SELECT COUNT(*) FROM nonce") == [(calls,)]
