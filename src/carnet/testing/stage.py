@@ -20,7 +20,7 @@ import weakref
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import IO, Any, Final, Protocol, Self
 
 from carnet.testing.address import HOST, Address
 from carnet.testing.waiting import PATIENCE_SECONDS, until
@@ -28,6 +28,20 @@ from carnet.testing.waiting import PATIENCE_SECONDS, until
 COMMAND_SECONDS: Final = 60
 ANSWER_SECONDS: Final = 60
 OK: Final = 200
+
+
+class Process(Protocol):
+    """What a gateway's process is asked: the part of `subprocess.Popen` that is used."""
+
+    pid: int
+
+    def poll(self) -> int | None: ...
+
+    def wait(self, timeout: float | None = None) -> int: ...
+
+    def send_signal(self, sig: int) -> None: ...
+
+    def kill(self) -> None: ...
 
 
 class Gateway:
@@ -41,9 +55,9 @@ class Gateway:
         self.url = self.address.url
         self.log = folder / f"{name or 'log'}.jsonl"
         self.errors = folder / (f"{name}.err" if name else "err.txt")
-        self.process: subprocess.Popen[bytes] | None = None
+        self.process: Process | None = None
         self._watch: threading.Thread | None = None
-        self._last: list[subprocess.Popen[bytes]] = []  # what the finalizer would have to end
+        self._last: list[Process] = []  # what the finalizer would have to end
         weakref.finalize(self, _end, self._last)
 
     def start(self, *, env: Mapping[str, str] | None = None) -> None:
@@ -56,22 +70,25 @@ class Gateway:
         self.ended()
         if self._watch is not None:
             self._watch.join()  # the last one has let go of the address
-        command = [*carnet_command(), "serve", "--fd", str(self.address.fd)]
         with self.log.open("ab") as out, self.errors.open("ab") as err:
-            process = subprocess.Popen(  # noqa: S603  our own command
-                command,
-                cwd=self.folder,
-                env=environment(env),
-                stdout=out,
-                stderr=err,
-                pass_fds=[self.address.fd],
-            )
+            process = self.begin(out, err, environment(env))
         self.process = process
         self._last[:] = [process]
         self._watch = threading.Thread(
             target=_shut_after, args=(process, self.address), daemon=True
         )
         self._watch.start()
+
+    def begin(self, out: IO[bytes], err: IO[bytes], env: dict[str, str]) -> Process:
+        """Begin a process that serves on the address."""
+        return subprocess.Popen(  # noqa: S603  our own command
+            [*carnet_command(), "serve", "--fd", str(self.address.fd)],
+            cwd=self.folder,
+            env=env,
+            stdout=out,
+            stderr=err,
+            pass_fds=[self.address.fd],
+        )
 
     def wait(self) -> None:
         """Wait until it answers; ends it if it never does."""
@@ -282,13 +299,13 @@ def environment(more: Mapping[str, str] | None = None) -> dict[str, str]:
     return {**kept, **(more or {})}
 
 
-def _shut_after(process: subprocess.Popen[bytes], address: Address) -> None:
+def _shut_after(process: Process, address: Address) -> None:
     """The socket outlives the process that listened; who calls must not wait for nobody."""
     process.wait()
     address.shut()
 
 
-def _end(processes: list[subprocess.Popen[bytes]]) -> None:
+def _end(processes: list[Process]) -> None:
     for process in processes:
         process.kill()
         process.wait()
