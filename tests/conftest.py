@@ -1,4 +1,4 @@
-"""What every test shares: how hypothesis searches, one PostgreSQL, an end to what it started.
+"""What every test shares: how hypothesis searches, where files are, one PostgreSQL, an end.
 
 Other fixtures live beside the tests that use them.
 """
@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, settings
 from carnet.telemetry import undeclared
 from tests import ordering
 from tests.ordering import pytest_collection_modifyitems, pytest_configure
+from tests.support import memory
 from tests.support.organisation import ended_with_it
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ settings.register_profile(
 )
 settings.register_profile("explore", deadline=None, max_examples=2000)
 settings.load_profile("carnet")
+
+memory.use()
 
 # A shell makes what it starts in the background deaf to Ctrl-C, and so would be the commands that
 # tests start and interrupt.
