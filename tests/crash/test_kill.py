@@ -2,10 +2,7 @@
 
 import os
 import random
-import subprocess
-import sys
 from collections import defaultdict
-from pathlib import Path
 
 import pytest
 
@@ -25,6 +22,7 @@ from tests.stores.scenes import (
     leased,
 )
 from tests.stores.victim import an_end
+from tests.support.commands import speaking
 
 KILLED = -9
 CALLING = [
@@ -47,18 +45,14 @@ def run_victim(
     """Let a victim work until it dies: at a crash point, or after so many lines."""
     said: Said = defaultdict(list)
     environment = os.environ | {"CRASH_AT": crash_at}
-    command = [sys.executable, "-m", "tests.stores.victim", str(place.folder), *what]
-    root = Path(__file__).parents[2]
-    with subprocess.Popen(  # noqa: S603
-        command, stdout=subprocess.PIPE, text=True, env=environment, cwd=root
-    ) as victim:
-        assert victim.stdout is not None
-        for lines, line in enumerate(victim.stdout, 1):
+    victims = speaking("tests.stores.victim", str(place.folder), *what, env=environment)
+    with victims as (victim, out):
+        for lines, line in enumerate(out, 1):
             word, _, name = line.strip().partition(" ")
             said[word].append(name)
             if kill_after and lines == kill_after:
                 victim.kill()
-    return said, victim.returncode
+    return said, victim.wait()
 
 
 async def check(place: Place, said: Said) -> None:

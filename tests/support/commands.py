@@ -1,8 +1,8 @@
 """The command line without the second that loading it takes: one process has, and forks for each.
 
 A command runs in a process of its own, with its own folder, environment and output, as if it had
-been started; only what it would import is there already. So does a gateway, which can be killed
-as any other: its keeper, a process between it and this one, tells how it ended.
+been started; only what it would import is there already. So does a gateway, or a module of these
+tests. Each can be killed as any other: a process between it and this one tells how it ended.
 Run as a module it is the process that forks.
 """
 
@@ -12,25 +12,28 @@ import importlib
 import json
 import os
 import pkgutil
+import runpy
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import IO, Any
 
 ROOT = Path(__file__).parents[2]
+CARNET = "carnet.cli.main"
 # The modules of these rooms, and what a gateway imports when it needs it.
 WITH = (
     *("carnet.cli", "carnet.assembly", "carnet.stores", "carnet.runtime", "carnet.gateway"),
     *("carnet.http", "carnet.wire", "carnet.guards"),
 )
 AND = (
-    *("carnet.api", "importlib.resources.readers", "asyncpg", "uvloop"),
+    *("carnet.api", "tests.stores.scenes", "importlib.resources.readers", "asyncpg", "uvloop"),
     *("uvicorn.lifespan.off", "uvicorn.protocols.http.httptools_impl"),
 )
 
@@ -51,30 +54,34 @@ class Commands:
     def run(
         self, words: Sequence[str], *, at: Path, env: dict[str, str], seconds: float
     ) -> subprocess.CompletedProcess[str]:
-        """Run a command to its end."""
-        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-            with self._asked(words, at, env, [out.fileno(), err.fileno()]) as here:
-                here.settimeout(seconds)
-                told = here.recv(64)
-            said = [_whole(file) for file in (out, err)]
-        if not told:
-            raise AssertionError((words, "the command died", said))
-        return subprocess.CompletedProcess(list(words), int(told), *said)
+        """Run a command to its end, which may be that it is killed."""
+        with (
+            Path(os.devnull).open("rb") as nothing,
+            tempfile.TemporaryFile() as out,
+            tempfile.TemporaryFile() as err,
+        ):
+            fds = (nothing.fileno(), out.fileno(), err.fileno())
+            code = self.start(CARNET, words, at=at, env=env, fds=fds).wait(seconds)
+            return subprocess.CompletedProcess(list(words), code, _whole(out), _whole(err))
 
     def start(
-        self, words: Sequence[str], *, at: Path, env: dict[str, str], fds: tuple[int, int, int]
+        self,
+        module: str,
+        words: Sequence[str],
+        *,
+        at: Path,
+        env: dict[str, str],
+        fds: tuple[int, ...],
     ) -> "Started":
-        """Start a command that goes on; `fds` are its output, its errors and its last word."""
-        return Started(self._asked(words, at, env, fds))
+        """Start a module as `python -m` would.
 
-    def _asked(
-        self, words: Sequence[str], at: Path, env: dict[str, str], fds: Sequence[int]
-    ) -> socket.socket:
+        `fds` are its input, its output and its errors, and one that its last word names by number.
+        """
         here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with there:
-            asked = json.dumps([list(words), str(at), env]).encode()
+            asked = json.dumps([module, list(words), str(at), env]).encode()
             socket.send_fds(self._ours, [asked], [there.fileno(), *fds])
-        return here
+        return Started(here)
 
 
 class Started:
@@ -124,8 +131,27 @@ def commands() -> Commands:
     return Commands()
 
 
+@contextmanager
+def speaking(module: str, *words: str, env: dict[str, str]) -> Iterator[tuple["Started", IO[str]]]:
+    """A module of these tests in a process of its own, and what it says; it ends with the block."""
+    reads, writes = os.pipe()
+    with os.fdopen(reads) as said, Path(os.devnull).open("rb") as nothing:
+        try:
+            fds = (nothing.fileno(), writes, sys.__stderr__.fileno() if sys.__stderr__ else 2)
+            process = commands().start(module, words, at=ROOT, env=env, fds=fds)
+        finally:
+            os.close(writes)
+        try:
+            yield process, said
+        except BaseException:
+            process.kill()
+            raise
+        finally:
+            process.wait()
+
+
 def main(fd: int) -> None:
-    """Fork for each command that is asked for, until nobody can ask any more."""
+    """Fork for each that is asked for, until nobody can ask any more."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     for room in WITH:
         for module in pkgutil.iter_modules(importlib.import_module(room).__path__, f"{room}."):
@@ -133,16 +159,16 @@ def main(fd: int) -> None:
     for name in AND:
         importlib.import_module(name)
     gc.collect()
-    doing = _next(fd)
-    if doing is not None:
-        doing()
+    gc.freeze()  # what is loaded is not looked through in each of them
+    if (asked := _asked(fd)) is not None:
+        _go_on(*asked)
 
 
-def _next(fd: int) -> Callable[[], None] | None:
-    """What is to be done in a process that was forked for it; nothing if there is no more."""
-    with socket.socket(fileno=fd) as asked:
+def _asked(fd: int) -> tuple[str, list[str]] | None:
+    """What is to be run in a process that was forked for it; nothing if there is no more."""
+    with socket.socket(fileno=fd) as asking:
         while True:
-            data, fds, _, _ = socket.recv_fds(asked, 1_000_000, 4)
+            data, fds, _, _ = socket.recv_fds(asking, 1_000_000, 5)
             if not data:
                 return None
             if os.fork() == 0:
@@ -150,28 +176,25 @@ def _next(fd: int) -> Callable[[], None] | None:
                 break
             for each in fds:
                 os.close(each)
-    words, at, env = json.loads(data)
-    told, out, err, *last = fds
-    if last:
-        _keep(told, [out, err, *last])
-        words.append(str(*last))
-    os.dup2(out, 1)
-    os.dup2(err, 2)
-    os.close(out)
-    os.close(err)
+    module, words, at, env = json.loads(data)
+    told, *given = fds
+    _keep(told, given)
+    for number, each in enumerate(given[:3]):
+        os.dup2(each, number)
+        os.close(each)
     os.chdir(at)
     os.environ.clear()
     os.environ.update(env)
-    return (lambda: _go_on(words)) if last else (lambda: _do(words, told))
+    return module, [*words, *map(str, given[3:])]
 
 
-def _keep(told: int, fds: list[int]) -> None:
+def _keep(told: int, given: list[int]) -> None:
     """Go on in a process whose end this one tells."""
     pid = os.fork()
     if pid == 0:
         os.close(told)
         return
-    for each in fds:
+    for each in given:
         os.close(each)
     os.write(told, str(pid).encode())
     _, status = os.waitpid(pid, 0)
@@ -180,29 +203,22 @@ def _keep(told: int, fds: list[int]) -> None:
     os._exit(0)
 
 
-def _do(words: list[str], told: int) -> NoReturn:
-    """One command; never comes back."""
-    from carnet.cli.main import run  # noqa: PLC0415  not by who only asks
-
-    code = 1
-    with contextlib.suppress(BaseException):
-        code = run(words)
-        sys.stdout.flush()
-        sys.stderr.flush()
-    os.write(told, str(code).encode())
-    os._exit(0)
-
-
-def _go_on(words: list[str]) -> NoReturn:
-    """One that goes on: it ends as a program does, with all that Python does then."""
+def _go_on(module: str, words: list[str]) -> None:
+    """Run it; what goes on ends as a program does, with all that Python does then."""
     from carnet import faults  # noqa: PLC0415  not by who only asks
-    from carnet.cli.main import main as serve  # noqa: PLC0415
 
     importlib.reload(faults)  # it looks at the environment when it is imported
     sys.argv[:] = ["carnet", *words]
     sys.path[0] = os.getcwd()  # noqa: PTH109
-    serve()
-    raise AssertionError
+    if module != CARNET:
+        runpy.run_module(module, run_name="__main__")
+    elif words[:1] == ["serve"]:
+        importlib.import_module(CARNET).main()
+    else:
+        code = importlib.import_module(CARNET).run(words)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from carnet.testing import stage
-from tests.support.commands import commands
+from tests.support.commands import CARNET, commands
 from tests.support.http import HeaderList, Reply, chat_body, request
 
 environment = stage.environment
@@ -28,8 +28,10 @@ class Launched(stage.Gateway):
         """Fork it from a process that has it loaded already."""
         if any(env.get(name) != os.environ.get(name) for name in env if name.startswith("PYTHON")):
             return super().begin(out, err, env)  # what Python reads as it starts
-        fds = (out.fileno(), err.fileno(), self.address.fd)
-        return commands().start(("serve", "--fd"), at=self.folder, env=env, fds=fds)
+        with Path(os.devnull).open("rb") as nothing:
+            fds = (nothing.fileno(), out.fileno(), err.fileno(), self.address.fd)
+            words = ("serve", "--fd")
+            return commands().start(CARNET, words, at=self.folder, env=env, fds=fds)
 
 
 class Organisation(Launched, stage.Organisation):
@@ -39,7 +41,7 @@ class Organisation(Launched, stage.Organisation):
         self, *words: str, at: Path | None = Path(), env: Mapping[str, str] | None = None
     ) -> subprocess.CompletedProcess[str]:
         """Run the command line, in a process that has it loaded already."""
-        if not all(name.startswith("CARNET") for name in env or ()):
+        if any(name.startswith("PYTHON") for name in env or ()):
             return super().try_carnet(*words, at=at, env=env)  # what Python reads as it starts
         folder = Path.cwd() if at is None else self.folder / at
         return commands().run(words, at=folder, env=environment(env), seconds=stage.COMMAND_SECONDS)
