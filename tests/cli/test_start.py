@@ -4,19 +4,16 @@ import asyncio
 import json
 import os
 import stat
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from carnet.assembly.storing import open_from
-from carnet.cli import main
 from carnet.config import load
 from carnet.ports.outbox import Letter, Outcome
+from carnet.testing.stage import COMMAND_SECONDS, environment
 from tests.cli.conftest import Cli, Ran
-
-SOURCE = str(Path(main.__file__).parents[2])
+from tests.support.commands import commands
 
 
 def mode_of(path: Path) -> int:
@@ -25,15 +22,7 @@ def mode_of(path: Path) -> int:
 
 def typed_apart(folder: Path, *words: str) -> Ran:
     """Type a command in a process of its own: doctor imports the agents of the folder."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("CARNET")}
-    ran = subprocess.run(  # noqa: S603  our own command
-        [sys.executable, "-m", "carnet.cli.main", *words],
-        cwd=folder,
-        env={**kept, "PYTHONPATH": SOURCE},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    ran = commands().run(words, at=folder, env=environment(), seconds=COMMAND_SECONDS)
     return Ran(ran.returncode, ran.stdout, ran.stderr)
 
 

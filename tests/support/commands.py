@@ -21,7 +21,6 @@ import tempfile
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
 from typing import IO, Any
 
@@ -50,6 +49,18 @@ class Commands:
             pass_fds=[theirs.fileno()],
         )
         theirs.close()
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def has_died(self) -> bool:
+        return self._process.poll() is not None
+
+    def close(self) -> None:
+        """End it; what it forked goes on."""
+        self._ours.close()
+        self._process.wait()
 
     def run(
         self, words: Sequence[str], *, at: Path, env: dict[str, str], seconds: float
@@ -125,10 +136,16 @@ def _whole(file: Any) -> str:
     return str(file.read(), errors="replace")
 
 
-@cache
+_current: list[Commands] = []
+
+
 def commands() -> Commands:
-    """Those of this process; the other one ends when this one has."""
-    return Commands()
+    """Those of this process; the other one ends when this one has, and is replaced if it died."""
+    if _current and _current[0].has_died():
+        _current.pop().close()
+    if not _current:
+        _current.append(Commands())
+    return _current[0]
 
 
 @contextmanager

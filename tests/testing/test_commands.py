@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from carnet.testing.waiting import until
+from tests.support.commands import commands
 from tests.support.organisation import Organisation
 
 SHOWS = '''
@@ -74,3 +76,14 @@ def test_a_forked_gateway_dies_at_the_point_that_it_was_told(acme: Organisation)
     assert acme.died()
     acme.start()
     assert acme.ask("echo", "hi") == "hi"
+
+
+def test_a_process_that_forks_is_replaced_if_it_died(acme: Organisation) -> None:
+    acme.start()
+    before = commands()
+    os.kill(before.pid, signal.SIGKILL)
+    until(before.has_died)
+    acme.new_token("bob")
+    assert commands() is not before
+    assert acme.ask("echo", "hi") == "hi"
+    assert acme.stop() == 0
