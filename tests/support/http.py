@@ -45,7 +45,11 @@ def _open(
         connection.putheader(name, value.encode("latin-1", "surrogateescape"))
     if body is not None and not names & {"content-length", "transfer-encoding"}:
         connection.putheader("content-length", str(len(body)))
-    connection.endheaders(body)
+    try:
+        connection.endheaders(body)
+    except BaseException:  # who was called is gone between the connection and the request
+        connection.close()
+        raise
     return connection
 
 
