@@ -29,12 +29,17 @@ COLUMNS: Final = (
     *("retry_after", "state_hash", "state_sealed", "key_id", "issuer", "account", "status"),
     *("created", "expires"),
 )
+_NAMED: Final = ("turn", "id")
+_ANSWERED: Final = ("resolved", "resolver", "outcome", "value_sealed")
+# One that is asked again is a new question, whatever it was before and was answered.
+ASK_AGAIN: Final = (
+    f"ON CONFLICT ({', '.join(_NAMED)}) DO UPDATE SET "
+    + "".join(f"{name} = excluded.{name}, " for name in COLUMNS if name not in _NAMED)
+    + ", ".join(f"{name} = NULL" for name in _ANSWERED)
+)
 INSERT: Final = (
     f"INSERT INTO interrupt ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"  # noqa: S608
-    " ON CONFLICT (turn, id) DO UPDATE SET place = excluded.place,"
-    " state_hash = excluded.state_hash, state_sealed = excluded.state_sealed,"
-    " key_id = excluded.key_id, status = 'open', expires = excluded.expires, resolved = NULL,"
-    " resolver = NULL, outcome = NULL, value_sealed = NULL"
+    f" {ASK_AGAIN}"
 )
 # What a claim that brings an answer must know.
 PENDING: Final = "SELECT turn, id, state_hash, status, expires FROM interrupt WHERE turn = ?"

@@ -10,6 +10,8 @@ Law 2. Turns and their journal are changed under the lock of their run.
 Law 3. A row that exists only because it had to be locked is deleted before the commit.
 Law 4. Nobody claims under a lease that has run out: a worker that slept renews it first, so that
        what it claims is not taken over at once.
+Law 5. What runs again or runs on by a claim of the batch is nobody's to end in the same batch: the
+       claims come first, as if each had been a batch of its own.
 """
 
 from collections.abc import Iterator, Sequence
@@ -84,6 +86,9 @@ class HotBatch:
         await self._lock_rates()
         await self._lock_purses()
         verdicts = [self._claiming.decide(claim) for claim in self._asked]
+        for row in (*self._claiming.again, *self._claiming.resumed):
+            self._fences.pop(row[-1], None)
+            self._finishing.held.pop(row[-1], None)
         told, journal = appended(self._flushes, self._fences)
         ended = [self._finishing.end(finish) for finish in self._finishes]
         await self._write(journal)

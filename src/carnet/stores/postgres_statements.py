@@ -244,10 +244,7 @@ WHERE turn.n = ANY (ARRAY[w.n]) AND {moves("waiting", "running")}
 
 PUT_INTERRUPTS: Final = f"""
 INSERT INTO interrupt ({names(INTERRUPT)}) SELECT {names(INTERRUPT, "w.{}")}
-FROM {_Arrays().rows(INTERRUPT)} ON CONFLICT (turn, id) DO UPDATE SET place = excluded.place,
-    state_hash = excluded.state_hash, state_sealed = excluded.state_sealed,
-    key_id = excluded.key_id, status = 'open', expires = excluded.expires, resolved = NULL,
-    resolver = NULL, outcome = NULL, value_sealed = NULL
+FROM {_Arrays().rows(INTERRUPT)} {interrupts.ASK_AGAIN}
 """
 
 EXPIRE: Final = """

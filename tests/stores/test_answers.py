@@ -1,0 +1,91 @@
+"""What becomes of an answer when something else happens to its turn at the same time."""
+
+import asyncio
+
+import pytest
+
+from carnet.ports.turns import Claimed, Fenced
+from carnet.stores.opening import Store
+from tests.stores.scenes import (
+    SECOND,
+    Place,
+    a_claim,
+    a_finish,
+    a_wait,
+    an_answer,
+    an_interrupt,
+    claimed,
+)
+
+
+async def test_a_turn_that_is_answered_is_not_failed_by_an_expiry_of_the_same_moment(
+    store: Store, place: Place
+) -> None:
+    turn = claimed(await store.turns.claim(a_claim()))
+    waiting = await store.turns.finish(a_wait(turn))
+    answer = a_claim(resolution=an_answer(), now=turn.created + SECOND)
+    answering = asyncio.ensure_future(store.turns.claim(answer))
+    await asyncio.sleep(0)
+    expiry = a_finish(waiting, state="failed", code="interrupt_expired", debits=())
+    expiring = store.turns.finish(expiry)  # both are taken by the writer together
+    resumed = claimed(await answering)
+    with pytest.raises(Fenced):
+        await expiring
+    assert await store.turns.reload(turn) == resumed
+    assert place.rows("SELECT status FROM interrupt") == [("resolved",)]
+    assert (await store.turns.finish(a_finish(resumed))).state == "done"
+
+
+async def test_a_turn_that_is_claimed_again_is_not_ended_by_whoever_gives_it_up_then(
+    store: Store, place: Place
+) -> None:
+    turn = claimed(await store.turns.claim(a_claim(reserve=300)))
+    place.rows("UPDATE turn SET worker = 'gone'")
+    again = asyncio.ensure_future(store.turns.claim(a_claim(reserve=300)))
+    await asyncio.sleep(0)
+    given_up = store.turns.finish(a_finish(turn, state="unknown", debits=()))
+    verdict = await again
+    assert isinstance(verdict, Claimed)
+    with pytest.raises(Fenced):
+        await given_up
+    assert await store.turns.reload(turn) == verdict.turn
+    assert place.rows("SELECT spent, reserved FROM purse") == [(0, 300)]
+    await store.turns.finish(a_finish(verdict.turn))
+    assert place.rows("SELECT spent, reserved FROM purse") == [(200, 0)]
+
+
+async def test_what_a_turn_says_after_it_was_claimed_again_in_the_same_moment_is_not_kept(
+    store: Store, place: Place
+) -> None:
+    turn = claimed(await store.turns.claim(a_claim()))
+    place.rows("UPDATE turn SET worker = 'gone'")
+    again = asyncio.ensure_future(store.turns.claim(a_claim()))
+    late = asyncio.ensure_future(store.turns.append(turn, 0, 0, b'[["text","late"]]'))
+    verdict = await again
+    with pytest.raises(Fenced):
+        await late
+    assert isinstance(verdict, Claimed)
+    assert await store.turns.events(verdict.turn) == []
+
+
+async def test_an_interrupt_that_is_asked_again_is_a_new_question(store: Store) -> None:
+    turn = claimed(await store.turns.claim(a_claim()))
+    await store.turns.finish(a_wait(turn))
+    value = an_answer(resolver="alice", value=b"{}")
+    resumed = claimed(await store.turns.claim(a_claim(resolution=value)))
+    asked = an_interrupt(
+        state="another secret",
+        kind="consent",
+        message="May it be fifty?",
+        amount=50_000_000,
+        currency="EUR",
+        url="https://acme.example/consent",
+        retry_after=7,
+        expires_at="2030-01-01T00:00:00Z",
+        origin="other",
+    )
+    end = a_wait(resumed, interrupts=(asked,), now=resumed.created + SECOND)
+    waiting = await store.turns.finish(end)
+    (found,) = await store.turns.interrupts(waiting)
+    assert (found.interrupt, found.status, found.expires) == (asked, "open", waiting.waits_until)
+    assert (found.outcome, found.resolver, found.resolved, found.value) == (None,) * 4
