@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from carnet.core.events import (
     Data,
@@ -130,6 +131,28 @@ def test_every_end_has_its_state_and_nothing_else_is_one() -> None:
         state_of(None)  # type: ignore[arg-type]  # as an agent of the former shape would
     with pytest.raises(ValueError, match="what for"):
         Waiting(())
+
+
+def test_what_a_turn_waits_for_is_told_apart_by_its_id() -> None:
+    ask = Interrupt(id="i1", state="s", kind="approval", message="may I?")
+    with pytest.raises(ValueError, match="the same id"):
+        Waiting((ask, replace(ask, state="other")))
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        *[(name, "a\x00b") for name in ("id", "state", "kind", "message", "url", "origin")],
+        *[(name, "\ud800") for name in ("message", "currency", "expires_at")],
+        ("amount", -1),
+        ("amount", 1 << 53),
+        ("retry_after", 1 << 63),
+    ],
+)
+def test_an_agent_waits_for_nothing_that_a_store_cannot_hold(field: str, value: object) -> None:
+    ask = Interrupt(id="i1", state="s", kind="approval", message="may I?")
+    with pytest.raises(ValueError, match=f"the {field} of an interrupt cannot be kept"):
+        Waiting((replace(ask, **{field: value}),))
 
 
 def test_a_batch_can_be_joined_from_events_that_were_encoded_one_by_one() -> None:

@@ -203,6 +203,8 @@ async def test_what_is_no_json_or_too_much_is_refused() -> None:
         await here.step("much", lambda: "x" * MOST_BYTES)
     with pytest.raises(ValueError, match="1 to 200 characters"):
         here.step("", object)
+    with pytest.raises(ValueError, match="can be read"):
+        here.step("pay\x00", object)
 
 
 async def test_a_step_within_a_step_is_refused_and_has_its_key_there() -> None:

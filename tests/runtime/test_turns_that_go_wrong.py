@@ -267,6 +267,23 @@ async def test_a_choice_of_payer_that_is_none_fails_loudly(source: str, auth: st
     assert (await stage.ask("parent"))[-1] == Failed("agent_failed", {})
 
 
+@pytest.mark.parametrize("address", ["a\x00b", "@a\x00@b.example", "\ud800", "a" * 513])
+async def test_an_address_that_could_not_be_recorded_is_refused_before_it_is_called(
+    address: str,
+) -> None:
+    dispatch = Dispatching()
+
+    async def parent(visit: Visit) -> str:
+        return await visit.peer(address).ask("x")
+
+    stage = Stage(target("parent", agent=native(parent, dispatch)))
+    dispatch.connect(stage.gate, stage.journal)
+    end = (await stage.ask("parent"))[-1]
+    assert isinstance(end, Failed)
+    assert end.code == "address_invalid"
+    assert stage.turns.finishes[-1].outbound == ()
+
+
 async def test_a_child_that_costs_needs_the_callers_right_to_pay() -> None:
     dispatch = Dispatching()
     met: list[CarnetError] = []

@@ -89,3 +89,11 @@ async def test_an_interrupt_that_is_asked_again_is_a_new_question(store: Store) 
     (found,) = await store.turns.interrupts(waiting)
     assert (found.interrupt, found.status, found.expires) == (asked, "open", waiting.waits_until)
     assert (found.outcome, found.resolver, found.resolved, found.value) == (None,) * 4
+
+
+async def test_what_no_store_could_hold_is_not_waited_for(store: Store) -> None:
+    turn = claimed(await store.turns.claim(a_claim()))
+    for wrong in ((an_interrupt(), an_interrupt()), (an_interrupt(message="a\x00b"),)):
+        with pytest.raises(ValueError, match=r"the same id|cannot be kept"):
+            store.turns.finish(a_wait(turn, interrupts=wrong))
+    assert (await store.turns.finish(a_wait(turn))).state == "waiting"

@@ -111,6 +111,8 @@ def test_a_parent_goes_along_and_is_read_with_its_child() -> None:
         {"keyid": "a/b"},
         {"issuer": "a.com"},
         {"token_id": None},
+        {"token_id": "jti\x00"},
+        {"token_id": "j" * 129},
         {"scope": (" x",)},
         {"expires": NOW + 86_401},
     ],
@@ -210,6 +212,13 @@ def test_what_is_wrong_with_its_time_is_judged_by_a_clock(name: str) -> None:
             read(UNTIMELY[name](GRANT))
     else:
         read(UNTIMELY[name](GRANT))
+
+
+@pytest.mark.parametrize("jti", ["", "a\x00b", "a b", "j" * 129, 7])
+def test_a_jti_that_could_not_be_recorded_is_refused(jti: object) -> None:
+    for text in (ours(ISSUER, B, C, jti=jti), sdk(ISSUER, B, jti=jti)):
+        with pytest.raises(DelegationInvalid):
+            read(text)
 
 
 def test_a_wrong_claim_is_told_with_its_link() -> None:

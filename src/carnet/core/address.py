@@ -24,6 +24,7 @@ _LOCAL = re.compile(r"[A-Za-z0-9_-](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9_-])?", re.A
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*", re.ASCII)
 
 MOST_DOMAIN = 253
+MOST_NAME: Final = 512  # characters
 AGENT: Final = "agent://"
 _BEFORE_HOST: Final = len(AGENT)
 
@@ -103,6 +104,13 @@ def parse_handle(text: str) -> Address:
 def handle_of(name: str, domain: str) -> str | None:
     """The address of an agent of an organisation; None for a name that no address can have."""
     return f"@{name}@{domain}" if _LOCAL.fullmatch(name) and ".." not in name else None
+
+
+def check_name(name: str) -> str:
+    """Return what an agent calls another one by if it can be recorded, else refuse it."""
+    if len(name) > MOST_NAME or not name.isprintable():
+        raise AddressInvalid(f"it is longer than {MOST_NAME} characters, or not all of it is text")
+    return name
 
 
 def is_handle(text: str) -> bool:

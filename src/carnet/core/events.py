@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from carnet.core.interrupt import Interrupt, Resolution
+from carnet.core.interrupt import Interrupt, Resolution, check_together
 from carnet.core.turn import TurnState
 from carnet.errors import BY_CODE, CarnetError, Fact, InputRequired, Internal
 
@@ -107,9 +107,10 @@ class Waiting(Struct, frozen=True, tag="waiting", array_like=True):
     interrupts: tuple[Interrupt, ...]
 
     def __post_init__(self) -> None:
-        """Refuse to wait for nothing."""
+        """Refuse to wait for nothing, or for what could not be answered one by one."""
         if not self.interrupts:
             raise ValueError("an agent that waits says what for")
+        check_together(self.interrupts)
 
     def error(self) -> CarnetError:
         """What whoever cannot answer it is told: it is no success, and nothing is done yet."""

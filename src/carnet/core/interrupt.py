@@ -2,10 +2,12 @@
 
 Law 1. An unknown kind is kept as it came and never read as success.
 Law 2. The secret `state` is single use and is compared hashed; only its holder can resolve.
+Law 3. What is asked together can be told apart, and every store can hold it.
 """
 
+from collections.abc import Sequence
 from hashlib import sha256
-from typing import Literal
+from typing import Final, Literal
 
 from msgspec import Struct
 
@@ -20,6 +22,8 @@ KINDS = (
     "unavailable",
     "input",
 )
+
+_MOST: Final = (1 << 53) - 1  # the greatest integer that all who read JSON agree on
 
 
 class Interrupt(Struct, frozen=True, kw_only=True):
@@ -45,6 +49,30 @@ class Interrupt(Struct, frozen=True, kw_only=True):
     def is_known(self) -> bool:
         """Whether we know what the kind asks for."""
         return self.kind in KINDS
+
+
+def check_together(interrupts: Sequence[Interrupt]) -> None:
+    """Refuse interrupts that could not be told apart, or not be kept.
+
+    Raises:
+        ValueError: None of them is kept.
+    """
+    if len({asked.id for asked in interrupts}) < len(interrupts):
+        raise ValueError("two interrupts of one turn have the same id")
+    for asked in interrupts:
+        for name in Interrupt.__struct_fields__:
+            if not _can_be_kept(getattr(asked, name)):
+                raise ValueError(f"the {name} of an interrupt cannot be kept")
+
+
+def _can_be_kept(value: str | int | None) -> bool:
+    """Whether it is text without the character NUL, or a number that everybody reads alike."""
+    if not isinstance(value, str):
+        return value is None or 0 <= value <= _MOST
+    try:
+        return b"\x00" not in value.encode()
+    except UnicodeEncodeError:  # half of a character
+        return False
 
 
 def hash_state(state: str) -> bytes:

@@ -52,8 +52,8 @@ class KeptSteps:
 
     def take_place(self, name: str) -> int:
         """The place of the next step."""
-        if not 1 <= len(name) <= MOST_NAME:
-            raise ValueError(f"a step has a name of 1 to {MOST_NAME} characters")
+        if not 1 <= len(name) <= MOST_NAME or not name.isprintable():
+            raise ValueError(f"a step has a name of 1 to {MOST_NAME} characters that can be read")
         if self._current() is not None:
             raise RuntimeError(f"step {name!r} is made within another: make it after that one")
         place, self._next = self._next, self._next + 1

@@ -10,6 +10,7 @@ Law 5. A step is done once, however often the turn runs; see `runtime.kept`.
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final
 
+from carnet.core.address import check_name
 from carnet.core.call import Ask, Call
 from carnet.core.carnet import Carnet
 from carnet.core.delegation import Delegation
@@ -202,7 +203,7 @@ class Visit:
         `auth` chooses who pays, "forward-user" or "agent-owned", for an agent whose `auth_source`
         is "per-call"; for any other its configuration has decided.
         """
-        return Door(self, address, self._payer_of(auth))
+        return Door(self, check_name(address), self._payer_of(auth))
 
     def _payer_of(self, auth: str | None) -> str:
         if auth not in {None, FORWARD_USER, AGENT_OWNED}:

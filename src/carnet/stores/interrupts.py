@@ -12,7 +12,7 @@ from typing import Any, Final, final
 import msgspec
 from msgspec.structs import asdict, replace
 
-from carnet.core.interrupt import Interrupt, hash_state
+from carnet.core.interrupt import Interrupt, check_together, hash_state
 from carnet.ports.turns import Answer, Asked, TurnFinish
 from carnet.stores.database import Database, Row
 from carnet.stores.papers import call_label
@@ -95,6 +95,7 @@ class Interrupts:
         """The end of a turn that waits, as it is stored."""
         if not finish.interrupts:
             raise ValueError("a turn that waits says what for")
+        check_together(finish.interrupts)
         most = finish.now + self._most_us
         finish = replace(finish, waits_until=min(finish.waits_until or most, most))
         papers = self._seal.seal_bytes(finish.papers, label=call_label(finish.turn.key))
