@@ -139,6 +139,35 @@ def test_a_host_with_several_addresses_has_one_port_on_all(home: Path) -> None:
         assert {each.getsockname()[1] for each in sockets} == {real.gateway.port} != {0}
 
 
+def test_a_port_that_is_taken_at_another_address_of_the_host_is_chosen_anew(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = socket.socket
+    rivals: list[socket.socket] = []
+
+    class Rivalled(plain):
+        """The first time that a chosen port is asked for elsewhere, somebody was quicker."""
+
+        def bind(self, address: tuple[str, int]) -> None:
+            if address[1] and not rivals:
+                rivals.append(plain())
+                rivals[0].bind(address)
+            super().bind(address)
+
+    found = socket.getaddrinfo("127.0.0.1", 0, type=socket.SOCK_STREAM)
+    found += socket.getaddrinfo("127.0.0.2", 0, type=socket.SOCK_STREAM)
+    settings = load(home / "carnet.toml", {}).listening_at("localhost", 0)
+    with monkeypatch.context() as patched:
+        patched.setattr(socket, "getaddrinfo", lambda *_, **__: found)
+        patched.setattr(socket, "socket", Rivalled)
+        with bound(settings) as (real, sockets):
+            assert [each.getsockname() for each in sockets] == [
+                ("127.0.0.1", real.gateway.port),
+                ("127.0.0.2", real.gateway.port),
+            ]
+    rivals[0].close()
+
+
 def test_an_address_that_a_dead_gateway_left_is_not_believed(tmp_path: Path) -> None:
     acme = Organisation(tmp_path, "acme.example")
     written = tmp_path / "var" / "gateway.url"

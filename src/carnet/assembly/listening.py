@@ -10,12 +10,15 @@ import contextlib
 import errno
 import socket
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
 
 from carnet.config import Settings
 from carnet.errors import ConfigInvalid
 from carnet.http.server import BACKLOG
 
 Sockets = list[socket.socket]
+
+MOST_ATTEMPTS: Final = 16  # of letting the system choose a port
 
 
 @contextlib.contextmanager
@@ -42,8 +45,23 @@ def listen(sockets: Iterable[socket.socket]) -> None:
 
 
 def _bind(settings: Settings) -> Sockets:
-    """A socket for each address of the host; all with one port."""
+    """A socket for each address of the host; all with one port.
+
+    A port that the system chose for the first of them may be taken at the next: then it chooses
+    another.
+    """
     host, port = settings.gateway.host, settings.gateway.port
+    attempts = 1 if port else MOST_ATTEMPTS
+    while True:
+        attempts -= 1
+        try:
+            return _bind_all(host, port)
+        except OSError as error:
+            if not attempts or error.errno != errno.EADDRINUSE:
+                raise _refused(error, host, port) from None
+
+
+def _bind_all(host: str, port: int) -> Sockets:
     sockets: Sockets = []
     try:
         for family, address in _addresses(host, port):
@@ -54,9 +72,9 @@ def _bind(settings: Settings) -> Sockets:
                 each.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
             chosen = sockets[0].getsockname()[1]  # 0 until the first one is bound
             each.bind((address, port or chosen))
-    except OSError as error:
+    except OSError:
         _close(sockets)
-        raise _refused(error, host, port) from None
+        raise
     return sockets
 
 
