@@ -7,26 +7,30 @@ import pytest
 from msgspec.structs import replace
 
 from carnet.core.call import Claim
+from carnet.core.interrupt import Interrupt, hash_state
 from carnet.core.papers import read_papers
 from carnet.errors import CallbackForbidden, SchemaInvalid, TaskNotFound, TooManyTasks
 from carnet.ports.tasks import Task, TaskClaim
-from carnet.ports.turns import TurnClaim, Verdict
+from carnet.ports.turns import Answer, Asked, TurnClaim, Verdict
 from carnet.testing.turns import MemoryTurns
 from tests.guards.scene import claim as token_claim
 from tests.guards.signed_scene import NOW, STRANGER, SignedScene, signed_claim, travelled
 from tests.guards.signed_scene import document as travel_document
 
+ASKED = Interrupt(id="int_1", state="secret", kind="input", message="What for?")
+
 
 class Noting(MemoryTurns):
-    """Keeps what it was asked to claim."""
+    """Keeps what it was asked to claim; claims may bring an answer."""
 
     def __init__(self) -> None:
         super().__init__()
         self.claims: list[TurnClaim] = []
+        self.answer: Answer | None = None
 
     async def claim(self, claim: TurnClaim) -> Verdict:
         self.claims.append(claim)
-        return await super().claim(claim)
+        return await super().claim(replace(claim, resolution=self.answer))
 
 
 class Accepted:
@@ -87,6 +91,18 @@ async def test_a_repeat_gets_the_id_of_the_first_and_none_when_that_is_forgotten
     accepted.found[first.record.n] = Task(id=first.task, turn=first.record, sender=STRANGER)
     again = await here.gate.admit(task(nonce="nonce-00000003"))
     assert (again.task, again.known) == (first.task, True)
+
+
+async def test_a_task_that_runs_on_after_it_has_waited_keeps_its_id() -> None:
+    here, turns, accepted = scene()
+    first = await here.gate.admit(task())
+    waiting = replace(first.record, state="waiting")
+    turns.turns[1] = waiting
+    turns.interrupted[1] = [Asked(interrupt=ASKED, status="open", expires=NOW + 1)]
+    accepted.found[1] = Task(id="first", turn=waiting, sender=STRANGER)
+    turns.answer = Answer(state_hash=hash_state(ASKED.state), outcome="accepted")
+    again = await here.gate.admit(task(nonce="nonce-00000002"))
+    assert (again.known, again.record.attempt, again.task) == (False, 1, "first")
 
 
 async def test_unfinished_tasks_are_counted_by_sender() -> None:

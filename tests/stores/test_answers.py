@@ -4,17 +4,20 @@ import asyncio
 
 import pytest
 
-from carnet.ports.turns import Claimed, Fenced
+from carnet.ports.turns import Claimed, Fenced, Quota, Use
 from carnet.stores.opening import Store
 from tests.stores.scenes import (
+    NOW,
     SECOND,
     Place,
     a_claim,
     a_finish,
+    a_task,
     a_wait,
     an_answer,
     an_interrupt,
     claimed,
+    leased,
 )
 
 
@@ -97,3 +100,19 @@ async def test_what_no_store_could_hold_is_not_waited_for(store: Store) -> None:
         with pytest.raises(ValueError, match=r"the same id|cannot be kept"):
             store.turns.finish(a_wait(turn, interrupts=wrong))
     assert (await store.turns.finish(a_wait(turn))).state == "waiting"
+
+
+async def test_a_task_that_has_waited_gives_back_its_place_though_its_papers_are_lost(
+    store: Store, place: Place
+) -> None:
+    counted = Quota(purse="tasks/echo/b", limit=5, take=1)
+    await store.turns.claim(a_task(quotas=(counted,)))
+    (task,) = await leased(store)
+    held = (Use("tasks/echo/b", 1),)
+    await store.turns.finish(a_wait(task.turn, is_task=True, holding=held))
+    resumed = claimed(await store.turns.claim(a_claim(resolution=an_answer())))
+    assert await store.tasks.release(resumed, NOW, lost=True)
+    ((sealed,),) = place.rows("SELECT sealed FROM kept_call")
+    place.rows("UPDATE kept_call SET sealed = ?", bytes(sealed)[:-1])
+    (again,) = await leased(store)
+    assert (again.papers, again.purse) == (b"", "tasks/echo/b")

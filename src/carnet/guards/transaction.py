@@ -100,7 +100,7 @@ class Transaction:
 
     async def _task_id(self, later: Later, verdict: Claimed | Known) -> str:
         """The id of the task: that of the first acceptance, however often it is sent or run."""
-        if isinstance(verdict, Claimed) and verdict.turn.attempt == 1:
+        if isinstance(verdict, Claimed) and verdict.turn.fence == 1:  # else it ran, or waited
             return later.id
         found = None if self._tasks is None else await self._tasks.of_turn(verdict.turn.n)
         if found is None:  # it has ended, and is forgotten before its turn

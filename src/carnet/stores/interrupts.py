@@ -15,7 +15,7 @@ from msgspec.structs import asdict, replace
 from carnet.core.interrupt import Interrupt, check_together, hash_state
 from carnet.ports.turns import Answer, Asked, TurnFinish
 from carnet.stores.database import Database, Row
-from carnet.stores.papers import call_label
+from carnet.stores.papers import call_label, head_of
 from carnet.stores.sealing import Seal, Unsealable
 from carnet.stores.secrets_file import Keys
 
@@ -101,7 +101,7 @@ class Interrupts:
         papers = self._seal.seal_bytes(finish.papers, label=call_label(finish.turn.key))
         given = {name: getattr(finish, name) for name in TurnFinish.__struct_fields__}
         rows = tuple(self._row(finish, place) for place in range(len(finish.interrupts)))
-        head = b"\x00"  # no purse stands before them: `holds` has what it counts in
+        head = head_of(use.purse for use in finish.holding)
         return WaitingFinish(**{**given, "papers": head + papers}, rows=rows, key_id=self._key_id)
 
     def _row(self, finish: TurnFinish, place: int) -> Row:

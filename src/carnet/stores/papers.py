@@ -2,9 +2,10 @@
 
 Law 1. The papers of one turn open for that turn alone.
 Law 2. The purse that counts the task stands before them, in the clear: it is given back also when
-       they cannot be opened any more.
+       they cannot be opened any more. So it does when the task has waited for an answer.
 """
 
+from collections.abc import Iterable
 from typing import Final, final
 
 from msgspec import Struct
@@ -55,8 +56,7 @@ class Papers:
 
     def seal(self, claim: TurnClaim, task: TaskClaim) -> SealedTask:
         """The task of a claim, with its papers sealed for its turn."""
-        purses = [quota.purse for quota in claim.quotas if quota.purse.startswith(TASKS)]
-        head = "".join(purses[:1]).encode() + _AFTER_PURSE
+        head = head_of(quota.purse for quota in claim.quotas)
         return SealedTask(
             id=task.id,
             sender=task.sender,
@@ -78,6 +78,12 @@ class Papers:
     def open_word(self, sealed: bytes, task: str) -> str:
         """It again. Raises Unsealable."""
         return self._seal.open(sealed, label=_OF_TASK + task)
+
+
+def head_of(purses: Iterable[str]) -> bytes:
+    """What stands before the papers: the one of these purses that counts the task, if one does."""
+    counting = [purse for purse in purses if purse.startswith(TASKS)]
+    return "".join(counting[:1]).encode() + _AFTER_PURSE
 
 
 def purse_of(sealed: bytes) -> str | None:
