@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from carnet.core.call import Call
 from carnet.core.events import End, Waiting
@@ -66,4 +67,20 @@ async def test_a_task_that_waits_for_an_answer_too_long_tells_that_it_failed(
     (posted,) = await store.outbox.list(state="pending", limit=9)
     assert posted.letter.url == LATE.url
     assert json.loads(posted.letter.body)["code"] == "interrupt_expired"
+    await here.close()
+
+
+async def test_a_task_that_cannot_be_read_any_more_is_told_in_the_dialect_of_its_record(
+    opened: tuple[Place, Store],
+) -> None:
+    place, store = opened
+    here = TaskStage(store, echo=echo)
+    call = await here.accept("echo")
+    await store.tasks.add_callback(call.task or "", replace(LATE, dialect=""))
+    place.rows("UPDATE kept_call SET sealed = ?", b"\x00lost")
+    place.rows("UPDATE turn SET dialect = 'openai'")
+    here.worker.start()
+    assert (await here.ended(call)).turn.code == "internal"
+    (posted,) = await store.outbox.list(state="pending", limit=9)
+    assert json.loads(posted.letter.body)["error"]["code"] == "internal"
     await here.close()

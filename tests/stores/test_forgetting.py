@@ -50,6 +50,17 @@ async def test_an_ended_task_is_forgotten_by_the_upkeep_after_a_day(
     assert await store.tasks.find("task-waiting") is not None
 
 
+async def test_a_task_is_forgotten_with_the_addresses_that_were_told(
+    store: Store, place: Place
+) -> None:
+    now = place.clock.wall_us()
+    await done_task(store, "old", now)
+    await store.turns.claim(a_task("waiting", now=now))
+    assert await store.tasks.forget(now + 1) == 1
+    found = "SELECT k.id FROM callback b LEFT JOIN task k ON k.turn = b.turn"
+    assert place.rows(found) == [("task-waiting",)]
+
+
 async def test_letters_are_forgotten_a_month_after_their_end(store: Store, place: Place) -> None:
     now = place.clock.wall_us()
     await store.outbox.put([a_letter("1"), a_letter("2")], now)

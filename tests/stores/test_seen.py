@@ -62,3 +62,25 @@ async def test_sqlite_finds_search_rows_by_an_index(place: Place, store: Store, 
     await finished(store)
     plan = place.rows(f"EXPLAIN QUERY PLAN SELECT run FROM turn_seen WHERE {name} = 'x'")  # noqa: S608
     assert all("USING INDEX" in row[3] or name == "speaker" for row in plan), plan
+
+
+async def test_a_turn_that_fails_again_is_found_by_its_new_code(store: Store) -> None:
+    for code in ("overloaded", "agent_failed"):
+        turn = claimed(await store.turns.claim(a_claim()))
+        end = a_finish(turn, state="failed", code=code, retryable=True, debits=())
+        await store.turns.finish(end)
+        await store.upkeep()
+    assert await found(store, code="overloaded") == []
+    assert await found(store, code="agent_failed") == ["r1"]
+
+
+async def test_a_code_that_was_not_written_down_before_a_crash_is_found(place: Place) -> None:
+    store = await place.start()
+    turn = claimed(await store.turns.claim(a_claim()))
+    await store.turns.finish(a_finish(turn, state="failed", code="overloaded", debits=()))
+    await store.close()
+    place.rows("UPDATE turn SET code = 'agent_failed'")
+    again = await place.start()
+    await again.upkeep()
+    assert await found(again, code="agent_failed") == ["r1"]
+    await again.close()

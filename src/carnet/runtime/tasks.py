@@ -312,6 +312,7 @@ def _nameless(task: Task) -> Call:
             standing=Standing(sender=task.sender) if is_signed else None,
         ),
         payer=Payer(account=turn.payer, purse=""),
+        dialect=turn.dialect or "",
         target=absent(turn.agent),
         record=turn,
         task=task.id,

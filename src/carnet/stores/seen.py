@@ -26,11 +26,13 @@ _SEE: Final = (
     f"INSERT INTO turn_seen ({_COLUMNS}) SELECT {_OF_TURN} FROM turn WHERE n IN ({{}}) ORDER BY n"
     " ON CONFLICT (turn) DO UPDATE SET state = excluded.state, code = excluded.code"
     " WHERE turn_seen.state <> excluded.state"
+    " OR COALESCE(turn_seen.code, '') <> COALESCE(excluded.code, '')"
 )
 _NEWEST: Final = "SELECT COALESCE(MAX(n), 0) FROM turn"
 _UNSEEN: Final = (
     "SELECT t.n FROM turn t LEFT JOIN turn_seen s ON s.turn = t.n"
-    " WHERE t.n > ? AND (s.turn IS NULL OR s.state <> t.state) ORDER BY t.n LIMIT ?"
+    " WHERE t.n > ? AND (s.turn IS NULL OR s.state <> t.state"
+    " OR COALESCE(s.code, '') <> COALESCE(t.code, '')) ORDER BY t.n LIMIT ?"
 )
 _STALE: Final = (  # of turns that were seen before they ended
     "SELECT s.turn FROM turn_seen s JOIN turn t ON t.n = s.turn"

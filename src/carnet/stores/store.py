@@ -233,8 +233,7 @@ class Store:
             self._seen.look_back()
 
     async def _expire(self) -> None:
-        if await self.expiring.end(self._clock.wall_us()):
-            self._seen.look_back()
+        await self.expiring.end(self._clock.wall_us())
 
     async def _seal(self) -> None:
         self._sealed = self._clock.monotonic()

@@ -78,10 +78,15 @@ WITH RECURSIVE names (name) AS (
 )
 SELECT m.name FROM names m WHERE m.name IS NOT NULL
 """
-_FORGET = (
-    "DELETE FROM task WHERE turn IN"
-    " (SELECT turn FROM task WHERE ended IS NOT NULL AND ended < ? ORDER BY ended LIMIT ?)"
-    " AND ended IS NOT NULL AND ended < ?"  # it may have begun to wait again meanwhile
+_OLD = (
+    "SELECT k.turn, t.run FROM task k LEFT JOIN turn t ON t.n = k.turn"
+    " WHERE k.ended IS NOT NULL AND k.ended < ? ORDER BY k.ended LIMIT ?"
+)
+# It may have begun to wait again meanwhile, with other addresses.
+_FORGET = "DELETE FROM task WHERE turn IN ({}) AND ended IS NOT NULL AND ended < ?"
+_FORGET_CALLBACKS = (
+    "DELETE FROM callback WHERE turn IN ({})"
+    " AND NOT EXISTS (SELECT 1 FROM task k WHERE k.turn = callback.turn)"
 )
 _N, _RUN, _KEY, _AGENT = place("n"), place("run"), place("key"), place("agent")
 _STATE, _WORKER, _FENCE = place("state"), place("worker"), place("fence")
@@ -284,11 +289,24 @@ class StoredTasks:
 
     async def forget(self, ended_before: int) -> int:
         """Forget tasks that ended before then (the turns have their own retention); how many."""
-        forgotten, which = 0, (ended_before, AT_A_TIME, ended_before)
-        while gone := await self._database.execute(_FORGET, which):
-            forgotten += gone
+        forgotten = 0
+        while old := await self._database.fetch(_OLD, (ended_before, AT_A_TIME)):
+            forgotten += await self._forget(old, ended_before)
             point("purge.mid")
         return forgotten
+
+    async def _forget(self, old: Sequence[Row], ended_before: int) -> int:
+        turns = [turn for turn, _ in old]
+        runs = sorted({run for _, run in old if run is not None}) or [0]
+        these = marks(len(turns))
+        counts = await self._database.transact(
+            [
+                (self._lock.format(marks(len(runs))), runs),
+                (_FORGET.format(these), (*turns, ended_before)),
+                (_FORGET_CALLBACKS.format(these), turns),
+            ]
+        )
+        return counts[1]
 
 
 def waits_again(turn: Turn, now: int, *, lost: bool) -> TurnFinish:
