@@ -84,3 +84,21 @@ async def test_a_task_that_cannot_be_read_any_more_is_told_in_the_dialect_of_its
     (posted,) = await store.outbox.list(state="pending", limit=9)
     assert json.loads(posted.letter.body)["error"]["code"] == "internal"
     await here.close()
+
+
+async def test_a_task_that_is_cancelled_while_it_waits_for_an_answer_tells_so(
+    opened: tuple[Place, Store],
+) -> None:
+    store = opened[1]
+    here = TaskStage(store, more=[target("asks", agent=asks)])
+    store.expiring.teller = here.worker.expired
+    here.worker.start()
+    call = await here.accept("asks")
+    await store.tasks.add_callback(call.task or "", LATE)
+    await here.seen(call, lambda task: task.turn.state == "waiting")
+    assert await store.tasks.cancel(call.task or "", 1)
+    await store.upkeep()
+    assert (await here.ended(call)).turn.code == "cancelled"
+    (posted,) = await store.outbox.list(state="pending", limit=9)
+    assert json.loads(posted.letter.body)["code"] == "cancelled"
+    await here.close()

@@ -4,14 +4,18 @@ import asyncio
 
 import pytest
 
-from carnet.ports.turns import Claimed, Fenced, Quota, Use
+from carnet.core.events import Failed
+from carnet.ports.tasks import Task
+from carnet.ports.turns import Claimed, Fenced, Quota, Tell, Use
 from carnet.stores.opening import Store
 from tests.stores.scenes import (
+    ALICE,
     NOW,
     SECOND,
     Place,
     a_claim,
     a_finish,
+    a_letter,
     a_task,
     a_wait,
     an_answer,
@@ -116,3 +120,33 @@ async def test_a_task_that_has_waited_gives_back_its_place_though_its_papers_are
     place.rows("UPDATE kept_call SET sealed = ?", bytes(sealed)[:-1])
     (again,) = await leased(store)
     assert (again.papers, again.purse) == (b"", "tasks/echo/b")
+
+
+async def test_a_task_that_is_cancelled_while_it_waits_fails_and_gives_back_what_it_held(
+    store: Store, place: Place
+) -> None:
+    counted = Quota(purse="tasks/echo/b", limit=5, take=1)
+    for name in ("r1", "r2"):
+        await store.turns.claim(a_task(name, quotas=(counted,), reserve=300, payer=ALICE))
+    held = (Use("tasks/echo/b", 1),)
+    first, other = [task.turn for task in await leased(store)]
+    for turn in (first, other):
+        await store.turns.finish(a_wait(turn, is_task=True, holding=held))
+    told: list[tuple[str, str]] = []
+
+    def teller(task: Task, end: Failed) -> Tell:
+        told.append((task.id, end.code))
+        return lambda callbacks: tuple(a_letter(url=each.url) for each in callbacks)
+
+    store.expiring.teller = teller
+    assert await store.tasks.cancel("task-r1", NOW)
+    await store.upkeep()
+    ended = await store.turns.reload(first)
+    assert (ended.state, ended.code) == ("failed", "cancelled")
+    assert told == [("task-r1", "cancelled")]
+    assert place.rows("SELECT url FROM outbox") == [("https://b.example/hook",)]
+    assert place.rows("SELECT SUM(spent), SUM(reserved) FROM purse") == [(1, 300)]
+    found = place.rows("SELECT turn, status FROM interrupt ORDER BY turn")
+    assert found == [(first.n, "expired"), (other.n, "open")]
+    assert (await store.turns.reload(other)).state == "waiting"
+    assert not await store.tasks.cancel("task-r1", NOW)
