@@ -3,13 +3,16 @@
 import asyncio
 
 import pytest
+from msgspec.structs import replace
 
 from carnet.core.events import Failed
 from carnet.ports.tasks import Task
-from carnet.ports.turns import Claimed, Fenced, Quota, Tell, Use
+from carnet.ports.turns import Claimed, Debit, Fenced, Known, Quota, Tell, TurnClaim, Use
 from carnet.stores.opening import Store
+from carnet.stores.queue import given_back
 from tests.stores.scenes import (
     ALICE,
+    LIMITED,
     NOW,
     SECOND,
     Place,
@@ -150,3 +153,50 @@ async def test_a_task_that_is_cancelled_while_it_waits_fails_and_gives_back_what
     assert found == [(first.n, "expired"), (other.n, "open")]
     assert (await store.turns.reload(other)).state == "waiting"
     assert not await store.tasks.cancel("task-r1", NOW)
+
+
+async def taken_back(store: Store, answer: TurnClaim) -> None:
+    """An answer that was committed when its caller had gone: the writer gives it back."""
+    resumed = claimed(await store.turns.claim(answer))
+    given = await store._database.finish(given_back(answer, resumed))  # noqa: SLF001
+    assert given.state == "waiting"
+
+
+async def test_an_answer_whose_caller_went_away_can_be_given_again(
+    store: Store, place: Place
+) -> None:
+    counted = Quota(purse="tokens/echo/b", limit=5, take=1)
+    asked = a_claim(payer=LIMITED, reserve=300, quotas=(counted,))
+    turn = claimed(await store.turns.claim(asked))
+    end = a_wait(turn, payer=LIMITED, debits=(Debit("agent:echo", 100),), reserve=300)
+    waiting = await store.turns.finish(end)
+    said = await store.turns.events(waiting)
+    purses = "SELECT name, spent, reserved FROM purse ORDER BY name"
+    held = place.rows(purses)
+    answer = replace(asked, resolution=an_answer(value=b"{}", resolver="alice"))
+    await taken_back(store, answer)
+    again = await store.turns.claim(asked)
+    assert isinstance(again, Known)
+    assert again == Known(replace(waiting, fence=2, worker=store.worker))
+    assert await store.turns.events(again.turn) == said
+    (open_again,) = await store.turns.interrupts(again.turn)
+    assert (open_again.interrupt, open_again.status) == (an_interrupt(), "open")
+    assert (open_again.outcome, open_again.resolver, open_again.value) == (None, None, None)
+    assert place.rows("SELECT COUNT(*) FROM kept_call") == [(1,)]
+    assert place.rows(purses) == held
+    resumed = claimed(await store.turns.claim(answer))
+    assert (resumed.fence, resumed.attempt) == (3, 1)
+    await store.turns.finish(a_finish(resumed, payer=LIMITED))
+    assert place.rows("SELECT spent, reserved FROM purse WHERE name = 'token:alice'") == [(300, 0)]
+
+
+async def test_a_turn_whose_answer_was_taken_back_is_over_when_its_time_is(
+    store: Store, place: Place
+) -> None:
+    turn = claimed(await store.turns.claim(a_claim(reserve=300)))
+    await store.turns.finish(a_wait(turn))
+    await taken_back(store, a_claim(resolution=an_answer()))
+    place.clock.advance(3601)
+    await store.upkeep()
+    assert (await store.turns.reload(turn)).code == "interrupt_expired"
+    assert place.rows("SELECT spent, reserved FROM purse") == [(0, 0)]

@@ -19,7 +19,7 @@ from carnet.ports.outbox import Letter
 from carnet.ports.turns import Fenced, TurnFinish
 from carnet.stores.callbacks import ToldFinish, Untold
 from carnet.stores.database import Flush, Row
-from carnet.stores.interrupts import WaitingFinish, read_holds, write_holds
+from carnet.stores.interrupts import UnansweredFinish, WaitingFinish, read_holds, write_holds
 from carnet.stores.journal import DISCARD, ENDED, EVENTS, sealed_row
 from carnet.stores.outbound import outbound_row
 from carnet.stores.turn_row import ended
@@ -75,6 +75,7 @@ class FinishRules:
         self.interrupts: list[Row] = []  # as INTERRUPT has them
         self.calls: list[Row] = []  # of turns that wait for an answer: turn, sealed, key_id
         self.closed: list[int] = []  # turns that wait no more, and were not answered
+        self.reopened: list[Row] = []  # turns that wait on, and the hash of what they were answered
 
     def read(self, rows: Sequence[Row]) -> None:
         """Take what the driver has read."""
@@ -85,16 +86,16 @@ class FinishRules:
     def end(self, finish: TurnFinish) -> Turn | Fenced | Untold:
         """End a turn, or say that it is not the caller's, or is not told to all."""
         turn = finish.turn
-        if turn.n not in self.held:
-            return _fenced(turn)
-        held = self.held[turn.n]
-        if held[1] != turn.fence or finish.state not in _ENDS[held[5]]:
+        held = self.held[turn.n] if turn.n in self.held else None  # noqa: SIM401  a call less
+        if held is None or held[1] != turn.fence or finish.state not in _ENDS[held[5]]:
             return _fenced(turn)
         if finish.tell is not None and not self._is_told(finish):
             return Untold(f"turn {turn.n} has other addresses")
         del self.held[turn.n]  # the same turn again in this batch is too late
         if finish.state == "queued":
             return self._wait_again(finish)
+        if finish.state == "waiting" and isinstance(finish, UnansweredFinish):
+            return self._wait_on(finish)
         return self._end(finish, held)
 
     def _is_told(self, finish: TurnFinish) -> bool:
@@ -143,6 +144,11 @@ class FinishRules:
         row, record = ended(finish, finish.state, None, cost, run_cost, finish.waits_until, holds)
         self.turns.append(row)
         return record
+
+    def _wait_on(self, finish: UnansweredFinish) -> Turn:
+        """Let a turn wait as it did: what it reserved is what its row says that it held."""
+        self.reopened.append((finish.turn.n, finish.state_hash))
+        return replace(finish.turn, state="waiting")
 
     def _let_go(self, turn: int, holds: str | None) -> None:
         """Give back what a turn held while it waited for an answer that did not come."""

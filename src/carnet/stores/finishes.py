@@ -12,7 +12,7 @@ from carnet.stores.callbacks import TOLD, Untold
 from carnet.stores.chain import Lane
 from carnet.stores.database import Flush
 from carnet.stores.finish_rules import FinishRules, appended
-from carnet.stores.interrupts import EXPIRE
+from carnet.stores.interrupts import EXPIRE, REOPEN, UNDISCARD, WAIT_ON
 from carnet.stores.interrupts import INSERT as INSERT_INTERRUPT
 from carnet.stores.outbound import INSERT as INSERT_OUTBOUND
 from carnet.stores.outbox import BURY, GONE, PUT, letter_row
@@ -125,3 +125,7 @@ class FinishBatch:
             write(KEEP_CALL, rules.calls)
             write(INSERT_INTERRUPT, rules.interrupts)
             write(EXPIRE, [(turn,) for turn in rules.closed])
+        if rules.reopened:
+            write(REOPEN, rules.reopened)
+            write(WAIT_ON, [(state_hash, turn) for turn, state_hash in rules.reopened])
+            write(UNDISCARD, [row[:1] for row in rules.reopened])

@@ -3,7 +3,9 @@
 Law 1. Of the secret of an interrupt the hash is compared, and what is sealed is told again to who
        repeats the call; nothing else of it is written.
 Law 2. An interrupt is open, and then resolved or expired: once, and by whoever changes it first.
-Law 3. What a turn holds while it waits stands in its row: [[purse, money, calls, tokens], ...].
+       An answer that nobody ran the turn on with was not given: it is open again.
+Law 3. What a turn holds while it waits stands in its row: [[purse, money, calls, tokens], ...]. It
+       stands there until the turn has ended, or waits for something else.
 """
 
 from collections.abc import Sequence
@@ -18,6 +20,7 @@ from carnet.stores.database import Database, Row
 from carnet.stores.papers import call_label, head_of
 from carnet.stores.sealing import Seal, Unsealable
 from carnet.stores.secrets_file import Keys
+from carnet.stores.turn_moves import becomes, moves
 
 Hold = tuple[str, int, int, int]
 
@@ -30,12 +33,12 @@ COLUMNS: Final = (
     *("created", "expires"),
 )
 _NAMED: Final = ("turn", "id")
-_ANSWERED: Final = ("resolved", "resolver", "outcome", "value_sealed")
+UNANSWERED: Final = "resolved = NULL, resolver = NULL, outcome = NULL, value_sealed = NULL"
 # One that is asked again is a new question, whatever it was before and was answered.
 ASK_AGAIN: Final = (
     f"ON CONFLICT ({', '.join(_NAMED)}) DO UPDATE SET "
     + "".join(f"{name} = excluded.{name}, " for name in COLUMNS if name not in _NAMED)
-    + ", ".join(f"{name} = NULL" for name in _ANSWERED)
+    + UNANSWERED
 )
 INSERT: Final = (
     f"INSERT INTO interrupt ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"  # noqa: S608
@@ -48,6 +51,20 @@ RESOLVE: Final = (
     " value_sealed = ? WHERE turn = ? AND id = ? AND status || '' = 'open'"
 )
 EXPIRE: Final = "UPDATE interrupt SET status = 'expired' WHERE turn = ? AND status || '' = 'open'"
+# Of a turn that was answered and not run on: it waits again, as if nobody had answered.
+REOPEN: Final = (
+    f"UPDATE interrupt SET status = 'open', {UNANSWERED}"  # noqa: S608
+    " WHERE turn = ? AND state_hash = ? AND status || '' = 'resolved'"
+)
+WAIT_ON: Final = (
+    f"UPDATE turn SET {becomes('waiting')}, reserve = 0, waits_until ="  # noqa: S608
+    " (SELECT MAX(i.expires) FROM interrupt i WHERE i.turn = turn.n AND i.state_hash = ?)"
+    f" WHERE n = ? AND {moves('running', 'waiting')}"
+)
+UNDISCARD: Final = (
+    "DELETE FROM journal WHERE n ="
+    " (SELECT MAX(j.n) FROM journal j WHERE j.turn = ? AND j.kind = 'discard')"
+)
 _OF_TURN: Final = (
     "SELECT id, kind, origin, message, data, amount, currency, url, retry_after, state_sealed,"
     " status, expires, outcome, resolver, resolved, value_sealed FROM interrupt"
@@ -74,6 +91,12 @@ class WaitingFinish(TurnFinish, frozen=True, kw_only=True):
 
     rows: tuple[Row, ...]  # of COLUMNS
     key_id: str  # of the secrets file
+
+
+class UnansweredFinish(TurnFinish, frozen=True, kw_only=True):
+    """The end of a turn that was answered and not run on: it waits again."""
+
+    state_hash: bytes  # of the answer
 
 
 class SealedAnswer(Answer, frozen=True, kw_only=True):
@@ -159,6 +182,13 @@ class Interrupts:
             resolved=resolved,
             value=value,
         )
+
+
+def unanswered(end: TurnFinish, answer: Answer) -> UnansweredFinish:
+    """What takes an answer back, in the place of an end."""
+    given = {name: getattr(end, name) for name in TurnFinish.__struct_fields__}
+    more = {"state": "waiting", "code": None, "retryable": False, "state_hash": answer.state_hash}
+    return UnansweredFinish(**(given | more))
 
 
 def _label(interrupt: str) -> str:

@@ -278,7 +278,7 @@ class HotBatch:
         rates = list(claiming.counted.items())
         purses = self._purses()
         postings = self._lane.link(finishing.ledger, iter(self._postings))
-        if not (journal or rates or purses or claiming.resolved):
+        if not (journal or rates or purses or claiming.resolved or finishing.reopened):
             return
         await self._session.query(
             sql.WRITE,
@@ -299,7 +299,7 @@ class HotBatch:
             await self._session.query(sql.RESOLVE, *columns(claiming.resolved, 6), *resumed)
         if finishing.requeued or finishing.letters or finishing.tasks:
             await self._write_tasks()
-        if finishing.outbound or finishing.calls or finishing.closed:
+        if finishing.outbound or finishing.calls or finishing.closed or finishing.reopened:
             await self._write_waiting()
 
     async def _put_tasks(self, waiting: WaitingRows) -> None:
@@ -330,6 +330,8 @@ class HotBatch:
             await query(sql.PUT_INTERRUPTS, *columns(finishing.interrupts, len(sql.INTERRUPT)))
         if finishing.closed:
             await query(sql.EXPIRE, finishing.closed)
+        if finishing.reopened:
+            await query(sql.REOPEN, *columns(finishing.reopened, 2))
 
     async def _clean(self) -> None:
         """Delete what was made for its lock and then not used."""

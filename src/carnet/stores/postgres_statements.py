@@ -252,6 +252,24 @@ UPDATE interrupt SET status = 'expired' FROM unnest($1::bigint[]) AS w (n)
 WHERE interrupt.turn = ANY (ARRAY[w.n]) AND interrupt.status || '' = 'open'
 """
 
+REOPEN: Final = f"""
+WITH open AS (
+    UPDATE interrupt SET status = 'open', {interrupts.UNANSWERED}
+    FROM unnest($1::bigint[], $2::bytea[]) AS w (n, state_hash)
+    WHERE interrupt.turn = ANY (ARRAY[w.n]) AND interrupt.state_hash = w.state_hash
+        AND interrupt.status || '' = 'resolved'
+), undiscarded AS (
+    DELETE FROM journal USING unnest($1::bigint[]) AS w (n)
+    WHERE journal.n = ANY (ARRAY[(
+        SELECT MAX(j.n) FROM journal j WHERE j.turn = ANY (ARRAY[w.n]) AND j.kind = 'discard')])
+)
+UPDATE turn SET {becomes("waiting")}, reserve = 0, waits_until = (
+    SELECT MAX(i.expires) FROM interrupt i
+    WHERE i.turn = ANY (ARRAY[w.n]) AND i.state_hash = w.state_hash)
+FROM unnest($1::bigint[], $2::bytea[]) AS w (n, state_hash)
+WHERE turn.n = ANY (ARRAY[w.n]) AND {moves("running", "waiting")}
+"""
+
 PUT_OUTBOUND: Final = f"""
 INSERT INTO outbound ({names(OUTBOUND)}) SELECT {names(OUTBOUND, "w.{}")}
 FROM {_Arrays().rows(OUTBOUND)} ON CONFLICT (turn, fence, ordinal) DO UPDATE

@@ -4,8 +4,8 @@ On the side of the event loop, whatever the writer behind it is: a thread or a t
 
 Law 1. What waits is bounded; what ends a turn is taken all the same, because it makes room, and
        so are the few questions by which a gateway sees whether its store answers.
-Law 2. A claim whose caller went away is given back: the turn ends as unknown and may run again.
-       That of a task is kept: nobody has to wait for it.
+Law 2. A claim whose caller went away is given back: the turn ends as unknown and may run again. One
+       that brought an answer waits for it again. That of a task is kept: nobody waits for it.
 Law 3. Nobody waits for a claim much longer than `WAIT_SECONDS`. One that the writer has not begun
        is taken out and was never made; one that it has begun may still be made, which is what its
        caller is told, and is given back then. What ends a turn waits as long as it takes.
@@ -24,6 +24,7 @@ from carnet.errors import CarnetError, OutcomeUnknown, Overloaded, StorageUnavai
 from carnet.ports.turns import Claimed, TurnClaim, TurnFinish, Use, Verdict, end_unknown
 from carnet.stores.batches import Batch, Job, Outcome
 from carnet.stores.database import Flush, Statement
+from carnet.stores.interrupts import unanswered
 
 _log = logging.getLogger(__name__)
 
@@ -202,6 +203,8 @@ def _lateness(*, has_begun: bool) -> CarnetError:
 def given_back(claim: TurnClaim, turn: Turn) -> TurnFinish:
     """The end of a turn that was claimed and then not run; a repeat will run it."""
     end = end_unknown(turn, claim.admitted.payer, now=claim.now, reserve=claim.admitted.reserve)
+    if claim.resolution is not None:  # which took nothing but the answer
+        return unanswered(end, claim.resolution)
     taken = tuple(Use(quota.purse, -quota.take) for quota in claim.quotas if quota.take)
     return replace(end, uses=taken) if taken else end
 

@@ -97,7 +97,7 @@ COLUMNS: Final = (
     Column("conversation", INT),
     Column("cause", TEXT),
     Column("waits_until", INT, again="None", resumes="None", ends="waits_until"),
-    Column("holds", TEXT, again="None", resumes="None", ends="holds"),
+    Column("holds", TEXT, again="None", ends="holds"),
     Column("facts", TEXT, again="None", ends="finish.facts"),
     Column("wiped", INT),
     Column("rank", INT),
