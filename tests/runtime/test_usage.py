@@ -6,14 +6,20 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from carnet.core.events import Done, Event, Failed, Usage
+from carnet.core.call import Call, call_of
+from carnet.core.events import Done, End, Event, Failed, Usage, Waiting
+from carnet.core.interrupt import Interrupt, hash_state
 from carnet.core.money import MICROS, Price
+from carnet.core.output import Output
+from carnet.core.papers import read_papers
+from carnet.ports.turns import Answer, Claimed, TurnClaim
 from carnet.runtime.dispatching import Dispatching
 from carnet.runtime.visit import Visit
 from tests.guards.scene import claim, target
 from tests.runtime.stage import Stage, native
 
 PURSE = "tokens/2027-01-15/counted/agent://b.example"
+NEEDED = Interrupt(id="int_1", state="secret", kind="approval", message="May I?")
 PRICE = Price(per_million_in=1 * MICROS, per_million_out=2 * MICROS)
 
 
@@ -88,3 +94,41 @@ async def test_what_an_agent_says_of_itself_stays_within_what_can_be_recorded() 
     stage, end = await played(boasting)
     assert isinstance(end, Done)
     assert (stage.turns.turns[1].tokens_in, stage.turns.turns[1].tokens_out) == (2**53 - 1, 0)
+
+
+async def test_what_was_used_until_a_turn_waits_is_debited_then_and_the_rest_at_its_end() -> None:
+    async def careful(call: Call, out: Output, /) -> End:
+        if call.record.fence == 1:
+            out.usage(Usage(40, 5))
+            return Waiting((NEEDED,))
+        out.usage(Usage(10))
+        return Done()
+
+    price = replace(PRICE, per_call=7)
+    careful_one = replace(target("careful", agent=careful), price=price)
+    stage = Stage(careful_one)
+    call = await stage.gate.admit(claim("careful"))
+    assert isinstance((await stage.read(replace(call, quota=PURSE)))[-1], Waiting)
+    assert [debit.amount for debit in stage.turns.debits] == [50]
+    kept = read_papers(stage.turns.finishes[-1].papers).admitted
+    assert call.reserve - kept.reserve == 50
+    answer = Answer(state_hash=hash_state(NEEDED.state), outcome="accepted")
+    verdict = await stage.turns.claim(
+        TurnClaim(
+            admitted=kept,
+            key=call.record.key,
+            digest=claim("careful").digest,
+            most_run_calls=9,
+            now=call.record.created,
+            request=b"",
+            resolution=answer,
+        )
+    )
+    assert isinstance(verdict, Claimed)
+    events = await stage.read(call_of(kept, careful_one, verdict.turn))
+    assert isinstance(events[-1], Done)
+    assert [debit.amount for debit in stage.turns.debits] == [50, 10 + 7]
+    ended = stage.turns.turns[1]
+    assert (ended.tokens_in, ended.tokens_out, ended.cost) == (50, 5, 67)
+    assert events[-2] == Usage(50, 5, 67, 67, "credits")
+    assert stage.turns.purses == {PURSE: 55}

@@ -200,3 +200,20 @@ async def test_a_turn_whose_answer_was_taken_back_is_over_when_its_time_is(
     await store.upkeep()
     assert (await store.turns.reload(turn)).code == "interrupt_expired"
     assert place.rows("SELECT spent, reserved FROM purse") == [(0, 0)]
+
+
+async def test_what_a_turn_used_before_it_waited_is_added_to_what_it_uses_then(
+    store: Store, place: Place
+) -> None:
+    for name in ("r1", "r2"):
+        turn = claimed(await store.turns.claim(a_claim(name)))
+        waiting = await store.turns.finish(a_wait(turn))
+        assert (waiting.tokens_in, waiting.tokens_out) == (3, 5)
+    resumed = claimed(await store.turns.claim(a_claim(resolution=an_answer())))
+    ended = await store.turns.finish(a_finish(resumed, tokens_in=7, tokens_out=None))
+    assert (ended.tokens_in, ended.tokens_out) == (10, 5)
+    assert await store.turns.reload(ended) == ended
+    place.clock.advance(3601)
+    await store.upkeep()
+    found = place.rows("SELECT state, tokens_in, tokens_out FROM turn ORDER BY n")
+    assert found == [("done", 10, 5), ("failed", 3, 5)]

@@ -149,6 +149,17 @@ _decoder: Final = msgspec.msgpack.Decoder(Papers, dec_hook=_hide)
 _former: Final = msgspec.msgpack.Decoder(_Former, dec_hook=_hide)
 
 
+def papers_of(call: Call, spent: int) -> Papers:
+    """What is kept of a call that waits for an answer, of which so much has been spent."""
+    left = call.allowance
+    kept = replace(
+        call.admitted,
+        reserve=max(call.reserve - spent, 0),
+        set_aside=max(call.set_aside - spent, 1) if call.set_aside else 0,  # 0: it is not bounded
+    )
+    return Papers(admitted=kept, budget=None if left is None else left.left())
+
+
 def write_papers(papers: Papers) -> bytes:
     """The bytes that are kept. They are to be sealed."""
     return _encoder.encode(replace(papers, admitted=_until(papers.admitted, None)))

@@ -10,13 +10,14 @@ Law 3. What is not yet durable, what nobody has taken and what one turn may say 
        the first two the agent waits, at the last it has failed.
 Law 4. A payer with a limit is never debited more than was reserved. A cost that nobody told is
        debited as the reservation where there is one, and is shown as unknown where there is none.
+       A turn that waits is debited what it used so far: tokens, and what others charged.
 """
 
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
 from msgspec import structs
 
@@ -36,8 +37,8 @@ from carnet.core.events import (
     write_event,
 )
 from carnet.core.outbound import OutboundCall, leg_event, pointer
-from carnet.core.papers import Papers, write_papers
-from carnet.core.turn import Turn
+from carnet.core.papers import papers_of, write_papers
+from carnet.core.turn import Turn, TurnState
 from carnet.errors import (
     AgentFailed,
     Cancelled,
@@ -54,12 +55,9 @@ from carnet.errors import (
 from carnet.ports.turns import Debit, Fenced, Tell, TurnFinish, Turns, Use
 from carnet.runtime.callbacks import Letters
 from carnet.runtime.live import Live
-from carnet.wire.json import MAX_INTEGER
+from carnet.runtime.tokens import NO_TOKENS, Tokens, add_up, and_before
 
 logger = logging.getLogger("carnet.runtime")
-
-Tokens = tuple[int | None, int | None]  # in and out
-_NO_TOKENS: Final[Tokens] = (None, None)
 
 MOST_WAITING = 1024  # events
 MOST_WAITING_BYTES = 64 * 1024
@@ -197,19 +195,6 @@ class Recording:
         if self._live.is_ahead:
             await self._live.room()
 
-    def _tokens(self) -> Tokens:
-        """How many went in and out; None where nobody counted them."""
-        used_in: int | None = None
-        used_out: int | None = None
-        for usage in self._usages:
-            if usage.tokens_in is not None:
-                used_in = (used_in or 0) + usage.tokens_in
-                used_in = used_in if 0 <= used_in <= MAX_INTEGER else _bounded(used_in)
-            if usage.tokens_out is not None:
-                used_out = (used_out or 0) + usage.tokens_out
-                used_out = used_out if 0 <= used_out <= MAX_INTEGER else _bounded(used_out)
-        return used_in, used_out
-
     async def _flush_waiting(self) -> None:
         try:
             while self._waiting:
@@ -250,8 +235,8 @@ class Recording:
         if self.broken is not None and isinstance(self.broken, Fenced | OutcomeUnknown):
             raise self.broken  # what may have been written would be said twice
         state = STATES[type(end)]
-        tokens = self._tokens() if self._usages else _NO_TOKENS
-        debits = [] if state == "waiting" else self._debits(tokens, served=state == "done")
+        tokens = add_up(self._usages) if self._usages else NO_TOKENS
+        debits = self._debits(tokens, state)
         call = self._call
         for outbound in self._outbound:
             self._keep(pointer(call.record.fence, outbound.ordinal))
@@ -280,26 +265,27 @@ class Recording:
                 tell=None if call.task is None else self._tell_of(batch, end, tokens, debits),
                 is_task=call.task is not None,
                 outbound=tuple(self._outbound),
-                **(self._waits(end) if type(end) is Waiting else {}),
+                **(self._waits(end, debits) if type(end) is Waiting else {}),
             )
         )
         return batch[:-1], record
 
     def _used(self, events: Sequence[Event], tokens: Tokens, debits: Sequence[Debit]) -> Usage:
         """What the call has cost whoever asked for it, before its run is added up."""
+        before = self._call.record  # which has waited, perhaps
+        tokens = and_before(tokens, (before.tokens_in, before.tokens_out))
         if self._call.payer.by_forwarding and self._call.payer.own_issue:
             return Usage(tokens[0], tokens[1], 0)  # billed by us: the forwarder owes nothing
         is_unknown = any(type(each) is Extension and each.name == UNKNOWN_COST for each in events)
-        cost = sum(debit.amount for debit in debits) + self._children_cost
+        cost = sum(debit.amount for debit in debits) + self._children_cost + (before.cost or 0)
         return Usage(tokens[0], tokens[1], None if is_unknown else cost)
 
-    def _waits(self, end: Waiting) -> dict[str, Any]:
+    def _waits(self, end: Waiting, debits: Sequence[Debit]) -> dict[str, Any]:
         """What the end of a turn says beside that waits: what for, and the call."""
-        call, left = self._call, self._call.allowance
-        papers = Papers(admitted=call.admitted, budget=None if left is None else left.left())
+        call = self._call
         return {
             "interrupts": end.interrupts,
-            "papers": write_papers(papers),
+            "papers": write_papers(papers_of(call, sum(debit.amount for debit in debits))),
             "holding": () if call.task_purse is None else (Use(call.task_purse, 1),),
         }
 
@@ -334,8 +320,8 @@ class Recording:
         is_refusal = isinstance(error, Refused | PeerRefused) and not isinstance(error, settled)
         return is_refusal and not self._spoken
 
-    def _debits(self, tokens: Tokens, *, served: bool) -> list[Debit]:
-        target, debits = self._target, list[Debit]()
+    def _debits(self, tokens: Tokens, state: TurnState) -> list[Debit]:
+        target, debits, served = self._target, list[Debit](), state == "done"
         if target.is_remote:
             costs = [usage.cost for usage in self._usages if usage.cost is not None]
             if served or any(costs):
@@ -343,11 +329,15 @@ class Recording:
                 debits += (Debit(target.credit, self._told(cost, target.most_cost)),)
         if served and (not target.is_remote or not target.price.is_free):
             debits += (Debit(f"agent:{target.name}", self._price(tokens)),)
+        elif state == "waiting" and target.price.counts_tokens and tokens != NO_TOKENS:
+            used = self._price(tokens) - target.price.per_call  # which is for the answer
+            debits += (Debit(f"agent:{target.name}", used),)
         return self._within_reserve(debits)
 
     def _price(self, tokens: Tokens) -> int:
-        price = self._target.price
-        if tokens == _NO_TOKENS and price.counts_tokens:
+        price, before = self._target.price, self._call.record
+        is_told = tokens != NO_TOKENS or (before.tokens_in, before.tokens_out) != NO_TOKENS
+        if not is_told and price.counts_tokens:
             return self._told(None, self._call.reserve)
         return price.of(tokens[0] or 0, tokens[1] or 0)
 
@@ -391,8 +381,3 @@ class Recording:
         if call.set_aside and budget is not None and budget.money is not None:
             return call.set_aside if most is None else min(most, call.set_aside)
         return most
-
-
-def _bounded(tokens: int) -> int:
-    """Tokens so far; never more than a record can hold, whatever an agent says."""
-    return 0 if tokens < 0 else min(tokens, MAX_INTEGER)

@@ -93,8 +93,6 @@ def _ended(turn: Turn, failed: Failed, said: int, now: int) -> TurnFinish:
         children_cost=0,
         reserve=0,
         now=now,
-        tokens_in=turn.tokens_in,
-        tokens_out=turn.tokens_out,
         code=failed.code,
         retryable=failed.retryable,
     )

@@ -29,6 +29,8 @@ INT: Final[Type] = "BIGINT"
 TEXT: Final[Type] = "TEXT"
 BYTES: Final[Type] = "BYTEA"
 
+_MOST: Final = (1 << 53) - 1  # tokens: what everybody reads alike
+
 
 class Column(NamedTuple):
     """One column of the table `turn`."""
@@ -48,6 +50,12 @@ class Column(NamedTuple):
         return field if field in Turn.__struct_fields__ and self.name != "run" else ""
 
 
+def _added(field: str) -> str:
+    """What a turn used at its end and, if it has waited, until then."""
+    used, before = f"finish.{field}", f"finish.turn.{field}"
+    return f"{used} if {before} is None else min({before} + ({used} or 0), {_MOST})"
+
+
 COLUMNS: Final = (
     Column("n", INT, begins="n"),
     Column("run", INT, begins="run"),  # the number of its row; the record has its id
@@ -65,8 +73,8 @@ COLUMNS: Final = (
     Column("actor", TEXT, begins="admitted.caller.actor.name"),
     Column("created", INT, begins="claim.now"),
     Column("ended", INT, again="None", ends="ended"),
-    Column("tokens_in", INT, again="None", ends="finish.tokens_in"),
-    Column("tokens_out", INT, again="None", ends="finish.tokens_out"),
+    Column("tokens_in", INT, again="None", ends=_added("tokens_in")),
+    Column("tokens_out", INT, again="None", ends=_added("tokens_out")),
     Column("cost", INT, again="None", ends="cost"),
     Column("run_cost", INT, again="None", ends="run_cost"),
     Column(

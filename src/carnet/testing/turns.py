@@ -29,7 +29,7 @@ from carnet.stores.callbacks import ToldFinish
 from carnet.stores.claim_rules import ClaimRules, Run
 from carnet.stores.database import Flush, Row
 from carnet.stores.finish_rules import FinishRules, appended
-from carnet.stores.interrupts import WaitingFinish
+from carnet.stores.interrupts import HOUR, WAIT_HOURS, WaitingFinish
 from carnet.stores.journal import DISCARD, EVENTS
 from carnet.stores.papers import SealedTask
 from carnet.stores.turn_row import AGAIN, BEGUN, COLUMNS, ENDED, RESUMED, Column
@@ -172,7 +172,7 @@ class MemoryTurns:
         self.finishes.append(finish)
         if finish.interrupts:
             self.interrupted[record.n] = [
-                Asked(interrupt=asked, status="open", expires=finish.waits_until)
+                Asked(interrupt=asked, status="open", expires=record.waits_until or 0)
                 for asked in finish.interrupts
             ]
         return record
@@ -187,6 +187,7 @@ class MemoryTurns:
         """An end with all that a store adds to it; nothing is sealed."""
         given = {name: getattr(finish, name) for name in TurnFinish.__struct_fields__}
         if finish.state == "waiting":
+            given["waits_until"] = finish.waits_until or finish.now + WAIT_HOURS * HOUR
             return WaitingFinish(**given, rows=(), key_id="")
         if finish.tell is None:
             return finish
