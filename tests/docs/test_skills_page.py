@@ -35,6 +35,7 @@ def test_its_numbers_are_those_of_the_program() -> None:
     text = PAGE.read_text()
     assert f"{injection.MAX_SCANNED:,} characters" in text
     assert f"{injection.INLINE:,} are read beside" in text
+    assert f"{injection.INLINE_VALUES:,} values" in text
     assert f"more than {schemas.MAX_PATTERN} characters" in text
     assert f"{MOST_AT_ONCE} of them at once" in text
     assert injection.CLASSIFIER_SECONDS == 10

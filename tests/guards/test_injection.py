@@ -15,7 +15,7 @@ from samvad.injection_scanner import (
 
 from carnet.errors import InjectionDetected
 from carnet.guards import injection
-from carnet.guards.injection import INLINE, MAX_SCANNED, Injection, untrusted
+from carnet.guards.injection import INLINE, INLINE_VALUES, MAX_SCANNED, Injection, untrusted
 
 
 async def is_refused(payload: dict[str, Any], scan: Injection | None = None) -> bool:
@@ -97,9 +97,19 @@ async def test_what_lies_beyond_the_cap_is_not_read() -> None:
     assert not await is_refused({"a": padding, "b": " ", "c": "jailbreak"})
 
 
-@pytest.mark.parametrize("size", [INLINE, INLINE + 1])
+@pytest.mark.parametrize(
+    ("payload", "is_large"),
+    [
+        ({"text": "x" * INLINE}, False),
+        ({"text": "x" * (INLINE + 1)}, True),
+        ({"texts": [""] * (INLINE_VALUES - 2)}, False),
+        ({"texts": [""] * (INLINE_VALUES - 1)}, True),
+        ({"numbers": [0] * INLINE_VALUES}, True),
+    ],
+    ids=["long", "longer", "many", "more", "numbers"],
+)
 async def test_a_large_payload_is_read_beside_the_event_loop(
-    size: int, monkeypatch: pytest.MonkeyPatch
+    payload: dict[str, Any], *, is_large: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     readers = []
     read = injection.holds_phrase
@@ -109,8 +119,12 @@ async def test_a_large_payload_is_read_beside_the_event_loop(
         return read(texts)
 
     monkeypatch.setattr(injection, "holds_phrase", reading)
-    assert not await is_refused({"text": "x" * size})
-    assert [reader is not threading.main_thread() for reader in readers] == [size > INLINE]
+    assert not await is_refused(payload)
+    assert [reader is not threading.main_thread() for reader in readers] == [is_large]
+
+
+async def test_what_follows_many_values_is_read_as_well() -> None:
+    assert await is_refused({"numbers": [0] * 50_000, "text": "jailbreak"})
 
 
 async def says_yes(payload: dict[str, Any]) -> bool:

@@ -243,6 +243,13 @@ SAMVAD = (
         "if suspicious:",
     ),
     Mutant(
+        "samvad:scan:doors",
+        "guards/scanning.py",
+        "is_chat = by_stranger and (ask.body is not None or ask.payload is None)",
+        "is_chat = by_stranger and ask.payload is None",
+        tests=("test_whatever_a_stranger_says_in_a_chat_is_scanned_also_beside_a_payload",),
+    ),
+    Mutant(
         "samvad:delegation:depth", "core/delegation.py", "if last.hops < 1:", "if last.hops < 0:"
     ),
 )

@@ -28,6 +28,8 @@ _OWN_KEYS = "tests/stores/test_keys.py::"
 _SCHEMAS = "tests/runtime/test_schemas.py::"
 _CALLS = "tests/runtime/test_skill_calls.py::"
 _SCAN = "tests/guards/test_injection.py::"
+_ASKED_FOR = "tests/guards/test_skill.py::"
+_DOCUMENTS = "tests/travel/test_documents.py::"
 _GATEWAY = "tests/gateway/test_samvad.py::"
 _ADMISSION = "tests/guards/test_signed_admission.py::"
 _SKILL = "tests/guards/test_skill.py::"
@@ -903,12 +905,25 @@ _SCANNING = (
         ),
     ),
     Row(
+        "samvad:scan:doors",
+        "Whoever is scanned at one door is at the other: of a chat that a stranger has signed "
+        "every text is, beside a payload as well.",
+        "reference system, section 11; security.md, threat model",
+        (
+            _DOCUMENTS + "test_whatever_a_stranger_says_to_take_over_a_model_is_refused",
+            _DOCUMENTS + "test_a_stranger_that_says_nothing_odd_is_answered",
+            _DOCUMENTS + "test_what_the_people_of_a_peer_say_is_theirs",
+            _ASKED_FOR + "test_whatever_a_stranger_says_in_a_chat_is_scanned_also_beside_a_payload",
+        ),
+    ),
+    Row(
         "samvad:scan:cost",
         "The scan is bounded and does not hold up others.",
         "reference system, sections 11 and 21",
         (
             _SCAN + "test_what_lies_beyond_the_cap_is_not_read",
             _SCAN + "test_a_large_payload_is_read_beside_the_event_loop",
+            _SCAN + "test_what_follows_many_values_is_read_as_well",
         ),
     ),
     Row(

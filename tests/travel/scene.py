@@ -23,6 +23,11 @@ reentry = true
 kind = "python"
 target = "agents:relay"
 timeout = 30
+
+[agents.public]
+kind = "python"
+target = "agents:echo"
+trust = "public"
 """
 
 # What `a` says of `b` in its file: a peer without a token, and one of its agents by a name of ours.
@@ -121,11 +126,14 @@ class Peer:
         headers: dict[str, str] | None = None,
         created: float = 0,
         stream: bool = False,
+        more: dict[str, Any] | None = None,
         **changed: Any,
     ) -> Signed:
-        """A signed call; `changed` are claims of its document, `created` is shifted by seconds."""
-        more = {"stream": True} if stream else {}
-        body = chat_body(text, None, **more)
+        """A signed call; `changed` are claims of its document, `created` is shifted by seconds.
+
+        `more` are members of its body.
+        """
+        body = chat_body(text, None, **({"stream": True} if stream else {}), **(more or {}))
         document = self.document(organisation.domain, body, **changed)
         stamps = {
             "x-tangle-runid": document["run"],

@@ -5,7 +5,8 @@ careless and not the determined; a `classifier` can be set beside it.
 
 Law 1. Every text of a payload is looked at, however deep it stands; names of fields are not.
 Law 2. The first `MAX_SCANNED` characters are: a payload cannot buy more of our time than that. What
-       is longer than `INLINE` is read beside the event loop, so that others are answered meanwhile.
+       is longer than `INLINE`, or holds more values than `INLINE_VALUES`, is read beside the event
+       loop, so that others are answered meanwhile: also empty texts take their time.
 Law 3. A classifier that fails or takes too long lets pass, and is noted in the log: it is a second
        opinion. A plain function is called beside the event loop.
 """
@@ -14,6 +15,7 @@ import asyncio
 import inspect
 import logging
 import re
+import sys
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
@@ -23,6 +25,7 @@ logger = logging.getLogger("carnet.guards")
 
 MAX_SCANNED = 1 << 20  # characters of all texts together
 INLINE = 8192  # characters
+INLINE_VALUES = 512
 CLASSIFIER_SECONDS = 10.0
 
 Classifier = Callable[[dict[str, Any]], bool | Awaitable[bool]]
@@ -72,11 +75,11 @@ class Injection:
 
     async def check(self, payload: dict[str, Any]) -> None:
         """Look at a payload; raises `InjectionDetected`."""
-        texts = _texts(payload)
-        if sum(map(len, texts)) <= INLINE:
+        texts, is_whole = _texts(payload, INLINE, INLINE_VALUES)
+        if is_whole:
             suspicious = holds_phrase(texts)
         else:
-            suspicious = await asyncio.to_thread(holds_phrase, texts)
+            suspicious = await asyncio.to_thread(_reads_phrase, payload)
         if suspicious or (self._classifier and await _classified(self._classifier, payload)):
             raise InjectionDetected
 
@@ -118,21 +121,26 @@ def _lowered(text: str) -> str:
     return text.lower()
 
 
-def _texts(payload: object) -> list[str]:
-    """The texts of a payload in reading order, cut where `MAX_SCANNED` is reached.
+def _reads_phrase(payload: object) -> bool:
+    return holds_phrase(_texts(payload, MAX_SCANNED, sys.maxsize)[0])
 
-    Every text that is a value; without recursion, so that no nesting exhausts our stack.
+
+def _texts(payload: object, room: int, values: int) -> tuple[list[str], bool]:
+    """The texts of a payload in reading order, and whether those are all.
+
+    They are cut where so many characters or `values` are reached. Every text that is a value;
+    without recursion, so that no nesting exhausts our stack.
     """
     texts: list[str] = []
-    room = MAX_SCANNED
     waiting: list[Any] = [payload]
-    while waiting and room > 0:
+    while waiting and room > 0 and values > 0:
+        values -= 1
         value = waiting.pop()
         if type(value) is str:
             texts.append(value[:room])
             room -= len(value)
         elif type(value) is dict:
             waiting += reversed(value.values())
-        elif type(value) is list:
+        elif type(value) is list or type(value) is tuple:
             waiting += reversed(value)
-    return texts
+    return texts, not waiting and room >= 0
