@@ -58,6 +58,9 @@ class Directory:
             raise AgentNotFound
         return self._targets[name]
 
+    def own(self, name: str) -> Target:
+        return self.find(name)
+
     def local(self) -> Sequence[Target]:
         return list(self._targets.values())
 

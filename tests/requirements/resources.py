@@ -369,6 +369,7 @@ _A70 = (
             _STRANGERS + "test_what_is_not_served_is_not_there_whoever_asks",
             _STRANGERS + "test_metrics_need_their_own_permission",
             _STRANGERS + "test_health_and_readiness_say_one_word",
+            _STRANGERS + "test_who_is_a_peer_is_not_told_to_whoever_asks_for_its_agents",
             _STRANGERS + "test_a_wrong_token_and_an_odd_page_tell_strangers_nothing_of_the_house",
             _READINESS + "test_an_open_circuit_is_a_word_to_strangers_and_a_name_to_operators",
             _READINESS + "test_a_wrong_token_is_told_nothing_at_all",

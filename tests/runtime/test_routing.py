@@ -19,10 +19,10 @@ class Scene:
         names = ["echo", "critic", "bridge/sandbox/critic"]
         agents = {name: target(name, default=name == "echo") for name in names}
         self.router = Routing(
-            agents=agents, peers=self.peers, domain="acme.example", reach=self._reach
+            agents=agents, peers=self.peers, domain="acme.example", reach=self.reach
         )
 
-    def _reach(self, peer: Peer, local: str, name: str) -> Target:
+    def reach(self, peer: Peer, local: str, name: str) -> Target:
         self.reached.append((peer.domain, local))
         return target(name, is_remote=True, credit=f"peer:{peer.domain}")
 
@@ -54,6 +54,38 @@ def test_names_paths_and_addresses_lead_to_agents(name: str, leads_to: str) -> N
 def test_what_is_not_served_here_is_not_found(name: str) -> None:
     with pytest.raises(AgentNotFound):
         Scene().find(name)
+
+
+OWN = ["echo", "", "bridge/other/critic", "@critic@acme.example", "agent://acme.example"]
+ELSEWHERE = [
+    *("@critic@b.example", "agent://b.example", "agent://critic.b.example"),  # of a peer
+    *("@critic@c.example", "agent://c.example", "@critic@x.acme.example"),
+    *("nobody", "@nobody@acme.example", "agent://nobody.acme.example", "@@", "agent://"),
+]
+
+
+@pytest.mark.parametrize("name", [*OWN, "agent://critic.acme.example"])
+def test_an_agent_of_ours_is_found_by_all_its_names(name: str) -> None:
+    scene = Scene()
+    assert scene.router.own(name) is scene.router.find(name)
+
+
+@pytest.mark.parametrize("name", ELSEWHERE)
+def test_who_looks_for_agents_of_ours_does_not_learn_who_is_a_peer(name: str) -> None:
+    scene = Scene()
+    with pytest.raises(AgentNotFound) as refused:
+        scene.router.own(name)
+    assert refused.value.public_facts() == {}
+    assert scene.reached == []
+
+
+def test_without_a_default_agent_the_domain_is_nobody() -> None:
+    peers = MemoryPeers(Peer(domain="example", url="http://127.0.0.1:1"))
+    agents = {"echo": target("echo")}
+    router = Routing(agents=agents, peers=peers, domain="acme.example", reach=Scene().reach)
+    for name in ("", "agent://acme.example"):
+        with pytest.raises(AgentNotFound):
+            router.own(name)
 
 
 def test_the_nearest_name_is_suggested() -> None:

@@ -1,5 +1,7 @@
 """What somebody without a token is told: that we live, and what an error means. Nothing else."""
 
+import re
+
 import pytest
 
 import carnet
@@ -50,6 +52,23 @@ def test_what_is_not_served_is_not_there_whoever_asks(scene: Scene, path: str) -
     """A70, A37: also with a token."""
     for reply in (bare(scene, path), scene.acme.get(path, token=scene.alice)):
         assert (reply.status, reply.code) == (404, "not_found")
+
+
+@pytest.mark.parametrize("page", ["health", "intro", "task/x"])
+def test_who_is_a_peer_is_not_told_to_whoever_asks_for_its_agents(scene: Scene, page: str) -> None:
+    """A70: an address of a peer and one of nobody are answered alike."""
+    for name in ("%40echo%40{}", "agent%3A%2F%2F{}", "agent%3A%2F%2Fecho.{}"):
+        told = [
+            bare(scene, f"/agents/{name.format(domain)}/agent/{page}")
+            for domain in ("globex.example", "nobody.example")
+        ]
+        assert [reply.status for reply in told] == [404, 404]
+        assert without_ids(told[0]) == without_ids(told[1])
+
+
+def without_ids(reply: Reply) -> tuple[dict[str, str], bytes]:
+    headers = {name: value for name, value in reply.headers.items() if name != "date"}
+    return headers, re.sub(rb'"spanId":"[^"]*"', b"", reply.body)
 
 
 def test_metrics_need_their_own_permission(scene: Scene) -> None:

@@ -86,10 +86,7 @@ class Published:
 
     def target(self, name: str) -> Target:
         """The agent of ours that is called so; the default one for an empty name."""
-        target = self._router.find(name)
-        if all(target is not own for own in self._router.local()):
-            raise AgentNotFound
-        return target
+        return self._router.own(name)
 
     def _url(self, target: Target) -> str:
         base = self.public_url.rstrip("/")

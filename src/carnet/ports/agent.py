@@ -51,6 +51,10 @@ class Router(Protocol):
         """The target, or AgentNotFound, PeerUnknown or AddressInvalid."""
         ...
 
+    def own(self, name: str) -> Target:
+        """The agent served here that a name leads to, or AgentNotFound; no peer is looked up."""
+        ...
+
     def local(self) -> Sequence[Target]:
         """The agents served here, in the order of the configuration."""
         ...

@@ -2,6 +2,7 @@
 
 Law 1. An exact name of ours wins, then the last segment of a path, then addresses.
 Law 2. Our own domain is never dialled; another domain only if it is a peer.
+Law 3. Whoever asks about agents of ours learns nothing of peers: `own` does not look at them.
 """
 
 import difflib
@@ -17,7 +18,7 @@ from carnet.core.address import (
     parse_handle,
 )
 from carnet.core.memo import Memo
-from carnet.errors import AgentNotFound, PeerUnknown
+from carnet.errors import AddressInvalid, AgentNotFound, PeerUnknown
 from carnet.ports.agent import Target
 from carnet.ports.trust import Peer, Peers
 
@@ -61,6 +62,30 @@ class Routing:
         if found is None:
             raise AgentNotFound(suggestion=self._nearest(name))
         return found
+
+    def own(self, name: str) -> Target:
+        """The agent served here that a name leads to; nobody learns whether a peer is listed."""
+        if name in self._agents or not (is_handle(name) or is_agent_uri(name)):
+            return self.find(name)
+        try:
+            local = self._local(name)
+        except AddressInvalid:
+            raise AgentNotFound from None
+        found = self._agents.get(local) if local else self._default
+        if local is None or found is None:
+            raise AgentNotFound
+        return found
+
+    def _local(self, address: str) -> str | None:
+        """What an address calls an agent of ours, empty for the default one; None for others'."""
+        if is_handle(address):
+            handle = parse_handle(address)
+            return handle.local if handle.domain == self._domain else None
+        domain = parse_agent_uri(address)
+        local, _, parent = domain.partition(".")
+        if domain == self._domain:
+            return ""
+        return local if parent == self._domain else None
 
     def local(self) -> Sequence[Target]:
         """The agents served here."""
