@@ -58,6 +58,8 @@ def test_a_body_that_is_not_strict_json_is_refused(acme: Organisation, body: byt
         b'{"messages": "hi"}',
         b'{"messages": []}',
         b'{"messages": [{"role": "pirate", "content": "x"}]}',
+        chat_body(carnet={"skill": "a\0b"}),
+        chat_body(carnet={"skill": "a\nb"}),
         b'{"messages": [{"role": "user", "content": 7}]}',
         b'{"messages": [{"role": "user", "content": "x"}], "stream": "yes"}',
         b'{"model": 7, "messages": [{"role": "user", "content": "x"}]}',

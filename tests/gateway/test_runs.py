@@ -5,6 +5,9 @@ import json
 import threading
 from pathlib import Path
 
+import pytest
+
+from carnet.ports.records import RunFilter
 from carnet.testing.waiting import PATIENCE_SECONDS, until
 from tests.support.http import chat_body, request, stream
 from tests.support.organisation import Organisation
@@ -193,3 +196,11 @@ def test_a_page_of_nothing_is_a_page_of_one(acme: Organisation) -> None:
     acme.chat("hi")
     assert len(acme.get("/runs?limit=0").json["runs"]) == 1
     assert acme.get("/runs?limit=x").code == "invalid_request"
+
+
+@pytest.mark.parametrize("name", RunFilter.__struct_fields__)
+def test_runs_are_chosen_by_words_that_a_store_can_hold(acme: Organisation, name: str) -> None:
+    for word in ("%00", "a%00b", "a%0Ab", "", "x" * 257, f"a&{name}=b"):
+        refused = acme.get(f"/runs?{name}={word}")
+        assert (refused.status, refused.code) == (400, "invalid_request"), word
+    assert acme.get(f"/runs?{name}=no_such").json == {"runs": [], "next": None}

@@ -325,7 +325,10 @@ def test_what_a_token_asked_for_is_not_told_without_one(client: Client) -> None:
         assert (reply.status, reply.body) == (404, NOT_FOUND)
 
 
-@pytest.mark.parametrize("query", ["state=odd", "agent=%00", "agent=a%00b", "agent=a&agent=b"])
+@pytest.mark.parametrize(
+    "query",
+    ["state=odd", "state=", "agent=", "agent", "agent=%00", "agent=a%00b", "agent=a&agent=b"],
+)
 def test_a_list_is_chosen_by_words_that_a_store_can_hold(client: Client, query: str) -> None:
     refused = client.get(f"/tasks?{query}")
     assert (refused.status, refused.code) == (400, "invalid_request")
@@ -341,6 +344,7 @@ def test_a_task_of_a_token_is_judged_before_it_is_accepted(client: Client) -> No
         ({"stream": True}, 400, "invalid_request"),
         ({"model": "nobody"}, 404, "agent_not_found"),
         ({"carnet": {"skill": "odd"}}, 404, "skill_not_found"),
+        ({"carnet": {"skill": "a\0b"}}, 400, "invalid_request"),
     ):
         refused = post(acme, "/tasks", asked | more)
         assert (refused.status, refused.code) == (status, code), more

@@ -74,6 +74,8 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "carnet with more": ({**SMALLEST, "carnet": {"skill": "add", "more": 1}}, "carnet"),
     "skill missing": ({**SMALLEST, "carnet": {}}, "carnet.skill"),
     "skill empty": ({**SMALLEST, "carnet": {"skill": ""}}, "carnet.skill"),
+    "skill with a NUL": ({**SMALLEST, "carnet": {"skill": "a\0"}}, "carnet.skill"),
+    "skill of two lines": ({**SMALLEST, "carnet": {"skill": "a\nb"}}, "carnet.skill"),
     "skill too long": ({**SMALLEST, "carnet": {"skill": "x" * 65}}, "carnet.skill"),
     "payload no object": (
         {**SMALLEST, "carnet": {"skill": "add", "payload": [1]}},

@@ -20,10 +20,11 @@ def test_a_list_has_a_bounded_number_of_lines(text: str | None, lines: int) -> N
     assert read_lines(read_query(text)) == lines
 
 
-def test_a_word_stands_once_and_is_printable() -> None:
+def test_a_word_stands_once_is_printable_and_says_something() -> None:
     assert read_word(read_query("a=b"), "a") == "b"
     assert read_word(read_query("a=b"), "c") is None
-    for text in ("a=1&a=2", "a=%00"):
+    assert read_word(read_query(f"a={'x' * 256}"), "a") == "x" * 256
+    for text in ("a=1&a=2", "a=%00", "a=", "a", "a=&a=", "a=b&a=", f"a={'x' * 257}"):
         with pytest.raises(InvalidRequest):
             read_word(read_query(text), "a")
 

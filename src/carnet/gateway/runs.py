@@ -23,9 +23,8 @@ from carnet.http.router import Row
 from carnet.ports.agent import Journal
 from carnet.ports.records import JournalEntry, Records, RunFilter
 from carnet.wire import json, sse
-from carnet.wire.query import is_number, read_lines, read_number, read_query
+from carnet.wire.query import Query, is_number, read_lines, read_number, read_query, read_word
 
-MOST_WORD = 256  # characters of a filter
 MOST_ENTRIES = 500
 LOOK_SECONDS = 1.0
 ENDED = frozenset({"done", "failed", "unknown"})
@@ -199,13 +198,9 @@ def _cursor(last_event_id: str | None) -> tuple[int, int]:
     return int(row), int(sequence)
 
 
-def read_filter(query: dict[str, list[str]]) -> RunFilter:
+def read_filter(query: Query) -> RunFilter:
     """What the runs are to be like that are asked for."""
-    names = [name for name in RunFilter.__struct_fields__ if name in query]
-    for name in names:
-        if len(query[name]) > 1 or len(query[name][0]) > MOST_WORD:
-            raise InvalidRequest(name, f"must be one word of at most {MOST_WORD} characters")
-    return RunFilter(**{name: query[name][0] for name in names})
+    return RunFilter(**{name: read_word(query, name) for name in RunFilter.__struct_fields__})
 
 
 ROUTES = (

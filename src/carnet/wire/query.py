@@ -1,4 +1,4 @@
-"""The query of a request, strictly: each name once, numbers in digits."""
+"""The query of a request, strictly: each name once, numbers in digits, words not empty."""
 
 from typing import Final
 from urllib.parse import parse_qs
@@ -7,6 +7,7 @@ from carnet.errors import InvalidRequest
 
 MOST_LINES: Final = 200  # of a list
 USUAL_LINES: Final = 50
+MOST_WORD: Final = 256  # characters
 
 _MOST_DIGITS: Final = 18  # fits 64 bits
 
@@ -14,8 +15,8 @@ Query = dict[str, list[str]]
 
 
 def read_query(text: str | None) -> Query:
-    """The names of a query, each with its values."""
-    return parse_qs(text or "")
+    """The names of a query, each with its values, also where those are empty."""
+    return parse_qs(text or "", keep_blank_values=True)
 
 
 def read_lines(query: Query) -> int:
@@ -30,8 +31,8 @@ def is_number(text: str) -> bool:
 
 def read_number(query: Query, name: str, default: int) -> int:
     """A whole number of a query."""
-    values = query.get(name)
-    if not values:
+    values = query.get(name, [""])
+    if values == [""]:
         return default
     if len(values) > 1 or not is_number(values[0]):
         raise InvalidRequest(name, "must be one whole number")
@@ -39,12 +40,14 @@ def read_number(query: Query, name: str, default: int) -> int:
 
 
 def read_word(query: Query, name: str) -> str | None:
-    """A word of a query."""
+    """A word of a query. An empty one would name nothing, and is refused rather than forgotten."""
     values = query.get(name)
     if values is None:
         return None
     if len(values) > 1:
         raise InvalidRequest(name, "must stand once")
+    if not 1 <= len(values[0]) <= MOST_WORD:
+        raise InvalidRequest(name, f"must be 1 to {MOST_WORD} characters")
     if not values[0].isprintable():  # no store need hold a NUL
         raise InvalidRequest(name, "holds control characters")
     return values[0]

@@ -112,6 +112,8 @@ def _read_skill(value: object) -> tuple[str | None, dict[str, Any] | None]:
         raise InvalidRequest(
             f"{EXTENSION}.skill", f"must be 1 to {MOST_SKILL_CHARACTERS} characters"
         )
+    if not skill.isprintable():  # as in the other dialect: no store need hold a NUL
+        raise InvalidRequest(f"{EXTENSION}.skill", "must be printable characters")
     if not (payload is None or isinstance(payload, dict)):
         raise InvalidRequest(f"{EXTENSION}.payload", "must be an object")
     return skill, payload or {}
