@@ -352,6 +352,21 @@ def test_why_a_call_was_admitted_is_told(acme: Organisation) -> None:
     assert "is no turn of" in ran.stderr
 
 
+def test_a_run_whose_id_has_no_digits_is_explained_too(acme: Organisation) -> None:
+    for run in ("letters", "letterhead", "internal"):
+        acme.carnet("call", "echo", "hi", "--run", run)
+    assert acme.json("explain", "letters")["run"] == "letters"
+    assert acme.json("explain", "letterh")["run"] == "letterhead"
+    assert acme.json("explain", "internal")["code"] == "internal"  # what is a code is one
+    assert acme.json("explain", "internal", "turn_")["run"] == "internal"
+    several = acme.try_carnet("explain", "letter")
+    assert several.returncode == 2
+    assert "2 runs begin with 'letter'. Give more of it: letterhead, letters" in several.stderr
+    nothing = acme.try_carnet("explain", "token_mising")
+    assert nothing.returncode == 2
+    assert "Did you mean 'token_missing'?" in nothing.stderr
+
+
 def test_why_a_call_was_admitted_is_for_the_operator(acme: Organisation) -> None:
     run = _run_of(acme)
     assert acme.get(f"/runs/{run}/grounds", token=acme.token).status == 403

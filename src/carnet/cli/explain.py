@@ -1,13 +1,13 @@
 """`carnet explain`: what a code means, and why a call was admitted."""
 
 import re
-from typing import Any, Final
+from typing import Any, Final, Never
 
 import click
 
 from carnet.cli.invocation import Command, Invocation, pass_invocation, wait
 
-_CODE: Final = re.compile(r"[a-z_]+", re.ASCII | re.IGNORECASE)
+_LETTERS: Final = re.compile(r"[a-z_]+", re.ASCII | re.IGNORECASE)
 
 
 @click.command(cls=Command)
@@ -18,12 +18,35 @@ def explain(invocation: Invocation, word: str, turn: str | None) -> None:
     """Say what an error CODE means and what to do about it, or why a RUN was admitted.
 
     Of a run, each guard is listed with what it found; TURN picks one of its turns. The beginning of
-    an id is enough if only one of the newest runs begins so.
+    an id is enough if only one of the newest runs begins so. A word that is a code is one, also if
+    a run is called so: name its turn as well.
     """
-    if turn is None and _CODE.fullmatch(word):
+    if turn is None and _is_code(word):
         _explain_code(invocation, word)
+    elif turn is None and _LETTERS.fullmatch(word):
+        _explain_letters(invocation, word)
     else:
         _explain_run(invocation, word, turn)
+
+
+def _is_code(word: str) -> bool:
+    from carnet.errors import BY_CODE
+    from carnet.wire.samvad import STATUSES
+
+    return word.upper() in STATUSES or word.lower() in BY_CODE
+
+
+def _explain_letters(invocation: Invocation, word: str) -> None:
+    """Explain the run that is called so; if there is none, it was meant to be a code."""
+    from carnet.cli.failures import GatewaySaid
+    from carnet.errors import CarnetError
+
+    try:
+        _explain_run(invocation, word, None)
+    except GatewaySaid as error:
+        _refuse_code(word, str(error))
+    except CarnetError as error:
+        _refuse_code(word, f"{error.safe_text} {error.next_step}")
 
 
 def _explain_run(invocation: Invocation, run: str, turn: str | None) -> None:
@@ -62,9 +85,7 @@ def _explain_code(invocation: Invocation, code: str) -> None:
         page = _word_page(word)
         invocation.result(page, lambda: _word_explanation(page))
         return
-    if kind is None:
-        _refuse_code(code)
-        return
+    assert kind is not None  # noqa: S101  the word is one of the two
     page = {
         "code": kind.code,
         "status": kind.status,
@@ -105,7 +126,7 @@ def _word_explanation(page: dict[str, Any]) -> str:
     )
 
 
-def _refuse_code(code: str) -> None:
+def _refuse_code(code: str, as_run: str) -> Never:
     from difflib import get_close_matches
 
     from carnet.errors import BY_CODE, UsageInvalid
@@ -114,9 +135,9 @@ def _refuse_code(code: str) -> None:
     near = get_close_matches(code.lower(), BY_CODE, n=1, cutoff=0.5)
     raise UsageInvalid(
         reason=f"'{code}' is no code of this gateway."
-        + (f" Did you mean '{near[0]}'?" if near else ""),
-        fix=f"Known codes: {', '.join([*sorted(BY_CODE), *STATUSES])}."
-        " For a run, write the beginning of its id with its digits.",
+        + (f" Did you mean '{near[0]}'?" if near else "")
+        + f" Of a run that is called so: {as_run}",
+        fix=f"Known codes: {', '.join([*sorted(BY_CODE), *STATUSES])}.",
     )
 
 
