@@ -283,3 +283,11 @@ def test_the_shape_of_the_endpoints_is_in_the_api_description(acme: Organisation
         assert api["paths"][path]["post"]["security"] == []
     assert "/.well-known/carnet.json" in api["paths"]
     assert api["components"]["schemas"]["Envelope"]["additionalProperties"] is False
+
+
+def test_what_is_refused_beside_the_envelope_names_its_trace(client: Client) -> None:
+    """The envelope could be read by then: whoever sent it finds the refusal by its trace."""
+    request = message(client.sender, DEFAULT, traceId="trace-beside")
+    reply = client.line.send(request.beside(("x_tangle_runid", "conv_1")))
+    assert (reply.status, reply.headers["carnet-code"]) == (400, "malformed_caller_context")
+    assert reply.json["traceId"] == "trace-beside"

@@ -175,7 +175,7 @@ async def test_a_stranger_that_says_nothing_odd_passes_with_its_payload_and_its_
         return False
 
     parts = [{"type": "text", "text": "one"}, {"type": "text", "text": "two"}]
-    body = {
+    body: dict[str, Any] = {
         "messages": [{"role": "user", "content": parts}],
         "carnet": {"skill": "chat", "payload": {"text": "three"}},
     }

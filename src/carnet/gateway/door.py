@@ -86,10 +86,7 @@ class Door:
                 arrival.run = stamped.run
         try:
             arrival.body = await answering.receive(exchange)
-            claim = self._read(arrival)
-            if dialect.is_signed:
-                arrival.run = claim.marks[0].run if claim.marks else None
-            return await answering.admit(claim)
+            return await answering.admit(self._read(arrival))
         except CarnetError as error:
             if error.run is None:
                 error.run = arrival.run
@@ -99,6 +96,8 @@ class Door:
         claim = self._dialect.read(arrival)
         if not isinstance(claim, Claim):
             raise Internal("a dialect has read a question where calls come in")
+        if self._dialect.is_signed and claim.marks:  # whatever is refused from here on names it
+            arrival.run = claim.marks[0].run
         named = correlation.read(arrival.headers)
         if named is not None:
             claim = structs.replace(claim, correlation=named)
