@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from carnet.testing.waiting import until
 from tests.support.organisation import Organisation
 
 AGENTS = '''
@@ -222,6 +223,25 @@ def test_a_list_goes_on_where_the_last_one_ended(acme: Organisation) -> None:
     names = [run["run"] for run in first["runs"] + then["runs"]]
     assert names[:3] == ["conv_page2", "conv_page1", "conv_page0"]
     assert len(set(names)) == 4
+
+
+def test_a_list_of_some_runs_goes_on_with_the_same_also_without_a_gateway(
+    acme: Organisation,
+) -> None:
+    token = acme.new_token("lists-some")
+    for number in range(2):
+        acme.chat("x", headers=[("x-tangle-runid", f"conv_some{number}")], token=token)
+        acme.carnet("call", "echo", "x")
+    like = ("runs", "--actor", "token:lists-some")
+    words = (*like, "--limit", "1")
+    until(lambda: acme.json(*like)["runs"], lambda runs: len(runs) == 2)
+    for env in ({}, {"CARNET__GATEWAY__PORT": "9"}):
+        page = json.loads(acme.carnet(*words, "--format", "json", env=env).stdout)
+        assert [run["run"] for run in page["runs"]] == ["conv_some1"]
+        more = f"More: carnet runs --actor token:lists-some --before {page['next']}"
+        assert more in acme.carnet(*words, env=env).stdout
+        then = acme.carnet(*words, "--before", str(page["next"]), "--format", "json", env=env)
+        assert [run["run"] for run in json.loads(then.stdout)["runs"]] == ["conv_some0"]
 
 
 def test_runs_are_listed_and_shown_as_a_tree(acme: Organisation) -> None:

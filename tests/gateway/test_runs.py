@@ -204,3 +204,24 @@ def test_runs_are_chosen_by_words_that_a_store_can_hold(acme: Organisation, name
         refused = acme.get(f"/runs?{name}={word}")
         assert (refused.status, refused.code) == (400, "invalid_request"), word
     assert acme.get(f"/runs?{name}=no_such").json == {"runs": [], "next": None}
+
+
+def test_a_list_goes_on_after_runs_that_its_reader_may_not_see_as_such(
+    acme: Organisation,
+) -> None:
+    """The turn that is like that is of another caller, in a run of the reader's."""
+    reader = acme.new_token("reads-on")
+    other = acme.new_token("forwards-on", "--may-forward-authorization")
+    acme.chat("hi", "words", headers=[("x-tangle-runid", "conv_own")], token=reader)
+    shared = ("x-tangle-runid", "conv_shared_list")
+    acme.chat("hi", headers=[shared], token=reader)
+    paid_by = ("x-tangle-forwarded-authorization", f"Bearer {reader}")
+    assert acme.chat("hi", "words", headers=[shared, paid_by], token=other).status == 200
+    until(
+        lambda: acme.get("/runs?agent=words", token=other).json["runs"],
+        lambda found: len(found) == 1,
+    )
+    first = acme.get("/runs?agent=words&limit=1", token=reader).json
+    assert first["runs"] == []
+    following = acme.get(f"/runs?agent=words&limit=1&before={first['next']}", token=reader).json
+    assert [run["run"] for run in following["runs"]] == ["conv_own"]

@@ -21,7 +21,9 @@ NOW = 1_800_000_000_000_000
 async def test_a_run_is_summed_up_in_one_line(store: Store) -> None:
     await finished(store, turn="t0", depth=1)
     await finished(store, turn="t1", depth=3, agent="critic", actor="agent:echo", parent_turn="t0")
-    assert await store.records.runs(reader=None, limit=9, before=None) == [
+    lines, following = await store.records.runs(reader=None, limit=9, before=None)
+    assert following is None
+    assert lines == [
         RunSummary(
             run="r1",
             started=NOW,
@@ -39,18 +41,20 @@ async def test_a_run_is_summed_up_in_one_line(store: Store) -> None:
 async def test_a_run_goes_on_while_one_of_its_turns_does(store: Store) -> None:
     await finished(store, turn="t0")
     await store.turns.claim(a_claim(turn="t1"))
-    (line,) = await store.records.runs(reader=None, limit=9, before=None)
+    (line,), _ = await store.records.runs(reader=None, limit=9, before=None)
     assert (line.state, line.ended, line.turns) == ("running", None, 2)
 
 
 async def test_runs_come_newest_first_a_page_at_a_time(store: Store) -> None:
     for i in range(5):
         await finished(store, f"r{i}", now=NOW + i)
-    first = await store.records.runs(reader=None, limit=2, before=None)
+    first, following = await store.records.runs(reader=None, limit=2, before=None)
     assert [line.run for line in first] == ["r4", "r3"]
-    second = await store.records.runs(reader=None, limit=9, before=first[-1].started)
+    assert following == first[-1].started
+    second, following = await store.records.runs(reader=None, limit=9, before=following)
     assert [line.run for line in second] == ["r2", "r1", "r0"]
-    assert await store.records.runs(reader=None, limit=9, before=NOW) == []
+    assert following is None
+    assert await store.records.runs(reader=None, limit=9, before=NOW) == ([], None)
 
 
 async def test_a_reader_sees_its_own_runs_and_what_was_done_below_them(store: Store) -> None:
@@ -61,9 +65,9 @@ async def test_a_reader_sees_its_own_runs_and_what_was_done_below_them(store: St
     await finished(store, "r2", actor="token:bob", payer=BOB)
     assert await store.records.run("r1", reader="token:alice") == [mine, below, paid]
     assert await store.records.run("r1", reader="token:bob") == []
-    lines = await store.records.runs(reader="token:alice", limit=9, before=None)
+    lines, _ = await store.records.runs(reader="token:alice", limit=9, before=None)
     assert [line.run for line in lines] == ["r1"]
-    assert await store.records.runs(reader="token:carol", limit=9, before=None) == []
+    assert await store.records.runs(reader="token:carol", limit=9, before=None) == ([], None)
 
 
 async def test_a_shared_run_id_shows_nobody_the_turns_of_another(store: Store) -> None:

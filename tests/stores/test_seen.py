@@ -6,10 +6,13 @@ from carnet.ports.records import RunFilter
 from carnet.stores.opening import Store
 from tests.stores.scenes import Place, a_claim, a_finish, a_task, claimed, finished, leased
 
+NOW = 1_800_000_000_000_000
+LATER = ((1, "r2"), (2, "r3"), (3, "r4"))
+
 
 async def found(store: Store, reader: str | None = None, **like: str) -> list[str]:
     matching = RunFilter(**like)
-    lines = await store.records.runs(reader=reader, limit=9, before=None, matching=matching)
+    lines, _ = await store.records.runs(reader=reader, limit=9, before=None, matching=matching)
     return [line.run for line in lines]
 
 
@@ -29,6 +32,24 @@ async def test_runs_are_found_by_what_their_turns_are_like(store: Store) -> None
     await store.upkeep()
     assert await found(store, state="running") == []
     assert await found(store, code="internal") == ["r3"]
+
+
+async def test_runs_that_are_like_something_else_by_now_do_not_end_the_list(store: Store) -> None:
+    await store.turns.claim(a_claim("r1"))
+    later = [claimed(await store.turns.claim(a_claim(run, now=NOW + n))) for n, run in LATER]
+    await store.upkeep()
+    for turn in later:
+        await store.turns.finish(a_finish(turn))
+    running, begun = RunFilter(state="running"), None
+    listed: list[str] = []
+    for _ in range(9):
+        lines, begun = await store.records.runs(
+            reader=None, limit=2, before=begun, matching=running
+        )
+        listed += [line.run for line in lines]
+        if begun is None:
+            break
+    assert (listed, begun) == (["r1"], None)
 
 
 async def test_a_turn_that_was_not_written_down_before_a_crash_is_found(place: Place) -> None:

@@ -126,6 +126,8 @@ class Pages:
     async def _from_store(self, path: str) -> dict[str, Any]:
         from carnet.assembly.stamps import depth_limits
         from carnet.gateway import pages
+        from carnet.gateway.runs import read_filter
+        from carnet.wire.query import read_number, read_query
 
         settings, store = self._invocation.settings, self._store
         assert store is not None  # noqa: S101  one of the two was opened
@@ -136,13 +138,14 @@ class Pages:
         name = parts.path.removeprefix("/runs").removeprefix("/")
         run = unquote(name.removesuffix(GROUNDS))
         if not run:
-            query = parse_qs(parts.query)
+            query = read_query(parts.query)
             return await pages.runs_page(
                 store.records,
                 reader=None,
-                limit=int(query.get("limit", [str(DEFAULT_LINES)])[0]),
-                before=int(query.get("before", ["0"])[0]) or None,
+                limit=read_number(query, "limit", DEFAULT_LINES),
+                before=read_number(query, "before", 0) or None,
                 currency=currency,
+                matching=read_filter(query),
             )
         limit = depth_limits(settings).default + 1
         if name.endswith(GROUNDS):

@@ -33,10 +33,14 @@ NOTHING: Final[Mapping[str, str | None]] = MappingProxyType({})
 @pass_invocation
 def runs(invocation: Invocation, /, limit: int, before: int | None, **matching: str | None) -> None:
     """List the newest runs."""
+    from shlex import join
+
     from carnet.cli.reading import read_page
 
     page = read_page(invocation, _runs_path(limit, before, matching))
-    invocation.result(page, lambda: invocation.spell(_runs_text(page, before)), page["runs"])
+    chosen = [word for name, value in matching.items() if value for word in (f"--{name}", value)]
+    again = join(["carnet", "runs", *chosen])
+    invocation.result(page, lambda: invocation.spell(_runs_text(page, before, again)), page["runs"])
 
 
 def _runs_path(
@@ -49,15 +53,17 @@ def _runs_path(
     return f"/runs?{urlencode({**asked, **named})}"
 
 
-def _runs_text(page: dict[str, Any], before: int | None) -> str:
+def _runs_text(page: dict[str, Any], before: int | None, again: str) -> str:
+    more = f"More: {again} --before {page['next']}" if page.get("next") else ""
+    if not page["runs"] and more:  # all that were looked at are like something else by now
+        return f"None of the newest. {more}"
     if not page["runs"] and before:
         return "No earlier runs: the list ended."
     if not page["runs"]:
         return "No runs yet. Make one: carnet call echo hello"
     rows = [_run_row(entry) for entry in page["runs"]]
     titles = ["RUN", "STARTED", "AGENT", "PAYER", "TURNS", "DEPTH", "COST", "STATE"]
-    more = f"\nMore: carnet runs --before {page['next']}" if page.get("next") else ""
-    return table(rows, titles) + more
+    return "\n".join([table(rows, titles), *([more] if more else [])])
 
 
 def _run_row(entry: dict[str, Any]) -> list[str]:

@@ -69,8 +69,9 @@ async def runs_page(
     matching: RunFilter = ANY_RUN,
 ) -> Page:
     """The newest runs, and where the next page begins."""
-    found = await records.runs(reader=reader, limit=limit, before=before, matching=matching)
-    following = found[-1].started if len(found) == limit else None
+    found, following = await records.runs(
+        reader=reader, limit=limit, before=before, matching=matching
+    )
     return {"runs": [run_line(summary, currency) for summary in found], "next": following}
 
 

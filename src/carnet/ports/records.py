@@ -83,8 +83,11 @@ class Records(Protocol):
         limit: int,
         before: int | None,
         matching: RunFilter = ANY_RUN,
-    ) -> Sequence[RunSummary]:
-        """The newest runs."""
+    ) -> tuple[Sequence[RunSummary], int | None]:
+        """The newest runs, and where the next ones begin; there may be fewer than `limit` before.
+
+        `before` is where those begin that are asked for.
+        """
         ...
 
     async def run(self, run: str, *, reader: str | None) -> Sequence[Turn]:

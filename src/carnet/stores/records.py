@@ -82,8 +82,11 @@ class StoredRecords:
         limit: int,
         before: int | None,
         matching: RunFilter = ANY_RUN,
-    ) -> list[RunSummary]:
-        """The newest runs; `before` is the start of the last one seen."""
+    ) -> tuple[list[RunSummary], int | None]:
+        """The newest runs, and where the next ones begin; `before` is where those asked for do.
+
+        Of the rows that were read some may not be shown: the next ones begin after the last row.
+        """
         conditions: list[str] = []
         args: list[Value] = []
         if before is not None:
@@ -102,17 +105,18 @@ class StoredRecords:
             f"{_NEWEST}{where} ORDER BY n DESC LIMIT ?", (*args, limit)
         )
         if not runs:
-            return []
+            return [], None
         seen: dict[tuple[str, Account], list[Turn]] = {}
         for turns in (await self._turns_of([run[1] for run in runs])).values():
             for turn in visible(turns, reader):
                 seen.setdefault((turn.run, turn.payer), []).append(turn)
         keyed = [(run, (run[1], Account(run[2], run[3]))) for run in runs]
-        return [
+        lines = [
             summary(run, seen[key], reader=reader)
             for run, key in keyed
             if key in seen and (not named or any(map(matching.fits, seen[key])))
         ]
+        return lines, runs[-1][5] if len(runs) == limit else None
 
     async def _turns_of(self, runs: Sequence[str]) -> dict[str, list[Turn]]:
         """All turns that name these runs, whoever pays for them, oldest first."""
