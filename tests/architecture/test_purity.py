@@ -24,7 +24,7 @@ CLOCKS = {
 }
 DICE = {"uuid.uuid1", "uuid.uuid4", "os.urandom", "os.getrandom", "random", "secrets"}
 
-PURE_ROOMS = ("core", "wire", "errors.py")
+PURE_ROOMS = ("core", "wire", "errors")
 IMPURE = {
     *("asyncio", "anyio", "concurrent", "multiprocessing", "selectors", "threading"),
     *("socket", "ssl", "http.client", "urllib.request", "httptools", "uvicorn", "uvloop"),

@@ -91,7 +91,7 @@ TANGLE = (
     Mutant("tangle:idempotency:key", "core/turn.py", r"\0{actor}\0{agent}", r"\0{agent}"),
     Mutant(
         "tangle:refusal:message",
-        "errors.py",
+        "errors/refused_call.py",
         "arrived at depth {observed}; the limit here is {limit}.",
         "arrived too deep.",
     ),

@@ -27,7 +27,7 @@ WORDS = {"reason": "r", "field": "f", "header": "h", "permission": "pay", "sugge
 OTHERS = {"peer_code": "rate_limited", "incident": "i", "key": "k", "fix": "x", "url": "u"}
 FACTS: dict[str, errors.Fact] = {**COUNTS, **WORDS, **OTHERS}
 
-LEAVES = [leaf for leaf in leaves() if leaf.__module__ == "carnet.errors"]
+LEAVES = [leaf for leaf in leaves() if leaf.__module__.startswith("carnet.errors.")]
 
 
 def made(leaf: type[CarnetError]) -> CarnetError:

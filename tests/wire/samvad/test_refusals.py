@@ -30,7 +30,7 @@ from carnet.wire.samvad import (
     write_error,
 )
 
-LEAVES = [leaf for leaf in leaves() if leaf.__module__ == "carnet.errors"]
+LEAVES = [leaf for leaf in leaves() if leaf.__module__.startswith("carnet.errors.")]
 FACTS: dict[str, errors.Fact] = {
     "observed": 4,
     "limit": 4,

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carnet import errors
 from carnet.core import delegation as core
 from carnet.errors import (
     CarnetError,
@@ -20,6 +19,7 @@ from carnet.errors import (
     ProviderError,
     ProviderTimeout,
     ProviderUnavailable,
+    refused_identity,
 )
 from carnet.guards import delegation as guards
 from carnet.wire import delegation as wire
@@ -208,7 +208,7 @@ def test_why_a_delegation_does_not_hold_is_kept_in_words_of_ours(
 
 def test_the_phrases_about_delegations_are_those_that_are_said() -> None:
     """Each stands in one of the files that judge a token; numbers are filled in there."""
-    files = [module.__file__ or "" for module in (core, wire, guards, jws, errors)]
+    files = [module.__file__ or "" for module in (core, wire, guards, jws, refused_identity)]
     said = "".join(Path(file).read_text() for file in files)
     for reason in REASONS:
         parts = re.split(r" [0-9]+ ", reason.removeprefix("it "))

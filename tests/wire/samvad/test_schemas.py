@@ -31,7 +31,7 @@ TASK = "0d3c7f9e-3f4e-4c6f-8a56-3c9f5e1d2b7a"
 
 
 def is_told(leaf: type[CarnetError]) -> bool:
-    return leaf.__module__ == "carnet.errors"
+    return leaf.__module__.startswith("carnet.errors.")
 
 
 # ------------------------------------------------------------------------------- the schemas

@@ -1,0 +1,93 @@
+"""What every error has, and the branches of the tree."""
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+__all__ = ["BY_CODE", "CarnetError", "Fact", "Malformed", "Ours", "Refused", "Upstream", "leaves"]
+
+Fact = int | str | None
+
+
+class Facts(dict[str, Fact]):
+    """What a template is filled with; a fact that nobody gave must not hide the error itself."""
+
+    def __missing__(self, name: str) -> str:
+        return "unknown"
+
+
+class CarnetError(Exception):
+    """The root of the tree."""
+
+    code: ClassVar[str] = ""
+    status: ClassVar[int] = 500
+    retryable: ClassVar[bool] = False
+    template: ClassVar[str] = ""
+    hint: ClassVar[str] = ""
+    public: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, detail: str = "", /, **facts: Fact) -> None:
+        """Keep `detail` for the log and `facts` for the template."""
+        self.detail = detail
+        self.facts = facts
+        self.run: str | None = None  # of the request that met it, if it named one
+        super().__init__(detail)
+
+    @property
+    def safe_text(self) -> str:
+        """The sentence a peer may read."""
+        return self.template.format_map(Facts(self.facts))
+
+    @property
+    def next_step(self) -> str:
+        """What the caller can do about it."""
+        return self.hint.format_map(Facts(self.facts))
+
+    @property
+    def retry_after(self) -> int | None:
+        """Whole seconds until another try makes sense, if we know."""
+        value = self.facts.get("retry_after")
+        return value if isinstance(value, int) else None
+
+    def public_facts(self) -> dict[str, Fact]:
+        """The machine-readable facts that go beside the message."""
+        return {name: self.facts[name] for name in self.public if self.facts.get(name) is not None}
+
+    def __str__(self) -> str:
+        """For our logs: code, sentence and raw detail."""
+        return f"{self.code}: {self.safe_text}" + (f" ({self.detail})" if self.detail else "")
+
+
+class Malformed(CarnetError):
+    """The request cannot be read."""
+
+    status = 400
+
+
+class Refused(CarnetError):
+    """The request was understood and may not run."""
+
+    status = 403
+
+
+class Upstream(CarnetError):
+    """Someone we called did not answer properly."""
+
+    status = 502
+    retryable = True
+
+
+class Ours(CarnetError):
+    """Our own fault."""
+
+    retryable = True
+
+
+def leaves(root: type[CarnetError] = CarnetError) -> Iterator[type[CarnetError]]:
+    """Every class of the tree that can be raised, in the order it is written."""
+    for child in root.__subclasses__():
+        if child.code:
+            yield child
+        yield from leaves(child)
+
+
+BY_CODE: dict[str, type[CarnetError]] = {}  # filled when the whole tree is read

@@ -1,0 +1,134 @@
+"""Someone we called did not answer properly."""
+
+from carnet.errors.base import BY_CODE, Facts, Upstream
+
+
+class ProviderError(Upstream):
+    """The agent or model behind the gateway answered with something that is not an answer."""
+
+    code = "provider_error"
+    template = "The agent behind this gateway did not give a proper answer."
+    hint = "Repeat the request; the operator finds the cause in the log under this run and turn."
+
+
+class ProviderUnavailable(Upstream):
+    """The agent or model behind the gateway cannot be reached."""
+
+    code = "provider_unavailable"
+    status = 503
+    template = "The agent behind this gateway cannot be reached."
+    hint = "Repeat the request later; 'carnet doctor' shows which upstreams answer."
+
+
+class ProviderTimeout(Upstream):
+    """The agent or model behind the gateway did not answer in time."""
+
+    code = "provider_timeout"
+    status = 504
+    template = "The agent behind this gateway did not answer in time."
+    hint = "Repeat the request, or ask the operator to raise the agent's timeout."
+
+
+class CircuitOpen(Upstream):
+    """The upstream failed several times in a row and is left alone for a moment."""
+
+    code = "circuit_open"
+    status = 503
+    template = (
+        "The agent behind this gateway failed repeatedly and is left alone for {retry_after} s."
+    )
+    hint = "Repeat the request after the time that Retry-After gives."
+
+
+class PeerRefused(Upstream):
+    """The other organisation's gateway refused the call. Its code is given if we know the word."""
+
+    code = "peer_refused"
+    retryable = False
+    template = "The other organisation's gateway refused this call ({peer_status} {peer_code})."
+    hint = "'carnet explain {peer_code}' tells what its code means; its operator can tell why."
+    public = ("peer_status", "peer_code", "peer_reason", "peer_field", "peer_detail")
+
+    @property
+    def next_step(self) -> str:
+        """What a Carnet there would advise, if it is one and says why; in our own words.
+
+        Another gateway of the signed dialect that refuses to believe us may lack our key.
+        """
+        facts = self.facts
+        field = facts.get("peer_field")
+        kind = BY_CODE.get(str(facts.get("peer_reason") or (field and facts.get("peer_code"))))
+        if kind is not None:
+            about = f" about the field '{field}'" if field else ""
+            if facts.get("peer_detail"):
+                about = f" ({facts['peer_detail']})"
+            return f"It says {kind.code}{about}. {kind.hint.format_map(Facts(facts))}"
+        if facts.get("peer_code") == "AUTH_FAILED" and facts.get("key"):
+            return (
+                "If it does not know us, give its operator our identity and key (trust_peer): "
+                f"{facts['sender']} {facts['key']}"
+            )
+        if facts.get("peer_code") in {None, "unrecognised"}:
+            return "Its operator can tell why."
+        return super().next_step
+
+
+class PeerBusy(Upstream):
+    """The other organisation's gateway could not take the call just now and may take it later."""
+
+    code = "peer_busy"
+    status = 503
+    template = "The other organisation's gateway is busy ({peer_status} {peer_code})."
+    hint = "Repeat the request after the time that Retry-After gives."
+    public = ("peer_status", "peer_code")
+
+    @property
+    def safe_text(self) -> str:
+        """Whoever has used its tokens of the day may have to wait for hours: that is not busy."""
+        if self.facts.get("peer_code") != "TOKEN_BUDGET_EXCEEDED":
+            return super().safe_text
+        return (
+            "The other organisation's gateway gives us no more tokens for now "
+            f"({self.facts.get('peer_status')} TOKEN_BUDGET_EXCEEDED)."
+        )
+
+
+class PeerUnreachable(Upstream):
+    """The card or the key of another organisation could not be fetched within its bounds."""
+
+    code = "peer_unreachable"
+    status = 502
+    retryable = True
+    template = "What the other side publishes about itself could not be read."
+    hint = "Try again later; its operator can tell whether its card is served."
+
+
+class PeerResponseInvalid(Upstream):
+    """The other side's answer does not carry the proof that it must, or a wrong one."""
+
+    code = "peer_response_invalid"
+    status = 502
+    retryable = True
+    template = "The answer of the other side is not signed as it must be."
+    hint = (
+        "Try again; if it goes on, compare what is pinned for it ('carnet peers list') with the "
+        "keys that it shows ('carnet agents inspect ADDRESS'), and tell its operator."
+    )
+
+
+class EgressRefused(Upstream):
+    """The address of that destination may not be dialled from this gateway."""
+
+    code = "egress_refused"
+    retryable = False
+    template = "That destination may not be called from this gateway."
+    hint = "The operator allows one with [egress] allow; private addresses are refused by default."
+
+
+class AgentFailed(Upstream):
+    """The agent's own code raised an error."""
+
+    code = "agent_failed"
+    status = 500
+    template = "The agent failed while answering."
+    hint = "Repeat the request; the operator finds the cause in the log under this run and turn."
