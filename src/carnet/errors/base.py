@@ -1,4 +1,8 @@
-"""What every error has, and the branches of the tree."""
+"""What every error has, and the branches of the tree.
+
+A leaf is one row and its sentences: `class NAME(BRANCH, code=..., status=..., retryable=...,
+public=...)` with a `template` and a `hint`. A keyword that is left out is that of its branch.
+"""
 
 from collections.abc import Iterator
 from typing import ClassVar
@@ -24,6 +28,21 @@ class CarnetError(Exception):
     template: ClassVar[str] = ""
     hint: ClassVar[str] = ""
     public: ClassVar[tuple[str, ...]] = ()
+
+    def __init_subclass__(
+        cls,
+        *,
+        code: str | None = None,
+        status: int | None = None,
+        retryable: bool | None = None,
+        public: tuple[str, ...] | None = None,
+    ) -> None:
+        """Take the row of a leaf or a branch from its class keywords."""
+        super().__init_subclass__()
+        cls.code = cls.code if code is None else code
+        cls.status = cls.status if status is None else status
+        cls.retryable = cls.retryable if retryable is None else retryable
+        cls.public = cls.public if public is None else public
 
     def __init__(self, detail: str = "", /, **facts: Fact) -> None:
         """Keep `detail` for the log and `facts` for the template."""
@@ -57,33 +76,24 @@ class CarnetError(Exception):
         return f"{self.code}: {self.safe_text}" + (f" ({self.detail})" if self.detail else "")
 
 
-class Malformed(CarnetError):
+class Malformed(CarnetError, status=400):
     """The request cannot be read."""
 
-    status = 400
 
-
-class Refused(CarnetError):
+class Refused(CarnetError, status=403):
     """The request was understood and may not run."""
 
-    status = 403
 
-
-class Upstream(CarnetError):
+class Upstream(CarnetError, status=502, retryable=True):
     """Someone we called did not answer properly."""
 
-    status = 502
-    retryable = True
 
-
-class Ours(CarnetError):
+class Ours(CarnetError, retryable=True):
     """Our own fault."""
-
-    retryable = True
 
 
 def leaves(root: type[CarnetError] = CarnetError) -> Iterator[type[CarnetError]]:
-    """Every class of the tree that can be raised, in the order it is written."""
+    """Every class of the tree that can be raised, branch by branch."""
     for child in root.__subclasses__():
         if child.code:
             yield child

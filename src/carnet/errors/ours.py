@@ -3,24 +3,20 @@
 from carnet.errors.base import Ours
 
 
-class Internal(Ours):
+class Internal(Ours, code="internal", public=("incident",)):
     """Something we did not foresee. The log has the details under the incident id."""
 
-    code = "internal"
     template = "Something went wrong in this gateway (incident {incident})."
     hint = "Tell the operator the incident id."
-    public = ("incident",)
 
     def __init__(self, detail: str = "", *, incident: str = "unrecorded") -> None:
         """`incident` finds the log line."""
         super().__init__(detail, incident=incident)
 
 
-class StorageUnavailable(Ours):
+class StorageUnavailable(Ours, code="storage_unavailable", status=503):
     """The store cannot be written; nothing was run or billed."""
 
-    code = "storage_unavailable"
-    status = 503
     template = "This gateway cannot write its journal at the moment."
     hint = "Send the same request again later; nothing was run."
 
@@ -30,14 +26,12 @@ class StorageUnavailable(Ours):
         return super().retry_after or 1
 
 
-class OutcomeUnknown(Ours):
+class OutcomeUnknown(Ours, code="outcome_unknown", status=503):
     """It is not known how the turn ended: the store failed while its end was written.
 
     A task also ends so when it was lost five times: the gateways that ran it died, or its end could
     not be written. It is not run again by itself then; something about it may end processes.
     """
 
-    code = "outcome_unknown"
-    status = 503
     template = "It is not known whether this turn was recorded."
     hint = "Send the same request with the same turn id; it will not be billed twice."

@@ -3,23 +3,18 @@
 from carnet.errors.base import Refused
 
 
-class InjectionDetected(Refused):
+class InjectionDetected(Refused, code="injection_detected", status=400):
     """The payload holds a phrase that is used to take over language models."""
 
-    code = "injection_detected"
-    status = 400
     template = "The payload looks like an attempt to instruct the agent behind its back."
     hint = "Rephrase it; the operator can switch the scan off for an agent."
 
 
-class SkillNotFound(Refused):
+class SkillNotFound(Refused, code="skill_not_found", status=404, public=("suggestion",)):
     """The agent has no skill of that name. A near one is suggested if there is one."""
 
-    code = "skill_not_found"
-    status = 404
     template = "The agent has no such skill."
     hint = "Ask for one of its card, which 'carnet agents inspect ADDRESS' shows."
-    public = ("suggestion",)
 
     def __init__(self, detail: str = "", /, *, suggestion: str = "", way: str = "") -> None:
         """`suggestion` is the name of a skill of ours.
@@ -44,28 +39,23 @@ class SkillNotFound(Refused):
         return super().safe_text + (f" Did you mean '{near}'?" if near else "")
 
 
-class SkillForbidden(Refused):
+class SkillForbidden(Refused, code="skill_forbidden", public=("trust",)):
     """The trust that the skill asks for was not shown: who you are is known, and it is not enough.
 
     `authenticated` wants a token of this gateway in `auth`; `trusted-peers` a sender on its list.
     """
 
-    code = "skill_forbidden"
-    status = 403
     template = "This skill is for callers of trust '{trust}'."
     hint = "Ask the operator for a token (authenticated) or to be listed (trusted-peers)."
-    public = ("trust",)
 
     def __init__(self, detail: str = "", /, *, trust: str = "trusted-peers") -> None:
         """`trust` is one of our three words."""
         super().__init__(detail, trust=trust)
 
 
-class AgentNotFound(Refused):
+class AgentNotFound(Refused, code="agent_not_found", status=404):
     """No agent of that name is served here."""
 
-    code = "agent_not_found"
-    status = 404
     template = "No agent of that name is served here.{suggestion}"
     hint = "GET /v1/models or 'carnet agents list' shows the agents."
 
@@ -75,69 +65,55 @@ class AgentNotFound(Refused):
         super().__init__(detail, suggestion=near)
 
 
-class PeerUnknown(Refused):
+class PeerUnknown(Refused, code="peer_unknown", status=404):
     """The address names an organisation that this gateway has not admitted as a peer."""
 
-    code = "peer_unknown"
-    status = 404
     template = "This gateway has no peer of that domain."
     hint = "The operator admits one with 'carnet peers add DOMAIN --url URL'."
 
 
-class PeerAgentNotFound(Refused):
+class PeerAgentNotFound(Refused, code="peer_agent_not_found", status=404):
     """The other side shows no card for that agent, or that of another one. Nothing was sent."""
 
-    code = "peer_agent_not_found"
-    status = 404
     template = "The other side has no agent of that name."
     hint = "Check the name; 'carnet agents inspect ADDRESS' shows who is there."
 
 
-class RunNotFound(Refused):
+class RunNotFound(Refused, code="run_not_found", status=404):
     """No run of that id is visible to this caller."""
 
-    code = "run_not_found"
-    status = 404
     template = "No run of that id is visible to this token."
     hint = "'carnet runs' or GET /runs lists the runs this token may read."
 
 
-class TaskNotFound(Refused):
+class TaskNotFound(Refused, code="task_not_found", status=404):
     """There is no such task, or it ended longer ago than tasks are kept."""
 
-    code = "task_not_found"
-    status = 404
     template = "There is no such task."
     hint = "Check the id; finished tasks are forgotten when the operator's retention has passed."
 
 
-class LetterNotFound(Refused):
+class LetterNotFound(Refused, code="letter_not_found", status=404):
     """There is no webhook of that id in the outbox, or it is no longer kept.
 
     Letters that arrived or died are forgotten after the operator's retention. Only the command line
     asks for them.
     """
 
-    code = "letter_not_found"
-    status = 404
     template = "There is no such letter."
     hint = "'carnet outbox list' shows which there are."
 
 
-class RouteNotFound(Refused):
+class RouteNotFound(Refused, code="not_found", status=404):
     """Nothing is served at that path."""
 
-    code = "not_found"
-    status = 404
     template = "Nothing is served at this path."
     hint = "/openapi.json lists the paths."
 
 
-class MethodNotAllowed(Refused):
+class MethodNotAllowed(Refused, code="method_not_allowed", status=405):
     """The path exists, the method does not."""
 
-    code = "method_not_allowed"
-    status = 405
     template = "This path does not take that method."
     hint = "/openapi.json lists the methods of each path."
 
@@ -146,17 +122,16 @@ class MethodNotAllowed(Refused):
         super().__init__(detail, allow=allow)
 
 
-class DepthExceeded(Refused):
+class DepthExceeded(
+    Refused, code="bridge_depth_exceeded", status=429, public=("observed", "limit")
+):
     """The chain of agents calling agents is as long as this gateway allows.
 
     Terminal: the same call will be refused again, so clients must not retry it.
     """
 
-    code = "bridge_depth_exceeded"
-    status = 429
     template = "This call arrived at depth {observed}; the limit here is {limit}."
     hint = "Answer from what you have, or ask the operator of this gateway to raise max_depth."
-    public = ("observed", "limit")
 
     def __init__(self, *, observed: int, limit: int, leaving: bool = False) -> None:
         """`limit` is exclusive: the first depth that is refused; `leaving` is a call from here."""
@@ -174,94 +149,78 @@ class DepthExceeded(Refused):
         return super().safe_text
 
 
-class ChainFinal(Refused):
+class ChainFinal(Refused, code="chain_final", status=429, public=("hop", "hops")):
     """This hop is the last of its chain; it may answer but not call on."""
 
-    code = "chain_final"
-    status = 429
     template = (
         "This is the final hop ({hop} of {hops}) of its chain; it may not call another agent."
     )
     hint = "Synthesize a conclusion from what you have."
-    public = ("hop", "hops")
 
     def __init__(self, *, hop: int, hops: int) -> None:
         """`hop` of `hops`."""
         super().__init__(hop=hop, hops=hops)
 
 
-class RunCallsExceeded(Refused):
+class RunCallsExceeded(Refused, code="run_calls_exceeded", status=429, public=("limit",)):
     """One run has made as many calls through this gateway as it may."""
 
-    code = "run_calls_exceeded"
-    status = 429
     template = "This run has made {limit} calls here, which is the most a run may make."
     hint = "Start a new run, or ask the operator to raise [limits] run_calls."
-    public = ("limit",)
 
 
-class LoopDetected(Refused):
+class LoopDetected(Refused, code="loop_detected", status=409):
     """The chain has come back to an agent that it passed already.
 
     `[agents.NAME] reentry = true` lets an agent be called again within its own chain.
     """
 
-    code = "loop_detected"
-    status = 409
     template = "The call came back to an agent that its chain has passed already."
     hint = "Answer from what you have; the operator may set reentry for the agent."
 
 
-class PaymentRequired(Refused):
+class PaymentRequired(Refused, code="payment_required", status=402):
     """The agent has a price and nobody with credit stands behind this call."""
 
-    code = "payment_required"
-    status = 402
     template = "This agent has a price and the payer of this call has no credit here."
     hint = "The operator grants credit: carnet peers add DOMAIN --url URL --credit AMOUNT"
 
 
-class SpendingLimitReached(Refused):
+class SpendingLimitReached(Refused, code="spending_limit_reached", status=402):
     """The payer's spending limit or credit does not cover this call. Nothing was run or billed.
 
     Nor is a call made for which nothing is left of the budget that the call above came with, its
     money or its tokens: that of a travel document, or of a delegation.
     """
 
-    code = "spending_limit_reached"
-    status = 402
     template = "The payer's limit does not cover this call."
     hint = "Ask the operator to raise the limit; 'carnet ledger' shows what was spent."
 
 
-class PayerRefused(Refused):
+class PayerRefused(Refused, code="payer_refused", status=402):
     """The forwarded credential is one of ours but revoked, expired or not allowed to pay."""
 
-    code = "payer_refused"
-    status = 402
     template = "The forwarded credential cannot pay here."
     hint = "Ask the person who started the run for a current credential; nobody else was billed."
 
 
-class ForwardingNotAllowed(Refused):
+class ForwardingNotAllowed(Refused, code="forwarding_not_allowed"):
     """The caller sent a forwarded credential but is not listed as an inter-agent caller.
 
     Neither the caller nor the owner of the credential was billed.
     """
 
-    code = "forwarding_not_allowed"
     template = "This caller may not forward another party's credential."
     hint = (
         "The operator lists a caller with --may-forward-authorization (tokens create, peers add)."
     )
 
 
-class PeerNotListed(Refused):
+class PeerNotListed(Refused, code="peer_not_listed"):
     """A credential would have to be forwarded to a peer that is not listed for it.
 
     The call was not sent: without the credential the wrong party would pay.
     """
 
-    code = "peer_not_listed"
     template = "The payer's credential may not be forwarded to that peer."
     hint = "The operator lists it: carnet peers add DOMAIN --url URL --may-forward-authorization."

@@ -3,132 +3,106 @@
 from carnet.errors.base import Refused
 
 
-class TokenMissing(Refused):
+class TokenMissing(Refused, code="token_missing", status=401):
     """The endpoint needs a bearer token and none came with the request."""
 
-    code = "token_missing"
-    status = 401
     template = "This endpoint needs a bearer token."
     hint = "Send 'authorization: Bearer TOKEN'; 'carnet tokens create NAME' makes one."
 
 
-class TokenInvalid(Refused):
+class TokenInvalid(Refused, code="token_invalid", status=401):
     """The bearer token is unknown, revoked or expired. The three look alike on purpose."""
 
-    code = "token_invalid"
-    status = 401
     template = "The bearer token is not valid here."
     hint = "Use a current token; 'carnet tokens list' shows which exist, 'tokens create' makes one."
 
 
-class TooManyFailures(Refused):
+class TooManyFailures(
+    Refused, code="too_many_failures", status=429, retryable=True, public=("limit",)
+):
     """The address this request came from has sent too many wrong tokens within a minute.
 
     Nobody is locked out: a valid token is accepted from there as before.
     """
 
-    code = "too_many_failures"
-    status = 429
-    retryable = True
     template = "Too many wrong tokens came from this address within a minute; the limit is {limit}."
     hint = "Use a current token; a wrong one is looked at again after the time of Retry-After."
-    public = ("limit",)
 
 
-class PermissionMissing(Refused):
+class PermissionMissing(Refused, code="permission_missing", public=("permission",)):
     """The caller is known, but its token does not hold the permission this call needs."""
 
-    code = "permission_missing"
     template = "This token lacks the permission '{permission}'."
     hint = "Ask the operator for a token with --scope {permission}."
-    public = ("permission",)
 
 
-class SignatureMissing(Refused):
+class SignatureMissing(Refused, code="signature_missing", status=401):
     """The request must be signed and is not."""
 
-    code = "signature_missing"
-    status = 401
     template = "This endpoint takes signed requests."
     hint = "Sign the request (RFC 9421) with the key that your card publishes."
 
 
-class SignatureInvalid(Refused):
+class SignatureInvalid(Refused, code="signature_invalid", status=401):
     """The signature does not hold for this request.
 
     There must be exactly one, over this method, path and body, made with the Ed25519 key that the
     keyid names.
     """
 
-    code = "signature_invalid"
-    status = 401
     template = "The signature of the request does not hold."
     hint = "Sign exactly what is sent, with the key of your card; a proxy must change none of it."
 
 
-class SignatureExpired(Refused):
+class SignatureExpired(Refused, code="signature_expired", status=401):
     """The signature says itself that it has expired."""
 
-    code = "signature_expired"
-    status = 401
     template = "The signature of the request has expired."
     hint = "Sign the request anew."
 
 
-class InsufficientCoverage(Refused):
+class InsufficientCoverage(Refused, code="insufficient_coverage", status=401):
     """The signature does not cover what it must: method, path, digest, and with them the rest."""
 
-    code = "insufficient_coverage"
-    status = 401
     template = "The signature does not cover all it must."
     hint = "Cover @method, @path and content-digest, or the whole profile of a Carnet."
 
 
-class HeaderNotSigned(Refused):
+class HeaderNotSigned(Refused, code="header_not_signed", status=401):
     """A header that tells the chain, the payer or an identity stands outside the signature."""
 
-    code = "header_not_signed"
-    status = 401
     template = "A header of the request is not covered by its signature."
     hint = "Cover every chain and identity header, or leave them out; a query is covered or absent."
 
 
-class DigestInvalid(Refused):
+class DigestInvalid(Refused, code="digest_invalid", status=401):
     """The Content-Digest header is missing or not one well-formed sha-256."""
 
-    code = "digest_invalid"
-    status = 401
     template = "The Content-Digest header is missing or not one sha-256."
     hint = "Send 'Content-Digest: sha-256=:BASE64:' of the body (RFC 9530)."
 
 
-class DigestMismatch(Refused):
+class DigestMismatch(Refused, code="digest_mismatch", status=401):
     """The body is not the one that the Content-Digest header was made for."""
 
-    code = "digest_mismatch"
-    status = 401
     template = "The body does not match its Content-Digest."
     hint = "Send the body unchanged, byte for byte, after its digest was made."
 
 
-class DestinationMismatch(Refused):
+class DestinationMismatch(Refused, code="destination_mismatch", status=401):
     """The signed request is meant for somebody else."""
 
-    code = "destination_mismatch"
-    status = 401
     template = "The signed request is not addressed to this agent."
     hint = "Address it to the id that the card of this agent shows, and sign it anew."
 
 
-class KeyUnknown(Refused):
+class KeyUnknown(Refused, code="key_unknown", status=401):
     """No key of that sender and that keyid is known here, nor in its card.
 
     A card is looked at again within a minute: a key that is shown before it signs is never unknown.
     The operator of this gateway admits a sender that has no card with the command in the hint.
     """
 
-    code = "key_unknown"
-    status = 401
     template = "No key of this sender is known here."
     hint = (
         "Show the key in your card and try again in a minute; without a card, ask the operator to "
@@ -154,47 +128,38 @@ class KeyUnknown(Refused):
         return super().next_step
 
 
-class KeyRevoked(Refused):
+class KeyRevoked(Refused, code="key_revoked", status=401):
     """The key of the signature was revoked or has expired."""
 
-    code = "key_revoked"
-    status = 401
     template = "The key of the signature is no longer valid."
     hint = "Sign with an active key of your card."
 
 
-class NonceReplayed(Refused):
+class NonceReplayed(Refused, code="nonce_replayed", status=401):
     """A signed request with this nonce was accepted before: it runs once."""
 
-    code = "nonce_replayed"
-    status = 401
     template = "A request with this nonce was accepted before."
     hint = "Sign a new request with a new nonce."
 
 
-class TimestampOutOfWindow(Refused):
+class TimestampOutOfWindow(Refused, code="timestamp_out_of_window", status=401):
     """The time of the signed request is too far from ours.
 
     The answer's Date header tells our time.
     """
 
-    code = "timestamp_out_of_window"
-    status = 401
     template = "The time of the request is outside the window that is accepted."
     hint = "Set the clock (our time is in the Date header) and sign the request anew."
 
 
-class DelegationInvalid(Refused):
+class DelegationInvalid(Refused, code="delegation_invalid", status=401, public=("link", "reason")):
     """The delegation token, or one of those it was derived from, does not hold.
 
     Links are counted from the first token of the chain, which is link 1.
     """
 
-    code = "delegation_invalid"
-    status = 401
     template = "Link {link} of the delegation does not hold: {reason}."
     hint = "Ask its issuer for a new token, or call without one."
-    public = ("link", "reason")
 
     def __init__(
         self,
@@ -220,48 +185,39 @@ class DelegationInvalid(Refused):
         return f"Ask the operator to admit its issuer: carnet peers add {issuer} --key BASE64"
 
 
-class DelegationWidened(Refused):
+class DelegationWidened(Refused, code="delegation_widened", public=("link", "claim")):
     """A token of the chain grants more than the one it was derived from: a delegation narrows."""
 
-    code = "delegation_widened"
-    status = 403
     template = "Link {link} of the delegation widens '{claim}' of the one before it."
     hint = "Issue it anew with no more than its parent grants: carnet tokens delegate --parent."
-    public = ("link", "claim")
 
     def __init__(self, detail: str = "", /, *, claim: str = "scope", link: int = 2) -> None:
         """`claim` is the name of a claim that we know."""
         super().__init__(detail, claim=claim, link=link)
 
 
-class DelegationExceeded(Refused):
+class DelegationExceeded(Refused, code="delegation_exceeded", public=("reason",)):
     """The delegation does not reach as far as this call: its hops or its scope are used up.
 
     Of `--depth 2` one hop is for who shows the token and one for a call that the agent makes.
     """
 
-    code = "delegation_exceeded"
-    status = 403
     template = "The delegation does not cover this call: {reason}."
     hint = "Ask its issuer for one with the skill in --scope, or a larger --depth."
-    public = ("reason",)
 
     def __init__(self, detail: str = "", /, *, reason: str = "no hop is left") -> None:
         """`reason` is one of our own phrases."""
         super().__init__(detail, reason=reason)
 
 
-class DelegationReplayed(Refused):
+class DelegationReplayed(Refused, code="delegation_replayed", status=401, public=("link",)):
     """A delegation token that is good for one call was used before.
 
     All that was derived from it is used up with it. Link 1 is the first token of the chain.
     """
 
-    code = "delegation_replayed"
-    status = 401
     template = "Link {link} of the delegation is good for one call, which was made."
     hint = "Ask its issuer for another one."
-    public = ("link",)
 
     def __init__(self, detail: str = "", /, *, link: int = 1) -> None:
         """`link` is the one that is good for one call."""

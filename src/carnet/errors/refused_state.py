@@ -3,34 +3,27 @@
 from carnet.errors.base import Refused
 
 
-class IdempotencyMismatch(Refused):
+class IdempotencyMismatch(Refused, code="idempotency_mismatch", status=422):
     """This turn id was used before with another request. The first result is untouched."""
 
-    code = "idempotency_mismatch"
-    status = 422
     template = "This turn was used before with a different request."
     hint = "Repeat the exact request, or use a new turn id."
 
 
-class InProgress(Refused):
+class InProgress(Refused, code="in_progress", status=409, retryable=True):
     """The same turn is running and will outlast this caller's deadline."""
 
-    code = "in_progress"
-    status = 409
-    retryable = True
     template = "This turn is still running."
     hint = "Repeat the same request after the time that Retry-After gives."
 
 
-class DefinitionChanged(Refused):
+class DefinitionChanged(Refused, code="definition_changed", status=409):
     """An agent that runs again made other calls or other steps than the first time.
 
     What is kept of the turn does not fit it any more. Of a step (`visit.step`) its place among the
     steps is told; its name, and the one that is kept there, are in the log.
     """
 
-    code = "definition_changed"
-    status = 409
     template = "The agent made a different call than the one recorded under this turn id."
     hint = "Start a new run; keep the order of calls and steps a function of the agent's input."
 
@@ -47,11 +40,9 @@ class DefinitionChanged(Refused):
         return f"Step {step} of the agent is not the one that is kept under this turn id."
 
 
-class InputRequired(Refused):
+class InputRequired(Refused, code="input_required"):
     """The agent needs an answer before it goes on. Its turn waits and holds its money."""
 
-    code = "input_required"
-    status = 403
     template = "The agent waits for an answer before it goes on: {kind}."
     hint = "Give the answer, then send the same request again: it is told as waiting until then."
 
@@ -60,94 +51,69 @@ class InputRequired(Refused):
         super().__init__(detail, kind=kind)
 
 
-class InterruptExpired(Refused):
+class InterruptExpired(Refused, code="interrupt_expired", status=410):
     """The turn waited for an answer that did not come in its time. What it held was given back."""
 
-    code = "interrupt_expired"
-    status = 410
     template = "What this turn waited for was not answered in its time."
     hint = "Ask again under a new turn id."
 
 
-class PolicyStateInvalid(Refused):
+class PolicyStateInvalid(Refused, code="policy_state_invalid", status=409):
     """The answer is none that a turn waits for: it was used before, came late, or is a guess."""
 
-    code = "policy_state_invalid"
-    status = 409
     template = "No turn waits for this answer, or no longer."
     hint = "Repeat the request without it: you are told what the turn waits for, or its answer."
 
 
-class Cancelled(Refused):
+class Cancelled(Refused, code="cancelled", status=409, retryable=True):
     """The turn was cancelled before it ended: by its readers leaving, or on request."""
 
-    code = "cancelled"
-    status = 409
-    retryable = True
     template = "This turn was cancelled before it ended."
     hint = "Send the same request again to run it once more under the same turn id."
 
 
-class RateLimited(Refused):
+class RateLimited(Refused, code="rate_limited", status=429, retryable=True):
     """The caller made more calls than its token, or a sender without one, may for the moment."""
 
-    code = "rate_limited"
-    status = 429
-    retryable = True
     template = "This caller has used up its rate; the next call is free in {retry_after} s."
     hint = "Wait as long as Retry-After says and send the same request again."
 
 
-class TokenBudgetExceeded(Refused):
+class TokenBudgetExceeded(
+    Refused, code="token_budget_exceeded", status=429, retryable=True, public=("limit",)
+):
     """The sender has used the tokens that the card of the agent grants it for this day (UTC)."""
 
-    code = "token_budget_exceeded"
-    status = 429
-    retryable = True
     template = "This sender has used its {limit} tokens of today."
     hint = "Wait as long as Retry-After says: the budget is new at midnight UTC."
-    public = ("limit",)
 
 
-class TooManyTasks(Refused):
+class TooManyTasks(Refused, code="too_many_tasks", status=429, retryable=True, public=("limit",)):
     """The caller has as many unfinished tasks at this agent as it may."""
 
-    code = "too_many_tasks"
-    status = 429
-    retryable = True
     template = "This caller has {limit} unfinished tasks here, which is the most it may have."
     hint = "Wait for one to end, then send the same request again."
-    public = ("limit",)
 
 
-class TooManyCalls(Refused):
+class TooManyCalls(Refused, code="too_many_calls", status=429, retryable=True, public=("limit",)):
     """The caller has as many calls open at once as it may."""
 
-    code = "too_many_calls"
-    status = 429
-    retryable = True
     template = "This caller has {limit} calls open, which is the most it may have."
     hint = "Wait for one to end, then send the same request again."
-    public = ("limit",)
 
 
-class TooManyStreams(Refused):
+class TooManyStreams(
+    Refused, code="too_many_streams", status=429, retryable=True, public=("limit",)
+):
     """The caller has as many streamed answers open at once as it may."""
 
-    code = "too_many_streams"
-    status = 429
-    retryable = True
     template = "This caller has {limit} streams open, which is the most it may have."
     hint = "Read one to its end or close it, then send the same request again."
-    public = ("limit",)
 
 
-class Overloaded(Refused):
+class Overloaded(Refused, code="overloaded", status=503, retryable=True):
     """The gateway has as much work queued as it takes."""
 
-    code = "overloaded"
-    status = 503
-    retryable = True
     template = "This gateway is at its capacity."
     hint = "Send the same request again after the time that Retry-After gives."
 
@@ -157,11 +123,8 @@ class Overloaded(Refused):
         return super().retry_after or 1
 
 
-class ShuttingDown(Refused):
+class ShuttingDown(Refused, code="shutting_down", status=503, retryable=True):
     """The gateway is draining before it stops; it takes no new work."""
 
-    code = "shutting_down"
-    status = 503
-    retryable = True
     template = "This gateway is shutting down."
     hint = "Send the same request again in a moment; the turn id keeps it from running twice."

@@ -3,31 +3,25 @@
 from carnet.errors.base import CarnetError
 
 
-class ConfigInvalid(CarnetError):
+class ConfigInvalid(CarnetError, code="config_invalid"):
     """A value of the configuration cannot be used. The key and where it came from are named.
 
     It is the first that was met; once it is corrected, 'carnet config check' shows the next.
     """
 
-    code = "config_invalid"
-    status = 500
     template = "{key}: {reason}"
     hint = "Correct it, then look whether more is wrong: carnet config check"
 
 
-class UsageInvalid(CarnetError):
+class UsageInvalid(CarnetError, code="usage_invalid", status=400):
     """A command was given something it cannot use."""
 
-    code = "usage_invalid"
-    status = 400
     template = "{reason}"
     hint = "{fix}"
 
 
-class Unreachable(CarnetError):
+class Unreachable(CarnetError, code="unreachable", status=503):
     """The gateway that a command wants to talk to does not answer."""
 
-    code = "unreachable"
-    status = 503
     template = "No gateway answers at {url}."
     hint = "Start it with: carnet serve"

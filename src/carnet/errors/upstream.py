@@ -3,51 +3,46 @@
 from carnet.errors.base import BY_CODE, Facts, Upstream
 
 
-class ProviderError(Upstream):
+class ProviderError(Upstream, code="provider_error"):
     """The agent or model behind the gateway answered with something that is not an answer."""
 
-    code = "provider_error"
     template = "The agent behind this gateway did not give a proper answer."
     hint = "Repeat the request; the operator finds the cause in the log under this run and turn."
 
 
-class ProviderUnavailable(Upstream):
+class ProviderUnavailable(Upstream, code="provider_unavailable", status=503):
     """The agent or model behind the gateway cannot be reached."""
 
-    code = "provider_unavailable"
-    status = 503
     template = "The agent behind this gateway cannot be reached."
     hint = "Repeat the request later; 'carnet doctor' shows which upstreams answer."
 
 
-class ProviderTimeout(Upstream):
+class ProviderTimeout(Upstream, code="provider_timeout", status=504):
     """The agent or model behind the gateway did not answer in time."""
 
-    code = "provider_timeout"
-    status = 504
     template = "The agent behind this gateway did not answer in time."
     hint = "Repeat the request, or ask the operator to raise the agent's timeout."
 
 
-class CircuitOpen(Upstream):
+class CircuitOpen(Upstream, code="circuit_open", status=503):
     """The upstream failed several times in a row and is left alone for a moment."""
 
-    code = "circuit_open"
-    status = 503
     template = (
         "The agent behind this gateway failed repeatedly and is left alone for {retry_after} s."
     )
     hint = "Repeat the request after the time that Retry-After gives."
 
 
-class PeerRefused(Upstream):
+class PeerRefused(
+    Upstream,
+    code="peer_refused",
+    retryable=False,
+    public=("peer_status", "peer_code", "peer_reason", "peer_field", "peer_detail"),
+):
     """The other organisation's gateway refused the call. Its code is given if we know the word."""
 
-    code = "peer_refused"
-    retryable = False
     template = "The other organisation's gateway refused this call ({peer_status} {peer_code})."
     hint = "'carnet explain {peer_code}' tells what its code means; its operator can tell why."
-    public = ("peer_status", "peer_code", "peer_reason", "peer_field", "peer_detail")
 
     @property
     def next_step(self) -> str:
@@ -73,14 +68,11 @@ class PeerRefused(Upstream):
         return super().next_step
 
 
-class PeerBusy(Upstream):
+class PeerBusy(Upstream, code="peer_busy", status=503, public=("peer_status", "peer_code")):
     """The other organisation's gateway could not take the call just now and may take it later."""
 
-    code = "peer_busy"
-    status = 503
     template = "The other organisation's gateway is busy ({peer_status} {peer_code})."
     hint = "Repeat the request after the time that Retry-After gives."
-    public = ("peer_status", "peer_code")
 
     @property
     def safe_text(self) -> str:
@@ -93,22 +85,16 @@ class PeerBusy(Upstream):
         )
 
 
-class PeerUnreachable(Upstream):
+class PeerUnreachable(Upstream, code="peer_unreachable"):
     """The card or the key of another organisation could not be fetched within its bounds."""
 
-    code = "peer_unreachable"
-    status = 502
-    retryable = True
     template = "What the other side publishes about itself could not be read."
     hint = "Try again later; its operator can tell whether its card is served."
 
 
-class PeerResponseInvalid(Upstream):
+class PeerResponseInvalid(Upstream, code="peer_response_invalid"):
     """The other side's answer does not carry the proof that it must, or a wrong one."""
 
-    code = "peer_response_invalid"
-    status = 502
-    retryable = True
     template = "The answer of the other side is not signed as it must be."
     hint = (
         "Try again; if it goes on, compare what is pinned for it ('carnet peers list') with the "
@@ -116,19 +102,15 @@ class PeerResponseInvalid(Upstream):
     )
 
 
-class EgressRefused(Upstream):
+class EgressRefused(Upstream, code="egress_refused", retryable=False):
     """The address of that destination may not be dialled from this gateway."""
 
-    code = "egress_refused"
-    retryable = False
     template = "That destination may not be called from this gateway."
     hint = "The operator allows one with [egress] allow; private addresses are refused by default."
 
 
-class AgentFailed(Upstream):
+class AgentFailed(Upstream, code="agent_failed", status=500):
     """The agent's own code raised an error."""
 
-    code = "agent_failed"
-    status = 500
     template = "The agent failed while answering."
     hint = "Repeat the request; the operator finds the cause in the log under this run and turn."
