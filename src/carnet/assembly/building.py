@@ -272,7 +272,7 @@ def build(
     operations = _operations(store, behind, access, metrics)
     rows = (*fronts.rows, *_pages(settings, store, behind, clock, known, dialects))
     router = Router([*rows, *offered(OPERATIONS, operations)], access)
-    operations.describe(describe(router.routes, _schemas(dialects), HEADERS))
+    operations.describe(_description(settings, router, dialects))
     refusing = Refusing(dialects)
     dispatcher = build_dispatcher(settings, store, behind.door, clock, ids, metrics)
     behind.worker.connect(metrics=metrics, on_end=dispatcher.wake)
@@ -333,6 +333,12 @@ def _pages(
         dialects=[dialect.name for dialect in dialects],
     )
     return [*offered(RUNS, runs), *offered(WELL_KNOWN, well_known)]
+
+
+def _description(settings: Settings, router: Router, dialects: Sequence[Dialect]) -> dict[str, Any]:
+    """The shape of the API, as this gateway serves it."""
+    polling = settings.gateway.task_polling
+    return describe(router.routes, _schemas(dialects), HEADERS, polling=polling)
 
 
 def _schemas(dialects: Sequence[Dialect]) -> dict[str, Any]:

@@ -102,21 +102,28 @@ def explain(kind: type[CarnetError]) -> dict[str, Any]:
     }
 
 
-def _open(path: str, endpoint: Endpoint, summary: str) -> Row:
+def _open(path: str, endpoint: Endpoint, summary: str, **more: Any) -> Row:
     return Row(
-        method="GET", path=path, endpoint=endpoint, auth="open", summary=summary, answer="Page"
+        method="GET",
+        path=path,
+        endpoint=endpoint,
+        auth="open",
+        summary=summary,
+        answer="Page",
+        **more,
     )
 
 
 ROUTES = (
     _open("/healthz", Operations.health, "The process answers"),
-    _open("/readyz", Operations.ready, "It can take work"),
+    _open("/readyz", Operations.ready, "It can take work", also=((503, "Page"),)),
     Row(
         method="GET",
         path="/metrics",
         endpoint=Operations.metrics,
         permission="metrics",
         summary="Prometheus metrics",
+        media="text/plain",
     ),
     _open("/openapi.json", Operations.openapi, "This description"),
     _open("/-/errors/{code}", Operations.error, "What an error code means"),

@@ -1,6 +1,7 @@
 """The description of the HTTP API (OpenAPI 3.1), made of the rows that are served.
 
-Law. What is served is described, and nothing else: there is no second list.
+Law 1. What is served is described, and nothing else: there is no second list.
+Law 2. It is described as this gateway serves it: what its operator wants signed needs a signature.
 """
 
 import re
@@ -17,7 +18,11 @@ _SIGNATURE: Final = ("content-digest", "signature-input", "signature")
 
 
 def describe(
-    routes: Sequence[Route], schemas: Mapping[str, Any], chain: Mapping[str, str] | None = None
+    routes: Sequence[Route],
+    schemas: Mapping[str, Any],
+    chain: Mapping[str, str] | None = None,
+    *,
+    polling: str = "open",
 ) -> Schema:
     """The document.
 
@@ -25,11 +30,15 @@ def describe(
         routes: What is served.
         schemas: The shapes that the routes name.
         chain: The header fields of the stamps, and what each says.
+        polling: "open", or "signed" where whoever asks for a task must have asked for it.
     """
+    signed = {"signature"} if polling == "open" else {"signature", "polling"}
     paths: dict[str, Schema] = {}
     for route in routes:
         item = paths.setdefault(route.path, _item(route))
-        item[route.method.lower()] = _operation(route, chain or {})
+        item[route.method.lower()] = _operation(
+            route, _signature() if route.auth in signed else _stamps(route, chain or {})
+        )
     return {
         "openapi": "3.1.0",
         "info": {"title": "Carnet gateway", "version": __version__},
@@ -54,26 +63,22 @@ def _item(route: Route) -> Schema:
     }
 
 
-def _operation(route: Route, chain: Mapping[str, str]) -> Schema:
-    content: Schema = {}
-    if route.answer is not None:
-        content["application/json"] = {"schema": _reference(route.answer)}
-    if route.streams:
-        content["text/event-stream"] = {"schema": {"type": "string"}}
-    failed = {"application/json": {"schema": _reference(route.failure)}}
+def _operation(route: Route, headers: list[Schema]) -> Schema:
+    failed = [*[(str(status), name) for status, name in route.also], ("default", route.failure)]
     operation: Schema = {
         "summary": route.summary,
         "responses": {
-            str(route.status): {"description": "The answer", "content": content},
-            "default": {"description": "An error", "content": failed},
+            str(route.status): {"description": "The answer", "content": _content(route)},
+            **{
+                status: {"description": "An error", "content": _json(name)}
+                for status, name in failed
+            },
         },
     }
     if route.body is not None:
-        schema = {"schema": _reference(route.body)}
-        operation["requestBody"] = {"required": True, "content": {"application/json": schema}}
-    parameters = _headers(route, chain)
-    if parameters:
-        operation["parameters"] = parameters
+        operation["requestBody"] = {"required": True, "content": _json(route.body)}
+    if headers:
+        operation["parameters"] = headers
     if route.auth not in {"token", "gate"}:
         operation["security"] = []
     if route.permission is not None:
@@ -81,18 +86,36 @@ def _operation(route: Route, chain: Mapping[str, str]) -> Schema:
     return operation
 
 
-def _headers(route: Route, chain: Mapping[str, str]) -> list[Schema]:
-    text = {"type": "string"}
-    if route.auth == "signature":
-        return [
-            {"name": name, "in": "header", "required": True, "schema": text} for name in _SIGNATURE
-        ]
-    if not route.chain:
-        return []
+def _content(route: Route) -> Schema:
+    """What an answer that is no error may be."""
+    text = {"schema": {"type": "string"}}
+    content: Schema = {} if route.answer is None else _json(route.answer)
+    if route.streams:
+        content["text/event-stream"] = text
+    if route.media is not None:
+        content[route.media] = text
+    return content
+
+
+def _signature() -> list[Schema]:
+    """The header fields of a request that must be signed."""
     return [
-        {"name": name, "in": "header", "description": told, "schema": text}
-        for name, told in chain.items()
+        {"name": name, "in": "header", "required": True, "schema": {"type": "string"}}
+        for name in _SIGNATURE
     ]
+
+
+def _stamps(route: Route, chain: Mapping[str, str]) -> list[Schema]:
+    """The header fields that are read beside a call."""
+    return [
+        {"name": name, "in": "header", "description": told, "schema": {"type": "string"}}
+        for name, told in chain.items()
+        if route.chain
+    ]
+
+
+def _json(name: str) -> Schema:
+    return {"application/json": {"schema": _reference(name)}}
 
 
 def _reference(name: str) -> Schema:

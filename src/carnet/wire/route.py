@@ -27,3 +27,5 @@ class Route(Struct, frozen=True, kw_only=True, eq=False):
     streams: bool = False  # the answer may be, or is, a stream of events
     chain: bool = False  # the headers of the stamps are read
     failure: str = "Error"  # the schema of a refusal
+    also: tuple[tuple[int, str], ...] = ()  # statuses whose schema is another one, and that
+    media: str | None = None  # of an answer that is neither JSON nor a stream of events

@@ -44,6 +44,7 @@ from carnet.wire.spoken import Spoken, Ways
 TASK: Final = "/agent/task"
 RECEIPT: Final = b"carnet-receipt"
 
+_NO_TASK: Final = ((404, "TaskNotFound"),)
 _JSON: Final = (b"content-type", b"application/json")
 _NO_STORE: Final = (b"cache-control", b"no-store")
 _MODES: Final[dict[str, Mode]] = {"message": "sync", "stream": "stream", "task": "async"}
@@ -63,8 +64,16 @@ def _signed(name: str, path: str, summary: str, **more: Any) -> Way:
     )
 
 
-def _open(name: str, path: str, summary: str, answer: str | None = "Page") -> Way:
-    return Way(name=name, method="GET", path=path, summary=summary, auth="open", answer=answer)
+def _open(name: str, path: str, summary: str, **more: Any) -> Way:
+    return Way(
+        name=name,
+        method="GET",
+        path=path,
+        summary=summary,
+        auth="open",
+        failure="Response",
+        **more,
+    )
 
 
 WAYS: Final = (
@@ -82,6 +91,8 @@ WAYS: Final = (
         summary="How a task goes",
         auth="polling",
         answer="TaskRecord",
+        failure="Response",
+        also=_NO_TASK,
     ),
     _signed(
         "cancel",
@@ -91,10 +102,11 @@ WAYS: Final = (
         body=None,
         answer="TaskRecord",
         status=202,
+        also=_NO_TASK,
     ),
-    _open("intro", "/agent/intro", "What the agent is, for people", None),
-    _open("health", "/agent/health", "It answers"),
-    _open("card", "/.well-known/agent.json", "The card of the agent"),
+    _open("intro", "/agent/intro", "What the agent is, for people", media="text/markdown"),
+    _open("health", "/agent/health", "It answers", answer="Page"),
+    _open("card", "/.well-known/agent.json", "The card of the agent", answer="Page"),
 )
 
 

@@ -57,4 +57,10 @@ SCHEMAS: Final[dict[str, Any]] = {
             "error": _ERROR,
         },
     },
+    "TaskNotFound": {
+        "type": "object",
+        "required": ["error"],
+        "additionalProperties": False,
+        "properties": {"error": _TEXT},
+    },
 }

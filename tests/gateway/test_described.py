@@ -1,0 +1,166 @@
+"""Every route answers as `/openapi.json` says: in each status, media type and shape it promises."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import jsonschema_rs
+import pytest
+
+from carnet.testing.waiting import until
+from tests.support.http import Reply, chat_body, request
+from tests.support.organisation import Organisation
+from tests.support.served import AGENTS, CONFIG
+from tests.support.signed import Line, Sender, Signed, digest, message, sign
+
+DOMAIN = "acme.example"
+MODES = {"message": "sync", "stream": "stream", "task": "async"}
+SCOPES = ("run:read", "run:cancel", "admin:runs", "metrics", "call:*")
+SIGNATURE = {"content-digest", "signature-input", "signature"}
+
+
+class Described:
+    """A gateway and its description of itself."""
+
+    def __init__(self, acme: Organisation, line: Line, name: str) -> None:
+        self.acme = acme
+        self.line = line
+        self.api: dict[str, Any] = request("GET", f"{acme.url}/openapi.json").json
+        self.sender = Sender(f"agent://client-{name}")
+        acme.carnet("peers", "add", self.sender.identity, "--key", self.sender.public)
+        options = [word for scope in SCOPES for word in ("--scope", scope)]
+        self.token = acme.new_token(f"asks-{name}", *options)
+
+    def routes(self) -> list[tuple[str, str]]:
+        methods = ("get", "post")
+        paths: dict[str, Any] = self.api["paths"]
+        return [(method, path) for path in paths for method in methods if method in paths[path]]
+
+    def told(self, method: str, path: str) -> dict[str, Any]:
+        operation: dict[str, Any] = self.api["paths"][path][method]
+        return operation
+
+    def check(self, method: str, path: str, reply: Reply) -> int:
+        """An answer is one that the description promises."""
+        responses = self.told(method, path)["responses"]
+        content = responses.get(str(reply.status), responses["default"])["content"]
+        media = reply.headers["content-type"].partition(";")[0]
+        assert media in content, (method, path, reply)
+        if media == "application/json":
+            whole = {**content[media]["schema"], "components": self.api["components"]}
+            problems = jsonschema_rs.validator_for(whole).iter_errors(reply.json)
+            assert [str(problem) for problem in problems] == [], (method, path, reply)
+        return reply.status
+
+    def signed(self, path: str) -> Signed:
+        """A signed request to where an agent is asked for something."""
+        auth = {"scheme": "bearer", "token": self.acme.token}
+        mode = MODES[path.rpartition("/")[2]]
+        given: dict[str, Any] = {"mode": mode, "payload": {"text": "hi"}, "auth": auth}
+        return message(self.sender, f"agent://words.{DOMAIN}", target=path, **given)
+
+    def about(self, method: str, path: str) -> Signed:
+        """A signed request about a task."""
+        empty = (("content-digest", digest(b"")),)
+        plain = Signed(method=method, target=path, headers=empty, body=b"")
+        return sign(self.sender, plain, path=path[path.index("/agent/task/") :])
+
+    def task(self) -> str:
+        """A task of this sender, which has ended."""
+        task = str(self.line.send(self.signed("/agents/words/agent/task")).json["taskId"])
+        until(lambda: self.page(f"/tasks/{task}").json["status"], lambda seen: seen == "done")
+        return task
+
+    def page(self, path: str) -> Reply:
+        return self.acme.get(path, token=self.token)
+
+
+def filled(path: str, *, task: str, run: str) -> str:
+    names = {"{name}": "words", "{task}": task, "{run}": run, "{code}": "internal"}
+    for name, value in names.items():
+        path = path.replace(name, value)
+    return path
+
+
+@pytest.fixture(scope="module")
+def described(acme: Organisation) -> Iterator[Described]:
+    with Line(acme.port) as line:
+        yield Described(acme, line, "described")
+
+
+def test_every_route_refuses_as_it_is_described(described: Described) -> None:
+    """Without a token or a signature, and for what there is not."""
+    for method, path in described.routes():
+        place = filled(path, task="no-such", run="no-such").replace("/words/", "/nobody/")
+        described.check(method, path, request(method.upper(), described.acme.url + place))
+        fields = [
+            ("authorization", f"Bearer {described.token}"),
+            ("content-type", "application/json"),
+        ]
+        body = b"{}" if method == "post" else None
+        reply = request(method.upper(), described.acme.url + place, fields, body)
+        described.check(method, path, reply)
+
+
+def test_every_page_is_answered_as_it_is_described(described: Described) -> None:
+    described.acme.chat("hi", headers=[("x-tangle-runid", "conv_described")])
+    task = described.task()
+    for method, path in described.routes():
+        if method == "get":
+            reply = described.page(filled(path, task=task, run="conv_described"))
+            # At the root it is the default agent that is asked, and the task is of another.
+            expected = 404 if path == "/agent/task/{task}" else 200
+            assert described.check(method, path, reply) == expected, (path, reply)
+
+
+def test_every_call_is_answered_as_it_is_described(described: Described) -> None:
+    described.acme.chat("hi", headers=[("x-tangle-runid", "conv_ended")])
+    fields = [("authorization", f"Bearer {described.token}"), ("content-type", "application/json")]
+    for method, path in described.routes():
+        if method != "post":
+            continue
+        place = filled(path, task=described.task(), run="conv_ended")
+        if path.endswith("/agent/task/{task}/cancel"):
+            reply = described.line.send(described.about("POST", place.replace("{name}", "words")))
+        elif "/agent/" in path:
+            reply = described.line.send(described.signed(place))
+        else:
+            body = None if path.endswith("/cancel") else chat_body("hi", "words")
+            reply = request("POST", described.acme.url + place, fields, body or b"")
+        status = described.check(method, path, reply)
+        # At the root the host names the default agent, and what is signed is for another one.
+        is_elsewhere = path.startswith("/agent/")
+        assert is_elsewhere or status in {200, 202}, (path, reply)
+
+
+def test_what_is_no_json_is_described_by_its_media_type(described: Described) -> None:
+    for path, media in (("/metrics", "text/plain"), ("/agent/intro", "text/markdown")):
+        assert list(described.told("get", path)["responses"]["200"]["content"]) == [media]
+
+
+POLLED = "/agents/{name}/agent/task/{task}"
+
+
+def test_where_polling_is_open_no_signature_is_asked_for(described: Described) -> None:
+    assert "parameters" not in described.told("get", POLLED)
+
+
+def test_where_polling_is_signed_a_signature_is_asked_for(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    strict = Organisation(tmp_path_factory.mktemp("described"), DOMAIN)
+    strict.configure(CONFIG, agents=AGENTS)
+    config = strict.folder / "carnet.toml"
+    config.write_text(
+        config.read_text().replace("[gateway]\n", '[gateway]\ntask_polling = "signed"\n', 1)
+    )
+    strict.start()
+    with Line(strict.port) as line:
+        signed = Described(strict, line, "strict")
+        told = signed.told("get", POLLED)["parameters"]
+        assert {each["name"] for each in told if each["required"]} == SIGNATURE
+        place = filled(POLLED, task=signed.task(), run="")
+        assert signed.check("get", POLLED, request("GET", strict.url + place)) == 401
+        assert signed.check("get", POLLED, line.send(signed.about("GET", place))) == 200
+        missing = filled(POLLED, task="no-such", run="")
+        assert signed.check("get", POLLED, line.send(signed.about("GET", missing))) == 404
+    assert strict.stop() == 0
