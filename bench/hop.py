@@ -18,31 +18,31 @@ from typing import Any
 
 from bench.bodies import CHAT_PATH, chat_answer, chat_request
 from bench.timing import alone, alone_awaited, together, with_thread
-from carnet.assembly.building import Gateway, build
-from carnet.assembly.serving import COLLECT_AFTER
-from carnet.assembly.storing import open_from
+from carnet.assembly.gateway import Gateway, build
+from carnet.assembly.serve import COLLECT_AFTER
+from carnet.assembly.store import open_from
 from carnet.config import load
 from carnet.core.call import Call, Claim
-from carnet.core.events import Done, Event, Usage
-from carnet.core.turn import Turn
-from carnet.gateway.door import request_of
-from carnet.guards.admission import Gate
+from carnet.core.chain.turn import Turn
+from carnet.core.messages.events import Done, Event, Usage
+from carnet.gateway.endpoint import request_of
+from carnet.guards.admission.gate import Gate
+from carnet.guards.admission.transaction import Entry
 from carnet.guards.candidate import Candidate
-from carnet.guards.transaction import Entry
 from carnet.http.exchange import Exchange, Message, check_json_body
-from carnet.http.line import LINE, Line
+from carnet.http.link import LINE, Line
 from carnet.http.server import run
-from carnet.ports.turns import Debit, TurnClaim, TurnFinish
-from carnet.runtime.callbacks import Letters
-from carnet.runtime.egress import _write_head
-from carnet.runtime.live import Live
-from carnet.runtime.recording import Recording
-from carnet.runtime.remote import Provider
+from carnet.ports.work.turns import Debit, TurnClaim, TurnFinish
+from carnet.runtime.agents.remote import Provider
+from carnet.runtime.egress.client import _write_head
 from carnet.runtime.system import SystemClock, SystemIds
+from carnet.runtime.turns.broadcast import Live
+from carnet.runtime.turns.recording import Recording
+from carnet.runtime.webhooks.callbacks import Letters
 from carnet.telemetry import WRITE_SECONDS, Sink, start_logging
-from carnet.wire import json as strict_json
-from carnet.wire import openai
-from carnet.wire.dialect import Arrival
+from carnet.wire.dialects import openai
+from carnet.wire.dialects.dialect import Arrival
+from carnet.wire.grammar import json as strict_json
 
 AGENT = "up"
 CURRENCY = "credits"

@@ -1,22 +1,22 @@
 """The public names of Carnet, listed. `carnet/__init__.py` offers them lazily."""
 
-from carnet.core.budget import IterationBudget
-from carnet.core.carnet import Carnet
-from carnet.core.events import Data, Done, Event, Failed, Text, ToolCall, ToolResult, Usage
-from carnet.core.skill import Result
-from carnet.core.turn_id import turn_id
+from carnet.core.chain.carnet import Carnet
+from carnet.core.chain.turn_id import turn_id
+from carnet.core.messages.events import Data, Done, Event, Failed, Text, ToolCall, ToolResult, Usage
+from carnet.core.money.budget import IterationBudget
+from carnet.core.people.skill import Result
 from carnet.errors import CarnetError, DepthExceeded
-from carnet.guards.injection import untrusted
-from carnet.runtime.breaker import Breaker
-from carnet.runtime.client import Client, connect
-from carnet.runtime.client_tasks import Task
-from carnet.runtime.skills import agent, skill
-from carnet.runtime.visit import Visit
-from carnet.runtime.webhooks import verify_webhook
-from carnet.wire.caller_context import CallerContext
-from carnet.wire.mentionable import AgentChain, render_agent_chain
-from carnet.wire.samvad import TaskRecord
-from carnet.wire.tangle import DEFAULT_MAX_DEPTH, build_forward_headers, read_depth
+from carnet.guards.target.injection import untrusted
+from carnet.runtime.client.client import Client, connect
+from carnet.runtime.client.tasks import Task
+from carnet.runtime.skills.definition import agent, skill
+from carnet.runtime.visit.visit import Visit
+from carnet.runtime.webhooks.payload import verify_webhook
+from carnet.runtime.wrappers.breaker import Breaker
+from carnet.wire.dialects.samvad import TaskRecord
+from carnet.wire.stamps.caller_context import CallerContext
+from carnet.wire.stamps.mentionable import AgentChain, render_agent_chain
+from carnet.wire.stamps.tangle import DEFAULT_MAX_DEPTH, build_forward_headers, read_depth
 
 __all__ = [
     "DEFAULT_MAX_DEPTH",

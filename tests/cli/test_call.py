@@ -9,9 +9,9 @@ from threading import Thread
 
 import pytest
 
-from carnet.assembly.storing import open_from
+from carnet.assembly.store import open_from
 from carnet.config import Settings, load
-from carnet.ports.trust import Token
+from carnet.ports.trust.trust import Token
 from carnet.testing.address import Address
 from tests.cli.conftest import Cli
 from tests.support.plain import saying_only

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from samvad.delegation import verify_token
 
-from carnet.wire.delegation import read
+from carnet.wire.crypto.delegation import read
 from tests.cli.conftest import Cli
 from tests.support.delegations import ours
 from tests.support.signed import Sender, now

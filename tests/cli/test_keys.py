@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from carnet.cli.keys import KEPT_SECONDS, LEAD
-from carnet.cli.moments import read_span
-from carnet.stores import secrets_file
-from carnet.wire import samvad
-from carnet.wire.ed25519 import public_of, write_public_key
+from carnet.cli.times import read_span
+from carnet.cli.trust.keys import KEPT_SECONDS, LEAD
+from carnet.stores.secrets import secrets_file
+from carnet.wire.crypto.ed25519 import public_of, write_public_key
+from carnet.wire.dialects import samvad
 from tests.cli.conftest import Cli
 
 URL = "http://127.0.0.1:8702"

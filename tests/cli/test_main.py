@@ -10,7 +10,7 @@ import pytest
 
 import carnet
 from carnet import __version__
-from carnet.cli import main, operate
+from carnet.cli import main
 from carnet.cli.failures import (
     OURS,
     REFUSED,
@@ -22,7 +22,8 @@ from carnet.cli.failures import (
     exit_code,
 )
 from carnet.cli.invocation import Invocation, program
-from carnet.cli.moments import write_span
+from carnet.cli.operate import operate
+from carnet.cli.times import write_span
 from carnet.errors import (
     AddressInvalid,
     CarnetError,

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from carnet.assembly.storing import open_from
+from carnet.assembly.store import open_from
 from carnet.config import load
-from carnet.ports.outbox import Letter, Outcome
+from carnet.ports.world.outbox import Letter, Outcome
 from tests.cli.conftest import Cli
 
 NOW = 1_800_000_000_000_000

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from carnet.cli.moments import read_rate, read_span, short, write_rate
 from carnet.cli.scopes import OPERATOR, PLAIN, check_scope
-from carnet.cli.tree import draw
-from carnet.core.identity import allows
+from carnet.cli.see.tree import draw
+from carnet.cli.times import read_rate, read_span, short, write_rate
+from carnet.core.people.identity import allows
 from carnet.errors import BY_CODE, UsageInvalid
-from carnet.wire.samvad import STATUSES
+from carnet.wire.dialects.samvad import STATUSES
 from tests.cli.conftest import Cli
 
 

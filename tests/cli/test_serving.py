@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from carnet.assembly.listening import bound
-from carnet.assembly.serving import farewell
-from carnet.cli.reaching import written_url
+from carnet.assembly.serve import farewell
+from carnet.assembly.sockets import bound
+from carnet.cli.reach.gateway import written_url
 from carnet.config import load
 from tests.cli.conftest import Cli
 from tests.support.http import request

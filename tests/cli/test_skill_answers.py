@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from carnet.cli.showing import Growing
-from carnet.testing.waiting import until
+from carnet.cli.call.output import Growing
+from carnet.testing.wait import until
 from tests.cli.conftest import Cli, Ran
 from tests.support.http import request
 from tests.support.organisation import Organisation

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from carnet.assembly.storing import open_from
+from carnet.assembly.store import open_from
 from carnet.config import load
-from carnet.ports.outbox import Letter, Outcome
+from carnet.ports.world.outbox import Letter, Outcome
 from carnet.testing.stage import COMMAND_SECONDS, environment
 from tests.cli.conftest import Cli, Ran
 from tests.support.commands import commands

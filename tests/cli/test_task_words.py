@@ -11,11 +11,11 @@ from threading import Thread
 import pytest
 
 import carnet
-from carnet.cli import tasking
-from carnet.cli.tasking import Seen
+from carnet.cli.call import task_view
+from carnet.cli.call.task_view import Seen
 from carnet.errors import ProviderUnavailable
-from carnet.runtime.client_key import ClientKey
-from carnet.runtime.errand_tasks import MOST_FAILURES, TaskErrands
+from carnet.runtime.client.key import ClientKey
+from carnet.runtime.peers.samvad_tasks import MOST_FAILURES, TaskErrands
 from tests.cli.conftest import Cli
 from tests.runtime.globex import card, refusal
 from tests.runtime.tasking import TASK, Taskful, told
@@ -152,7 +152,7 @@ def test_a_delegation_that_anybody_would_refuse_is_not_sent(cli: Cli) -> None:
 async def test_an_agent_elsewhere_that_does_not_answer_is_waited_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(tasking, "FIRST_SECONDS", 0.001)
+    monkeypatch.setattr(task_view, "FIRST_SECONDS", 0.001)
     away = [refusal(503, "AGENT_UNAVAILABLE")] * (MOST_FAILURES + 1)
     silences: list[int] = []
 
@@ -160,7 +160,7 @@ async def test_an_agent_elsewhere_that_does_not_answer_is_waited_for(
         async with peer, carnet.connect(f"http://127.0.0.1:{peer.port}", key=KEY) as client:
             tasks = TaskErrands(client._errands)  # noqa: SLF001  as the command line has it
             silence = partial(silences.append, 1)
-            states = tasking.seen_there(tasks, TASK, silence, is_known=is_known)
+            states = task_view.seen_there(tasks, TASK, silence, is_known=is_known)
             return [state.status async for state in states]
 
     done = told("done", result={"n": 1})

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from carnet.testing.waiting import until
+from carnet.testing.wait import until
 from tests.cli.conftest import Cli
 from tests.support.organisation import Organisation, environment
 

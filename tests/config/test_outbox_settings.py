@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from carnet.errors import ConfigInvalid
-from carnet.runtime.addresses import Allowed
-from carnet.runtime.deliveries import SCHEDULE
+from carnet.runtime.egress.addresses import Allowed
+from carnet.runtime.webhooks.schedule import SCHEDULE
 from tests.config.test_config import loaded, refusal
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carnet.core.address import (
+from carnet.core.people.address import (
     Address,
     Identities,
     check_domain,

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carnet.core.allowance import Allowance
-from carnet.core.proof import Spending
+from carnet.core.chain.allowance import Allowance
+from carnet.core.people.proof import Spending
 from carnet.errors import RunCallsExceeded, SpendingLimitReached
 
 TEN = Spending(money=10, currency="credits", calls=3, tokens=7)

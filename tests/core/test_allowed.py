@@ -4,7 +4,7 @@ from ipaddress import ip_network
 
 import pytest
 
-from carnet.core.allowed import read_entry
+from carnet.core.egress_rule import read_entry
 
 
 def test_a_host_with_its_port_is_read_in_small_letters() -> None:

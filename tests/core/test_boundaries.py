@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from carnet.core.carnet import Carnet, Mark, check_depth, merge
+from carnet.core.chain.carnet import Carnet, Mark, check_depth, merge
 from carnet.errors import (
     CarnetError,
     ChainFinal,
@@ -18,9 +18,8 @@ from carnet.errors import (
     DepthExceeded,
     MalformedCallerContext,
 )
-from carnet.wire import caller_context, mentionable, tangle
-from carnet.wire.headers import Headers
-from carnet.wire.stamps import STAMPS
+from carnet.wire.grammar.headers import Headers
+from carnet.wire.stamps import STAMPS, caller_context, mentionable, tangle
 
 LIMITS = STAMPS.limits
 

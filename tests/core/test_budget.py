@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carnet.core.budget import IterationBudget
+from carnet.core.money.budget import IterationBudget
 
 
 @pytest.mark.parametrize(("ceiling", "kept"), [(0, 1), (-5, 1), (1, 1), (3, 3)])

@@ -4,8 +4,8 @@ import msgspec
 import pytest
 
 from carnet.core.call import Ask, Call, Claim
-from carnet.core.message import Message
-from carnet.core.secret import Secret
+from carnet.core.messages.message import Message
+from carnet.core.people.secret import Secret
 
 CREDENTIAL = "Bearer sk-tan-user-123"
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from carnet.core.carnet import (
+from carnet.core.chain.carnet import (
     TOP,
     Carnet,
     DepthLimits,
@@ -14,7 +14,7 @@ from carnet.core.carnet import (
     check_depth,
     merge,
 )
-from carnet.core.turn_id import scoped_turn_id, turn_id
+from carnet.core.chain.turn_id import scoped_turn_id, turn_id
 from carnet.errors import (
     CarnetError,
     ChainFinal,

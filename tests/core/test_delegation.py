@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from carnet.core.delegation import (
+from carnet.core.people.delegation import (
     MOST_LINKS,
     MOST_SECONDS,
     Delegation,
@@ -19,7 +19,7 @@ from carnet.core.delegation import (
     may_go_on,
     narrower,
 )
-from carnet.core.proof import SECOND_US, Spending
+from carnet.core.people.proof import SECOND_US, Spending
 from carnet.errors import DelegationExceeded, DelegationInvalid, DelegationWidened, LoopDetected
 
 NOW = 1_776_146_908

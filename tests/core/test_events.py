@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from carnet.core.events import (
+from carnet.core.messages.events import (
     Data,
     Done,
     End,
@@ -29,7 +29,7 @@ from carnet.core.events import (
     write_event,
     write_events,
 )
-from carnet.core.interrupt import Interrupt, Resolution
+from carnet.core.messages.interrupt import Interrupt, Resolution
 from carnet.errors import (
     AgentNotFound,
     DepthExceeded,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carnet.core.grounds import ORDER, By, Grounds, explained, read_grounds, write_grounds
+from carnet.core.chain.grounds import ORDER, By, Grounds, explained, read_grounds, write_grounds
 
 PLAIN = Grounds(by="token", caller="token:alice", agent="echo", payer="alice@acme.example")
 

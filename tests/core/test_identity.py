@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carnet.core.identity import (
+from carnet.core.people.identity import (
     NO_CEILING,
     Account,
     Actor,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from carnet.core.interrupt import KINDS, Interrupt, Resolution
+from carnet.core.messages.interrupt import KINDS, Interrupt, Resolution
 
 
 @pytest.mark.parametrize("kind", KINDS)

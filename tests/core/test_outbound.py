@@ -2,8 +2,8 @@
 
 import pytest
 
-from carnet.core.events import Done, Event, Text, read_events, write_events
-from carnet.core.outbound import (
+from carnet.core.messages.events import Done, Event, Text, read_events, write_events
+from carnet.core.messages.outbound_call import (
     OutboundCall,
     leg_event,
     pointer,

@@ -7,16 +7,16 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from carnet.core.call import Admitted, Ask
-from carnet.core.carnet import Carnet, Trace
-from carnet.core.delegation import Delegation
-from carnet.core.identity import Account, Actor, Caller, Ceiling, Payer, Standing
-from carnet.core.message import Message
-from carnet.core.papers import FORM, Papers, read_papers, write_papers
-from carnet.core.proof import Document, Spending
-from carnet.core.secret import Secret
-from carnet.core.turn import Turn
+from carnet.core.chain.carnet import Carnet, Trace
+from carnet.core.chain.turn import Turn
+from carnet.core.messages.message import Message
+from carnet.core.people.delegation import Delegation
+from carnet.core.people.identity import Account, Actor, Caller, Ceiling, Payer, Standing
+from carnet.core.people.proof import Document, Spending
+from carnet.core.people.secret import Secret
+from carnet.core.sealed_call import FORM, Papers, read_papers, write_papers
 from carnet.errors import Internal
-from carnet.runtime.execution import absent
+from carnet.runtime.turns.execution import absent
 
 ALICE = Account("acme.example", "alice")
 CARNET = Carnet(

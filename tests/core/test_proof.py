@@ -2,8 +2,8 @@
 
 import pytest
 
-from carnet.core.identity import Account
-from carnet.core.proof import WINDOWS, Document, Window
+from carnet.core.people.identity import Account
+from carnet.core.people.proof import WINDOWS, Document, Window
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,17 @@ from typing import get_args
 import pytest
 from msgspec.structs import replace
 
-from carnet.core.carnet import Carnet
-from carnet.core.identity import Account
-from carnet.core.turn import TRANSITIONS, Repeat, Turn, TurnState, may_become, on_repeat, turn_key
+from carnet.core.chain.carnet import Carnet
+from carnet.core.chain.turn import (
+    TRANSITIONS,
+    Repeat,
+    Turn,
+    TurnState,
+    may_become,
+    on_repeat,
+    turn_key,
+)
+from carnet.core.people.identity import Account
 
 ALICE = Account("acme.example", "alice")
 FIRST = Carnet(run="conv_abc", turn="conv_abc.t0.critic")

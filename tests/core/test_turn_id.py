@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carnet.core.turn_id import is_unscoped, scoped_turn_id, slug, turn_id
+from carnet.core.chain.turn_id import is_unscoped, scoped_turn_id, slug, turn_id
 
 RUNS = st.text(st.characters(min_codepoint=0x21, max_codepoint=0x7E), min_size=1, max_size=40)
 

@@ -13,7 +13,7 @@ from http.client import HTTPException
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
 
-from carnet.testing.waiting import until
+from carnet.testing.wait import until
 from tests.faults.stores import end_leases, move_to, number, rows
 from tests.support.http import Reply, request
 from tests.support.organisation import Organisation

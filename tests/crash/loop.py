@@ -7,7 +7,7 @@ from http.client import HTTPException
 from itertools import count
 
 from carnet.testing.history import History
-from carnet.testing.waiting import until
+from carnet.testing.wait import until
 from tests.crash.figures import (
     Figures,
     cut_off,

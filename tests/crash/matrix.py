@@ -13,7 +13,7 @@ from itertools import count
 from typing import Any, Final
 from urllib.parse import urlsplit, urlunsplit
 
-from carnet.stores.opening import database_path, is_postgres
+from carnet.stores.open import database_path, is_postgres
 from carnet.testing.history import History
 from tests.crash.figures import AGAIN, LOST, execution_faults, money_faults, ran
 from tests.faults.scene import Pair

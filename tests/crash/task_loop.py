@@ -9,9 +9,9 @@ from http.client import HTTPException
 from itertools import count
 from typing import Any, Final
 
-from carnet.runtime.tasks import MOST_LOST
+from carnet.runtime.tasks.worker import MOST_LOST
 from carnet.testing.history import History
-from carnet.testing.waiting import until
+from carnet.testing.wait import until
 from tests.crash.errands import PRICE, STEPS, Errands, Heard
 from tests.crash.figures import AGAIN, LOST, TWICE, Figures
 from tests.faults.stores import number, rows

@@ -8,7 +8,7 @@ import signal
 from collections.abc import Iterator
 from typing import Final
 
-from carnet.testing.waiting import until
+from carnet.testing.wait import until
 from tests.crash.errands import Errands
 
 KILLED: Final = -9

@@ -6,9 +6,9 @@ from collections import defaultdict
 
 import pytest
 
-from carnet.core.events import Text, write_events
-from carnet.ports.steps import Step
-from carnet.ports.turns import Denied, Known
+from carnet.core.messages.events import Text, write_events
+from carnet.ports.work.steps import Step
+from carnet.ports.work.turns import Denied, Known
 from tests.stores.scenes import (
     ANSWER,
     LIMITED,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from carnet.testing.waiting import until
+from carnet.testing.wait import until
 from tests.faults.scene import Pair, frames, said
 from tests.faults.stores import end_leases
 from tests.support.http import stream

@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 
-from carnet.testing.waiting import until
+from carnet.testing.wait import until
 from tests.crash.choosing import ByStore
 from tests.crash.errands import Errands, errands
 from tests.crash.task_matrix import (

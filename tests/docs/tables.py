@@ -14,9 +14,9 @@ from carnet.cli.failures import MEANINGS, REFUSED, exit_code
 from carnet.config import SecretRef
 from carnet.config.settings import FAMILIES, SECTIONS
 from carnet.config.sources import docs_of
-from carnet.core.money import format_amount
+from carnet.core.money.amount import format_amount
 from carnet.errors import BY_CODE, CarnetError, ConfigInvalid, Unreachable, UsageInvalid
-from carnet.wire import samvad
+from carnet.wire.dialects import samvad
 
 DOCS: Final = Path(__file__).parents[2] / "docs"
 PAGES: Final = (

@@ -49,7 +49,7 @@ def _plain(name: str) -> str:
 def test_the_guards_stand_in_the_order_that_is_told() -> None:
     text = (ROOT / "docs" / "life-of-a-call.md").read_text()
     told = re.findall(r"^\| `(\w+)` \(`guards/", text, re.MULTILINE)
-    source = (PACKAGE / "guards" / "admission.py").read_text()
+    source = (PACKAGE / "guards" / "admission" / "gate.py").read_text()
     lists = [
         re.search(rf"{opening} \((.*?)\n        \)", source, re.DOTALL)
         for opening in (r"self\._guards: [^=]+ =", r"answers\.\"\"\"\n        return")

@@ -2,21 +2,20 @@
 
 import pytest
 
-from carnet.assembly import agents
-from carnet.cli import reaching, tasking
+from carnet.assembly.agents import agents
+from carnet.cli.call import task_view
+from carnet.cli.reach import gateway
 from carnet.config.settings import OutboxSettings, StoreSettings
-from carnet.runtime import (
-    cards,
-    deliveries,
-    errand,
-    errand_tasks,
-    keyring,
-    retrying,
-    settling,
-    tasks,
-)
-from carnet.runtime.breaker import Breaker
-from carnet.stores import postgres_writer, sessions, store, writer
+from carnet.runtime.peers import cards, keyring, samvad_request, samvad_tasks
+from carnet.runtime.tasks import worker
+from carnet.runtime.turns import unfinished
+from carnet.runtime.webhooks import schedule
+from carnet.runtime.wrappers import retrying
+from carnet.runtime.wrappers.breaker import Breaker
+from carnet.stores import store
+from carnet.stores.postgres import sessions
+from carnet.stores.postgres import writer as postgres_writer
+from carnet.stores.sqlite import writer
 from carnet.testing.clock import FakeClock
 from tests.docs.test_quickstart import ROOT
 
@@ -41,11 +40,11 @@ TOLD = {
         f"up to {seconds(retrying.MOST_SECONDS)}",
         f"more than {seconds(retrying.LONGEST_ASKED_SECONDS)}",
     ],
-    "the other form": [seconds(errand._DOUBTED_SECONDS)],  # noqa: SLF001
+    "the other form": [seconds(samvad_request._DOUBTED_SECONDS)],  # noqa: SLF001
     "a task at another agent": [
-        seconds(errand_tasks.FIRST_SECONDS),
-        f"by {errand_tasks.GROWTH:g} up to {seconds(errand_tasks.LONGEST_SECONDS)}",
-        f"{errand_tasks.MOST_FAILURES} failures in a row",
+        seconds(samvad_tasks.FIRST_SECONDS),
+        f"by {samvad_tasks.GROWTH:g} up to {seconds(samvad_tasks.LONGEST_SECONDS)}",
+        f"{samvad_tasks.MOST_FAILURES} failures in a row",
     ],
     "a card or a page": [
         seconds(cards.FAILED_SECONDS),
@@ -53,24 +52,24 @@ TOLD = {
         seconds(keyring.EARLY_SECONDS),
     ],
     "a receiver that fails": [
-        seconds(deliveries.FIRST_PAUSE_SECONDS),
-        f"up to {seconds(deliveries.MOST_PAUSE_SECONDS)}",
+        seconds(schedule.FIRST_PAUSE_SECONDS),
+        f"up to {seconds(schedule.MOST_PAUSE_SECONDS)}",
     ],
-    "a [task]": [f"{tasks.MOST_LOST} times", seconds(StoreSettings().lease_seconds)],
+    "a [task]": [f"{worker.MOST_LOST} times", seconds(StoreSettings().lease_seconds)],
     "the end of a turn": [
-        ", ".join(f"{wait:g}" for wait in settling.WAITS_SECONDS[:-1]) + " s",
-        f"every {seconds(settling.WAITS_SECONDS[-1])}",
+        ", ".join(f"{wait:g}" for wait in unfinished.WAITS_SECONDS[:-1]) + " s",
+        f"every {seconds(unfinished.WAITS_SECONDS[-1])}",
     ],
     "a batch": [f"{postgres_writer.MOST_ATTEMPTS} attempts", f"{sessions.MOST_ATTEMPTS} attempts"],
     "a PostgreSQL": [seconds(postgres_writer.CONNECT_SECONDS)],
     "a SQLite": [seconds(writer.BUSY_LOOK_SECONDS), seconds(writer.BUSY_SECONDS)],
     "a command with": [
-        seconds(reaching.LOOK_AGAIN_SECONDS),
-        seconds(reaching.SEEN_WITHIN_SECONDS),
+        seconds(gateway.LOOK_AGAIN_SECONDS),
+        seconds(gateway.SEEN_WITHIN_SECONDS),
     ],
     "a command that waits": [
-        seconds(tasking.FIRST_SECONDS),
-        f"by {tasking.GROWTH:g} up to {seconds(tasking.LONGEST_SECONDS)}",
+        seconds(task_view.FIRST_SECONDS),
+        f"by {task_view.GROWTH:g} up to {seconds(task_view.LONGEST_SECONDS)}",
     ],
 }
 
@@ -81,16 +80,16 @@ def test_a_row_says_what_the_constants_say(begins: str) -> None:
 
 
 def test_the_hours_and_the_second_are_those_of_the_code() -> None:
-    hours = (errand._REMEMBERED_SECONDS, cards.MOST_SECONDS, deliveries.GRACE_SECONDS)  # noqa: SLF001
+    hours = (samvad_request._REMEMBERED_SECONDS, cards.MOST_SECONDS, schedule.GRACE_SECONDS)  # noqa: SLF001
     assert (*hours, store.LOOK_SECONDS) == (3600, 3600, 3600, 1)
 
 
 def test_the_schedule_of_webhooks_is_told_as_it_is() -> None:
-    schedule = OutboxSettings().schedule
-    assert schedule == deliveries.SCHEDULE
-    assert f"{len(schedule)} attempts" in row("a [webhook]")
-    assert ", ".join(map(spoken, schedule)) in row("a [webhook]")
-    assert (deliveries.JITTER, deliveries.MOST_ASKED_SECONDS) == (0.1, 86_400)
+    waits = OutboxSettings().schedule
+    assert waits == schedule.SCHEDULE
+    assert f"{len(waits)} attempts" in row("a [webhook]")
+    assert ", ".join(map(spoken, waits)) in row("a [webhook]")
+    assert (schedule.JITTER, schedule.MOST_ASKED_SECONDS) == (0.1, 86_400)
 
 
 def spoken(wait: float) -> str:

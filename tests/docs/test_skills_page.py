@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from carnet.core.skill import CHAT
-from carnet.guards import injection
-from carnet.runtime import schemas
-from carnet.runtime.skills import Definition
+from carnet.core.people.skill import CHAT
+from carnet.guards.target import injection
+from carnet.runtime.skills import schemas
+from carnet.runtime.skills.definition import Definition
 from carnet.runtime.threads import MOST_AT_ONCE
 from tests.docs.test_quickstart import ROOT, blocks_of
 

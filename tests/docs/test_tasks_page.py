@@ -9,19 +9,19 @@ from msgspec.structs import replace
 from carnet.config import Limits
 from carnet.config.settings import GatewaySettings, RetentionSettings
 from carnet.core.call import Ask
-from carnet.core.delegation import Delegation
-from carnet.core.events import Done, Text, Usage, joined_text
-from carnet.core.message import Message
-from carnet.core.proof import WINDOWS
+from carnet.core.messages.events import Done, Text, Usage, joined_text
+from carnet.core.messages.message import Message
+from carnet.core.people.delegation import Delegation
+from carnet.core.people.proof import WINDOWS
 from carnet.gateway.pages import task_page
-from carnet.ports.tasks import Task
-from carnet.runtime.dispatching import Dispatching
-from carnet.runtime.kept import MOST_BYTES
-from carnet.runtime.native import Native
-from carnet.runtime.tasks import MOST_LOST
-from carnet.runtime.telling import REST_SECONDS
-from carnet.runtime.visit import MOST_NOTE
-from carnet.wire.samvad import TaskRecord
+from carnet.ports.work.tasks import Task
+from carnet.runtime.agents.python import Native
+from carnet.runtime.tasks.progress import REST_SECONDS
+from carnet.runtime.tasks.worker import MOST_LOST
+from carnet.runtime.visit.dispatch import Dispatching
+from carnet.runtime.visit.steps import MOST_BYTES
+from carnet.runtime.visit.visit import MOST_NOTE
+from carnet.wire.dialects.samvad import TaskRecord
 from tests.docs.test_quickstart import ROOT, blocks_of
 from tests.runtime.scene import collect, make_call
 

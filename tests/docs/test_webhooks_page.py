@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from carnet.errors import CarnetError
-from carnet.runtime import callbacks, deliveries, outbox, webhooks
-from carnet.runtime.addresses import Allowed
+from carnet.runtime.egress.addresses import Allowed
 from carnet.runtime.system import SystemClock
-from carnet.stores import forgetting
+from carnet.runtime.webhooks import callbacks, dispatcher, payload, schedule
+from carnet.stores.upkeep import forgetting
 from tests.docs.test_quickstart import ROOT, blocks_of
 from tests.runtime.letters import BODY, SECRET, letter
 from tests.runtime.letters import webhooks as signing_now
@@ -46,13 +46,13 @@ def test_its_snippets_verify_what_is_sent_and_refuse_what_was_changed() -> None:
 
 
 def test_its_numbers_are_those_of_the_program() -> None:
-    assert tuple(map(seconds, waits())) == deliveries.SCHEDULE
+    assert tuple(map(seconds, waits())) == schedule.SCHEDULE
     text = PAGE.read_text()
     assert f"{forgetting.LETTER_DAYS} days" in text
     assert f"{callbacks.MOST_WAITING:,} letters of a sender wait" in text
-    assert (outbox.PER_RECEIVER, outbox.AT_ONCE, outbox.LEASE_SECONDS) == (2, 16, 60)
-    assert (webhooks.TOLERANCE_SECONDS, webhooks.MOST_ANSWER) == (300, 64 * 1024)
-    assert (deliveries.FIRST_PAUSE_SECONDS, deliveries.MOST_PAUSE_SECONDS) == (5, 300)
+    assert (dispatcher.PER_RECEIVER, dispatcher.AT_ONCE, dispatcher.LEASE_SECONDS) == (2, 16, 60)
+    assert (payload.TOLERANCE_SECONDS, payload.MOST_ANSWER) == (300, 64 * 1024)
+    assert (schedule.FIRST_PAUSE_SECONDS, schedule.MOST_PAUSE_SECONDS) == (5, 300)
 
 
 def waits() -> list[str]:
@@ -79,5 +79,5 @@ def test_what_it_configures_and_what_it_shows_can_be_read() -> None:
             assert shown.get("inbox", {"notify": True})["notify"]
         if block.language == "json":
             shown = json.loads(block.text)
-            written = inspect.getsource(outbox.notice_of)
+            written = inspect.getsource(dispatcher.notice_of)
             assert all(f'"{name}"' in written for name in [*shown, *shown["data"]])

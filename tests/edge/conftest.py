@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from carnet.testing.address import Address
-from carnet.testing.waiting import until
+from carnet.testing.wait import until
 from tests.support.organisation import Organisation
 from tests.support.served import AGENTS, CONFIG
 

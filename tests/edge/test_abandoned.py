@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from carnet.testing.waiting import until
+from carnet.testing.wait import until
 from tests.edge.test_sizes import resident_bytes
 from tests.edge.wire import Wire, ask
 from tests.support.organisation import Organisation

@@ -8,11 +8,11 @@ from contextlib import asynccontextmanager
 import pytest
 
 from carnet.errors import BodyTimeout, CarnetError
-from carnet.http.edge import HardProtocol, sweep
 from carnet.http.exchange import Receive, Scope, Send
 from carnet.http.head import EdgeLimits
+from carnet.http.protocol import HardProtocol, sweep
 from carnet.http.proxies import Proxies
-from carnet.http.refusing import Refusing
+from carnet.http.refusal import Refusing
 from carnet.http.server import Server, make_server
 from carnet.wire.dialects import DIALECTS
 

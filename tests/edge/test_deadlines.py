@@ -6,8 +6,8 @@ from contextlib import ExitStack
 
 import pytest
 
-from carnet.http.edge import body_seconds
-from carnet.testing.waiting import until
+from carnet.http.protocol import body_seconds
+from carnet.testing.wait import until
 from tests.edge.wire import CHAT, HEAD, PATIENCE_SECONDS, Wire, answers, ask
 from tests.support.organisation import Organisation
 from tests.support.served import executions

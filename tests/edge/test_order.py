@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from carnet.testing.waiting import PATIENCE_SECONDS
+from carnet.testing.wait import PATIENCE_SECONDS
 from tests.edge.wire import CHAT, HEAD, Wire, answers, ask, chat, say
 from tests.support.http import chat_body
 from tests.support.organisation import Organisation

@@ -12,12 +12,12 @@ import pytest
 from msgspec import structs
 
 from carnet.errors import CarnetError, Overloaded
-from carnet.http.edge import SPARE_CONNECTIONS, HardProtocol, sweep
 from carnet.http.head import EdgeLimits
+from carnet.http.protocol import SPARE_CONNECTIONS, HardProtocol, sweep
 from carnet.http.proxies import Proxies
-from carnet.http.refusing import Refusing
+from carnet.http.refusal import Refusing
 from carnet.http.server import OTHER_FILES, Server, make_server, room_for
-from carnet.testing.waiting import until, until_so
+from carnet.testing.wait import until, until_so
 from carnet.wire.dialects import DIALECTS
 from tests.edge.test_clock import LIMITS, Patient, later
 from tests.edge.wire import CHAT, HEAD, Wire, answers, ask, chat, say

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from carnet.testing.waiting import until
+from carnet.testing.wait import until
 from tests.edge.conftest import STREAMS
 from tests.edge.wire import CHAT, HEAD, Wire, answers, ask
 from tests.support.organisation import Organisation

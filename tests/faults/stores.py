@@ -5,7 +5,7 @@ import sqlite3
 from contextlib import closing
 from typing import Any
 
-from carnet.stores.opening import database_path, is_postgres
+from carnet.stores.open import database_path, is_postgres
 from tests.stores import servers
 from tests.support.organisation import Organisation
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from carnet.testing.waiting import until
+from carnet.testing.wait import until
 from tests.faults.scene import LATE_SECONDS, PRICE, Pair, billed, ids, turns
 from tests.faults.stores import rows
 from tests.support.http import chat_body

@@ -10,14 +10,14 @@ from contextlib import contextmanager
 import pytest
 
 from carnet.core.call import Call
-from carnet.core.events import Done, Event, Text
+from carnet.core.messages.events import Done, Event, Text
 from carnet.errors import ProviderTimeout, ProviderUnavailable
-from carnet.runtime.retrying import Retrying
-from carnet.runtime.steps import Steps
+from carnet.runtime.clock_skew import Steps
 from carnet.runtime.system import SystemClock
-from carnet.runtime.timed import Timed
+from carnet.runtime.wrappers.retrying import Retrying
+from carnet.runtime.wrappers.timed import Timed
 from carnet.testing.clock import FakeClock, FakeIds
-from carnet.testing.waiting import until
+from carnet.testing.wait import until
 from tests.faults.scene import ids, turns
 from tests.runtime.scene import GOOD, collect, make_call, speaking
 from tests.support.federation import organisation

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from carnet.testing.waiting import until
+from carnet.testing.wait import until
 from tests.faults.scene import HELD, HELD_CONFIG, PRICE, billed, ids, turns
 from tests.faults.stores import move_to, number
 from tests.stores import servers

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from carnet.testing.waiting import until
+from carnet.testing.wait import until
 from tests.faults.scene import HELD, HELD_CONFIG, PRICE, ids
 from tests.faults.stores import STORES, move_to, number, rows
 from tests.stores import servers

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from carnet.testing.waiting import until
+from carnet.testing.wait import until
 from tests.faults.scene import ids
 from tests.support.federation import organisation
 from tests.support.http import Reply, chat_body

@@ -18,16 +18,16 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from msgspec.structs import replace
 
 from carnet.core.call import Claim
-from carnet.core.carnet import DepthLimits, Mark
-from carnet.core.events import Done, Event, Failed, Text, joined_text
+from carnet.core.chain.carnet import DepthLimits, Mark
+from carnet.core.messages.events import Done, Event, Failed, Text, joined_text
 from carnet.errors import CarnetError, DepthExceeded, IdempotencyMismatch
-from carnet.guards.admission import Gate
-from carnet.guards.crowd import Crowd
-from carnet.runtime.dispatching import Dispatching
-from carnet.runtime.journaled import Journaled
-from carnet.runtime.visit import Visit
+from carnet.guards.admission.gate import Gate
+from carnet.guards.limits.concurrency import Crowd
+from carnet.runtime.turns.runner import Journaled
+from carnet.runtime.visit.dispatch import Dispatching
+from carnet.runtime.visit.visit import Visit
 from carnet.testing.clock import FakeClock, FakeIds
-from carnet.testing.waiting import until_so
+from carnet.testing.wait import until_so
 from tests.faults.worlds import DiskWorld, MemoryWorld, World
 from tests.guards.scene import DOMAIN, Directory, claim, known_peers, known_tokens, target
 from tests.runtime.stage import native, nothing_new

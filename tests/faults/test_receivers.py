@@ -13,13 +13,13 @@ import pytest
 from standardwebhooks import Webhook
 
 import carnet
-from carnet.assembly.storing import open_from
+from carnet.assembly.store import open_from
 from carnet.config import load
-from carnet.ports.outbox import Letter
-from carnet.runtime.callbacks import queue_of
+from carnet.ports.world.outbox import Letter
 from carnet.runtime.system import SystemClock
+from carnet.runtime.webhooks.callbacks import queue_of
 from carnet.testing.address import Address
-from carnet.testing.waiting import until
+from carnet.testing.wait import until
 from tests.faults.stores import rows
 from tests.support.organisation import Organisation
 from tests.support.receivers import Receivers, receiving

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from carnet.testing.history import History
-from carnet.testing.waiting import until
+from carnet.testing.wait import until
 from tests.faults.scene import ids, turns
 from tests.faults.stores import rows
 from tests.support.federation import organisation

@@ -9,7 +9,7 @@ import pytest
 
 from carnet.testing import toxic
 from carnet.testing.toxic import Toxic, ToxicProxy
-from carnet.testing.waiting import until
+from carnet.testing.wait import until
 
 ANSWER = b"0123456789" * 10
 

@@ -6,7 +6,7 @@ import pytest
 
 from carnet.testing import toxic
 from carnet.testing.toxic import Toxic
-from carnet.testing.waiting import until
+from carnet.testing.wait import until
 from tests.faults.scene import LATE_SECONDS, PRICE, SECONDS, Pair, billed, frames, said, turns
 
 

@@ -12,12 +12,12 @@ from typing import Protocol, Self
 
 from msgspec.structs import replace
 
-from carnet.core.turn import Turn
-from carnet.ports.turns import Turns
+from carnet.core.chain.turn import Turn
+from carnet.ports.work.turns import Turns
 from carnet.runtime.system import SystemIds
-from carnet.stores.opening import Store
-from carnet.stores.rows import SELECT_TURN
-from carnet.stores.turn_row import read_turn
+from carnet.stores.open import Store
+from carnet.stores.turn.lookup import SELECT_TURN
+from carnet.stores.turn.row import read_turn
 from carnet.testing.turns import MemoryTurns
 from tests.stores.scenes import Place
 

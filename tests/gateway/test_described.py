@@ -6,7 +6,7 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from carnet.testing.waiting import until
+from carnet.testing.wait import until
 from tests.support.http import Reply, chat_body, request
 from tests.support.organisation import Organisation
 from tests.support.served import AGENTS, CONFIG

@@ -9,7 +9,7 @@ import pytest
 
 from carnet.http.exchange import Disconnected, Watch
 from carnet.http.light import Few, Signal
-from carnet.http.line import LINE, Line
+from carnet.http.link import LINE, Line
 
 
 async def test_a_signal_wakes_all_who_wait_and_lets_the_next_pass() -> None:

@@ -7,12 +7,12 @@ import click
 import pytest
 from msgspec import Struct
 
-from carnet.cli.call import call
-from carnet.cli.peers import add as peers_add
+from carnet.cli.call.call import call
+from carnet.cli.trust.peers import add as peers_add
 from carnet.config import load
 from carnet.config.settings import DIALECTS as CONFIGURED
 from carnet.errors import ConfigInvalid
-from carnet.ports.trust import Peer
+from carnet.ports.trust.trust import Peer
 from carnet.wire.dialects import DIALECTS, by_peer
 from tests.gateway.plain_words import WORDS
 from tests.support.house import House, housed, listening

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from carnet.core.carnet import Carnet, Mark
-from carnet.wire.headers import Headers
-from carnet.wire.stamp import Leaving, Metadata, Reading, Stamp, Written
+from carnet.core.chain.carnet import Carnet, Mark
+from carnet.wire.grammar.headers import Headers
 from carnet.wire.stamps import ROWS
+from carnet.wire.stamps.stamp import Leaving, Metadata, Reading, Stamp, Written
 from tests.support.house import House, housed
 from tests.support.signed import Sender, message
 

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from carnet.core.call import Call, Claim
+from carnet.guards.admission.transaction import Entry
 from carnet.guards.candidate import Candidate
-from carnet.guards.transaction import Entry
-from carnet.ports.turns import TurnClaim
-from carnet.wire.dialect import Arrival
-from carnet.wire.headers import Headers
+from carnet.ports.work.turns import TurnClaim
+from carnet.wire.dialects.dialect import Arrival
+from carnet.wire.grammar.headers import Headers
 from tests.support.house import House, _scope, housed
 
 AGENT = """

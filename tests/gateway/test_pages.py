@@ -3,9 +3,9 @@
 import pytest
 from msgspec.structs import replace
 
-from carnet.core.events import Done, Text
+from carnet.core.messages.events import Done, Text
 from carnet.gateway import pages
-from carnet.ports.tasks import Task
+from carnet.ports.work.tasks import Task
 from tests.runtime.scene import make_call
 
 

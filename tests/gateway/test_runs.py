@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from carnet.ports.records import RunFilter
-from carnet.testing.waiting import PATIENCE_SECONDS, until
+from carnet.ports.world.records import RunFilter
+from carnet.testing.wait import PATIENCE_SECONDS, until
 from tests.support.http import chat_body, request, stream
 from tests.support.organisation import Organisation
 from tests.support.served import AGENTS, CONFIG, executions

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from carnet.testing.waiting import until
+from carnet.testing.wait import until
 from tests.faults.stores import STORES, end_leases, move_to, rows
 from tests.stores import servers
 from tests.support.http import Reply, request

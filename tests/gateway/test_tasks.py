@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from carnet.testing.waiting import until
+from carnet.testing.wait import until
 from tests.support.http import Reply, request
 from tests.support.organisation import Organisation
 from tests.support.schemas import valid

@@ -4,18 +4,18 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 from carnet.core.call import Ask, Call, Claim
-from carnet.core.carnet import Mark
-from carnet.core.events import Done, Event, Text
-from carnet.core.message import Message
-from carnet.core.money import Price
-from carnet.core.secret import Secret
+from carnet.core.chain.carnet import Mark
+from carnet.core.messages.events import Done, Event, Text
+from carnet.core.messages.message import Message
+from carnet.core.money.amount import Price
+from carnet.core.people.secret import Secret
 from carnet.errors import AgentNotFound
-from carnet.guards.authn import KnownCaller
+from carnet.guards.caller.authentication import KnownCaller
 from carnet.guards.candidate import Candidate
-from carnet.guards.chain import within_chain
-from carnet.guards.target import KnownAgent
-from carnet.ports.agent import Target
-from carnet.ports.trust import NewToken, Peer
+from carnet.guards.target.chain import within_chain
+from carnet.guards.target.target import KnownAgent
+from carnet.ports.trust.trust import NewToken, Peer
+from carnet.ports.work.agent import Target
 from carnet.testing.trust import MemoryPeers, MemoryTokens
 
 NOW = 1_000_000

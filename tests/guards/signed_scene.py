@@ -5,25 +5,25 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from carnet.core.address import Identities
 from carnet.core.call import Ask, Claim
-from carnet.core.carnet import DepthLimits, Mark
-from carnet.core.message import Message
-from carnet.core.proof import SECOND_US, Document, Proof
-from carnet.core.secret import Secret
-from carnet.core.skill import CHAT
-from carnet.guards.admission import Gate, Signed
+from carnet.core.chain.carnet import DepthLimits, Mark
+from carnet.core.messages.message import Message
+from carnet.core.people.address import Identities
+from carnet.core.people.proof import SECOND_US, Document, Proof
+from carnet.core.people.secret import Secret
+from carnet.core.people.skill import CHAT
+from carnet.guards.admission.gate import Gate, Signed
 from carnet.guards.candidate import Candidate
-from carnet.guards.crowd import Crowd
-from carnet.guards.injection import Injection
-from carnet.ports.agent import Target
-from carnet.ports.trust import Peer
-from carnet.runtime.schemas import Schemas
+from carnet.guards.limits.concurrency import Crowd
+from carnet.guards.target.injection import Injection
+from carnet.ports.trust.trust import Peer
+from carnet.ports.work.agent import Target
+from carnet.runtime.skills.schemas import Schemas
 from carnet.testing.clock import FakeClock, FakeIds
 from carnet.testing.keys import MemoryRing
 from carnet.testing.trust import MemoryPeers
 from carnet.testing.turns import MemoryTurns
-from carnet.wire import ed25519
+from carnet.wire.crypto import ed25519
 from tests.guards.scene import DOMAIN, REMOTE, Directory, known_tokens, target
 
 SEED = bytes(range(32))

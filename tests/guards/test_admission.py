@@ -6,10 +6,10 @@ import pytest
 from msgspec.structs import replace
 
 from carnet.core.call import Ask, Call
-from carnet.core.carnet import DepthLimits, Mark
-from carnet.core.identity import Account
-from carnet.core.message import Message
-from carnet.core.money import Price
+from carnet.core.chain.carnet import DepthLimits, Mark
+from carnet.core.messages.message import Message
+from carnet.core.money.amount import Price
+from carnet.core.people.identity import Account
 from carnet.errors import (
     CarnetError,
     DefinitionChanged,
@@ -24,12 +24,12 @@ from carnet.errors import (
     TokenInvalid,
     TooManyCalls,
 )
-from carnet.guards.admission import Gate
-from carnet.guards.crowd import Crowd
-from carnet.guards.transaction import quote
-from carnet.ports.agent import Target
-from carnet.ports.trust import NewToken, Peer
-from carnet.ports.turns import Denied, TurnClaim, Verdict
+from carnet.guards.admission.gate import Gate
+from carnet.guards.admission.transaction import quote
+from carnet.guards.limits.concurrency import Crowd
+from carnet.ports.trust.trust import NewToken, Peer
+from carnet.ports.work.agent import Target
+from carnet.ports.work.turns import Denied, TurnClaim, Verdict
 from carnet.testing.clock import FakeClock, FakeIds
 from carnet.testing.trust import MemoryPeers, MemoryTokens
 from carnet.testing.turns import MemoryTurns

@@ -3,12 +3,12 @@
 import pytest
 
 from carnet.core.call import Ask, Claim
-from carnet.core.message import Message
-from carnet.core.secret import Secret
+from carnet.core.messages.message import Message
+from carnet.core.people.secret import Secret
 from carnet.errors import Internal, TokenInvalid, TokenMissing
-from carnet.guards.authn import KnownCaller, bearer
+from carnet.guards.caller.authentication import KnownCaller, bearer
 from carnet.guards.candidate import Candidate
-from carnet.ports.trust import NewToken
+from carnet.ports.trust.trust import NewToken
 from carnet.testing.trust import MemoryTokens
 
 NOW = 1_000_000

@@ -4,10 +4,10 @@ import pytest
 from msgspec.structs import replace
 
 from carnet.core.call import Ask, Call
-from carnet.core.message import Message
-from carnet.core.proof import Spending
+from carnet.core.messages.message import Message
+from carnet.core.people.proof import Spending
 from carnet.errors import PaymentRequired, RunCallsExceeded, SpendingLimitReached
-from carnet.ports.turns import Denied, TurnClaim, Verdict
+from carnet.ports.work.turns import Denied, TurnClaim, Verdict
 from carnet.testing.turns import MemoryTurns
 from tests.guards.signed_scene import SignedScene, document, signed_claim, travelled
 

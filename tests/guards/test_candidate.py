@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from carnet.core.identity import Actor, Caller, Context
+from carnet.core.people.identity import Actor, Caller, Context
 from carnet.guards.candidate import in_context
 from tests.guards.signed_scene import document, travelled
 

@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from carnet.core.call import Ask
-from carnet.core.message import Link, Message
-from carnet.core.skill import CHAT, Skill
+from carnet.core.messages.message import Link, Message
+from carnet.core.people.skill import CHAT, Skill
 from carnet.errors import SkillNotFound
-from carnet.guards.child import child_digest, child_request
-from carnet.guards.skill import find_skill
+from carnet.guards.admission.child_request import child_digest, child_request
+from carnet.guards.target.skill import find_skill
 from tests.guards.scene import target
 
 SAID = (Message("user", ("hi",)),)

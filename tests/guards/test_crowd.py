@@ -3,7 +3,7 @@
 import pytest
 
 from carnet.errors import Overloaded, TooManyCalls, TooManyStreams
-from carnet.guards.crowd import Crowd
+from carnet.guards.limits.concurrency import Crowd
 
 
 def test_a_caller_may_have_only_so_many_calls_open() -> None:

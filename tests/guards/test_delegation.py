@@ -6,8 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from carnet.core.call import Ask, Claim
-from carnet.core.message import Message
-from carnet.core.proof import SECOND_US, Spending
+from carnet.core.messages.message import Message
+from carnet.core.people.proof import SECOND_US, Spending
 from carnet.errors import (
     CarnetError,
     DelegationExceeded,
@@ -19,15 +19,15 @@ from carnet.errors import (
     PeerUnreachable,
     SpendingLimitReached,
 )
-from carnet.guards import delegation as guard
+from carnet.guards.caller import delegation as guard
+from carnet.guards.caller.delegation import Delegated, InScope, once_of
 from carnet.guards.candidate import Candidate
-from carnet.guards.delegation import Delegated, InScope, once_of
-from carnet.ports.trust import Peer
+from carnet.ports.trust.trust import Peer
 from carnet.testing.clock import FakeClock
 from carnet.testing.keys import MemoryRing
 from carnet.testing.trust import MemoryPeers
-from carnet.wire import ed25519
-from carnet.wire.delegation import read
+from carnet.wire.crypto import ed25519
+from carnet.wire.crypto.delegation import read
 from tests.guards.scene import DOMAIN, target
 from tests.guards.signed_scene import NOW, PEER, SignedScene, identities, signed_claim
 from tests.support.delegations import ours, sdk

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from carnet.errors import DestinationMismatch
-from carnet.guards.destination import Addressed
+from carnet.guards.proof.destination import Addressed
 from tests.guards.scene import DOMAIN
 from tests.guards.signed_scene import (
     candidate,

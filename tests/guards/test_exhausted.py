@@ -2,9 +2,9 @@
 
 import pytest
 
-from carnet.core.proof import SECOND_US
+from carnet.core.people.proof import SECOND_US
 from carnet.errors import RateLimited
-from carnet.guards.exhausted import WithinRate
+from carnet.guards.limits.rate import WithinRate
 from tests.guards.signed_scene import NOW, STRANGER, candidate, signed_claim
 
 

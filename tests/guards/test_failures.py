@@ -3,7 +3,7 @@
 import pytest
 
 from carnet.errors import TooManyFailures
-from carnet.guards.failures import MOST_SOURCES, WINDOW_SECONDS, Failures, source
+from carnet.guards.caller.failures import MOST_SOURCES, WINDOW_SECONDS, Failures, source
 
 
 def fail(failures: Failures, address: str, times: int, *, now: float = 0.0) -> None:

@@ -3,9 +3,9 @@
 import re
 
 from carnet.core.call import Ask
-from carnet.core.grounds import ORDER, read_grounds
-from carnet.core.message import Message
-from carnet.guards.admission import Gate
+from carnet.core.chain.grounds import ORDER, read_grounds
+from carnet.core.messages.message import Message
+from carnet.guards.admission.gate import Gate
 from tests.guards.scene import claim
 from tests.guards.signed_scene import SignedScene, signed_claim
 from tests.guards.test_admission import Scene, in_run

@@ -14,8 +14,8 @@ from samvad.injection_scanner import (
 )
 
 from carnet.errors import InjectionDetected
-from carnet.guards import injection
-from carnet.guards.injection import INLINE, INLINE_VALUES, MAX_SCANNED, Injection, untrusted
+from carnet.guards.target import injection
+from carnet.guards.target.injection import INLINE, INLINE_VALUES, MAX_SCANNED, Injection, untrusted
 
 
 async def is_refused(payload: dict[str, Any], scan: Injection | None = None) -> bool:

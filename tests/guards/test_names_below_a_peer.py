@@ -1,6 +1,6 @@
 """`agent://x.peer` beside `agent://peer`: what the one may have of the other."""
 
-from carnet.core.identity import Account
+from carnet.core.people.identity import Account
 from carnet.errors import PaymentRequired, RateLimited, SkillForbidden
 from tests.guards.signed_scene import PEER, PUBLIC, SignedScene, signed_claim
 from tests.guards.test_signed_admission import admit, refused

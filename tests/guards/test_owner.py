@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from carnet.core.proof import SECOND_US, Asking
+from carnet.core.people.proof import SECOND_US, Asking
 from carnet.errors import SignatureExpired, TimestampOutOfWindow
-from carnet.guards.owner import Owners, check_time
+from carnet.guards.caller.owner import Owners, check_time
 from carnet.testing.keys import MemoryRing
-from carnet.wire import ed25519
+from carnet.wire.crypto import ed25519
 from tests.guards.signed_scene import BASE, NOW, ONE_LABEL, PUBLIC, SEED, STRANGER
 
 ASKING = Asking(

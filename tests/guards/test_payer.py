@@ -3,15 +3,15 @@
 import pytest
 from msgspec.structs import replace
 
-from carnet.core.carnet import Mark
-from carnet.core.identity import Account, Payer
-from carnet.core.secret import Secret
+from carnet.core.chain.carnet import Mark
+from carnet.core.people.identity import Account, Payer
+from carnet.core.people.secret import Secret
 from carnet.errors import ForwardingNotAllowed, PayerRefused, PermissionMissing
-from carnet.guards import authn
-from carnet.guards import payer as payers
-from carnet.guards.authn import KnownCaller
+from carnet.guards.caller import authentication
+from carnet.guards.caller.authentication import KnownCaller
 from carnet.guards.candidate import Candidate
-from carnet.guards.payer import Paying
+from carnet.guards.limits import payer as payers
+from carnet.guards.limits.payer import Paying
 from tests.guards.scene import DOMAIN, claim, directory, known_peers, known_tokens, proved
 
 STRANGER = "Bearer sk-tan-user-123"
@@ -30,7 +30,7 @@ def test_without_a_forwarded_credential_the_caller_pays() -> None:
 def test_what_is_remembered_of_a_token_is_forgotten_with_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(authn, "MOST_REMEMBERED", 1)
+    monkeypatch.setattr(authentication, "MOST_REMEMBERED", 1)
     monkeypatch.setattr(payers, "MOST_REMEMBERED", 1)
     tokens = known_tokens()
     knowing = KnownCaller(tokens, lambda _: False)

@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 
 from carnet.core.call import Ask, Call, Claim
-from carnet.core.message import Message
-from carnet.core.proof import SECOND_US
-from carnet.core.turn import TurnState
+from carnet.core.chain.turn import TurnState
+from carnet.core.messages.message import Message
+from carnet.core.people.proof import SECOND_US
 from carnet.errors import TokenBudgetExceeded
-from carnet.guards.quota import DAY_SECONDS
-from carnet.ports.turns import Quota, TurnClaim, TurnFinish, Use, Verdict
+from carnet.guards.limits.quota import DAY_SECONDS
+from carnet.ports.work.turns import Quota, TurnClaim, TurnFinish, Use, Verdict
 from carnet.testing.turns import MemoryTurns
 from tests.guards.signed_scene import (
     NOW,

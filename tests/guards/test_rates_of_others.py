@@ -2,7 +2,7 @@
 
 import pytest
 
-from carnet.core.secret import Secret
+from carnet.core.people.secret import Secret
 from carnet.errors import RateLimited
 from tests.guards.signed_scene import ONE_LABEL, SignedScene, signed_claim
 from tests.guards.test_signed_admission import admit, refused

@@ -2,10 +2,10 @@
 
 import pytest
 
-from carnet.core.proof import SECOND_US
+from carnet.core.people.proof import SECOND_US
 from carnet.errors import NonceReplayed
-from carnet.guards.replay import Unrepeated, nonce_of
-from carnet.ports.turns import Nonce
+from carnet.guards.proof.replay import Unrepeated, nonce_of
+from carnet.ports.work.turns import Nonce
 from tests.guards.signed_scene import NOW, STRANGER, candidate, signed_claim
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from carnet.guards import runaway
-from carnet.guards.runaway import Runaway
+from carnet.guards.limits import runaway
+from carnet.guards.limits.runaway import Runaway
 
 
 def test_a_caller_may_make_only_so_many_calls_in_a_run() -> None:

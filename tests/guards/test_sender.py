@@ -3,9 +3,9 @@
 import pytest
 
 from carnet.errors import AddressInvalid, CarnetError, KeyRevoked, KeyUnknown
+from carnet.guards.caller.sender import KnownSender
 from carnet.guards.candidate import Candidate
-from carnet.guards.sender import KnownSender
-from carnet.ports.trust import Peer
+from carnet.ports.trust.trust import Peer
 from carnet.testing.keys import MemoryRing
 from carnet.testing.trust import MemoryPeers
 from tests.guards.signed_scene import ONE_LABEL, PEER, PUBLIC, STRANGER, candidate, signed_claim

@@ -5,8 +5,8 @@ import pytest
 from carnet.core.call import Claim
 from carnet.errors import Internal, SignatureInvalid, SignatureMissing
 from carnet.guards.candidate import Candidate
-from carnet.guards.signature import signed
-from carnet.wire import ed25519
+from carnet.guards.proof.signature import signed
+from carnet.wire.crypto import ed25519
 from tests.guards.scene import claim as token_claim
 from tests.guards.signed_scene import BASE, NOW, PUBLIC, SEED, candidate, signed_claim
 

@@ -6,11 +6,11 @@ import pytest
 from msgspec.structs import replace
 
 from carnet.core.call import Ask, Call, Claim
-from carnet.core.carnet import Mark
-from carnet.core.identity import Account
-from carnet.core.message import Message
-from carnet.core.proof import SECOND_US, Spending
-from carnet.core.secret import Secret
+from carnet.core.chain.carnet import Mark
+from carnet.core.messages.message import Message
+from carnet.core.people.identity import Account
+from carnet.core.people.proof import SECOND_US, Spending
+from carnet.core.people.secret import Secret
 from carnet.errors import (
     AgentNotFound,
     CarnetError,
@@ -31,7 +31,7 @@ from carnet.errors import (
     SpendingLimitReached,
     TimestampOutOfWindow,
 )
-from carnet.ports.turns import Denied, TurnClaim, Verdict
+from carnet.ports.work.turns import Denied, TurnClaim, Verdict
 from carnet.testing.turns import MemoryTurns
 from tests.guards.scene import DOMAIN
 from tests.guards.scene import claim as token_claim

@@ -6,17 +6,17 @@ import pytest
 from msgspec.structs import replace
 
 from carnet.core.call import Ask, Claim
-from carnet.core.message import Data, Message
-from carnet.core.skill import CHAT
+from carnet.core.messages.message import Data, Message
+from carnet.core.people.skill import CHAT
 from carnet.errors import InjectionDetected, SchemaInvalid, SkillNotFound
 from carnet.guards.candidate import Candidate
-from carnet.guards.injection import Injection
-from carnet.guards.scanning import Scanned
-from carnet.guards.schema import WellFormed
-from carnet.guards.skill import known_skill
-from carnet.ports.trust import Peer
-from carnet.runtime.schemas import Schemas
-from carnet.wire.openai.request import read_ask
+from carnet.guards.target.injection import Injection
+from carnet.guards.target.scan import Scanned
+from carnet.guards.target.schema import WellFormed
+from carnet.guards.target.skill import known_skill
+from carnet.ports.trust.trust import Peer
+from carnet.runtime.skills.schemas import Schemas
+from carnet.wire.dialects.openai.request import read_ask
 from tests.guards.scene import Directory, claim, target
 from tests.guards.signed_scene import candidate, proof, signed_claim, targets
 

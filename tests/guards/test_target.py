@@ -2,11 +2,11 @@
 
 import pytest
 
-from carnet.core.carnet import Carnet, Mark
-from carnet.core.secret import Secret
+from carnet.core.chain.carnet import Carnet, Mark
+from carnet.core.people.secret import Secret
 from carnet.errors import AgentNotFound, DepthExceeded, PeerNotListed, PermissionMissing
-from carnet.guards.leaving import check_credential, papers
-from carnet.guards.target import permitted
+from carnet.guards.target.departure import check_credential, papers
+from carnet.guards.target.target import permitted
 from tests.guards.scene import DOMAIN, claim, directory, proved
 
 

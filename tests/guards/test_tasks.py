@@ -7,11 +7,11 @@ import pytest
 from msgspec.structs import replace
 
 from carnet.core.call import Claim
-from carnet.core.interrupt import Interrupt, hash_state
-from carnet.core.papers import read_papers
+from carnet.core.messages.interrupt import Interrupt, hash_state
+from carnet.core.sealed_call import read_papers
 from carnet.errors import CallbackForbidden, SchemaInvalid, TaskNotFound, TooManyTasks
-from carnet.ports.tasks import Task, TaskClaim
-from carnet.ports.turns import Answer, Asked, TurnClaim, Verdict
+from carnet.ports.work.tasks import Task, TaskClaim
+from carnet.ports.work.turns import Answer, Asked, TurnClaim, Verdict
 from carnet.testing.turns import MemoryTurns
 from tests.guards.scene import claim as token_claim
 from tests.guards.signed_scene import NOW, STRANGER, SignedScene, signed_claim, travelled

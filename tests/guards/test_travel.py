@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from carnet.core.carnet import Mark
-from carnet.core.proof import Document, Proof, Spending
+from carnet.core.chain.carnet import Mark
+from carnet.core.people.proof import Document, Proof, Spending
 from carnet.errors import (
     CarnetError,
     ChainMismatch,
@@ -17,9 +17,10 @@ from carnet.errors import (
     TimestampOutOfWindow,
 )
 from carnet.guards.candidate import Candidate
-from carnet.guards.travel import Travelled, Unlooped
+from carnet.guards.proof.travel import Travelled, Unlooped
 from carnet.testing.clock import FakeClock
-from carnet.wire import ed25519, travel
+from carnet.wire import travel
+from carnet.wire.crypto import ed25519
 from tests.guards.scene import DOMAIN, claim, target
 
 SEED = bytes(range(32))

@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from carnet.core.identity import Caller
-from carnet.core.secret import Secret
+from carnet.core.people.identity import Caller
+from carnet.core.people.secret import Secret
 from carnet.errors import SkillForbidden, TokenInvalid
+from carnet.guards.caller.trust import Trusted
 from carnet.guards.candidate import Candidate
-from carnet.guards.skill import known_skill
-from carnet.guards.trust import Trusted
-from carnet.ports.trust import NewToken, Peer
+from carnet.guards.target.skill import known_skill
+from carnet.ports.trust.trust import NewToken, Peer
 from tests.guards.scene import Directory, known_tokens
 from tests.guards.signed_scene import (
     ONE_LABEL,

@@ -2,9 +2,9 @@
 
 import pytest
 
-from carnet.core.proof import SECOND_US
+from carnet.core.people.proof import SECOND_US
 from carnet.errors import SignatureExpired, TimestampOutOfWindow
-from carnet.guards.window import in_time
+from carnet.guards.proof.window import in_time
 from tests.guards.signed_scene import NOW, candidate, signed_claim
 
 

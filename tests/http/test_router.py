@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from carnet.core.identity import Actor, Caller
+from carnet.core.people.identity import Actor, Caller
 from carnet.errors import InvalidRequest, MethodNotAllowed, RouteNotFound, TokenMissing
 from carnet.http.exchange import Exchange
-from carnet.http.line import LINE, Line
+from carnet.http.link import LINE, Line
 from carnet.http.openapi import describe
 from carnet.http.router import Router, Row, offered
-from carnet.wire.route import Route
+from carnet.wire.dialects.route import Route
 
 ALICE = Caller(actor=Actor(name="token:alice"), scopes=frozenset())
 

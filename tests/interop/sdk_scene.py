@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from carnet.runtime.client_key import ClientKey, load_key
+from carnet.runtime.client.key import ClientKey, load_key
 from carnet.testing.address import Address
-from carnet.testing.waiting import until
+from carnet.testing.wait import until
 from tests.support.federation import organisation
 from tests.support.http import request
 from tests.support.organisation import Organisation

@@ -8,7 +8,7 @@ import pytest
 from samvad.delegation import verify_token
 
 from carnet.testing.address import Address
-from carnet.testing.waiting import until
+from carnet.testing.wait import until
 from tests.interop.sdk_scene import serving
 from tests.support.delegations import ours, sdk
 from tests.support.federation import organisation

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import pytest
 
 import carnet
-from carnet.runtime.client_key import ClientKey, load_key
+from carnet.runtime.client.key import ClientKey, load_key
 from tests.support.federation import organisation
 from tests.support.organisation import Organisation
 from tests.support.plain import saying_only

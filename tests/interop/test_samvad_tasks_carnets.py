@@ -11,8 +11,8 @@ import pytest
 
 import carnet
 from carnet.errors import Cancelled, TaskNotFound
-from carnet.runtime.client_key import ClientKey, load_key
-from carnet.testing.waiting import until
+from carnet.runtime.client.key import ClientKey, load_key
+from carnet.testing.wait import until
 from tests.support.federation import organisation
 from tests.support.http import request
 from tests.support.organisation import Organisation, environment

@@ -18,7 +18,7 @@ from carnet.errors import (
     TaskNotFound,
     UsageInvalid,
 )
-from carnet.runtime.webhooks import verify_webhook
+from carnet.runtime.webhooks.payload import verify_webhook
 from tests.interop.sdk_scene import Scene, beside_gateway
 from tests.interop.sdk_task_server import built
 

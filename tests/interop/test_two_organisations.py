@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from carnet.testing.waiting import PATIENCE_SECONDS, until
+from carnet.testing.wait import PATIENCE_SECONDS, until
 from tests.interop.conftest import Databases
 from tests.support.federation import introduce, organisation
 from tests.support.organisation import Organisation

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import pytest
 
-from carnet.testing.waiting import until
+from carnet.testing.wait import until
 from tests.replicas.scene import BUDGET, Answer, Callers, House, Replica, spread
 from tests.support.http import request
 from tests.support.signed import Line, Sender, Signed, message, now

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
-from carnet.testing.waiting import until, until_so
+from carnet.testing.wait import until, until_so
 from tests.replicas.scene import PATIENCE, PRICE, Answer, Callers, House, Replica, a_house, callers
 from tests.stores import servers
 

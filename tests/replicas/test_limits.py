@@ -3,7 +3,7 @@
 import asyncio
 from collections import Counter
 
-from carnet.testing.waiting import until_so
+from carnet.testing.wait import until_so
 from tests.replicas.scene import PRICE, Callers, House, Replica, spread
 
 SENT = 80

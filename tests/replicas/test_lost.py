@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, contextmanager
 import pytest
 
 from carnet.testing.toxic import Toxic, ToxicProxy, hang
-from carnet.testing.waiting import until, until_so
+from carnet.testing.wait import until, until_so
 from tests.replicas.scene import (
     PATIENCE,
     PRICE,

@@ -10,7 +10,7 @@ from collections import Counter
 
 import pytest
 
-from carnet.testing.waiting import until, until_so
+from carnet.testing.wait import until, until_so
 from tests.replicas.scene import Callers, House, Replica, spread
 from tests.support.delegations import ours
 from tests.support.signed import Line, Sender, Signed, message

@@ -4,7 +4,7 @@ import asyncio
 import json
 from typing import Any
 
-from carnet.testing.waiting import until_so
+from carnet.testing.wait import until_so
 from tests.replicas.scene import PRICE, Callers, House, Replica
 
 

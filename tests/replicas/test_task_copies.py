@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from carnet.testing.waiting import until
+from carnet.testing.wait import until
 from tests.crash.errands import Errands, errands
 from tests.faults.stores import rows
 from tests.replicas.scene import Replica

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from carnet.testing.waiting import until
+from carnet.testing.wait import until
 from tests.replicas.scene import PRICE, House, Replica, a_house, ids
 from tests.stores import servers
 from tests.support.http import Reply, chat_body, request

@@ -1,13 +1,13 @@
-"""Agents elsewhere and what they lead to, for the tests of `runtime.remote`."""
+"""Agents elsewhere and what they lead to, for the tests of `runtime.agents.remote`."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from carnet.core.events import LEG, Extension
-from carnet.core.secret import Secret
-from carnet.runtime.egress import EgressDoor
-from carnet.runtime.remote import Endpoint, Provider, Remote
+from carnet.core.messages.events import LEG, Extension
+from carnet.core.people.secret import Secret
+from carnet.runtime.agents.remote import Endpoint, Provider, Remote
+from carnet.runtime.egress.client import EgressDoor
 from tests.runtime.peer import Peer, Script, chunk, reply, stream_head
 from tests.runtime.scene import completion
 

@@ -3,8 +3,10 @@
 import json
 from typing import Any
 
-from carnet.core.skill import CHAT, Skill
-from carnet.wire import ed25519, samvad, travel
+from carnet.core.people.skill import CHAT, Skill
+from carnet.wire import travel
+from carnet.wire.crypto import ed25519
+from carnet.wire.dialects import samvad
 from tests.runtime.peer import SSE, Line, Peer, Request, head, reply
 
 THEIRS = b"t" * 32

@@ -8,12 +8,12 @@ from typing import Any
 from msgspec.structs import replace
 
 from carnet.errors import CarnetError
-from carnet.ports.door import Door, Outbound
-from carnet.ports.outbox import Letter, LetterState, Outcome, Posted
-from carnet.runtime.callbacks import queue_of
-from carnet.runtime.deliveries import SCHEDULE, Deliveries
-from carnet.runtime.outbox import Dispatcher
-from carnet.runtime.webhooks import Webhooks, write_secret
+from carnet.ports.world.http_client import Door, Outbound
+from carnet.ports.world.outbox import Letter, LetterState, Outcome, Posted
+from carnet.runtime.webhooks.callbacks import queue_of
+from carnet.runtime.webhooks.dispatcher import Dispatcher
+from carnet.runtime.webhooks.payload import Webhooks, write_secret
+from carnet.runtime.webhooks.schedule import SCHEDULE, Deliveries
 from carnet.telemetry import Metrics
 from carnet.testing.clock import FakeClock, FakeIds
 from tests.runtime.test_signing import Keys, signing

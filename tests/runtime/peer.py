@@ -14,9 +14,9 @@ from contextlib import asynccontextmanager, suppress
 from types import TracebackType
 from typing import Any, Self
 
-from carnet.ports.door import Outbound
-from carnet.runtime.dialling import Lookup
-from carnet.runtime.egress import EgressDoor
+from carnet.ports.world.http_client import Outbound
+from carnet.runtime.egress.client import EgressDoor
+from carnet.runtime.egress.dialler import Lookup
 
 LONG = 30.0  # seconds that nothing takes unless it hangs
 JSON = {"content-type": "application/json"}

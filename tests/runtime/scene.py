@@ -7,19 +7,19 @@ from typing import Any
 import msgspec
 
 from carnet.core.call import Ask, Call
-from carnet.core.carnet import Carnet
-from carnet.core.events import LEG, Done, End, Event, Extension, Text, Usage, is_terminal
-from carnet.core.identity import Account, Actor, Caller, Payer
-from carnet.core.message import Message
-from carnet.core.outbound import OutboundCall, leg_event, read_leg
-from carnet.core.output import Output, Sink
-from carnet.core.secret import Secret
-from carnet.core.turn import Turn
+from carnet.core.chain.carnet import Carnet
+from carnet.core.chain.turn import Turn
+from carnet.core.messages.events import LEG, Done, End, Event, Extension, Text, Usage, is_terminal
+from carnet.core.messages.message import Message
+from carnet.core.messages.outbound_call import OutboundCall, leg_event, read_leg
+from carnet.core.messages.output import Output, Sink
+from carnet.core.people.identity import Account, Actor, Caller, Payer
+from carnet.core.people.secret import Secret
 from carnet.errors import CarnetError
-from carnet.ports.agent import Agent
+from carnet.ports.work.agent import Agent
 from carnet.runtime.closing import closing
-from carnet.runtime.execution import absent
-from carnet.runtime.pulled import pulled
+from carnet.runtime.turns.execution import absent
+from carnet.runtime.visit.pulled import pulled
 
 ALICE = Account("acme.example", "alice")
 CARNET = Carnet(

@@ -6,16 +6,16 @@ from typing import Any
 from msgspec.structs import replace
 
 from carnet.core.call import Call, Claim
-from carnet.core.carnet import DepthLimits, Mark
-from carnet.core.events import Event, Failed, Usage
+from carnet.core.chain.carnet import DepthLimits, Mark
+from carnet.core.messages.events import Event, Failed, Usage
 from carnet.errors import CarnetError
-from carnet.guards.admission import Gate
-from carnet.guards.crowd import Crowd
-from carnet.ports.agent import Target
-from carnet.runtime.dispatching import Dispatching
-from carnet.runtime.journaled import Journaled
-from carnet.runtime.native import Native
-from carnet.runtime.visit import Visit
+from carnet.guards.admission.gate import Gate
+from carnet.guards.limits.concurrency import Crowd
+from carnet.ports.work.agent import Target
+from carnet.runtime.agents.python import Native
+from carnet.runtime.turns.runner import Journaled
+from carnet.runtime.visit.dispatch import Dispatching
+from carnet.runtime.visit.visit import Visit
 from carnet.testing.clock import FakeClock, FakeIds
 from carnet.testing.turns import MemoryTurns
 from tests.guards.scene import DOMAIN, Directory, claim, known_peers, known_tokens

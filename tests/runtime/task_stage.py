@@ -6,27 +6,27 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from carnet.core.address import Identities
 from carnet.core.call import Call
-from carnet.core.carnet import DepthLimits, Mark
-from carnet.guards.admission import Gate, Signed
-from carnet.guards.crowd import Crowd
-from carnet.guards.injection import Injection
-from carnet.ports.agent import Target
-from carnet.ports.tasks import Task
-from carnet.runtime.dispatching import Dispatching
-from carnet.runtime.journaled import Journaled
-from carnet.runtime.native import Native
-from carnet.runtime.schemas import Schemas
+from carnet.core.chain.carnet import DepthLimits, Mark
+from carnet.core.people.address import Identities
+from carnet.guards.admission.gate import Gate, Signed
+from carnet.guards.limits.concurrency import Crowd
+from carnet.guards.target.injection import Injection
+from carnet.ports.work.agent import Target
+from carnet.ports.work.tasks import Task
+from carnet.runtime.agents.python import Native
+from carnet.runtime.skills.schemas import Schemas
 from carnet.runtime.system import SystemIds
-from carnet.runtime.tasks import TaskWorker
-from carnet.runtime.telling import Telling
-from carnet.runtime.visit import Visit
-from carnet.stores.opening import Store
+from carnet.runtime.tasks.progress import Telling
+from carnet.runtime.tasks.worker import TaskWorker
+from carnet.runtime.turns.runner import Journaled
+from carnet.runtime.visit.dispatch import Dispatching
+from carnet.runtime.visit.visit import Visit
+from carnet.stores.open import Store
 from carnet.telemetry import Metrics
 from carnet.testing.clock import FakeClock
 from carnet.testing.keys import MemoryRing
-from carnet.testing.waiting import until_so
+from carnet.testing.wait import until_so
 from tests.guards.scene import DOMAIN, Directory, claim, known_peers, known_tokens, target
 from tests.runtime.stage import nothing_new
 from tests.stores.scenes import Place

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carnet.errors import ConfigInvalid, EgressRefused
-from carnet.runtime.addresses import (
+from carnet.runtime.egress.addresses import (
     Allowed,
     find_route,
     is_global,

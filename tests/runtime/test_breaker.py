@@ -7,7 +7,7 @@ from contextlib import suppress
 import pytest
 
 from carnet.core.call import Call
-from carnet.core.events import Done, Event, Failed, Text
+from carnet.core.messages.events import Done, Event, Failed, Text
 from carnet.errors import (
     AgentFailed,
     CarnetError,
@@ -22,10 +22,10 @@ from carnet.errors import (
     ProviderUnavailable,
     StorageUnavailable,
 )
-from carnet.ports.agent import Agent
-from carnet.runtime.breaker import Breaker, Breaking
+from carnet.ports.work.agent import Agent
+from carnet.runtime.wrappers.breaker import Breaker, Breaking
 from carnet.testing.clock import FakeClock
-from carnet.wire.reported import BY_PEER, BY_STATUS, UNRECOGNISED
+from carnet.wire.dialects.refusal import BY_PEER, BY_STATUS, UNRECOGNISED
 from tests.runtime.scene import GOOD, collect, heard, in_turn, make_call, saying, speaking
 
 BAD = saying(then=ProviderUnavailable())

@@ -8,16 +8,15 @@ import msgspec
 import pytest
 
 from carnet.core.call import Call
-from carnet.core.events import RESULT, Done, Event, Extension, Failed, Text, Usage
-from carnet.core.identity import Standing
+from carnet.core.messages.events import RESULT, Done, Event, Extension, Failed, Text, Usage
+from carnet.core.people.identity import Standing
 from carnet.errors import AgentFailed, CallbackForbidden, Cancelled, EgressRefused
-from carnet.ports.outbox import Outcome
-from carnet.ports.tasks import Callback
-from carnet.runtime.callbacks import Callbacks, Letters, queue_of, receiver_of
-from carnet.runtime.egress import EgressDoor
-from carnet.wire import openai, samvad
-from carnet.wire.dialect import House
-from carnet.wire.dialects import DIALECTS
+from carnet.ports.work.tasks import Callback
+from carnet.ports.world.outbox import Outcome
+from carnet.runtime.egress.client import EgressDoor
+from carnet.runtime.webhooks.callbacks import Callbacks, Letters, queue_of, receiver_of
+from carnet.wire.dialects import DIALECTS, openai, samvad
+from carnet.wire.dialects.dialect import House
 from tests.runtime.letters import MemoryOutbox, letter
 from tests.runtime.peer import leading_to, opened
 from tests.runtime.scene import make_call
@@ -211,7 +210,7 @@ async def test_a_name_whose_server_is_silent_is_accepted(monkeypatch: pytest.Mon
         await asyncio.Event().wait()
         return []
 
-    monkeypatch.setattr("carnet.runtime.egress.JUDGE_SECONDS", 0.01)
+    monkeypatch.setattr("carnet.runtime.egress.client.JUDGE_SECONDS", 0.01)
     async with opened(lookup=silent) as door:
         await Callbacks(door, MemoryOutbox()).check(URL, SENDER)
 
@@ -233,7 +232,7 @@ async def test_an_address_that_said_410_is_refused() -> None:
 async def test_a_receiver_for_whom_too_many_wait_is_refused_until_they_came(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("carnet.runtime.callbacks.MOST_WAITING", 2)
+    monkeypatch.setattr("carnet.runtime.webhooks.callbacks.MOST_WAITING", 2)
     outbox = MemoryOutbox()
     lookup, _ = leading_to("8.8.8.8")
     host = "https://hooks.sender.example:8443"

@@ -16,12 +16,12 @@ from carnet.errors import (
     PeerAgentNotFound,
     PeerUnreachable,
 )
-from carnet.ports.door import Bounds
-from carnet.runtime import cards
-from carnet.runtime.cards import CARD_PATH, Cards, Fetching, NotPublished, Place, Remembered
-from carnet.runtime.egress import EgressDoor
+from carnet.ports.world.http_client import Bounds
+from carnet.runtime.egress.client import EgressDoor
+from carnet.runtime.peers import cards
+from carnet.runtime.peers.cards import CARD_PATH, Cards, Fetching, NotPublished, Place, Remembered
 from carnet.testing.clock import FakeClock
-from carnet.testing.waiting import until_so
+from carnet.testing.wait import until_so
 from tests.runtime.peer import (
     LONG,
     Line,

@@ -7,10 +7,10 @@ import pytest
 
 import carnet
 from carnet.errors import AddressInvalid, ConfigInvalid, PeerAgentNotFound, UsageInvalid
-from carnet.runtime.client import read_address
-from carnet.runtime.client_key import load_key
-from carnet.runtime.samvad import as_text
-from carnet.wire import ed25519
+from carnet.runtime.agents.samvad_peer import as_text
+from carnet.runtime.client.client import read_address
+from carnet.runtime.client.key import load_key
+from carnet.wire.crypto import ed25519
 from tests.runtime.globex import Globex, answer, card, form_of, refusal
 
 

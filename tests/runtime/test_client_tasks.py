@@ -18,10 +18,10 @@ from carnet.errors import (
     TaskNotFound,
     UsageInvalid,
 )
-from carnet.runtime.client_key import ClientKey
-from carnet.runtime.errand_tasks import MOST_FAILURES, TaskErrands
-from carnet.testing.waiting import until_so
-from carnet.wire import ed25519
+from carnet.runtime.client.key import ClientKey
+from carnet.runtime.peers.samvad_tasks import MOST_FAILURES, TaskErrands
+from carnet.testing.wait import until_so
+from carnet.wire.crypto import ed25519
 from tests.runtime.globex import refusal
 from tests.runtime.peer import LONG, reply
 from tests.runtime.tasking import TASK, UNKNOWN, Taskful, accepted, told

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carnet.runtime.connection import (
+from carnet.runtime.egress.connection import (
     MOST_AHEAD,
     MOST_FIELDS,
     MOST_HEAD_BYTES,

@@ -6,11 +6,11 @@ from collections.abc import AsyncIterator
 import pytest
 from msgspec.structs import replace
 
-from carnet.core.allowance import Allowance
 from carnet.core.call import Call
-from carnet.core.events import Done, Event, Text, Usage
-from carnet.core.proof import Spending
-from carnet.ports.agent import Target
+from carnet.core.chain.allowance import Allowance
+from carnet.core.messages.events import Done, Event, Text, Usage
+from carnet.core.people.proof import Spending
+from carnet.ports.work.agent import Target
 from carnet.telemetry import JsonLines
 from tests.guards.scene import REMOTE, claim, target
 from tests.runtime.scene import speaking

@@ -5,14 +5,14 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from carnet.core.carnet import Carnet
-from carnet.core.delegation import Delegation, check_chain, check_times
-from carnet.core.proof import SECOND_US, Spending
+from carnet.core.chain.carnet import Carnet
+from carnet.core.people.delegation import Delegation, check_chain, check_times
+from carnet.core.people.proof import SECOND_US, Spending
 from carnet.errors import DelegationExceeded, DelegationInvalid
-from carnet.runtime.delegating import Delegating
+from carnet.runtime.peers.delegations import Delegating
 from carnet.testing.clock import FakeClock, FakeIds
-from carnet.wire import ed25519
-from carnet.wire.delegation import read, write
+from carnet.wire.crypto import ed25519
+from carnet.wire.crypto.delegation import read, write
 from tests.runtime.test_signing import NOW, PUBLIC, SEED, signing
 
 US, BOB, ALICE, NEXT = (f"agent://{name}.example" for name in ("a", "bob", "alice", "next"))

@@ -16,9 +16,9 @@ from carnet.errors import (
     ProviderUnavailable,
     StorageUnavailable,
 )
-from carnet.ports.outbox import Posted
-from carnet.runtime.deliveries import SCHEDULE, Attempt, Deliveries
-from carnet.runtime.outbox import AT_ONCE
+from carnet.ports.world.outbox import Posted
+from carnet.runtime.webhooks.dispatcher import AT_ONCE
+from carnet.runtime.webhooks.schedule import SCHEDULE, Attempt, Deliveries
 from carnet.telemetry import Metrics
 from carnet.testing.clock import FakeClock, FakeIds
 from tests.runtime.letters import (

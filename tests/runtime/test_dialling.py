@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from carnet.errors import EgressRefused, ProviderUnavailable
-from carnet.ports.door import NotSent
-from carnet.runtime.addresses import Allowed, IPAddress, Route, find_route, read_destination
-from carnet.runtime.connection import Connection
-from carnet.runtime.dialling import Dialler, in_turn
-from carnet.testing.waiting import until_so
+from carnet.ports.world.http_client import NotSent
+from carnet.runtime.egress.addresses import Allowed, IPAddress, Route, find_route, read_destination
+from carnet.runtime.egress.connection import Connection
+from carnet.runtime.egress.dialler import Dialler, in_turn
+from carnet.testing.wait import until_so
 from tests.runtime.peer import LONG, Line, Peer, leading_to, sockets
 
 TRUST = ssl.create_default_context()

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from carnet.core.secret import Secret
+from carnet.core.people.secret import Secret
 from carnet.errors import ProviderError, ProviderTimeout, ProviderUnavailable
-from carnet.ports.door import Bounds, NotSent, Outbound
-from carnet.runtime.egress import EgressDoor
+from carnet.ports.world.http_client import Bounds, NotSent, Outbound
+from carnet.runtime.egress.client import EgressDoor
 from tests.runtime.peer import (
     LONG,
     Line,

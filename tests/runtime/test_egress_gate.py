@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from carnet.errors import EgressRefused, ProviderUnavailable
-from carnet.ports.door import NotSent
-from carnet.runtime.addresses import Allowed, find_route
-from carnet.runtime.dialling import Dialler
+from carnet.ports.world.http_client import NotSent
+from carnet.runtime.egress.addresses import Allowed, find_route
+from carnet.runtime.egress.dialler import Dialler
 from tests.runtime.peer import (
     LONG,
     Line,

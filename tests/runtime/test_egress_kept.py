@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from carnet.errors import ProviderError, ProviderTimeout, ProviderUnavailable
-from carnet.ports.door import Bounds, NotSent, Outbound
-from carnet.runtime import egress
-from carnet.runtime.connection import MOST_AHEAD
-from carnet.runtime.egress import EgressDoor
-from carnet.testing.waiting import until_so
+from carnet.ports.world.http_client import Bounds, NotSent, Outbound
+from carnet.runtime.egress import client
+from carnet.runtime.egress.client import EgressDoor
+from carnet.runtime.egress.connection import MOST_AHEAD
+from carnet.testing.wait import until_so
 from tests.runtime.peer import (
     LONG,
     Line,
@@ -264,7 +264,7 @@ async def test_a_connection_that_is_too_old_is_not_used_even_before_the_sweep() 
 
 
 async def test_only_so_many_idle_connections_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(egress, "_MOST_IDLE", 2)
+    monkeypatch.setattr(client, "_MOST_IDLE", 2)
     all_here = asyncio.Barrier(5)
 
     async def script(line: Line) -> None:
@@ -279,7 +279,7 @@ async def test_only_so_many_idle_connections_are_kept(monkeypatch: pytest.Monkey
 
 
 async def test_only_so_many_routes_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(egress, "_MOST_ROUTES", 2)
+    monkeypatch.setattr(client, "_MOST_ROUTES", 2)
     async with Peer(answering(reply(b"ok"))) as peer, opened() as door:
         for number in range(5):
             assert await read(door, post(f"{peer.url}/{number}")) == b"ok"

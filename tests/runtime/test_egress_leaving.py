@@ -10,9 +10,9 @@ import pytest
 
 from carnet import faults
 from carnet.errors import ProviderUnavailable
-from carnet.ports.door import NotSent
-from carnet.runtime.egress import EgressDoor
-from carnet.testing.waiting import until_so
+from carnet.ports.world.http_client import NotSent
+from carnet.runtime.egress.client import EgressDoor
+from carnet.testing.wait import until_so
 from tests.runtime.peer import (
     LONG,
     Line,
@@ -212,8 +212,8 @@ async def test_many_abandoned_requests_leave_no_socket_behind() -> None:
 SEND_ONE = """
 import asyncio, sys, uvloop
 from carnet.faults import passed
-from carnet.ports.door import Outbound
-from carnet.runtime.egress import EgressDoor
+from carnet.ports.world.http_client import Outbound
+from carnet.runtime.egress.client import EgressDoor
 
 async def main():
     door = EgressDoor()

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from carnet.core.call import Call
-from carnet.core.events import Done, End, Text
-from carnet.core.output import Output
+from carnet.core.messages.events import Done, End, Text
+from carnet.core.messages.output import Output
 from carnet.errors import AgentFailed, CircuitOpen, Overloaded, ProviderTimeout, ProviderUnavailable
-from carnet.runtime.breaker import Breaker
-from carnet.runtime.hardened import Policy, harden
-from carnet.runtime.limited import Places
+from carnet.runtime.wrappers.breaker import Breaker
+from carnet.runtime.wrappers.hardened import Policy, harden
+from carnet.runtime.wrappers.limited import Places
 from carnet.testing.clock import FakeClock, FakeIds
 from tests.runtime.scene import GOOD, collect, fail, in_turn, make_call, saying
 

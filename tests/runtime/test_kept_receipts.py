@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from carnet.core.events import LEG, Event, Extension, Failed, Text, Usage
+from carnet.core.messages.events import LEG, Event, Extension, Failed, Text, Usage
 from carnet.errors import CarnetError, Internal, Overloaded, RunNotFound, StorageUnavailable
-from carnet.runtime.receipts import Issuing, Receipted
-from carnet.wire import openai
-from carnet.wire.json import MAX_INTEGER
+from carnet.runtime.receipts.issue import Issuing, Receipted
+from carnet.wire.dialects import openai
+from carnet.wire.grammar.json import MAX_INTEGER
 from tests.runtime.test_receipts import SAID, Kept, Said, receipt_in, travelled, written
 from tests.runtime.test_signing import Keys, OneKey
 

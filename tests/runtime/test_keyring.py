@@ -9,16 +9,18 @@ from typing import Any
 
 import pytest
 
-from carnet.core.skill import CHAT
+from carnet.core.people.skill import CHAT
 from carnet.errors import KeyRevoked, KeyUnknown, Overloaded, PeerUnreachable
-from carnet.ports.keys import KeyState, NotLearned, OwnKey, PinnedKey
-from carnet.ports.trust import Peer as Known
-from carnet.runtime.cards import NotPublished, Place
-from carnet.runtime.keyring import EARLY_SECONDS, MOST_WAITING, Ring
+from carnet.ports.trust.keys import KeyState, NotLearned, OwnKey, PinnedKey
+from carnet.ports.trust.trust import Peer as Known
+from carnet.runtime.peers.cards import NotPublished, Place
+from carnet.runtime.peers.keyring import EARLY_SECONDS, MOST_WAITING, Ring
 from carnet.testing.clock import FakeClock
 from carnet.testing.trust import MemoryPeers
-from carnet.testing.waiting import until_so
-from carnet.wire import ed25519, samvad, travel
+from carnet.testing.wait import until_so
+from carnet.wire import travel
+from carnet.wire.crypto import ed25519
+from carnet.wire.dialects import samvad
 from tests.runtime.peer import Line, Peer, answering, leading_to, opened, reply
 
 GLOBEX = "agent://globex.example"

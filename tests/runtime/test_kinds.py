@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
-from carnet.assembly.building import Gateway, build
-from carnet.assembly.kinds import KINDS, Built, Kind, Parts
+from carnet.assembly.agents.kinds import KINDS, Built, Kind, Parts
+from carnet.assembly.gateway import Gateway, build
 from carnet.config import AgentSettings, load
-from carnet.config.loading import NEEDS
+from carnet.config.file import NEEDS
 from carnet.core.call import Call
-from carnet.core.events import Done, End, Text, Usage, Waiting
-from carnet.core.interrupt import Interrupt
-from carnet.core.output import Output
+from carnet.core.messages.events import Done, End, Text, Usage, Waiting
+from carnet.core.messages.interrupt import Interrupt
+from carnet.core.messages.output import Output
 from carnet.errors import ConfigInvalid
-from carnet.http.line import LINE, Line
-from carnet.ports.trust import NewToken
+from carnet.http.link import LINE, Line
+from carnet.ports.trust.trust import NewToken
 from carnet.runtime.system import SystemIds
 from tests.stores.scenes import Place
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from carnet.errors import ProviderUnavailable
-from carnet.ports.door import Bounds
-from carnet.runtime.egress import LEARNED_LOOKUPS
-from carnet.testing.waiting import until_so
+from carnet.ports.world.http_client import Bounds
+from carnet.runtime.egress.client import LEARNED_LOOKUPS
+from carnet.testing.wait import until_so
 from tests.runtime.peer import Peer, answering, opened, post, read, reply
 
 IMPATIENT = Bounds(connect_seconds=0.05)

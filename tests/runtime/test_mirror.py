@@ -7,13 +7,13 @@ from contextlib import aclosing
 import pytest
 from msgspec.structs import replace
 
-from carnet.core.events import Done, Event, Failed, Text, joined_text
-from carnet.core.turn import Turn
+from carnet.core.chain.turn import Turn
+from carnet.core.messages.events import Done, Event, Failed, Text, joined_text
 from carnet.errors import OutcomeUnknown, StorageUnavailable
-from carnet.runtime.journaled import Journaled
-from carnet.runtime.visit import Visit
+from carnet.runtime.turns.runner import Journaled
+from carnet.runtime.visit.visit import Visit
 from carnet.testing.clock import FakeClock, FakeIds
-from carnet.testing.waiting import until_so
+from carnet.testing.wait import until_so
 from tests.guards.scene import target
 from tests.runtime.stage import Stage, in_run, native, streamed
 

@@ -10,13 +10,13 @@ import pytest
 
 from carnet import faults
 from carnet.errors import StorageUnavailable
-from carnet.ports.outbox import Outcome, Posted
-from carnet.runtime.callbacks import Callbacks
-from carnet.runtime.egress import EgressDoor
-from carnet.runtime.outbox import Dispatcher
+from carnet.ports.world.outbox import Outcome, Posted
+from carnet.runtime.egress.client import EgressDoor
 from carnet.runtime.system import SystemClock
-from carnet.stores.opening import Store
-from carnet.testing.waiting import until_so
+from carnet.runtime.webhooks.callbacks import Callbacks
+from carnet.runtime.webhooks.dispatcher import Dispatcher
+from carnet.stores.open import Store
+from carnet.testing.wait import until_so
 from tests.runtime.letters import SENDER, MemoryOutbox, dispatcher, letter
 from tests.runtime.peer import Line, Peer, answering, chunk, head, opened, reply
 from tests.stores.scenes import Place

@@ -6,13 +6,23 @@ from collections.abc import Callable
 import pytest
 
 from carnet.core.call import Call, Claim
-from carnet.core.events import CHILD, Done, End, Event, Extension, Failed, Text, Usage, Waiting
-from carnet.core.interrupt import Interrupt
-from carnet.core.outbound import OutboundCall
-from carnet.core.output import Output, Sink
+from carnet.core.messages.events import (
+    CHILD,
+    Done,
+    End,
+    Event,
+    Extension,
+    Failed,
+    Text,
+    Usage,
+    Waiting,
+)
+from carnet.core.messages.interrupt import Interrupt
+from carnet.core.messages.outbound_call import OutboundCall
+from carnet.core.messages.output import Output, Sink
 from carnet.errors import ProviderError
-from carnet.runtime.pulled import MOST_WAITING, pulled
-from carnet.testing.waiting import until_so
+from carnet.runtime.visit.pulled import MOST_WAITING, pulled
+from carnet.testing.wait import until_so
 from tests.guards.scene import claim, target
 from tests.runtime.stage import Stage, in_run, streamed
 

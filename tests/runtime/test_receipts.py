@@ -8,7 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from carnet.core.call import Call
-from carnet.core.events import (
+from carnet.core.chain.turn import Turn
+from carnet.core.messages.events import (
     CHILD,
     LEG,
     RECEIPT,
@@ -20,9 +21,8 @@ from carnet.core.events import (
     Text,
     Usage,
 )
-from carnet.core.output import Sink
-from carnet.core.proof import Document
-from carnet.core.turn import Turn
+from carnet.core.messages.output import Sink
+from carnet.core.people.proof import Document
 from carnet.errors import (
     AgentFailed,
     CarnetError,
@@ -32,14 +32,16 @@ from carnet.errors import (
     PeerUnreachable,
     StorageUnavailable,
 )
-from carnet.ports.keys import KeyRing
-from carnet.runtime.hearing import tell
-from carnet.runtime.proving import Slip, Verifying
-from carnet.runtime.receipts import Issuing, Receipted
-from carnet.runtime.tally import Tally, tally
+from carnet.ports.trust.keys import KeyRing
+from carnet.runtime.peers.answer_reader import tell
+from carnet.runtime.receipts.issue import Issuing, Receipted
+from carnet.runtime.receipts.tally import Tally, tally
+from carnet.runtime.receipts.verification import Slip, Verifying
 from carnet.testing.clock import FakeClock
 from carnet.testing.keys import MemoryRing
-from carnet.wire import ed25519, openai, travel
+from carnet.wire import travel
+from carnet.wire.crypto import ed25519
+from carnet.wire.dialects import openai
 from tests.runtime.scene import Paper, make_call
 from tests.runtime.test_signing import PUBLIC, SEED, Keys
 

@@ -8,9 +8,9 @@ import msgspec
 import pytest
 
 from carnet.core.call import Call
-from carnet.core.carnet import Trace
-from carnet.core.events import LEG, RESULT, Done, Extension, Text
-from carnet.core.secret import Secret
+from carnet.core.chain.carnet import Trace
+from carnet.core.messages.events import LEG, RESULT, Done, Extension, Text
+from carnet.core.people.secret import Secret
 from carnet.errors import (
     ConfigInvalid,
     DepthExceeded,
@@ -21,9 +21,9 @@ from carnet.errors import (
     ProviderUnavailable,
     SkillNotFound,
 )
-from carnet.runtime.remote import Endpoint, Skilled
-from carnet.runtime.retrying import Retrying
-from carnet.runtime.stamps import Stamping
+from carnet.runtime.agents.remote import Endpoint, Skilled
+from carnet.runtime.peers.stamps import Stamping
+from carnet.runtime.wrappers.retrying import Retrying
 from carnet.testing.clock import FakeClock, FakeIds
 from tests.runtime.elsewhere import ANSWER, leg, provider_to, remote_to, streamed
 from tests.runtime.peer import JSON, Line, Peer, answering, chunk, head, reply

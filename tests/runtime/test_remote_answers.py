@@ -7,13 +7,13 @@ from contextlib import aclosing
 
 import pytest
 
-from carnet.core.events import Done, Event, Text, ToolCall, Usage
-from carnet.core.outbound import OutboundCall
+from carnet.core.messages.events import Done, Event, Text, ToolCall, Usage
+from carnet.core.messages.outbound_call import OutboundCall
 from carnet.errors import DepthExceeded, ProviderError, ProviderTimeout
-from carnet.ports.door import Bounds
-from carnet.runtime.timed import Timed
+from carnet.ports.world.http_client import Bounds
+from carnet.runtime.wrappers.timed import Timed
 from carnet.testing.clock import FakeClock
-from carnet.testing.waiting import until_so
+from carnet.testing.wait import until_so
 from tests.runtime.elsewhere import ANSWER, leg, provider_to, remote_to, streamed
 from tests.runtime.peer import Line, answering, chunk, reply, stream_head
 from tests.runtime.scene import (

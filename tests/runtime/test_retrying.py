@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from carnet.core.events import Done, Event, Extension, Failed, Text, Usage
+from carnet.core.messages.events import Done, Event, Extension, Failed, Text, Usage
 from carnet.errors import (
     AgentFailed,
     CarnetError,
@@ -25,12 +25,12 @@ from carnet.errors import (
     ProviderUnavailable,
     RateLimited,
 )
-from carnet.ports.agent import Agent
-from carnet.ports.door import NotSent
-from carnet.runtime.breaker import Breaker, Breaking
-from carnet.runtime.retrying import Retrying
+from carnet.ports.work.agent import Agent
+from carnet.ports.world.http_client import NotSent
+from carnet.runtime.wrappers.breaker import Breaker, Breaking
+from carnet.runtime.wrappers.retrying import Retrying
 from carnet.testing.clock import FakeClock, FakeIds
-from carnet.wire.reported import BY_PEER, BY_STATUS
+from carnet.wire.dialects.refusal import BY_PEER, BY_STATUS
 from tests.runtime.elsewhere import ANSWER, provider_to, remote_to, streamed
 from tests.runtime.elsewhere import leg as record
 from tests.runtime.peer import Line, answering, reply

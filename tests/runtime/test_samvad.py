@@ -10,8 +10,8 @@ import pytest
 from msgspec.structs import replace
 
 from carnet.core.call import Call
-from carnet.core.events import LEG, RESULT, Data, Done, Extension, Text, Usage
-from carnet.core.secret import Secret
+from carnet.core.messages.events import LEG, RESULT, Data, Done, Extension, Text, Usage
+from carnet.core.people.secret import Secret
 from carnet.errors import (
     PeerAgentNotFound,
     PeerBusy,
@@ -21,20 +21,22 @@ from carnet.errors import (
     ProviderError,
     SkillNotFound,
 )
-from carnet.ports.agent import Agent
-from carnet.runtime.breaker import Breaker, Breaking
-from carnet.runtime.cards import Place
-from carnet.runtime.client_key import ClientKey
-from carnet.runtime.errand import Errands, Recipient, identities_of
-from carnet.runtime.proving import Verifying
-from carnet.runtime.retrying import Retrying
-from carnet.runtime.samvad import Samvad
-from carnet.runtime.samvad_client import SamvadClient
-from carnet.runtime.stamps import Stamping
+from carnet.ports.work.agent import Agent
+from carnet.runtime.agents.samvad_peer import Samvad
+from carnet.runtime.client.key import ClientKey
+from carnet.runtime.peers.cards import Place
+from carnet.runtime.peers.samvad_client import SamvadClient
+from carnet.runtime.peers.samvad_request import Errands, Recipient, identities_of
+from carnet.runtime.peers.stamps import Stamping
+from carnet.runtime.receipts.verification import Verifying
+from carnet.runtime.wrappers.breaker import Breaker, Breaking
+from carnet.runtime.wrappers.retrying import Retrying
 from carnet.testing.clock import FakeClock, FakeIds
 from carnet.testing.keys import MemoryRing
-from carnet.testing.waiting import until_so
-from carnet.wire import ed25519, samvad, travel
+from carnet.testing.wait import until_so
+from carnet.wire import travel
+from carnet.wire.crypto import ed25519
+from carnet.wire.dialects import samvad
 from tests.runtime.globex import (
     ADD,
     THEIRS,

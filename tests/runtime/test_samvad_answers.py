@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from carnet.core.events import Done, Text, Usage
+from carnet.core.messages.events import Done, Text, Usage
 from carnet.errors import PeerBusy, PeerResponseInvalid, ProviderError
-from carnet.testing.waiting import until_so
+from carnet.testing.wait import until_so
 from tests.runtime.globex import WELL, Globex, card, frames, refusal
 from tests.runtime.peer import Line, reply
 from tests.runtime.scene import Paper, collect, make_call

@@ -6,11 +6,13 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from carnet.core.events import RESULT, Done, Extension, Text, Usage
+from carnet.core.messages.events import RESULT, Done, Extension, Text, Usage
 from carnet.errors import PeerRefused, PeerResponseInvalid, ProviderError
-from carnet.ports.door import NotSent
-from carnet.testing.waiting import until_so
-from carnet.wire import ed25519, samvad, travel
+from carnet.ports.world.http_client import NotSent
+from carnet.testing.wait import until_so
+from carnet.wire import travel
+from carnet.wire.crypto import ed25519
+from carnet.wire.dialects import samvad
 from tests.runtime.globex import ADD, THEIRS, WELL, card, refusal
 from tests.runtime.peer import LONG
 from tests.runtime.scene import collect, fail, make_call

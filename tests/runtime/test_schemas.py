@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from carnet.core.skill import CHAT, Skill
+from carnet.core.people.skill import CHAT, Skill
 from carnet.errors import AgentFailed, ConfigInvalid, SchemaInvalid
-from carnet.runtime import schemas
-from carnet.runtime.schemas import MAX_PATTERN, Schemas
+from carnet.runtime.skills import schemas
+from carnet.runtime.skills.schemas import MAX_PATTERN, Schemas
 
 ANY: dict[str, Any] = {"type": "object"}
 

@@ -16,10 +16,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from carnet.core.skill import Skill
+from carnet.core.people.skill import Skill
 from carnet.errors import SchemaInvalid
-from carnet.runtime.schemas import Schemas
-from carnet.runtime.shapes import OBJECT, Shape, as_object, plain, shape_of
+from carnet.runtime.skills.schemas import Schemas
+from carnet.runtime.skills.types import OBJECT, Shape, as_object, plain, shape_of
 
 
 class Colour(enum.Enum):

@@ -4,16 +4,17 @@ from typing import Any
 
 import pytest
 
-from carnet.core.delegation import narrower
-from carnet.core.identity import Account
-from carnet.core.proof import Proof, Spending
-from carnet.core.secret import Secret
+from carnet.core.people.delegation import narrower
+from carnet.core.people.identity import Account
+from carnet.core.people.proof import Proof, Spending
+from carnet.core.people.secret import Secret
 from carnet.errors import DepthExceeded
-from carnet.ports.door import Outbound
-from carnet.runtime.signing import Signing
+from carnet.ports.world.http_client import Outbound
+from carnet.runtime.peers.signing import Signing
 from carnet.testing.clock import FakeClock, FakeIds
-from carnet.wire import ed25519, signatures, travel
-from carnet.wire.headers import Headers
+from carnet.wire import travel
+from carnet.wire.crypto import ed25519, signatures
+from carnet.wire.grammar.headers import Headers
 from carnet.wire.stamps import STAMPS
 from tests.runtime.scene import CARNET, make_call
 

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from carnet.runtime.silence import EARLY_SECONDS, Silence, Waiter, silence_of
+from carnet.runtime.turns.silence import EARLY_SECONDS, Silence, Waiter, silence_of
 
 LONG = 3600.0
 

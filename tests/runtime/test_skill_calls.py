@@ -17,14 +17,14 @@ from msgspec.structs import replace
 
 import carnet
 from carnet.core.call import Ask
-from carnet.core.events import RESULT, Data, Done, Event, Extension, Text, Usage
-from carnet.core.identity import Actor, Caller
-from carnet.core.message import Message
+from carnet.core.messages.events import RESULT, Data, Done, Event, Extension, Text, Usage
+from carnet.core.messages.message import Message
+from carnet.core.people.identity import Actor, Caller
 from carnet.errors import AgentFailed, Cancelled, CarnetError, SchemaInvalid, SkillNotFound
-from carnet.runtime.dispatching import Dispatching
-from carnet.runtime.native import Native
-from carnet.runtime.skills import Definition
-from carnet.runtime.visit import Visit
+from carnet.runtime.agents.python import Native
+from carnet.runtime.skills.definition import Definition
+from carnet.runtime.visit.dispatch import Dispatching
+from carnet.runtime.visit.visit import Visit
 from tests.runtime.scene import Paper, collect, fail, heard, make_call
 
 

@@ -9,11 +9,11 @@ import msgspec
 import pytest
 
 import carnet
-from carnet.assembly.functions import load_agent, load_classifier
-from carnet.core.skill import CHAT
+from carnet.assembly.agents.functions import load_agent, load_classifier
+from carnet.core.people.skill import CHAT
 from carnet.errors import ConfigInvalid
-from carnet.runtime.skills import Definition, define, skills_of
-from carnet.runtime.visit import Visit
+from carnet.runtime.skills.definition import Definition, define, skills_of
+from carnet.runtime.visit.visit import Visit
 
 
 @dataclasses.dataclass

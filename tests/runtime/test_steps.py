@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from carnet import faults
-from carnet.core.events import Event, Failed, Usage, joined_text, read_events
+from carnet.core.messages.events import Event, Failed, Usage, joined_text, read_events
 from carnet.errors import AgentFailed, Cancelled
-from carnet.ports.steps import Step
-from carnet.runtime.dispatching import Dispatching
-from carnet.runtime.kept import MOST_BYTES
-from carnet.runtime.visit import Visit
-from carnet.stores.opening import Store
+from carnet.ports.work.steps import Step
+from carnet.runtime.visit.dispatch import Dispatching
+from carnet.runtime.visit.steps import MOST_BYTES
+from carnet.runtime.visit.visit import Visit
+from carnet.stores.open import Store
 from tests.guards.scene import claim
 from tests.runtime.scene import Paper, make_call
 from tests.runtime.task_stage import Function, TaskStage, open_place

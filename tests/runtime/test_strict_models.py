@@ -9,7 +9,7 @@ import pytest
 from pydantic import BaseModel, ConfigDict
 
 from carnet.errors import SchemaInvalid
-from carnet.runtime.shapes import shape_of
+from carnet.runtime.skills.types import shape_of
 
 WORDS: dict[str, Any] = {
     "at": "2026-01-01T00:00:00Z",

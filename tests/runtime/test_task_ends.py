@@ -8,11 +8,11 @@ import pytest
 from msgspec.structs import replace
 
 from carnet.core.call import Call
-from carnet.core.events import End, Waiting
-from carnet.core.output import Output
-from carnet.ports.tasks import Callback
-from carnet.runtime.visit import Visit
-from carnet.stores.opening import Store
+from carnet.core.messages.events import End, Waiting
+from carnet.core.messages.output import Output
+from carnet.ports.work.tasks import Callback
+from carnet.runtime.visit.visit import Visit
+from carnet.stores.open import Store
 from tests.guards.scene import target
 from tests.runtime.task_stage import TaskStage, open_place
 from tests.stores.scenes import Place, an_interrupt

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from carnet.core.events import Failed, read_events
+from carnet.core.messages.events import Failed, read_events
 from carnet.errors import ProviderUnavailable, StorageUnavailable, TaskNotFound, TooManyTasks
-from carnet.runtime.tasks import MOST_LOST
-from carnet.runtime.visit import Visit
-from carnet.stores.opening import Store
-from carnet.testing.waiting import until_so
+from carnet.runtime.tasks.worker import MOST_LOST
+from carnet.runtime.visit.visit import Visit
+from carnet.stores.open import Store
+from carnet.testing.wait import until_so
 from tests.guards.scene import claim
 from tests.runtime.task_stage import Function, TaskStage, open_place
 from tests.stores.scenes import Place

@@ -11,11 +11,11 @@ import pytest
 from msgspec.structs import replace
 
 from carnet.errors import OutcomeUnknown, StorageUnavailable
-from carnet.ports.steps import Step
-from carnet.runtime.visit import Visit
-from carnet.stores.opening import Store
+from carnet.ports.work.steps import Step
+from carnet.runtime.visit.visit import Visit
+from carnet.stores.open import Store
 from carnet.telemetry import CallNote
-from carnet.testing.waiting import until_so
+from carnet.testing.wait import until_so
 from tests.runtime.task_stage import TaskStage, open_place
 from tests.stores.scenes import Place
 
@@ -74,7 +74,7 @@ async def test_the_end_of_a_task_is_a_line_with_its_attempt_and_the_beginning_of
     opened: tuple[Place, Store], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     notes: list[CallNote] = []
-    monkeypatch.setattr("carnet.runtime.tasks.note_call", notes.append)
+    monkeypatch.setattr("carnet.runtime.tasks.worker.note_call", notes.append)
     here = TaskStage(opened[1], echo=echo)
     here.worker.start()
     task = await here.ended(await here.accept("echo"))

@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from carnet.runtime.threads import Threads
-from carnet.testing.waiting import until_so
+from carnet.testing.wait import until_so
 
 
 async def test_whoever_waits_can_leave_while_the_function_goes_on() -> None:

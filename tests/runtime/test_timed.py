@@ -7,11 +7,11 @@ from contextlib import suppress
 import pytest
 
 from carnet.core.call import Call
-from carnet.core.events import Done, End, Text
-from carnet.core.output import Output
+from carnet.core.messages.events import Done, End, Text
+from carnet.core.messages.output import Output
 from carnet.errors import ProviderTimeout
-from carnet.runtime.patience import Patience
-from carnet.runtime.timed import Timed
+from carnet.runtime.deadlines import Patience
+from carnet.runtime.wrappers.timed import Timed
 from carnet.testing.clock import FakeClock
 from tests.runtime.scene import GOOD, Paper, collect, fail, make_call, saying
 

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from carnet.core.allowance import Allowance
-from carnet.core.events import Event, Failed, Usage
-from carnet.core.proof import Spending
-from carnet.runtime.dispatching import Dispatching
-from carnet.runtime.visit import Visit
+from carnet.core.chain.allowance import Allowance
+from carnet.core.messages.events import Event, Failed, Usage
+from carnet.core.people.proof import Spending
+from carnet.runtime.visit.dispatch import Dispatching
+from carnet.runtime.visit.visit import Visit
 from tests.guards.scene import claim, target
 from tests.runtime.stage import Stage, native
 

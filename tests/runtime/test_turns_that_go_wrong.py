@@ -8,10 +8,10 @@ import pytest
 from msgspec.structs import replace
 
 from carnet.core.call import Call
-from carnet.core.events import Done, End, Event, Failed, Text, Usage, joined_text
-from carnet.core.money import Price
-from carnet.core.output import Output
-from carnet.core.turn import Turn
+from carnet.core.chain.turn import Turn
+from carnet.core.messages.events import Done, End, Event, Failed, Text, Usage, joined_text
+from carnet.core.messages.output import Output
+from carnet.core.money.amount import Price
 from carnet.errors import (
     Cancelled,
     CarnetError,
@@ -21,12 +21,12 @@ from carnet.errors import (
     PermissionMissing,
     StorageUnavailable,
 )
-from carnet.ports.turns import Debit
-from carnet.runtime import recording
-from carnet.runtime.detached import Detached
-from carnet.runtime.dispatching import Dispatching
-from carnet.runtime.visit import Visit
-from carnet.testing.waiting import until_so
+from carnet.ports.work.turns import Debit
+from carnet.runtime.turns import recording
+from carnet.runtime.visit.dispatch import Dispatching
+from carnet.runtime.visit.visit import Visit
+from carnet.runtime.wrappers.detached import Detached
+from carnet.testing.wait import until_so
 from tests.guards.scene import claim, target
 from tests.runtime.scene import speaking
 from tests.runtime.stage import Stage, in_run, native, streamed

@@ -7,14 +7,14 @@ import pytest
 from msgspec.structs import replace
 
 from carnet.core.call import Call, call_of
-from carnet.core.events import Done, End, Event, Failed, Usage, Waiting
-from carnet.core.interrupt import Interrupt, hash_state
-from carnet.core.money import MICROS, Price
-from carnet.core.output import Output
-from carnet.core.papers import read_papers
-from carnet.ports.turns import Answer, Claimed, TurnClaim
-from carnet.runtime.dispatching import Dispatching
-from carnet.runtime.visit import Visit
+from carnet.core.messages.events import Done, End, Event, Failed, Usage, Waiting
+from carnet.core.messages.interrupt import Interrupt, hash_state
+from carnet.core.messages.output import Output
+from carnet.core.money.amount import MICROS, Price
+from carnet.core.sealed_call import read_papers
+from carnet.ports.work.turns import Answer, Claimed, TurnClaim
+from carnet.runtime.visit.dispatch import Dispatching
+from carnet.runtime.visit.visit import Visit
 from tests.guards.scene import claim, target
 from tests.runtime.stage import Stage, native
 

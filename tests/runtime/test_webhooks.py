@@ -20,10 +20,10 @@ from carnet.errors import (
     TimestampOutOfWindow,
 )
 from carnet.runtime.system import SystemClock
-from carnet.runtime.webhooks import read_secret, verify_webhook, write_secret
+from carnet.runtime.webhooks.payload import read_secret, verify_webhook, write_secret
 from carnet.testing.clock import FakeClock
-from carnet.wire import ed25519, signatures
-from carnet.wire.headers import Headers
+from carnet.wire.crypto import ed25519, signatures
+from carnet.wire.grammar.headers import Headers
 from tests.runtime.letters import BODY, SECRET, letter, webhooks
 from tests.runtime.test_signing import PUBLIC, SEED
 

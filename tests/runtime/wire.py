@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Coroutine, Sequence
 from typing import Any, NamedTuple
 
-from carnet.runtime.connection import Broken, Connection, Lost
+from carnet.runtime.egress.connection import Broken, Connection, Lost
 
 loop = asyncio.new_event_loop()  # never runs: it only makes the futures of those who wait
 

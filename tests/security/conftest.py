@@ -5,7 +5,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
-from carnet.testing.waiting import until
+from carnet.testing.wait import until
 from tests.security.cards import CardHost, card, drips, key_of, peers, shows
 from tests.security.hostile import Hostile, agents
 from tests.security.scene import UPSTREAM_TOKEN, Scene, files, logged, notice, places

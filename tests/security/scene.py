@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from msgspec import Struct
 
-from carnet.testing.waiting import until
+from carnet.testing.wait import until
 from tests.security.hostile import FORWARDED, Hostile
 from tests.support.http import HeaderList, Reply, request
 from tests.support.organisation import Organisation

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from carnet.errors import BodyTooLarge, InvalidJson
-from carnet.wire import json
+from carnet.wire.grammar import json
 from tests.security.scene import Scene, nothing_done
 from tests.support.http import HeaderList, Reply, chat_body, request
 

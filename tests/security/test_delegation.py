@@ -13,7 +13,7 @@ import pytest
 import samvad.delegation as sdk_tokens
 
 from carnet import errors
-from carnet.testing.waiting import until
+from carnet.testing.wait import until
 from tests.security.cards import CardHost
 from tests.security.scene import Scene
 from tests.security.signing import AUTH, CANARY, Door

@@ -9,10 +9,10 @@ from collections.abc import AsyncIterator, Callable
 import pytest
 
 from carnet.errors import KeyRevoked, KeyUnknown, PeerUnreachable
-from carnet.ports.keys import NotLearned, PinnedKey
-from carnet.ports.trust import Peer
-from carnet.runtime.egress import EgressDoor
-from carnet.runtime.keyring import Ring
+from carnet.ports.trust.keys import NotLearned, PinnedKey
+from carnet.ports.trust.trust import Peer
+from carnet.runtime.egress.client import EgressDoor
+from carnet.runtime.peers.keyring import Ring
 from carnet.testing.clock import FakeClock
 from carnet.testing.trust import MemoryPeers
 from tests.security.cards import CardHost, card, key_of, says, shows

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from carnet.assembly.building import build
+from carnet.assembly.gateway import build
 from carnet.config import Settings, load
-from carnet.http.line import LINE, Line
-from carnet.ports.keys import PinnedKey
+from carnet.http.link import LINE, Line
+from carnet.ports.trust.keys import PinnedKey
 from carnet.runtime.system import SystemIds
-from carnet.stores.opening import Store
+from carnet.stores.open import Store
 from carnet.testing.clock import FakeClock
 from tests.stores.scenes import Place
 from tests.support.organisation import Organisation

@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import pytest
 
 from carnet import errors
-from carnet.testing.waiting import until
+from carnet.testing.wait import until
 from tests.security.cards import CardHost, card, key_of, never_ends, raw_key, says, shows
 from tests.security.scene import Scene
 from tests.security.signing import AUTH, WEAK, Door

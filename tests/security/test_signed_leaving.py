@@ -12,7 +12,7 @@ import pytest
 from msgspec import Struct
 from nacl.signing import VerifyKey
 
-from carnet.testing.waiting import until
+from carnet.testing.wait import until
 from tests.security.cards import card, key_of
 from tests.support.federation import organisation
 from tests.support.http import request

@@ -4,7 +4,7 @@ from urllib.parse import quote
 
 import pytest
 
-from carnet.testing.waiting import until
+from carnet.testing.wait import until
 from tests.security.scene import (
     DEPTH,
     PARENT,

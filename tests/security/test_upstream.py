@@ -8,7 +8,7 @@ import json
 
 import pytest
 
-from carnet.testing.waiting import until
+from carnet.testing.wait import until
 from tests.security.hostile import AFTER, ENDLESSLY, FORWARDED, LEAKING, TALKING
 from tests.security.scene import (
     RUN,

@@ -10,11 +10,12 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
-from carnet.core.turn import Turn
-from carnet.stores import secrets_file, sqlite
-from carnet.stores.chain import Seals
-from carnet.stores.moving import SqliteLanding, copy_all
-from carnet.stores.opening import Store, is_postgres, migrate_store
+from carnet.core.chain.turn import Turn
+from carnet.stores.copy import SqliteLanding, copy_all
+from carnet.stores.ledger.chain import Seals
+from carnet.stores.open import Store, is_postgres, migrate_store
+from carnet.stores.secrets import secrets_file
+from carnet.stores.sqlite import driver as sqlite
 from carnet.testing.clock import FakeClock
 from tests.stores.scenes import NOW, Place, a_claim, a_finish, claimed
 

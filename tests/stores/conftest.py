@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from carnet.stores.opening import Store
+from carnet.stores.open import Store
 from tests.stores import servers
 from tests.stores.scenes import Place
 

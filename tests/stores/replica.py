@@ -12,9 +12,9 @@ import random
 import sys
 from pathlib import Path
 
-from carnet.ports.turns import Fenced
+from carnet.ports.work.turns import Fenced
 from carnet.runtime.system import SystemClock, SystemIds
-from carnet.stores.opening import Store, open_store
+from carnet.stores.open import Store, open_store
 from tests.stores.scenes import Place, a_claim, a_finish, claimed
 from tests.stores.victim import say
 

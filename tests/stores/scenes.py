@@ -12,28 +12,20 @@ from typing import Any
 import msgspec
 
 from carnet.core.call import Admitted, Ask
-from carnet.core.carnet import Carnet
-from carnet.core.events import Done, Event, Text, write_events
-from carnet.core.identity import Account, Actor, Caller, Payer
-from carnet.core.interrupt import Interrupt, hash_state
-from carnet.core.turn import Turn
-from carnet.ports.clock import Ids
-from carnet.ports.keys import PinnedKey
-from carnet.ports.outbox import Letter
-from carnet.ports.tasks import Task, TaskClaim
-from carnet.ports.trust import Peer
-from carnet.ports.turns import (
-    Answer,
-    Claimed,
-    Debit,
-    Nonce,
-    TurnClaim,
-    TurnFinish,
-    Verdict,
-)
+from carnet.core.chain.carnet import Carnet
+from carnet.core.chain.turn import Turn
+from carnet.core.messages.events import Done, Event, Text, write_events
+from carnet.core.messages.interrupt import Interrupt, hash_state
+from carnet.core.people.identity import Account, Actor, Caller, Payer
+from carnet.ports.trust.keys import PinnedKey
+from carnet.ports.trust.trust import Peer
+from carnet.ports.work.tasks import Task, TaskClaim
+from carnet.ports.work.turns import Answer, Claimed, Debit, Nonce, TurnClaim, TurnFinish, Verdict
+from carnet.ports.world.clock import Ids
+from carnet.ports.world.outbox import Letter
 from carnet.runtime.system import SystemIds
-from carnet.stores import secrets_file
-from carnet.stores.opening import Store, open_store
+from carnet.stores.open import Store, open_store
+from carnet.stores.secrets import secrets_file
 from carnet.testing.clock import FakeClock, FakeIds
 from tests.stores import servers
 

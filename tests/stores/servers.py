@@ -23,8 +23,8 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 
 import asyncpg
 
-from carnet.stores.postgres import migrate
-from carnet.stores.sessions import numbered
+from carnet.stores.postgres.driver import migrate
+from carnet.stores.postgres.sessions import numbered
 from carnet.stores.tables import NUMBERED, TABLES
 
 T = TypeVar("T")

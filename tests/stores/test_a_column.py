@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import carnet
-from carnet.stores.turn_row import COLUMNS
+from carnet.stores.turn.row import COLUMNS
 from tests.stores import servers
 from tests.stores.scenes import Place
 
@@ -25,7 +25,7 @@ def with_one_more(tmp_path: Path) -> Path:
     """A copy of the program that differs by that definition and that migration alone."""
     package = tmp_path / "other" / "carnet"
     shutil.copytree(Path(carnet.__file__).parent, package)
-    definition = package / "stores" / "turn_row.py"
+    definition = package / "stores" / "turn" / "row.py"
     before, after = definition.read_text().split("COLUMNS: Final = (\n", 1)
     columns, rest = after.split("\n)\n", 1)
     definition.write_text(f"{before}COLUMNS: Final = (\n{columns}\n{_DEFINITION})\n{rest}")

@@ -5,11 +5,11 @@ import asyncio
 import pytest
 from msgspec.structs import replace
 
-from carnet.core.events import Failed
-from carnet.ports.tasks import Task
-from carnet.ports.turns import Claimed, Debit, Fenced, Known, Quota, Tell, TurnClaim, Use
-from carnet.stores.opening import Store
-from carnet.stores.queue import given_back
+from carnet.core.messages.events import Failed
+from carnet.ports.work.tasks import Task
+from carnet.ports.work.turns import Claimed, Debit, Fenced, Known, Quota, Tell, TurnClaim, Use
+from carnet.stores.commit.queue import given_back
+from carnet.stores.open import Store
 from tests.stores.scenes import (
     ALICE,
     LIMITED,

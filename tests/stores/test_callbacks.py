@@ -5,11 +5,11 @@ from collections.abc import Callable, Sequence
 import asyncpg
 import pytest
 
-from carnet.core.secret import Secret
+from carnet.core.people.secret import Secret
 from carnet.errors import Overloaded
-from carnet.ports.outbox import Letter, Outcome
-from carnet.ports.tasks import MOST_CALLBACKS, Callback
-from carnet.stores.opening import Store
+from carnet.ports.work.tasks import MOST_CALLBACKS, Callback
+from carnet.ports.world.outbox import Letter, Outcome
+from carnet.stores.open import Store
 from tests.stores.scenes import NOW, SECOND, Place, a_finish, a_letter, a_task, leased
 
 FIRST = Callback(url="https://b.example/hook", dialect="samvad", created=NOW)

@@ -4,10 +4,10 @@ import asyncio
 
 import pytest
 
-from carnet.core.identity import Payer
-from carnet.core.turn import Turn
-from carnet.ports.turns import Claimed, Denied, Known
-from carnet.stores.opening import Store
+from carnet.core.chain.turn import Turn
+from carnet.core.people.identity import Payer
+from carnet.ports.work.turns import Claimed, Denied, Known
+from carnet.stores.open import Store
 from tests.stores.scenes import ALICE, BOB, Place, a_claim, a_finish, a_wait, claimed, finished
 
 

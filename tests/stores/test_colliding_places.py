@@ -2,8 +2,8 @@
 
 import pytest
 
-from carnet.ports.turns import Denied
-from carnet.stores.opening import Store
+from carnet.ports.work.turns import Denied
+from carnet.stores.open import Store
 from tests.stores.scenes import claimed
 from tests.stores.test_places import below
 

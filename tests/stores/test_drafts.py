@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from carnet.errors import UsageInvalid
-from carnet.stores.drafts import draft_of
+from carnet.stores.secrets.draft import draft_of
 
 
 def test_what_was_written_takes_its_place_and_only_its_owner_reads_it(tmp_path: Path) -> None:

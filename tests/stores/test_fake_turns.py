@@ -4,9 +4,9 @@ from collections.abc import Awaitable, Callable
 
 from msgspec.structs import replace
 
-from carnet.core.identity import Payer
-from carnet.ports.turns import Denied, Quota, Rate, TurnClaim, Turns, Use, Verdict
-from carnet.stores.opening import Store
+from carnet.core.people.identity import Payer
+from carnet.ports.work.turns import Denied, Quota, Rate, TurnClaim, Turns, Use, Verdict
+from carnet.stores.open import Store
 from carnet.testing.turns import MemoryTurns
 from tests.stores.scenes import (
     ALICE,

@@ -6,11 +6,11 @@ import sqlite3
 import asyncpg
 import pytest
 
-from carnet.core.events import write_events
+from carnet.core.messages.events import write_events
 from carnet.errors import Internal
-from carnet.ports.records import LedgerEntry
-from carnet.ports.turns import Debit, Fenced
-from carnet.stores.opening import Store
+from carnet.ports.work.turns import Debit, Fenced
+from carnet.ports.world.records import LedgerEntry
+from carnet.stores.open import Store
 from tests.stores.scenes import ALICE, ANSWER, BOB, Place, a_claim, a_finish, claimed, finished
 
 

@@ -2,12 +2,12 @@
 
 import asyncio
 
-from carnet.ports.outbox import Outcome
-from carnet.ports.steps import Step
-from carnet.ports.turns import Quota, Use
-from carnet.stores.forgetting import HOUR, Forgotten
-from carnet.stores.opening import Store
-from carnet.stores.prune import Pruned
+from carnet.ports.work.steps import Step
+from carnet.ports.work.turns import Quota, Use
+from carnet.ports.world.outbox import Outcome
+from carnet.stores.open import Store
+from carnet.stores.upkeep.forgetting import HOUR, Forgotten
+from carnet.stores.upkeep.prune import Pruned
 from tests.stores.scenes import (
     NOW,
     Place,

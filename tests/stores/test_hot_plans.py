@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from carnet.stores import postgres
-from carnet.stores import postgres_statements as sql
+from carnet.stores.postgres import driver as postgres
+from carnet.stores.postgres import statements as sql
 from tests.stores import servers
 from tests.stores.scenes import Place
 

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from carnet.core.events import Failed
-from carnet.core.identity import Payer
-from carnet.core.interrupt import hash_state
+from carnet.core.messages.events import Failed
+from carnet.core.messages.interrupt import hash_state
+from carnet.core.people.identity import Payer
 from carnet.errors import Internal
-from carnet.ports.tasks import Callback, Task
-from carnet.ports.turns import Claimed, Debit, Denied, Fenced, Known, Quota, Tell, Use
-from carnet.stores.opening import Store
+from carnet.ports.work.tasks import Callback, Task
+from carnet.ports.work.turns import Claimed, Debit, Denied, Fenced, Known, Quota, Tell, Use
+from carnet.stores.open import Store
 from tests.stores.scenes import (
     ALICE,
     NOW,

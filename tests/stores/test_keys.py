@@ -8,10 +8,10 @@ from base64 import b64decode
 import pytest
 
 from carnet.errors import ConfigInvalid, KeyInvalid, StorageUnavailable, UsageInvalid
-from carnet.ports.keys import PinnedKey
-from carnet.stores import secrets_file
-from carnet.stores.opening import Store
-from carnet.wire.ed25519 import holds, public_of
+from carnet.ports.trust.keys import PinnedKey
+from carnet.stores.open import Store
+from carnet.stores.secrets import secrets_file
+from carnet.wire.crypto.ed25519 import holds, public_of
 from tests.stores.scenes import NOW, SECOND, Place, finished
 
 MESSAGE = b"what is signed"

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from carnet.errors import Internal, OutcomeUnknown
-from carnet.ports.turns import Debit, Use
-from carnet.stores import secrets_file
-from carnet.stores.chain import START, Seals
-from carnet.stores.opening import Store
-from carnet.stores.schema import migrate, migrations
-from carnet.stores.verifying import Verified
+from carnet.ports.work.turns import Debit, Use
+from carnet.stores.ledger.chain import START, Seals
+from carnet.stores.ledger.verification import Verified
+from carnet.stores.migration import migrate, migrations
+from carnet.stores.open import Store
+from carnet.stores.secrets import secrets_file
 from tests.crash.test_kill import KILLED, run_victim
 from tests.stores import servers
 from tests.stores.scenes import ALICE, BOB, Place, a_claim, a_finish, claimed, finished

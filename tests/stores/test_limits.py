@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carnet.core.identity import Payer
-from carnet.ports.turns import Claimed, Debit, Denied, Rate
-from carnet.stores.claim_rules import next_arrival
-from carnet.stores.opening import Store
+from carnet.core.people.identity import Payer
+from carnet.ports.work.turns import Claimed, Debit, Denied, Rate
+from carnet.stores.open import Store
+from carnet.stores.turn.claim_rules import next_arrival
 from tests.stores.scenes import ALICE, Place, a_claim, a_finish, claimed
 
 SECOND = 1_000_000

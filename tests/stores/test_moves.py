@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import pytest
 
 import carnet.stores
-from carnet.core.turn import BEGINNINGS, TRANSITIONS
-from carnet.stores.rows import Lookup
-from carnet.stores.turn_moves import begins, moves
+from carnet.core.chain.turn import BEGINNINGS, TRANSITIONS
+from carnet.stores.turn.lookup import Lookup
+from carnet.stores.turn.moves import begins, moves
 
 # An UPDATE of `turn` ends with the statement, or with the bracket around it.
 UPDATE = re.compile(r"UPDATE turn\b(?P<what>[^()]*SET.*?)(?:\n\)|\Z)", re.DOTALL)

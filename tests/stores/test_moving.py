@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from carnet.stores import snapshots, tables
-from carnet.stores.opening import database_path
-from carnet.stores.schema import migrations
-from carnet.wire.ed25519 import public_of, write_public_key
+from carnet.stores.migration import migrations
+from carnet.stores.open import database_path
+from carnet.wire.crypto.ed25519 import public_of, write_public_key
 from tests.stores import servers
 from tests.stores.houses import House
 

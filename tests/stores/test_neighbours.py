@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-from carnet.core.turn import Turn
-from carnet.stores.neighbours import StoredNeighbours
+from carnet.core.chain.turn import Turn
+from carnet.stores.upkeep.cluster import StoredNeighbours
 from tests.stores.scenes import ALICE
 
 

@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 from msgspec.structs import replace
 
-from carnet.core.identity import Payer
-from carnet.ports.turns import Claimed, Denied, Known, Nonce, Rate, TurnClaim
-from carnet.stores import nonces
-from carnet.stores.opening import Store
+from carnet.core.people.identity import Payer
+from carnet.ports.work.turns import Claimed, Denied, Known, Nonce, Rate, TurnClaim
+from carnet.stores.open import Store
+from carnet.stores.upkeep import nonces
 from tests.stores import servers
 from tests.stores.scenes import (
     ALICE,

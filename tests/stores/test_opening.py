@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from carnet.errors import CarnetError, ConfigInvalid, StorageUnavailable, UsageInvalid
-from carnet.ports.trust import NewToken
-from carnet.ports.turns import Known
-from carnet.stores.schema import Migration, migrate, migrations, missing
+from carnet.ports.trust.trust import NewToken
+from carnet.ports.work.turns import Known
+from carnet.stores.migration import Migration, migrate, migrations, missing
 from tests.stores.scenes import Place, a_claim, claimed, finished
 
 TOKEN = NewToken(name="cli", scopes=frozenset())

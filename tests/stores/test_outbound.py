@@ -1,8 +1,8 @@
 """Calls out in a table of their own: the journal points to them, readers are shown them."""
 
-from carnet.core.events import Done, Event, Text, write_events
-from carnet.core.outbound import OutboundCall, leg_event, pointer
-from carnet.stores.opening import Store
+from carnet.core.messages.events import Done, Event, Text, write_events
+from carnet.core.messages.outbound_call import OutboundCall, leg_event, pointer
+from carnet.stores.open import Store
 from tests.stores.scenes import Place, a_claim, a_finish, claimed
 
 CALL = OutboundCall(

@@ -5,10 +5,10 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from carnet.ports.outbox import Outcome, Posted
-from carnet.ports.turns import Fenced
+from carnet.ports.work.turns import Fenced
+from carnet.ports.world.outbox import Outcome, Posted
 from carnet.stores import outbox
-from carnet.stores.opening import Store
+from carnet.stores.open import Store
 from tests.stores import servers
 from tests.stores.scenes import NOW, SECOND, Place, a_claim, a_finish, a_letter, claimed
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from carnet.ports.turns import Denied, Known, TurnClaim
-from carnet.stores.opening import Store
+from carnet.ports.work.turns import Denied, Known, TurnClaim
+from carnet.stores.open import Store
 from tests.stores.scenes import BOB, Place, a_claim, a_finish, claimed, finished
 
 MISPLACED = Denied("chain")

@@ -13,12 +13,12 @@ import asyncpg
 import pytest
 
 from carnet.errors import ConfigInvalid, OutcomeUnknown, Overloaded, StorageUnavailable
-from carnet.ports.trust import NewToken
-from carnet.ports.turns import Claimed, Known
-from carnet.stores.opening import Store, migrate_store
-from carnet.stores.postgres_writer import CONNECT_SECONDS
-from carnet.stores.schema import migrations
-from carnet.testing.waiting import until_so
+from carnet.ports.trust.trust import NewToken
+from carnet.ports.work.turns import Claimed, Known
+from carnet.stores.migration import migrations
+from carnet.stores.open import Store, migrate_store
+from carnet.stores.postgres.writer import CONNECT_SECONDS
+from carnet.testing.wait import until_so
 from tests.stores import servers
 from tests.stores.proxies import Proxy
 from tests.stores.scenes import Place, a_claim, a_finish, claimed, finished
@@ -320,7 +320,7 @@ sys.modules["asyncpg"] = None
 from pathlib import Path
 from carnet.errors import ConfigInvalid
 from carnet.runtime.system import SystemClock, SystemIds
-from carnet.stores.opening import open_store
+from carnet.stores.open import open_store
 
 async def main(folder):
     for url in ("sqlite:carnet.db", "postgresql://u@h/d"):

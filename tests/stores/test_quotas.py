@@ -5,10 +5,10 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from carnet.core.identity import Payer
-from carnet.ports.turns import Claimed, Denied, Known, Nonce, Quota, Rate, TurnClaim, Use
-from carnet.stores.opening import Store
-from carnet.stores.queue import given_back
+from carnet.core.people.identity import Payer
+from carnet.ports.work.turns import Claimed, Denied, Known, Nonce, Quota, Rate, TurnClaim, Use
+from carnet.stores.commit.queue import given_back
+from carnet.stores.open import Store
 from tests.stores.scenes import (
     ALICE,
     NOW,

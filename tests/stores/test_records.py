@@ -6,13 +6,13 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from carnet.core.events import LEG, Extension, Text, write_events
-from carnet.core.identity import Account, Payer
-from carnet.core.outbound import OutboundCall
+from carnet.core.messages.events import LEG, Extension, Text, write_events
+from carnet.core.messages.outbound_call import OutboundCall
+from carnet.core.people.identity import Account, Payer
 from carnet.errors import RunNotFound
-from carnet.ports.records import JournalEntry, RunSummary
-from carnet.ports.trust import Peer
-from carnet.stores.opening import Store
+from carnet.ports.trust.trust import Peer
+from carnet.ports.world.records import JournalEntry, RunSummary
+from carnet.stores.open import Store
 from tests.stores.scenes import ALICE, BOB, Place, a_claim, a_finish, claimed, finished
 
 NOW = 1_800_000_000_000_000

@@ -3,13 +3,13 @@
 import msgspec
 import pytest
 
-from carnet.core.identity import Payer
-from carnet.ports.trust import NewToken
-from carnet.ports.turns import Claimed, Denied, Fenced, Known, Rate
+from carnet.core.people.identity import Payer
+from carnet.ports.trust.trust import NewToken
+from carnet.ports.work.turns import Claimed, Denied, Fenced, Known, Rate
 from carnet.stores.database import Database
-from carnet.stores.opening import Store
-from carnet.stores.prune import DAY, Pruned
-from carnet.stores.recovery import recover
+from carnet.stores.open import Store
+from carnet.stores.upkeep.prune import DAY, Pruned
+from carnet.stores.upkeep.recovery import recover
 from tests.stores.scenes import ALICE, Place, a_claim, a_finish, claimed, finished
 
 LIMITED = Payer(account=ALICE.account, purse="p", limit=1000)

@@ -15,11 +15,11 @@ from typing import TypeVar
 import asyncpg
 import pytest
 
-from carnet.core.identity import Account, Payer
-from carnet.core.turn import Turn
+from carnet.core.chain.turn import Turn
+from carnet.core.people.identity import Account, Payer
 from carnet.errors import Overloaded
-from carnet.ports.turns import Claimed, Denied, Fenced, Known, Rate, TurnClaim
-from carnet.stores.opening import Store
+from carnet.ports.work.turns import Claimed, Denied, Fenced, Known, Rate, TurnClaim
+from carnet.stores.open import Store
 from tests.stores.scenes import (
     ALICE,
     Place,

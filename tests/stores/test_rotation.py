@@ -3,9 +3,9 @@
 import pytest
 
 from carnet.errors import UsageInvalid
-from carnet.stores import secrets_file
-from carnet.stores.opening import Store
-from carnet.stores.own_keys import MOST_SHOWN
+from carnet.stores.open import Store
+from carnet.stores.secrets import secrets_file
+from carnet.stores.trust.own_keys import MOST_SHOWN
 from tests.stores.scenes import NOW, SECOND, Place
 
 LEAD = 600

@@ -2,8 +2,8 @@
 
 import pytest
 
-from carnet.ports.records import RunFilter
-from carnet.stores.opening import Store
+from carnet.ports.world.records import RunFilter
+from carnet.stores.open import Store
 from tests.stores.scenes import Place, a_claim, a_finish, a_task, claimed, finished, leased
 
 NOW = 1_800_000_000_000_000

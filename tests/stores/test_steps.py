@@ -5,9 +5,9 @@ import asyncio
 import pytest
 
 from carnet.errors import Internal
-from carnet.ports.steps import Step
-from carnet.ports.turns import Fenced
-from carnet.stores.opening import Store
+from carnet.ports.work.steps import Step
+from carnet.ports.work.turns import Fenced
+from carnet.stores.open import Store
 from tests.stores.scenes import NOW, Place, a_claim, a_finish, a_task, claimed, leased
 
 FIRST = Step(0, "charge", b'{"paid":true}')

@@ -2,9 +2,9 @@
 
 import pytest
 
-from carnet.core.papers import FORM
+from carnet.core.sealed_call import FORM
 from carnet.stores import tables
-from carnet.stores.opening import Store
+from carnet.stores.open import Store
 from tests.stores.scenes import Place, a_claim, a_finish, a_wait, claimed
 
 OF_SQLITE = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"

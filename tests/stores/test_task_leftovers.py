@@ -5,11 +5,11 @@ from typing import Any
 
 import asyncpg
 
-from carnet.core.identity import Payer
-from carnet.ports.outbox import Outcome
-from carnet.ports.turns import Quota, end_unknown
-from carnet.stores import secrets_file
-from carnet.stores.opening import Store
+from carnet.core.people.identity import Payer
+from carnet.ports.work.turns import Quota, end_unknown
+from carnet.ports.world.outbox import Outcome
+from carnet.stores.open import Store
+from carnet.stores.secrets import secrets_file
 from tests.stores.scenes import (
     ALICE,
     NOW,

@@ -4,13 +4,15 @@ from typing import Any
 
 import pytest
 
-from carnet.stores import expiring, outbox, tasks
+from carnet.stores import outbox
+from carnet.stores.upkeep import expiry
+from carnet.stores.work import tasks
 from tests.stores.scenes import Place
 
 # How each is found by SQLite: the first table that is read, and by which index.
 LOOKS = {
     "those to be ended": (tasks._TO_END, (200,), "task_cancelled"),  # noqa: SLF001
-    "those that wait in vain": (expiring._UNWANTED, (100,), "task_cancelled"),  # noqa: SLF001
+    "those that wait in vain": (expiry._UNWANTED, (100,), "task_cancelled"),  # noqa: SLF001
     "those to be stopped": (tasks._CANCELLED, (), "task_cancelled"),  # noqa: SLF001
     "the oldest of an agent": (tasks._WAITING_OF, ("echo", 4), "turn_queued (agent=?)"),  # noqa: SLF001
     "letters that are due": (outbox._FIRST, ("a", 1, 2), "outbox_pending (receiver=? AND due<?)"),  # noqa: SLF001

@@ -6,14 +6,14 @@ import logging
 import pytest
 from msgspec.structs import replace
 
-from carnet.core.identity import Payer
+from carnet.core.people.identity import Payer
 from carnet.errors import OutcomeUnknown
-from carnet.ports.tasks import Task, TaskClaim
-from carnet.ports.turns import Claimed, Denied, Fenced, Known, Quota, Use
-from carnet.stores import secrets_file
+from carnet.ports.work.tasks import Task, TaskClaim
+from carnet.ports.work.turns import Claimed, Denied, Fenced, Known, Quota, Use
 from carnet.stores.database import Database, Statement
-from carnet.stores.opening import Store
-from carnet.stores.recovery import recover
+from carnet.stores.open import Store
+from carnet.stores.secrets import secrets_file
+from carnet.stores.upkeep.recovery import recover
 from tests.stores import servers
 from tests.stores.scenes import (
     ALICE,

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from carnet.core.secret import Secret
+from carnet.core.people.secret import Secret
 from carnet.errors import ConfigInvalid, UsageInvalid
-from carnet.ports.trust import NewToken, Peer
+from carnet.ports.trust.trust import NewToken, Peer
 from carnet.runtime.system import SystemIds
-from carnet.stores import secrets_file
-from carnet.stores.opening import Store
-from carnet.stores.sealing import Seal, Unsealable, draw_key
+from carnet.stores.open import Store
+from carnet.stores.secrets import secrets_file
+from carnet.stores.secrets.seal import Seal, Unsealable, draw_key
 from tests.stores.scenes import Place
 
 CANARY = "sk-tan-canary-0123456789"

@@ -5,12 +5,12 @@ import asyncio
 import pytest
 
 from carnet.errors import OutcomeUnknown, Overloaded
-from carnet.ports.turns import Claimed
-from carnet.stores import queue as waiting
+from carnet.ports.work.turns import Claimed
+from carnet.stores.commit import queue as waiting
+from carnet.stores.commit.queue import Queue
 from carnet.stores.database import Lease
-from carnet.stores.opening import Store
-from carnet.stores.queue import Queue
-from carnet.testing.waiting import until_so
+from carnet.stores.open import Store
+from carnet.testing.wait import until_so
 from tests.stores.scenes import a_claim, a_finish, claimed
 
 

@@ -8,11 +8,12 @@ import sys
 
 import pytest
 
-from carnet.core.identity import Payer
+from carnet.core.people.identity import Payer
 from carnet.errors import Internal, Overloaded, StorageUnavailable
-from carnet.ports.turns import Claimed, Known
-from carnet.stores import sqlite, writer
-from carnet.stores.opening import Store
+from carnet.ports.work.turns import Claimed, Known
+from carnet.stores.open import Store
+from carnet.stores.sqlite import driver as sqlite
+from carnet.stores.sqlite import writer
 from tests.stores.scenes import ALICE, Place, a_claim, a_finish, claimed, finished
 
 LONE_SURROGATE = "\ud800"

@@ -16,12 +16,12 @@ import sys
 from itertools import count
 from pathlib import Path
 
-from carnet.core.events import Text, write_events
-from carnet.ports.steps import Step
-from carnet.ports.tasks import Task
-from carnet.ports.turns import Nonce, Quota, TurnClaim, TurnFinish, Use
+from carnet.core.messages.events import Text, write_events
+from carnet.ports.work.steps import Step
+from carnet.ports.work.tasks import Task
+from carnet.ports.work.turns import Nonce, Quota, TurnClaim, TurnFinish, Use
 from carnet.runtime.system import SystemIds
-from carnet.stores.opening import Store
+from carnet.stores.open import Store
 from tests.stores.scenes import (
     LIMITED,
     NOW,

@@ -10,19 +10,19 @@ from typing import Any
 
 from msgspec import Struct
 
-from carnet.assembly.building import Gateway, build
-from carnet.assembly.serving import edge_limits
-from carnet.assembly.storing import file_peers
-from carnet.cli.resolving import own_modules
+from carnet.assembly.gateway import Gateway, build
+from carnet.assembly.serve import edge_limits
+from carnet.assembly.store import file_peers
+from carnet.cli.references import own_modules
 from carnet.config import Limits, load
-from carnet.http.line import LINE, Line
+from carnet.http.link import LINE, Line
 from carnet.http.proxies import Proxies
 from carnet.http.server import make_server
-from carnet.ports.keys import PinnedKey
-from carnet.ports.trust import NewToken
+from carnet.ports.trust.keys import PinnedKey
+from carnet.ports.trust.trust import NewToken
 from carnet.runtime.system import SystemClock, SystemIds
-from carnet.stores import secrets_file
-from carnet.stores.opening import open_store
+from carnet.stores.open import open_store
+from carnet.stores.secrets import secrets_file
 from carnet.wire.dialects import DIALECTS, by_peer
 from tests.support.served import AGENTS
 from tests.support.signed import Sender, Signed

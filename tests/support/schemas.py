@@ -5,9 +5,9 @@ from pathlib import Path
 
 import jsonschema_rs
 
-import carnet.wire.samvad
+import carnet.wire.dialects.samvad
 
-FOLDER = Path(carnet.wire.samvad.__file__).with_name("schemas")
+FOLDER = Path(carnet.wire.dialects.samvad.__file__).with_name("schemas")
 SCHEMAS = {path.stem: json.loads(path.read_text()) for path in FOLDER.glob("*.json")}
 _VALIDATORS = {
     name: jsonschema_rs.validator_for(schema, validate_formats=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from carnet.testing.waiting import until
+from carnet.testing.wait import until
 from tests.support.commands import commands
 from tests.support.organisation import Organisation
 

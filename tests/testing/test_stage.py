@@ -12,7 +12,7 @@ import pytest
 
 from carnet.testing.address import HOST, Address
 from carnet.testing.stage import Organisation, Stage
-from carnet.testing.waiting import until, until_so
+from carnet.testing.wait import until, until_so
 
 NOTHING = """
 async def nothing(visit):

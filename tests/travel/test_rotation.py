@@ -5,7 +5,7 @@ import threading
 from base64 import urlsafe_b64decode
 from pathlib import Path
 
-from carnet.testing.waiting import until
+from carnet.testing.wait import until
 from tests.support.federation import organisation
 from tests.support.http import Reply, request
 from tests.support.organisation import Organisation

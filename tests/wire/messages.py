@@ -12,9 +12,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from carnet.errors import Refused
-from carnet.wire import digests, ed25519, signatures
-from carnet.wire.headers import Headers
-from carnet.wire.signatures import Request
+from carnet.wire.crypto import digests, ed25519, signatures
+from carnet.wire.crypto.signatures import Request
+from carnet.wire.grammar.headers import Headers
 
 FLIPS = 1_000_000
 

@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carnet.core.carnet import Carnet, Mark, check_depth, merge
+from carnet.core.chain.carnet import Carnet, Mark, check_depth, merge
 from carnet.errors import DepthExceeded, MalformedCallerContext
-from carnet.wire.caller_context import (
+from carnet.wire.grammar.headers import Headers
+from carnet.wire.stamps.caller_context import (
     CALLER_AGENT,
     CALLER_HOST,
     CALLER_USER,
@@ -19,7 +20,6 @@ from carnet.wire.caller_context import (
     read,
     write,
 )
-from carnet.wire.headers import Headers
 
 SHORT = dict(a=CALLER_AGENT, u=CALLER_USER, h=CALLER_HOST, d=CHAIN_DEPTH, r=CHAIN_ROOT)  # noqa: C408
 VALID = {

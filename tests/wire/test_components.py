@@ -15,10 +15,18 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
 from cryptography.hazmat.primitives.serialization import load_pem_public_key
 
-from carnet.wire import ed25519
-from carnet.wire.components import KINDS, Message, Request, Response, Uncoverable, base, resolve
-from carnet.wire.headers import Headers
-from carnet.wire.structured import InnerList, Item, read_entries, read_item, write_item
+from carnet.wire.crypto import ed25519
+from carnet.wire.crypto.components import (
+    KINDS,
+    Message,
+    Request,
+    Response,
+    Uncoverable,
+    base,
+    resolve,
+)
+from carnet.wire.grammar.headers import Headers
+from carnet.wire.grammar.structured import InnerList, Item, read_entries, read_item, write_item
 
 PUBLISHED = json.loads((Path(__file__).parent / "rfc9421.json").read_text())
 VECTORS = PUBLISHED["vectors"]

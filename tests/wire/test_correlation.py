@@ -2,8 +2,8 @@
 
 import pytest
 
-from carnet.wire.correlation import read
-from carnet.wire.headers import Headers
+from carnet.wire.grammar.headers import Headers
+from carnet.wire.stamps.correlation import read
 
 
 @pytest.mark.parametrize("told", ["a", "order-17/4:x", "~" * 128])

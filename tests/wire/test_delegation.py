@@ -14,11 +14,11 @@ from joserfc.jwk import OKPKey
 from msgspec.structs import replace
 from samvad.errors import SamvadError
 
-from carnet.core.delegation import Delegation
-from carnet.core.proof import Spending
+from carnet.core.people.delegation import Delegation
+from carnet.core.people.proof import Spending
 from carnet.errors import DelegationExceeded, DelegationInvalid
-from carnet.wire import ed25519
-from carnet.wire.delegation import MAX_BYTES, read, write
+from carnet.wire.crypto import ed25519
+from carnet.wire.crypto.delegation import MAX_BYTES, read, write
 from tests.support.delegations import ours, sdk
 from tests.support.forged import UNREADABLE, UNTIMELY, Forgery, Grant
 from tests.support.signed import Sender, now, unpadded

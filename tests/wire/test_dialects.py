@@ -3,10 +3,9 @@
 import pytest
 
 from carnet.errors import RouteNotFound
-from carnet.http.refusing import Refusing
-from carnet.wire import openai, samvad
-from carnet.wire.dialect import AgentList, AgentTold, House, TaskList, Told
-from carnet.wire.dialects import DIALECTS
+from carnet.http.refusal import Refusing
+from carnet.wire.dialects import DIALECTS, openai, samvad
+from carnet.wire.dialects.dialect import AgentList, AgentTold, House, TaskList, Told
 
 HOUSE = House(domain="acme.example", currency="credits")
 AGENT = AgentTold(

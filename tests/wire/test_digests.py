@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carnet.errors import CarnetError, DigestInvalid, DigestMismatch
-from carnet.wire.digests import MAX_BYTES, _check_any, check, write
+from carnet.wire.crypto.digests import MAX_BYTES, _check_any, check, write
 
 BODY = b'{"hello": "world"}'
 RIGHT = "sha-256=:X48E9qOokqqrvdts8nOJRJN3OWDUoyWxBf7kbu9DBPE=:"

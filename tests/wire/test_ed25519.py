@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carnet.errors import KeyInvalid
-from carnet.wire.ed25519 import (
+from carnet.wire.crypto.ed25519 import (
     check_public_key,
     holds,
     public_of,

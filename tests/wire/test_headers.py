@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from carnet.errors import InvalidRequest, MalformedCallerContext
-from carnet.wire.headers import MAX_COUNT, Headers, refuse_lookalikes, write_headers
+from carnet.wire.grammar.headers import MAX_COUNT, Headers, refuse_lookalikes, write_headers
 from carnet.wire.stamps import STAMPS
 
 DEPTH = "x-tangle-forwarded-depth"

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carnet.wire.jcs import NotCanonical, canonical
+from carnet.wire.grammar.jcs import NotCanonical, canonical
 
 # RFC 8785, appendix B: the bits of a double, and how it is written.
 NUMBERS = [

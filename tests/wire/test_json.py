@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from carnet.errors import InvalidJson
-from carnet.wire.json import (
+from carnet.wire.grammar.json import (
     _read_any,
     _read_plain,
     canonical,

@@ -14,8 +14,8 @@ from joserfc import jws as other
 from joserfc.errors import BadSignatureError
 from joserfc.jwk import OKPKey
 
-from carnet.wire import ed25519
-from carnet.wire.jws import MAX_BYTES, Compact, JwsInvalid, read, write
+from carnet.wire.crypto import ed25519
+from carnet.wire.crypto.jws import MAX_BYTES, Compact, JwsInvalid, read, write
 
 # RFC 9864 would rather have the name Ed25519; the peers whose tokens we read write EdDSA.
 pytestmark = pytest.mark.filterwarnings("ignore:EdDSA is deprecated")

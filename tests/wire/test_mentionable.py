@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carnet.core.carnet import Carnet, Mark, merge
+from carnet.core.chain.carnet import Carnet, Mark, merge
 from carnet.errors import ChainFinal, ChainMismatch, DepthExceeded, MalformedCallerContext
-from carnet.wire.mentionable import (
+from carnet.wire.stamps.mentionable import (
     DEFAULT_MAX_HOPS,
     AgentChain,
     next_chain,

@@ -9,7 +9,8 @@ from msgspec import structs
 from openai.types import Model
 from openai.types.chat import ChatCompletion
 
-from carnet.core.events import (
+from carnet.core.chain.turn import Turn
+from carnet.core.messages.events import (
     RESULT,
     Data,
     Done,
@@ -24,12 +25,11 @@ from carnet.core.events import (
     Usage,
     joined_text,
 )
-from carnet.core.identity import Account
-from carnet.core.interrupt import Interrupt, Resolution
-from carnet.core.turn import Turn
+from carnet.core.messages.interrupt import Interrupt, Resolution
+from carnet.core.people.identity import Account
 from carnet.errors import DepthExceeded, Internal, ProviderError
-from carnet.wire import json
-from carnet.wire.openai import read_answer, write_answer, write_models
+from carnet.wire.dialects.openai import read_answer, write_answer, write_models
+from carnet.wire.grammar import json
 
 TURN = Turn(
     n=7,

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carnet.core.events import ToolCall
-from carnet.core.message import Data, File, Link, Message, Part
-from carnet.wire.openai.messages import read_messages, write_message
+from carnet.core.messages.events import ToolCall
+from carnet.core.messages.message import Data, File, Link, Message, Part
+from carnet.wire.dialects.openai.messages import read_messages, write_message
 
 texts = st.text(max_size=20)
 parts: st.SearchStrategy[Part] = st.one_of(

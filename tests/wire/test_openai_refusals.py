@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from carnet import errors
-from carnet.core.events import Failed, Usage
+from carnet.core.messages.events import Failed, Usage
 from carnet.errors import (
     BY_CODE,
     CarnetError,
@@ -18,8 +18,8 @@ from carnet.errors import (
     TokenInvalid,
     leaves,
 )
-from carnet.wire import json
-from carnet.wire.openai import REFUSALS, error_object, read_refusal, write_error
+from carnet.wire.dialects.openai import REFUSALS, error_object, read_refusal, write_error
+from carnet.wire.grammar import json
 
 # Every fact that some sentence of ours asks for.
 COUNTS = {"observed": 4, "limit": 4, "hop": 3, "hops": 3, "retry_after": 9, "peer_status": 403}

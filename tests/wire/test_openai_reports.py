@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carnet import errors
-from carnet.core.events import Failed, Usage
+from carnet.core.messages.events import Failed, Usage
 from carnet.errors import (
     BY_CODE,
     CarnetError,
@@ -18,11 +18,11 @@ from carnet.errors import (
     ProviderTimeout,
     ProviderUnavailable,
 )
-from carnet.wire import json
-from carnet.wire.openai import error_object, read_refusal, write_error
-from carnet.wire.openai.reports import read_failure
-from carnet.wire.reported import BY_PEER, BY_STATUS, UNRECOGNISED
-from carnet.wire.spoken import Refusal
+from carnet.wire.dialects.openai import error_object, read_refusal, write_error
+from carnet.wire.dialects.openai.reports import read_failure
+from carnet.wire.dialects.outbound import Refusal
+from carnet.wire.dialects.refusal import BY_PEER, BY_STATUS, UNRECOGNISED
+from carnet.wire.grammar import json
 
 NAMES = ("observed", "limit", "hop", "hops", "retry_after", "peer_status", "peer_code", "incident")
 

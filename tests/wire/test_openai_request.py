@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carnet.core.call import Ask
-from carnet.core.message import Message, Role
+from carnet.core.messages.message import Message, Role
 from carnet.errors import InvalidRequest
-from carnet.wire import json
-from carnet.wire.openai import read_ask, request_digest, write_request
+from carnet.wire.dialects.openai import read_ask, request_digest, write_request
+from carnet.wire.grammar import json
 
 HELLO = [{"role": "user", "content": "hello"}]
 

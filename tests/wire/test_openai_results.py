@@ -3,13 +3,12 @@
 import pytest
 
 from carnet.core.call import Ask
-from carnet.core.events import RESULT, Data, Done, Event, Extension, Text
-from carnet.core.identity import Account
-from carnet.core.message import Message
-from carnet.core.turn import Turn
+from carnet.core.chain.turn import Turn
+from carnet.core.messages.events import RESULT, Data, Done, Event, Extension, Text
+from carnet.core.messages.message import Message
+from carnet.core.people.identity import Account
 from carnet.errors import ProviderError
-from carnet.wire import json
-from carnet.wire.openai import (
+from carnet.wire.dialects.openai import (
     AnswerReader,
     ChunkWriter,
     read_answer,
@@ -18,6 +17,7 @@ from carnet.wire.openai import (
     write_answer,
     write_request,
 )
+from carnet.wire.grammar import json
 from carnet.wire.travel import answer_digest
 
 TURN = Turn(n=7, agent="a", run="r", turn="r.t0.a", payer=Account("x", "y"), created=1)

@@ -11,7 +11,8 @@ from msgspec import structs
 from openai._streaming import SSEDecoder
 from openai.types.chat import ChatCompletionChunk
 
-from carnet.core.events import (
+from carnet.core.chain.turn import Turn
+from carnet.core.messages.events import (
     RESULT,
     Data,
     Done,
@@ -26,13 +27,12 @@ from carnet.core.events import (
     is_terminal,
     joined_text,
 )
-from carnet.core.identity import Account
-from carnet.core.interrupt import Interrupt
-from carnet.core.turn import Turn
+from carnet.core.messages.interrupt import Interrupt
+from carnet.core.people.identity import Account
 from carnet.errors import DepthExceeded
-from carnet.wire import json
-from carnet.wire.openai import AnswerReader, ChunkWriter, error_object, write_answer
-from carnet.wire.sse import SseReader
+from carnet.wire.dialects.openai import AnswerReader, ChunkWriter, error_object, write_answer
+from carnet.wire.grammar import json
+from carnet.wire.grammar.sse import SseReader
 
 TURN = Turn(
     n=7,

@@ -3,8 +3,8 @@
 import pytest
 
 from carnet.errors import InvalidRequest
-from carnet.wire.query import read_lines, read_number, read_query, read_word
-from carnet.wire.times import when
+from carnet.wire.grammar.query import read_lines, read_number, read_query, read_word
+from carnet.wire.grammar.times import when
 
 
 def test_a_number_is_one_in_digits_or_the_default() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from carnet.errors import PeerBusy, PeerRefused, ProviderTimeout, ProviderUnavailable
-from carnet.wire.reported import BY_STATUS, UNRECOGNISED, unexplained
+from carnet.wire.dialects.refusal import BY_STATUS, UNRECOGNISED, unexplained
 
 
 @pytest.mark.parametrize(

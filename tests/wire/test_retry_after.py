@@ -2,7 +2,7 @@
 
 import pytest
 
-from carnet.wire.retry_after import read_wait
+from carnet.wire.grammar.retry_after import read_wait
 
 NOW = "Sun, 15 Nov 2026 06:46:52 GMT"
 

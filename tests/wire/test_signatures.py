@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from carnet.errors import SignatureInvalid, SignatureMissing
-from carnet.wire import digests, ed25519
-from carnet.wire.components import Uncoverable
-from carnet.wire.headers import Headers
-from carnet.wire.signatures import (
+from carnet.wire.crypto import digests, ed25519
+from carnet.wire.crypto.components import Uncoverable
+from carnet.wire.crypto.signatures import (
     MAX_BYTES,
     MAX_COMPONENTS,
     Presented,
@@ -23,6 +22,7 @@ from carnet.wire.signatures import (
     read,
     write,
 )
+from carnet.wire.grammar.headers import Headers
 from tests.wire.messages import SAMVAD, SEED, draw
 
 sign = ed25519.signer(SEED)

@@ -6,9 +6,9 @@ import samvad
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carnet.wire import digests, ed25519
-from carnet.wire.headers import Headers
-from carnet.wire.signatures import Request, base, read
+from carnet.wire.crypto import digests, ed25519
+from carnet.wire.crypto.signatures import Request, base, read
+from carnet.wire.grammar.headers import Headers
 from tests.wire.samvad.recorded import facts_of
 
 SEED = bytes(range(7, 39))

@@ -16,7 +16,7 @@ from http_message_signatures import (
 from http_message_signatures.algorithms import ED25519
 from msgspec.structs import replace
 
-from carnet.wire.structured import write_bytes
+from carnet.wire.grammar.structured import write_bytes
 from tests.wire.messages import SEED, Draft, draw, draw_samvad, flip_all
 
 KEY = Ed25519PrivateKey.from_private_bytes(SEED)

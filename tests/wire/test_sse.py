@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from carnet.wire import json
-from carnet.wire.sse import (
+from carnet.wire.grammar import json
+from carnet.wire.grammar.sse import (
     SseEvent,
     SseInvalid,
     SseOverflow,

@@ -2,14 +2,14 @@
 
 import pytest
 
-from carnet.core.carnet import Carnet, Mark
-from carnet.core.identity import Context
-from carnet.core.secret import Secret
+from carnet.core.chain.carnet import Carnet, Mark
+from carnet.core.people.identity import Context
+from carnet.core.people.secret import Secret
 from carnet.errors import ChainMismatch, HeaderNotSigned, MalformedCallerContext
-from carnet.wire.coverage import MINIMUM, check_coverage, protected_names
-from carnet.wire.headers import Headers
-from carnet.wire.stamp import Leaving, Metadata, Reading, Stamp, Stamps, Written
+from carnet.wire.grammar.headers import Headers
 from carnet.wire.stamps import ROWS, STAMPS
+from carnet.wire.stamps.coverage import MINIMUM, check_coverage, protected_names
+from carnet.wire.stamps.stamp import Leaving, Metadata, Reading, Stamp, Stamps, Written
 
 OUT = Carnet(run="r", turn="t", depth=2, last_depth=3)
 

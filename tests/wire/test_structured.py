@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from carnet.wire.structured import (
+from carnet.wire.grammar.structured import (
     MAX_INTEGER,
     Bare,
     Date,

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carnet.core.carnet import Carnet, Mark, merge
-from carnet.core.secret import Secret
+from carnet.core.chain.carnet import Carnet, Mark, merge
+from carnet.core.people.secret import Secret
 from carnet.errors import MalformedCallerContext, UnsupportedProtocolVersion
-from carnet.wire.headers import MAX_COUNT, Headers
-from carnet.wire.tangle import (
+from carnet.wire.grammar.headers import MAX_COUNT, Headers
+from carnet.wire.stamps.tangle import (
     DEFAULT_MAX_DEPTH,
     FORWARDED_AUTHORIZATION,
     FORWARDED_DEPTH,

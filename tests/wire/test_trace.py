@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carnet.core.carnet import Trace
-from carnet.wire.headers import Headers
-from carnet.wire.trace import read, write
+from carnet.core.chain.carnet import Trace
+from carnet.wire.grammar.headers import Headers
+from carnet.wire.stamps.trace import read, write
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 SPAN = "00f067aa0ba902b7"

@@ -2,15 +2,15 @@
 
 from msgspec import Struct
 
-from carnet.assembly.agents import Agents
-from carnet.core.address import Identities
-from carnet.guards.admission import Gate
-from carnet.guards.crowd import Crowd
-from carnet.runtime.egress import EgressDoor
-from carnet.runtime.journaled import Journaled
-from carnet.runtime.keyring import Ring
-from carnet.runtime.routing import Routing
-from carnet.runtime.tasks import TaskWorker
+from carnet.assembly.agents.agents import Agents
+from carnet.core.people.address import Identities
+from carnet.guards.admission.gate import Gate
+from carnet.guards.limits.concurrency import Crowd
+from carnet.runtime.egress.client import EgressDoor
+from carnet.runtime.peers.keyring import Ring
+from carnet.runtime.tasks.worker import TaskWorker
+from carnet.runtime.turns.runner import Journaled
+from carnet.runtime.visit.routing import Routing
 
 
 class Behind(Struct, frozen=True, kw_only=True, eq=False):

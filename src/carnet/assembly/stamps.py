@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 from carnet.config import Settings
-from carnet.core.carnet import DepthLimits
-from carnet.wire.stamp import Stamp, Stamps
+from carnet.core.chain.carnet import DepthLimits
 from carnet.wire.stamps import ROWS
+from carnet.wire.stamps.stamp import Stamp, Stamps
 
 
 def known_stamps(settings: Settings, rows: Sequence[Stamp] = ROWS) -> Stamps:

@@ -14,22 +14,7 @@ from typing import Any, get_args
 import click
 
 from carnet import __version__
-from carnet.cli import (
-    call,
-    delegating,
-    explain,
-    inspecting,
-    keeping,
-    keys,
-    money,
-    operate,
-    outbox,
-    peers,
-    see,
-    start,
-    tasks,
-    trust,
-)
+from carnet.cli.call import call, tasks
 from carnet.cli.failures import (
     INTERRUPTED,
     OURS,
@@ -41,19 +26,23 @@ from carnet.cli.failures import (
     exit_code,
 )
 from carnet.cli.invocation import WHOLE, Format, Group, Invocation, to_json
-from carnet.cli.moments import write_span
+from carnet.cli.operate import backup, operate
+from carnet.cli.see import explain, inspect, ledger, outbox, runs
+from carnet.cli.start import start
+from carnet.cli.times import write_span
+from carnet.cli.trust import delegate, keys, peers, tokens
 from carnet.errors import BY_CODE, CarnetError, Internal, UsageInvalid
 
 GROUPS: dict[str, tuple[click.Command, ...]] = {
     "start": (start.init, start.serve, start.doctor),
     "call": (call.call,),
-    "see": (see.runs, see.run, see.tail, explain.explain),
-    "trust": (keys.keys, peers.peers, trust.tokens, trust.agents),
-    "money": (money.ledger,),
+    "see": (runs.runs, runs.run, runs.tail, explain.explain),
+    "trust": (keys.keys, peers.peers, tokens.tokens, tokens.agents),
+    "money": (ledger.ledger,),
     "run it": (
         operate.config,
         operate.migrate,
-        keeping.backup,
+        backup.backup,
         outbox.outbox,
         tasks.tasks,
         operate.prune,
@@ -87,8 +76,8 @@ def carnet(ctx: click.Context) -> None:
         click.echo(ctx.get_help())
 
 
-trust.agents.add_command(inspecting.inspect)
-trust.tokens.add_command(delegating.delegate)
+tokens.agents.add_command(inspect.inspect)
+tokens.tokens.add_command(delegate.delegate)
 for _commands in GROUPS.values():
     for _command in _commands:
         carnet.add_command(_command)
@@ -172,7 +161,7 @@ def _lines(invocation: Invocation, said: dict[str, Any], code: int) -> Iterator[
 
 def _telling(said: dict[str, Any]) -> str:
     """The code that tells most: what another gateway said, rather than that it said something."""
-    from carnet.wire.samvad import STATUSES
+    from carnet.wire.dialects.samvad import STATUSES
 
     by_peer = str(said.get("peer_reason") or said.get("peer_code"))
     return by_peer if by_peer in BY_CODE or by_peer in STATUSES else str(said["code"])

@@ -1,7 +1,7 @@
 """Settings: what an operator may set, read once at start. Known to `assembly` and `cli` alone."""
 
+from carnet.config.file import find, load
 from carnet.config.limits import Limits
-from carnet.config.loading import find, load
 from carnet.config.readers import SecretRef
 from carnet.config.secrets import resolve_secret, secret_path
 from carnet.config.settings import (

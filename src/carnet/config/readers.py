@@ -15,11 +15,11 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from carnet.core.address import check_domain, check_identity
-from carnet.core.allowed import read_entry
-from carnet.core.money import parse_amount
+from carnet.core.egress_rule import read_entry
+from carnet.core.money.amount import parse_amount
+from carnet.core.people.address import check_domain, check_identity
 from carnet.errors import AddressInvalid, InvalidRequest, KeyInvalid
-from carnet.wire.ed25519 import read_public_key
+from carnet.wire.crypto.ed25519 import read_public_key
 
 _WHOLE: Final = re.compile(r"[0-9]{1,15}", re.ASCII)
 _TARGET: Final = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*", re.ASCII)

@@ -1,7 +1,7 @@
 """A request as it was read, and a call that was admitted.
 
 Law 1. A `Claim` is believed by nobody; an Agent cannot be given one.
-Law 2. From the wire, only `guards.admission` turns a Claim into a `Call`; in process too: a
+Law 2. From the wire, only `guards.admission.gate` turns a Claim into a `Call`; in process too: a
        child call never has more rights, depth or time than the call it is made in.
 """
 
@@ -11,18 +11,18 @@ from typing import Any, Final, Protocol
 from msgspec import Struct
 from msgspec.structs import astuple
 
-from carnet.core.allowance import Allowance
-from carnet.core.carnet import Carnet, Mark, Trace
-from carnet.core.delegation import Delegation
-from carnet.core.events import End
-from carnet.core.identity import Caller, Context, Payer
-from carnet.core.message import Message
-from carnet.core.money import Price
-from carnet.core.output import Output
-from carnet.core.proof import Document, Proof
-from carnet.core.secret import Secret
-from carnet.core.skill import CHAT, Skill, Trust
-from carnet.core.turn import Turn
+from carnet.core.chain.allowance import Allowance
+from carnet.core.chain.carnet import Carnet, Mark, Trace
+from carnet.core.chain.turn import Turn
+from carnet.core.messages.events import End
+from carnet.core.messages.message import Message
+from carnet.core.messages.output import Output
+from carnet.core.money.amount import Price
+from carnet.core.people.delegation import Delegation
+from carnet.core.people.identity import Caller, Context, Payer
+from carnet.core.people.proof import Document, Proof
+from carnet.core.people.secret import Secret
+from carnet.core.people.skill import CHAT, Skill, Trust
 
 FORWARD_USER: Final = "forward-user"  # the person behind the run pays for the calls it makes
 AGENT_OWNED: Final = "agent-owned"  # the agent itself does

@@ -9,12 +9,12 @@ Law 2. A wrong token is counted wherever it was refused; from an address that se
 import logging
 
 from carnet.errors import CarnetError, Internal, TokenInvalid, TooManyFailures
-from carnet.guards.failures import Failures
+from carnet.guards.caller.failures import Failures
 from carnet.http.access import Access
 from carnet.http.exchange import Disconnected, Exchange, Receive, Scope, Send
-from carnet.http.refusing import Refusing
+from carnet.http.refusal import Refusing
 from carnet.http.router import Router
-from carnet.ports.clock import Clock, Ids
+from carnet.ports.world.clock import Clock, Ids
 from carnet.telemetry import Metrics
 
 logger = logging.getLogger("carnet.gateway")

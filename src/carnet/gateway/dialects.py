@@ -8,13 +8,13 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
-from carnet.core.identity import Caller
-from carnet.gateway.door import Door
+from carnet.core.people.identity import Caller
+from carnet.gateway.endpoint import Door
 from carnet.gateway.questions import Questions
 from carnet.http.exchange import Exchange
 from carnet.http.router import Endpoint, Row
-from carnet.wire.dialect import Way
-from carnet.wire.route import Route
+from carnet.wire.dialects.dialect import Way
+from carnet.wire.dialects.route import Route
 
 PREFIX = "/agents/{name}"
 

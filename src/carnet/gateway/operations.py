@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from carnet.core.identity import Caller
+from carnet.core.people.identity import Caller
 from carnet.errors import BY_CODE, CarnetError, PermissionMissing, RouteNotFound
 from carnet.http.access import Access
 from carnet.http.exchange import Exchange

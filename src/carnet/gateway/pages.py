@@ -3,17 +3,17 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from carnet.core.events import Event
-from carnet.core.grounds import explained, read_grounds
-from carnet.core.money import format_amount
-from carnet.core.outbound import OutboundCall
-from carnet.core.turn import Turn
+from carnet.core.chain.grounds import explained, read_grounds
+from carnet.core.chain.turn import Turn
+from carnet.core.messages.events import Event
+from carnet.core.messages.outbound_call import OutboundCall
+from carnet.core.money.amount import format_amount
 from carnet.gateway.tasks import told_of
-from carnet.ports.records import ANY_RUN, LedgerEntry, Records, RunFilter, RunSummary
-from carnet.ports.tasks import Task
-from carnet.wire.openai import tasks
-from carnet.wire.openai.tasks import tokens_of
-from carnet.wire.times import when
+from carnet.ports.work.tasks import Task
+from carnet.ports.world.records import ANY_RUN, LedgerEntry, Records, RunFilter, RunSummary
+from carnet.wire.dialects.openai import tasks
+from carnet.wire.dialects.openai.tasks import tokens_of
+from carnet.wire.grammar.times import when
 
 Page = dict[str, Any]
 

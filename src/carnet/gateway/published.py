@@ -3,14 +3,14 @@
 from collections.abc import Callable
 from urllib.parse import quote
 
-from carnet.core.address import Identities
-from carnet.core.skill import CHAT
+from carnet.core.people.address import Identities
+from carnet.core.people.skill import CHAT
 from carnet.errors import AgentNotFound
 from carnet.http.exchange import Exchange
-from carnet.ports.agent import Router, Target
-from carnet.ports.clock import Clock
-from carnet.ports.keys import OwnKeys
-from carnet.wire.dialect import AgentKey, AgentTold
+from carnet.ports.trust.keys import OwnKeys
+from carnet.ports.work.agent import Router, Target
+from carnet.ports.world.clock import Clock
+from carnet.wire.dialects.dialect import AgentKey, AgentTold
 
 
 class Published:

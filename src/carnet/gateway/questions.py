@@ -9,18 +9,18 @@ Law 3. A token sees the tasks it asked for; an operator sees all.
 
 from collections.abc import Awaitable, Callable, Mapping
 
-from carnet.core.address import is_agent_uri
-from carnet.core.identity import Caller
+from carnet.core.people.address import is_agent_uri
+from carnet.core.people.identity import Caller
 from carnet.errors import CarnetError, Internal, RouteNotFound, TaskNotFound
-from carnet.gateway.door import request_of
+from carnet.gateway.endpoint import request_of
 from carnet.gateway.published import Published
 from carnet.gateway.tasks import TaskRecords, told_of
-from carnet.guards.owner import Owners, check_time
+from carnet.guards.caller.owner import Owners, check_time
 from carnet.http.access import reader_of
 from carnet.http.exchange import Exchange
-from carnet.ports.clock import Clock
-from carnet.ports.tasks import Task
-from carnet.wire.dialect import (
+from carnet.ports.work.tasks import Task
+from carnet.ports.world.clock import Clock
+from carnet.wire.dialects.dialect import (
     AgentList,
     Arrival,
     Dialect,
@@ -32,7 +32,7 @@ from carnet.wire.dialect import (
     Told,
     Way,
 )
-from carnet.wire.stamp import Stamps
+from carnet.wire.stamps.stamp import Stamps
 
 MOST_BYTES = 64 * 1024  # of a question
 

@@ -11,19 +11,26 @@ from typing import Protocol, Self
 
 import msgspec
 
-from carnet.core.events import Event, read_events
-from carnet.core.identity import Caller
+from carnet.core.messages.events import Event, read_events
+from carnet.core.people.identity import Caller
 from carnet.errors import InvalidRequest, RunNotFound
 from carnet.gateway import pages
-from carnet.guards.crowd import Crowd
+from carnet.guards.limits.concurrency import Crowd
 from carnet.http.access import SEES_ALL, reader_of
 from carnet.http.exchange import Disconnected, Exchange, Watch
 from carnet.http.reply import reply_json
 from carnet.http.router import Row
-from carnet.ports.agent import Journal
-from carnet.ports.records import JournalEntry, Records, RunFilter
-from carnet.wire import json, sse
-from carnet.wire.query import Query, is_number, read_lines, read_number, read_query, read_word
+from carnet.ports.work.agent import Journal
+from carnet.ports.world.records import JournalEntry, Records, RunFilter
+from carnet.wire.grammar import json, sse
+from carnet.wire.grammar.query import (
+    Query,
+    is_number,
+    read_lines,
+    read_number,
+    read_query,
+    read_word,
+)
 
 MOST_ENTRIES = 500
 LOOK_SECONDS = 1.0

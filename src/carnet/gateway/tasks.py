@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
-from carnet.core.events import Event, is_terminal, read_events
+from carnet.core.messages.events import Event, is_terminal, read_events
 from carnet.errors import TaskNotFound
-from carnet.ports.clock import Clock
-from carnet.ports.tasks import Task, Tasks
-from carnet.ports.turns import Turns
-from carnet.wire.dialect import TaskTold
+from carnet.ports.work.tasks import Task, Tasks
+from carnet.ports.work.turns import Turns
+from carnet.ports.world.clock import Clock
+from carnet.wire.dialects.dialect import TaskTold
 
 ENDED = frozenset({"done", "failed"})
 

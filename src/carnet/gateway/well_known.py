@@ -9,8 +9,8 @@ from typing import Final
 
 from carnet.http.exchange import Exchange
 from carnet.http.router import Row
-from carnet.ports.clock import Clock
-from carnet.ports.keys import OwnKey, OwnKeys
+from carnet.ports.trust.keys import OwnKey, OwnKeys
+from carnet.ports.world.clock import Clock
 from carnet.wire import travel
 
 FRESH_SECONDS: Final = 60  # how long others may keep the page

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Final, Never, Protocol
 from msgspec.structs import replace
 
 from carnet.core.call import Claim
-from carnet.core.carnet import TOP, Position
-from carnet.core.delegation import Delegation
-from carnet.core.identity import Caller, Context, Payer
-from carnet.core.proof import Proof, Spending
-from carnet.core.secret import Secret
-from carnet.core.skill import Skill
+from carnet.core.chain.carnet import TOP, Position
+from carnet.core.people.delegation import Delegation
+from carnet.core.people.identity import Caller, Context, Payer
+from carnet.core.people.proof import Proof, Spending
+from carnet.core.people.secret import Secret
+from carnet.core.people.skill import Skill
 from carnet.errors import Internal, SignatureMissing
-from carnet.ports.agent import Target
-from carnet.ports.trust import Peer, Token
+from carnet.ports.trust.trust import Peer, Token
+from carnet.ports.work.agent import Target
 
 _URL: Final = re.compile(r"https?://([A-Za-z0-9.-]+)(?=[:/?#]|\Z)", re.ASCII)
 

@@ -6,14 +6,14 @@ ago, by a command.
 
 from collections.abc import Awaitable, Callable
 
-from carnet.core.identity import Caller
-from carnet.core.secret import Secret
+from carnet.core.people.identity import Caller
+from carnet.core.people.secret import Secret
 from carnet.errors import PermissionMissing, TokenInvalid
-from carnet.guards.authn import authenticate, caller_of
+from carnet.guards.caller.authentication import authenticate, caller_of
 from carnet.http.exchange import Exchange
-from carnet.ports.clock import Clock
-from carnet.ports.trust import Tokens
-from carnet.wire.headers import Headers
+from carnet.ports.trust.trust import Tokens
+from carnet.ports.world.clock import Clock
+from carnet.wire.grammar.headers import Headers
 
 SEES_ALL = "admin:runs"
 

@@ -14,7 +14,7 @@ import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from carnet.http.light import Signal
-from carnet.http.line import LINE, Line
+from carnet.http.link import LINE, Line
 
 MOST_NAMES: Final = 1024
 LONGEST_NAME: Final = 64

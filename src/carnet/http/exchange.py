@@ -10,8 +10,8 @@ from types import TracebackType
 from typing import Any, Final
 
 from carnet.errors import BodyTooLarge, EncodingUnsupported, MediaTypeUnsupported
-from carnet.http.line import LINE, Line
-from carnet.wire.headers import Headers
+from carnet.http.link import LINE, Line
+from carnet.wire.grammar.headers import Headers
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from carnet import __version__
-from carnet.wire.route import Route
+from carnet.wire.dialects.route import Route
 
 Schema = dict[str, Any]
 

@@ -1,7 +1,7 @@
 """Answers that are pages."""
 
 from carnet.http.exchange import Exchange
-from carnet.wire import json
+from carnet.wire.grammar import json
 
 
 async def reply_json(exchange: Exchange, page: object, status: int = 200) -> None:

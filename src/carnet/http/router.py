@@ -14,7 +14,7 @@ from urllib.parse import unquote_to_bytes
 from carnet.errors import InvalidRequest, MethodNotAllowed, RouteNotFound
 from carnet.http.access import Access
 from carnet.http.exchange import Exchange
-from carnet.wire.route import Route
+from carnet.wire.dialects.route import Route
 
 Endpoint = Callable[..., Awaitable[None]]  # an exchange, then each segment that the path names
 

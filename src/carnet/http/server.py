@@ -2,7 +2,7 @@
 
 Law 1. On the first signal the gateway takes no new work, finishes or ends what is running within
        the drain time, and only then stops listening. A second signal stops it at once.
-Law 2. Every connection speaks the protocol of `http.edge`, and is looked at on every sweep.
+Law 2. Every connection speaks the protocol of `http.protocol`, and is looked at on every sweep.
 """
 
 import asyncio
@@ -17,10 +17,10 @@ from typing import Any
 import uvicorn
 import uvloop
 
-from carnet.http.edge import SPARE_CONNECTIONS, SWEEP_SECONDS, Note, hardened, sweep
 from carnet.http.head import EdgeLimits
+from carnet.http.protocol import SPARE_CONNECTIONS, SWEEP_SECONDS, Note, hardened, sweep
 from carnet.http.proxies import Proxies
-from carnet.http.refusing import Refuse
+from carnet.http.refusal import Refuse
 
 Main = Callable[[], Coroutine[Any, Any, int]]
 Drain = Callable[[], Awaitable[None]]

@@ -19,8 +19,8 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
-from carnet.core.turn import Turn
-from carnet.ports.turns import TurnClaim, TurnFinish, Verdict
+from carnet.core.chain.turn import Turn
+from carnet.ports.work.turns import TurnClaim, TurnFinish, Verdict
 
 Value = int | str | bytes | None
 Row = tuple[Any, ...]

@@ -1,4 +1,4 @@
-"""Letters over a database: the port `carnet.ports.outbox.Outbox`.
+"""Letters over a database: the port `carnet.ports.world.outbox.Outbox`.
 
 Law 1. A letter is taken by whoever changes it first from how it was seen; its fence grows with
        every lease and every outcome, so that a late outcome is told that it is late.
@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from msgspec.structs import replace
 
 from carnet.faults import point
-from carnet.ports.outbox import Letter, LetterState, Outcome, Posted
+from carnet.ports.world.outbox import Letter, LetterState, Outcome, Posted
 from carnet.stores.database import Database, Row, Statement, Value, marks
 
 AT_A_TIME: Final = 200

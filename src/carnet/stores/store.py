@@ -14,34 +14,34 @@ from typing import Final
 from msgspec.structs import replace
 
 from carnet.errors import CarnetError, ConfigInvalid
-from carnet.ports.clock import Clock
-from carnet.stores.callbacks import StoredCallbacks
-from carnet.stores.chain import Seals
-from carnet.stores.checkpoints import EVERY_SECONDS, Checkpoints
+from carnet.ports.world.clock import Clock
 from carnet.stores.database import Database, Lease, Snapshot
-from carnet.stores.expiring import Expiring
-from carnet.stores.forgetting import HOURS, Forgetting, Hours
-from carnet.stores.interrupts import Interrupts
-from carnet.stores.neighbours import StoredNeighbours
-from carnet.stores.nonces import Nonces
+from carnet.stores.ledger.chain import Seals
+from carnet.stores.ledger.checkpoints import EVERY_SECONDS, Checkpoints
+from carnet.stores.ledger.verification import Progress, Verified, verify
 from carnet.stores.outbox import StoredOutbox
-from carnet.stores.own_keys import StoredKeys
-from carnet.stores.papers import Papers
-from carnet.stores.peers import StoredPeers
-from carnet.stores.pinned_keys import StoredPinnedKeys
-from carnet.stores.prune import Pruned, count_old, prune
-from carnet.stores.receipts import StoredReceipts
-from carnet.stores.records import StoredRecords
-from carnet.stores.recovery import recover, take_up
-from carnet.stores.sealing import derive
-from carnet.stores.secrets_file import Keys
-from carnet.stores.seen import Seen
-from carnet.stores.steps import StoredSteps
-from carnet.stores.tasks import StoredTasks
-from carnet.stores.tokens import StoredTokens
-from carnet.stores.turns import StoredTurns
-from carnet.stores.verifying import Progress, Verified, verify
-from carnet.stores.watch import Watch, Watches
+from carnet.stores.secrets.seal import derive
+from carnet.stores.secrets.secrets_file import Keys
+from carnet.stores.trust.own_keys import StoredKeys
+from carnet.stores.trust.peers import StoredPeers
+from carnet.stores.trust.pinned_keys import StoredPinnedKeys
+from carnet.stores.trust.receipts import StoredReceipts
+from carnet.stores.trust.tokens import StoredTokens
+from carnet.stores.turn.callbacks import StoredCallbacks
+from carnet.stores.turn.interrupts import Interrupts
+from carnet.stores.turn.sealed_calls import Papers
+from carnet.stores.upkeep.cluster import StoredNeighbours
+from carnet.stores.upkeep.expiry import Expiring
+from carnet.stores.upkeep.forgetting import HOURS, Forgetting, Hours
+from carnet.stores.upkeep.nonces import Nonces
+from carnet.stores.upkeep.prune import Pruned, count_old, prune
+from carnet.stores.upkeep.recovery import recover, take_up
+from carnet.stores.work.records import StoredRecords
+from carnet.stores.work.search import Seen
+from carnet.stores.work.steps import StoredSteps
+from carnet.stores.work.tasks import StoredTasks
+from carnet.stores.work.turns import StoredTurns
+from carnet.stores.work.watch import Watch, Watches
 
 LOOK_SECONDS: Final = 1.0
 LOOK_AGAIN_SECONDS: Final = 0.05

@@ -1,7 +1,7 @@
 """Keys of senders in memory, for tests that ask about a guard and not about a card."""
 
 from carnet.errors import KeyRevoked, KeyUnknown
-from carnet.ports.keys import NotLearned
+from carnet.ports.trust.keys import NotLearned
 
 
 class MemoryRing:

@@ -23,7 +23,7 @@ from types import TracebackType
 from typing import IO, Any, Final, Protocol, Self
 
 from carnet.testing.address import HOST, Address
-from carnet.testing.waiting import PATIENCE_SECONDS, until
+from carnet.testing.wait import PATIENCE_SECONDS, until
 
 COMMAND_SECONDS: Final = 60
 ANSWER_SECONDS: Final = 60

@@ -5,8 +5,8 @@ from hashlib import sha256
 
 from msgspec import structs
 
-from carnet.core.secret import Secret
-from carnet.ports.trust import NewToken, Peer, Token
+from carnet.core.people.secret import Secret
+from carnet.ports.trust.trust import NewToken, Peer, Token
 
 
 def _hash(credential: Secret) -> bytes:

@@ -9,13 +9,12 @@ from typing import Any, Final
 
 from msgspec.structs import asdict, replace
 
-from carnet.core.events import Event, read_events
-from carnet.core.interrupt import hash_state
-from carnet.core.outbound import with_records
-from carnet.core.turn import Turn
-from carnet.ports.outbox import Letter
-from carnet.ports.tasks import Callback, TaskClaim
-from carnet.ports.turns import (
+from carnet.core.chain.turn import Turn
+from carnet.core.messages.events import Event, read_events
+from carnet.core.messages.interrupt import hash_state
+from carnet.core.messages.outbound_call import with_records
+from carnet.ports.work.tasks import Callback, TaskClaim
+from carnet.ports.work.turns import (
     TASKS,
     TOKENS,
     Asked,
@@ -25,14 +24,15 @@ from carnet.ports.turns import (
     TurnFinish,
     Verdict,
 )
-from carnet.stores.callbacks import ToldFinish
-from carnet.stores.claim_rules import ClaimRules, Run
+from carnet.ports.world.outbox import Letter
 from carnet.stores.database import Flush, Row
-from carnet.stores.finish_rules import FinishRules, appended
-from carnet.stores.interrupts import HOUR, WAIT_HOURS, WaitingFinish
-from carnet.stores.journal import DISCARD, EVENTS
-from carnet.stores.papers import SealedTask
-from carnet.stores.turn_row import AGAIN, BEGUN, COLUMNS, ENDED, RESUMED, Column
+from carnet.stores.turn.callbacks import ToldFinish
+from carnet.stores.turn.claim_rules import ClaimRules, Run
+from carnet.stores.turn.finish_rules import FinishRules, appended
+from carnet.stores.turn.interrupts import HOUR, WAIT_HOURS, WaitingFinish
+from carnet.stores.turn.journal import DISCARD, EVENTS
+from carnet.stores.turn.row import AGAIN, BEGUN, COLUMNS, ENDED, RESUMED, Column
+from carnet.stores.turn.sealed_calls import SealedTask
 
 _WORKER: Final = "memory"
 

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from carnet.core.call import Agent, Ask
-from carnet.core.events import Done, Event, Text, joined_text
+from carnet.core.messages.events import Done, Event, Text, joined_text
 from carnet.errors import BY_CODE, PeerRefused, ProviderError, SkillNotFound
-from carnet.wire import json
-from carnet.wire.reported import UNRECOGNISED
-from carnet.wire.spoken import Codec, Refusal, Spoken, Ways
+from carnet.wire.dialects.outbound import Codec, Refusal, Spoken, Ways
+from carnet.wire.dialects.refusal import UNRECOGNISED
+from carnet.wire.grammar import json
 
 NAME = "words"
 

@@ -5,12 +5,11 @@ from hashlib import sha256
 from typing import Any
 
 from carnet.core.call import Ask, Call, Claim
-from carnet.core.events import Event, Failed, Text, Usage, joined_text
-from carnet.core.message import Message
-from carnet.core.secret import Secret
+from carnet.core.messages.events import Event, Failed, Text, Usage, joined_text
+from carnet.core.messages.message import Message
+from carnet.core.people.secret import Secret
 from carnet.errors import CarnetError, InvalidRequest, RouteNotFound
-from carnet.wire import json
-from carnet.wire.dialect import (
+from carnet.wire.dialects.dialect import (
     AgentList,
     Arrival,
     Fields,
@@ -22,6 +21,7 @@ from carnet.wire.dialect import (
     Told,
     Way,
 )
+from carnet.wire.grammar import json
 from tests.gateway.plain_words.codec import NAME, SPOKEN, result
 
 PLAIN = (b"content-type", b"text/plain")

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import carnet
-from carnet.stores import schema
+from carnet.stores import migration
 from tests.exchanges.scene import INITECH
 from tests.exchanges.stage import Answer
 from tests.stores import servers
@@ -133,7 +133,7 @@ def _dumped(url: str) -> str:
     """The whole database as SQL that any connection can run: the layout, and each row."""
     files = sorted(MIGRATIONS.glob("*.postgres.sql"))
     layout = [
-        schema.TABLE.replace("INTEGER", "BIGINT") + ";",
+        migration.TABLE.replace("INTEGER", "BIGINT") + ";",
         *(path.read_text() for path in files),
     ]
     tables = servers.rows(url, "SELECT tablename FROM pg_tables WHERE schemaname = 'public'")

@@ -6,14 +6,15 @@ from typing import Any
 from msgspec.structs import replace
 
 from carnet.core.call import Claim
-from carnet.core.identity import Account
-from carnet.core.skill import Mode
-from carnet.core.turn import Turn
-from carnet.wire import digests, ed25519, samvad, signatures
-from carnet.wire.coverage import MINIMUM
-from carnet.wire.headers import Headers
-from carnet.wire.signatures import Request
+from carnet.core.chain.turn import Turn
+from carnet.core.people.identity import Account
+from carnet.core.people.skill import Mode
+from carnet.wire.crypto import digests, ed25519, signatures
+from carnet.wire.crypto.signatures import Request
+from carnet.wire.dialects import samvad
+from carnet.wire.grammar.headers import Headers
 from carnet.wire.stamps import STAMPS
+from carnet.wire.stamps.coverage import MINIMUM
 
 SEED = b"\x02" * 32
 PUBLIC = ed25519.public_of(SEED)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from carnet.core.events import (
+from carnet.core.messages.events import (
     RESULT,
     Data,
     Done,
@@ -27,8 +27,8 @@ from carnet.errors import (
     ProviderError,
     RateLimited,
 )
-from carnet.wire import json
-from carnet.wire.samvad import read_answer, result_of, span_from, span_of, write_answer
+from carnet.wire.dialects.samvad import read_answer, result_of, span_from, span_of, write_answer
+from carnet.wire.grammar import json
 from tests.wire.samvad.scene import TURN, encoded
 
 UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")

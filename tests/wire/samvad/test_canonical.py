@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from carnet.errors import InvalidRequest
-from carnet.wire.samvad.envelope import canonical
+from carnet.wire.dialects.samvad.envelope import canonical
 
 EVERY_CHARACTER = "".join(map(chr, range(0x300))) + "\u2028\u2029\ufeff\uffff\U0001f6c2"
 

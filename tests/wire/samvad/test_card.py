@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from carnet.core.skill import CHAT, Mode, Skill, Trust
+from carnet.core.people.skill import CHAT, Mode, Skill, Trust
 from carnet.errors import PeerUnreachable
-from carnet.wire import ed25519
-from carnet.wire.samvad import (
+from carnet.wire.crypto import ed25519
+from carnet.wire.dialects.samvad import (
     Card,
     CardFacts,
     CardKey,
@@ -21,7 +21,7 @@ from carnet.wire.samvad import (
     write_health,
     write_intro,
 )
-from carnet.wire.samvad.card import MOST_KEYS, MOST_SKILLS, MOST_TTL_SECONDS
+from carnet.wire.dialects.samvad.card import MOST_KEYS, MOST_SKILLS, MOST_TTL_SECONDS
 from tests.wire.samvad.scene import PUBLIC, encoded
 
 OLD = ed25519.public_of(b"\x03" * 32)

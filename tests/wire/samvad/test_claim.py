@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from carnet.core.call import Ask, Claim
-from carnet.core.carnet import Mark, Trace
-from carnet.core.message import Message
-from carnet.core.secret import Secret
+from carnet.core.chain.carnet import Mark, Trace
+from carnet.core.messages.message import Message
+from carnet.core.people.secret import Secret
 from carnet.errors import (
     CarnetError,
     DigestInvalid,
@@ -22,8 +22,8 @@ from carnet.errors import (
     SignatureInvalid,
     SignatureMissing,
 )
-from carnet.wire import json
-from carnet.wire.headers import Headers
+from carnet.wire.grammar import json
+from carnet.wire.grammar.headers import Headers
 from tests.wire.samvad.scene import encoded, fields, holds, read, signed, unsigned
 
 CHAT = {"skill": "chat", "payload": {"text": "hi"}}

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from carnet.core.secret import Secret
-from carnet.core.skill import Mode
+from carnet.core.people.secret import Secret
+from carnet.core.people.skill import Mode
 from carnet.errors import (
     AddressInvalid,
     CarnetError,
@@ -20,7 +20,7 @@ from carnet.errors import (
     NonceInvalid,
     TimestampInvalid,
 )
-from carnet.wire.samvad.envelope import (
+from carnet.wire.dialects.samvad.envelope import (
     Envelope,
     canonical,
     read_envelope,

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from carnet.core.proof import Proof
+from carnet.core.people.proof import Proof
 from carnet.errors import (
     CarnetError,
     HeaderNotSigned,
@@ -20,10 +20,10 @@ from carnet.errors import (
     SignatureInvalid,
     TimestampInvalid,
 )
-from carnet.wire import ed25519
-from carnet.wire.coverage import MINIMUM, PROFILE
-from carnet.wire.headers import Headers
-from carnet.wire.signatures import Request
+from carnet.wire.crypto import ed25519
+from carnet.wire.crypto.signatures import Request
+from carnet.wire.grammar.headers import Headers
+from carnet.wire.stamps.coverage import MINIMUM, PROFILE
 from tests.wire.samvad.scene import (
     CREATED,
     NAMED,

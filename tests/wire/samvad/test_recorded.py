@@ -9,10 +9,10 @@ import pytest
 from msgspec.structs import replace
 from nacl.signing import SigningKey
 
-from carnet.cli.granting import granted
-from carnet.core.delegation import Delegation
-from carnet.core.proof import SECOND_US
-from carnet.core.skill import CHAT
+from carnet.cli.trust.delegation_forms import granted
+from carnet.core.people.delegation import Delegation
+from carnet.core.people.proof import SECOND_US
+from carnet.core.people.skill import CHAT
 from carnet.errors import (
     CarnetError,
     DigestInvalid,
@@ -23,18 +23,19 @@ from carnet.errors import (
     SignatureMissing,
     TimestampOutOfWindow,
 )
+from carnet.guards.caller.delegation import Delegated
 from carnet.guards.candidate import Candidate
-from carnet.guards.delegation import Delegated
-from carnet.guards.injection import untrusted
-from carnet.runtime.addresses import Allowed, find_route
-from carnet.runtime.client_key import ClientKey
+from carnet.guards.target.injection import untrusted
+from carnet.runtime.client.key import ClientKey
+from carnet.runtime.egress.addresses import Allowed, find_route
 from carnet.testing.clock import FakeClock
 from carnet.testing.keys import MemoryRing
 from carnet.testing.trust import MemoryPeers
-from carnet.wire import delegation, digests, ed25519, samvad
-from carnet.wire.headers import Headers
-from carnet.wire.samvad.envelope import canonical
-from carnet.wire.signatures import Request, base, read, write
+from carnet.wire.crypto import delegation, digests, ed25519
+from carnet.wire.crypto.signatures import Request, base, read, write
+from carnet.wire.dialects import samvad
+from carnet.wire.dialects.samvad.envelope import canonical
+from carnet.wire.grammar.headers import Headers
 from tests.guards.scene import DOMAIN
 from tests.guards.signed_scene import (
     NOW,

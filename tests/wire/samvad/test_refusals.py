@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from carnet import errors
-from carnet.core.events import Failed
+from carnet.core.messages.events import Failed
 from carnet.errors import (
     CarnetError,
     DepthExceeded,
@@ -20,8 +20,7 @@ from carnet.errors import (
     TooManyCalls,
     leaves,
 )
-from carnet.wire import json
-from carnet.wire.samvad import (
+from carnet.wire.dialects.samvad import (
     CODE_HEADER,
     FIELD_HEADER,
     REFUSALS,
@@ -29,6 +28,7 @@ from carnet.wire.samvad import (
     error_object,
     write_error,
 )
+from carnet.wire.grammar import json
 
 LEAVES = [leaf for leaf in leaves() if leaf.__module__.startswith("carnet.errors.")]
 FACTS: dict[str, errors.Fact] = {

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carnet.core import delegation as core
+from carnet.core.people import delegation as core
 from carnet.errors import (
     CarnetError,
     DelegationExceeded,
@@ -21,11 +21,11 @@ from carnet.errors import (
     ProviderUnavailable,
     refused_identity,
 )
-from carnet.guards import delegation as guards
-from carnet.wire import delegation as wire
-from carnet.wire import jws
-from carnet.wire.samvad import MEANINGS, STATUSES, read_refusal, write_error
-from carnet.wire.samvad.reasons import REASONS
+from carnet.guards.caller import delegation as guards
+from carnet.wire.crypto import delegation as wire
+from carnet.wire.crypto import jws
+from carnet.wire.dialects.samvad import MEANINGS, STATUSES, read_refusal, write_error
+from carnet.wire.dialects.samvad.reasons import REASONS
 from tests.wire.samvad.scene import encoded
 from tests.wire.samvad.test_refusals import LEAVES, made
 

@@ -17,10 +17,10 @@ from msgspec.structs import replace
 from samvad import AgentClient
 from samvad.keys import Keypair
 
-from carnet.core.events import RESULT, Done, Event, Extension
+from carnet.core.messages.events import RESULT, Done, Event, Extension
 from carnet.errors import CarnetError, leaves
-from carnet.wire import samvad
-from carnet.wire.samvad.tasks import write_accepted, write_record
+from carnet.wire.dialects import samvad
+from carnet.wire.dialects.samvad.tasks import write_accepted, write_record
 from tests.interop.sdk_server import built
 from tests.support.schemas import SCHEMAS, valid
 from tests.wire.samvad.scene import PUBLIC, SEED, TURN, fields

@@ -19,11 +19,12 @@ from samvad.keys import Keypair
 from samvad.server import status_code_for
 from samvad.types import AgentCard, MessageEnvelope, PublicKey, RateLimit, ResponseEnvelope
 
-from carnet.core.events import RESULT, Done, Extension
+from carnet.core.messages.events import RESULT, Done, Extension
 from carnet.errors import NonceInvalid, SchemaInvalid
-from carnet.wire import digests, ed25519, samvad, signatures
-from carnet.wire.coverage import MINIMUM
-from carnet.wire.samvad.envelope import canonical
+from carnet.wire.crypto import digests, ed25519, signatures
+from carnet.wire.dialects import samvad
+from carnet.wire.dialects.samvad.envelope import canonical
+from carnet.wire.stamps.coverage import MINIMUM
 from tests.wire.samvad.scene import (
     CREATED,
     NAMED,

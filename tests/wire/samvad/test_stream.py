@@ -6,19 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carnet.core.events import (
-    RESULT,
-    Data,
-    Done,
-    Event,
-    Extension,
-    Failed,
-    Text,
-    Usage,
-)
+from carnet.core.messages.events import RESULT, Data, Done, Event, Extension, Failed, Text, Usage
 from carnet.errors import AgentFailed, DepthExceeded, PeerBusy, ProviderError
-from carnet.wire import json
-from carnet.wire.samvad import (
+from carnet.wire.dialects.samvad import (
     KEEP_ALIVE,
     AnswerReader,
     StreamWriter,
@@ -26,8 +16,9 @@ from carnet.wire.samvad import (
     result_of,
     span_of,
 )
-from carnet.wire.samvad.stream import MOST_CHARACTERS
-from carnet.wire.sse import SseReader
+from carnet.wire.dialects.samvad.stream import MOST_CHARACTERS
+from carnet.wire.grammar import json
+from carnet.wire.grammar.sse import SseReader
 from tests.wire.samvad.scene import TURN
 
 NAMES = {"traceId": "trace-1", "spanId": span_of(TURN)}

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from carnet.core.events import RESULT, Done, Extension, Text
+from carnet.core.messages.events import RESULT, Done, Extension, Text
 from carnet.errors import Cancelled, PeerBusy, PeerRefused, ProviderError
-from carnet.wire import samvad
+from carnet.wire.dialects import samvad
 
 TASK = "7b0c6a4e-52a7-4f3a-9a53-31a3d4f1f6a0"
 

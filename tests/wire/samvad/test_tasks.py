@@ -15,16 +15,16 @@ from carnet.errors import (
     SignatureMissing,
     TimestampInvalid,
 )
-from carnet.wire import digests, ed25519, signatures
-from carnet.wire.headers import Headers
-from carnet.wire.samvad import (
+from carnet.wire.crypto import digests, ed25519, signatures
+from carnet.wire.crypto.signatures import Request
+from carnet.wire.dialects.samvad import (
     read_asking,
     read_task,
     write_accepted,
     write_not_found,
     write_record,
 )
-from carnet.wire.signatures import Request
+from carnet.wire.grammar.headers import Headers
 from carnet.wire.stamps import STAMPS
 
 SEED = bytes(range(32))

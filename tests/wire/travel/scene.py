@@ -4,10 +4,11 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from carnet.core.identity import Account
-from carnet.core.proof import Document, Spending
-from carnet.wire import digests, ed25519, signatures, travel
-from carnet.wire.headers import Headers
+from carnet.core.people.identity import Account
+from carnet.core.people.proof import Document, Spending
+from carnet.wire import travel
+from carnet.wire.crypto import digests, ed25519, signatures
+from carnet.wire.grammar.headers import Headers
 from carnet.wire.stamps import STAMPS
 
 SEED = bytes(range(32))

@@ -8,12 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from carnet.core.carnet import Mark
-from carnet.core.identity import Account
-from carnet.core.proof import Document, Spending
+from carnet.core.chain.carnet import Mark
+from carnet.core.people.identity import Account
+from carnet.core.people.proof import Document, Spending
 from carnet.errors import DigestMismatch, TravelDocumentInvalid
-from carnet.wire import ed25519, jws, travel
-from carnet.wire.headers import Headers
+from carnet.wire import travel
+from carnet.wire.crypto import ed25519, jws
+from carnet.wire.grammar.headers import Headers
 from tests.wire.travel.scene import BODY, DOCUMENT, KID, NOW, PUBLIC, but, sign
 
 CLAIMS: dict[str, Any] = {

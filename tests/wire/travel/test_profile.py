@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from carnet.core.proof import Proof
+from carnet.core.people.proof import Proof
 from carnet.errors import (
     CarnetError,
     DigestInvalid,
@@ -18,7 +18,8 @@ from carnet.errors import (
     TimestampInvalid,
     TravelDocumentInvalid,
 )
-from carnet.wire import ed25519, travel
+from carnet.wire import travel
+from carnet.wire.crypto import ed25519
 from carnet.wire.stamps import STAMPS
 from tests.wire.travel.scene import BODY, FIELDS, KID, NOW, PUBLIC, but, request, signed
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from carnet.core.events import (
+from carnet.core.messages.events import (
     RESULT,
     Data,
     Done,
@@ -19,8 +19,10 @@ from carnet.core.events import (
     Usage,
 )
 from carnet.errors import Cancelled, PeerResponseInvalid
-from carnet.wire import ed25519, jws, openai, travel
-from carnet.wire.sse import SseReader
+from carnet.wire import travel
+from carnet.wire.crypto import ed25519, jws
+from carnet.wire.dialects import openai
+from carnet.wire.grammar.sse import SseReader
 from tests.wire.travel.scene import KID, NOW, PUBLIC, sign
 
 RECEIPT = travel.Receipt(

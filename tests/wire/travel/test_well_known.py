@@ -7,7 +7,9 @@ import pytest
 from msgspec.structs import replace
 
 from carnet.errors import PeerUnreachable
-from carnet.wire import ed25519, jcs, json, travel
+from carnet.wire import travel
+from carnet.wire.crypto import ed25519
+from carnet.wire.grammar import jcs, json
 from tests.wire.travel.scene import KID, PUBLIC, sign
 
 OTHER = ed25519.public_of(bytes(32))

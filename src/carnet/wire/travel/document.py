@@ -12,15 +12,15 @@ from typing import Annotated, Any, Final
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from carnet.core.address import check_domain, parse_handle
-from carnet.core.carnet import Mark
-from carnet.core.identity import Account
-from carnet.core.proof import Document, Spending
+from carnet.core.chain.carnet import Mark
+from carnet.core.people.address import check_domain, parse_handle
+from carnet.core.people.identity import Account
+from carnet.core.people.proof import Document, Spending
 from carnet.errors import AddressInvalid, TravelDocumentInvalid
-from carnet.wire import digests, jws, spending
-from carnet.wire.headers import MAX_COUNT, Headers
-from carnet.wire.json import MAX_INTEGER
-from carnet.wire.tangle import MAX_RUN_BYTES, MAX_TURN_BYTES
+from carnet.wire.crypto import digests, jws, spending
+from carnet.wire.grammar.headers import MAX_COUNT, Headers
+from carnet.wire.grammar.json import MAX_INTEGER
+from carnet.wire.stamps.tangle import MAX_RUN_BYTES, MAX_TURN_BYTES
 
 HEADER: Final = "carnet"
 TYPE: Final = "carnet+jwt"

@@ -10,8 +10,8 @@ Law 3. Without a signature of ours and without a document there is no proof; hal
 import re
 from typing import Final
 
-from carnet.core.address import AGENT
-from carnet.core.proof import SECOND_US, Document, Proof
+from carnet.core.people.address import AGENT
+from carnet.core.people.proof import SECOND_US, Document, Proof
 from carnet.errors import (
     InsufficientCoverage,
     NonceInvalid,
@@ -19,12 +19,12 @@ from carnet.errors import (
     SignatureInvalid,
     TimestampInvalid,
 )
-from carnet.wire import digests, signatures
-from carnet.wire.coverage import PROFILE, QUERY, check_coverage, protected_names
-from carnet.wire.headers import Headers
-from carnet.wire.signatures import Presented, Request
-from carnet.wire.stamp import Stamps
-from carnet.wire.trace import TRACEPARENT, TRACESTATE
+from carnet.wire.crypto import digests, signatures
+from carnet.wire.crypto.signatures import Presented, Request
+from carnet.wire.grammar.headers import Headers
+from carnet.wire.stamps.coverage import PROFILE, QUERY, check_coverage, protected_names
+from carnet.wire.stamps.stamp import Stamps
+from carnet.wire.stamps.trace import TRACEPARENT, TRACESTATE
 from carnet.wire.travel.document import HEADER, read_beside
 
 TAG: Final = "carnet"

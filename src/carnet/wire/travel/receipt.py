@@ -17,11 +17,12 @@ from typing import Annotated, Any, Final
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from carnet.core.money import format_amount, parse_amount
+from carnet.core.money.amount import format_amount, parse_amount
 from carnet.errors import InvalidRequest, PeerResponseInvalid
-from carnet.wire import jcs, jws, sse
-from carnet.wire.headers import MAX_COUNT
-from carnet.wire.json import MAX_INTEGER
+from carnet.wire.crypto import jws
+from carnet.wire.grammar import jcs, sse
+from carnet.wire.grammar.headers import MAX_COUNT
+from carnet.wire.grammar.json import MAX_INTEGER
 
 RECEIPT_HEADER: Final = "carnet-receipt"
 TYPE: Final = "carnet-receipt+jwt"

@@ -12,10 +12,11 @@ from typing import Annotated, Any, Final
 import msgspec
 from msgspec import Meta, Struct
 
-from carnet.core.address import check_domain
-from carnet.core.proof import SECOND_US
+from carnet.core.people.address import check_domain
+from carnet.core.people.proof import SECOND_US
 from carnet.errors import AddressInvalid, InvalidJson, KeyInvalid, PeerUnreachable
-from carnet.wire import ed25519, jcs, json, jws
+from carnet.wire.crypto import ed25519, jws
+from carnet.wire.grammar import jcs, json
 
 TYPE: Final = "carnet-keys+jwt"
 PROFILES: Final = ("carnet",)

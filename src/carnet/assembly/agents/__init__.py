@@ -1,0 +1,1 @@
+"""From configuration to agents: their kinds, their functions, and agents of peers."""

@@ -1,0 +1,126 @@
+"""From `[agents]` and peers to targets: which parts answer for which name."""
+
+from collections.abc import Mapping
+
+from carnet.assembly.agents.kinds import KINDS, Built, Kind, Parts
+from carnet.config import AgentSettings
+from carnet.core.call import Target
+from carnet.core.people.address import local_name
+from carnet.ports.trust.trust import Peer, Peers
+from carnet.runtime.visit.routing import Routing
+from carnet.runtime.wrappers.breaker import Breaker
+from carnet.runtime.wrappers.hardened import Policy, harden
+from carnet.runtime.wrappers.limited import Places
+
+PEER_RETRIES = 2  # safe toward a peer: the turn id makes a repeat the same call
+PEER_SECONDS = 600.0
+
+
+class Agents:
+    """Builds targets."""
+
+    def __init__(self, parts: Parts, kinds: Mapping[str, Kind] = KINDS) -> None:
+        """`kinds` are those that sections may name."""
+        self._parts = parts
+        self._kinds = kinds
+        self._elsewhere = parts.elsewhere
+        self._client = parts.elsewhere.client
+        self.breakers: dict[str, Breaker] = {}  # one an endpoint, shared by all who call it
+
+    def circuits(self) -> list[dict[str, str | int]]:
+        """The upstreams that are left alone at the moment."""
+        return [
+            {"upstream": endpoint, "state": breaker.state, "failures": breaker.failures}
+            for endpoint, breaker in self.breakers.items()
+            if breaker.state != "closed"
+        ]
+
+    def router(self, peers: Peers) -> Routing:
+        """Everything that can be called."""
+        settings = self._parts.settings
+        agents = {name: self._target(name, agent) for name, agent in settings.agents.items()}
+        return Routing(
+            agents=agents, peers=peers, domain=settings.gateway.domain, reach=self._reach
+        )
+
+    async def close(self) -> None:
+        """End what is being fetched for them."""
+        await self._client.close()
+
+    def _target(self, name: str, agent: AgentSettings) -> Target:
+        settings, kind = self._parts.settings, self._kinds[agent.kind]
+        built = kind.build(self._parts, name, agent)
+        return Target(
+            name=name,
+            speaker=local_name(name),
+            agent=harden(built.agent, self._policy(built, agent)),
+            credit=f"peer:{name}" if kind.is_remote else f"agent:{name}",
+            is_remote=kind.is_remote,
+            price=agent.full_price,
+            most_cost=built.most_cost,
+            auth_source=agent.auth_source,
+            seconds=agent.timeout,
+            last_depth=None if agent.max_depth is None else agent.max_depth - 1,
+            takes_credential=agent.may_forward_authorization,
+            on_disconnect=agent.on_disconnect,
+            default=name == settings.default_agent,
+            kind=agent.kind,
+            needs=f"call:{name}",
+            skills=built.skills,
+            trust=agent.trust,
+            reentry=agent.reentry,
+            converts=built.converts,
+            injection_scan=agent.injection_scan,
+            version=agent.version,
+            description=agent.description or "",
+            at_once=agent.concurrency,
+            tokens_per_day=agent.tokens_per_sender_per_day or settings.limits.sender_tokens_per_day,
+        )
+
+    def _policy(self, built: Built, agent: AgentSettings) -> Policy:
+        limits, places = self._parts.settings.limits, None
+        if agent.concurrency is not None:
+            places = Places(agent.concurrency, queue=limits.queue, seconds=limits.queue_seconds)
+        return Policy(
+            clock=self._client.clock,
+            ids=self._client.ids,
+            seconds=agent.timeout,
+            is_detached=built.is_detached,
+            breaker=self._breaker(built.endpoint),
+            retries=0 if built.endpoint is None else agent.retries,
+            repeats_are_safe=built.repeats_are_safe,
+            places=places,
+        )
+
+    def _reach(self, peer: Peer, local: str, name: str) -> Target:
+        """The target for an agent of another organisation; its default one has no local name."""
+        agent, repeats_are_safe = self._elsewhere.of_peer(peer, local, PEER_SECONDS)
+        policy = Policy(
+            clock=self._client.clock,
+            ids=self._client.ids,
+            seconds=PEER_SECONDS,
+            breaker=self._breaker(peer.url.rstrip("/")),
+            retries=PEER_RETRIES,
+            repeats_are_safe=repeats_are_safe,
+        )
+        return Target(
+            name=name,
+            speaker=local or peer.domain.partition(".")[0],
+            agent=harden(agent, policy),
+            credit=f"peer:{peer.domain}",
+            is_remote=True,
+            most_cost=peer.most_cost,
+            takes_credential=peer.may_forward,
+            seconds=PEER_SECONDS,
+            kind="peer",
+            needs="call:remote",
+            skills=(),  # its own side is the judge
+        )
+
+    def _breaker(self, endpoint: str | None) -> Breaker | None:
+        if endpoint is None:
+            return None
+        breaker = self.breakers.get(endpoint)
+        if breaker is None:
+            breaker = self.breakers[endpoint] = Breaker(clock=self._client.clock)
+        return breaker

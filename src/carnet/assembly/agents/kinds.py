@@ -1,0 +1,171 @@
+"""The kinds of agents that a configuration may name, one row each.
+
+Law 1. What a kind needs, whether it is another organisation, and how it is built stand in its row
+       and nowhere else. Whoever assembles a gateway may give other rows.
+Law 2. A row builds the bare agent: what stands around it is `runtime.wrappers.hardened`'s to say.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from msgspec import Struct
+
+from carnet.assembly.agents.functions import load_agent
+from carnet.assembly.agents.peers import Elsewhere, bounds_of
+from carnet.config import AgentSettings, SecretRef, Settings, resolve_secret
+from carnet.config.file import NEEDS
+from carnet.core.call import Agent
+from carnet.core.money.amount import MICROS
+from carnet.core.people.address import local_name
+from carnet.core.people.secret import Secret
+from carnet.core.people.skill import CHAT, Skill
+from carnet.errors import ConfigInvalid
+from carnet.ports.trust.schemas import Schemas
+from carnet.ports.work.admission import Dispatch
+from carnet.ports.work.steps import Progress, Steps
+from carnet.runtime.agents.python import Native
+from carnet.runtime.agents.remote import Endpoint, Provider
+from carnet.runtime.peers.cards import Place
+from carnet.runtime.peers.samvad_request import Recipient
+from carnet.runtime.peers.stamps import Stamping
+from carnet.wire.dialects.openai import COMPLETIONS
+
+
+class Parts(Struct, frozen=True, kw_only=True, eq=False):
+    """What agents are built from."""
+
+    settings: Settings
+    elsewhere: Elsewhere  # the ways to agents of others
+    dispatch: Dispatch  # what our own call one another through
+    last_depth: int
+    schemas: Schemas
+    steps: Steps
+    progress: Progress
+
+    def secret(self, ref: SecretRef | None, key: str) -> Secret | None:
+        """A secret that the section of an agent points at."""
+        if ref is None:
+            return None
+        return resolve_secret(ref, self.settings.base, key=f"agents.{key}")
+
+
+class Built(Struct, frozen=True, kw_only=True, eq=False):
+    """A bare agent, and what must be known of it to harden and to list it."""
+
+    agent: Agent
+    endpoint: str | None = None  # calls to the same one share a breaker
+    is_detached: bool = False  # others wrote it
+    repeats_are_safe: bool = False  # the callee knows a turn that it has seen
+    skills: tuple[Skill, ...] = (CHAT,)  # empty: its own side is the judge
+    converts: Callable[[str, dict[str, Any]], None] | None = None
+    most_cost: int = 0  # that another organisation may charge for one call
+
+
+class Kind(Struct, frozen=True, kw_only=True, eq=False):
+    """One kind of agent."""
+
+    build: Callable[[Parts, str, AgentSettings], Built]
+    needs: tuple[str, ...] = ()  # the keys that its section must have
+    is_remote: bool = False  # another organisation answers
+
+
+def _python(parts: Parts, name: str, agent: AgentSettings) -> Built:
+    definition = load_agent(agent.target or "", parts.settings.base, key=f"agents.{name}.target")
+    parts.schemas.compile(name, definition.skills)
+    native = Native(
+        definition,
+        parts.dispatch,
+        last_depth=parts.last_depth,
+        auth_source=agent.auth_source,
+        schemas=parts.schemas,
+        steps=parts.steps,
+        progress=parts.progress,
+    )
+    return Built(
+        agent=native, is_detached=True, skills=definition.skills, converts=definition.check
+    )
+
+
+def _openai(parts: Parts, name: str, agent: AgentSettings) -> Built:
+    """A model. It would answer and charge twice for a call that is sent twice."""
+    _refuse_own_address(parts.settings, name, agent)
+    token = parts.secret(agent.api_key, f"{name}.api_key")
+    endpoint = _endpoint(parts, agent, token, local_name(name))
+    provider = Provider(parts.elsewhere.client.door, endpoint, system_prompt=agent.system)
+    return Built(agent=provider, endpoint=agent.url)
+
+
+def _tangle(parts: Parts, name: str, agent: AgentSettings) -> Built:
+    token = parts.secret(agent.token or agent.api_key, f"{name}.token")
+    most_cost = MICROS if agent.max_cost is None else agent.max_cost
+    remote = parts.elsewhere.tangle(
+        _endpoint(parts, agent, token, name),
+        most_cost=most_cost,
+        stamping=_stamping(agent),
+        peer=_peer_at(parts.settings, agent.url or ""),
+        skilled=parts.elsewhere.skilled(
+            agent.url or "", None, f'write kind = "samvad" in [agents.{name}]'
+        ),
+    )
+    return Built(
+        agent=remote, endpoint=agent.url, repeats_are_safe=True, skills=(), most_cost=most_cost
+    )
+
+
+def _samvad(parts: Parts, name: str, agent: AgentSettings) -> Built:
+    url = (agent.url or "").rstrip("/")
+    recipient = Recipient(
+        place=Place(url),
+        identities=frozenset({agent.identity} if agent.identity else ()),
+        peer=_peer_at(parts.settings, url),
+        form=agent.signature_form,
+        bounds=bounds_of(agent.timeout),
+    )
+    most_cost = agent.max_cost or 0  # the dialect has no word for a price
+    samvad = parts.elsewhere.samvad(
+        recipient,
+        skill=agent.skill,
+        token=parts.secret(agent.token, f"{name}.token"),
+        most_cost=most_cost,
+        stamping=_stamping(agent),
+    )
+    return Built(agent=samvad, endpoint=url, skills=(), most_cost=most_cost)
+
+
+KINDS: Final[Mapping[str, Kind]] = {
+    "python": Kind(build=_python, needs=NEEDS["python"]),
+    "openai": Kind(build=_openai, needs=NEEDS["openai"]),
+    "tangle": Kind(build=_tangle, needs=NEEDS["tangle"], is_remote=True),
+    "samvad": Kind(build=_samvad, needs=NEEDS["samvad"], is_remote=True),
+}
+
+
+def _stamping(agent: AgentSettings) -> Stamping:
+    return Stamping(takes_credential=agent.may_forward_authorization, forwards=agent.auth_source)
+
+
+def _endpoint(parts: Parts, agent: AgentSettings, token: Secret | None, model: str) -> Endpoint:
+    return Endpoint(
+        url=(agent.url or "").rstrip("/") + COMPLETIONS,
+        model=agent.model or model,
+        token=token,
+        currency=parts.settings.ledger.currency,
+        bounds=bounds_of(agent.timeout),
+    )
+
+
+def _refuse_own_address(settings: Settings, name: str, agent: AgentSettings) -> None:
+    """A model is not a hop: a gateway that is its own provider would call itself for ever."""
+    gateway, parts = settings.gateway, urlsplit(agent.url or "")
+    own = {gateway.host, "127.0.0.1", "localhost", urlsplit(gateway.public_url).hostname}
+    if parts.port == gateway.port and parts.hostname in own:
+        reason = "is this gateway itself; name the agent directly, or another provider"
+        raise ConfigInvalid(key=f"agents.{name}.url", reason=reason)
+
+
+def _peer_at(settings: Settings, url: str) -> str | None:
+    """The domain of the peer whose gateway this is, by what the configuration says of peers."""
+    origin = urlsplit(url)[:2]
+    peers = settings.peers.items()
+    return next((name for name, peer in peers if urlsplit(peer.url)[:2] == origin), None)

@@ -1,0 +1,187 @@
+"""The ways to agents of other organisations, whether a section or a peer names them."""
+
+from collections.abc import Mapping, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from carnet.config import Settings
+from carnet.core.call import Agent
+from carnet.core.people.address import AGENT
+from carnet.core.people.secret import Secret
+from carnet.errors import PeerUnknown
+from carnet.ports.trust.keys import KeyRing
+from carnet.ports.trust.trust import Peer
+from carnet.ports.world.clock import Clock, Ids
+from carnet.ports.world.http_client import Bounds, Door
+from carnet.runtime.agents.remote import Endpoint, Lane, Remote, Skilled
+from carnet.runtime.agents.samvad_peer import Samvad
+from carnet.runtime.peers.cards import Place
+from carnet.runtime.peers.samvad_client import SamvadClient, recipient_of
+from carnet.runtime.peers.samvad_request import Recipient
+from carnet.runtime.peers.stamps import Stamping
+from carnet.runtime.receipts.verification import Verifying
+from carnet.stores.open import Store
+from carnet.wire.dialects import DIALECTS, by_peer
+from carnet.wire.dialects.dialect import Dialect
+from carnet.wire.dialects.outbound import Codec
+from carnet.wire.stamps import STAMPS
+from carnet.wire.stamps.stamp import Stamps
+
+
+class Elsewhere(Struct, frozen=True, kw_only=True, eq=False):
+    """What every call out needs: who we are to others, and what of theirs is believed."""
+
+    client: SamvadClient  # with the door, and what others publish
+    verifying: Verifying
+    currency: str
+    dialects: Mapping[str, Dialect]  # by the names that peers are listed with
+    stamps: Stamps = STAMPS  # those that are written
+
+    def tangle(
+        self,
+        endpoint: Endpoint,
+        *,
+        most_cost: int,
+        stamping: Stamping,
+        peer: str | None,
+        skilled: Skilled,
+    ) -> Remote:
+        """An agent of another gateway, called by one request.
+
+        Args:
+            endpoint: Where it is.
+            most_cost: The most it may charge for one call.
+            stamping: What its calls carry.
+            peer: The domain of its organisation, where it is listed: known by its key if we have
+                no token.
+            skilled: Whether skills can be asked of it by name.
+        """
+        is_signed = endpoint.token is None and peer is not None
+        return Remote(
+            self.client.door,
+            endpoint,
+            most_cost=most_cost,
+            stamping=replace(stamping, stamps=self.stamps),
+            lane=Lane(self.client.signing, self.verifying, peer or "") if is_signed else None,
+            skilled=skilled,
+        )
+
+    def skilled(self, url: str, domain: str | None, way: str) -> Skilled:
+        """Whether the gateway behind a URL is a Carnet, by what it shows of itself.
+
+        `way` is another way to ask for skills, as its operator would write it.
+        """
+        home = Place(url.partition("/agents/")[0].rstrip("/").removesuffix("/v1"))
+        return Skilled(lambda: self.client.cards.is_carnet(home, domain), way)
+
+    def samvad(
+        self,
+        recipient: Recipient,
+        *,
+        token: Secret | None,
+        most_cost: int,
+        stamping: Stamping,
+        skill: str | None = None,
+    ) -> Samvad:
+        """An agent that is called by signed envelopes; plain text is given to its `skill`."""
+        return Samvad(
+            self.client.to(recipient),
+            skill=skill,
+            token=token,
+            most_cost=most_cost,
+            currency=self.currency,
+            stamping=replace(stamping, stamps=self.stamps),
+        )
+
+    def of_peer(self, peer: Peer, local: str, seconds: float) -> tuple[Agent, bool]:
+        """The bare agent of a peer, and whether a call to it may be repeated safely.
+
+        It is called in the dialect that the peer is listed with; its default one has no name.
+        """
+        dialect = self.dialects.get(peer.dialect)
+        spoken = None if dialect is None else dialect.spoken
+        if spoken is None:
+            raise PeerUnknown(f"{peer.domain} is listed with '{peer.dialect}', which is not spoken")
+        return spoken.reach(_Ways(self, peer, local, seconds)), spoken.repeats_are_safe
+
+
+class _Ways(Struct, frozen=True, eq=False):
+    """The ways to one agent of a peer: those that a dialect chooses from."""
+
+    elsewhere: Elsewhere
+    peer: Peer
+    local: str
+    seconds: float
+
+    def by_request(self, codec: Codec, /) -> Agent:
+        """One request for a call."""
+        peer, local, elsewhere = self.peer, self.local, self.elsewhere
+        endpoint = Endpoint(
+            url=peer.url.rstrip("/") + codec.path(local),
+            model=local or f"{AGENT}{peer.domain}",
+            token=peer.token,
+            currency=elsewhere.currency,
+            bounds=bounds_of(self.seconds),
+            codec=codec,
+        )
+        way = f"carnet peers add {peer.domain} --dialect samvad"
+        return elsewhere.tangle(
+            endpoint,
+            most_cost=peer.most_cost,
+            stamping=self._stamping(),
+            peer=peer.domain,
+            skilled=elsewhere.skilled(peer.url, peer.domain, way),
+        )
+
+    def by_envelope(self) -> Agent:
+        """Signed envelopes."""
+        return self.elsewhere.samvad(
+            recipient_of(self.peer, self.local, bounds_of(self.seconds)),
+            token=self.peer.token,
+            most_cost=self.peer.most_cost,
+            stamping=self._stamping(),
+        )
+
+    def _stamping(self) -> Stamping:
+        return Stamping(takes_credential=self.peer.may_forward)
+
+
+def build_elsewhere(
+    settings: Settings,
+    store: Store,
+    door: Door,
+    keys: KeyRing,
+    clock: Clock,
+    ids: Ids,
+    *,
+    stamps: Stamps = STAMPS,
+    dialects: Sequence[Dialect] = DIALECTS,
+) -> Elsewhere:
+    """The ways out of one gateway; `keys` are those of others, `stamps` are written.
+
+    Peers are called in one of the `dialects`.
+    """
+    domain, currency = settings.gateway.domain, settings.ledger.currency
+    verifying = Verifying(keys, domain=domain, currency=currency, clock=clock)
+    client = SamvadClient.of(
+        door,
+        store.keys,
+        f"{AGENT}{domain}",
+        clock=clock,
+        ids=ids,
+        verifying=verifying,
+        stamps=stamps,
+    )
+    return Elsewhere(
+        client=client,
+        verifying=verifying,
+        currency=currency,
+        dialects=by_peer(dialects),
+        stamps=stamps,
+    )
+
+
+def bounds_of(seconds: float) -> Bounds:
+    """The bounds of a call that may take so long."""
+    return Bounds(total_seconds=seconds, first_byte_seconds=min(120.0, seconds))

@@ -1,0 +1,148 @@
+"""From settings, a store and what stands behind to the endpoints that agents are called by."""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from carnet.assembly.behind import Behind
+from carnet.config import Settings
+from carnet.gateway.answer import Answering
+from carnet.gateway.dialects import rows_of
+from carnet.gateway.endpoint import Door
+from carnet.gateway.published import Published
+from carnet.gateway.questions import Questions
+from carnet.gateway.tasks import TaskRecords
+from carnet.guards.caller.owner import Owners
+from carnet.http.router import Row
+from carnet.ports.world.clock import Clock
+from carnet.runtime.receipts.issue import Issuing, Receipted
+from carnet.runtime.receipts.task_receipts import TaskReceipts
+from carnet.runtime.webhooks.payload import write_secret
+from carnet.stores.open import Store
+from carnet.telemetry import Metrics
+from carnet.wire.dialects.dialect import Dialect, House
+from carnet.wire.stamps.stamp import Stamps
+
+
+class Fronts(Struct, frozen=True, kw_only=True, eq=False):
+    """The endpoints through which agents are called."""
+
+    rows: tuple[Row, ...]
+    answerings: dict[str, Answering]  # by the name of the dialect
+    published: Published
+
+
+def build_fronts(
+    settings: Settings,
+    store: Store,
+    behind: Behind,
+    clock: Clock,
+    metrics: Metrics,
+    *,
+    dialects: Sequence[Dialect],
+    stamps: Stamps,
+) -> Fronts:
+    """The endpoints before the gate, those of each dialect."""
+    building = _Building(settings, store, behind, clock, metrics, stamps)
+    answerings = {dialect.name: building.answering(dialect) for dialect in dialects}
+    if len(answerings) != len(dialects):
+        raise ValueError("two dialects have one name")
+    rows = [
+        row
+        for dialect in dialects
+        for row in rows_of(
+            dialect.ways,
+            building.door(dialect, answerings[dialect.name]),
+            building.questions(dialect),
+        )
+    ]
+    return Fronts(rows=tuple(rows), answerings=answerings, published=building.published)
+
+
+class _Building:
+    """What the fronts of all dialects are made of."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        store: Store,
+        behind: Behind,
+        clock: Clock,
+        metrics: Metrics,
+        stamps: Stamps,
+    ) -> None:
+        self._settings = settings
+        self._store = store
+        self._behind = behind
+        self._clock = clock
+        self._metrics = metrics
+        self._stamps = stamps
+        self._house = House(
+            domain=settings.gateway.domain,
+            currency=settings.ledger.currency,
+            started=clock.wall_us() // 1_000_000,
+        )
+        self._issuing = Issuing(
+            kept=store.receipts,
+            keys=store.keys,
+            domain=settings.gateway.domain,
+            currency=settings.ledger.currency,
+        )
+        self._records = TaskRecords(
+            store.tasks, store.turns, clock, kept_hours=settings.retention.task_hours
+        )
+        self._owners = Owners(behind.ring)
+        self.published = _published(settings, store, behind, clock)
+
+    def answering(self, dialect: Dialect) -> Answering:
+        limits = self._settings.limits
+        return Answering(
+            dialect,
+            self._house,
+            admission=self._behind.gate,
+            journal=Receipted(self._behind.journal, self._issuing, dialect.result),
+            crowd=self._behind.crowd,
+            clock=self._clock,
+            metrics=self._metrics,
+            max_bytes=limits.chat_body_bytes if dialect.has_long_bodies else limits.body_bytes,
+        )
+
+    def door(self, dialect: Dialect, answering: Answering) -> Door:
+        return Door(
+            dialect,
+            answering,
+            published=self.published,
+            stamps=self._stamps,
+            wake=self._behind.worker.wake,
+            secret=lambda identity: write_secret(self._store.webhook_secret(identity)).reveal(),
+        )
+
+    def questions(self, dialect: Dialect) -> Questions:
+        store = self._store
+        return Questions(
+            dialect,
+            self._records,
+            house=self._house,
+            published=self.published,
+            owners=self._owners,
+            clock=self._clock,
+            polling=self._settings.gateway.task_polling,
+            wake=self._behind.worker.wake,
+            receipt=TaskReceipts(self._issuing, store.peers, store.turns, dialect.result),
+            stamps=self._stamps,
+        )
+
+
+def _published(settings: Settings, store: Store, behind: Behind, clock: Clock) -> Published:
+    return Published(
+        router=behind.router,
+        identities=behind.identities,
+        keys=store.keys,
+        clock=clock,
+        domain=settings.gateway.domain,
+        public_url=settings.gateway.public_url,
+        agent_calls=settings.limits.agent_calls_per_minute,
+        sender_calls=settings.limits.sender_calls_per_minute,
+        open_calls=lambda: behind.crowd.total,
+        waiting_tasks=lambda: behind.worker.waiting,
+    )

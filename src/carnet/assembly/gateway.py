@@ -1,0 +1,345 @@
+"""From settings and an open store to a gateway that can answer."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from carnet.assembly.agents.agents import Agents
+from carnet.assembly.agents.functions import load_classifier
+from carnet.assembly.agents.kinds import KINDS, Kind, Parts
+from carnet.assembly.agents.peers import Elsewhere, build_elsewhere
+from carnet.assembly.behind import Behind
+from carnet.assembly.endpoints import build_fronts
+from carnet.assembly.stamps import known_stamps
+from carnet.assembly.tasks import build_worker
+from carnet.assembly.webhooks import build_dispatcher
+from carnet.config import Limits, Settings
+from carnet.core.people.address import Identities
+from carnet.errors import CarnetError
+from carnet.faults import point
+from carnet.gateway.answer import Answering
+from carnet.gateway.app import App
+from carnet.gateway.operations import ROUTES as OPERATIONS
+from carnet.gateway.operations import Operations
+from carnet.gateway.published import Published
+from carnet.gateway.runs import ROUTES as RUNS
+from carnet.gateway.runs import Runs
+from carnet.gateway.well_known import ROUTES as WELL_KNOWN
+from carnet.gateway.well_known import WellKnown
+from carnet.guards.admission.gate import Gate, Signed
+from carnet.guards.caller.failures import Failures
+from carnet.guards.limits.concurrency import Crowd
+from carnet.guards.target.injection import Injection
+from carnet.http.access import Access
+from carnet.http.openapi import describe
+from carnet.http.refusal import Refusing
+from carnet.http.router import Router, Row, offered
+from carnet.ports.world.clock import Clock, Ids
+from carnet.runtime.egress.client import EgressDoor
+from carnet.runtime.peers.keyring import Ring
+from carnet.runtime.skills.schemas import Schemas
+from carnet.runtime.tasks.progress import Telling
+from carnet.runtime.turns.runner import Journaled
+from carnet.runtime.visit.dispatch import Dispatching
+from carnet.runtime.visit.routing import Routing
+from carnet.runtime.webhooks.callbacks import Callbacks, Letters
+from carnet.runtime.webhooks.dispatcher import Dispatcher
+from carnet.stores.open import Store
+from carnet.telemetry import Metrics
+from carnet.wire.dialects import DIALECTS
+from carnet.wire.dialects.dialect import Dialect, House
+from carnet.wire.stamps import ROWS
+from carnet.wire.stamps.stamp import Stamp, Stamps
+from carnet.wire.stamps.tangle import HEADERS
+
+
+class Gateway(Struct, frozen=True, kw_only=True, eq=False):
+    """The running parts of one gateway."""
+
+    app: App
+    answerings: dict[str, Answering]  # by the name of the dialect
+    published: Published
+    operations: Operations
+    behind: Behind
+    dispatcher: Dispatcher  # of letters
+    stamps: Stamps
+    refusing: Refusing
+    store: Store
+    metrics: Metrics
+    drain_seconds: float
+
+    @property
+    def journal(self) -> Journaled:
+        """What runs the turns."""
+        return self.behind.journal
+
+    def start(self) -> None:
+        """Begin with what waits in the store: tasks to run and letters to deliver."""
+        self.behind.worker.start()
+        self.dispatcher.start()
+
+    async def drain(self) -> None:
+        """Take no new work, then finish what is running; end the rest, and let tasks wait again."""
+        point("drain.begin")
+        self.operations.draining = True
+        for answering in self.answerings.values():
+            answering.draining = True
+        loop = asyncio.get_running_loop()
+        until = loop.time() + self.drain_seconds
+        await self.behind.worker.stop()
+        await self.journal.drain(max(0.0, until - loop.time()))
+        point("drain.mid")
+        await self.dispatcher.drain(max(0.0, until - loop.time()))
+
+    def note(self, error: CarnetError) -> None:
+        """Count a request that was refused before the application saw it."""
+        self.metrics.refusals.labels(error.code).inc()
+
+    async def close(self) -> None:
+        """Release what is open, the store last."""
+        await self.behind.worker.close()
+        await self.dispatcher.close()
+        await self.behind.ring.close()
+        await self.behind.agents.close()
+        await self.behind.door.close()
+        await self.store.close()
+
+
+def build_behind(
+    settings: Settings,
+    store: Store,
+    clock: Clock,
+    ids: Ids,
+    *,
+    stamps: Stamps,
+    dialects: Sequence[Dialect],
+    kinds: Mapping[str, Kind],
+) -> Behind:
+    """The gate, and the agents behind it."""
+    domain = settings.gateway.domain
+    door = EgressDoor(allow=settings.egress.allow)
+    ring = _ring(domain, store, door, clock)
+    dispatching, schemas, telling = Dispatching(), Schemas(), Telling(store.tasks)
+    elsewhere = build_elsewhere(
+        settings, store, door, ring, clock, ids, stamps=stamps, dialects=dialects
+    )
+    parts = _parts(settings, store, elsewhere, dispatching, schemas, telling)
+    agents = Agents(parts, kinds)
+    router = agents.router(store.peers)
+    identities = Identities(settings.agents, domain=domain, default=settings.default_agent)
+    crowd, journal = _crowd(settings.limits), _journal(settings, store, clock, ids, dialects)
+    by_proof = _signed(settings, store, ring, identities, schemas, door)
+    gate = _gate(settings, store, clock, ids, router, crowd, stamps, by_proof)
+    dispatching.connect(gate, journal)
+    return Behind(
+        gate=gate,
+        crowd=crowd,
+        router=router,
+        identities=identities,
+        journal=journal,
+        worker=build_worker(settings, store, journal, router, clock, telling, crowd),
+        door=door,
+        ring=ring,
+        agents=agents,
+    )
+
+
+def _gate(
+    settings: Settings,
+    store: Store,
+    clock: Clock,
+    ids: Ids,
+    router: Routing,
+    crowd: Crowd,
+    stamps: Stamps,
+    by_proof: Signed,
+) -> Gate:
+    return Gate(
+        router=router,
+        tokens=store.tokens,
+        peers=store.peers,
+        turns=store.turns,
+        clock=clock,
+        ids=ids,
+        domain=settings.gateway.domain,
+        depths=stamps.limits,
+        crowd=crowd,
+        most_run_calls=settings.limits.run_calls,
+        look_again=store.look_again,
+        by_proof=by_proof,
+    )
+
+
+def _parts(
+    settings: Settings,
+    store: Store,
+    elsewhere: Elsewhere,
+    dispatching: Dispatching,
+    schemas: Schemas,
+    telling: Telling,
+) -> Parts:
+    return Parts(
+        settings=settings,
+        elsewhere=elsewhere,
+        dispatch=dispatching,
+        last_depth=elsewhere.stamps.limits.default,
+        schemas=schemas,
+        steps=store.steps,
+        progress=telling,
+    )
+
+
+def _ring(domain: str, store: Store, door: EgressDoor, clock: Clock) -> Ring:
+    own = (domain, store.keys)
+    return Ring(pinned=store.pinned, peers=store.peers, door=door, clock=clock, own=own)
+
+
+def _crowd(limits: Limits) -> Crowd:
+    return Crowd(
+        per_caller=limits.calls_per_caller,
+        in_all=limits.calls,
+        streams=limits.streams_per_caller,
+    )
+
+
+def _journal(
+    settings: Settings, store: Store, clock: Clock, ids: Ids, dialects: Sequence[Dialect]
+) -> Journaled:
+    house = House(domain=settings.gateway.domain, currency=settings.ledger.currency)
+    journal = Journaled(
+        turns=store.turns,
+        clock=clock,
+        ids=ids,
+        currency=settings.ledger.currency,
+        worker=store.worker,
+        neighbours=store.neighbours,
+        tasks=store.tasks,
+        letters=Letters(dialects, house, ids.uuid),
+    )
+    if store.neighbours is not None:
+        store.neighbours.listen(journal.stop)
+    return journal
+
+
+def _signed(
+    settings: Settings,
+    store: Store,
+    ring: Ring,
+    identities: Identities,
+    schemas: Schemas,
+    door: EgressDoor,
+) -> Signed:
+    target = settings.gateway.injection_classifier
+    key = "gateway.injection_classifier"
+    classifier = None if target is None else load_classifier(target, settings.base, key=key)
+    return Signed(
+        keys=ring,
+        identities=identities,
+        schemas=schemas,
+        scan=Injection(classifier),
+        currency=settings.ledger.currency,
+        sender_calls=settings.limits.sender_calls_per_minute,
+        agent_calls=settings.limits.agent_calls_per_minute,
+        callbacks=Callbacks(door, store.outbox),
+        tasks=store.tasks,
+        tasks_per_sender=settings.limits.tasks_per_sender,
+    )
+
+
+def build(
+    settings: Settings,
+    store: Store,
+    clock: Clock,
+    ids: Ids,
+    *,
+    stamps: Sequence[Stamp] = ROWS,
+    dialects: Sequence[Dialect] = DIALECTS,
+    kinds: Mapping[str, Kind] = KINDS,
+) -> Gateway:
+    """Put the parts together; `stamps`, `dialects` and `kinds` of agents are those known."""
+    known = known_stamps(settings, stamps)
+    behind = build_behind(settings, store, clock, ids, stamps=known, dialects=dialects, kinds=kinds)
+    metrics = Metrics(
+        open_calls=lambda: behind.crowd.total,
+        circuits=lambda: len(behind.agents.circuits()),
+        waiting_tasks=lambda: behind.worker.waiting,
+        running_tasks=lambda: behind.worker.running,
+    )
+    access = Access(store.tokens, clock, store.look_again)
+    fronts = build_fronts(settings, store, behind, clock, metrics, dialects=dialects, stamps=known)
+    operations = _operations(store, behind, access, metrics)
+    rows = (*fronts.rows, *_pages(settings, store, behind, clock, known, dialects))
+    router = Router([*rows, *offered(OPERATIONS, operations)], access)
+    operations.describe(_description(settings, router, dialects))
+    refusing = Refusing(dialects)
+    dispatcher = build_dispatcher(settings, store, behind.door, clock, ids, metrics)
+    behind.worker.connect(metrics=metrics, on_end=dispatcher.wake)
+    app = App(
+        router=router,
+        refusing=refusing,
+        access=access,
+        failures=Failures(settings.limits.auth_failures),
+        clock=clock,
+        ids=ids,
+        metrics=metrics,
+    )
+    return Gateway(
+        app=app,
+        answerings=fronts.answerings,
+        published=fronts.published,
+        operations=operations,
+        behind=behind,
+        dispatcher=dispatcher,
+        stamps=known,
+        refusing=refusing,
+        store=store,
+        metrics=metrics,
+        drain_seconds=settings.gateway.drain_seconds,
+    )
+
+
+def _operations(store: Store, behind: Behind, access: Access, metrics: Metrics) -> Operations:
+    return Operations(
+        access=access,
+        metrics=metrics,
+        checks={"store": store.is_writable},
+        circuits=behind.agents.circuits,
+    )
+
+
+def _pages(
+    settings: Settings,
+    store: Store,
+    behind: Behind,
+    clock: Clock,
+    stamps: Stamps,
+    dialects: Sequence[Dialect],
+) -> list[Row]:
+    """The rows of the pages that belong to no dialect."""
+    runs = Runs(
+        records=store.records,
+        journal=behind.journal,
+        crowd=behind.crowd,
+        watch=store.watch,
+        currency=settings.ledger.currency,
+        limit=stamps.limits.default + 1,
+    )
+    well_known = WellKnown(
+        store.keys,
+        domain=settings.gateway.domain,
+        clock=clock,
+        dialects=[dialect.name for dialect in dialects],
+    )
+    return [*offered(RUNS, runs), *offered(WELL_KNOWN, well_known)]
+
+
+def _description(settings: Settings, router: Router, dialects: Sequence[Dialect]) -> dict[str, Any]:
+    """The shape of the API, as this gateway serves it."""
+    polling = settings.gateway.task_polling
+    return describe(router.routes, _schemas(dialects), HEADERS, polling=polling)
+
+
+def _schemas(dialects: Sequence[Dialect]) -> dict[str, Any]:
+    return {name: shape for dialect in dialects for name, shape in dialect.schemas.items()}

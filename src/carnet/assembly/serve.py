@@ -1,0 +1,207 @@
+"""Running a gateway process: open the store, listen, drain, close.
+
+Law. Where it really listens is written beside the database as long as it does, readable by its
+     owner alone: commands find a gateway that was started on another port.
+"""
+
+import asyncio
+import contextlib
+import gc
+import logging
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from carnet.assembly.gateway import Gateway, build
+from carnet.assembly.sockets import Sockets, bound, listen
+from carnet.assembly.store import open_from
+from carnet.config import Limits, Settings
+from carnet.config.settings import local_url
+from carnet.http.head import EdgeLimits
+from carnet.http.proxies import Proxies
+from carnet.http.server import Server, make_server, room_for, run
+from carnet.runtime.clock_skew import watch_steps
+from carnet.runtime.system import SystemClock, SystemIds
+from carnet.stores.open import database_path, is_postgres
+from carnet.telemetry import start_logging
+
+logger = logging.getLogger("carnet.serve")
+
+STORE_FAILED = 5  # our fault, in the words of the command line
+LOOK_SECONDS = 0.5
+# Containers made and not yet freed before the collector looks for cycles. The hot path makes none;
+# with Python's 700 the looking was an eighth of a hop.
+COLLECT_AFTER = (20_000, 20, 100)
+ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  read, not bound
+
+
+def serve(
+    settings: Settings,
+    *,
+    host: str | None = None,
+    port: int | None = None,
+    fd: int | None = None,
+) -> int:
+    """Run until a signal, at the address given or on an inherited socket; the exit code."""
+    with bound(settings.listening_at(host, port), fd=fd) as (real, sockets):
+        sink = start_logging()
+        try:
+            return run(lambda: _serve(real, sockets))
+        finally:
+            sink.close()
+
+
+async def _serve(settings: Settings, sockets: Sockets) -> int:
+    clock, ids = SystemClock(), SystemIds()
+    store = await open_from(settings, exclusive=True)
+    try:
+        await store.start()
+        gateway = build(settings, store, clock, ids)
+    except BaseException:
+        await store.close()
+        raise
+    _settle_memory()
+    gateway.start()
+    steps = asyncio.create_task(watch_steps(clock))
+    try:
+        await _listen(settings, sockets, gateway)
+    finally:
+        steps.cancel()
+        # What a second Ctrl-C did not wait for is ended while it can still be told.
+        await gateway.behind.worker.stop()
+        await gateway.journal.drain(0)
+        code = STORE_FAILED if store.is_broken() else 0
+        await gateway.close()
+    logger.info("stopped")
+    return code
+
+
+def _settle_memory() -> None:
+    """Tell the collector of cycles that what is loaded now stays."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*COLLECT_AFTER)
+
+
+async def _listen(settings: Settings, sockets: Sockets, gateway: Gateway) -> None:
+    listen(sockets)
+    with contextlib.ExitStack() as until_stopped:
+
+        def announce() -> None:
+            where = local_address(settings)
+            until_stopped.enter_context(_written(address_file(settings), where))
+            logger.info("listening", extra={"path": where})
+            _say(banner(settings))
+
+        async def drain() -> None:
+            _say(farewell(gateway.journal.running, settings.gateway.drain_seconds))
+            await gateway.drain()
+
+        server = make_server(
+            gateway.app,
+            sockets=sockets,
+            limits=edge_limits(settings.limits, gateway.stamps.tolerated),
+            note=gateway.note,
+            proxies=Proxies(settings.gateway.trusted_proxies),
+            refusing=gateway.refusing,
+            drain=drain,
+            on_listening=announce,
+        )
+        watching = asyncio.create_task(_stop_when_broken(server, gateway))
+        try:
+            await server.serve()
+        finally:
+            watching.cancel()
+
+
+async def _stop_when_broken(server: Server, gateway: Gateway) -> None:
+    """Stop when a commit has failed: what was written is unknown until the store is opened anew."""
+    while not gateway.store.is_broken():  # noqa: ASYNC110  the writer's thread sets no event
+        await asyncio.sleep(LOOK_SECONDS)
+    logger.critical("the store failed while committing; stopping so that a restart recovers it")
+    server.should_exit = True
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(text)
+    sys.stderr.flush()
+
+
+def address_file(settings: Settings) -> Path:
+    """Where a running gateway writes its address."""
+    url = settings.store.url
+    folder = settings.base / "var" if is_postgres(url) else database_path(url, settings.base).parent
+    return folder / "gateway.url"
+
+
+def local_address(settings: Settings) -> str:
+    """Where the gateway of a configuration is reached from this machine."""
+    at = settings.gateway
+    return local_url(ANYWHERE.get(at.host, at.host), at.port)
+
+
+@contextlib.contextmanager
+def _written(path: Path, text: str) -> Iterator[None]:
+    """A file for its owner, there for the time of a context; one of a dead gateway is replaced."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        draft.unlink(missing_ok=True)
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            file.write(text + "\n")
+        draft.replace(path)
+    except OSError as error:  # commands then look at the configured address
+        logger.warning("the address is not written", extra={"detail": str(error)})
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            if path.read_text().strip() == text:  # not that of a gateway which began since
+                path.unlink()
+
+
+def farewell(running: int, seconds: float) -> str:
+    """What a person sees who has pressed Ctrl-C."""
+    if not running:
+        return "\nStopping.\n"
+    calls = "1 call" if running == 1 else f"{running} calls"
+    return f"\nFinishing {calls}, up to {seconds:g} s; Ctrl-C again stops now.\n"
+
+
+def edge_limits(limits: Limits, tolerated: tuple[bytes, ...]) -> EdgeLimits:
+    """What the edge holds a connection to; `tolerated` fields are left to their readers."""
+    return EdgeLimits(
+        header_bytes=limits.header_bytes,
+        header_fields=limits.header_fields,
+        url_bytes=limits.url_bytes,
+        header_seconds=limits.header_seconds,
+        body_bytes=limits.chat_body_bytes,
+        body_seconds=limits.body_seconds,
+        write_stall_seconds=limits.write_stall_seconds,
+        connections=room_for(limits.connections),
+        requests=limits.requests,
+        bodies_bytes=limits.bodies_bytes,
+        tolerated=tolerated,
+    )
+
+
+def banner(settings: Settings) -> str:
+    """What a person sees when the gateway is up: where it is and a line to paste."""
+    gateway = settings.gateway
+    is_given = settings.origins["gateway.public_url"] != "default"
+    url = gateway.public_url if is_given else local_address(settings)
+    name = settings.default_agent or next(iter(settings.agents), "AGENT")
+    token = settings.base / "var" / "starter.token"
+    credential = f'$(cat "{token}")' if token.exists() else "$CARNET_TOKEN"
+    agents = ", ".join(settings.agents) or "none yet: add an [agents.NAME] section"
+    return (
+        f"\nCarnet serves {gateway.domain} at {url}\n"
+        f"  agents   {agents}\n"
+        f"  config   {settings.source}\n"
+        "\nTry it:\n"
+        f"  curl -i {url}/v1/chat/completions \\\n"
+        f'    -H "authorization: Bearer {credential}" \\\n'
+        "    -H 'content-type: application/json' \\\n"
+        f'    -d \'{{"model": "{name}",'
+        ' "messages": [{"role": "user", "content": "hello"}]}\'\n\n'
+    )

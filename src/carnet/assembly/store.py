@@ -1,0 +1,82 @@
+"""From settings to an open store: where it is, its keys, and the peers that the file names."""
+
+from collections.abc import Iterable
+
+from carnet.config import PeerSettings, Settings, resolve_secret, secret_path
+from carnet.errors import ConfigInvalid, KeyInvalid
+from carnet.ports.trust.keys import PinnedKey
+from carnet.ports.trust.trust import Peer
+from carnet.runtime.system import SystemClock, SystemIds
+from carnet.stores.open import Store, is_postgres, migrate_store, open_store
+from carnet.wire.crypto.ed25519 import read_public_key
+
+
+async def open_from(
+    settings: Settings, *, exclusive: bool, peers: Iterable[Peer] | None = None
+) -> Store:
+    """Open the store of a configuration.
+
+    `exclusive` is for a gateway that serves from it. `peers` stand over the stored ones; by
+    default they are those of the file.
+    """
+    return await open_store(
+        settings.store.url,
+        base=settings.base,
+        secrets=secret_path(settings.store.secrets, settings.base),
+        clock=SystemClock(),
+        ids=SystemIds(),
+        file_peers=file_peers(settings) if peers is None else peers,
+        file_keys=file_keys(settings),
+        exclusive=exclusive,
+        lease_seconds=settings.store.lease_seconds,
+        most_waiting=settings.limits.store_queue,
+        task_hours=settings.retention.task_hours,
+        wait_hours=settings.inbox.expires,
+    )
+
+
+async def migrate_from(settings: Settings) -> int | None:
+    """Bring the store of a configuration to this version's layout; how many migrations it took.
+
+    None for SQLite, which is brought up to date whenever it is opened.
+    """
+    if is_postgres(settings.store.url):
+        return await migrate_store(settings.store.url, clock=SystemClock())
+    await (await open_from(settings, exclusive=False)).close()
+    return None
+
+
+def file_peers(settings: Settings) -> list[Peer]:
+    """The peers that carnet.toml names, with their tokens opened."""
+    return [_peer(settings, domain, peer) for domain, peer in settings.peers.items()]
+
+
+def _peer(settings: Settings, domain: str, peer: PeerSettings) -> Peer:
+    key = f'peers."{domain}".token'
+    return Peer(
+        domain=domain,
+        url=peer.url,
+        may_forward=peer.may_forward_authorization,
+        token=None if peer.token is None else resolve_secret(peer.token, settings.base, key=key),
+        dialect=peer.dialect,
+        signature_form=peer.signature_form,
+        credit=peer.credit,
+        most_cost=peer.max_cost,
+        from_file=True,
+    )
+
+
+def file_keys(settings: Settings) -> list[PinnedKey]:
+    """The keys that carnet.toml pins for its peers."""
+    return [
+        PinnedKey(sender=f"agent://{domain}", public=_public(domain, key), from_file=True)
+        for domain, peer in settings.peers.items()
+        for key in peer.keys
+    ]
+
+
+def _public(domain: str, text: str) -> bytes:
+    try:
+        return read_public_key(text)
+    except KeyInvalid as error:
+        raise ConfigInvalid(key=f'peers."{domain}".keys', reason=str(error)) from None

@@ -1,0 +1,1 @@
+"""`carnet call` and `carnet tasks`."""

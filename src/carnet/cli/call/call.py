@@ -1,0 +1,262 @@
+"""`carnet call`: say something to an agent and print what it answers."""
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from carnet.cli.invocation import (
+    Command,
+    Invocation,
+    pass_invocation,
+    to_json,
+    visible,
+    wait,
+)
+
+if TYPE_CHECKING:
+    from carnet.cli.failures import GatewaySaid
+    from carnet.cli.reach.request import Asked, Composed
+    from carnet.errors import Unreachable
+    from carnet.ports.world.http_client import Answer, Door, Outbound
+
+DONE = "[DONE]"
+
+
+@click.command(cls=Command)
+@click.argument("address")
+@click.argument("words", nargs=-1, metavar="[TEXT] [skill=NAME] [name=value] [name:=JSON]")
+@click.option("--skill", metavar="NAME", help="The skill to ask for.")
+@click.option("--stream", is_flag=True, help="Print the answer as it is written.")
+@click.option("--as", "token", metavar="TOKEN", help="The token to call with, or @FILE.")
+@click.option(
+    "--dialect", type=click.Choice(["openai", "samvad"]), help="What an http(s) ADDRESS speaks."
+)
+@click.option("--model", metavar="NAME", help="The model to ask for at an http(s) ADDRESS.")
+@click.option("--task", is_flag=True, help="Hand it over as a task, and wait for its end.")
+@click.option("--no-wait", is_flag=True, help="Print the id of the task and do not wait for it.")
+@click.option("--callback", metavar="URL", help="Have the end of the task told to this https URL.")
+@click.option(
+    "--delegate", metavar="TOKEN", help="Call for somebody: a delegation token (or FILE, or -)."
+)
+@click.option("--dry-run", is_flag=True, help="Print the request this command would send.")
+@click.option("--direct", is_flag=True, help="Send it to the peer itself, not to our gateway.")
+@click.option(
+    "--key", metavar="FILE", help="Sign a direct call with this key; made if there is none."
+)
+@click.option("--run", metavar="ID", help="The run this call belongs to.")
+@click.option(
+    "--turn", metavar="ID", help="The turn; the same id with the same token gives the same answer."
+)
+@click.option(
+    "--timeout",
+    type=click.FloatRange(0, min_open=True),
+    default=600.0,
+    metavar="S",
+    help="Seconds to wait for the whole answer (default: 600).",
+)
+@pass_invocation
+def call(
+    invocation: Invocation,
+    /,
+    address: str,
+    words: tuple[str, ...],
+    skill: str | None,
+    token: str | None,
+    **options: Any,
+) -> int:
+    """Call an agent.
+
+    ADDRESS is the name of an agent here, @name@domain or agent://domain for one of a peer, or with
+    --dialect the URL of an OpenAI-compatible endpoint or a SAMVAD agent. TEXT is what to say; -
+    reads it from standard input. A skill is asked for by name: skill=NAME, and what goes into it
+    as name=value (text) or name:=value (JSON).
+
+    The call goes through our gateway; one to a URL goes there from here. With --direct a call to a
+    peer goes from here too, without a record at our gateway: agent:// signed with the key of our
+    gateway, or with that of --key. --dry-run shows the request that would be sent, signed where it
+    is, with the token as ***.
+
+    With --task the agent takes it on, and goes on with it when this command has ended; 'carnet
+    tasks' shows and cancels it. A task for an agent elsewhere, and a call with --delegate, go there
+    from here, signed.
+    """
+    from carnet.cli.call.advice import explained
+    from carnet.cli.call.arguments import read_words
+    from carnet.cli.reach.request import Asked, check
+
+    said = read_words(words, skill)
+    asked = Asked(
+        address=address,
+        text=said.text,
+        skill=said.skill,
+        payload=said.payload,
+        token=token,
+        **{**options, "task": options["task"] or options["callback"] is not None},
+    )
+    asked.direct = asked.direct or _goes_there(invocation, asked)
+    check(asked)
+    if asked.stream and invocation.format == "json":
+        asked.stream = False  # whole JSON is one value: there is nothing to show early
+    with explained(asked):
+        return wait(_call(invocation, asked))
+
+
+def _goes_there(invocation: Invocation, asked: "Asked") -> bool:
+    """Whether it is for an agent elsewhere, and of a kind that goes straight to it."""
+    from carnet.cli.reach.recipient import find_own
+    from carnet.core.people.address import is_agent_uri, is_handle
+
+    is_named = is_agent_uri(asked.address) or is_handle(asked.address)
+    return is_named and asked.goes_signed and find_own(invocation, asked.address) is None
+
+
+async def _call(invocation: Invocation, asked: "Asked") -> int:
+    from carnet.cli.reach.gateway import open_door
+    from carnet.cli.reach.request import compose, describe
+    from carnet.errors import ProviderTimeout, Unreachable
+
+    if asked.is_signed:
+        return await _call_signed(invocation, asked)
+    async with open_door() as door, compose(invocation, asked, door) as (request, is_new):
+        if asked.dry_run:
+            page = describe(request)
+            invocation.result(page, lambda: _as_http(page))
+            return 0
+        try:
+            await _send(invocation, asked, door, (request, is_new))
+        except ProviderTimeout as error:
+            raise _too_late(asked) from error
+        except Unreachable as error:
+            if asked.is_url or asked.direct:
+                raise _nobody_at(error) from error
+            raise
+    return 0
+
+
+async def _call_signed(invocation: Invocation, asked: "Asked") -> int:
+    from carnet.cli.call.signed import call_signed
+    from carnet.cli.reach.gateway import open_door, unreadable
+    from carnet.errors import PeerAgentNotFound, PeerUnreachable, ProviderTimeout
+
+    try:
+        async with open_door() as door:
+            await call_signed(invocation, asked, door)
+    except ProviderTimeout as error:
+        raise _too_late(asked) from error
+    except (PeerUnreachable, PeerAgentNotFound) as error:
+        raise unreadable(error) from error
+    return 0
+
+
+async def _send(invocation: Invocation, asked: "Asked", door: "Door", composed: "Composed") -> None:
+    from carnet.cli.call.task_view import print_own_task
+    from carnet.cli.reach.gateway import credential_of, decode, sending
+    from carnet.runtime.peers.samvad_tasks import SECRET_HEADER
+
+    begun: dict[str, Any] = {}
+    request, is_new = composed
+    async with sending(door, request, token_is_new=is_new) as answer:
+        if asked.task:
+            begun = {"webhook_secret": answer.header(SECRET_HEADER)} | decode(await answer.read())
+        elif asked.stream:
+            await _print_stream(invocation, request, answer)
+        else:
+            await _print_answer(invocation, answer, asked.skill)
+    if asked.task:
+        await print_own_task(invocation, asked, begun, credential_of(request, is_new=is_new))
+
+
+def _too_late(asked: "Asked") -> "GatewaySaid":
+    from carnet.cli.failures import GatewaySaid
+
+    said = {
+        "code": "provider_timeout",
+        "message": f"The whole answer did not come within {asked.timeout:g} s (--timeout).",
+        "hint": "Wait longer with --timeout SECONDS. With --run and --turn the same call can be "
+        "repeated without running twice.",
+    }
+    return GatewaySaid({**said, "run": asked.run, "turn": asked.turn}, 504)
+
+
+def _nobody_at(error: "Unreachable") -> "GatewaySaid":
+    from carnet.cli.failures import GatewaySaid
+
+    message = f"Nothing answers at {error.facts['url']}."
+    hint = "Check the address; whoever runs what is there can tell whether it is up."
+    return GatewaySaid({"code": error.code, "message": message, "hint": hint}, 503)
+
+
+def _as_http(page: dict[str, Any]) -> str:
+    head = [f"{page['method']} {page['url']}"]
+    head += [f"{name}: {value}" for name, value in page["headers"].items()]
+    return "\n".join([*head, "", to_json(page["body"], indent=2)])
+
+
+async def _print_answer(invocation: Invocation, answer: "Answer", skill: str | None) -> None:
+    from carnet.cli.call.output import text_of
+    from carnet.cli.reach.gateway import decode
+
+    page = decode(await answer.read())
+    usage = page.get("usage") or {}
+    invocation.result(page, lambda: visible(text_of(page, skill)))
+    if invocation.format == "text":
+        invocation.note(_summary(answer, usage))
+
+
+async def _print_stream(invocation: Invocation, request: "Outbound", answer: "Answer") -> None:
+    from carnet.cli.call.output import Growing, result_in
+    from carnet.cli.reach.gateway import decode, read_events
+
+    usage: dict[str, Any] = {}
+    result: dict[str, Any] | None = None
+    ended = False
+    with Growing(holds=True) as growing:
+        async for event in read_events(answer):
+            if event.data == DONE:
+                ended = True
+                break
+            chunk = decode(event.data)
+            if chunk.get("error"):
+                growing.flush()
+            _refuse_error_frame(chunk, answer)
+            usage = chunk.get("usage") or usage
+            result = result_in(chunk) or result
+            if invocation.format == "text":
+                growing.say(_delta_of(chunk))
+            else:
+                click.echo(event.data)
+        if invocation.format == "text":
+            growing.end(result)
+    if invocation.format == "text":
+        invocation.note(_summary(answer, usage))
+    if not ended:
+        _refuse_unended(request)
+
+
+def _refuse_error_frame(chunk: dict[str, Any], answer: "Answer") -> None:
+    from carnet.cli.failures import GatewaySaid
+    from carnet.cli.reach.gateway import names_in
+
+    if isinstance(chunk.get("error"), dict):
+        click.echo()  # what was printed so far ends its line
+        raise GatewaySaid({**chunk["error"], **names_in(answer)}, 502)
+
+
+def _refuse_unended(request: "Outbound") -> None:
+    from carnet.errors import ProviderUnavailable
+
+    raise ProviderUnavailable(f"the stream of {request.url} ended without its last frame")
+
+
+def _delta_of(chunk: dict[str, Any]) -> str:
+    choices = chunk.get("choices") or [{}]
+    return str(choices[0].get("delta", {}).get("content") or "")
+
+
+def _summary(answer: "Answer", usage: dict[str, Any]) -> str:
+    from carnet.cli.reach.gateway import names_in
+
+    words = [f"{word} {value}" for word, value in names_in(answer).items()]
+    if usage.get("cost") is not None:
+        words.append(f"cost {usage['cost']} {usage.get('currency') or ''}".rstrip())
+    return "  ".join(words) or "The answer names no run."

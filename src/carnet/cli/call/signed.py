@@ -1,0 +1,228 @@
+"""Signed calls from this process: to an agent:// address, or to a URL that speaks SAMVAD.
+
+Law 1. Where there is a configuration we sign as its organisation, with the key of its gateway;
+       without one, or with --key, with a key of this person's own.
+Law 2. Who signs as the gateway sends a listed Carnet what the gateway would, the travel document
+       included, and the answer must be proved. A person's key has no document to sign.
+Law 3. A credential is shown as ***, also inside a body.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import click
+from msgspec import Struct, structs
+
+from carnet.cli.call.output import Growing
+from carnet.cli.invocation import Invocation, to_json, visible
+from carnet.cli.reach.recipient import find_recipient, has_settings
+from carnet.cli.reach.request import Asked, given_token
+from carnet.cli.trust.delegation_forms import presented
+from carnet.core.chain.carnet import Carnet
+from carnet.core.messages.events import Data, Event, Text, Usage
+from carnet.core.money.amount import format_amount
+from carnet.core.people.address import AGENT, is_agent_uri, parse_agent_uri
+from carnet.core.people.proof import Spending
+from carnet.errors import UsageInvalid
+from carnet.ports.trust.keys import SigningKeys
+from carnet.ports.world.http_client import Bounds, Door, Outbound
+from carnet.runtime.agents.samvad_peer import as_text, text_field, text_skill
+from carnet.runtime.client.key import load_key
+from carnet.runtime.closing import closing
+from carnet.runtime.peers.keyring import Ring
+from carnet.runtime.peers.samvad_client import SamvadClient
+from carnet.runtime.peers.samvad_request import Errand, Errands
+from carnet.runtime.receipts.verification import Slip, Verifying
+from carnet.runtime.system import SystemClock, SystemIds
+from carnet.runtime.visit.pulled import pulled
+from carnet.wire.dialects import samvad
+
+if TYPE_CHECKING:
+    from carnet.ports.trust.trust import Peer
+
+
+class Signer(Struct, frozen=True):
+    """Who signs, and with which keys."""
+
+    sender: str
+    keys: SigningKeys
+    verifying: Verifying | None = None  # of a gateway: asks Carnets for their receipts
+
+
+async def call_signed(invocation: Invocation, asked: Asked, door: Door) -> None:
+    """Send the call from here and print its answer, or with --dry-run the request."""
+    from carnet.cli.call.task_view import print_task
+
+    _refuse_own(invocation, asked.address)
+    async with way_to(invocation, asked, door) as way:
+        errands = way.errands
+        token = None if asked.delegate is None else presented(asked.delegate, way.sender)
+        errand = await _errand(asked, errands, SystemIds(), token)
+        if way.peer is not None and way.is_gateway:
+            errand = _documented(invocation, errand, way.peer)
+        if asked.dry_run:
+            _show(invocation, await errands.request(errand), errand)
+        elif asked.task:
+            await print_task(invocation, asked, errands, errand)
+        else:
+            await _print(invocation, errands, errand)
+
+
+class Way(Struct, frozen=True, eq=False):
+    """The way to an agent elsewhere."""
+
+    errands: Errands
+    peer: "Peer | None"  # whose agent it is, if we list it
+    sender: str  # who we sign as
+    is_gateway: bool  # whether we sign with the key of our gateway
+
+
+@asynccontextmanager
+async def way_to(invocation: Invocation, asked: Asked, door: Door) -> AsyncIterator[Way]:
+    """The way to whoever is at an address; its connections are the door's."""
+    clock, ids = SystemClock(), SystemIds()
+    recipient, peer = await find_recipient(invocation, asked.address, _bounds(asked))
+    async with _signer(invocation, asked, door) as by:
+        client = SamvadClient.of(
+            door, by.keys, by.sender, clock=clock, ids=ids, verifying=by.verifying
+        )
+        try:
+            yield Way(client.to(recipient), peer, by.sender, by.verifying is not None)
+        finally:
+            await client.close()
+
+
+@asynccontextmanager
+async def _signer(invocation: Invocation, asked: Asked, door: Door) -> AsyncIterator[Signer]:
+    from carnet.assembly.store import open_from
+
+    if asked.key or not has_settings(invocation):
+        key = load_key(asked.key)
+        yield Signer(f"{AGENT}client-{key.kid}", key)
+        return
+    domain, clock = invocation.settings.gateway.domain, SystemClock()
+    store = await open_from(invocation.settings, exclusive=False)
+    ring = Ring(pinned=store.pinned, peers=store.peers, door=door, clock=clock)
+    currency = invocation.settings.ledger.currency
+    try:
+        await store.keys.ensure(clock.wall_us())
+        verifying = Verifying(ring, domain=domain, currency=currency, clock=clock)
+        yield Signer(f"{AGENT}{domain}", store.keys, verifying)
+    finally:
+        await ring.close()
+        await store.close()
+
+
+def _bounds(asked: Asked) -> Bounds:
+    seconds = asked.timeout
+    return Bounds(first_byte_seconds=seconds, idle_seconds=seconds, total_seconds=seconds)
+
+
+def _documented(invocation: Invocation, errand: Errand, peer: "Peer") -> Errand:
+    """The same with the document that a Carnet is sent: this person is where the chain begins."""
+    from carnet.assembly.stamps import depth_limits
+
+    settings = invocation.settings
+    return structs.replace(
+        errand,
+        carnet=Carnet(
+            run=errand.trace_id,
+            turn=errand.span_id,
+            last_depth=depth_limits(settings).default,
+        ),
+        budget=Spending(money=peer.most_cost, currency=settings.ledger.currency),
+    )
+
+
+def _refuse_own(invocation: Invocation, address: str) -> None:
+    if not is_agent_uri(address) or not has_settings(invocation):
+        return
+    domain, own = parse_agent_uri(address), invocation.settings.gateway.domain
+    if own in {domain, domain.partition(".")[2]}:
+        raise UsageInvalid(
+            reason=f"'{address}' is served by your own gateway, so there is no direct way.",
+            fix="Leave out --direct.",
+        )
+
+
+async def _errand(asked: Asked, errands: Errands, ids: SystemIds, delegation: str | None) -> Errand:
+    skill, payload = asked.skill, asked.payload
+    if skill is None:
+        card = await errands.card()
+        skill = text_skill(card)
+        payload = {text_field(card, skill): asked.text}
+    return Errand(
+        skill=skill,
+        payload=payload,
+        stream=asked.stream,
+        trace_id=asked.run or ids.uuid(),
+        span_id=asked.turn or ids.uuid(),
+        auth=given_token(asked),
+        is_task=asked.task,
+        callback=asked.callback,
+        delegation=delegation,
+    )
+
+
+def _show(invocation: Invocation, request: Outbound, errand: Errand) -> None:
+    from carnet.cli.reach.request import describe
+
+    page = describe(request)
+    raw = request.body.decode()
+    hidden = [errand.delegation] if errand.delegation is not None else []
+    if errand.delegation is not None:
+        page["body"]["delegationToken"] = "***"  # that it is there, not what it is
+    if errand.auth is not None:
+        hidden.append(errand.auth.reveal())
+        page["body"]["auth"]["token"] = "***"  # noqa: S105
+    for text in hidden:
+        raw = raw.replace(to_json(text), '"***"')
+    page["raw"] = raw
+    head = [f"{name}: {value}" for name, value in page["headers"].items()]
+    text = "\n".join([f"{page['method']} {page['url']}", *head, "", raw])
+    invocation.result(page, lambda: text)
+    if hidden:
+        invocation.note("The token is shown as ***; digest and signature are of the body with it.")
+
+
+async def _print(invocation: Invocation, errands: Errands, errand: Errand) -> None:
+    said: list[Event] = []
+    growing = Growing()
+    slip = Slip()
+    shown = False
+    async with closing(pulled(partial(errands.run, errand, slip=slip))) as events:
+        async for event in events:
+            said.append(event)
+            if errand.stream and isinstance(event, Text | Data):
+                shown = _print_chunk(invocation, event, growing) or shown
+    result = samvad.result_of(said)
+    page: dict[str, Any] = {"result": result, "run": errand.trace_id, "turn": errand.span_id}
+    cost = _cost(said)
+    if slip.proved is not None:
+        page |= {"cost": cost, "receipt": slip.proved}
+    if shown and invocation.format == "text":
+        growing.end(result)
+    else:
+        invocation.result(page, lambda: visible(as_text(result)))
+    if invocation.format == "text":
+        told = "" if cost is None else f"  cost {cost}"
+        invocation.note(f"run {errand.trace_id}  turn {errand.span_id}{told}")
+
+
+def _cost(said: list[Event]) -> str | None:
+    """What the call has cost, as the receipt of a Carnet tells it."""
+    costs = [event for event in said if isinstance(event, Usage) and event.cost is not None]
+    if not costs:
+        return None
+    return f"{format_amount(costs[-1].cost or 0)} {costs[-1].currency or ''}".rstrip()
+
+
+def _print_chunk(invocation: Invocation, event: Text | Data, growing: Growing) -> bool:
+    value = event.text if isinstance(event, Text) else event.value
+    if invocation.format != "text":
+        click.echo(to_json({"chunk": value}))
+    else:
+        growing.say(value if isinstance(value, str) else f"{to_json(value)}\n")
+    return True

@@ -1,0 +1,1 @@
+"""`carnet config`, `migrate`, `backup`, `prune`, `version` and `completion`."""

@@ -1,0 +1,104 @@
+"""`carnet backup` and `carnet migrate --to`: a copy of the store, and a new place for it."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from carnet.cli.invocation import Command, Invocation, count, pass_invocation, wait
+from carnet.cli.progress import Told
+
+if TYPE_CHECKING:
+    from carnet.config import Settings
+
+
+@click.command(cls=Command)
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--force", is_flag=True, help="Replace the file if it exists.")
+@click.option("--with-secrets", is_flag=True, help="Copy the secrets too, to FILE.secrets.")
+@pass_invocation
+def backup(invocation: Invocation, file: Path, *, force: bool, with_secrets: bool) -> None:
+    """Copy the store into a SQLite file, complete and checked, while the gateway runs."""
+    from carnet.assembly.backup import backup_from
+
+    with Told("rows") as told:
+        made = wait(
+            backup_from(
+                invocation.settings,
+                file,
+                replaces=force,
+                with_secrets=with_secrets,
+                progress=told.of_table,
+            )
+        )
+    page = {
+        "file": str(made.file),
+        "bytes": made.size,
+        "store": invocation.settings.store.url,
+        "secrets": None if made.secrets is None else str(made.secrets),
+        "ledger_faults": made.faults,
+    }
+    invocation.result(page, lambda: f"{made.file} holds the whole store ({made.size:,} bytes).")
+    _warn_of(made.faults, invocation)
+    invocation.note(_not_inside(invocation.settings, made.secrets))
+
+
+def _warn_of(faults: int, invocation: Invocation) -> None:
+    if faults:
+        told = f"The ledger does not verify ({count(faults, 'fault')}), in the copy as in the store"
+        invocation.note(f"Warning: {told}. See: carnet ledger verify")
+
+
+def _not_inside(settings: "Settings", secrets: Path | None) -> str:
+    from carnet.config import secret_path
+
+    own = secret_path(settings.store.secrets, settings.base)
+    if secrets is not None:
+        return f"The secrets are in {secrets}: keep the two apart. The configuration is not inside."
+    return (
+        f"Not inside: the secrets ({own}), without which tokens are not recognised, and the"
+        " configuration with its agents. Keep them too, apart from this file."
+    )
+
+
+def move(invocation: Invocation, target: str) -> None:
+    """Copy the store to another place and say what to change."""
+    from carnet.assembly.backup import move_from
+
+    settings = invocation.settings
+    url = _checked(target)
+    with Told("rows") as told:
+        copied = wait(move_from(settings, url, progress=told.of_table))
+    counts = copied.rows
+    page: dict[str, Any] = {
+        "from": settings.store.url,
+        "to": url,
+        "rows": counts,
+        "ledger_faults": copied.faults,
+    }
+    told_as = (
+        f"Moved {count(counts['turn'], 'turn')}, {count(counts['ledger'], 'posting')},"
+        f" {count(counts['token'], 'token')} and {count(counts['peer'], 'peer')}"
+        f" to {url}; the ledger is the same there."
+    )
+    invocation.result(page, lambda: told_as)
+    _warn_of(copied.faults, invocation)
+    name = settings.source.name
+    invocation.note(
+        f'Now set url in the section [store] of {name}:\n\n    url = "{url}"\n\n'
+        "Then start the gateway. The old store was not changed; set it aside when all is well."
+    )
+
+
+def _checked(target: str) -> str:
+    """The target as [store] url takes it: with no password in it."""
+    from carnet.config.readers import Wrong, store_url
+    from carnet.errors import UsageInvalid
+
+    try:
+        url: str = store_url().read(target)
+    except Wrong as error:
+        raise UsageInvalid(
+            reason=f"--to {error}.", fix="It takes what [store] url takes in carnet.toml."
+        ) from None
+    return url

@@ -1,0 +1,102 @@
+"""What a configuration names and `load` does not look at: functions, secrets, keys, the store.
+
+Law. Agents are imported as the gateway would, and what that brought into this process leaves it.
+"""
+
+import importlib
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from carnet.config import SecretRef, Settings, resolve_secret, secret_path
+from carnet.errors import ConfigInvalid
+
+
+def resolve(settings: Settings) -> None:
+    """Look everything up; the first that cannot be used is refused by its key."""
+    from carnet.stores.secrets import secrets_file
+
+    with own_modules(settings.base):
+        for name in settings.agents:
+            resolve_function(settings, name)
+    for key, ref in references(settings):
+        resolve_secret(ref, settings.base, key=key)
+    secrets_file.load(secret_path(settings.store.secrets, settings.base))
+    check_files(settings)
+
+
+def references(settings: Settings) -> Iterator[tuple[str, SecretRef]]:
+    """Every secret that the file names, by its key; not the gateway's own."""
+    for name, agent in settings.agents.items():
+        for key, ref in (("api_key", agent.api_key), ("token", agent.token)):
+            if ref is not None:
+                yield f"agents.{name}.{key}", ref
+    for domain, peer in settings.peers.items():
+        if peer.token is not None:
+            yield f'peers."{domain}".token', peer.token
+
+
+def resolve_function(settings: Settings, name: str) -> None:
+    """Import the function of an agent, if it is one, and compile the schemas of its skills."""
+    from carnet.assembly.agents.functions import load_agent
+    from carnet.runtime.skills.schemas import Schemas
+
+    target = settings.agents[name].target
+    if target is not None:
+        agent = load_agent(target, settings.base, key=f"agents.{name}.target")
+        Schemas().compile(name, agent.skills)
+
+
+def skill_names(settings: Settings) -> dict[str, list[str]]:
+    """What each agent can be asked for by name; nothing where another side knows, or it fails."""
+    from carnet.assembly.agents.functions import load_agent
+    from carnet.core.people.skill import CHAT
+
+    found: dict[str, list[str]] = {}
+    with own_modules(settings.base):
+        for name, agent in settings.agents.items():
+            found[name] = [CHAT.id] if agent.kind == "openai" else []
+            if agent.target is not None:
+                with suppress(ConfigInvalid):
+                    loaded = load_agent(agent.target, settings.base, key=f"agents.{name}.target")
+                    found[name] = [skill.id for skill in loaded.skills]
+    return found
+
+
+@contextmanager
+def own_modules(base: Path) -> Iterator[None]:
+    """Import modules of a folder; afterwards they are gone again."""
+    path, known = list(sys.path), set(sys.modules)
+    importlib.invalidate_caches()
+    try:
+        yield
+    finally:
+        sys.path[:] = path
+        for name in sys.modules.keys() - known:
+            if _is_beside(name.partition(".")[0], base):
+                del sys.modules[name]
+
+
+def _is_beside(name: str, base: Path) -> bool:
+    """Whether a module or package stands beside carnet.toml; an environment there is not meant."""
+    return (base / f"{name}.py").exists() or (base / name / "__init__.py").exists()
+
+
+def check_files(settings: Settings) -> None:
+    """Refuse a store whose folder or files cannot be written; a database elsewhere is not asked."""
+    from carnet.stores.open import database_path, is_postgres
+
+    url = settings.store.url
+    if is_postgres(url):
+        return
+    path = database_path(url, settings.base)
+    if not path.parent.is_dir():
+        reason = f"the folder {path.parent} does not exist; create it with: mkdir -p {path.parent}"
+        raise ConfigInvalid(key="store.url", reason=reason)
+    beside = [path.with_name(path.name + end) for end in ("", "-wal", "-shm")]
+    for file in (path.parent, *beside):
+        if file.exists() and not os.access(file, os.W_OK):
+            reason = f"{file} cannot be written by this user; run: chmod u+w {file}"
+            raise ConfigInvalid(key="store.url", reason=reason)

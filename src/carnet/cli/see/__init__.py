@@ -1,0 +1,1 @@
+"""`carnet runs`, `run`, `tail`, `explain`, `ledger`, `outbox` and `agents inspect`."""

@@ -1,0 +1,144 @@
+"""`carnet ledger`: who owes what to whom, and whether anybody changed it afterwards."""
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from carnet.cli.failures import OK, UNVERIFIED
+from carnet.cli.invocation import Group, Invocation, count, pass_invocation, table, wait
+from carnet.cli.progress import Told
+
+if TYPE_CHECKING:
+    from carnet.stores.ledger.verification import Fault, Verified
+
+
+_SEAL = re.compile(r"[0-9a-f]{64}", re.ASCII)
+
+
+@click.group(cls=Group, invoke_without_command=True)
+@click.option("--run", metavar="ID", help="Only the postings of one run.")
+@click.option("--account", metavar="A", help="Only postings of one account, either side.")
+@click.option("--limit", type=click.IntRange(1, 10_000), default=100, help="How many (100).")
+@pass_invocation
+@click.pass_context
+def ledger(
+    ctx: click.Context, invocation: Invocation, run: str | None, account: str | None, limit: int
+) -> None:
+    """List postings, newest first: the debit account owes, the credit account is owed."""
+    if ctx.invoked_subcommand is None:
+        page = wait(_postings(invocation, run, account, limit))
+        invocation.result(page, lambda: invocation.spell(_text(page)), page["entries"])
+
+
+async def _postings(
+    invocation: Invocation, run: str | None, account: str | None, limit: int
+) -> dict[str, Any]:
+    from carnet.assembly.store import open_from
+    from carnet.core.money.amount import format_amount
+    from carnet.gateway.pages import ledger_page
+
+    settings = invocation.settings
+    store = await open_from(settings, exclusive=False)
+    try:
+        entries = await store.records.ledger(run=run, account=account, limit=limit)
+    finally:
+        await store.close()
+    total = format_amount(sum(entry.amount for entry in entries))
+    currency = settings.ledger.currency
+    return {**ledger_page(entries, currency), "sum": total, "currency": currency}
+
+
+def _text(page: dict[str, Any]) -> str:
+    from carnet.cli.times import short
+
+    if not page["entries"]:
+        return "No postings. Every served call makes one; 'carnet runs' shows what was called."
+    columns = ["debit", "credit", "amount", "run", "turn"]
+    rows = [
+        [str(entry["n"]), short(entry["at"]), *(str(entry[column]) for column in columns)]
+        for entry in page["entries"]
+    ]
+    total = f"{count(len(rows), 'posting')}, {page['sum']} {page['currency']} together."
+    return table(rows, ["ROW", "AT", *map(str.upper, columns)]) + "\n" + total
+
+
+@ledger.command()
+@click.option("--expect", metavar="SEAL", default="", help="A seal that was noted earlier.")
+@pass_invocation
+def verify(invocation: Invocation, expect: str) -> int:
+    """Check that no posting was changed, removed or invented; exit code 4 if one was.
+
+    Prints the seal of the last checkpoint. Note it elsewhere, and give it to --expect later: then
+    it is also found if the whole database was set back to an earlier state.
+    """
+    expected = expect.strip().lower()
+    if expected and not _SEAL.fullmatch(expected):
+        raise click.BadParameter("a seal is 64 hexadecimal digits.", param_hint="--expect")
+    found = wait(_verified(invocation, expected))
+    page = _verified_page(found, invocation.settings.ledger.currency)
+    invocation.result(page, lambda: "\n".join(_verified_lines(page)), page["faults"] or [page])
+    return OK if found.ok else UNVERIFIED
+
+
+async def _verified(invocation: Invocation, expected: str) -> "Verified":
+    from carnet.assembly.store import open_from
+
+    store = await open_from(invocation.settings, exclusive=False)
+    try:
+        with Told("postings checked") as told:
+            return await store.verify_ledger(expected=expected, progress=told.so_far)
+    finally:
+        await store.close()
+
+
+def _verified_page(found: "Verified", currency: str) -> dict[str, Any]:
+    from carnet.core.money.amount import format_amount
+    from carnet.wire.grammar.times import when
+
+    return {
+        "ok": found.ok,
+        "postings": found.postings,
+        "before_the_chain": found.unchained,
+        "lanes": found.lanes,
+        "checkpoints": found.checkpoints,
+        "last_checkpoint": when(found.last),
+        "seal": found.seal or None,
+        "debits": format_amount(found.debits),
+        "credits": format_amount(found.credits),
+        "currency": currency,
+        "fault_count": found.fault_count,
+        "faults": [_fault(fault) for fault in found.faults],
+    }
+
+
+def _fault(fault: "Fault") -> dict[str, Any]:
+    import msgspec
+
+    return {"row": fault.row, "lane": fault.lane, **msgspec.to_builtins(fault)}
+
+
+def _verified_lines(page: dict[str, Any]) -> list[str]:
+    head = "The ledger is as it was written." if page["ok"] else "The ledger was changed."
+    old = page["before_the_chain"]
+    lines = [
+        head,
+        f"  {count(page['postings'], 'posting')} in {count(page['lanes'], 'lane')}"
+        + (f", {old} of them from before the chain" if old else ""),
+        f"  debits {page['debits']}, credits {page['credits']} {page['currency']}",
+    ]
+    if page["seal"]:
+        last = f"the last at {page['last_checkpoint']}, seal {page['seal']}"
+        lines.append(f"  {count(page['checkpoints'], 'checkpoint')}, {last}")
+    lines += [f"  {_place(fault)}: {fault['what']}" for fault in page["faults"]]
+    more = page["fault_count"] - len(page["faults"])
+    if more:
+        lines.append(f"  and {count(more, 'fault')} more")
+    if not page["ok"]:
+        lines.append("Keep a copy of the database as it is; docs/operations/ledger.md says more.")
+    return lines
+
+
+def _place(fault: dict[str, Any]) -> str:
+    named = [f"{word} {fault[word]}" for word in ("row", "lane", "checkpoint") if fault.get(word)]
+    return ", ".join(named) or "ledger"

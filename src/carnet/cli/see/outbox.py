@@ -1,0 +1,279 @@
+"""`carnet outbox`: the letters to others, those that died, and the secrets that sign them."""
+
+import re
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import click
+
+from carnet.cli.invocation import (
+    Group,
+    Invocation,
+    count,
+    find_begun,
+    more_of,
+    pass_invocation,
+    table,
+    wait,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from carnet.config import Settings
+    from carnet.ports.world.outbox import LetterState, Posted
+    from carnet.stores.open import Store
+
+MOST = 1000
+_NAMED = re.compile(r"notify|(token|peer):.+")  # senders that sign with no key of their own
+
+
+@click.group(cls=Group)
+def outbox() -> None:
+    """See the webhooks that wait, arrived or died, and send them again."""
+
+
+@outbox.command("list")
+@click.option(
+    "--state",
+    type=click.Choice(["pending", "delivered", "dead"]),
+    help="Those alone (default: all).",
+)
+@click.option("--limit", type=click.IntRange(1, MOST), default=20, help="How many (20).")
+@click.option("--before", type=click.IntRange(1), metavar="N", help="Go on where a list ended.")
+@pass_invocation
+def list_letters(
+    invocation: Invocation, state: "LetterState | None", limit: int, before: int | None
+) -> None:
+    """List the newest letters."""
+    page = wait(_list(invocation.settings, state, limit, before))
+    chosen = {"state": state, "limit": limit}
+    invocation.result(page, lambda: invocation.spell(_list_text(page, chosen)), page["letters"])
+
+
+async def _list(
+    settings: "Settings", state: "LetterState | None", limit: int, before: int | None
+) -> dict[str, Any]:
+    from carnet.assembly.store import open_from
+
+    store = await open_from(settings, exclusive=False)
+    try:
+        found = await store.outbox.list(state=state, limit=limit, before=before)
+    finally:
+        await store.close()
+    following = found[-1].n if len(found) == limit else None
+    return {"letters": [_line(posted) for posted in found], "next": following}
+
+
+def _line(posted: "Posted") -> dict[str, Any]:
+    from carnet.wire.grammar.times import when
+
+    letter = posted.letter
+    return {
+        "letter": letter.id,
+        "kind": letter.kind,
+        "state": posted.state,
+        "receiver": letter.host,
+        "taskId": letter.task,
+        "attempts": posted.attempts,
+        "status": posted.status,
+        "reason": posted.reason,
+        "created": when(posted.created),
+        "due": when(posted.due) if posted.state == "pending" else None,
+        "ended": when(posted.ended),
+    }
+
+
+def _list_text(page: dict[str, Any], chosen: dict[str, Any]) -> str:
+    from carnet.cli.times import short
+
+    if not page["letters"]:
+        return "No letters. A task that was given a callback writes one when it ends."
+    titles = ["LETTER", "KIND", "STATE", "RECEIVER", "ATTEMPTS", "CREATED", "NEXT", "LAST"]
+    rows = [
+        [
+            line["letter"],
+            line["kind"],
+            line["state"],
+            line["receiver"],
+            str(line["attempts"]),
+            short(line["created"]),
+            short(line["due"]),
+            line["reason"] or str(line["status"] or "-"),
+        ]
+        for line in page["letters"]
+    ]
+    more = f"\n{more_of('outbox list', page['next'], chosen)}" if page["next"] else ""
+    return table(rows, titles) + more
+
+
+@outbox.command()
+@click.argument("letter", metavar="ID")
+@pass_invocation
+def show(invocation: Invocation, letter: str) -> None:
+    """Show a letter: where it goes, what it says, and how its last attempt went.
+
+    The beginning of an ID is enough if only one of the newest letters begins so.
+    """
+    page = wait(_show(invocation.settings, letter))
+    invocation.result(page, lambda: invocation.spell(_show_text(page)))
+
+
+async def _show(settings: "Settings", letter: str) -> dict[str, Any]:
+    from carnet.assembly.store import open_from
+
+    store = await open_from(settings, exclusive=False)
+    try:
+        posted = await _find(store, letter)
+    finally:
+        await store.close()
+    return {
+        **_line(posted),
+        "url": posted.letter.url,
+        "signed_for": posted.letter.secret_of,
+        "body": _body(posted.letter.body),
+    }
+
+
+async def _find(store: "Store", letter: str) -> "Posted":
+    """A letter by its id or the beginning of it."""
+    from carnet.errors import LetterNotFound
+
+    found = await store.outbox.find(letter)
+    if found is None:
+        newest = await store.outbox.list(state=None, limit=MOST)
+        begun = find_begun(letter, (posted.letter.id for posted in newest), "letter")
+        found = None if begun is None else await store.outbox.find(begun)
+    if found is None:
+        raise LetterNotFound
+    return found
+
+
+def _body(body: bytes) -> Any:
+    """What it says: JSON, unless somebody wrote something else into the store."""
+    from carnet.errors import InvalidJson
+    from carnet.wire.grammar import json
+
+    try:
+        return json.read(body)
+    except InvalidJson:
+        return body.decode(errors="replace")
+
+
+def _show_text(page: dict[str, Any]) -> str:
+    from carnet.cli.invocation import to_json, visible
+
+    told = [
+        ("letter", page["letter"]),
+        ("kind", page["kind"]),
+        ("state", page["state"]),
+        ("url", page["url"]),
+        ("task", page["taskId"] or "-"),
+        ("attempts", page["attempts"]),
+        ("last", page["reason"] or page["status"] or "-"),
+        ("created", page["created"]),
+        ("next" if page["due"] else "ended", page["due"] or page["ended"] or "-"),
+        ("signed for", page["signed_for"] or "-"),
+    ]
+    lines = [f"{name:<11} {value}" for name, value in told]
+    again = []
+    if page["state"] == "dead":
+        again = [f"Send it again: carnet outbox replay {page['letter']}"]
+    return "\n".join([*lines, "", visible(to_json(page["body"], indent=2)), *again])
+
+
+@outbox.command()
+@click.argument("letters", metavar="[ID]...", nargs=-1)
+@click.option("--dead", is_flag=True, help="All that died.")
+@click.option("--receiver", metavar="HOST", help="With --dead: those to this host alone.")
+@pass_invocation
+def replay(
+    invocation: Invocation,
+    letters: tuple[str, ...],
+    dead: bool,  # noqa: FBT001  click passes it
+    receiver: str | None,
+) -> None:
+    """Send letters again, from the first attempt on, under the ids they had.
+
+    An address that answered 410 is let off: it may be called back to again.
+    """
+    _check_choice(letters, dead=dead, receiver=receiver)
+    chosen, replayed = wait(_replay(invocation.settings, letters, receiver))
+    page = {"replayed": replayed, "letters": chosen}
+    text = f"{count(replayed, 'letter')} will be sent again; running gateways begin in a second."
+    none = f"There is no dead letter{f' to {receiver}' if receiver else ''}: none is sent again."
+    invocation.result(page, lambda: text if replayed else none)
+
+
+def _check_choice(letters: "Sequence[str]", *, dead: bool, receiver: str | None) -> None:
+    from carnet.errors import UsageInvalid
+
+    if bool(letters) == dead or (receiver is not None and not dead):
+        raise UsageInvalid(
+            reason="It is not clear which letters are meant.",
+            fix="Give their ids, or --dead for all that died, with --receiver HOST if need be.",
+        )
+
+
+async def _replay(
+    settings: "Settings", letters: "Sequence[str]", receiver: str | None
+) -> tuple[list[str], int]:
+    from carnet.assembly.store import open_from
+    from carnet.runtime.system import SystemClock
+
+    store = await open_from(settings, exclusive=False)
+    try:
+        named = [(await _find(store, letter)).letter.id for letter in letters]
+        chosen = named or await _dead(store, receiver)
+        return chosen, await store.outbox.replay(chosen, SystemClock().wall_us())
+    finally:
+        await store.close()
+
+
+async def _dead(store: "Store", receiver: str | None) -> list[str]:
+    found: list[str] = []
+    before: int | None = None
+    while page := await store.outbox.list(state="dead", limit=MOST, before=before):
+        found += [one.letter.id for one in page if _is_to(one.letter.host, receiver)]
+        before = page[-1].n
+    return found
+
+
+def _is_to(receiver: str, host: str | None) -> bool:
+    """Whether a receiver is the host that was named: alone, with its port, or as it is shown."""
+    at = urlsplit(receiver)
+    return host is None or host in {receiver, at.netloc, at.hostname}
+
+
+@outbox.command()
+@click.argument("identity", metavar="IDENTITY")
+@pass_invocation
+def secret(invocation: Invocation, identity: str) -> None:
+    """Print the secret that webhooks to a sender are signed with, for its receiver.
+
+    IDENTITY is the sender of the tasks: agent://HOST, or token:NAME of one that used a token.
+    'notify' is for what [inbox] notify is told.
+    """
+    page = wait(_secret(invocation.settings, identity))
+    invocation.result(page, lambda: str(page["secret"]))
+
+
+async def _secret(settings: "Settings", identity: str) -> dict[str, Any]:
+    from carnet.assembly.store import open_from
+    from carnet.core.people.address import check_identity
+    from carnet.errors import AddressInvalid, UsageInvalid
+    from carnet.runtime.webhooks.payload import write_secret
+
+    try:
+        named = identity if _NAMED.fullmatch(identity) else check_identity(identity)
+    except AddressInvalid:
+        raise UsageInvalid(
+            reason=f"'{identity}' is nobody's identity.",
+            fix="Write the sender of the tasks, such as agent://globex.example or token:NAME.",
+        ) from None
+    store = await open_from(settings, exclusive=False)
+    try:
+        secret = write_secret(store.webhook_secret(named))
+        return {"identity": named, "secret": secret.reveal()}
+    finally:
+        await store.close()

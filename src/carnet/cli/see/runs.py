@@ -1,0 +1,199 @@
+"""`carnet runs`, `run` and `tail`: what happened."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Final
+
+import click
+
+from carnet.cli.invocation import (
+    Command,
+    Group,
+    Invocation,
+    find_begun,
+    pass_invocation,
+    table,
+    to_json,
+    wait,
+)
+
+POLL_SECONDS = 1.0
+MOST_RUNS = 100
+NOTHING: Final[Mapping[str, str | None]] = MappingProxyType({})
+
+
+@click.command(cls=Command)
+@click.option("--limit", type=click.IntRange(1, MOST_RUNS), default=20, help="How many (20).")
+@click.option("--before", type=click.IntRange(1), metavar="N", help="Go on where a list ended.")
+@click.option("--agent", metavar="NAME", help="Those in which this agent was called.")
+@click.option("--actor", metavar="WHO", help="Those with a call of this caller.")
+@click.option("--state", metavar="STATE", help="Those with a turn in this state.")
+@click.option("--code", metavar="CODE", help="Those with a turn that failed so.")
+@click.option("--correlation", metavar="ID", help="The one that a caller named so itself.")
+@pass_invocation
+def runs(invocation: Invocation, /, limit: int, before: int | None, **matching: str | None) -> None:
+    """List the newest runs."""
+    from shlex import join
+
+    from carnet.cli.reach.pages import read_page
+
+    page = read_page(invocation, _runs_path(limit, before, matching))
+    chosen = [word for name, value in matching.items() if value for word in (f"--{name}", value)]
+    again = join(["carnet", "runs", *chosen])
+    invocation.result(page, lambda: invocation.spell(_runs_text(page, before, again)), page["runs"])
+
+
+def _runs_path(
+    limit: int, before: int | None = None, matching: Mapping[str, str | None] = NOTHING
+) -> str:
+    from urllib.parse import urlencode
+
+    asked = {"limit": limit, **({"before": before} if before else {})}
+    named = {name: value for name, value in matching.items() if value is not None}
+    return f"/runs?{urlencode({**asked, **named})}"
+
+
+def _runs_text(page: dict[str, Any], before: int | None, again: str) -> str:
+    more = f"More: {again} --before {page['next']}" if page.get("next") else ""
+    if not page["runs"] and more:  # all that were looked at are like something else by now
+        return f"None of the newest. {more}"
+    if not page["runs"] and before:
+        return "No earlier runs: the list ended."
+    if not page["runs"]:
+        return "No runs yet. Make one: carnet call echo hello"
+    rows = [_run_row(entry) for entry in page["runs"]]
+    titles = ["RUN", "STARTED", "AGENT", "PAYER", "TURNS", "DEPTH", "COST", "STATE"]
+    return "\n".join([table(rows, titles), *([more] if more else [])])
+
+
+def _run_row(entry: dict[str, Any]) -> list[str]:
+    from carnet.cli.times import short
+
+    cost = "-" if entry.get("cost") is None else f"{entry['cost']} {entry.get('currency') or ''}"
+    words = [entry["run"], short(entry["started"]), entry["agent"], entry["payer"]]
+    words += [entry["turns"], entry["depth"], cost.rstrip(), entry["state"]]
+    return [str(word) for word in words]
+
+
+class RunGroup(Group):
+    """Its commands come before the id; whoever gives the id alone is told so."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        from difflib import get_close_matches
+
+        word = args[0]
+        if word not in self.commands and not get_close_matches(word, self.commands):
+            raise click.UsageError(f"'{word}' is no command. Did you mean 'run show {word}'?", ctx)
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=RunGroup)
+def run() -> None:
+    """Look at one run, or cancel it."""
+
+
+@run.command()
+@click.argument("run_id", metavar="ID")
+@pass_invocation
+def show(invocation: Invocation, run_id: str) -> None:
+    """Show a run as a tree: who called whom, how deep, who paid, where it was refused.
+
+    The beginning of an ID is enough if only one of the newest runs begins so.
+    """
+    from carnet.cli.see.tree import draw
+
+    page = wait(read_run(invocation, run_id))
+    invocation.result(page, lambda: draw(page))
+
+
+async def read_run(invocation: Invocation, run_id: str, tail: str = "") -> dict[str, Any]:
+    """A page of a run; the beginning of its id is enough if only one of the newest begins so."""
+    from carnet.cli.failures import GatewaySaid
+    from carnet.cli.reach.pages import Pages
+    from carnet.errors import RunNotFound
+
+    async with Pages(invocation) as pages:
+        try:
+            return await pages.read(run_path(run_id, tail))
+        except (RunNotFound, GatewaySaid) as error:
+            if isinstance(error, GatewaySaid) and error.said.get("code") != RunNotFound.code:
+                raise
+            newest = (await pages.read(_runs_path(MOST_RUNS)))["runs"]
+            found = find_begun(run_id, (entry["run"] for entry in newest), "run")
+            if found is None:
+                raise
+            return await pages.read(run_path(found, tail))
+
+
+@run.command()
+@click.argument("run_id", metavar="ID")
+@pass_invocation
+def cancel(invocation: Invocation, run_id: str) -> None:
+    """Cancel what is running in a run."""
+    page = wait(_cancel(invocation, run_id))
+    count = page.get("cancelled", 0)
+    told = f"Told {count} running turn{'' if count == 1 else 's'} of {run_id} to stop."
+    invocation.result(page, lambda: told if count else f"Nothing of {run_id} is running here.")
+
+
+def run_path(run_id: str, tail: str = "") -> str:
+    """Where a gateway shows a run."""
+    from urllib.parse import quote
+
+    return f"/runs/{quote(run_id, safe='')}{tail}"
+
+
+async def _cancel(invocation: Invocation, run_id: str) -> dict[str, Any]:
+    from carnet.cli.reach import gateway
+
+    async with gateway.open_door() as door, gateway.reached(invocation, door) as (place, by):
+        request = gateway.request_to(place, "POST", run_path(run_id, "/cancel"), by)
+        async with gateway.sending(door, request, token_is_new=by.is_new) as answer:
+            return gateway.decode(await answer.read())
+
+
+@click.command(cls=Command)
+@click.argument("run_id", metavar="[RUN]", required=False)
+@pass_invocation
+def tail(invocation: Invocation, run_id: str | None) -> None:
+    """Follow the events of a run as they happen, or the newest runs. Ctrl-C ends it."""
+    wait(_tail_run(invocation, run_id) if run_id else _tail_runs(invocation))
+
+
+async def _tail_run(invocation: Invocation, run_id: str) -> None:
+    from carnet.cli.reach import gateway
+    from carnet.ports.world.http_client import Bounds
+
+    long = Bounds(idle_seconds=3600, total_seconds=86_400)  # a quiet run is no fault
+    async with gateway.open_door() as door, gateway.reached(invocation, door) as (place, by):
+        request = gateway.request_to(place, "GET", run_path(run_id, "/events"), by, bounds=long)
+        async with gateway.sending(door, request, token_is_new=by.is_new) as answer:
+            async for event in gateway.read_events(answer):
+                data = gateway.decode(event.data)
+                shown = {"id": event.id, "event": event.event, "data": data}
+                invocation.line(shown, _event_line(event.event, data))
+
+
+def _event_line(kind: str, data: dict[str, Any]) -> str:
+    told = {name: value for name, value in data.items() if name not in {"turn", "kind"}}
+    words = [f"{kind:<10}", str(data.get("turn") or data.get("run") or "")]
+    return "  ".join([*words, to_json(told) if told else ""]).rstrip()
+
+
+async def _tail_runs(invocation: Invocation) -> None:
+    import asyncio
+
+    from carnet.cli.reach.pages import Pages
+
+    seen: dict[tuple[str, str], dict[str, Any]] = {}  # a run has a line for each of its payers
+    async with Pages(invocation) as pages:
+        while True:
+            page = await pages.read(_runs_path(MOST_RUNS))
+            for entry in reversed(page["runs"]):
+                line = (entry["run"], entry["payer"])
+                if seen.get(line) != entry:
+                    seen[line] = entry
+                    invocation.line(entry, "  ".join(_run_row(entry)))
+            await asyncio.sleep(POLL_SECONDS)

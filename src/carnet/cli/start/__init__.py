@@ -1,0 +1,1 @@
+"""`carnet init`, `serve` and `doctor`."""

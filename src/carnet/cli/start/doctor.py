@@ -1,0 +1,278 @@
+"""What `carnet doctor` looks at: each finding says what is so, what it means and how to mend it.
+
+Law. A check that cannot be made is a finding too; none hides the ones after it.
+"""
+
+import stat
+from collections.abc import AsyncIterator, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct, to_builtins
+
+from carnet.cli.failures import GatewaySaid
+from carnet.cli.invocation import Invocation
+from carnet.cli.reach import gateway
+from carnet.cli.references import check_files, own_modules, references, resolve_function
+from carnet.config import Settings, resolve_secret, secret_path
+from carnet.errors import CarnetError, ConfigInvalid, Upstream
+from carnet.ports.world.http_client import Bounds, Outbound
+
+if TYPE_CHECKING:
+    from carnet.ports.trust.trust import Peer
+    from carnet.ports.world.http_client import Door
+    from carnet.stores.open import Store
+
+SHORT = Bounds(connect_seconds=2, first_byte_seconds=3, idle_seconds=3, total_seconds=3)
+AGAIN = "Correct it, then look again: carnet doctor"
+OTHERS = stat.S_IRWXG | stat.S_IRWXO
+MOST_DEAD = 100  # letters that are counted
+
+
+class Finding(Struct, frozen=True):
+    """One line of the doctor."""
+
+    status: Literal["ok", "warn", "fail"]
+    what: str
+    message: str
+    fix: str = ""
+
+    def page(self) -> dict[str, str]:
+        """The finding as JSON has it."""
+        page: dict[str, str] = to_builtins(self)
+        return page
+
+
+async def examine(invocation: Invocation) -> list[Finding]:
+    """Every finding, in the order things depend on one another."""
+    try:
+        settings = invocation.settings
+    except CarnetError as error:
+        return [_failure("config", error)]
+    findings = [Finding("ok", "config", f"{settings.source} can be used.")]
+    findings += _proxies(settings)
+    findings += _secrets(settings)
+    async with gateway.open_door() as door:
+        findings += [finding async for finding in _agents(settings, door)]
+        running, of_port = await _gateway(settings, door)
+        findings += of_port
+        of_store, stored = await _store(settings, running=running)
+        findings += of_store
+        places = [(domain, peer.url, True) for domain, peer in settings.peers.items()]
+        places += [(peer.domain, peer.url, False) for peer in stored]
+        findings += [await _peer(door, *place) for place in places]
+    return findings
+
+
+def _failure(what: str, error: CarnetError, fix: str = "") -> Finding:
+    text = f"{error.safe_text} ({error.detail})" if error.detail else error.safe_text
+    told = AGAIN if isinstance(error, ConfigInvalid) else error.next_step
+    return Finding("fail", what, text, fix or told)
+
+
+def _proxies(settings: Settings) -> Iterator[Finding]:
+    for network in settings.gateway.trusted_proxies:
+        if network.endswith("/0"):
+            text = f"trusted_proxies holds {network}: every caller may say that it is another one."
+            yield Finding("warn", "proxies", text, "Name the addresses of your proxies alone.")
+
+
+def _secrets(settings: Settings) -> Iterator[Finding]:
+    from carnet.stores.secrets import secrets_file
+
+    own = secret_path(settings.store.secrets, settings.base)
+    if not own.exists():
+        fix = f"Make it: carnet init {settings.base}"
+        yield Finding("fail", "secrets", f"{own} does not exist; tokens cannot be checked.", fix)
+    else:
+        found = _mode(own)
+        if found.status == "ok":
+            try:
+                secrets_file.load(own)
+            except CarnetError as error:
+                found = _failure("secrets", error)
+        yield found
+    for key, ref in references(settings):
+        try:
+            resolve_secret(ref, settings.base, key=key)
+        except CarnetError as error:
+            yield _failure("secrets", error)
+            continue
+        yield (
+            Finding("ok", "secrets", f"{key} is there.")
+            if ref.env
+            else _mode(secret_path(ref, settings.base))
+        )
+
+
+def _mode(path: Path) -> Finding:
+    mode = stat.S_IMODE(path.stat().st_mode)
+    if mode & OTHERS:
+        text = f"{path} can be read by other users of this machine (mode {mode:03o})."
+        return Finding("fail", "secrets", text, f"Close it: chmod 600 {path}")
+    return Finding("ok", "secrets", f"{path} is readable by its owner alone.")
+
+
+async def _agents(settings: Settings, door: "Door") -> AsyncIterator[Finding]:
+    if not settings.agents:
+        fix = f"Write a section [agents.NAME] into {settings.source}."
+        yield Finding("warn", "agents", "No agent is configured.", fix)
+    for name, agent in settings.agents.items():
+        if agent.url is not None and agent.target is None:
+            yield await _upstream(door, name, agent.url)
+            continue
+        try:
+            with own_modules(settings.base):
+                resolve_function(settings, name)
+        except CarnetError as error:
+            yield _failure("agents", error)
+        else:
+            yield Finding("ok", "agents", f"{name} is {agent.target}.")
+
+
+async def _upstream(door: "Door", name: str, url: str) -> Finding:
+    """Whether anything at all answers there; without a credential it may well refuse."""
+    request = Outbound(method="GET", url=url, body=b"", headers={}, bounds=SHORT)
+    try:
+        async with door.send(request):
+            return Finding("ok", "agents", f"{name} is at {url}, which answers.")
+    except Upstream:
+        text = f"{name} is at {url}, where nothing answers; calls to it will fail."
+        return Finding("warn", "agents", text, f"Start it, or correct [agents.{name}] url.")
+
+
+async def _gateway(settings: Settings, door: "Door") -> tuple[bool, list[Finding]]:
+    """Whether our gateway runs, and what is to be said of its address."""
+    from carnet.assembly.sockets import bound
+
+    place = await gateway.own_place(settings, door)
+    if place is not None and await gateway.is_answering(door, place):
+        if await _is_our_own(settings, door, place):
+            return True, [Finding("ok", "port", f"Our gateway answers at {place.url}.")]
+        text = f"Something answers at {place.url}, but it does not know the tokens of this store."
+        fix = f"Stop it, or choose another port in {settings.source.name}: [gateway] port"
+        return False, [Finding("fail", "port", text, fix)]
+    try:
+        with bound(settings):
+            where = "A port is chosen at every start" if place is None else f"{place.url} is free"
+    except CarnetError as error:
+        return False, [_failure("port", error)]
+    return False, [Finding("ok", "port", f"{where}; no gateway runs there.")]
+
+
+async def _is_our_own(settings: Settings, door: "Door", place: gateway.Place) -> bool:
+    """Whether a token of our store is good there."""
+    try:
+        async with gateway.operator_token(settings) as secret:
+            by = gateway.Credential(secret, is_new=True)
+            request = gateway.request_to(place, "GET", "/runs?limit=1", by)
+            async with gateway.sending(door, request, token_is_new=True):
+                return True
+    except (CarnetError, GatewaySaid):
+        return False
+
+
+async def _store(settings: Settings, *, running: bool) -> tuple[list[Finding], list["Peer"]]:
+    """What is to be said of the store, and the peers that are only there."""
+    from carnet.assembly.store import open_from
+
+    try:
+        check_files(settings)
+        store = await open_from(settings, exclusive=False, peers=())
+    except CarnetError as error:
+        return [_failure("store", error)], []
+    try:
+        findings = [await _writable(settings, store), await _key(store), await _letters(store)]
+        stored = await store.peers.list()
+        if store.neighbours is None:
+            findings.append(await _lock(settings, running=running))
+        else:
+            findings.append(_shared(await store.neighbours.count(), running=running))
+    except CarnetError as error:
+        return [_failure("store", error)], []
+    finally:
+        await store.close()
+    findings += _both_speak(settings, stored)
+    return findings, [peer for peer in stored if peer.domain not in settings.peers]
+
+
+async def _writable(settings: Settings, store: "Store") -> Finding:
+    try:
+        await store.probe()
+    except CarnetError as error:
+        text = f"{settings.store.url} cannot be written ({error.detail})."
+        fix = (
+            "Check the disk and the rights of the folder."
+            if store.neighbours is None
+            else "Give its role the rights that docs/operations/postgresql.md names."
+        )
+        return Finding("fail", "store", text, fix)
+    return Finding("ok", "store", f"{settings.store.url} can be written.")
+
+
+async def _key(store: "Store") -> Finding:
+    """Whether there is a key to sign with, and whether it can be opened."""
+    known = await store.keys.list()
+    try:
+        return Finding("ok", "keys", f"We sign with {store.keys.signer().kid}.")
+    except CarnetError:
+        if any(key.state == "active" for key in known):
+            text = "The signing key was sealed with another secrets file; a gateway will not start."
+            return Finding("fail", "keys", text, "Put it back, or: carnet keys rotate")
+        return Finding("warn", "keys", "There is no signing key yet.", "Make it: carnet keys new")
+
+
+async def _letters(store: "Store") -> Finding:
+    """Whether somebody was to be told something and never was."""
+    dead = len(await store.outbox.list(state="dead", limit=MOST_DEAD + 1))
+    if not dead:
+        return Finding("ok", "outbox", "No letter is dead.")
+    many = f"{dead} letters are" if dead > 1 else "1 letter is"
+    text = f"{many if dead <= MOST_DEAD else f'More than {MOST_DEAD} letters are'} dead."
+    fix = "See why, then send them again: carnet outbox list --state dead"
+    return Finding("warn", "outbox", text, fix)
+
+
+def _shared(gateways: int, *, running: bool) -> Finding:
+    """Who uses a store that several gateways may use at once."""
+    if running and not gateways:
+        return _elsewhere()
+    told = {0: "No gateway uses the store.", 1: "1 gateway uses the store."}
+    return Finding("ok", "lock", told.get(gateways, f"{gateways} gateways use the store."))
+
+
+def _elsewhere() -> Finding:
+    text = "A gateway answers on the port, but it does not use this store."
+    return Finding("warn", "lock", text, "Check that it runs with this configuration.")
+
+
+async def _lock(settings: Settings, *, running: bool) -> Finding:
+    """Whether a gateway could take the store for itself."""
+    from carnet.assembly.store import open_from
+
+    try:
+        store = await open_from(settings, exclusive=True)
+    except CarnetError as error:
+        if running:
+            return Finding("ok", "lock", "The running gateway has the store.")
+        fix = "Stop the gateway that has it, or give this one a store of its own ([store] url)."
+        return Finding("warn", "lock", error.safe_text, fix)
+    await store.close()
+    return _elsewhere() if running else Finding("ok", "lock", "No other gateway has the store.")
+
+
+def _both_speak(settings: Settings, stored: Sequence["Peer"]) -> Iterator[Finding]:
+    for peer in stored:
+        if peer.domain in settings.peers:
+            name = settings.source.name
+            text = f"{peer.domain} is in {name} and in the store; {name} wins."
+            fix = f'Keep one: take [peers."{peer.domain}"] out of {name}, or leave it as it is.'
+            yield Finding("warn", "peers", text, fix)
+
+
+async def _peer(door: "Door", domain: str, url: str, from_file: bool) -> Finding:  # noqa: FBT001
+    if await gateway.is_answering(door, gateway.Place(url, is_ours=False)):
+        return Finding("ok", "peers", f"{domain} answers at {url}.")
+    text = f"{domain} does not answer at {url}; calls to it will fail."
+    fix = f'[peers."{domain}"] url' if from_file else f"carnet peers add {domain} --url URL"
+    return Finding("warn", "peers", text, f"Ask its operator, or correct it: {fix}")

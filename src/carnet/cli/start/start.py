@@ -1,0 +1,119 @@
+"""`carnet init`, `serve`, `doctor`: from nothing to a gateway that answers."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from carnet.cli.invocation import (
+    Command,
+    Invocation,
+    paint,
+    pass_invocation,
+    program,
+    wait,
+)
+
+if TYPE_CHECKING:
+    from carnet.cli.start.init import Started
+
+COLORS = {"ok": "green", "warn": "yellow", "fail": "red"}
+
+
+@click.command(cls=Command)
+@click.argument("folder", metavar="[DIR]", default=".", type=click.Path(path_type=Path))
+@click.option("--domain", default="carnet.localhost", help="The domain of this organisation.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65_535),
+    default=8700,
+    help="The port (8700); with 0 the system chooses one at every start.",
+)
+@click.option("--quiet", is_flag=True, help="Say what was written, but not what comes next.")
+@pass_invocation
+def init(invocation: Invocation, /, folder: Path, domain: str, port: int, quiet: bool) -> None:  # noqa: FBT001
+    """Write a working configuration, an example agent, keys and a first token.
+
+    What exists is kept; what is missing is made, also in a folder where something was lost.
+    """
+    from carnet.cli.start.init import start_in
+
+    started, settings = wait(start_in(folder.absolute(), domain=domain, port=port))
+    name = settings.default_agent or "AGENT"
+    steps = [] if quiet else _next_steps(folder, name)
+    page = {
+        "config": str(started.config),
+        "created": started.created,
+        "kept": started.kept,
+        "warnings": started.warnings,
+        "next": steps,
+    }
+    invocation.result(page, lambda: _init_text(started, steps))
+    for warning in started.warnings if invocation.format == "text" else ():
+        click.echo(invocation.spell(f"Warning: {warning}"), err=True)
+
+
+def _next_steps(folder: Path, name: str) -> list[str]:
+    here = folder.resolve() == Path.cwd()
+    option = "" if here else f"-c {folder / 'carnet.toml'} "
+    own = program()
+    return [f"{own} {option}serve", f"{own} {option}call {name} hello"]
+
+
+def _init_text(started: "Started", steps: list[str]) -> str:
+    lines = []
+    if started.created:
+        lines += [f"In {started.config.parent}:"]
+        lines += [f"  wrote  {name}" for name in started.created]
+        lines += [f"  kept   {name}" for name in started.kept]
+    else:
+        lines += [f"{started.config.parent} has everything already; nothing was changed."]
+    if steps:
+        lines += ["", "Next:", *(f"  {step}" for step in steps)]
+    return "\n".join(lines)
+
+
+@click.command(cls=Command)
+@click.option("--host", help="Listen on this address instead of the configured one.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65_535),
+    help="Listen on this port instead; 0 lets the system choose.",
+)
+@click.option(
+    "--fd",
+    type=click.IntRange(3),
+    metavar="N",
+    help="Listen on the bound socket that was handed down as file descriptor N.",
+)
+@pass_invocation
+def serve(invocation: Invocation, host: str | None, port: int | None, fd: int | None) -> int:
+    """Run the gateway until Ctrl-C. The log is JSON on stdout."""
+    settings = invocation.settings
+    from carnet.assembly.serve import serve as run_gateway
+
+    return run_gateway(settings, host=host, port=port, fd=fd)
+
+
+@click.command(cls=Command)
+@pass_invocation
+def doctor(invocation: Invocation) -> int:
+    """Check configuration, store, keys, port, agents and peers, and say how to mend each."""
+    from carnet.cli.start.doctor import examine
+
+    findings = wait(examine(invocation))
+    failed = any(finding.status == "fail" for finding in findings)
+    checks: list[dict[str, Any]] = [finding.page() for finding in findings]
+    page = {"ok": not failed, "checks": checks}
+    invocation.result(page, lambda: invocation.spell(_findings_text(checks)), checks)
+    return 2 if failed else 0
+
+
+def _findings_text(checks: list[dict[str, Any]]) -> str:
+    return "\n".join(map(_finding_text, checks))
+
+
+def _finding_text(check: dict[str, Any]) -> str:
+    status = paint(f"{check['status']:<4}", COLORS[check["status"]])
+    line = f"{status}  {check['what']:<8} {check['message']}"
+    return f"{line}\n               {check['fix']}" if check["fix"] else line

@@ -1,0 +1,1 @@
+"""`carnet tokens`, `agents`, `peers` and `keys`."""

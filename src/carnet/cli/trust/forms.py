@@ -1,0 +1,182 @@
+"""Tokens, peers and agents on their way between the command line and the store.
+
+Law. A page never holds a credential; it says whether there is one.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from msgspec import structs
+
+from carnet.cli.scopes import OPERATOR_NAME, PLAIN, check_scope
+from carnet.cli.times import SECOND, read_rate, read_span, write_rate
+from carnet.config import SecretRef, Settings, resolve_secret
+from carnet.config.readers import Wrong, url
+from carnet.core.money.amount import format_amount, parse_amount
+from carnet.core.people.address import check_domain, check_local
+from carnet.core.people.secret import Secret
+from carnet.errors import AddressInvalid, InvalidRequest, UsageInvalid
+from carnet.ports.trust.trust import NewToken, Peer, Token
+from carnet.wire.grammar.times import when
+
+
+def new_token(name: str, options: dict[str, Any], now: int) -> NewToken:
+    """What `tokens create` was asked for."""
+    _check_token_name(name)
+    calls, seconds = read_rate(options["rate"]) if options["rate"] else (None, 60)
+    span = read_span(options["expires"], option="--expires")
+    peer, limit = options["peer"], options["limit"]
+    return NewToken(
+        name=name,
+        scopes=frozenset(map(check_scope, options["scopes"])) or PLAIN,
+        peer=_domain(peer) if peer else None,
+        forwardable=options["forwardable"],
+        may_forward=options["may_forward"],
+        rate_calls=calls,
+        rate_seconds=seconds,
+        spending_limit=_amount(limit, "--limit") if limit else None,
+        expires=None if span is None else now + span * SECOND,
+    )
+
+
+def token_page(token: Token, now: int) -> dict[str, Any]:
+    """A token as it is listed."""
+    rate, limit = token.rate_calls, token.spending_limit
+    ended = "revoked" if token.revoked is not None else "expired"
+    return {
+        "name": token.name,
+        "prefix": token.prefix,
+        "state": "live" if token.is_live(now) else ended,
+        "scopes": sorted(token.scopes),
+        "peer": token.peer,
+        "forwardable": token.forwardable,
+        "may_forward_authorization": token.may_forward,
+        "rate": None if rate is None else write_rate(rate, token.rate_seconds),
+        "limit": None if limit is None else format_amount(limit),
+        "created": when(token.created),
+        "expires": when(token.expires),
+        "last_used": when(token.last_used),
+    }
+
+
+def is_of_a_command(token: Token) -> bool:
+    """Whether a command made it for itself: nobody can use or end it, so nobody lists it."""
+    return token.name != token.account == OPERATOR_NAME
+
+
+def is_about_the_peer(options: dict[str, Any]) -> bool:
+    """Whether `peers add` was given something of the peer's gateway, and not a key alone."""
+    return any(value is not None for name, value in options.items() if name not in {"key", "kid"})
+
+
+def changed_peer(known: Peer | None, domain: str, options: dict[str, Any]) -> Peer:
+    """What `peers add` was asked for; what was not said stays as it was."""
+    plain = ("dialect", "may_forward")
+    given: dict[str, Any] = {name: options[name] for name in plain if options[name] is not None}
+    if options["url"]:
+        given["url"] = _url(options["url"])
+    if options["credit"]:
+        given["credit"] = _amount(options["credit"], "--credit")
+    if options["max_cost"]:
+        given["most_cost"] = _amount(options["max_cost"], "--max-cost")
+    token = _peer_token(options)
+    if token is not None:
+        given["token"] = token
+    if known is not None:
+        return structs.replace(known, **given)
+    if "url" not in given:
+        raise UsageInvalid(
+            reason=f"{domain} is new here, and where its gateway is was not said.",
+            fix=f"Say it: carnet peers add {domain} --url URL",
+        )
+    return Peer(domain=_domain(domain), **given)
+
+
+def peer_page(peer: Peer) -> dict[str, Any]:
+    """A peer as it is listed."""
+    return {
+        "domain": peer.domain,
+        "url": peer.url,
+        "dialect": peer.dialect,
+        "may_forward_authorization": peer.may_forward,
+        "has_token": peer.token is not None,
+        "credit": format_amount(peer.credit),
+        "max_cost": format_amount(peer.most_cost),
+        "from_file": peer.from_file,
+    }
+
+
+def agent_page(settings: Settings, name: str, skills: Sequence[str]) -> dict[str, Any]:
+    """An agent as it is listed."""
+    agent = settings.agents[name]
+    return {
+        "name": name,
+        "kind": agent.kind,
+        "where": agent.target or agent.url,
+        "model": agent.model,
+        "default": settings.default_agent == name,
+        "price": format_amount(agent.price),
+        "price_in": format_amount(agent.price_in),
+        "price_out": format_amount(agent.price_out),
+        "currency": settings.ledger.currency,
+        "skills": list(skills),
+    }
+
+
+def _check_token_name(name: str) -> None:
+    try:
+        check_local(name)
+    except AddressInvalid:
+        raise UsageInvalid(
+            reason=f"'{name}' is no name for a token.",
+            fix="Use 1 to 64 letters, digits, '.', '_' or '-'.",
+        ) from None
+    if name == OPERATOR_NAME:
+        raise UsageInvalid(
+            reason=f"'{OPERATOR_NAME}' is the account of the tokens that commands make.",
+            fix="Choose another name.",
+        )
+
+
+def _domain(text: str) -> str:
+    try:
+        return check_domain(text)
+    except AddressInvalid:
+        raise UsageInvalid(
+            reason=f"'{text}' is no lower-case DNS name of two or more labels.",
+            fix="Write the domain alone, such as globex.example, without a port.",
+        ) from None
+
+
+def _url(text: str) -> str:
+    try:
+        address: str = url().read(text)
+    except Wrong as wrong:
+        raise UsageInvalid(
+            reason=f"--url {wrong}.", fix="Give the address of the peer's gateway."
+        ) from None
+    return address
+
+
+def _amount(text: str, option: str) -> int:
+    try:
+        return parse_amount(text)
+    except InvalidRequest as error:
+        raise UsageInvalid(
+            reason=f"{option} {text}: an amount {error.facts['reason']}.",
+            fix="Write it such as 100 or 0.25.",
+        ) from None
+
+
+def _peer_token(options: dict[str, Any]) -> Secret | None:
+    file, variable = options["token_file"], options["token_env"]
+    if file and variable:
+        raise UsageInvalid(
+            reason="--token-file and --token-env name two tokens.", fix="Give one of them."
+        )
+    if variable:
+        return resolve_secret(SecretRef(env=variable), Path.cwd(), key="--token-env")
+    if file:
+        return resolve_secret(SecretRef(file=str(file)), Path.cwd(), key="--token-file")
+    return None

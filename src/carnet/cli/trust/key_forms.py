@@ -1,0 +1,112 @@
+"""Public keys on their way between the command line and the store.
+
+Law. A key that would verify forged signatures is refused before anything is written.
+"""
+
+import re
+from collections.abc import Iterable
+from typing import Any, Final
+
+from carnet.config import Settings
+from carnet.core.people.address import check_identity, host_of, is_agent_uri, skeleton
+from carnet.errors import AddressInvalid, UsageInvalid
+from carnet.ports.trust.keys import OwnKey, PinnedKey
+from carnet.stores.trust.own_keys import is_over
+from carnet.wire.crypto.ed25519 import read_public_key, write_public_key
+from carnet.wire.grammar.times import when
+
+_KID: Final = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]{1,256}", re.ASCII)
+
+
+def own_key_page(key: OwnKey, now: int) -> dict[str, Any]:
+    """One of our keys as it is listed."""
+    return {
+        "kid": key.kid,
+        "state": "over" if is_over(key, now) else key.state,
+        "key": write_public_key(key.public),
+        "created": when(key.created),
+        "signs_from": when(key.signs_from),
+        "not_after": when(key.not_after),
+    }
+
+
+def pinned_key_page(key: PinnedKey) -> dict[str, Any]:
+    """A key of somebody else as it is listed."""
+    return {
+        "sender": key.sender,
+        "kid": key.kid,
+        "key": write_public_key(key.public),
+        "state": "live" if key.revoked is None else "revoked",
+        "added": None if key.from_file else when(key.added),
+        "from_file": key.from_file,
+    }
+
+
+def read_name(name: str) -> tuple[str, str]:
+    """Whom `peers` is about: the identity and its host, whichever of them was typed."""
+    if not is_agent_uri(name):
+        return f"agent://{name}", name
+    try:
+        sender = check_identity(name)
+    except AddressInvalid:
+        raise UsageInvalid(
+            reason=f"'{name}' is no identity.",
+            fix="Write agent:// and a lower-case host, such as agent://globex.example.",
+        ) from None
+    return sender, host_of(sender)
+
+
+def new_pinned_key(sender: str, options: dict[str, Any], now: int) -> PinnedKey | None:
+    """The key that `peers add` was given; none if it was given none."""
+    text, kid = options["key"], options["kid"]
+    if kid is not None and not _KID.fullmatch(kid):
+        raise UsageInvalid(
+            reason="--kid is no name of a key.",
+            fix="Give the kid as the card of the peer shows it, or leave it out.",
+        )
+    if text:
+        return PinnedKey(sender=sender, public=read_public_key(text), kid=kid, added=now)
+    if kid is not None:
+        raise UsageInvalid(
+            reason="--kid names a key that was not given.",
+            fix=f"Give both: carnet peers add {sender} --key BASE64 --kid {kid}",
+        )
+    return None
+
+
+def refuse_without_key(sender: str) -> None:
+    """Say what `peers add agent://...` is for."""
+    raise UsageInvalid(
+        reason=f"The key of {sender} was not given.",
+        fix=f"Pin it: carnet peers add {sender} --key BASE64",
+    )
+
+
+def refuse_look_alike(host: str, known: Iterable[str]) -> None:
+    """Refuse a host that a hurried reader takes for one that is known."""  # A57
+    for other in known:
+        if other != host and skeleton(other) == skeleton(host):
+            raise UsageInvalid(
+                reason=f"{host} looks like {other}, which is known here.",
+                fix=f"Check the spelling; if both are meant, forget {other} first.",
+            )
+
+
+def refuse_keys_of_the_file(settings: Settings, sender: str) -> None:
+    """Leave what carnet.toml pins to carnet.toml."""
+    peer = settings.peers.get(host_of(sender))
+    if peer is not None and peer.keys:
+        raise UsageInvalid(
+            reason=f"The keys of {sender} are written in {settings.source.name}.",
+            fix=f"Edit 'keys' in the section [peers.\"{host_of(sender)}\"] there.",
+        )
+
+
+def pinned_text(page: dict[str, Any]) -> str:
+    """What was pinned, for people."""
+    which = f"the keyid {page['kid']}" if page["kid"] else "whatever keyid they name"
+    return (
+        f"Pinned the key of {page['sender']}.\n"
+        f"Its signed calls are verified with it, with {which}. A running gateway notices within"
+        " a second."
+    )

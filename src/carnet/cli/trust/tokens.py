@@ -1,0 +1,192 @@
+"""`carnet tokens`, `agents`: who may call, and what there is to call."""
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from carnet.cli.invocation import Group, Invocation, pass_invocation, table, wait
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from carnet.config import Settings
+    from carnet.ports.trust.trust import Token
+
+
+@click.group(cls=Group)
+def tokens() -> None:
+    """Make, list and end bearer tokens."""
+
+
+@tokens.command()
+@click.argument("name")
+@click.option("--scope", "scopes", multiple=True, help="A permission; may be given repeatedly.")
+@click.option("--forwardable", is_flag=True, help="Calls of its holder may be billed to it abroad.")
+@click.option(
+    "--may-forward-authorization",
+    "may_forward",
+    is_flag=True,
+    help="Its holder may send other people's credentials as payers.",
+)
+@click.option("--peer", metavar="DOMAIN", help="The organisation whose gateway holds it.")
+@click.option("--rate", metavar="N/min", help="Calls per time: N/s, N/min or N/h.")
+@click.option("--limit", metavar="AMOUNT", help="The most it may ever spend.")
+@click.option("--expires", metavar="30d", default="never", help="30d, 12h, or never (default).")
+@pass_invocation
+def create(invocation: Invocation, /, name: str, **options: Any) -> None:
+    """Make a token and print it once; only its hash is kept."""
+    page = wait(_create(invocation.settings, name, options))
+    invocation.result(page, lambda: str(page["token"]))
+    if invocation.format == "text":
+        invocation.note(
+            f"This is the token '{name}', shown this once. It may: {', '.join(page['scopes'])}."
+        )
+
+
+async def _create(settings: "Settings", name: str, options: dict[str, Any]) -> dict[str, Any]:
+    from carnet.assembly.store import open_from
+    from carnet.cli.trust.forms import new_token, token_page
+    from carnet.runtime.system import SystemClock
+
+    now = SystemClock().wall_us()
+    new = new_token(name, options, now)
+    store = await open_from(settings, exclusive=False)
+    try:
+        _refuse_taken(await store.tokens.list(), name, now)
+        token, secret = await store.tokens.create(new, now)
+    finally:
+        await store.close()
+    return {"token": secret.reveal(), **token_page(token, now)}
+
+
+def _refuse_taken(known: "Sequence[Token]", name: str, now: int) -> None:
+    from carnet.errors import UsageInvalid
+
+    if any(token.name == name and token.is_live(now) for token in known):
+        raise UsageInvalid(
+            reason=f"There is a token named '{name}' already.",
+            fix=f"Choose another name, or end that one first: carnet tokens revoke {name}",
+        )
+
+
+@tokens.command("list")
+@click.option(
+    "--all", "everything", is_flag=True, help="Also those that were revoked or have expired."
+)
+@pass_invocation
+def list_tokens(invocation: Invocation, everything: bool) -> None:  # noqa: FBT001  click passes it
+    """List the tokens; never their text, which nobody has."""
+    page = wait(_list_tokens(invocation.settings, everything=everything))
+    invocation.result(page, lambda: invocation.spell(_tokens_text(page)), page["tokens"])
+
+
+async def _list_tokens(settings: "Settings", *, everything: bool) -> dict[str, Any]:
+    from carnet.assembly.store import open_from
+    from carnet.cli.trust.forms import is_of_a_command, token_page
+    from carnet.runtime.system import SystemClock
+
+    now = SystemClock().wall_us()
+    store = await open_from(settings, exclusive=False)
+    try:
+        known = await store.tokens.list()
+    finally:
+        await store.close()
+    shown = [t for t in known if not is_of_a_command(t) and (everything or t.is_live(now))]
+    return {"tokens": [token_page(token, now) for token in shown]}
+
+
+def _tokens_text(page: dict[str, Any]) -> str:
+    from carnet.cli.times import short
+
+    if not page["tokens"]:
+        return "No tokens. Make one: carnet tokens create NAME"
+    titles = ["NAME", "BEGINS", "STATE", "PEER", "EXPIRES", "LAST USED", "MAY"]
+    rows = [
+        [
+            entry["name"],
+            entry["prefix"],
+            entry["state"],
+            entry["peer"] or "-",
+            short(entry["expires"]) if entry["expires"] else "never",
+            short(entry["last_used"]),
+            ", ".join(entry["scopes"] + _marks(entry)),
+        ]
+        for entry in page["tokens"]
+    ]
+    return table(rows, titles)
+
+
+def _marks(entry: dict[str, Any]) -> list[str]:
+    marks = ("forwardable", "may_forward_authorization")
+    return [mark.replace("_", "-") for mark in marks if entry[mark]]
+
+
+@tokens.command()
+@click.argument("name")
+@pass_invocation
+def revoke(invocation: Invocation, name: str) -> None:
+    """End a token at once; running gateways notice within a second."""
+    if not wait(_revoke(invocation.settings, name)):
+        refuse_unknown("token", name, "carnet tokens list")
+    invocation.result({"name": name, "revoked": True}, lambda: f"Ended the token '{name}'.")
+
+
+async def _revoke(settings: "Settings", name: str) -> bool:
+    from carnet.assembly.store import open_from
+    from carnet.runtime.system import SystemClock
+
+    store = await open_from(settings, exclusive=False)
+    try:
+        return await store.tokens.revoke(name, SystemClock().wall_us())
+    finally:
+        await store.close()
+
+
+def refuse_unknown(what: str, name: str, command: str) -> None:
+    """Say that there is none of that name, and what lists those there are."""
+    from carnet.errors import UsageInvalid
+
+    raise UsageInvalid(
+        reason=f"There is no {what} named '{name}'.", fix=f"'{command}' shows which there are."
+    )
+
+
+@click.group(cls=Group)
+def agents() -> None:
+    """Look at the agents this gateway serves."""
+
+
+@agents.command("list")
+@pass_invocation
+def list_agents(invocation: Invocation) -> None:
+    """List the agents of the configuration."""
+    from carnet.cli.references import skill_names
+    from carnet.cli.trust.forms import agent_page
+
+    settings = invocation.settings
+    skills = skill_names(settings)
+    page = {"agents": [agent_page(settings, name, skills[name]) for name in settings.agents]}
+    invocation.result(page, lambda: _agents_text(page), page["agents"])
+    broken = [name for name, agent in settings.agents.items() if agent.target and not skills[name]]
+    if broken and invocation.format == "text":
+        invocation.note(
+            invocation.spell(f"{', '.join(broken)} cannot be imported: carnet doctor tells why.")
+        )
+
+
+def _agents_text(page: dict[str, Any]) -> str:
+    if not page["agents"]:
+        return "No agents. Write a section [agents.NAME] into carnet.toml."
+    titles = ["NAME", "KIND", "WHERE", "PRICE", "SKILLS", ""]
+    rows = [
+        [
+            entry["name"],
+            entry["kind"],
+            entry["where"] or "-",
+            entry["price"],
+            ", ".join(entry["skills"]) or "-",
+            "default" if entry["default"] else "",
+        ]
+        for entry in page["agents"]
+    ]
+    return table(rows, titles)

@@ -1,0 +1,202 @@
+"""The travel document of one call, and how several stamps become one.
+
+Law 1. Depth only grows: `next_hop().depth == depth + 1`.
+Law 2. The run never changes: every hop shares it.
+Law 3. The last depth never grows: a stamp may lower it, nothing raises it.
+Law 4. A carnet with no hops left cannot be extended.
+
+`depth` counts the agent-to-agent edges crossed to reach us (0: called by a person or a front
+door). `last_depth` is the last depth still answered, inclusive; None while no stamp has set one,
+then the dialect the call leaves by brings its default.
+"""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from carnet.core.chain.turn_id import scoped_turn_id, turn_id
+from carnet.core.people.proof import Spending
+from carnet.errors import ChainFinal, ChainMismatch, DelegationExceeded, DepthExceeded
+
+
+class Mark(Struct, frozen=True, kw_only=True):
+    """What one stamp says about the chain. None is "did not say", which is not 0."""
+
+    stamp: str
+    depth: int | None = None
+    last_depth: int | None = None
+    run: str | None = None
+    turn: str | None = None
+    parent_turn: str | None = None
+    speaker: str | None = None
+    counts: bool = True  # it counts depth; one that does not is silent about it, also with None
+
+
+class DepthLimits(Struct, frozen=True, kw_only=True):
+    """The last depth still answered here (inclusive), by the stamp that tells the chain."""
+
+    by_stamp: dict[str, int] = {}
+    default: int = 3  # of a stamp without its own, and of a call whose chain no stamp bounds
+
+    def of(self, stamp: str) -> int:
+        """The last depth of a chain that this stamp tells."""
+        return self.by_stamp.get(stamp, self.default)
+
+    def clamped(self, hard_last_depth: int) -> "DepthLimits":
+        """The same limits, none above the hard one."""
+        return DepthLimits(
+            by_stamp={
+                stamp: min(last_depth, hard_last_depth)
+                for stamp, last_depth in self.by_stamp.items()
+            },
+            default=min(self.default, hard_last_depth),
+        )
+
+
+class Position(Struct, frozen=True, kw_only=True):
+    """Where in its chain a request arrived, after all its stamps were merged."""
+
+    depth: int = 0
+    last_depth: int | None = None
+    bound_by: str | None = None
+    run: str | None = None
+    turn: str | None = None
+    parent_turn: str | None = None
+    speaker: str | None = None
+
+
+TOP = Position()
+
+
+def merge(marks: Sequence[Mark]) -> Position:
+    """Read several stamps as one position: the largest depth, the smallest limit, one run."""
+    if not marks:
+        return TOP
+    if len(marks) == 1:
+        return _alone(marks[0])
+    depths = [mark.depth for mark in marks if mark.depth is not None]
+    depth = max(depths, default=0)
+    if depth and 0 in depths:
+        raise ChainMismatch("an explicit depth 0 stands beside a depth above 0")
+    bounds = [(mark.last_depth, mark.stamp) for mark in marks if mark.last_depth is not None]
+    last_depth, bound_by = min(bounds, default=(None, None))
+    return Position(
+        depth=depth,
+        last_depth=last_depth,
+        bound_by=bound_by,
+        run=_one([mark.run for mark in marks], "two different runs"),
+        turn=_one([mark.turn for mark in marks], "two different turns"),
+        parent_turn=_one([mark.parent_turn for mark in marks], "two different parent turns"),
+        speaker=min((mark.speaker for mark in marks if mark.speaker), default=None),
+    )
+
+
+def _alone(mark: Mark) -> Position:
+    """What one stamp says, where nothing can contradict it."""
+    return Position(
+        depth=mark.depth or 0,
+        last_depth=mark.last_depth,
+        bound_by=None if mark.last_depth is None else mark.stamp,
+        run=mark.run,
+        turn=mark.turn,
+        parent_turn=mark.parent_turn,
+        speaker=mark.speaker or None,
+    )
+
+
+def _one(values: list[str | None], contradiction: str) -> str | None:
+    found = {value for value in values if value is not None}
+    if len(found) > 1:
+        raise ChainMismatch(contradiction)
+    return found.pop() if found else None
+
+
+def check_depth(position: Position) -> None:
+    """Refuse a request that arrived deeper than its chain may go."""
+    if position.last_depth is not None and position.depth > position.last_depth:
+        raise DepthExceeded(observed=position.depth, limit=position.last_depth + 1)
+
+
+class Trace(Struct, frozen=True):
+    """W3C trace context: 32 and 16 hex digits, and the flags byte."""
+
+    trace_id: str
+    span_id: str
+    flags: str = "01"
+    state: str | None = None
+
+
+class Carnet(Struct, frozen=True, kw_only=True):
+    """The travel document. Immutable; `next_hop` writes the one the callee receives."""
+
+    run: str
+    turn: str
+    depth: int = 0
+    last_depth: int | None = None
+    bound_by: str | None = None
+    parent_turn: str | None = None
+    speaker: str | None = None
+    run_is_ours: bool = False  # we minted the run, so calls out of it are its first level
+    path: tuple[str, ...] = ()
+    on_behalf_of: tuple[str, ...] = ()
+    deadline: float | None = None  # seconds since the epoch, by a clock that is never set
+    budget: Spending | None = None  # what is left for this call and below; None is unbounded
+    trace: Trace | None = None
+
+    def bound(self, default: int) -> int:
+        """The last depth of this chain, or `default` where no stamp set one."""
+        return default if self.last_depth is None else self.last_depth
+
+    def is_final(self, default: int) -> bool:
+        """Whether this hop may answer but not call on."""
+        return self.depth >= self.bound(default)
+
+    def remaining(self, default: int) -> int:
+        """How many hops may still follow."""
+        return max(0, self.bound(default) - self.depth)
+
+    def refuse_if_final(self, default: int) -> None:
+        """Raise before any I/O when no hop is left."""  # tangle:depth:refuse, A47
+        if not self.is_final(default):
+            return
+        last = self.bound(default)
+        if self.bound_by == "mentionable":
+            raise ChainFinal(hop=self.depth, hops=last)
+        if self.bound_by == "delegation":  # a larger limit here would not help
+            raise DelegationExceeded
+        raise DepthExceeded(observed=self.depth + 1, limit=last + 1, leaving=True)
+
+    @property
+    def opens_the_run(self) -> bool:
+        """Whether calls out of this turn are the first level of the run."""
+        return self.run_is_ours and self.parent_turn is None
+
+    def child_turn(self, index: int, speaker: str, key: bytes) -> str:
+        """The turn id of the `index`-th call out of this turn, whose record has this key."""
+        if self.opens_the_run:
+            return turn_id(self.run, index, speaker)
+        return scoped_turn_id(self.run, key, index, speaker)
+
+    def next_hop(
+        self, *, index: int, speaker: str, key: bytes, default: int, via: str | None = None
+    ) -> "Carnet":
+        """The document of a call out of this turn; refuses when no hop is left.
+
+        `key` is that of the record of this turn; `via` is the address of the agent that makes the
+        call, if it has one.
+        """
+        self.refuse_if_final(default)
+        return Carnet(
+            run=self.run,
+            turn=self.child_turn(index, speaker, key),
+            depth=self.depth + 1,
+            last_depth=self.bound(default),
+            bound_by=self.bound_by or "tangle",
+            parent_turn=None if self.opens_the_run else self.turn,
+            speaker=speaker,
+            path=self.path if via is None else (*self.path, via),
+            on_behalf_of=self.on_behalf_of,
+            deadline=self.deadline,
+            budget=self.budget,
+            trace=self.trace,
+        )

@@ -1,0 +1,200 @@
+"""One vocabulary for every stream.
+
+Law 1. What an agent says has exactly one end, `Done`, `Failed` or `Waiting`, and nothing after it.
+Law 2. `read_events(write_events(x)) == x`: what is journaled is what was said.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final, Literal, TypeGuard
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from carnet.core.chain.turn import TurnState
+from carnet.core.messages.interrupt import Interrupt, Resolution, check_together
+from carnet.errors import BY_CODE, CarnetError, Fact, InputRequired, Internal
+
+
+class Text(Struct, frozen=True, tag="text", array_like=True):
+    """A piece of the answer."""
+
+    text: str
+
+
+class ToolCall(Struct, frozen=True, tag="tool_call", array_like=True):
+    """The agent wants a tool. `arguments` is the JSON text as the model wrote it."""
+
+    id: str
+    name: str
+    arguments: str
+    index: int = 0
+
+
+class ToolResult(Struct, frozen=True, tag="tool_result", array_like=True):
+    """What the tool gave."""
+
+    id: str
+    status: Literal["ok", "error", "denied"]
+    output: Any = None
+
+
+class Data(Struct, frozen=True, tag="data", array_like=True):
+    """Structured output."""
+
+    value: Any
+
+
+class Interrupted(Struct, frozen=True, tag="interrupt", array_like=True):
+    """The agent needs something before it goes on."""
+
+    interrupt: Interrupt
+
+
+class Resolved(Struct, frozen=True, tag="resolved", array_like=True):
+    """What was needed has been answered."""
+
+    interrupt_id: str
+    resolution: Resolution
+
+
+class Usage(Struct, frozen=True, tag="usage", array_like=True):
+    """What the call used. Amounts are micro-units; None where nobody said."""
+
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    cost: int | None = None
+    run_cost: int | None = None
+    currency: str | None = None
+
+
+class Done(Struct, frozen=True, tag="done", array_like=True):
+    """The answer is complete."""
+
+    reason: str = "stop"
+
+
+class Failed(Struct, frozen=True, tag="failed", array_like=True):
+    """The answer ended in an error of our closed enum."""
+
+    code: str
+    facts: dict[str, int | str | None] = {}
+
+    @property
+    def retryable(self) -> bool:
+        """Whether the same turn may run again."""
+        return BY_CODE.get(self.code, Internal).retryable
+
+    def error(self) -> CarnetError:
+        """The error this event stands for."""
+        kind = BY_CODE.get(self.code)
+        if kind is None:  # written by a newer version
+            return Internal(f"recorded as {self.code}")
+        error = kind.__new__(kind)
+        CarnetError.__init__(error, **self.facts)
+        return error
+
+    @classmethod
+    def of(cls, error: CarnetError) -> "Failed":
+        """The event that stands for an error; its raw detail stays behind."""
+        facts: dict[str, Fact] = dict(error.facts)
+        return cls(error.code, facts)
+
+
+class Waiting(Struct, frozen=True, tag="waiting", array_like=True):
+    """The answer goes on when what these ask for is there."""
+
+    interrupts: tuple[Interrupt, ...]
+
+    def __post_init__(self) -> None:
+        """Refuse to wait for nothing, or for what could not be answered one by one."""
+        if not self.interrupts:
+            raise ValueError("an agent that waits says what for")
+        check_together(self.interrupts)
+
+    def error(self) -> CarnetError:
+        """What whoever cannot answer it is told: it is no success, and nothing is done yet."""
+        asked = self.interrupts[0]
+        return InputRequired(kind=asked.kind if asked.is_known else "input")
+
+
+class Extension(Struct, frozen=True, tag="extension", array_like=True):
+    """Something only some dialects know. Those that do not leave it out."""
+
+    name: str
+    payload: Any
+
+
+End = Done | Failed | Waiting
+
+Event = (
+    Text
+    | ToolCall
+    | ToolResult
+    | Data
+    | Interrupted
+    | Resolved
+    | Usage
+    | Extension
+    | Done
+    | Failed
+    | Waiting
+)
+
+STATES: Final[dict[type, TurnState]] = {Done: "done", Failed: "failed", Waiting: "waiting"}
+
+CHILD = "carnet.child"  # an Extension that says what a call made in process has cost
+UNKNOWN_COST = "carnet.unknown_cost"  # an Extension: somebody charged and did not say how much
+RESULT = "carnet.result"  # an Extension: what a skill gave as its result, a JSON object
+RECEIPT = "carnet.receipt"  # an Extension: what we signed about the answer, as it leaves
+LEG = (
+    "carnet.leg"  # an Extension: a call to another organisation; see `core.messages.outbound_call`
+)
+
+
+def journaled(end: End) -> End:
+    """An end as the journal holds it: the secrets of interrupts stay out of it."""
+    if not isinstance(end, Waiting):
+        return end
+    return Waiting(tuple(replace(asked, state="") for asked in end.interrupts))
+
+
+def state_of(end: End) -> TurnState:
+    """The state of a turn that ends so; TypeError for what is no end."""
+    state = STATES.get(type(end))
+    if state is None:
+        raise TypeError(f"an agent ends with Done, Failed or Waiting, not with {end!r}")
+    return state
+
+
+def is_terminal(event: Event) -> TypeGuard[End]:
+    """Whether nothing may follow."""
+    return type(event) in STATES
+
+
+def joined_text(events: Sequence[Event]) -> str:
+    """The whole text of an answer."""
+    return "".join([event.text for event in events if type(event) is Text])
+
+
+_encoder = msgspec.json.Encoder()
+_decoder = msgspec.json.Decoder(list[Event])
+
+
+# The journal's form of one event; raises for what cannot be encoded. A call less than a function.
+write_event: Final[Callable[[Event], bytes]] = _encoder.encode
+
+
+def join_events(encoded: Sequence[bytes]) -> bytes:
+    """The journal's form of a batch, from that of its events."""
+    return b"[" + b",".join(encoded) + b"]"
+
+
+def write_events(events: Sequence[Event]) -> bytes:
+    """The journal's form of a batch."""
+    return _encoder.encode(events)
+
+
+def read_events(data: bytes) -> list[Event]:
+    """A batch from the journal."""
+    return _decoder.decode(data)

@@ -1,0 +1,203 @@
+"""What is kept of an admitted call so that it can run later, perhaps in another process.
+
+Law 1. `read_papers(write_papers(x)) == x`, and the former form is read as well. What was not
+       written here is not read: an unknown form, field or type is refused as a whole.
+Law 2. Papers may hold a credential. Whoever keeps the bytes seals them, and removes them when the
+       call has ended; nothing else may see them.
+Law 3. A deadline is kept by the wall clock: the clock that is never set begins anew with each
+       process.
+"""
+
+from typing import Any, Final
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from carnet.core.call import Admitted, Ask, Call, Target, call_of
+from carnet.core.chain.allowance import Allowance
+from carnet.core.chain.carnet import Carnet
+from carnet.core.chain.turn import Turn
+from carnet.core.messages.message import Message, Role
+from carnet.core.people.delegation import Delegation
+from carnet.core.people.identity import Caller, Payer
+from carnet.core.people.proof import Document, Spending
+from carnet.core.people.secret import Secret
+from carnet.errors import Internal
+
+FORM: Final = 2
+FORMER: Final = 1
+
+
+class Later(Struct, frozen=True, kw_only=True):
+    """What makes a task of a call: it is accepted now and runs later."""
+
+    id: str  # of a new one; who repeats the call is told the id that it has
+    sender: str  # the identity that signed
+    purse: str  # that counts the unfinished tasks of the sender
+    callback: str | None = None
+
+
+class Papers(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An admitted call without its record."""
+
+    form: int = FORM
+    admitted: Admitted  # its carnets are without a deadline: see `deadline`
+    budget: Spending | None = None  # what is left for what is called for it
+    deadline: float | None = None  # seconds since the epoch, by the wall clock
+
+    def call(
+        self, target: Target, record: Turn, *, task: str, deadline: float | None = None
+    ) -> Call:
+        """The call as it was admitted.
+
+        Args:
+            target: Whom it is for.
+            record: The attempt that is to run.
+            task: The id of the task that it is.
+            deadline: When it must have ended, by the clock that is never set.
+        """
+        return call_of(
+            _until(replace(self.admitted, agent=record.agent), deadline),
+            target,
+            record,
+            allowance=None if self.budget is None else Allowance(self.budget),
+            task=task,
+        )
+
+
+class _FormerMessage(Struct, frozen=True):
+    role: Role
+    content: str
+    name: str | None = None
+
+
+class _FormerAsk(Struct, frozen=True, kw_only=True):
+    messages: tuple[_FormerMessage, ...]
+    stream: bool = False
+    include_usage: bool = False
+    max_tokens: int | None = None
+    body: dict[str, Any] | None = None
+    skill: str | None = None
+    payload: dict[str, Any] | None = None
+
+    def ask(self) -> Ask:
+        """The same with messages in parts."""
+        return Ask(
+            messages=tuple(
+                Message(former.role, (former.content,), former.name) for former in self.messages
+            ),
+            stream=self.stream,
+            include_usage=self.include_usage,
+            max_tokens=self.max_tokens,
+            body=self.body,
+            skill=self.skill,
+            payload=self.payload,
+        )
+
+
+class _Former(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The first form: every field by itself."""
+
+    form: int
+    ask: _FormerAsk
+    carnet: Carnet
+    caller: Caller
+    payer: Payer
+    onward: Carnet | None = None
+    document: Document | None = None
+    budget: Spending | None = None
+    set_aside: int = 0
+    credential: Secret | None = None
+    reserve: int = 0
+    delegation: Delegation | None = None
+    callback: str | None = None
+    quota: str | None = None
+    task_purse: str | None = None
+    deadline: float | None = None
+
+
+def _until(admitted: Admitted, deadline: float | None) -> Admitted:
+    onward = admitted.onward
+    return replace(
+        admitted,
+        carnet=replace(admitted.carnet, deadline=deadline),
+        onward=None if onward is None else replace(onward, deadline=deadline),
+    )
+
+
+def _reveal(value: object) -> str:
+    """Write a credential: these bytes, and no others, may hold it."""
+    if isinstance(value, Secret):
+        return value.reveal()
+    raise NotImplementedError(type(value).__name__)
+
+
+def _hide(kind: type, value: object) -> Secret:
+    if kind is Secret and isinstance(value, str):
+        return Secret(value)
+    raise NotImplementedError(kind.__name__)
+
+
+class _Form(Struct):
+    form: int
+
+
+_encoder: Final = msgspec.msgpack.Encoder(enc_hook=_reveal)
+_form: Final = msgspec.msgpack.Decoder(_Form)
+_decoder: Final = msgspec.msgpack.Decoder(Papers, dec_hook=_hide)
+_former: Final = msgspec.msgpack.Decoder(_Former, dec_hook=_hide)
+
+
+def papers_of(call: Call, spent: int) -> Papers:
+    """What is kept of a call that waits for an answer, of which so much has been spent."""
+    left = call.allowance
+    kept = replace(
+        call.admitted,
+        reserve=max(call.reserve - spent, 0),
+        set_aside=max(call.set_aside - spent, 1) if call.set_aside else 0,  # 0: it is not bounded
+    )
+    return Papers(admitted=kept, budget=None if left is None else left.left())
+
+
+def write_papers(papers: Papers) -> bytes:
+    """The bytes that are kept. They are to be sealed."""
+    return _encoder.encode(replace(papers, admitted=_until(papers.admitted, None)))
+
+
+def read_papers(data: bytes) -> Papers:
+    """The papers that were kept, in this form or the former one.
+
+    Raises Internal for what is none of ours.
+    """
+    try:
+        form = _form.decode(data).form
+        if form == FORM:
+            return _decoder.decode(data)
+        if form == FORMER:
+            return _read_former(_former.decode(data))
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise Internal(f"the papers of a task cannot be read: {error}") from None
+    raise Internal(f"the papers of a task have form {form}, not {FORM}")
+
+
+def _read_former(papers: _Former) -> Papers:
+    """The agent is that of the record: the first form did not hold it, nor the dialect."""
+    admitted = Admitted(
+        agent="",
+        ask=papers.ask.ask(),
+        carnet=papers.carnet,
+        caller=papers.caller,
+        payer=papers.payer,
+        dialect="openai" if papers.caller.standing is None else "samvad",
+        onward=papers.onward,
+        document=papers.document,
+        set_aside=papers.set_aside,
+        credential=papers.credential,
+        reserve=papers.reserve,
+        delegation=papers.delegation,
+        callback=papers.callback,
+        quota=papers.quota,
+        task_purse=papers.task_purse,
+    )
+    return Papers(admitted=admitted, budget=papers.budget, deadline=papers.deadline)

@@ -1,0 +1,233 @@
+"""From a request that a dialect has read to its answer. The hot path of the gateway.
+
+It is the same for every dialect: what differs is how a claim is read and how events are written.
+
+Law 1. Nothing is executed before the claim is recorded, and nothing is acknowledged before the
+       end is.
+Law 2. An error before the first event is an HTTP error, unless the dialect begins every stream at
+       once; after it, the error is told in the stream.
+Law 3. Who came with a travel document is given the receipt: in a header, or before the last frame.
+"""
+
+from collections.abc import Awaitable, Sequence
+
+from carnet import faults
+from carnet.core.call import Call, Claim
+from carnet.core.messages.events import RECEIPT, Event, Extension, Failed, Usage, Waiting
+from carnet.errors import CarnetError, OutcomeUnknown, ShuttingDown
+from carnet.guards.limits.concurrency import Crowd
+from carnet.http.exchange import Disconnected, Exchange, RawHeaders, Watch, check_json_body
+from carnet.ports.work.admission import Admission
+from carnet.ports.work.agent import Journal
+from carnet.ports.world.clock import Clock
+from carnet.telemetry import CallNote, Metrics, note_call
+from carnet.wire import travel
+from carnet.wire.dialects.dialect import Dialect, House, Writer
+from carnet.wire.grammar import sse
+
+HEARTBEAT_SECONDS = 15.0
+KEEP_ALIVE = sse.write_comment("keep-alive")
+RECEIPT_FIELD = travel.RECEIPT_HEADER.encode()
+
+
+class Answering:
+    """Answers the calls of one dialect."""
+
+    def __init__(
+        self,
+        dialect: Dialect,
+        house: House,
+        *,
+        admission: Admission,
+        journal: Journal,
+        crowd: Crowd,
+        clock: Clock,
+        metrics: Metrics,
+        max_bytes: int,
+    ) -> None:
+        """The gate before, the journaled agents behind; `max_bytes` is the most a body may have."""
+        self._dialect = dialect
+        self._house = house
+        self._admission = admission
+        self._journal = journal
+        self._crowd = crowd
+        self._clock = clock
+        self._metrics = metrics
+        self._max_bytes = max_bytes
+        self.draining = False
+
+    def begin(self) -> float:
+        """Take up a request, or refuse to; when it began."""
+        if self.draining:
+            raise ShuttingDown(retry_after=1)
+        return self._clock.monotonic()
+
+    async def receive(self, exchange: Exchange) -> bytes:
+        """The whole body of a request."""
+        check_json_body(exchange.headers)
+        body = await exchange.read(self._max_bytes)
+        if faults.is_armed:
+            faults.point("recv.body")
+        return body
+
+    def admit(self, claim: Claim) -> Awaitable[Call]:
+        """Have a claim judged and recorded; `answer` must follow."""
+        if faults.is_armed:
+            faults.point("parse.ok")
+        if self.draining:  # it began while the body was on its way
+            raise ShuttingDown(retry_after=1)
+        return self._admission.admit(claim)
+
+    async def answer(self, exchange: Exchange, call: Call, began: float) -> None:
+        """Have the call answered, and tell the answer."""
+        actor = call.caller.actor.name
+        state = "failed"
+        try:
+            if call.ask.stream:
+                state = await self._stream(exchange, call)
+            else:
+                state = await self._whole(exchange, call)
+        except Disconnected:
+            state = "disconnected"
+        except CarnetError as error:
+            error.run = call.carnet.run
+            state = error.code
+            raise
+        finally:
+            self._crowd.leave(actor, stream=call.ask.stream)
+            self._note(exchange, call, state, self._clock.monotonic() - began)
+
+    async def _whole(self, exchange: Exchange, call: Call) -> str:
+        with Watch(exchange.line):
+            events = await self._journal.whole(call)
+        end = events[-1]
+        if faults.is_armed:
+            faults.point("reply.before_write")
+        if type(end) is Waiting:
+            end = Failed.of(end.error())
+        if isinstance(end, Failed):
+            await self._refuse(exchange, call, end, events)
+            return end.code
+        writer = self._dialect.writer(call, self._house)
+        body = writer.whole(events)
+        headers = writer.headers(stream=False)
+        if call.document is not None:
+            headers += _receipt_field(events)
+        await exchange.reply(200, headers, body)
+        if faults.is_armed:
+            faults.point("reply.after_write")
+        return "done"
+
+    async def _stream(self, exchange: Exchange, call: Call) -> str:
+        writer = self._dialect.writer(call, self._house)
+        held: Sequence[Event] = ()  # until it is known whether this is a stream or an error
+        last: Event | None = None
+        batches = self._journal.batches(call, heartbeat=HEARTBEAT_SECONDS)
+        with Watch(exchange.line):
+            try:
+                async for batch in batches:
+                    if batch and type(batch[-1]) is Waiting:
+                        # One name for it, here and below: a second would hold what was said last.
+                        batch = [*batch[:-1], Failed.of(batch[-1].error())]  # noqa: PLW2901
+                    if not exchange.started:
+                        held = [*held, *batch] if held else batch
+                        if _only_failed(held) and not self._dialect.begins_at_once:
+                            break
+                        if not (_has_content(held) or self._dialect.begins_at_once):
+                            continue
+                        await self._start_stream(exchange, writer)
+                        batch, held = held, ()  # noqa: PLW2901  it goes out with what came
+                    last = batch[-1] if batch else last
+                    # No name for it: what was said last would be held for as long as it is silent.
+                    await exchange.write(
+                        _data(writer, batch, has_receipt=call.document is not None)
+                    )
+                    faults.point("event.after_socket_write")
+            finally:
+                await batches.aclose()
+        if not exchange.started:
+            failed = _only_failed(held) or Failed.of(OutcomeUnknown())
+            await self._refuse(exchange, call, failed, held)
+            return failed.code
+        await exchange.write(b"", more=False)
+        faults.point("reply.after_write")
+        return last.code if isinstance(last, Failed) else "done"
+
+    async def _start_stream(self, exchange: Exchange, writer: Writer) -> None:
+        faults.point("reply.before_write")
+        await exchange.start(200, writer.headers(stream=True))
+        faults.point("reply.half_written")
+
+    async def _refuse(
+        self, exchange: Exchange, call: Call, failed: Failed, events: Sequence[Event]
+    ) -> None:
+        """Answer an admitted call with an error, and say what it has cost all the same."""
+        self._metrics.refusals.labels(failed.code).inc()
+        usage = next((event for event in events if isinstance(event, Usage)), None)
+        writer = self._dialect.writer(call, self._house)
+        status, headers, body = writer.refusal(failed, usage)
+        if call.document is not None:
+            headers += _receipt_field(events)
+        await exchange.reply(status, headers, body)
+
+    def note_accepted(self, exchange: Exchange, call: Call, began: float) -> None:
+        """Note a task that was taken on; its end is noted by whoever runs it."""
+        seconds = self._clock.monotonic() - began
+        self._note(exchange, call, "accepted", seconds, "task accepted")
+
+    def _note(
+        self, exchange: Exchange, call: Call, state: str, seconds: float, message: str = ""
+    ) -> None:
+        label = "remote" if call.agent[:1] == "@" else call.agent
+        self._metrics.called(label, state, seconds)
+        carnet = call.carnet
+        trace = carnet.trace
+        note_call(
+            CallNote(
+                at=self._clock.wall_us(),
+                correlation_id=trace.trace_id if trace else carnet.run,
+                message=message or ("call replayed" if call.known else "call answered"),
+                run=carnet.run,
+                turn=carnet.turn,
+                client=exchange.client[0] if exchange.client else None,
+                agent=call.agent,
+                actor=call.caller.actor.name,
+                depth=carnet.depth,
+                state=state,
+                seconds=round(seconds, 6),
+            )
+        )
+
+
+def _data(writer: Writer, batch: Sequence[Event], *, has_receipt: bool) -> bytes:
+    data = writer.write(batch) if batch else KEEP_ALIVE
+    return _receipt_comment(batch) + data if has_receipt else data
+
+
+def _receipt_in(events: Sequence[Event]) -> str | None:
+    for event in reversed(events):
+        if isinstance(event, Extension) and event.name == RECEIPT:
+            return str(event.payload)
+    return None
+
+
+def _receipt_field(events: Sequence[Event]) -> RawHeaders:
+    receipt = _receipt_in(events)
+    return [] if receipt is None else [(RECEIPT_FIELD, receipt.encode())]
+
+
+def _receipt_comment(events: Sequence[Event]) -> bytes:
+    receipt = _receipt_in(events)
+    return b"" if receipt is None else travel.write_comment(receipt)
+
+
+def _has_content(events: Sequence[Event]) -> bool:
+    return any(not isinstance(event, Extension | Usage) for event in events)
+
+
+def _only_failed(events: Sequence[Event]) -> Failed | None:
+    """The failure of a turn that said nothing before it."""
+    last = events[-1] if events else None
+    if isinstance(last, Failed) and not _has_content(events[:-1]):
+        return last
+    return None

@@ -1,0 +1,163 @@
+"""The door of one dialect: calls come in, are admitted, and are answered. The same for every one.
+
+Law 1. Malformed in any part is malformed; absent is not malformed.
+Law 2. Stamps are read before the body, unless the dialect brings a signature of its own: then what
+       stands beside it is looked at once that could be read.
+Law 3. A task is judged as any call before it is accepted: what is wrong with it is told at once.
+Law 4. Body and claim end with admission: nothing of them is held while an answer is open.
+"""
+
+from collections.abc import Callable
+
+from msgspec import structs
+
+from carnet import faults
+from carnet.core.call import Call, Claim
+from carnet.core.chain.carnet import Mark
+from carnet.core.people.proof import Document
+from carnet.errors import CarnetError, Internal
+from carnet.gateway.answer import Answering
+from carnet.gateway.published import Published
+from carnet.http.exchange import Exchange
+from carnet.wire import travel
+from carnet.wire.crypto.components import Request
+from carnet.wire.dialects.dialect import Arrival, Dialect, Way
+from carnet.wire.grammar.headers import refuse_lookalikes
+from carnet.wire.stamps import correlation
+from carnet.wire.stamps.stamp import Stamps
+
+SECRET = b"carnet-webhook-secret"
+
+Secrets = Callable[[str], str]  # what we share with whoever asked for a task
+
+
+class Door:
+    """Takes the calls of one dialect."""
+
+    def __init__(
+        self,
+        dialect: Dialect,
+        answering: Answering,
+        *,
+        published: Published,
+        stamps: Stamps,
+        wake: Callable[[], None],
+        secret: Secrets | None,
+    ) -> None:
+        """`wake` is told of a new task; `secret` gives what callbacks are signed with."""
+        self._dialect = dialect
+        self._answering = answering
+        self._published = published
+        self._stamps = stamps
+        self._wake = wake
+        self._secret = secret
+
+    async def call(self, way: Way, exchange: Exchange, agent: str | None = None) -> None:
+        """Have a call answered at once."""
+        began = self._answering.begin()
+        call = await self._admitted(way, exchange, agent)
+        await self._answering.answer(exchange, call, began)
+
+    async def task(self, way: Way, exchange: Exchange, agent: str | None = None) -> None:
+        """Accept a call for later; who names a callback is told the secret that signs it."""
+        began = self._answering.begin()
+        call = await self._admitted(way, exchange, agent)
+        self._wake()
+        status, headers, body = self._dialect.accepted(call)
+        if call.callback is not None and self._secret is not None:
+            headers.append((SECRET, self._secret(_sender(call)).encode()))
+        faults.point("reply.before_write")
+        await exchange.reply(status, headers, body)
+        faults.point("reply.after_write")
+        self._answering.note_accepted(exchange, call, began)
+
+    async def _admitted(self, way: Way, exchange: Exchange, agent: str | None) -> Call:
+        dialect, answering = self._dialect, self._answering
+        arrival = Arrival(
+            way,
+            exchange.headers,
+            head=lambda: request_of(exchange),
+            stamps=self._stamps,
+            agent=agent,
+            by_host=lambda: self._published.named(exchange),
+        )
+        if not dialect.is_signed:
+            stamped = arrival.stamped()
+            if way.kind == "call":
+                arrival.run = stamped.run
+        try:
+            arrival.body = await answering.receive(exchange)
+            return await answering.admit(self._read(arrival))
+        except CarnetError as error:
+            if error.run is None:
+                error.run = arrival.run
+            raise
+
+    def _read(self, arrival: Arrival) -> Claim:
+        claim = self._dialect.read(arrival)
+        if not isinstance(claim, Claim):
+            raise Internal("a dialect has read a question where calls come in")
+        if self._dialect.is_signed and claim.marks:  # whatever is refused from here on names it
+            arrival.run = claim.marks[0].run
+        named = correlation.read(arrival.headers)
+        if named is not None:
+            claim = structs.replace(claim, correlation=named)
+        if self._dialect.is_signed:
+            return with_stamps(claim, arrival)
+        return with_proof(claim, arrival) if arrival.way.kind == "call" else claim
+
+
+def with_proof(claim: Claim, arrival: Arrival) -> Claim:
+    """The claim with the proof that the request brings along, if it brings one.
+
+    Who signs is known by the signature: a token beside it, which nobody signed, is not looked at.
+    """
+    names = arrival.headers.joined()
+    if b"\nsignature-input" not in names and b"\ncarnet" not in names:  # nearly every request
+        return claim
+    proof = travel.read_proof(arrival.request, arrival.body, arrival.stamps)
+    if proof is None:
+        return claim
+    marks = (*claim.marks, *_of_document(proof.document, arrival.stamps))
+    return structs.replace(claim, proof=proof, marks=marks, authorization=None)
+
+
+def with_stamps(claim: Claim, arrival: Arrival) -> Claim:
+    """The claim of a dialect that signs by itself, with the stamps that its signature covers."""
+    headers, stamps, proof = arrival.headers, arrival.stamps, claim.proof
+    if proof is None or proof.profile != "carnet":  # then no stamp stands beside the signature
+        refuse_lookalikes(headers, stamps.lookalikes)
+        return claim
+    stamped = arrival.stamped()
+    document = travel.read_beside(headers, arrival.body)
+    return structs.replace(
+        claim,
+        proof=structs.replace(proof, document=document),
+        marks=(*claim.marks, *stamped.marks, *_of_document(document, stamps)),
+        forwarded=stamped.forwarded,
+        context=stamped.context,
+    )
+
+
+def request_of(exchange: Exchange) -> Request:
+    """The request as far as a signature can see it."""
+    path, query = str(exchange.path, "latin-1"), str(exchange.query, "latin-1")
+    return Request(
+        method=exchange.method,
+        authority=exchange.headers.get("host") or "",
+        path=path,
+        query=query or None,
+        headers=exchange.headers,
+        scheme=exchange.scheme,
+    )
+
+
+def _of_document(document: Document | None, stamps: Stamps) -> tuple[Mark, ...]:
+    if document is None:
+        return ()
+    return (travel.mark(document, last_depth=stamps.limits.of("travel")),)
+
+
+def _sender(call: Call) -> str:
+    standing = call.caller.standing
+    return call.caller.actor.name if standing is None else standing.sender

@@ -1,0 +1,165 @@
+"""Calls that an agent makes in process, on behalf of the call it answers.
+
+Law 1. A child has no more rights, depth, time or money than the call it is made in.
+Law 2. It is recorded as any call is: made again, it is answered from its record.
+"""
+
+import msgspec
+
+from carnet.core.call import AGENT_OWNED, Admitted, Ask, Call, Target
+from carnet.core.chain.allowance import Allowance
+from carnet.core.chain.grounds import Grounds, write_grounds
+from carnet.core.chain.turn import turn_key
+from carnet.core.people.address import handle_of
+from carnet.core.people.identity import Actor, Payer
+from carnet.core.people.proof import SECOND_US, Spending
+from carnet.core.people.secret import Secret
+from carnet.guards.admission.child_request import child_digest, child_request
+from carnet.guards.admission.transaction import Entry, Transaction, quote
+from carnet.guards.caller.trust import check_rights
+from carnet.guards.limits.payer import Paying, check_pay
+from carnet.guards.target.departure import check_credential
+from carnet.guards.target.skill import find_skill
+from carnet.guards.target.target import permit
+from carnet.ports.trust.schemas import Schemas
+from carnet.ports.work.agent import Router
+from carnet.ports.world.clock import Clock
+
+
+class Children:
+    """Admits children."""
+
+    def __init__(
+        self,
+        *,
+        router: Router,
+        clock: Clock,
+        transaction: Transaction,
+        paying: Paying,
+        schemas: Schemas | None,
+        domain: str,
+        last_depth: int,
+        currency: str,
+    ) -> None:
+        """What they are judged with; `last_depth` is for chains that no stamp bounds."""
+        self._router = router
+        self._clock = clock
+        self._transaction = transaction
+        self._paying = paying
+        self._schemas = schemas
+        self._domain = domain
+        self._last_depth = last_depth
+        self._currency = currency
+
+    async def admit(self, parent: Call, name: str, ask: Ask, *, index: int, auth: str) -> Call:
+        """Claim the turn of a call that an agent makes."""
+        target = self._router.find(name)
+        carnet = parent.carnet.next_hop(
+            index=index,
+            speaker=target.speaker,
+            key=parent.record.key,
+            default=self._last_depth,
+            via=handle_of(parent.agent, self._domain),
+        )
+        self._permit(parent, target, ask)
+        payer, credential = self._payer(parent, target, auth)
+        check_credential(target, credential)
+        deadline = deadline_of(carnet.deadline, target, self._clock)
+        carnet = msgspec.structs.replace(carnet, deadline=deadline)
+        request = child_request(ask)
+        allowance, taken = parent.allowance, 0
+        if allowance is not None:
+            most = 0 if auth == AGENT_OWNED else quote(target, ask, len(request))
+            taken, left = self.take(allowance, target, most)
+            carnet = msgspec.structs.replace(carnet, budget=left)
+        actor = Actor(name=f"agent:{parent.agent}", how="in_process")
+        admitted = Admitted(
+            agent=target.name,
+            ask=ask,
+            carnet=carnet,  # what a callee elsewhere receives, as it stands
+            caller=msgspec.structs.replace(parent.caller, actor=actor),
+            payer=payer,
+            correlation=parent.correlation,
+            set_aside=taken,
+            credential=credential,
+            reserve=0 if payer.limit is None else quote(target, ask, len(request)),
+            delegation=parent.delegation,
+            quota=parent.quota,
+        )
+        return await self._transaction.claim(
+            _entry(admitted, target, parent, request, self._clock.wall_us())
+        )
+
+    def take(self, allowance: Allowance, target: Target, most: int) -> tuple[int, Spending]:
+        """Set aside what a call may cost; that, and the budget that it is given in turn."""
+        # An agent elsewhere can be told to cost less, and must not cost more than was set aside.
+        taken = allowance.take(most, self._currency, shrinks=target.is_remote)
+        return taken, allowance.left(taken if target.is_remote else None)
+
+    def _permit(self, parent: Call, target: Target, ask: Ask) -> None:
+        caller, skill = parent.caller, find_skill(target, ask)
+        if caller.standing is None:
+            permit(caller, target)
+        else:  # A35: for a signed caller nothing is done that it may not do itself
+            check_rights(caller, caller.standing, target, skill)
+        if self._schemas is not None and skill is not None and ask.payload is not None:
+            self._schemas.check_input(target.name, skill, ask.payload)
+
+    def _payer(self, parent: Call, target: Target, auth: str) -> tuple[Payer, Secret | None]:
+        if auth == AGENT_OWNED:
+            return self._paying.agent_account(parent.agent), None
+        check_pay(parent.caller, target)
+        return parent.payer, parent.credential
+
+
+def _entry(admitted: Admitted, target: Target, parent: Call, request: bytes, now: int) -> Entry:
+    digest = child_digest(target.name, request)
+    return Entry(
+        admitted=admitted,
+        target=target,
+        key=turn_key(
+            payer=admitted.payer.account,
+            # One turn id may be several callers': a child belongs to one record (A41).
+            actor=f"{admitted.caller.actor.name}#{parent.record.n}",
+            agent=target.name,
+            carnet=admitted.carnet,
+            digest=digest,
+        ),
+        digest=digest,
+        request=request,
+        made_in=parent.record,
+        allowance=parent.allowance,
+        grounds=write_grounds(_grounds(admitted, target)),
+        now=now,
+    )
+
+
+def _grounds(admitted: Admitted, target: Target) -> Grounds:
+    """Why a child was admitted."""
+    carnet, payer = admitted.carnet, admitted.payer
+    return Grounds(
+        by="in_process",
+        caller=admitted.caller.actor.name,
+        depth=carnet.depth,
+        last_depth=carnet.last_depth,
+        stamp=carnet.bound_by,
+        agent=target.name,
+        skill=admitted.ask.skill,
+        checked=admitted.ask.payload is not None,
+        needs=target.needs,
+        payer=str(payer.account),
+        forwarded=payer.by_forwarding,
+        limit=payer.limit,
+        reserve=admitted.reserve,
+    )
+
+
+def deadline_of(deadline: float | None, target: Target, clock: Clock) -> float | None:
+    """A deadline, or the end of the time that this target may take if that is earlier.
+
+    Retries and waiting are part of that time.
+    """
+    if target.seconds is None:
+        return deadline
+    end = clock.steady_us() / SECOND_US + target.seconds
+    return end if deadline is None or end < deadline else deadline

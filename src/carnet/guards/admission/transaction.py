@@ -1,0 +1,178 @@
+"""The last step of admission: one transaction, which answers in the order of `ports.work.turns`.
+
+Law. What it refuses leaves no trace: neither nonce nor turn is burned, nothing runs or is billed.
+"""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from carnet.core.call import Admitted, Ask, Call, Target, call_of
+from carnet.core.chain.allowance import Allowance
+from carnet.core.chain.turn import Turn
+from carnet.core.people.proof import SECOND_US
+from carnet.core.sealed_call import Later, Papers, write_papers
+from carnet.errors import (
+    CarnetError,
+    ChainMismatch,
+    DefinitionChanged,
+    DelegationReplayed,
+    IdempotencyMismatch,
+    NonceReplayed,
+    PaymentRequired,
+    PolicyStateInvalid,
+    RateLimited,
+    RunCallsExceeded,
+    SpendingLimitReached,
+    TaskNotFound,
+    TokenBudgetExceeded,
+    TooManyTasks,
+)
+from carnet.ports.work.tasks import TaskClaim, Tasks
+from carnet.ports.work.turns import (
+    TASKS,
+    Claimed,
+    Denied,
+    Known,
+    Nonce,
+    Quota,
+    Rate,
+    TurnClaim,
+    Turns,
+)
+from carnet.ports.world.clock import Clock
+
+LIKELY_TOKENS_OUT = 4096  # reserved for an answer whose length nobody bounded
+
+
+class Entry(Struct, frozen=True, kw_only=True):
+    """A call that passed every guard and has no turn yet."""
+
+    admitted: Admitted
+    target: Target
+    key: bytes  # of its turn
+    digest: bytes
+    request: bytes
+    now: int  # when it was judged: microseconds since the epoch
+    made_in: Turn | None = None  # the turn a child was made in, also where no header names it
+    allowance: Allowance | None = None  # what is left of the budget that it came with
+    rates: tuple[Rate, ...] = ()
+    quotas: tuple[Quota, ...] = ()
+    nonce: Nonce | None = None
+    wire_parent: bool = False  # a peer named the parent turn, and at which depth it stands
+    once: Nonce | None = None  # of a delegation that is good for one call
+    later: Later | None = None
+    grounds: bytes = b""  # why it was admitted
+
+
+class Transaction:
+    """Claims turns."""
+
+    def __init__(
+        self, turns: Turns, clock: Clock, *, most_run_calls: int, tasks: Tasks | None = None
+    ) -> None:
+        """`most_run_calls` is what one run may make here; `tasks` are those accepted before."""
+        self._turns = turns
+        self._tasks = tasks
+        self._clock = clock
+        self._most_run_calls = most_run_calls
+
+    async def claim(self, entry: Entry, most_run_calls: int | None = None) -> Call:
+        """The admitted call with its record, or the refusal."""
+        admitted, later = entry.admitted, entry.later
+        most = self._most_run_calls if most_run_calls is None else most_run_calls
+        verdict = await self._turns.claim(self._turn_claim(entry, most))
+        if isinstance(verdict, Denied):
+            if entry.allowance is not None:
+                entry.allowance.give_back(admitted.set_aside)
+            if verdict.reason == "mismatch" and entry.made_in is not None:
+                raise DefinitionChanged
+            raise refusal(verdict, entry, self._most_run_calls)
+        return call_of(
+            admitted,
+            entry.target,
+            verdict.turn,
+            known=type(verdict) is not Claimed,
+            is_child=entry.made_in is not None,
+            allowance=entry.allowance,
+            task=None if later is None else await self._task_id(later, verdict),
+        )
+
+    async def _task_id(self, later: Later, verdict: Claimed | Known) -> str:
+        """The id of the task: that of the first acceptance, however often it is sent or run."""
+        if isinstance(verdict, Claimed) and verdict.turn.fence == 1:  # else it ran, or waited
+            return later.id
+        found = None if self._tasks is None else await self._tasks.of_turn(verdict.turn.n)
+        if found is None:  # it has ended, and is forgotten before its turn
+            raise TaskNotFound
+        return found.id
+
+    def _turn_claim(self, entry: Entry, most_run_calls: int) -> TurnClaim:
+        admitted, above = entry.admitted, entry.made_in
+        return TurnClaim(
+            admitted=admitted,
+            key=entry.key,
+            digest=entry.digest,
+            rates=entry.rates,
+            quotas=entry.quotas,
+            most_run_calls=most_run_calls,
+            is_first=admitted.carnet.run_is_ours and above is None,
+            now=entry.now,
+            request=entry.request,
+            nonce=entry.nonce,
+            wire_parent=entry.wire_parent,
+            once=entry.once,
+            task=None if entry.later is None else self._task_claim(entry, entry.later),
+            made_in=above,
+            grounds=entry.grounds,
+        )
+
+    def _task_claim(self, entry: Entry, later: Later) -> TaskClaim:
+        admitted = entry.admitted
+        deadline = admitted.carnet.deadline
+        if deadline is not None:  # kept by the clock that all processes share
+            deadline += (self._clock.wall_us() - self._clock.steady_us()) / SECOND_US
+        kept = Papers(
+            admitted=admitted,
+            budget=None if entry.allowance is None else entry.allowance.left(),
+            deadline=deadline,
+        )
+        return TaskClaim(
+            id=later.id,
+            sender=later.sender,
+            skill=admitted.ask.skill,
+            callback=later.callback,
+            papers=write_papers(kept),
+        )
+
+
+def quote(target: Target, ask: Ask, request_bytes: int) -> int:
+    """The most a call may cost: what is reserved before it runs."""
+    tokens_out = ask.max_tokens or LIKELY_TOKENS_OUT
+    # A token is at least a byte; what a call costs beyond its reservation is not debited.
+    return target.price.of(request_bytes, tokens_out) + target.most_cost
+
+
+def refusal(denied: Denied, entry: Entry, most_run_calls: int) -> CarnetError:
+    """The error that a refused transaction stands for."""
+    granted = entry.admitted.delegation
+    refusals: dict[str, CarnetError] = {
+        "replayed": NonceReplayed(),
+        "spent": DelegationReplayed(link=1 if granted is None else granted.single_use_link()),
+        "mismatch": IdempotencyMismatch(),
+        "resolution": PolicyStateInvalid(),
+        "chain": ChainMismatch("the parent turn is known here at another depth"),
+        "rate": RateLimited(denied.bucket or "", retry_after=denied.retry_after or 1),
+        "quota": _used_up(denied, entry.quotas),
+        "run_calls": RunCallsExceeded(limit=most_run_calls),
+        "spending": SpendingLimitReached() if entry.admitted.payer.own_issue else PaymentRequired(),
+    }
+    return refusals[denied.reason]
+
+
+def _used_up(denied: Denied, quotas: Sequence[Quota]) -> CarnetError:
+    """The error that a purse without anything left stands for."""
+    purse = denied.bucket or ""
+    quota = next((quota for quota in quotas if quota.purse == purse), Quota(purse=purse, limit=0))
+    facts = {"limit": quota.limit, "retry_after": denied.retry_after or quota.retry_after}
+    return TooManyTasks(**facts) if purse.startswith(TASKS) else TokenBudgetExceeded(**facts)

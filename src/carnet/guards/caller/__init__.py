@@ -1,0 +1,1 @@
+"""Who is calling, for whom, and how far that caller is trusted."""

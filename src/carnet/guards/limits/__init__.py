@@ -1,0 +1,1 @@
+"""How much one caller may have: calls at once, rates, quotas, tasks, and who pays."""

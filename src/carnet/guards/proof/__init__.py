@@ -1,0 +1,1 @@
+"""Whether a signed request holds: its time, address, signature, nonce and travel document."""

@@ -1,0 +1,1 @@
+"""Ports of trust: tokens and peers, keys, receipts, the schemas of skills."""

@@ -1,0 +1,115 @@
+"""Whom we know: tokens and peers."""
+
+from collections.abc import Sequence
+from typing import Literal, Protocol
+
+from msgspec import Struct
+
+from carnet.core.people.secret import Secret
+
+SignatureForm = Literal["auto", "samvad", "carnet"]  # auto: found out and remembered (R8)
+
+
+class Token(Struct, frozen=True, kw_only=True):
+    """A bearer token as it is kept: never the token itself, only its keyed hash."""
+
+    n: int
+    name: str
+    hash: bytes
+    prefix: str  # the first characters, to recognise it by
+    scopes: frozenset[str]
+    created: int
+    peer: str | None = None  # the organisation this token authenticates
+    forwardable: bool = False  # at the origin, may be sent on to listed peers
+    may_forward: bool = False  # its holder may send forwarded credentials
+    rate_calls: int | None = None
+    rate_seconds: int = 60
+    spending_limit: int | None = None  # micro-units; None is unlimited
+    expires: int | None = None
+    revoked: int | None = None
+    last_used: int | None = None
+
+    @property
+    def account(self) -> str:
+        """Who holds it: tokens named `NAME#...` are all NAME's."""
+        return self.name.partition("#")[0]
+
+    def is_live(self, now: int) -> bool:
+        """Neither revoked nor expired."""
+        return self.revoked is None and (self.expires is None or self.expires > now)
+
+
+class NewToken(Struct, frozen=True, kw_only=True):
+    """What `tokens create` asks for."""
+
+    name: str
+    scopes: frozenset[str]
+    peer: str | None = None
+    forwardable: bool = False
+    may_forward: bool = False
+    rate_calls: int | None = None
+    rate_seconds: int = 60
+    spending_limit: int | None = None
+    expires: int | None = None
+
+
+class Tokens(Protocol):
+    """Bearer tokens."""
+
+    def find(self, credential: Secret) -> Token | None:
+        """The live-or-not record of a credential; from memory, at most a second old."""
+        ...
+
+    def fingerprint(self, credential: Secret) -> str:
+        """A keyed, stable name for a credential of somebody else's."""
+        ...
+
+    def used(self, token: Token, now: int) -> None:
+        """Note that a token was used; written later, in bulk."""
+        ...
+
+    async def create(self, new: NewToken, now: int) -> tuple[Token, Secret]:
+        """Make one. The secret is shown once and kept nowhere."""
+        ...
+
+    async def revoke(self, name: str, now: int) -> bool:
+        """End one by name; False if there is none."""
+        ...
+
+    async def list(self) -> Sequence[Token]:
+        """All of them, newest first."""
+        ...
+
+
+class Peer(Struct, frozen=True, kw_only=True):
+    """An organisation whose gateway we know."""
+
+    domain: str
+    url: str
+    may_forward: bool = False
+    token: Secret | None = None  # how we authenticate to it
+    dialect: str = "tangle"
+    signature_form: SignatureForm = "auto"  # of calls in a signed dialect
+    credit: int = 0  # what it may owe us, micro-units
+    most_cost: int = 1_000_000  # the most it may charge for one call
+    from_file: bool = False  # written in carnet.toml, so read-only to the program
+
+
+class Peers(Protocol):
+    """The organisations we know."""
+
+    def find(self, domain: str) -> Peer | None:
+        """A peer by domain; from memory, at most a second old."""
+        ...
+
+    async def put(self, peer: Peer) -> None:
+        """Add or replace one; its token is sealed before it is stored."""
+        ...
+
+    async def remove(self, domain: str) -> bool:
+        """Forget one; False if there is none."""
+        ...
+
+    async def list(self) -> Sequence[Peer]:
+        """All of them, by domain."""
+        ...

@@ -1,0 +1,1 @@
+"""Ports of the work itself: admission, agents, turns, tasks and their steps."""

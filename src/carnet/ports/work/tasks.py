@@ -1,0 +1,136 @@
+"""Work that outlives its request: the tasks of one store.
+
+Law 1. A task is a turn that waits: it is accepted in the claim of its turn and ends in its finish.
+Law 2. Whoever runs it holds the turn under its own fence; a worker that is gone loses it, and the
+       task waits again, one attempt later. It ends once.
+Law 3. What is needed to run it later is sealed, and removed when it ends.
+"""
+
+from collections.abc import Collection, Sequence
+from typing import Final, Literal, Protocol
+
+from msgspec import Struct
+
+from carnet.core.chain.turn import Turn
+from carnet.core.people.secret import Secret
+
+MOST_CALLBACKS: Final = 16  # of one task
+
+TaskState = Literal["pending", "running", "done", "failed"]
+
+
+class TaskClaim(Struct, frozen=True, kw_only=True):
+    """What the claim of a turn keeps so that it can run later."""
+
+    id: str  # unguessable: who knows it may poll
+    sender: str  # the identity that signed
+    skill: str | None
+    callback: str | None  # where the end is told
+    papers: bytes  # of `core.sealed_call`; the store seals them
+
+
+class Callback(Struct, frozen=True, kw_only=True):
+    """Where the end of a task is told, and in which words."""
+
+    url: str
+    place: int = 0  # among those of its task
+    dialect: str | None = None  # None: as it was named before dialects were kept
+    token: str | None = None  # that the receiver wants to see again
+    authorization: Secret | None = None  # how we show there who we are
+    created: int = 0  # microseconds since the epoch
+
+
+class Task(Struct, frozen=True, kw_only=True):
+    """A task as it is shown and run."""
+
+    id: str
+    turn: Turn
+    sender: str
+    skill: str | None = None
+    callback: str | None = None  # the first; `Tasks.callbacks` has all
+    progress: int | None = None  # thousandths
+    note: str | None = None  # what the handler said of its progress
+    cancelled: int | None = None  # when somebody asked for its end
+    lost: int = 0  # how often whoever ran it was gone before its end
+    papers: bytes = b""  # unsealed; of a leased task only
+    purse: str | None = None  # that counts it until its end; of a leased task only
+
+    @property
+    def state(self) -> TaskState:
+        """In the words of the protocol. One that is waiting for a decision is running."""
+        states: dict[str, TaskState] = {"queued": "pending", "done": "done", "failed": "failed"}
+        return states.get(self.turn.state, "running")
+
+
+class Tasks(Protocol):
+    """The tasks of one store."""
+
+    async def find(self, task: str, *, kept_since: int = 0) -> Task | None:
+        """A task by its id; None also for one that ended before `kept_since`."""
+        ...
+
+    async def of_turn(self, turn: int) -> Task | None:
+        """The task of a turn."""
+        ...
+
+    async def lease(self, agents: Sequence[tuple[str, int]]) -> Sequence[Task]:
+        """Take waiting tasks, the oldest first: of each agent at most so many, ours to run.
+
+        Those whose end was asked for come beside them, of whichever agent: they are only ended.
+        """
+        ...
+
+    async def release(self, turn: Turn, now: int, *, lost: bool = False) -> bool:
+        """Let a task that we run wait again, one attempt later; False if it is not ours.
+
+        `lost` counts against it: its end could not be recorded.
+        """
+        ...
+
+    async def progress(self, turn: Turn, thousandths: int, note: str | None) -> None:
+        """Say how far it is; of a turn that is not ours, nothing is written."""
+        ...
+
+    async def cancel(self, task: str, now: int) -> bool:
+        """Ask for the end of a task; False if it has ended or there is none."""
+        ...
+
+    async def cancelled(self) -> Collection[int]:
+        """The turns of unfinished tasks whose end was asked for."""
+        ...
+
+    async def waiting(self) -> int:
+        """How many wait to be run."""
+        ...
+
+    async def waiting_for(self) -> Collection[str]:
+        """The agents for which tasks wait."""
+        ...
+
+    async def callbacks(self, task: str) -> Sequence[Callback]:
+        """Where the end of a task is told, in the order in which the addresses were named."""
+        ...
+
+    async def add_callback(self, task: str, callback: Callback) -> bool:
+        """Tell the end there too; False if the task has ended, or has as many as it may."""
+        ...
+
+    async def remove_callback(self, task: str, place: int) -> bool:
+        """Tell the end there no more; False if there is none, or the task has ended."""
+        ...
+
+    async def list(
+        self,
+        *,
+        reader: str | None,
+        limit: int,
+        before: int | None = None,
+        state: TaskState | None = None,
+        agent: str | None = None,
+    ) -> Sequence[Task]:
+        """The newest; `reader` None sees all, otherwise an actor its own."""
+        ...
+
+    async def forget(self, ended_before: int) -> int:
+        """Forget tasks that ended before then (the turns have their own retention); how many."""
+        ...

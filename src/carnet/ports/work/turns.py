@@ -1,0 +1,239 @@
+"""The four hot operations on turns: claim, append, finish, renew.
+
+Law 1. A claim is one transaction that answers in this order: nonce, known turn, delegation that is
+       good for one call, place in the chain, run bound, rates, quotas, reservation, then the turn
+       and its journal entry. A refusal leaves no trace: it burns neither nonce nor turn.
+Law 2. `append` and `finish` carry the fence of the claim; a late writer is told `Fenced`.
+Law 3. What is awaited here is durable.
+Law 4. A turn that ends as waiting goes on to hold what it reserved, less what was debited, until it
+       is answered or its time is over. The answer is used once: a claim that brings it runs the
+       turn on, under the next fence. The journal never holds the secret of an interrupt.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final, Literal, Protocol
+
+from msgspec import Struct
+
+from carnet.core.call import Admitted
+from carnet.core.chain.turn import Turn, TurnState
+from carnet.core.messages.interrupt import Interrupt
+from carnet.core.messages.outbound_call import OutboundCall
+from carnet.core.people.identity import Payer
+from carnet.ports.work.tasks import Callback, TaskClaim
+from carnet.ports.world.outbox import Letter
+
+TOKENS: Final = "tokens/"  # what the purses of each kind of quota begin with
+TASKS: Final = "tasks/"
+
+
+class Rate(Struct, frozen=True, kw_only=True):
+    """At most `calls` in `seconds`, counted per bucket, all replicas together."""
+
+    bucket: str
+    calls: int
+    seconds: int
+
+
+class Nonce(Struct, frozen=True):
+    """The nonce of a signed request: accepted once for each sender while it lives."""
+
+    sender: str
+    nonce: str
+    expires: int  # microseconds since the epoch: refused until then, whoever asks (R11)
+
+
+class Quota(Struct, frozen=True, kw_only=True):
+    """At most `limit` of something, held in a purse; `take` of it is used until the finish.
+
+    With nothing to take, a purse that is used up refuses: what is used is told at the end.
+    """
+
+    purse: str
+    limit: int
+    take: int = 0
+    retry_after: int = 1
+
+
+class Answer(Struct, frozen=True, kw_only=True):
+    """What a claim brings to a turn that waits: the answer to one of its interrupts."""
+
+    state_hash: bytes  # of `core.messages.interrupt.hash_state`
+    outcome: Literal["accepted", "rejected"]
+    resolver: str | None = None
+    value: bytes | None = None  # what was answered beside; the store seals it
+
+
+class Asked(Struct, frozen=True, kw_only=True):
+    """An interrupt of a turn, and what became of it."""
+
+    interrupt: Interrupt  # its state is empty where the secrets file is another one
+    status: Literal["open", "resolved", "expired"]
+    expires: int
+    outcome: Literal["accepted", "rejected"] | None = None
+    resolver: str | None = None
+    resolved: int | None = None
+    value: bytes | None = None
+
+
+class TurnClaim(Struct, frozen=True, kw_only=True):
+    """Everything the claim transaction needs."""
+
+    admitted: Admitted
+    key: bytes
+    digest: bytes
+    most_run_calls: int
+    now: int  # microseconds since the epoch
+    request: bytes  # what was asked, for the journal
+    rates: tuple[Rate, ...] = ()  # all of them must pass; where one refuses, none is charged
+    is_first: bool = False  # the run was named a moment ago: nothing of it can be known
+    nonce: Nonce | None = None  # of a signed request: answered before anything else
+    wire_parent: bool = False  # a peer named the parent turn: its depth is compared (A40)
+    once: Nonce | None = None  # a delegation that is good for one call, beside the request's own
+    quotas: tuple[Quota, ...] = ()  # all of them must pass
+    task: TaskClaim | None = None  # it waits, and runs later
+    resolution: Answer | None = None  # the turn waits, and this is what it waits for
+    grounds: bytes = b""  # why it was admitted, of `core.chain.grounds`
+    made_in: Turn | None = None  # the turn a child was made in, also where no header names it
+
+    @property
+    def parent_turn(self) -> str | None:
+        """The turn above it."""
+        above = self.made_in
+        return self.admitted.carnet.parent_turn if above is None else above.turn
+
+
+class Claimed(Struct, frozen=True, tag=True):
+    """The turn is ours to run."""
+
+    turn: Turn
+
+
+class Known(Struct, frozen=True, tag=True):
+    """The turn exists: replay it if it has ended, attach if it is running.
+
+    One that waits is told as waiting, with what it waits for (`Turns.interrupts`).
+    """
+
+    turn: Turn
+
+
+class Denied(Struct, frozen=True, tag=True):
+    """The transaction refused; nothing was written."""
+
+    reason: Literal[
+        "replayed",
+        "spent",
+        "mismatch",
+        "chain",
+        "rate",
+        "quota",
+        "spending",
+        "run_calls",
+        "resolution",  # no turn waits for that answer, or no longer
+    ]
+    retry_after: int | None = None
+    bucket: str | None = None  # the rate (full for longest) or the purse that refused
+
+
+Verdict = Claimed | Known | Denied
+
+
+class Debit(Struct, frozen=True):
+    """One ledger entry of a finish: the payer is debited, `credit` is credited."""
+
+    credit: str  # "agent:echo" or "peer:globex.example"
+    amount: int
+
+
+class Use(Struct, frozen=True):
+    """What a finish adds to the purse of a quota; less than nothing gives back what was taken."""
+
+    purse: str
+    amount: int
+
+
+Tell = Callable[[Sequence[Callback]], tuple[Letter, ...]]  # an end to each of the addresses
+
+
+class TurnFinish(Struct, frozen=True, kw_only=True):
+    """How a turn ended.
+
+    One transaction: events, terminal state, calls out, ledger, released reservation, what was used
+    of quotas, and the letters that tell of it.
+    """
+
+    turn: Turn
+    state: TurnState
+    payer: Payer
+    events: bytes  # the events not yet appended, in the journal's form; b"" if none
+    first: int  # sequence number of the first of them within the turn
+    last: int
+    debits: Sequence[Debit]
+    children_cost: int  # what children in process already debited
+    reserve: int
+    now: int
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    code: str | None = None
+    retryable: bool = False
+    uses: tuple[Use, ...] = ()
+    letters: tuple[Letter, ...] = ()
+    tell: Tell | None = None  # of a task: more of them, to the addresses that it has then
+    is_task: bool = False  # what was kept to run it is removed
+    outbound: tuple[OutboundCall, ...] = ()  # the calls out of it, by their place
+    facts: str | None = None  # of a failure, as JSON
+    interrupts: tuple[Interrupt, ...] = ()  # what a turn waits for that ends as waiting
+    waits_until: int = 0  # and for how long; 0: as long as the store lets it
+    papers: bytes = b""  # of `core.sealed_call`, to run it then; the store seals them
+    holding: tuple[Use, ...] = ()  # of quotas, what it goes on to take while it waits
+
+
+def end_unknown(turn: Turn, payer: Payer, *, now: int, reserve: int = 0) -> TurnFinish:
+    """The end of a turn that nobody knows the end of: no events, no price, and it may run again."""
+    return TurnFinish(
+        turn=turn,
+        state="unknown",
+        payer=payer,
+        events=b"",
+        first=0,
+        last=0,
+        debits=(),
+        children_cost=0,
+        reserve=reserve,
+        now=now,
+        code="outcome_unknown",
+        retryable=True,
+    )
+
+
+class Fenced(Exception):
+    """Another worker owns the turn now; this one's write was dropped."""
+
+
+class Turns(Protocol):
+    """The turns of one store."""
+
+    async def claim(self, claim: TurnClaim) -> Verdict:
+        """Claim a turn, or learn why not."""
+        ...
+
+    async def append(self, turn: Turn, first: int, last: int, events: bytes) -> None:
+        """Make a batch of events durable. Raises Fenced."""
+        ...
+
+    def finish(self, finish: TurnFinish) -> Awaitable[Turn]:
+        """End a turn; gives the record with its frozen costs. Raises Fenced."""
+        ...
+
+    async def events(self, turn: Turn, since: int = 0) -> list[bytes]:
+        """The event batches of this attempt from event number `since` on, oldest first."""
+        ...
+
+    async def interrupts(self, turn: Turn) -> Sequence[Asked]:
+        """What a turn waits for, or waited for, in the order in which it asked."""
+        ...
+
+    async def reload(self, turn: Turn) -> Turn:
+        """The record as it is now."""
+        ...

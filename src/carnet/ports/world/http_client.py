@@ -1,0 +1,81 @@
+"""The one way out, as everybody but `runtime.egress.client` sees it.
+
+Law 1. Whoever sends names the class of the destination: written down by the operator (`named`) or
+       learned from a peer (`learned`). The door checks the address before it dials.
+Law 2. Leaving the context, for whatever reason, ends the exchange at once.
+"""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager
+from typing import Literal, Protocol
+
+from msgspec import Struct
+
+from carnet.core.people.secret import Secret
+
+
+class Bounds(Struct, frozen=True, kw_only=True):
+    """How long and how much, at the most."""
+
+    connect_seconds: float = 3.0
+    first_byte_seconds: float = 120.0
+    idle_seconds: float = 60.0
+    total_seconds: float = 600.0
+    max_bytes: int = 64 * 1024 * 1024
+
+
+class Outbound(Struct, frozen=True, kw_only=True):
+    """One request to another machine."""
+
+    url: str
+    body: bytes
+    headers: Mapping[str, str]
+    secrets: Mapping[str, Secret] = {}  # headers whose values must not be logged
+    method: str = "POST"
+    kind: Literal["named", "learned"] = "named"
+    bounds: Bounds = Bounds()
+
+
+class Answer(Protocol):
+    """What came back; the body is still on the wire."""
+
+    @property
+    def status(self) -> int:
+        """The HTTP status."""
+        ...
+
+    def header(self, name: str) -> str | None:
+        """One response header."""
+        ...
+
+    async def read(self) -> bytes:
+        """The whole body, within the bounds."""
+        ...
+
+    async def next(self) -> bytes:
+        """The next piece of the body as it arrives, within the bounds; empty when it has ended."""
+        ...
+
+    def chunks(self) -> AsyncIterator[bytes]:
+        """The same pieces, one after the other."""
+        ...
+
+
+class NotSent(Exception):
+    """The request never left: connecting failed, so trying again is safe."""
+
+
+class NameUnknown(NotSent):
+    """The host's name leads nowhere."""
+
+
+class Door(Protocol):
+    """Sends requests."""
+
+    def send(self, request: Outbound) -> AbstractAsyncContextManager[Answer]:
+        """Send and give the answer's head.
+
+        Raises ProviderUnavailable (its `__cause__` is NotSent if nothing left), ProviderTimeout,
+        ProviderError, or EgressRefused for an address that may not be dialled.
+        """
+        ...

@@ -1,0 +1,117 @@
+"""What happened: runs, their events and the ledger, for reading."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final, Protocol
+
+from msgspec import Struct
+from msgspec.structs import asdict
+
+from carnet.core.chain.turn import Turn
+from carnet.core.messages.outbound_call import OutboundCall
+from carnet.core.people.identity import Account
+
+
+class RunSummary(Struct, frozen=True, kw_only=True):
+    """One line of `carnet runs`."""
+
+    run: str
+    started: int
+    ended: int | None
+    agent: str  # of the first turn
+    payer: Account
+    turns: int
+    depth: int  # the deepest reached here
+    cost: int
+    state: str
+
+
+class RunFilter(Struct, frozen=True, kw_only=True):
+    """What a turn of a run must be like for the run to be listed; None is anything.
+
+    It is found within a second of its claim, and of its end.
+    """
+
+    agent: str | None = None
+    actor: str | None = None
+    speaker: str | None = None
+    state: str | None = None
+    code: str | None = None
+    correlation: str | None = None
+
+    def named(self) -> dict[str, str]:
+        """What was asked for."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+    def fits(self, turn: Turn) -> bool:
+        """Whether a turn is like that."""
+        return all(getattr(turn, name) == value for name, value in self.named().items())
+
+
+ANY_RUN: Final = RunFilter()
+
+
+class JournalEntry(Struct, frozen=True, kw_only=True):
+    """One row of the journal of a run."""
+
+    n: int
+    turn: str
+    kind: str  # accepted | events | discard | ended
+    first: int
+    last: int
+    data: bytes
+
+
+class LedgerEntry(Struct, frozen=True, kw_only=True):
+    """One posting: the debit account owes, the credit account is owed."""
+
+    n: int
+    at: int
+    run: str
+    turn: str
+    debit: Account
+    credit: str
+    amount: int
+
+
+class Records(Protocol):
+    """Readers over the store. `reader` None sees all; otherwise an actor's own runs."""
+
+    async def runs(
+        self,
+        *,
+        reader: str | None,
+        limit: int,
+        before: int | None,
+        matching: RunFilter = ANY_RUN,
+    ) -> tuple[Sequence[RunSummary], int | None]:
+        """The newest runs, and where the next ones begin; there may be fewer than `limit` before.
+
+        `before` is where those begin that are asked for.
+        """
+        ...
+
+    async def run(self, run: str, *, reader: str | None) -> Sequence[Turn]:
+        """The turns of a run, oldest first; empty if there is none to see."""
+        ...
+
+    async def outbound(
+        self, run: str, *, reader: str | None
+    ) -> Mapping[int, Sequence[OutboundCall]]:
+        """The calls that turns of a run made to other organisations, by the turn's number."""
+        ...
+
+    async def grounds(self, run: str, *, reader: str | None) -> Mapping[int, bytes]:
+        """Why the turns of a run were admitted, by the turn's number: of `core.chain.grounds`."""
+        ...
+
+    async def entries(
+        self, run: str, *, reader: str | None, after: int, limit: int
+    ) -> Sequence[JournalEntry]:
+        """The journal of a run after a row."""
+        ...
+
+    async def ledger(
+        self, *, run: str | None, account: str | None, limit: int
+    ) -> Sequence[LedgerEntry]:
+        """Postings, newest first."""
+        ...

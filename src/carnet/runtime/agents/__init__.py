@@ -1,0 +1,1 @@
+"""The kinds of agents: Python functions, chat completions elsewhere, SAMVAD elsewhere."""

@@ -1,0 +1,189 @@
+"""Agents that are plain Python: functions that take a Visit, and skills that take an input.
+
+Law 1. What a chat function returns or yields becomes events: text becomes Text, an event stays one,
+       anything else becomes Data.
+Law 2. A skill ends with one result, a JSON object that fits its schema; what it yields before are
+       chunks.
+Law 3. What it raises becomes AgentFailed; a CarnetError keeps its meaning.
+"""
+
+import difflib
+import inspect
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from carnet.core.call import Ask, Call
+from carnet.core.messages.events import (
+    RESULT,
+    Done,
+    End,
+    Event,
+    Extension,
+    Text,
+    Usage,
+    is_terminal,
+)
+from carnet.core.messages.output import Output
+from carnet.core.people.skill import CHAT
+from carnet.errors import AgentFailed, CarnetError, InvalidJson, SkillNotFound
+from carnet.ports.trust.schemas import Schemas
+from carnet.ports.work.admission import Dispatch
+from carnet.ports.work.agent import FORWARD_USER
+from carnet.ports.work.steps import Progress, Steps
+from carnet.runtime.closing import closing
+from carnet.runtime.skills import schemas as compiled
+from carnet.runtime.skills.definition import Definition, define
+from carnet.runtime.skills.function import SkillFunction
+from carnet.runtime.skills.output import Chunks, as_event
+from carnet.runtime.threads import Threads
+from carnet.runtime.visit.visit import Visit
+from carnet.wire import travel
+from carnet.wire.grammar import json
+
+logger = logging.getLogger("carnet.agent")
+
+
+class Native:
+    """A user's function, or several, as an Agent."""
+
+    def __init__(
+        self,
+        agent: Definition | Callable[[Visit], Any],
+        dispatch: Dispatch,
+        *,
+        last_depth: int,
+        auth_source: str = FORWARD_USER,
+        schemas: Schemas | None = None,
+        steps: Steps | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        """`dispatch` is its door to others; `auth_source` says who pays for the calls it makes.
+
+        `steps` keeps what it does, and `progress` is told how far its tasks are.
+        """
+        self._definition = define(agent, getattr(agent, "__name__", "agent"))
+        self._dispatch = dispatch
+        self._last_depth = last_depth
+        self._auth_source = auth_source
+        self._schemas = schemas or compiled.Schemas()
+        self._threads = Threads()
+        self._steps = steps
+        self._progress = progress
+
+    async def __call__(self, call: Call, out: Output, /) -> End:
+        """Run what was asked for and write what it says as events."""
+        visit = self._visit(call, out)
+        try:
+            return await self._say(call, visit, out)
+        except CarnetError:
+            raise
+        except (Exception, SystemExit) as error:  # noqa: BLE001  the user's code may raise anything
+            raise _blamed(error, call) from None
+        finally:
+            visit.close()
+
+    async def _say(self, call: Call, visit: Visit, out: Output) -> End:
+        behind = self._function(call.ask)
+        if behind is not None:
+            return await self._skill(behind, visit, call, out)
+        given = self._definition(visit)
+        if not inspect.isasyncgen(given):
+            value = await given
+            return Done() if value is None else await _tell(as_event(value), out) or Done()
+        async with closing(given) as items:
+            async for item in items:
+                end = await _tell(as_event(item), out)
+                if end is not None:
+                    return end
+        return Done()
+
+    def _visit(self, call: Call, out: Output) -> Visit:
+        return Visit(
+            call,
+            out,
+            self._dispatch,
+            last_depth=self._last_depth,
+            auth_source=self._auth_source,
+            steps=self._steps,
+            progress=self._progress,
+            threads=self._threads,
+        )
+
+    def _function(self, ask: Ask) -> SkillFunction | None:
+        """The skill that is asked for; None for the chat function."""
+        definition = self._definition
+        wanted = ask.skill or CHAT.id
+        behind = definition.functions.get(wanted)
+        chats = definition.chat is not None and wanted == CHAT.id
+        if chats and (behind is None or ask.skill is None):
+            return None
+        if behind is None:
+            raise _no_such_skill(wanted, definition)
+        return behind
+
+    async def _skill(self, behind: SkillFunction, visit: Visit, call: Call, out: Output) -> End:
+        wanted = call.ask.skill or CHAT.id
+        arguments = behind.arguments(visit, _payload(call.ask))
+        chunks = Chunks(behind.output)
+        if behind.kind == "stream":
+            async with closing(behind.function(**arguments)) as items:
+                async for item in items:
+                    event = chunks.take(item)
+                    end = None if event is None else await _tell(event, out)
+                    if end is not None:
+                        return end
+        else:
+            chunks.give(await self._returned(behind, arguments))
+        result = chunks.result()
+        _refuse_depth(result)
+        self._schemas.check_output(call.agent, self._definition.declared(wanted), result)
+        if call.ask.skill is None and not chunks.has_text:  # asked by chat: it is read as text
+            await out.write(Text(str(result.get("text", ""))))
+        await out.write(Extension(RESULT, result))
+        return Done()
+
+    async def _returned(self, behind: SkillFunction, arguments: dict[str, Any]) -> object:
+        if behind.kind == "async":
+            return await behind.function(**arguments)
+        value = await self._threads.run(behind.function, **arguments)
+        return await value if inspect.isawaitable(value) else value
+
+
+def _blamed(error: BaseException, call: Call) -> AgentFailed:
+    """What the caller is told; the text of the user's error is for our log alone."""
+    carnet = call.carnet
+    extra = {"run": carnet.run, "turn": carnet.turn, "agent": call.agent}
+    logger.error("agent raised %s", type(error).__name__, exc_info=error, extra=extra)
+    return AgentFailed(type(error).__name__)
+
+
+def _refuse_depth(result: dict[str, Any]) -> None:
+    """Refuse a result that those who called could not read, and no receipt could be made for."""
+    try:
+        json.refuse_depth(result, travel.MOST_LEVELS)
+    except InvalidJson:
+        raise ValueError(f"the result has more than {travel.MOST_LEVELS} levels") from None
+
+
+def _payload(ask: Ask) -> dict[str, Any]:
+    if ask.skill is None:
+        return {"text": ask.text}
+    return ask.payload or {}
+
+
+def _no_such_skill(wanted: str, definition: Definition) -> SkillNotFound:
+    names = [skill.id for skill in definition.skills]
+    near = difflib.get_close_matches(wanted, names, n=1) or names[:1]
+    return SkillNotFound("not declared by the agent", suggestion=near[0] if near else "")
+
+
+async def _tell(event: Event, out: Output) -> End | None:
+    """Write what the user's code said; its end if it said so."""
+    if is_terminal(event):
+        return event
+    if type(event) is Usage:
+        out.usage(event)
+    else:
+        await out.write(event)
+    return None

@@ -1,0 +1,256 @@
+"""Agents that are elsewhere: another gateway, or a model provider, called by one request each.
+
+A gateway is asked in the dialect of a codec (`wire.dialects.outbound`), a model over chat
+completions.
+
+Law 1. A call to another agent carries what `runtime.peers.stamps` writes; one to a model provider
+       carries none of it: a model is not a hop.
+Law 2. Every call to another agent leaves one record (`OutboundCall`), however it ends.
+Law 3. What a callee charges is told also where it failed; what it charges beyond its limit is not
+       owed.
+Law 4. With a token we are known by it. Without one the call is signed and carries the travel
+       document, and the answer counts as far as the receipt proves it
+       (`runtime.receipts.verification`).
+Law 5. A skill that is asked for by name is passed on to a Carnet, which reads it beside the
+       messages. Nobody else would: there it is refused before anything leaves.
+"""
+
+import logging
+import re
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from carnet.core.call import Ask, Call
+from carnet.core.messages.events import Done, Usage
+from carnet.core.messages.message import Message
+from carnet.core.messages.output import Output, Sink
+from carnet.core.people.proof import Spending
+from carnet.core.people.secret import Secret
+from carnet.core.people.skill import CHAT
+from carnet.errors import ConfigInvalid, SkillNotFound
+from carnet.ports.world.http_client import Answer, Bounds, Door, Outbound
+from carnet.runtime.peers.answer_reader import JSON, SSE, hear
+from carnet.runtime.peers.signing import Signing
+from carnet.runtime.peers.stamps import OWN, Stamping
+from carnet.runtime.receipts.outbound_calls import Calling
+from carnet.runtime.receipts.verification import Verifying
+from carnet.wire.dialects import openai
+from carnet.wire.dialects.outbound import Codec
+
+logger = logging.getLogger("carnet.runtime")
+
+
+_TOKEN: Final = re.compile(r"[!-~]+", re.ASCII)
+
+
+class Endpoint(Struct, frozen=True, kw_only=True):
+    """Where a dialect is served, and how we are known there."""
+
+    url: str  # in full, with the path of the request
+    model: str  # the name the agent or model has there
+    token: Secret | None = None
+    currency: str = "credits"
+    bounds: Bounds = Bounds()
+    codec: Codec = openai.CODEC
+
+    def authorization(self) -> dict[str, Secret]:
+        """The header that says who we are."""
+        if self.token is None:
+            return {}
+        token = self.token.reveal()
+        if not _TOKEN.fullmatch(token):
+            raise ConfigInvalid(key="token", reason="holds a character that no header can carry")
+        return {"authorization": Secret(f"Bearer {token}")}
+
+    def outbound(
+        self,
+        ask: Ask,
+        headers: dict[str, str],
+        secrets: dict[str, Secret],
+        *,
+        with_skill: bool = False,
+    ) -> Outbound:
+        """The request for what is asked."""
+        accept = SSE if ask.stream else JSON
+        return Outbound(
+            url=self.url,
+            body=self.codec.write(ask, model=self.model, stream=ask.stream, with_skill=with_skill),
+            headers={"content-type": JSON, "accept": accept, **headers},
+            secrets=secrets,
+            bounds=self.bounds,
+        )
+
+
+class Lane(Struct, frozen=True, eq=False):
+    """How we and another gateway know one another without a token: by our keys."""
+
+    signing: Signing
+    verifying: Verifying
+    peer: str  # its domain
+
+
+class Skilled(Struct, frozen=True, eq=False):
+    """Whether skills can be asked of another side by name, and what helps if they cannot."""
+
+    is_carnet: Callable[[], Awaitable[bool]]
+    way: str  # another way to reach them, as its operator would write it
+
+
+class Remote:
+    """An agent of another gateway, reached with our stamps."""
+
+    def __init__(
+        self,
+        door: Door,
+        endpoint: Endpoint,
+        *,
+        most_cost: int,
+        stamping: Stamping = OWN,
+        lane: Lane | None = None,
+        skilled: Skilled | None = None,
+    ) -> None:
+        """Reach one agent.
+
+        Args:
+            door: The way out.
+            endpoint: Where it is.
+            most_cost: The most it may charge for one call, in micro-units.
+            stamping: What its calls carry, and whose credential.
+            lane: Given where calls are signed, and receipts are asked for: by Carnets alone.
+            skilled: Tells whether it is a Carnet where there is no lane.
+        """
+        self._door = door
+        self._endpoint = endpoint
+        self._authorization = endpoint.authorization()
+        self._most_cost = most_cost
+        self._stamping = stamping
+        self._lane = lane
+        self._skilled = skilled
+
+    async def __call__(self, call: Call, out: Output, /) -> Done:
+        """Send the call and pass on the answer as it comes."""
+        calling = Calling(call, out, dialect=self._endpoint.codec.dialect, bound=self._within_limit)
+        try:
+            async with self._door.send(await self._outbound(call)) as answer:
+                end = await self._hear(answer, call, calling)
+        except BaseException as error:
+            calling.ended(error)
+            raise
+        calling.ended()
+        return end
+
+    async def _hear(self, answer: Answer, call: Call, calling: Calling) -> Done:
+        endpoint, ask, lane = self._endpoint, call.ask, self._lane
+        codec, currency = endpoint.codec, endpoint.currency
+        if lane is None:
+            return await hear(answer, ask, codec, currency, calling)
+        slip = calling.slip
+
+        def heard(sink: Sink) -> Awaitable[Done]:
+            return hear(answer, ask, codec, currency, sink, slip)
+
+        return await lane.verifying.proven(
+            heard, call.carnet, slip, calling, peer=lane.peer, told=codec.result
+        )
+
+    async def _outbound(self, call: Call) -> Outbound:
+        named = _is_named(call.ask)
+        if named:
+            await self._refuse_without_skills()
+        headers, secrets = self._stamping.write(call)
+        outbound = self._endpoint.outbound(
+            call.ask, headers, {**self._authorization, **secrets}, with_skill=named
+        )
+        return outbound if self._lane is None else self._signed(outbound, call, self._lane)
+
+    async def _refuse_without_skills(self) -> None:
+        """Refuse to ask for a skill by name where that would be read as mere chat."""
+        if self._lane is not None:
+            return
+        if self._skilled is None or not await self._skilled.is_carnet():
+            way = "" if self._skilled is None else self._skilled.way
+            raise SkillNotFound("the other side is no Carnet", way=way)
+
+    def _signed(self, outbound: Outbound, call: Call, lane: Lane) -> Outbound:
+        """The same with the travel document: who pays, and how much we will at the most."""
+        most = Spending(money=self._most_cost, currency=self._endpoint.currency)
+        return lane.signing.sign_carnet(
+            outbound, call.carnet, audience=lane.peer, payer=call.payer.account, budget=most
+        )
+
+    def _within_limit(self, usage: Usage, call: Call) -> Usage:
+        limit = self._most_for(call)
+        if usage.cost is None or usage.cost <= limit:
+            return usage
+        logger.warning(
+            "callee charged more than its limit",
+            extra={
+                "run": call.carnet.run,
+                "turn": call.carnet.turn,
+                "agent": call.agent,
+                "charged": usage.cost,
+                "limit": limit,
+            },
+        )
+        return msgspec.structs.replace(usage, cost=limit)
+
+    def _most_for(self, call: Call) -> int:
+        """The most it may charge for this call: what is left of a budget may be less."""
+        budget = call.carnet.budget
+        if budget is None or budget.money is None:
+            return self._most_cost
+        return min(budget.money, self._most_cost)
+
+
+class Provider:
+    """A model, reached like any client reaches it."""
+
+    def __init__(self, door: Door, endpoint: Endpoint, *, system_prompt: str | None = None) -> None:
+        """`system_prompt` is said before everything else."""
+        self._door = door
+        self._endpoint = endpoint
+        self._authorization = endpoint.authorization()
+        self._system_prompt = system_prompt
+
+    async def __call__(self, call: Call, out: Output, /) -> Done:
+        """Ask the model. What it costs is ours to say, by the tokens it counts."""
+        ask = self._ask(call)
+        endpoint = self._endpoint
+        async with self._door.send(self._outbound(ask)) as answer:
+            return await hear(answer, ask, endpoint.codec, endpoint.currency, _Counting(out))
+
+    def _ask(self, call: Call) -> Ask:
+        prompt = self._system_prompt
+        return call.ask if prompt is None else _prompted(call.ask, prompt)
+
+    def _outbound(self, ask: Ask) -> Outbound:
+        return self._endpoint.outbound(ask, {}, self._authorization)
+
+
+class _Counting:
+    """Passes on what a model says; of what it used the tokens alone."""
+
+    __slots__ = ("_usage", "write")
+
+    def __init__(self, out: Output) -> None:
+        self.write = out.write
+        self._usage = out.usage
+
+    def usage(self, usage: Usage, /) -> None:
+        self._usage(Usage(usage.tokens_in, usage.tokens_out))
+
+
+def _is_named(ask: Ask) -> bool:
+    """Whether a skill is asked for; a chat is one without saying so."""
+    return ask.skill not in {None, CHAT.id}
+
+
+def _prompted(ask: Ask, prompt: str) -> Ask:
+    body = ask.body
+    if body is not None:
+        body = {**body, "messages": [{"role": "system", "content": prompt}, *body["messages"]]}
+    messages = (Message("system", (prompt,)), *ask.messages)
+    return msgspec.structs.replace(ask, messages=messages, body=body)

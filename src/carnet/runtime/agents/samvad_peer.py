@@ -1,0 +1,185 @@
+"""Agents that speak SAMVAD: called by signed requests, whatever dialect the call came in.
+
+Law 1. The run is the trace, the turn is the span and the turn it is made in is the parent span. A
+       call that is repeated keeps all three and gets a nonce of its own.
+Law 2. Plain text is given to the skill that takes it, and its result is text again. A skill that
+       is asked for by name gets its payload and gives its result as they are.
+Law 3. The chain rides in the headers of Tangle. A Carnet reads them under our signature; an SDK
+       ignores them, and the run ends there.
+Law 4. A skill that is only to be had as a task is handed over as one and waited for.
+Law 5. Every call leaves one record (`OutboundCall`), however it ends.
+"""
+
+from typing import Any, Final
+
+from carnet.core.call import Ask, Call
+from carnet.core.messages.events import RESULT, Done, Event, Extension, Text, Usage
+from carnet.core.messages.output import Output, Sink
+from carnet.core.people.proof import Spending
+from carnet.core.people.secret import Secret
+from carnet.core.people.skill import CHAT, Mode
+from carnet.errors import SkillNotFound
+from carnet.runtime.peers.samvad_request import Errand, Errands
+from carnet.runtime.peers.samvad_tasks import TaskErrands
+from carnet.runtime.peers.stamps import OWN, Stamping
+from carnet.runtime.receipts.outbound_calls import Calling
+from carnet.wire.dialects import samvad
+from carnet.wire.grammar import json
+
+DIALECT: Final = "samvad"
+TEXT: Final = "text"
+
+
+class Samvad:
+    """An agent elsewhere, reached through the dialect of signed envelopes."""
+
+    def __init__(
+        self,
+        errands: Errands,
+        *,
+        skill: str | None = None,
+        token: Secret | None = None,
+        most_cost: int = 0,
+        currency: str = "credits",
+        stamping: Stamping = OWN,
+    ) -> None:
+        """Reach one agent.
+
+        Args:
+            errands: The way to it.
+            skill: What plain text is given to; by default the one that its card suggests.
+            token: What it knows us by, beside our signature.
+            most_cost: The most it may charge for one call, in micro-units; 0 if it is free.
+            currency: That of the amounts.
+            stamping: What its calls carry, and whose credential.
+        """
+        self._errands = errands
+        self._tasks = TaskErrands(errands)
+        self._skill = skill
+        self._token = token
+        self._most_cost = most_cost
+        self._currency = currency
+        self._stamping = stamping
+
+    async def __call__(self, call: Call, out: Output, /) -> Done:
+        """Send the call and pass on the answer as it comes."""
+        # Nothing in this dialect can tell a cost; the receipt of a Carnet does.
+        free = None if self._most_cost else 0
+        calling = Calling(call, out, dialect=DIALECT, bound=self._bounded, cost=free)
+        try:
+            errand = await self._errand(call)
+            way = self._tasks if errand.is_task else self._errands
+            sink = _InWords(calling) if _is_talk(call.ask) else calling
+            end = await way.run(errand, sink, calling.slip)
+        except BaseException as error:
+            calling.ended(error)
+            raise
+        if calling.slip.proved is None:
+            out.usage(Usage(cost=calling.cost))
+        calling.ended()
+        return end
+
+    def _bounded(self, usage: Usage, _: Call) -> Usage:
+        """What counts of a usage: its cost, as far as we pay it."""
+        return Usage(cost=None if usage.cost is None else min(usage.cost, self._most_cost))
+
+    async def _errand(self, call: Call) -> Errand:
+        card = await self._errands.card()
+        carnet = call.carnet
+        headers, secrets = self._stamping.write(call)
+        skill, payload = self._asked(call.ask, card)
+        modes = _modes(card, skill)
+        return Errand(
+            skill=skill,
+            payload=payload,
+            stream=_in_stream(call.ask, modes),
+            is_task=set(modes) == {"async"},
+            trace_id=carnet.run,
+            span_id=carnet.turn,
+            parent_span_id=carnet.parent_turn,
+            auth=self._token,
+            headers=headers,
+            secrets=secrets,
+            carnet=carnet,
+            payer=call.payer.account,
+            budget=Spending(money=self._most_cost, currency=self._currency),
+            under=call.delegation,
+            card=card,
+        )
+
+    def _asked(self, ask: Ask, card: samvad.Card) -> tuple[str, dict[str, Any]]:
+        """The skill that is asked for, and what goes in."""
+        if ask.skill is not None and not _chats_by_another_name(ask.skill, card):
+            return ask.skill, ask.payload or {}
+        skill = self._skill or text_skill(card)
+        return skill, {text_field(card, skill): ask.text}
+
+
+class _InWords:
+    """Passes on an answer to who asked in words: a result is text, unless there was text before."""
+
+    __slots__ = ("_has_spoken", "_write", "usage")
+
+    def __init__(self, sink: Sink) -> None:
+        self._write = sink.write
+        self.usage = sink.usage
+        self._has_spoken = False
+
+    async def write(self, event: Event, /) -> None:
+        said = event
+        if not self._has_spoken and type(event) is Extension and event.name == RESULT:
+            said = Text(as_text(event.payload))
+        self._has_spoken = self._has_spoken or type(said) is Text
+        await self._write(said)
+
+
+def _chats_by_another_name(skill: str, card: samvad.Card) -> bool:
+    for known in card.skills:
+        if known.id == skill:
+            return False
+    return skill == CHAT.id
+
+
+def _is_talk(ask: Ask) -> bool:
+    return ask.skill in {None, CHAT.id}
+
+
+def as_text(result: dict[str, Any]) -> str:
+    """A result for people: its only text, or JSON."""
+    values = list(result.values())
+    if len(values) == 1 and isinstance(values[0], str):
+        return values[0]
+    return json.write_text(result)
+
+
+def text_skill(card: samvad.Card) -> str:
+    """The skill that plain text is meant for: `chat`, or the only one there is."""
+    known = [skill.id for skill in card.skills]
+    if CHAT.id in known:
+        return CHAT.id
+    if len(known) == 1:
+        return known[0]
+    raise SkillNotFound("the agent has several skills and none is called chat")
+
+
+def text_field(card: samvad.Card, skill: str) -> str:
+    """The field of the payload that text goes into: `text`, or the only one that is needed."""
+    schema = next((known.input_schema for known in card.skills if known.id == skill), {})
+    needed = schema.get("required")
+    if isinstance(needed, list) and len(needed) == 1 and isinstance(needed[0], str):
+        return needed[0]
+    return TEXT
+
+
+def _modes(card: samvad.Card, skill: str) -> tuple[Mode, ...]:
+    for known in card.skills:
+        if known.id == skill:
+            return known.modes
+    return ()
+
+
+def _in_stream(ask: Ask, modes: tuple[Mode, ...]) -> bool:
+    """Whether the answer is to grow: as it was asked for, where the skill has both modes."""
+    if not modes:
+        return ask.stream
+    return "stream" in modes and (ask.stream or "sync" not in modes)

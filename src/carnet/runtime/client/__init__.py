@@ -1,0 +1,1 @@
+"""Calling an agent without a gateway of one's own."""

@@ -1,0 +1,241 @@
+"""Calling an agent without a gateway of one's own.
+
+    async with carnet.connect("agent://globex.example") as agent:
+        result = await agent.call("summarise", text="...")
+
+Law 1. The request goes to the address that was given, and is signed with a key of the caller's.
+Law 2. What goes wrong is an error of ours with a code, and its `next_step` as a note; what the
+       other side said is its `peer_code`.
+Law 3. Connections are kept and used again, for as long as the client is open.
+"""
+
+from collections.abc import AsyncIterator, Mapping
+from copy import copy
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+
+from msgspec import Struct, structs
+
+from carnet.core.messages.events import Data, Event, Text
+from carnet.core.people.address import AGENT, is_agent_uri, is_handle, parse_agent_uri, parse_handle
+from carnet.core.people.secret import Secret
+from carnet.core.people.skill import Result
+from carnet.errors import UsageInvalid
+from carnet.ports.world.http_client import Bounds
+from carnet.runtime.agents.samvad_peer import as_text, text_field, text_skill
+from carnet.runtime.client.key import ClientKey, load_key
+from carnet.runtime.client.tasks import Task, advised
+from carnet.runtime.closing import closing
+from carnet.runtime.egress.client import EgressDoor
+from carnet.runtime.peers.cards import CARD_PATH, Place
+from carnet.runtime.peers.samvad_client import SamvadClient
+from carnet.runtime.peers.samvad_request import Errand, Recipient
+from carnet.runtime.peers.samvad_tasks import TaskErrands
+from carnet.runtime.system import SystemClock, SystemIds
+from carnet.runtime.visit.pulled import Listed, pulled
+from carnet.wire.dialects import samvad
+
+SECONDS: Final = 600.0
+
+
+class _Within(Struct, frozen=True, kw_only=True):
+    """What the calls of a client belong to."""
+
+    trace_id: str | None = None
+    span_id: str | None = None
+    parent_span_id: str | None = None
+    token: Secret | None = None
+    delegation: str | None = None
+
+
+class Client:
+    """One agent elsewhere. An asynchronous context, or closed with `aclose`."""
+
+    def __init__(self, recipient: Recipient, key: ClientKey, sender: str, within: _Within) -> None:
+        """Use `carnet.connect`."""
+        clock, ids = SystemClock(), SystemIds()
+        self.key = key
+        self.sender = sender
+        self._ids = ids
+        self._within = within
+        self._door = EgressDoor()
+        self._client = SamvadClient.of(self._door, key, sender, clock=clock, ids=ids)
+        self._errands = self._client.to(recipient)
+        self._tasks = TaskErrands(self._errands)
+
+    async def card(self) -> samvad.Card:
+        """What the agent says about itself: its id, its skills, its keys."""
+        with advised():
+            return await self._errands.card()
+
+    async def call(
+        self, skill: str, payload: Mapping[str, Any] | None = None, /, **fields: Any
+    ) -> dict[str, Any]:
+        """Ask for a skill and give its result. What goes in is a mapping, or named one by one."""
+        errand = self._errand(skill, {**(payload or {}), **fields}, stream=False)
+        with advised():
+            answer = Listed()
+            await self._errands.run(errand, answer)
+            return samvad.result_of(answer.events)
+
+    async def stream(
+        self, skill: str, payload: Mapping[str, Any] | None = None, /, **fields: Any
+    ) -> AsyncIterator[Text | Data | Result]:
+        """Ask for a skill and give what it says as it comes: chunks, and in the end its result."""
+        errand = self._errand(skill, {**(payload or {}), **fields}, stream=True)
+        said: list[Event] = []
+        with advised():
+            async with closing(pulled(partial(self._errands.run, errand))) as events:
+                async for event in events:
+                    if isinstance(event, Text | Data):
+                        yield event
+                    said.append(event)
+        yield Result(samvad.result_of(said))
+
+    async def task(
+        self,
+        skill: str,
+        payload: Mapping[str, Any] | None = None,
+        /,
+        *,
+        callback: str | None = None,
+        delegation: str | None = None,
+        **fields: Any,
+    ) -> Task:
+        """Hand a skill over as a task, which goes on when this process ends.
+
+        Args:
+            skill: What is asked for.
+            payload: What goes in.
+            callback: An https URL of ours that is told the end, however the task ends.
+            delegation: The token that says for whom it is asked, instead of the client's.
+            **fields: What goes in, named one by one.
+        """
+        asked = {**(payload or {}), **fields}
+        changes = {"is_task": True, "callback": callback}
+        errand = structs.replace(self._errand(skill, asked, stream=False), **changes)
+        if delegation is not None:
+            errand = structs.replace(errand, delegation=delegation)
+        with advised():
+            begun = await self._tasks.begin(errand)
+        return Task(self._tasks, begun.id, webhook_secret=begun.webhook_secret)
+
+    def task_of(self, task: str) -> Task:
+        """A task that was begun earlier, by the id that it was given then."""
+        return Task(self._tasks, task)
+
+    async def chat(self, text: str) -> str:
+        """Say something to an agent that chats, or to the only skill that it has."""
+        card = await self.card()
+        skill = text_skill(card)
+        return as_text(await self.call(skill, {text_field(card, skill): text}))
+
+    def within(
+        self,
+        *,
+        trace_id: str | None = None,
+        span_id: str | None = None,
+        parent_span_id: str | None = None,
+        token: str | Secret | None = None,
+        delegation: str | None = None,
+    ) -> "Client":
+        """The same agent over the same connections, for calls that belong to a trace.
+
+        Without a trace every call is one of its own, and without a span each has a new one.
+        """
+        given = {
+            "trace_id": trace_id,
+            "span_id": span_id,
+            "parent_span_id": parent_span_id,
+            "delegation": delegation,
+        }
+        changes: dict[str, Any] = {name: value for name, value in given.items() if value}
+        if token is not None:
+            changes["token"] = _secret(token)
+        other = copy(self)
+        other._within = structs.replace(self._within, **changes)  # noqa: SLF001  our own
+        return other
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._client.close()
+        await self._door.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+    def _errand(self, skill: str, payload: dict[str, Any], *, stream: bool) -> Errand:
+        within = self._within
+        return Errand(
+            skill=skill,
+            payload=payload,
+            stream=stream,
+            trace_id=within.trace_id or self._ids.uuid(),
+            span_id=within.span_id or self._ids.uuid(),
+            parent_span_id=within.parent_span_id,
+            auth=within.token,
+            delegation=within.delegation,
+        )
+
+
+def connect(
+    address: str,
+    *,
+    key: ClientKey | Path | str | None = None,
+    token: str | Secret | None = None,
+    delegation: str | None = None,
+    sender: str | None = None,
+    identity: str | None = None,
+    timeout: float = SECONDS,
+) -> Client:
+    """Call an agent of the signed dialect from here.
+
+    Args:
+        address: `agent://host`, `@name@domain`, or the URL before `/agent/message`.
+        key: The file of our key, made if there is none (by default `~/.carnet/client.key`).
+        token: What the agent knows us by, where its skill asks for that.
+        delegation: The token of `carnet tokens delegate` that says for whom the calls are made; its
+            subject is `sender`.
+        sender: Our identity; by default `agent://client-` and the name of the key.
+        identity: Who is expected at a URL whose host does not say it.
+        timeout: Seconds that one call may take.
+    """
+    signer = key if isinstance(key, ClientKey) else load_key(key)
+    url, expected = read_address(address)
+    recipient = Recipient(
+        place=Place(url),
+        identities=frozenset(filter(None, (expected, identity))),
+        bounds=Bounds(total_seconds=timeout, first_byte_seconds=min(120.0, timeout)),
+    )
+    within = _Within(token=None if token is None else _secret(token), delegation=delegation)
+    return Client(recipient, signer, sender or f"{AGENT}client-{signer.kid}", within)
+
+
+def read_address(address: str) -> tuple[str, str | None]:
+    """Where an address leads, and who is expected there if it says so."""
+    if is_agent_uri(address):
+        return f"https://{parse_agent_uri(address)}", address
+    if is_handle(address):
+        handle = parse_handle(address)
+        expected = f"{AGENT}{handle.local}.{handle.domain}"
+        return f"https://{handle.domain}/agents/{handle.local}", expected
+    if address.startswith(("http://", "https://")):
+        return address.rstrip("/").removesuffix(CARD_PATH), None
+    raise UsageInvalid(
+        reason=f"'{address}' is no address of an agent elsewhere.",
+        fix="Give agent://host, @name@domain, or an http(s) URL.",
+    )
+
+
+def _secret(token: str | Secret) -> Secret:
+    return token if isinstance(token, Secret) else Secret(token)

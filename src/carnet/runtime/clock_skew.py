@@ -1,0 +1,51 @@
+"""Noticing that the wall clock of the machine was set.
+
+Nothing here waits by the wall clock, so a step does no harm to a call. It does move what is judged
+by the time of day (tokens that end, retention, windows), and an operator should know why.
+
+Law. What is compared is one look with the one before: a clock that is slowly corrected is no step.
+"""
+
+import asyncio
+import logging
+from typing import Final, NoReturn
+
+from carnet.ports.world.clock import Clock
+
+logger = logging.getLogger("carnet.clock")
+
+LOOK_SECONDS: Final = 0.5
+SMALLEST_SECONDS: Final = 1.0
+
+
+class Steps:
+    """Compares the wall clock with the one that is never set."""
+
+    def __init__(self, clock: Clock) -> None:
+        """Begin with how far apart they are now."""
+        self._clock = clock
+        self._apart_us = self._apart()
+
+    def _apart(self) -> int:
+        return self._clock.wall_us() - self._clock.steady_us()
+
+    def look(self) -> float:
+        """By how many seconds the wall clock was set since the last look; 0 if it was not."""
+        before, self._apart_us = self._apart_us, self._apart()
+        seconds = (self._apart_us - before) / 1_000_000
+        if abs(seconds) < SMALLEST_SECONDS:
+            return 0.0
+        logger.warning(
+            "clock skew: the wall clock was set %s",
+            "forward" if seconds > 0 else "back",
+            extra={"code": "clock_skew", "seconds": round(seconds, 3)},
+        )
+        return seconds
+
+
+async def watch_steps(clock: Clock) -> NoReturn:
+    """Look for as long as the gateway runs."""
+    steps = Steps(clock)
+    while True:
+        await asyncio.sleep(LOOK_SECONDS)
+        steps.look()

@@ -1,0 +1,1 @@
+"""The one way out: addresses are judged, connections made, requests sent."""

@@ -1,0 +1,1 @@
+"""What is exchanged with other organisations: cards, keys, signatures, SAMVAD requests."""

@@ -1,0 +1,136 @@
+"""The answer of an agent or a model elsewhere, from bytes to events.
+
+Law 1. What came decides, not what was asked for: some gateways stream whatever was asked.
+Law 2. It ends with `Done`; an answer that ends otherwise raises, and what it charges all the same
+       is told before.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from typing import Final, NoReturn
+
+from carnet.core.call import Ask
+from carnet.core.messages.events import Done, Event, Failed, Usage
+from carnet.core.messages.output import Sink
+from carnet.errors import CarnetError, ProviderError
+from carnet.ports.world.http_client import Answer
+from carnet.runtime.receipts.verification import Slip
+from carnet.wire import travel
+from carnet.wire.dialects.outbound import Codec, Reader
+
+JSON: Final = "application/json"
+SSE: Final = "text/event-stream"
+
+_MOST_REFUSAL_BYTES: Final = 64 * 1024
+_REST_SECONDS: Final = 0.1  # how long the end of a stream may take after its last word
+
+
+async def hear(
+    answer: Answer, ask: Ask, codec: Codec, currency: str, sink: Sink, slip: Slip | None = None
+) -> Done:
+    """Read an answer in the dialect of a codec into a Sink; anything but its end raises.
+
+    Where there is a `slip`, what the answer brings along as its receipt is put there.
+    """
+    if slip is not None:
+        slip.presented = answer.header(travel.RECEIPT_HEADER)
+    if not 200 <= answer.status < 300:  # noqa: PLR2004  the class of success
+        await _refuse(answer, codec, currency, sink)
+    if codec.follow is not None and is_stream(answer, wanted=ask.stream):
+        on_comment = None if slip is None else slip.read_comment
+        reader = codec.follow(currency=currency, on_comment=on_comment)
+        return await hear_stream(answer, reader, _failure, sink)
+    return await tell(codec.read(await answer.read(), currency=currency), sink)
+
+
+async def tell(events: Iterable[Event], sink: Sink) -> Done:
+    """Put the events of a whole answer, the last of them `Done`, into a Sink."""
+    for event in events:
+        if type(event) is Done:
+            return event
+        if type(event) is Usage:
+            sink.usage(event)
+        else:
+            await sink.write(event)
+    raise ProviderError("the answer has no end")
+
+
+async def hear_stream(
+    answer: Answer, reader: Reader, failure: Callable[[Failed, str], CarnetError], sink: Sink
+) -> Done:
+    """Read a stream as `reader` finds it; `failure` says what to raise for another end."""
+    while chunk := await answer.next():
+        for event in reader.feed(chunk):
+            if type(event) is Done:
+                await _finish(answer)
+                return event
+            await _pass_on(event, reader, failure, sink)
+        del chunk  # it would be held for as long as the next one takes
+    for event in reader.close():
+        if type(event) is Done:
+            return event
+        await _pass_on(event, reader, failure, sink)
+    raise ProviderError("the stream has no end")
+
+
+async def _pass_on(
+    event: Event, reader: Reader, failure: Callable[[Failed, str], CarnetError], sink: Sink
+) -> None:
+    if type(event) is Usage:
+        sink.usage(event)
+    elif type(event) is Failed:
+        raise failure(event, reader.fault)
+    else:
+        await sink.write(event)
+
+
+def is_stream(answer: Answer, *, wanted: bool) -> bool:
+    """Whether an answer is a stream. Some stream whatever was asked for: what came decides."""
+    written = answer.header("content-type")
+    if written is None:
+        return wanted
+    if written in {JSON, SSE}:  # as most write it
+        return written == SSE
+    media_type = written.partition(";")[0].strip().lower()
+    return media_type == SSE if media_type else wanted
+
+
+def _failure(failed: Failed, fault: str) -> CarnetError:
+    return ProviderError(fault) if fault else failed.error()
+
+
+async def _finish(answer: Answer) -> None:
+    """Read the end of a stream that has said all, so that its connection can be used again."""
+    try:
+        async with asyncio.timeout(_REST_SECONDS):
+            while await answer.next():
+                pass
+    except (TimeoutError, CarnetError):
+        pass  # then it cannot
+
+
+async def _refuse(answer: Answer, codec: Codec, currency: str, sink: Sink) -> NoReturn:
+    """Raise what a refusal stands for; what it charges all the same is told before."""
+    refusal = codec.refusal(
+        answer.status,
+        await read_some(answer),
+        currency=currency,
+        retry_after=answer.header("retry-after"),
+        date=answer.header("date"),
+    )
+    if refusal.usage is not None:
+        sink.usage(refusal.usage)
+    raise refusal.error
+
+
+async def read_some(answer: Answer) -> bytes:
+    """What a refusal says, as far as it is short and comes."""
+    body = bytearray()
+    try:
+        while chunk := await answer.next():
+            body += chunk
+            if len(body) > _MOST_REFUSAL_BYTES:
+                break
+    except CarnetError:
+        pass  # the status has said enough
+    return bytes(body)

@@ -1,0 +1,211 @@
+"""Tasks at a SAMVAD agent: begun by a signed request, asked for until they end, cancelled.
+
+Law 1. Who has begun a task and cannot ask for it has not failed to begin it: whatever goes wrong
+       after that is never told as if the request had not left.
+Law 2. It is asked for unsigned, as the protocol has it; where that is answered with 401, signed
+       from then on.
+Law 3. The pauses grow while nothing changes. A peer that does not answer for a while is asked
+       again, and one that says how long to wait is not asked sooner.
+Law 4. Who leaves a task that a Carnet runs for us asks for its end; nobody waits for that.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import partial
+from typing import Any, Final
+from urllib.parse import quote
+
+from msgspec import Struct
+
+from carnet.core.messages.events import Done
+from carnet.core.messages.output import Sink
+from carnet.core.people.secret import Secret
+from carnet.errors import (
+    Cancelled,
+    CarnetError,
+    PeerBusy,
+    ProviderError,
+    ProviderTimeout,
+    ProviderUnavailable,
+    TaskNotFound,
+    UsageInvalid,
+)
+from carnet.ports.world.http_client import Answer
+from carnet.runtime.closing import closing
+from carnet.runtime.peers.answer_reader import read_some, tell
+from carnet.runtime.peers.samvad_request import TASK, Errand, Errands, Form
+from carnet.runtime.receipts.verification import Slip
+from carnet.wire import travel
+from carnet.wire.dialects import samvad
+
+SECRET_HEADER: Final = "carnet-webhook-secret"  # noqa: S105  the name of a header
+FIRST_SECONDS: Final = 0.1
+GROWTH: Final = 1.3
+LONGEST_SECONDS: Final = 5.0
+MOST_FAILURES: Final = 10  # in a row, before a peer counts as lost
+GIVE_UP_SECONDS: Final = 5.0  # what asking for an end may take
+
+_OK: Final = range(200, 300)
+_UNAUTHORIZED: Final = 401
+_NOT_FOUND: Final = 404
+_MISSING: Final = frozenset({_NOT_FOUND, 405, 501})
+_SERVER_FAULT: Final = 500
+_TRANSIENT: Final = (PeerBusy, ProviderTimeout, ProviderUnavailable)
+
+Sleep = Callable[[float], Awaitable[object]]
+
+
+class Begun(Struct, frozen=True):
+    """A task that the other side has taken on."""
+
+    id: str
+    webhook_secret: Secret | None  # of a Carnet that was given a callback
+    form: Form
+
+
+class TaskErrands:
+    """The tasks of one agent."""
+
+    def __init__(self, errands: Errands, *, sleep: Sleep = asyncio.sleep) -> None:
+        """`errands` is the way to it; `sleep` is where a cancellation finds who waits."""
+        self._errands = errands
+        self._sleep = sleep
+        self._signs = False  # whether it answers only those who sign
+        self._leaving: set[asyncio.Task[Any]] = set()
+
+    async def begin(self, errand: Errand) -> Begun:
+        """Hand the task over."""
+        async with self._errands.sent(errand) as (answer, form):
+            if answer.status not in _OK:
+                raise await self._errands.refusal(answer)
+            secret = answer.header(SECRET_HEADER)
+            task = samvad.read_accepted(await answer.read())
+        return Begun(task, Secret(secret) if secret else None, form)
+
+    async def look(self, task: str, slip: Slip | None = None) -> samvad.TaskRecord:
+        """How it goes; TaskNotFound if the other side does not know it, or no more."""
+        path = f"{TASK}/{quote(task, safe='')}"
+        async with self._errands.asking("GET", path, signed=self._signs) as answer:
+            if answer.status != _UNAUTHORIZED or self._signs:
+                return await self._read(answer, task, slip)
+        self._signs = True
+        async with self._errands.asking("GET", path, signed=True) as answer:
+            return await self._read(answer, task, slip)
+
+    async def cancel(self, task: str) -> samvad.TaskRecord:
+        """Ask for its end; UsageInvalid where the other side has no word for that."""
+        path = f"{TASK}/{quote(task, safe='')}/cancel"
+        async with self._errands.asking("POST", path, signed=True) as answer:
+            if answer.status in _MISSING and not samvad.is_unknown_task(await read_some(answer)):
+                raise UsageInvalid(
+                    reason="The agent cannot cancel tasks: its protocol has no word for that.",
+                    fix="Let the task end by itself; of Carnets they can be cancelled.",
+                )
+            return await self._read(answer, task, None)
+
+    async def watch(
+        self, task: str, *, every: float = FIRST_SECONDS, slip: Slip | None = None
+    ) -> AsyncIterator[samvad.TaskRecord]:
+        """Its record whenever that has changed, the last one with its end."""
+        pauses, failures = _Pauses(every), 0
+        last: samvad.TaskRecord | None = None
+        while True:
+            try:
+                record = await self.look(task, slip)
+            except _TRANSIENT as error:
+                failures += 1
+                if failures > MOST_FAILURES:
+                    raise _lost(error) from None
+                await self._sleep(max(pauses.next(), error.retry_after or 0))
+                continue
+            failures = 0
+            if record != last:
+                yield record
+                pauses.begin_again()
+            if record.is_over:
+                return
+            last = record
+            await self._sleep(pauses.next())
+
+    async def wait(
+        self, task: str, *, every: float = FIRST_SECONDS, slip: Slip | None = None
+    ) -> samvad.TaskRecord:
+        """Its last record."""
+        async with closing(self.watch(task, every=every, slip=slip)) as records:
+            async for record in records:
+                if record.is_over:
+                    return record
+        raise ProviderError("the task ended without an end")
+
+    async def run(self, errand: Errand, sink: Sink, slip: Slip) -> Done:
+        """Read the answer that the task ends with into a Sink, as `Errands.run` does a call's.
+
+        Who leaves before asks for its end.
+        """
+        begun = await self.begin(errand)
+        heard = partial(self._hear, begun.id, slip)
+        try:
+            return await self._errands.proven(heard, begun.form, errand, slip, sink)
+        except asyncio.CancelledError:
+            self._leave(begun.id)
+            raise
+
+    async def _hear(self, task: str, slip: Slip, sink: Sink) -> Done:
+        try:
+            events = samvad.task_events(await self.wait(task, slip=slip))
+        except (TaskNotFound, Cancelled) as error:  # of their doing, and not of our caller's
+            raise ProviderError(f"the task that it took on has no end: {error.code}") from None
+        return await tell(events, sink)
+
+    async def _read(self, answer: Answer, task: str, slip: Slip | None) -> samvad.TaskRecord:
+        if answer.status == _NOT_FOUND:
+            raise TaskNotFound
+        if answer.status not in _OK:
+            error = await self._errands.refusal(answer)
+            if answer.status >= _SERVER_FAULT and not isinstance(error, PeerBusy):
+                raise ProviderUnavailable(error.detail)  # of the gateway, not of the task
+            raise error
+        if slip is not None:
+            slip.presented = answer.header(travel.RECEIPT_HEADER)
+        code = answer.header(samvad.CODE_HEADER)
+        return samvad.read_task(await answer.read(), task=task, carnet_code=code)
+
+    def _leave(self, task: str) -> None:
+        leaving = asyncio.get_running_loop().create_task(self._give_up(task))
+        self._leaving.add(leaving)
+        leaving.add_done_callback(self._leaving.discard)
+
+    async def _give_up(self, task: str) -> None:
+        try:
+            async with asyncio.timeout(GIVE_UP_SECONDS):
+                if await self._errands.is_carnet():
+                    await self.cancel(task)
+        except (CarnetError, TimeoutError):
+            pass  # it ends when it ends
+
+
+class _Pauses:
+    """How long to wait between two looks: longer while nothing changes."""
+
+    __slots__ = ("_first", "_longest", "_next")
+
+    def __init__(self, first: float) -> None:
+        self._first = self._next = first
+        self._longest = max(first, LONGEST_SECONDS)
+
+    def next(self) -> float:
+        """The next pause."""
+        pause = self._next
+        self._next = min(pause * GROWTH, self._longest)
+        return pause
+
+    def begin_again(self) -> None:
+        """Something changed: more may follow soon."""
+        self._next = self._first
+
+
+def _lost(error: CarnetError) -> CarnetError:
+    """The same without its cause: a look that never left is no task that was never begun."""
+    detail = f"it took on a task and does not tell how it goes: {error.code}"
+    is_late = isinstance(error, ProviderTimeout)
+    return ProviderTimeout(detail) if is_late else ProviderUnavailable(detail)

@@ -1,0 +1,172 @@
+"""Signing what leaves: the seed's three components, or everything with the travel document.
+
+Law 1. What is signed is what is sent: the body as it is, the path and the authority of the URL, and
+       every header that tells the chain.
+Law 2. Every signature has a time and a nonce of its own, so that a repeat is a new request.
+Law 3. A travel document never says more than the call was given: depth, last depth, path, deadline
+       and budget are those of its carnet.
+"""
+
+from typing import Final
+from urllib.parse import urlsplit
+
+import msgspec
+
+from carnet.core.chain.carnet import Carnet
+from carnet.core.people.delegation import narrower
+from carnet.core.people.identity import Account
+from carnet.core.people.proof import SECOND_US, Document, Spending
+from carnet.errors import DepthExceeded
+from carnet.ports.trust.keys import Signer, SigningKeys
+from carnet.ports.world.clock import Clock, Ids
+from carnet.ports.world.http_client import Outbound
+from carnet.wire import travel
+from carnet.wire.crypto import digests, ed25519, signatures
+from carnet.wire.grammar.headers import Headers
+from carnet.wire.stamps import STAMPS
+from carnet.wire.stamps.coverage import MINIMUM
+from carnet.wire.stamps.stamp import Stamps
+
+HOLDS_SECONDS: Final = 60  # how long a document of ours is good for
+
+_DIGEST: Final = "content-digest"
+_DIGEST_NAME: Final = b"content-digest"
+_DEFAULT_PORTS: Final = {"http": ":80", "https": ":443"}
+_MILLISECONDS: Final = 1000
+
+
+class Signing:
+    """Signs requests with the key that is ours now."""
+
+    def __init__(
+        self,
+        *,
+        keys: SigningKeys,
+        domain: str,
+        clock: Clock,
+        ids: Ids,
+        stamps: Stamps = STAMPS,
+    ) -> None:
+        """`domain` is ours: who signs. What `stamps` write is covered."""
+        self.domain = domain
+        self._keys = keys
+        self._clock = clock
+        self._ids = ids
+        self._stamps = stamps
+
+    def signer(self) -> Signer:
+        """The key that signs now."""
+        return self._keys.signer()
+
+    def public_key(self) -> str:
+        """The key that signs now, as others write it down."""
+        return ed25519.write_public_key(self._keys.signer().public)
+
+    def sign_samvad(self, request: Outbound, /, *, path: str) -> Outbound:
+        """Sign in the form of the seed: method, path and digest, with a newline at the end (R8).
+
+        `path` is the one that its clients sign, without the prefix of an agent.
+        """
+        signer = self._keys.signer()
+        digest = digests.write(request.body)
+        fields = signatures.write(
+            signatures.Request(
+                method=request.method,
+                authority="",  # like every header but the digest it is not covered
+                path=path,
+                headers=Headers([(_DIGEST_NAME, digest.encode())]),
+            ),
+            components=MINIMUM,
+            keyid=signer.kid,
+            created=self._clock.wall_us() // SECOND_US,
+            sign=signer.sign,
+            newline=True,
+        )
+        headers = {**request.headers, _DIGEST: digest, **fields}
+        return msgspec.structs.replace(request, headers=headers)
+
+    def sign_carnet(
+        self,
+        request: Outbound,
+        carnet: Carnet,
+        /,
+        *,
+        audience: str,
+        payer: Account | None = None,
+        budget: Spending | None = None,
+    ) -> Outbound:
+        """Sign in our own profile, with the travel document.
+
+        Args:
+            request: What is to be sent, its chain headers included.
+            carnet: The document of the callee.
+            audience: The domain that is meant to receive it.
+            payer: Who pays, as we know it.
+            budget: What the callee may spend; what the carnet has left is less or the same.
+        """
+        signer = self._keys.signer()
+        digest = digests.write(request.body)
+        document = self._document(carnet, audience=audience, digest=digest, keyid=signer.kid)
+        document = msgspec.structs.replace(
+            document, payer=payer, budget=narrower(carnet.budget, budget)
+        )
+        headers = {
+            **request.headers,
+            _DIGEST: digest,
+            travel.HEADER: travel.write(document, sign=signer.sign),
+        }
+        seen = _seen(request, headers)
+        fields = signatures.write(
+            seen,
+            components=travel.cover(seen, self._stamps),
+            keyid=signer.kid,
+            created=document.issued,
+            sign=signer.sign,
+            nonce=self._ids.token(),
+            tag=travel.TAG,
+        )
+        return msgspec.structs.replace(request, headers={**headers, **fields})
+
+    def _document(self, carnet: Carnet, *, audience: str, digest: str, keyid: str) -> Document:
+        if len(carnet.path) > travel.MOST_PATH:  # a shorter one could hide a loop
+            most = travel.MOST_PATH
+            raise DepthExceeded(observed=len(carnet.path), limit=most + 1, leaving=True)
+        now = self._clock.wall_us()
+        return Document(
+            issuer=self.domain,
+            audience=audience,
+            issued=now // SECOND_US,
+            expires=now // SECOND_US + HOLDS_SECONDS,
+            run=carnet.run,
+            turn=carnet.turn,
+            parent_turn=carnet.parent_turn,
+            depth=carnet.depth,
+            last_depth=carnet.bound(carnet.depth),
+            path=carnet.path,
+            deadline_ms=self._deadline(carnet.deadline, now),
+            on_behalf_of=carnet.on_behalf_of,
+            digest=digest,
+            keyid=keyid,
+        )
+
+    def _deadline(self, deadline: float | None, now: int) -> int | None:
+        """The deadline by the wall clock, which is the only one that two machines share."""
+        if deadline is None:
+            return None
+        left = deadline - self._clock.steady_us() / SECOND_US
+        return int((now / SECOND_US + left) * _MILLISECONDS)
+
+
+def _seen(request: Outbound, headers: dict[str, str]) -> signatures.Request:
+    """The request as whoever receives it sees it."""
+    parts = urlsplit(request.url)
+    secrets = {name: secret.reveal() for name, secret in request.secrets.items()}
+    fields = [(name.encode(), value.encode()) for name, value in {**headers, **secrets}.items()]
+    return signatures.Request(
+        method=request.method,
+        authority=parts.netloc.removesuffix(_DEFAULT_PORTS.get(parts.scheme, "")),
+        path=parts.path or "/",
+        query=parts.query or None,
+        headers=Headers(fields),
+        scheme=parts.scheme,
+    )

@@ -1,0 +1,1 @@
+"""Receipts: those that we give, those that we ask for, and the record of a call that left."""

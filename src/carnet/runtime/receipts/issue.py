@@ -1,0 +1,168 @@
+"""Receipts that we give: with the answer to every call that came with a travel document.
+
+Law 1. A receipt is made once, when the turn has ended, and kept before it leaves. Whoever repeats
+       the call gets the same one; if a crash has lost it, it is made then.
+Law 2. What stands in no record has no receipt: neither an end that nobody knows, nor the failure of
+       a reader to see how the turn goes on. The journal tells such an end without any usage.
+"""
+
+from collections.abc import AsyncGenerator, Callable, Collection, Coroutine, Sequence
+from typing import Any, Final
+
+from msgspec import Struct
+
+from carnet.core.call import Call
+from carnet.core.chain.turn import Turn
+from carnet.core.messages.events import (
+    RECEIPT,
+    UNKNOWN_COST,
+    Event,
+    Extension,
+    Failed,
+    Usage,
+    is_terminal,
+)
+from carnet.core.people.proof import SECOND_US, Document
+from carnet.ports.trust.keys import OwnKeys
+from carnet.ports.trust.receipts import Receipts
+from carnet.ports.work.agent import Journal
+from carnet.ports.work.tasks import Task
+from carnet.runtime.closing import closing
+from carnet.runtime.receipts.tally import tally
+from carnet.wire import travel
+
+Told = Callable[[Sequence[Event]], dict[str, Any]]
+
+_NO_USAGE: Final = Usage()
+
+
+class Called(Struct, frozen=True, kw_only=True):
+    """The call that a receipt is for, as whoever made it knows it."""
+
+    audience: str  # its domain
+    run: str
+    turn: str
+    depth: int
+
+
+class Issuing:
+    """Makes receipts and keeps them."""
+
+    def __init__(self, *, kept: Receipts, keys: OwnKeys, domain: str, currency: str) -> None:
+        """`kept` are those that were given; `domain` is ours."""
+        self._kept = kept
+        self._keys = keys
+        self._domain = domain
+        self._currency = currency
+
+    async def receipt(
+        self, call: Call, document: Document, events: Sequence[Event], told: Told
+    ) -> str:
+        """The receipt of a turn that has ended with these events."""
+        if call.known:
+            found = await self._kept.get(call.record)
+            if found is not None:
+                return found
+        # Whoever reads the same turn at the same time makes the same one, unless the key has been
+        # replaced meanwhile: then the one counts that was kept first.
+        return await self._kept.put(call.record, self._make(call, document, events, told))
+
+    async def of_task(self, task: Task, peer: str, events: Sequence[Event], told: Told) -> str:
+        """The receipt of a task that has ended, for the peer that asked for it and now polls it.
+
+        Its document is gone by then: what it said of the call stands in the record.
+        """
+        turn = task.turn
+        found = await self._kept.get(turn)
+        if found is not None:
+            return found
+        is_unknown = any(type(each) is Extension and each.name == UNKNOWN_COST for each in events)
+        is_billed_here = turn.payer.issuer == self._domain  # by its own credential: R5
+        cost = 0 if is_billed_here else None if is_unknown else turn.cost
+        called = Called(audience=peer, run=turn.run, turn=turn.turn, depth=turn.depth)
+        return await self._kept.put(turn, self._sign(turn, called, cost, events, told))
+
+    def _make(self, call: Call, document: Document, events: Sequence[Event], told: Told) -> str:
+        called = Called(
+            audience=document.issuer, run=document.run, turn=document.turn, depth=document.depth
+        )
+        return self._sign(call.record, called, _usage(events).cost, events, told)
+
+    def _sign(
+        self, record: Turn, called: Called, cost: int | None, events: Sequence[Event], told: Told
+    ) -> str:
+        signer, end = self._keys.signer(), events[-1]
+        counted = tally(called.depth, events)
+        receipt = travel.Receipt(
+            issuer=self._domain,
+            audience=called.audience,
+            issued=record.created // SECOND_US,
+            run=called.run,
+            turn=called.turn,
+            cost=cost,
+            currency=self._currency,
+            calls=counted.calls,
+            max_depth=counted.deepest,
+            digest=None if isinstance(end, Failed) else travel.answer_digest(told(events)),
+            code=end.code if isinstance(end, Failed) else None,
+            keyid=signer.kid,
+        )
+        return travel.write_receipt(receipt, sign=signer.sign)
+
+
+class Receipted:
+    """A journal that gives a receipt, as an Extension before the end, to whoever is owed one."""
+
+    def __init__(self, journal: Journal, issuing: Issuing, told: Told) -> None:
+        """`told` gives what an answer tells in the dialect of the endpoint."""
+        self._journal = journal
+        self._issuing = issuing
+        self._told = told
+
+    def batches(
+        self, call: Call, /, heartbeat: float | None = None
+    ) -> AsyncGenerator[Sequence[Event], None]:
+        """Committed groups of events, the receipt in the last."""
+        batches = self._journal.batches(call, heartbeat)
+        if call.document is None:
+            return batches
+        return self._with_receipt(call, call.document, batches)
+
+    def whole(self, call: Call, /) -> Coroutine[Any, Any, Sequence[Event]]:
+        """The same events when all of them are there."""
+        whole = self._journal.whole(call)
+        return whole if call.document is None else self._proved(call, call.document, whole)
+
+    async def _proved(
+        self, call: Call, document: Document, whole: Coroutine[Any, Any, Sequence[Event]]
+    ) -> Sequence[Event]:
+        events = await whole
+        return (*events[:-1], *await self._owed(call, document, events), events[-1])
+
+    async def cancel(self, turns: Collection[int]) -> int:
+        """Cancel those of these turns that are running."""
+        return await self._journal.cancel(turns)
+
+    async def _with_receipt(
+        self, call: Call, document: Document, batches: AsyncGenerator[Sequence[Event], None]
+    ) -> AsyncGenerator[Sequence[Event], None]:
+        said: list[Event] = []
+        async with closing(batches) as groups:
+            async for batch in groups:
+                said += batch
+                if batch and is_terminal(batch[-1]):
+                    yield (*batch[:-1], *await self._owed(call, document, said), batch[-1])
+                else:
+                    yield batch
+
+    async def _owed(
+        self, call: Call, document: Document, events: Sequence[Event]
+    ) -> tuple[Extension, ...]:
+        if _usage(events) == _NO_USAGE:
+            return ()
+        receipt = await self._issuing.receipt(call, document, events, self._told)
+        return (Extension(RECEIPT, receipt),)
+
+
+def _usage(events: Sequence[Event]) -> Usage:
+    return next((event for event in events if type(event) is Usage), _NO_USAGE)

@@ -1,0 +1,1 @@
+"""Skills: their definition, their functions, the types of what goes in and comes out."""

@@ -1,0 +1,239 @@
+"""Agents as people write them: a function that chats, and skills that are asked for by name.
+
+    writer = carnet.agent("writer")
+
+    @writer.skill("summarise")
+    async def summarise(text: Text) -> Summary: ...
+
+Law 1. An agent with a chat function has the skill `chat`, unless it declares its own.
+Law 2. What is wrong with a skill is told when its module is imported, not when it is called, with
+       the name of the skill.
+Law 3. Naming the peers that may call a skill closes it to everybody else, whatever its agent says.
+"""
+
+import inspect
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any, Final, TypeGuard, TypeVar, get_args, overload
+
+from carnet.core.people.skill import CHAT, Mode, Skill, Trust
+from carnet.errors import ConfigInvalid
+from carnet.runtime.skills.function import SkillFunction
+from carnet.runtime.visit.visit import Visit
+
+MAX_NAME = 100
+MAX_DESCRIPTION = 500
+DEFAULT_MODES: Final[tuple[Mode, ...]] = ("sync", "async", "stream")
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+_ID = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9])?", re.ASCII)
+_OWNER = "__carnet_skill_of__"
+_PEER = "agent://"
+
+
+class Definition:
+    """An agent: its chat function and its skills. A decorator for the former."""
+
+    def __init__(self, name: str) -> None:
+        """`name` is a note for readers: the name it is called by stands in `carnet.toml`."""
+        if not isinstance(name, str):  # the decorator without its brackets is given the function
+            raise TypeError("give it a name: @carnet.agent('name'), @carnet.skill('name')")
+        self.name = name
+        self.chat: Callable[[Visit], Any] | None = None
+        self.functions: dict[str, SkillFunction] = {}
+        self._skills: dict[str, Skill] = {}
+
+    @overload
+    def __call__(self, function: Visit) -> Any: ...
+
+    @overload
+    def __call__(self, function: Callable[[Visit], Any]) -> "Definition": ...
+
+    def __call__(self, function: Callable[[Visit], Any] | Visit) -> Any:
+        """Make a function the one that answers when nothing is asked for by name.
+
+        Given a visit it is that function, so that a test can call it as it was written.
+        """
+        if isinstance(function, Visit):
+            return self._answer(function)
+        if self.chat is not None:
+            raise TypeError(f"agent '{self.name}' has a chat function already")
+        if not _is_chat(function):
+            raise TypeError(f"agent '{self.name}': write it as 'async def name(visit)'")
+        self.chat = function
+        self.__doc__ = function.__doc__
+        return self
+
+    def _answer(self, visit: Visit) -> Any:
+        if self.chat is None:
+            raise TypeError(f"agent '{self.name}' has no chat function")
+        return self.chat(visit)
+
+    @property
+    def skills(self) -> tuple[Skill, ...]:
+        """What its card shows."""
+        declared = tuple(self._skills.values())
+        return (CHAT, *declared) if self.chat and CHAT.id not in self._skills else declared
+
+    def check(self, skill: str, payload: dict[str, Any]) -> None:
+        """Refuse what a skill cannot be called with, though its schema may take it."""
+        behind = self.functions.get(skill)
+        if behind is not None:
+            behind.check(payload)
+
+    def declared(self, skill: str) -> Skill:
+        """What its card says about a skill."""
+        return self._skills[skill]
+
+    def skill(
+        self,
+        id: str,
+        *,
+        input: Any = None,
+        output: Any = None,
+        modes: Sequence[Mode] = DEFAULT_MODES,
+        trust: Trust | None = None,
+        allowed_peers: Sequence[str] | None = None,
+        name: str | None = None,
+        description: str | None = None,
+    ) -> Callable[[Function], Function]:
+        """Make a function a skill of this agent.
+
+        Args:
+            id: The name it is asked for by.
+            input: A dataclass, msgspec Struct, pydantic model, TypedDict or JSON Schema of what
+                goes in; by default what the function's annotations say.
+            output: The same for what comes out.
+            modes: How it may be called.
+            trust: Which signed callers may; by default what the agent's section says.
+            allowed_peers: The peers that may, and nobody else: trust is then "trusted-peers".
+            name: What people call it; by default its id.
+            description: What it does; by default the beginning of the docstring.
+        """
+        if not isinstance(id, str):  # the decorator without its brackets is given the function
+            raise TypeError(f"give the skill a name: @{self.name}.skill('name')")
+        if id in self._skills:
+            raise TypeError(f"agent '{self.name}' has a skill '{id}' already")
+
+        def register(function: Function) -> Function:
+            with _blaming(id):
+                behind = SkillFunction(function, input, output)
+                self._skills[id] = Skill(
+                    id=_checked_id(id),
+                    name=_bounded(name or id, MAX_NAME),
+                    description=_described(description or _first_words(function) or id),
+                    input_schema=behind.input.schema,
+                    output_schema=behind.output.schema,
+                    modes=_checked_modes(modes),
+                    trust=_checked_trust(trust, allowed_peers),
+                    allowed_peers=_peers(allowed_peers),
+                )
+            self.functions[id] = behind
+            with suppress(AttributeError):  # a bound method takes no notes
+                setattr(function, _OWNER, self.name)
+            return function
+
+        return register
+
+
+def agent(name: str) -> Definition:
+    """An agent of that name: decorate its chat function with it, or its skills with `.skill`."""
+    return Definition(name)
+
+
+def skill(id: str, **more: Any) -> Callable[[Callable[..., Any]], Definition]:
+    """Make one function an agent with one skill. Takes what `Definition.skill` takes."""
+    definition = Definition(id)
+
+    def register(function: Callable[..., Any]) -> Definition:
+        definition.skill(id, **more)(function)
+        return definition
+
+    return register
+
+
+def define(found: object, target: str, *, key: str = "target") -> Definition:
+    """What `target = "module:name"` led to as an agent; else say what it should be."""
+    if isinstance(found, Definition):
+        if found.skills:
+            return found
+        raise ConfigInvalid(key=key, reason=f"'{target}' has neither a chat function nor a skill")
+    owner = getattr(found, _OWNER, None)
+    if owner is not None:
+        reason = f"'{target}' is a skill of agent '{owner}': name the agent, not the skill"
+        raise ConfigInvalid(key=key, reason=reason)
+    if not _is_chat(found):
+        reason = f"'{target}' is not an agent: write it as 'async def name(visit)', "
+        raise ConfigInvalid(key=key, reason=reason + "with return or yield")
+    chatting = Definition(target)
+    chatting.chat = found
+    return chatting
+
+
+def skills_of(found: Definition | Callable[[Visit], Any]) -> tuple[Skill, ...]:
+    """What an agent can be asked for by name; a plain function chats."""
+    return found.skills if isinstance(found, Definition) else (CHAT,)
+
+
+def _is_chat(function: object) -> TypeGuard[Callable[[Visit], Any]]:
+    return inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function)
+
+
+@contextmanager
+def _blaming(id: str) -> Iterator[None]:
+    """Say which skill it is that something is wrong with."""
+    try:
+        yield
+    except TypeError as error:
+        raise TypeError(f"skill {id!r}: {error}") from error
+
+
+def _checked_id(id: str) -> str:
+    if not _ID.fullmatch(id):
+        raise TypeError(f"a skill's id is 1 to 64 letters, digits, '.', '_' or '-', not {id!r}")
+    return id
+
+
+def _checked_modes(modes: Sequence[Mode]) -> tuple[Mode, ...]:
+    if isinstance(modes, str) or not modes or not set(modes) <= set(get_args(Mode)):
+        raise TypeError(f"modes are some of {', '.join(DEFAULT_MODES)}, not {modes!r}")
+    return tuple(dict.fromkeys(modes))
+
+
+def _checked_trust(trust: Trust | None, allowed: Sequence[str] | None) -> Trust | None:
+    if trust is not None and trust not in get_args(Trust):
+        raise TypeError(f"trust is one of {', '.join(get_args(Trust))}, not {trust!r}")
+    if allowed is None:
+        return trust
+    if trust not in {None, "trusted-peers"}:
+        raise TypeError(
+            f"allowed_peers makes it 'trusted-peers', and trust says {trust!r}: leave out one"
+        )
+    return "trusted-peers"
+
+
+def _peers(allowed: Sequence[str] | None) -> tuple[str, ...] | None:
+    """Identities in their stored form."""
+    if allowed is None:
+        return None
+    if isinstance(allowed, str):
+        raise TypeError(f"allowed_peers is a list, such as [{allowed!r}]")
+    return tuple(_PEER + peer.removeprefix(_PEER).lower() for peer in allowed)
+
+
+def _described(text: str) -> str:
+    return _bounded(text, MAX_DESCRIPTION)
+
+
+def _bounded(text: str, most: int) -> str:
+    if len(text) > most:
+        raise TypeError(f"at most {most} characters, not {len(text)}: {text[:40]!r}...")
+    return text
+
+
+def _first_words(function: Callable[..., Any]) -> str:
+    """The first paragraph of its docstring on one line, as far as a card has room."""
+    paragraph = (inspect.getdoc(function) or "").partition("\n\n")[0]
+    return " ".join(paragraph.split())[:MAX_DESCRIPTION]

@@ -1,0 +1,1 @@
+"""Work that outlives its request: the worker that runs it, and how far it is."""

@@ -1,0 +1,1 @@
+"""Running turns: executed, recorded, broadcast to readers, followed from other processes."""

@@ -1,0 +1,383 @@
+"""What one turn has said so far: batched, made durable, shown, and at last summed up.
+
+The Output of an execution: for a whole answer a list, for a stream one that is recorded and shown
+as it grows.
+
+Law 1. What cannot be recorded is not said: an event is encoded when it is written.
+Law 2. One append is on its way at a time; what is said meanwhile goes with the next one, and so
+       does what an append could not write.
+Law 3. What is not yet durable, what nobody has taken and what one turn may say are bounded; at
+       the first two the agent waits, at the last it has failed.
+Law 4. A payer with a limit is never debited more than was reserved. A cost that nobody told is
+       debited as the reservation where there is one, and is shown as unknown where there is none.
+       A turn that waits is debited what it used so far: tokens, and what others charged.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from msgspec import structs
+
+from carnet.core.call import Call
+from carnet.core.chain.turn import Turn, TurnState
+from carnet.core.messages.events import (
+    CHILD,
+    STATES,
+    UNKNOWN_COST,
+    End,
+    Event,
+    Extension,
+    Failed,
+    Usage,
+    Waiting,
+    join_events,
+    journaled,
+    write_event,
+)
+from carnet.core.messages.outbound_call import OutboundCall, leg_event, pointer
+from carnet.core.sealed_call import papers_of, write_papers
+from carnet.errors import (
+    AgentFailed,
+    Cancelled,
+    CarnetError,
+    ChainFinal,
+    DefinitionChanged,
+    DepthExceeded,
+    IdempotencyMismatch,
+    Internal,
+    OutcomeUnknown,
+    PeerRefused,
+    Refused,
+)
+from carnet.ports.work.turns import Debit, Fenced, Tell, TurnFinish, Turns, Use
+from carnet.runtime.turns.broadcast import Live
+from carnet.runtime.turns.tokens import NO_TOKENS, Tokens, add_up, and_before
+from carnet.runtime.webhooks.callbacks import Letters
+
+logger = logging.getLogger("carnet.runtime")
+
+MOST_WAITING = 1024  # events
+MOST_WAITING_BYTES = 64 * 1024
+MOST_BYTES = 64 * 1024 * 1024  # of one turn
+
+
+class Recording:
+    """The record of a turn while it is being made."""
+
+    def __init__(
+        self,
+        *,
+        turns: Turns,
+        call: Call,
+        live: Live,
+        on_broken: Callable[[], None],
+        letters: Letters,
+    ) -> None:
+        """`live` shows the events once they are durable; `on_broken` is told if they cannot be.
+
+        `letters` tell of the end.
+        """
+        self._turns = turns
+        self._call = call
+        self._target = call.target
+        self._live = live
+        self._on_broken = on_broken
+        self._letters = letters
+        self._streams = call.ask.stream
+        self._waiting: list[Event] = []
+        self._encoded: list[bytes] = []
+        self._waiting_bytes = 0
+        self._said_bytes = 0
+        self._written = 0  # events, those that were taken back left out
+        self._spoken = 0  # of them those that are for the caller
+        self._sequence = 0
+        self._flush: asyncio.Task[None] | None = None
+        self.broken: CarnetError | Fenced | None = None  # why it cannot go on
+        self._is_over = False
+        self._usages: list[Usage] = []  # added up at the end: threads may tell them too
+        self._outbound: list[OutboundCall] = []
+        self._children_cost = 0
+
+    # ------------------------------------------------------------------ for the agent
+
+    async def write(self, event: Event, /) -> None:
+        """Take one event of the agent."""
+        if self._is_over:
+            raise Cancelled("the turn has ended")
+        self._keep(event)
+        if self._said_bytes > MOST_BYTES:
+            self._drop_last()
+            raise AgentFailed(f"said more than {MOST_BYTES} bytes")
+        if type(event) is Extension and event.name == CHILD:
+            self._children_cost += int(event.payload["cost"])
+        else:
+            self._spoken += 1
+        if self._streams:
+            await self._show()
+
+    def usage(self, usage: Usage, /) -> None:
+        """Count what was used."""
+        if self._is_over:
+            return
+        self._usages += (usage,)
+        allowance = self._call.allowance
+        if allowance is not None:
+            allowance.use((usage.tokens_in or 0) + (usage.tokens_out or 0))
+
+    def called(self, call: OutboundCall, /) -> None:
+        """Note a call out of this turn."""
+        if self._is_over:
+            return
+        if self._outbound:
+            call = structs.replace(call, ordinal=len(self._outbound))
+        self._outbound += (call,)
+
+    def mark(self) -> int:
+        """How many events were written."""
+        return self._written
+
+    def back(self, mark: int, /) -> bool:
+        """Take back what was written since, if none of it has left; children were paid for."""
+        first = len(self._waiting) - (self._written - mark)
+        if first < 0:
+            return False
+        taken = self._waiting[first:]
+        encoded = self._encoded[first:]
+        del self._waiting[first:], self._encoded[first:]
+        for event, data in zip(taken, encoded, strict=True):
+            if type(event) is Extension and event.name == CHILD:
+                self._waiting.append(event)
+                self._encoded.append(data)
+            else:
+                self._written -= 1
+                self._spoken -= 1
+                self._waiting_bytes -= len(data)
+                self._said_bytes -= len(data)
+        return True
+
+    def close(self) -> None:
+        """Take nothing more: the agent has ended, or nobody waits for it."""
+        self._is_over = True
+
+    # ------------------------------------------------------------------ for the journal
+
+    def _keep(self, event: Event) -> None:
+        try:
+            encoded = write_event(event)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise AgentFailed(f"said what cannot be recorded: {error}") from None
+        size = len(encoded)
+        self._said_bytes += size
+        self._waiting_bytes += size
+        self._waiting += (event,)
+        self._encoded += (encoded,)
+        self._written += 1
+
+    def _drop_last(self) -> None:
+        self._waiting.pop()
+        size = len(self._encoded.pop())
+        self._said_bytes -= size
+        self._waiting_bytes -= size
+        self._written -= 1
+
+    async def _show(self) -> None:
+        """Have what was written made durable and shown; waits for those who are behind."""
+        if self.broken is not None:
+            fenced = isinstance(self.broken, Fenced)
+            raise OutcomeUnknown(str(self.broken)) if fenced else self.broken
+        if self._flush is None:
+            self._flush = asyncio.get_running_loop().create_task(self._flush_waiting())
+        elif len(self._waiting) > MOST_WAITING or self._waiting_bytes > MOST_WAITING_BYTES:
+            await asyncio.shield(self._flush)
+        if self._live.is_ahead:
+            await self._live.room()
+
+    async def _flush_waiting(self) -> None:
+        try:
+            while self._waiting:
+                batch, encoded = self._take()
+                last = self._sequence + len(batch) - 1
+                try:
+                    await self._turns.append(
+                        self._call.record, self._sequence, last, join_events(encoded)
+                    )
+                except BaseException:
+                    self._waiting[:0], self._encoded[:0] = batch, encoded
+                    raise
+                self._sequence = last + 1
+                self._live.publish(batch, size=sum(map(len, encoded)))
+        except (CarnetError, Fenced) as error:
+            self._break(error)
+        except Exception as error:  # noqa: BLE001  a task of ours must not fail unseen
+            self._break(Internal(f"{type(error).__name__}: {error}"))
+        finally:
+            self._flush = None
+
+    def _break(self, error: CarnetError | Fenced) -> None:
+        """Let nothing more be said: the agent may be silent for long, and nobody hears it."""
+        self.broken = error
+        self._on_broken()
+
+    def _take(self) -> tuple[list[Event], list[bytes]]:
+        taken = self._waiting, self._encoded
+        self._waiting, self._encoded = [], []
+        self._waiting_bytes = 0
+        return taken
+
+    async def finish(self, end: End, *, now: int) -> tuple[Sequence[Event], Turn]:
+        """Make the end durable; the events that go with it and the record with its costs."""
+        self._is_over = True
+        if self._flush is not None:
+            await self._flush
+        if self.broken is not None and isinstance(self.broken, Fenced | OutcomeUnknown):
+            raise self.broken  # what may have been written would be said twice
+        state = STATES[type(end)]
+        tokens = add_up(self._usages) if self._usages else NO_TOKENS
+        debits = self._debits(tokens, state)
+        call = self._call
+        for outbound in self._outbound:
+            self._keep(pointer(call.record.fence, outbound.ordinal))
+        self._keep(journaled(end) if type(end) is Waiting else end)
+        batch, encoded = self._take()
+        if self._outbound:  # the journal points to them; who reads now is shown them
+            batch[-1 - len(self._outbound) : -1] = map(leg_event, self._outbound)
+        has_purse = call.quota is not None or call.task_purse is not None
+        record = await self._turns.finish(
+            TurnFinish(
+                turn=call.record,
+                state=state,
+                payer=call.payer,
+                events=join_events(encoded),
+                first=self._sequence,
+                last=self._sequence + len(batch) - 1,
+                debits=debits,
+                children_cost=self._children_cost,
+                reserve=call.reserve,
+                now=now,
+                tokens_in=tokens[0],
+                tokens_out=tokens[1],
+                code=end.code if type(end) is Failed else None,
+                retryable=type(end) is Failed and self._may_run_again(end),
+                uses=self._uses(tokens, is_over=state != "waiting") if has_purse else (),
+                tell=None if call.task is None else self._tell_of(batch, end, tokens, debits),
+                is_task=call.task is not None,
+                outbound=tuple(self._outbound),
+                **(self._waits(end, debits) if type(end) is Waiting else {}),
+            )
+        )
+        return batch[:-1], record
+
+    def _used(self, events: Sequence[Event], tokens: Tokens, debits: Sequence[Debit]) -> Usage:
+        """What the call has cost whoever asked for it, before its run is added up."""
+        before = self._call.record  # which has waited, perhaps
+        tokens = and_before(tokens, (before.tokens_in, before.tokens_out))
+        if self._call.payer.by_forwarding and self._call.payer.own_issue:
+            return Usage(tokens[0], tokens[1], 0)  # billed by us: the forwarder owes nothing
+        is_unknown = any(type(each) is Extension and each.name == UNKNOWN_COST for each in events)
+        cost = sum(debit.amount for debit in debits) + self._children_cost + (before.cost or 0)
+        return Usage(tokens[0], tokens[1], None if is_unknown else cost)
+
+    def _waits(self, end: Waiting, debits: Sequence[Debit]) -> dict[str, Any]:
+        """What the end of a turn says beside that waits: what for, and the call."""
+        call = self._call
+        return {
+            "interrupts": end.interrupts,
+            "papers": write_papers(papers_of(call, sum(debit.amount for debit in debits))),
+            "holding": () if call.task_purse is None else (Use(call.task_purse, 1),),
+        }
+
+    def _tell_of(
+        self, batch: Sequence[Event], end: End, tokens: Tokens, debits: Sequence[Debit]
+    ) -> Tell | None:
+        if isinstance(end, Waiting):  # which is no end to tell of
+            return None
+        return partial(self._letters, self._call, batch, end, self._used(batch, tokens, debits))
+
+    def _uses(self, tokens: Tokens, *, is_over: bool) -> tuple[Use, ...]:
+        """What the end tells the purses of quotas."""
+        call = self._call
+        uses: list[Use] = []
+        used = (tokens[0] or 0) + (tokens[1] or 0)
+        if call.quota is not None and used > 0:
+            uses.append(Use(call.quota, used))
+        if call.task_purse is not None and is_over:
+            uses.append(Use(call.task_purse, -1))
+        return tuple(uses)
+
+    def _may_run_again(self, end: Failed) -> bool:
+        """Whether a repeat of the turn runs again.
+
+        A refusal met before anything was said is not an answer: credit may be granted, a peer
+        added. Only what is settled by the call itself stays.
+        """
+        if end.retryable:
+            return True
+        error = end.error()
+        settled = (DepthExceeded, ChainFinal, IdempotencyMismatch, DefinitionChanged)
+        is_refusal = isinstance(error, Refused | PeerRefused) and not isinstance(error, settled)
+        return is_refusal and not self._spoken
+
+    def _debits(self, tokens: Tokens, state: TurnState) -> list[Debit]:
+        target, debits, served = self._target, list[Debit](), state == "done"
+        if target.is_remote:
+            costs = [usage.cost for usage in self._usages if usage.cost is not None]
+            if served or any(costs):
+                cost = sum(costs) if costs else None
+                debits += (Debit(target.credit, self._told(cost, target.most_cost)),)
+        if served and (not target.is_remote or not target.price.is_free):
+            debits += (Debit(f"agent:{target.name}", self._price(tokens)),)
+        elif state == "waiting" and target.price.counts_tokens and tokens != NO_TOKENS:
+            used = self._price(tokens) - target.price.per_call  # which is for the answer
+            debits += (Debit(f"agent:{target.name}", used),)
+        return self._within_reserve(debits)
+
+    def _price(self, tokens: Tokens) -> int:
+        price, before = self._target.price, self._call.record
+        is_told = tokens != NO_TOKENS or (before.tokens_in, before.tokens_out) != NO_TOKENS
+        if not is_told and price.counts_tokens:
+            return self._told(None, self._call.reserve)
+        return price.of(tokens[0] or 0, tokens[1] or 0)
+
+    def _told(self, cost: int | None, quote: int) -> int:
+        if cost is not None:
+            return cost
+        if self._call.payer.limit is not None:
+            return quote
+        self._keep(Extension(UNKNOWN_COST, None))
+        return 0
+
+    def _within_reserve(self, debits: list[Debit]) -> list[Debit]:
+        left = self._most()
+        if left is None:
+            return debits
+        match debits:
+            case [only] if only.amount <= left:
+                return debits
+        bounded = []
+        for debit in debits:
+            amount = min(debit.amount, left)
+            left -= amount
+            bounded.append(Debit(debit.credit, amount))
+        if bounded != debits:
+            carnet = self._call.carnet
+            extra = {
+                "run": carnet.run,
+                "turn": carnet.turn,
+                "agent": self._call.agent,
+                "charged": sum(debit.amount for debit in debits),
+                "limit": self._most(),
+            }
+            logger.warning("a call cost more than was reserved for it", extra=extra)
+        return bounded
+
+    def _most(self) -> int | None:
+        """The most that may be debited: what was reserved, and what was set aside of a budget."""
+        call = self._call
+        most = None if call.payer.limit is None else call.reserve
+        budget = call.carnet.budget
+        if call.set_aside and budget is not None and budget.money is not None:
+            return call.set_aside if most is None else min(most, call.set_aside)
+        return most

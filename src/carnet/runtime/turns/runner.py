@@ -1,0 +1,379 @@
+"""Runs agents: records what they say before anybody hears it, and can say it again.
+
+Law 1. Claimed turns run once, whoever reads; repeats are answered from the record.
+Law 2. A stream's events are durable before they are shown; a call without a stream is written
+       once, with its end.
+Law 3. The end (events, state, ledger) is one transaction; then readers see the terminal event.
+Law 4. A turn that nobody reads any more, here or in another process, is cancelled unless its agent
+       finishes on its own. While its end is being recorded nothing can cancel it.
+Law 5. No turn stays running: one whose end could not be recorded is ended as unknown as soon as
+       the store can be written again.
+Law 6. A task needs no reader, and is never lost: one whose end could not be recorded, or for which
+       no time is left when the gateway stops, waits again.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncGenerator, Collection, Coroutine, Sequence
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from carnet.core.call import Call
+from carnet.core.chain.turn import Turn
+from carnet.core.messages.events import (
+    STATES,
+    UNKNOWN_COST,
+    End,
+    Event,
+    Extension,
+    Failed,
+    Usage,
+    Waiting,
+    is_terminal,
+    read_events,
+)
+from carnet.errors import (
+    AgentFailed,
+    Cancelled,
+    CarnetError,
+    InProgress,
+    Internal,
+    OutcomeUnknown,
+    ShuttingDown,
+)
+from carnet.ports.work.tasks import Tasks
+from carnet.ports.work.turns import Fenced, Tell, Turns
+from carnet.ports.world.clock import Clock, Ids
+from carnet.ports.world.cluster import Neighbours
+from carnet.runtime.closing import closing
+from carnet.runtime.turns.broadcast import Live
+from carnet.runtime.turns.execution import STOP_SECONDS, Execution, stop_all
+from carnet.runtime.turns.follower import Mirror
+from carnet.runtime.turns.recording import Recording
+from carnet.runtime.turns.unfinished import end_as_unknown, end_waiting, settle
+from carnet.runtime.webhooks.callbacks import Letters
+from carnet.wire.dialects import DIALECTS
+from carnet.wire.dialects.dialect import House
+
+logger = logging.getLogger("carnet.runtime")
+
+POLL_SECONDS = 0.1  # how often a turn is looked at that runs elsewhere or has not begun yet
+MIRROR_SECONDS = 0.005  # and for each that runs elsewhere: many of them are looked at less often
+LEAVE_SECONDS = 0.25  # how often a turn without a reader here is asked for readers elsewhere
+ORPHAN_SECONDS = 2.0  # how long a claimed turn of ours may wait for its execution to begin
+
+
+class Journaled:
+    """Runs turns, shows them to readers, and replays them."""
+
+    def __init__(
+        self,
+        *,
+        turns: Turns,
+        clock: Clock,
+        ids: Ids,
+        currency: str,
+        worker: str,
+        neighbours: Neighbours | None = None,
+        tasks: Tasks | None = None,
+        letters: Letters | None = None,
+    ) -> None:
+        """`turns` keeps what the agents say, `worker` is us.
+
+        `neighbours` are other processes on the same store, where there may be any; `tasks` lets
+        those wait again that did not end. `letters` tell of the end of calls.
+        """
+        self._turns = turns
+        self._clock = clock
+        self._ids = ids
+        self._currency = currency
+        self._worker = worker
+        self._neighbours = neighbours
+        self._tasks = tasks
+        house = House(domain="", currency=currency)
+        self._letters = letters or Letters(DIALECTS, house, ids.uuid)
+        self._running: dict[int, Execution] = {}
+        self._mirrors: dict[tuple[int, int], Mirror] = {}  # by turn and fence
+        self._on_left = self._leave  # one for all that run
+        self._draining = False
+
+    @property
+    def running(self) -> int:
+        """How many turns are running here."""
+        return len(self._running)
+
+    def batches(
+        self, call: Call, /, heartbeat: float | None = None
+    ) -> AsyncGenerator[Sequence[Event], None]:
+        """Committed groups of events; the last holds one Usage and the terminal event."""
+        running = self._here(call.record)
+        if running is not None:
+            return self._attach(running, heartbeat)
+        if call.known:
+            return self._replay(call, heartbeat)
+        return self._start(call).live.read(heartbeat)
+
+    def whole(self, call: Call, /) -> Coroutine[Any, Any, Sequence[Event]]:
+        """The same events when all of them are there, for a caller that wants no stream."""
+        if call.known or call.record.n in self._running:
+            return self._gathered(call)
+        return self._start(call).live.whole()
+
+    async def _gathered(self, call: Call) -> Sequence[Event]:
+        async with closing(self.batches(call)) as batches:
+            return [event async for batch in batches for event in batch]
+
+    async def run(self, call: Call, /, end: Failed | None = None) -> End | None:
+        """Run a task without a reader, or end it with `end` at once.
+
+        How it ended, once that is recorded; None if it waits again or somebody else has it.
+        """
+        running = self._start(call, end)
+        await asyncio.wait([running.task])
+        return running.end
+
+    def _here(self, record: Turn) -> Execution | None:
+        """The execution of this attempt; one that was taken over may not have noticed yet."""
+        running = self._running.get(record.n)
+        return running if running is not None and running.fence == record.fence else None
+
+    def _attach(
+        self, running: Execution, heartbeat: float | None
+    ) -> AsyncGenerator[Sequence[Event], None]:
+        if running.stopped and not running.live.ended:
+            raise InProgress(retry_after=1)  # it is being cancelled; then it may run again
+        return running.live.read(heartbeat)
+
+    async def cancel(self, turns: Collection[int]) -> int:
+        """Cancel those of these turns that are running, here or elsewhere, or wait as tasks."""
+        found = [self._running[n] for n in turns if n in self._running]
+        away = [n for n in turns if n not in self._running]
+        await stop_all(found)
+        count = len(found)
+        if self._tasks is not None:
+            count += await end_waiting(self._tasks, away, self._clock.wall_us())
+        if self._neighbours is None or not away:
+            return count
+        return count + await self._neighbours.cancel(away, seconds=STOP_SECONDS)
+
+    def stop(self, turns: Collection[int]) -> None:
+        """Tell those of these turns to stop that are running here."""
+        for n in turns:
+            if n in self._running:
+                self._running[n].stop()
+
+    async def drain(self, seconds: float) -> int:
+        """Wait for what is running; end what has not ended by then. The number that was ended."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while self._running:  # a call that was admitted just now may still begin
+                    await asyncio.wait([running.task for running in self._running.values()])
+        self._draining = True
+        late = list(self._running.values())
+        for running in late:
+            running.let_go = running.is_task
+        await stop_all(late)
+        return len(late)
+
+    def _start(self, call: Call, end: Failed | None = None) -> Execution:
+        on_left = self._on_left if call.target.on_disconnect == "cancel" else None
+        running = Execution(call.record, on_left, is_task=call.task is not None)
+        self._running[call.record.n] = running
+        running.task = asyncio.get_running_loop().create_task(self._run(running, call, end))
+        return running
+
+    def _leave(self, running: Execution) -> None:
+        if self._neighbours is None:
+            running.stop()
+        elif running.leaving is None:
+            leaving = self._stop_if_alone(running, self._neighbours)
+            running.leaving = asyncio.get_running_loop().create_task(leaving)
+
+    async def _stop_if_alone(self, running: Execution, neighbours: Neighbours) -> None:
+        """Stop a turn that has no reader here, once it has none elsewhere."""
+        while True:
+            await asyncio.sleep(LEAVE_SECONDS)  # who lost its connection may come again elsewhere
+            if running.live.readers or running.live.ended:
+                break
+            try:
+                is_read = await neighbours.are_reading(running.record)
+            except CarnetError:  # nobody can read it elsewhere either
+                is_read = False
+            if not is_read and not running.live.readers:
+                running.stop()
+                break
+        running.leaving = None
+
+    async def _run(self, running: Execution, call: Call, given: Failed | None) -> None:
+        live = running.live
+        recording = Recording(
+            turns=self._turns,
+            call=call,
+            live=live,
+            on_broken=running.stop,
+            letters=self._letters,
+        )
+        try:
+            running.listening = True
+            end: End
+            if given is not None or running.stopped:
+                end = given or self._cancelled()
+            else:
+                end = await self._listen(recording, call)
+            running.listening = False
+            if running.let_go and isinstance(end, Failed):
+                recording.close()
+                await self._settle(call)
+            elif await self._finish(recording, live, call, end):
+                running.end = end
+        finally:
+            n = call.record.n
+            if n in self._running and self._running[n] is running:  # else a later attempt is there
+                del self._running[n]
+            if not live.ended:  # nobody may wait for ever
+                live.publish((Usage(), Failed.of(OutcomeUnknown())), last=True)
+
+    async def _listen(self, recording: Recording, call: Call) -> End:
+        inner = call if call.onward is None else msgspec.structs.replace(call, carnet=call.onward)
+        try:
+            end = await call.target.agent(inner, recording)
+            if type(end) not in STATES:
+                raise TypeError(f"an agent ends with Done, Failed or Waiting, not {end!r}")  # noqa: TRY301  # here it ends the turn
+        except asyncio.CancelledError:
+            # The end must still be recorded: the task was told to stop, not to forget.
+            task = asyncio.current_task()
+            if task is None or not task.cancelling():
+                return Failed.of(AgentFailed("a cancellation that nobody asked for"))
+            task.uncancel()
+            broken = recording.broken
+            return self._cancelled() if broken is None else self._failed(call, broken)
+        except Exception as error:  # noqa: BLE001  whatever an agent raises must end its turn
+            return self._failed(call, error)
+        return end
+
+    def _failed(self, call: Call, error: Exception) -> Failed:
+        if isinstance(error, Fenced):
+            return Failed.of(OutcomeUnknown(str(error)))
+        if isinstance(error, CarnetError):
+            logger.info("call failed", extra=_fields(call, error.code, str(error)))
+            return Failed.of(error)
+        internal = Internal(str(error), incident=self._ids.uuid())
+        fields = {**_fields(call, internal.code, str(error)), **internal.facts}
+        logger.error("agent raised", exc_info=error, extra=fields)
+        return Failed.of(internal)
+
+    def _cancelled(self) -> Failed:
+        return Failed.of(ShuttingDown() if self._draining else Cancelled())
+
+    async def _finish(self, recording: Recording, live: Live, call: Call, end: End) -> bool:
+        """Record the end and show it; False if it could not be recorded."""
+        try:
+            batch, record = await recording.finish(end, now=self._clock.wall_us())
+        except Fenced:
+            logger.warning("turn taken over", extra=_fields(call, "fenced", ""))
+            return False
+        except Exception as error:  # whatever it is, the turn must not stay running
+            told = error if isinstance(error, CarnetError) else Internal(str(error))
+            logger.exception("turn not recorded", extra=_fields(call, told.code, str(error)))
+            live.publish((Usage(), Failed.of(told)), last=True)
+            await self._settle(call)
+            return False
+        live.publish((*batch, self._usage(call, record, batch), end), last=True)
+        return True
+
+    def tell(self, call: Call, end: Failed) -> Tell:
+        """What tells of the end of a task that nobody runs any more, by its record."""
+        usage = msgspec.structs.replace(self._usage(call, call.record, ()), run_cost=None)
+        return partial(self._letters, call, (), end, usage)
+
+    async def _settle(self, call: Call) -> None:
+        await settle(
+            self._turns, call, self._clock, is_over=lambda: self._draining, tasks=self._tasks
+        )
+
+    def _usage(self, call: Call, record: Turn, events: Sequence[Event]) -> Usage:
+        # A forwarded credential of our own issue is billed by us; the forwarder owes nothing.
+        ours = call.payer.by_forwarding and call.payer.own_issue and not call.is_child
+        unknown = False
+        for event in events:  # a generator would cost a call an event
+            if type(event) is Extension and event.name == UNKNOWN_COST:
+                unknown = True
+        return Usage(
+            record.tokens_in,
+            record.tokens_out,
+            0 if ours else None if unknown else record.cost,
+            0 if ours else record.run_cost,
+            self._currency,
+        )
+
+    async def _replay(
+        self, call: Call, heartbeat: float | None
+    ) -> AsyncGenerator[Sequence[Event], None]:
+        record, waited = call.record, 0.0
+        while record.state in {"running", "queued"}:
+            running = self._here(record)
+            if running is not None or record.worker != self._worker:
+                # Begun since it was claimed, or running elsewhere.
+                live = (running or self._mirror(call, record)).live
+                async with closing(live.read(heartbeat)) as batches:
+                    async for batch in batches:
+                        yield batch
+                return
+            if waited >= ORPHAN_SECONDS:
+                await end_as_unknown(self._turns, call, record, self._clock.wall_us())
+            await asyncio.sleep(POLL_SECONDS)
+            waited += POLL_SECONDS
+            record = await self._turns.reload(record)
+        events = await self._recorded(call, record, 0)
+        if events and is_terminal(events[-1]):
+            yield (*events[:-1], self._usage(call, record, events), events[-1])
+        else:  # the process that ran it died; the caller may send it again
+            yield (*events, Usage(), Failed.of(OutcomeUnknown()))
+
+    def _mirror(self, call: Call, record: Turn) -> Mirror:
+        """What shows a turn of another process here, to all who read it."""
+        key = (record.n, record.fence)
+        mirror = self._mirrors.get(key)
+        if mirror is None or mirror.is_over:
+            mirror = self._mirrors[key] = Mirror(
+                record,
+                turns=self._turns,
+                neighbours=self._neighbours,
+                events=partial(self._recorded, call),
+                usage=partial(self._usage, call),
+                pause=lambda: max(POLL_SECONDS, MIRROR_SECONDS * len(self._mirrors)),
+                on_end=self._forget,
+            )
+        return mirror
+
+    def _forget(self, mirror: Mirror) -> None:
+        self._mirrors = {key: kept for key, kept in self._mirrors.items() if kept is not mirror}
+
+    async def _recorded(self, call: Call, record: Turn, since: int) -> list[Event]:
+        try:
+            batches = await self._turns.events(record, since)
+        except Internal as damaged:  # the row is named in the log; nothing of it is served
+            internal = Internal(damaged.detail, incident=self._ids.uuid())
+            fields = {**_fields(call, internal.code, damaged.detail), **internal.facts}
+            logger.error("a record is damaged", extra=fields)  # noqa: TRY400  no fault of ours
+            raise internal from None
+        events = [event for data in batches for event in read_events(data)]
+        if record.state == "waiting" and events and isinstance(events[-1], Waiting):
+            asked = await self._turns.interrupts(record)
+            open_ones = tuple(one.interrupt for one in asked if one.status == "open")
+            events[-1] = Waiting(open_ones or events[-1].interrupts)
+        return events
+
+
+def _fields(call: Call, code: str, detail: str) -> dict[str, object]:
+    carnet = call.carnet
+    return {
+        "run": carnet.run,
+        "turn": carnet.turn,
+        "agent": call.agent,
+        "code": code,
+        "detail": detail,
+    }

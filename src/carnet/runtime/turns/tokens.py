@@ -1,0 +1,40 @@
+"""How many tokens went in and out of a model; None where nobody counted them.
+
+Law. A count is never less than nothing, nor more than a record can hold, whatever an agent says.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from carnet.core.messages.events import Usage
+from carnet.wire.grammar.json import MAX_INTEGER
+
+Tokens = tuple[int | None, int | None]  # in and out
+NO_TOKENS: Final[Tokens] = (None, None)
+
+
+def add_up(usages: Sequence[Usage]) -> Tokens:
+    """What was used in all."""
+    used_in: int | None = None
+    used_out: int | None = None
+    for usage in usages:
+        if usage.tokens_in is not None:
+            used_in = (used_in or 0) + usage.tokens_in
+            used_in = used_in if 0 <= used_in <= MAX_INTEGER else _bounded(used_in)
+        if usage.tokens_out is not None:
+            used_out = (used_out or 0) + usage.tokens_out
+            used_out = used_out if 0 <= used_out <= MAX_INTEGER else _bounded(used_out)
+    return used_in, used_out
+
+
+def and_before(tokens: Tokens, before: Tokens) -> Tokens:
+    """What a turn used, with what it had used until it waited."""
+    return _added(tokens[0], before[0]), _added(tokens[1], before[1])
+
+
+def _added(used: int | None, before: int | None) -> int | None:
+    return used if before is None else _bounded(before + (used or 0))
+
+
+def _bounded(tokens: int) -> int:
+    return 0 if tokens < 0 else min(tokens, MAX_INTEGER)

@@ -1,0 +1,64 @@
+"""Ending a turn whose end could not be recorded.
+
+Law 1. It is ended as unknown, without events and without a price: a repeat runs again under the
+       same id. What it held of its payer's purse is released with it.
+Law 2. A task is not ended: it waits again, and is run again one attempt later.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable
+
+from carnet.core.call import Call
+from carnet.core.chain.turn import Turn
+from carnet.errors import CarnetError
+from carnet.ports.work.tasks import Tasks
+from carnet.ports.work.turns import Fenced, Turns, end_unknown
+from carnet.ports.world.clock import Clock
+
+WAITS_SECONDS = (0.0, 0.2, 0.5, 1.0, 2.0)  # the last one again and again
+
+
+async def settle(
+    turns: Turns,
+    call: Call,
+    clock: Clock,
+    *,
+    is_over: Callable[[], bool],
+    tasks: Tasks | None = None,
+) -> None:
+    """End the turn as soon as the store can be written, or until it is over: a restart does too.
+
+    It is tried once in any case: a gateway that stops lets its tasks go in this way.
+    """
+    attempt = 0
+    while not attempt or not is_over():
+        await asyncio.sleep(WAITS_SECONDS[min(attempt, len(WAITS_SECONDS) - 1)])
+        attempt += 1
+        try:
+            if call.task is not None and tasks is not None:
+                # Where it is not ours any more, another worker has it.
+                await tasks.release(call.record, clock.wall_us(), lost=not is_over())
+            else:
+                await end_as_unknown(turns, call, call.record, clock.wall_us())
+        except CarnetError:
+            continue
+        return
+
+
+async def end_as_unknown(turns: Turns, call: Call, record: Turn, now: int) -> None:
+    """End a turn that nobody knows the end of; one that another worker has is left to it."""
+    finish = end_unknown(record, call.payer, now=now, reserve=call.reserve)
+    try:
+        await turns.finish(finish)
+    except Fenced:
+        return
+
+
+async def end_waiting(tasks: Tasks, turns: Iterable[int], now: int) -> int:
+    """Ask for the end of those of these turns that wait as tasks; how many do."""
+    count = 0
+    for n in turns:
+        found = await tasks.of_turn(n)
+        if found is not None and found.state == "pending":
+            count += await tasks.cancel(found.id, now)
+    return count

@@ -1,0 +1,1 @@
+"""What a user's function is given, and the calls it makes."""

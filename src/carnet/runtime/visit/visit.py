@@ -1,0 +1,320 @@
+"""What a user's function is given: the admitted call and its doors out.
+
+Law 1. Every door inherits run, depth, payer and deadline; none can widen them.
+Law 2. The ordinal of a call out is fixed when the door is used, so that a retry repeats it.
+Law 3. A call that is refused before it leaves is noted in this turn: the trace shows where.
+Law 4. When the agent has ended its doors are closed: nothing is billed to a turn that is over.
+Law 5. A step is done once, however often the turn runs; see `runtime.visit.steps`.
+"""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from typing import Any, Final
+
+from carnet.core.call import Ask, Call
+from carnet.core.chain.carnet import Carnet
+from carnet.core.messages.events import (
+    RESULT,
+    Done,
+    Event,
+    Extension,
+    Failed,
+    Usage,
+    Waiting,
+    joined_text,
+)
+from carnet.core.messages.message import Message
+from carnet.core.messages.output import Output
+from carnet.core.people.address import check_name
+from carnet.core.people.delegation import Delegation
+from carnet.core.people.identity import Caller
+from carnet.core.people.skill import CHAT, Result
+from carnet.errors import Cancelled, Refused
+from carnet.ports.work.admission import Dispatch
+from carnet.ports.work.agent import AGENT_OWNED, FORWARD_USER
+from carnet.ports.work.steps import Progress, Steps
+from carnet.runtime.closing import closing
+from carnet.runtime.threads import Threads
+from carnet.runtime.visit.child_calls import Child, Children
+from carnet.runtime.visit.steps import KeptSteps
+from carnet.wire.grammar.json import MAX_INTEGER
+
+Said = str | Sequence[Message]
+Payload = Mapping[str, Any] | None
+
+PER_CALL = "per-call"
+MOST_NOTE: Final = 200  # characters
+THOUSAND: Final = 1000
+
+
+class Door:
+    """Another agent, as this turn may call it."""
+
+    def __init__(self, visit: "Visit", address: str, auth: str) -> None:
+        """Made by `Visit.peer`."""
+        self._visit = visit
+        self._address = address
+        self._auth = auth
+
+    def __call__(self, said: Said, *, stream: bool | None = None) -> AsyncIterator[Event]:
+        """Call it; gives its events. Raises a CarnetError when it fails or is refused."""
+        visit = self._visit
+        ask = Ask(messages=_messages(said), stream=visit.streams if stream is None else stream)
+        return _spoken(visit.dispatch(self._address, ask, self._auth))
+
+    async def ask(self, said: Said) -> str:
+        """Call it and wait for the whole text of its answer."""
+        ask = Ask(messages=_messages(said))
+        return joined_text(await self._visit.answer(self._address, ask, self._auth))
+
+    async def skill(self, skill: str, payload: Payload = None) -> dict[str, Any]:
+        """Ask it for a skill by name and wait for the result."""
+        ask = _asked(skill, payload, stream=False)
+        events = await self._visit.answer(self._address, ask, self._auth)
+        results = [event.payload for event in events if isinstance(event, Extension)]
+        if results:
+            return results[-1]  # type: ignore[no-any-return]  # an object: RESULT holds no other
+        return {"text": joined_text(events)}
+
+    def stream_skill(self, skill: str, payload: Payload = None) -> AsyncIterator[Event | Result]:
+        """Ask it for a skill; gives its chunks as they come, and at the end its `Result`."""
+        ask = _asked(skill, payload, stream=True)
+        return _with_result(self._visit.dispatch(self._address, ask, self._auth))
+
+
+def _asked(skill: str, payload: Payload, *, stream: bool) -> Ask:
+    given = {} if payload is None else dict(payload)
+    text = given.get("text") if skill == CHAT.id else None
+    said = _messages(text) if isinstance(text, str) else ()
+    return Ask(messages=said, stream=stream, skill=skill, payload=given)
+
+
+async def _with_result(events: AsyncIterator[Event]) -> AsyncIterator[Event | Result]:
+    async with closing(events) as spoken:
+        async for event in spoken:
+            yield Result(event.payload) if isinstance(event, Extension) else event
+
+
+async def _spoken(events: AsyncIterator[Event]) -> AsyncIterator[Event]:
+    """What is for whoever listens to a conversation: all but the result of a skill."""
+    async with closing(events) as spoken:
+        async for event in spoken:
+            if not isinstance(event, Extension):
+                yield event
+
+
+def _messages(said: Said) -> tuple[Message, ...]:
+    return (Message("user", (said,)),) if isinstance(said, str) else tuple(said)
+
+
+class Visit:
+    """One call as the agent that answers it sees it."""
+
+    def __init__(
+        self,
+        call: Call,
+        out: Output,
+        dispatch: Dispatch,
+        *,
+        last_depth: int,
+        auth_source: str = FORWARD_USER,
+        steps: Steps | None = None,
+        progress: Progress | None = None,
+        threads: Threads | None = None,
+    ) -> None:
+        """`out` takes what is noted of the calls that are made for it.
+
+        `last_depth` bounds a call whose chain carries no limit of its own. `steps` keeps what is
+        done, and `progress` is told how far a task is.
+        """
+        self._call = call
+        self._out = out
+        self._dispatch = dispatch
+        self._last_depth = last_depth
+        self._auth_source = auth_source
+        self._children = Children(call.carnet, call.record.key)
+        self._is_over = False
+        self._steps = steps
+        self._threads = threads
+        self._progress = progress
+        self._kept: KeptSteps | None = None
+
+    @property
+    def call(self) -> Call:
+        """The admitted call."""
+        return self._call
+
+    @property
+    def carnet(self) -> Carnet:
+        """Its travel document."""
+        return self._call.carnet
+
+    @property
+    def text(self) -> str:
+        """The last thing the user said."""
+        return self._call.ask.text
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """The whole conversation."""
+        return self._call.ask.messages
+
+    @property
+    def skill(self) -> str | None:
+        """The name of the skill that was asked for; None where somebody just talks."""
+        return self._call.ask.skill
+
+    @property
+    def payload(self) -> dict[str, Any]:
+        """What was given to the skill, as it came."""
+        return self._call.ask.payload or {}
+
+    @property
+    def caller(self) -> Caller:
+        """Who calls, how that was proved, and with which rights."""
+        return self._call.caller
+
+    @property
+    def principal(self) -> str | None:
+        """Whose token was verified, if one was: an identity, never the token itself."""
+        caller = self._call.caller
+        if caller.principal is not None:
+            return caller.principal
+        return caller.actor.name if caller.actor.how == "token" else None
+
+    @property
+    def streams(self) -> bool:
+        """Whether the caller reads as we speak."""
+        return self._call.ask.stream
+
+    @property
+    def task(self) -> str | None:
+        """The id of the task that this is; None where somebody waits for the answer."""
+        return self._call.task
+
+    @property
+    def delegation(self) -> Delegation | None:
+        """The authority that the caller has shown, verified, if it has shown one."""
+        return self._call.delegation
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether nobody wants the answer any more: for plain functions, which nothing stops."""
+        return self._is_over
+
+    @property
+    def is_final(self) -> bool:
+        """Whether this hop may answer but not call on."""
+        return self.carnet.is_final(self._last_depth)
+
+    def peer(self, address: str, *, auth: str | None = None) -> Door:
+        """Another agent: `@name@domain`, or the name of one here.
+
+        `auth` chooses who pays, "forward-user" or "agent-owned", for an agent whose `auth_source`
+        is "per-call"; for any other its configuration has decided.
+        """
+        return Door(self, check_name(address), self._payer_of(auth))
+
+    def _payer_of(self, auth: str | None) -> str:
+        if auth not in {None, FORWARD_USER, AGENT_OWNED}:
+            raise ValueError(f"auth is 'forward-user' or 'agent-owned', not {auth!r}")
+        if self._auth_source == PER_CALL:
+            return auth or FORWARD_USER
+        if auth is not None and auth != self._auth_source:
+            raise ValueError("set auth_source = 'per-call' for this agent to choose at each call")
+        return self._auth_source
+
+    def dispatch(self, address: str, ask: Ask, auth: str) -> AsyncIterator[Event]:
+        """Call another agent as the next child of this turn; gives its events as they come."""
+        return self._listen(self._next(address), ask, auth)
+
+    async def answer(self, address: str, ask: Ask, auth: str) -> list[Event]:
+        """The same, when all of its events are there."""
+        child = self._next(address)
+        try:
+            events = await self._dispatch.whole(
+                self._call, address, ask, index=child.ordinal, auth=auth
+            )
+        except Refused as refused:
+            self._out.called(child.refusal(refused))
+            raise
+        noted: list[Event] = []
+        return [event for event in events if await self._hear(child, event, auth, noted)]
+
+    def _next(self, address: str) -> Child:
+        if self._is_over:
+            raise Cancelled("the agent has ended")
+        return self._children.take(address)
+
+    async def _listen(self, child: Child, ask: Ask, auth: str) -> AsyncIterator[Event]:
+        has_begun = False
+        noted: list[Event] = []
+        called = self._dispatch(self._call, child.to, ask, index=child.ordinal, auth=auth)
+        try:
+            async with closing(called) as events:
+                async for event in events:
+                    has_begun = True
+                    if await self._hear(child, event, auth, noted):
+                        yield event
+                    elif isinstance(event, Done):
+                        return
+        except Refused as refused:
+            if not has_begun:  # else the child ran, and its own record says what it met
+                self._out.called(child.refusal(refused))
+            raise
+
+    async def _hear(self, child: Child, event: Event, auth: str, noted: list[Event]) -> bool:
+        """Whether an event of a child is for the agent; what else it says is noted, or raised."""
+        if isinstance(event, Failed | Waiting):
+            raise event.error()
+        if isinstance(event, Usage):
+            # What the agent pays from its own account is no cost of who pays for this turn.
+            await self._out.write(child.cost(event, noted, is_ours=auth != AGENT_OWNED))
+            return False
+        if isinstance(event, Extension) and event.name != RESULT:
+            noted.append(event)  # it is in the child's own record
+            return False
+        return not isinstance(event, Done)
+
+    def step(
+        self, name: str, function: Callable[..., Any], /, *args: Any, **more: Any
+    ) -> Awaitable[Any]:
+        """Call a function once, however often this turn runs: `await visit.step("pay", pay, 3)`.
+
+        What it gives is kept, and given again when the turn runs again. It is JSON: a tuple comes
+        back as a list. A plain function is called in a thread.
+        """
+        if self._is_over:
+            raise Cancelled("the agent has ended")
+        place = self._doing.take_place(name)
+        return self._doing.do(place, name, function, args, more)
+
+    def idempotency_key(self, name: str) -> str:
+        """A text for the step that runs, or for the next one: the same whenever the turn runs."""
+        return self._doing.key(name)
+
+    @property
+    def _doing(self) -> KeptSteps:
+        if self._kept is None:
+            self._kept = KeptSteps(self._call.record, self._steps, self._threads)
+        return self._kept
+
+    def progress(self, fraction: float, note: str | None = None) -> None:
+        """Say how far a task is, from 0 to 1; whoever polls it is shown the last that was said."""
+        if not 0 <= fraction <= 1:
+            raise ValueError(f"progress is from 0 to 1, not {fraction!r}")
+        if self._call.task is None or self._progress is None or self._is_over:
+            return
+        told = None if note is None else str(note).replace("\x00", "")[:MOST_NOTE]
+        self._progress.tell(self._call.record, int(fraction * THOUSAND), told)
+
+    def usage(self, *, tokens_in: int = 0, tokens_out: int = 0) -> None:
+        """Say how many tokens were used; they are priced, and counted against budgets."""
+        if not (0 <= tokens_in <= MAX_INTEGER and 0 <= tokens_out <= MAX_INTEGER):
+            raise ValueError(f"tokens are counted from 0 to {MAX_INTEGER}")
+        if self._is_over:
+            return
+        self._out.usage(Usage(int(tokens_in), int(tokens_out)))
+
+    def close(self) -> None:
+        """Close the doors: the agent has ended."""
+        self._is_over = True

@@ -1,0 +1,1 @@
+"""Webhooks: what is sent, how it is signed, when it is tried again."""

@@ -1,0 +1,146 @@
+"""What is told to the callback of a task when the task has ended.
+
+Law 1. A letter is a function of the end that it tells: the body is what a caller who waited would
+       have got in the dialect that it asked in, of a success and of a failure alike.
+Law 2. Every end is told, and only to addresses that the sender of the task named: to those that
+       the task has when its end is recorded (`TurnFinish.tell`).
+Law 3. An address is judged when it is named, and again whenever it is dialled.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Final, Protocol
+
+from carnet.core.call import Call
+from carnet.core.messages.events import Done, Event, Failed, Usage, is_terminal
+from carnet.errors import CallbackForbidden, EgressRefused
+from carnet.ports.work.tasks import Callback
+from carnet.ports.world.outbox import Letter, Outbox
+from carnet.runtime.egress.addresses import LEARNED_PORTS, read_destination
+from carnet.wire.dialects import samvad
+from carnet.wire.dialects.dialect import Dialect, House
+
+PREFIX: Final = "msg_"
+UNNAMED: Final = samvad.NAME  # of a call that was sealed before calls kept their dialect
+NOT_PUBLIC: Final = "it is not a public address"
+MOST_URL: Final = 2048
+MOST_WAITING: Final = 10_000  # letters for one receiver, before it is no address for more
+
+
+class Letters:
+    """Writes the letters that tell of the end of a call."""
+
+    def __init__(
+        self, dialects: Sequence[Dialect], house: House, new_id: Callable[[], str]
+    ) -> None:
+        """`new_id` gives a name that nobody had before, without dots."""
+        self._dialects = {dialect.name: dialect for dialect in dialects}
+        self._house = house
+        self._new_id = new_id
+
+    def __call__(
+        self,
+        call: Call,
+        events: Sequence[Event],
+        end: Done | Failed,
+        usage: Usage | None,
+        callbacks: Sequence[Callback],
+    ) -> tuple[Letter, ...]:
+        """One to each address, in the dialect in which it was named.
+
+        Args:
+            call: What was asked, and the attempt it ran as.
+            events: All that was said, with or without the end.
+            end: How it ended.
+            usage: What it has cost; what its run has cost is known later.
+            callbacks: Where it is told.
+        """
+        caller, standing = call.caller, call.caller.standing
+        sender = caller.actor.name if standing is None else standing.sender
+        return tuple(
+            Letter(
+                id=PREFIX + self._new_id(),
+                kind="callback",
+                url=callback.url,
+                receiver=queue_of(callback.url, sender),
+                body=self._body(call, events, end, usage, callback.dialect or call.dialect),
+                task=call.task,
+                secret_of=sender,
+            )
+            for callback in callbacks
+        )
+
+    def _body(
+        self,
+        call: Call,
+        events: Sequence[Event],
+        end: Done | Failed,
+        usage: Usage | None,
+        name: str,
+    ) -> bytes:
+        dialect = self._dialects.get(name) or self._dialects[UNNAMED]
+        writer = dialect.writer(call, self._house)
+        if isinstance(end, Failed):
+            return writer.refusal(end, usage).body
+        said = [event for event in events if not is_terminal(event) and type(event) is not Usage]
+        return writer.whole([*said, *(() if usage is None else (usage,)), end])
+
+
+def receiver_of(url: str) -> str:
+    """Whom a URL leads to: its scheme, host and port."""
+    try:
+        at = read_destination(url)
+    except EgressRefused:  # it has a queue of its own, and is refused there
+        return url
+    return f"{at.scheme}://{at.authority}"
+
+
+def queue_of(url: str, sender: str) -> str:
+    """The queue of the letters that a sender lets us send there.
+
+    Who may fail there on purpose shares it with nobody.
+    """
+    return f"{receiver_of(url)} {sender}"
+
+
+def _why(url: str) -> str:
+    """What is wrong with an address that may not be dialled, as far as the address itself says.
+
+    What a name leads to is not told: that is known to us alone.
+    """
+    if not url.lower().startswith("https://"):
+        return "it does not begin with https://"
+    try:
+        at = read_destination(url)
+    except EgressRefused as error:  # its detail is a phrase of ours
+        return error.detail
+    return NOT_PUBLIC if at.port in LEARNED_PORTS else "its port is neither 443 nor 8443"
+
+
+class Judge(Protocol):
+    """Knows which addresses peers may make us call."""
+
+    async def judge(self, url: str) -> None:
+        """Raise EgressRefused, or return."""
+        ...
+
+
+class Callbacks:
+    """Judges the addresses that are named for callbacks."""
+
+    def __init__(self, judge: Judge, outbox: Outbox) -> None:
+        """`outbox` remembers the addresses that have said 410."""
+        self._judge = judge
+        self._outbox = outbox
+
+    async def check(self, url: str, sender: str, /) -> None:
+        """Raise CallbackForbidden for an address that no letter will be sent to."""
+        if len(url) > MOST_URL:
+            raise CallbackForbidden(reason=f"it is longer than {MOST_URL} characters")
+        try:
+            await self._judge.judge(url)
+        except EgressRefused as error:
+            raise CallbackForbidden(error.detail, reason=_why(url)) from None
+        if await self._outbox.waiting(queue_of(url, sender), most=MOST_WAITING) >= MOST_WAITING:
+            raise CallbackForbidden(reason=f"{MOST_WAITING} of your letters wait for it already")
+        if await self._outbox.is_gone(url, sender):
+            raise CallbackForbidden(reason="it has answered 410, that it takes nothing any more")

@@ -1,0 +1,1 @@
+"""Agents around agents: retries, circuit breaker, deadline, limit, a task of its own."""

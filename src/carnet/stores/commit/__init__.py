@@ -1,0 +1,1 @@
+"""Jobs that wait to be written, and writing them together."""

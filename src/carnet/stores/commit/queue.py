@@ -1,0 +1,215 @@
+"""The jobs that wait for a writer, and the answers that go back to those who wait.
+
+On the side of the event loop, whatever the writer behind it is: a thread or a task.
+
+Law 1. What waits is bounded; what ends a turn is taken all the same, because it makes room, and
+       so are the few questions by which a gateway sees whether its store answers.
+Law 2. A claim whose caller went away is given back: the turn ends as unknown and may run again. One
+       that brought an answer waits for it again. That of a task is kept: nobody waits for it.
+Law 3. Nobody waits for a claim much longer than `WAIT_SECONDS`. One that the writer has not begun
+       is taken out and was never made; one that it has begun may still be made, which is what its
+       caller is told, and is given back then. What ends a turn waits as long as it takes.
+"""
+
+import logging
+from asyncio import AbstractEventLoop, Future, InvalidStateError, TimerHandle
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, Final, NamedTuple
+
+from msgspec.structs import replace
+
+from carnet.core.chain.turn import Turn
+from carnet.errors import CarnetError, OutcomeUnknown, Overloaded, StorageUnavailable
+from carnet.ports.work.turns import Claimed, TurnClaim, TurnFinish, Use, Verdict, end_unknown
+from carnet.stores.commit.batch import Batch, Job, Outcome
+from carnet.stores.database import Flush, Statement
+from carnet.stores.turn.interrupts import unanswered
+
+_log = logging.getLogger(__name__)
+
+MOST_WAITING: Final = 20_000  # jobs; beyond it the disk is slower than the callers
+WAIT_SECONDS: Final = 3.5
+LOOK_SECONDS: Final = 0.5
+
+_CLAIMS, _APPENDS, _FINISHES, _WRITES, _POLLS = range(5)
+_VITAL: Final = (_FINISHES, _POLLS)
+
+
+class _Waiting(NamedTuple):
+    """Jobs that came at about the same time and may be refused: claims and questions."""
+
+    since: float
+    claims: list[Job]
+    polls: list[Job]
+
+
+class Queue:
+    """Jobs in, batches out; outcomes in, answers out."""
+
+    def __init__(
+        self,
+        loop: AbstractEventLoop,
+        arrived: Callable[[], None],
+        most_waiting: int = MOST_WAITING,
+    ) -> None:
+        """`arrived` is told of the first job since others were taken."""
+        self._loop = loop
+        self._arrived = arrived
+        self._has_told = False
+        self._next = Batch()
+        self._kinds = self._next.kinds()
+        self._taken: Batch | None = None  # what the writer has taken since the last look
+        self._waiting = 0
+        self._most_waiting = most_waiting
+        self._older: list[_Waiting] = []  # what waited at each of the last looks
+        self._begun: list[_Waiting] = []  # what the writer has taken last
+        self._timer: TimerHandle | None = None  # one for all who wait
+        self._trouble = ""
+        self.refusal = ""  # why no more jobs are taken; empty while they are
+        self.changed: Callable[[Sequence[Turn]], None] = _nobody  # told before those who wait
+        # Claim a turn; make events durable; end a turn.
+        self.claim: Callable[[TurnClaim], Future[Verdict]] = partial(self._submit, _CLAIMS)
+        self.append: Callable[[Flush], Future[None]] = partial(self._submit, _APPENDS)
+        self.finish: Callable[[TurnFinish], Future[Turn]] = partial(self._submit, _FINISHES)
+
+    @property
+    def trouble(self) -> str:
+        """Why the last batch was not written; empty if it was."""
+        return self.refusal or self._trouble
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing waits to be taken."""
+        claims, appends, finishes, writes, polls = self._kinds
+        return not (claims or finishes or appends or writes or polls)
+
+    def write(self, statements: Sequence[Statement]) -> Future[list[int]]:
+        """Run statements of the cold half."""
+        return self._submit(_WRITES, statements)
+
+    def poll(self) -> Future[Any]:
+        """Ask the writer for what it can tell without writing."""
+        return self._submit(_POLLS, None)
+
+    def _submit(self, kind: int, payload: object) -> Future[Any]:
+        if self.refusal:
+            raise StorageUnavailable(self.refusal)
+        if self._waiting >= self._most_waiting and kind not in _VITAL:
+            raise Overloaded(f"{self._waiting} writes are waiting", retry_after=1)
+        self._waiting += 1
+        future = self._loop.create_future()
+        self._kinds[kind].append((payload, future))
+        if not self._has_told:
+            self._has_told = True
+            self._arrived()
+        if self._timer is None:
+            self._timer = self._loop.call_later(LOOK_SECONDS, self._look)
+        return future
+
+    def take(self) -> Batch:
+        """Everything that waits; whoever takes it begins with it."""
+        batch, self._next = self._next, Batch()
+        self._kinds = self._next.kinds()
+        self._has_told = False
+        self._taken = batch
+        self._begun, self._older = self._older, []
+        return batch
+
+    def put_back(self, claims: list[Job]) -> None:
+        """Let claims wait for the next batch."""
+        self._next.claims[:0] = claims
+
+    def put_back_ends(self, finishes: list[Job]) -> None:
+        """Let the ends of turns wait for the next batch."""
+        self._next.finishes[:0] = finishes
+
+    def close(self) -> None:
+        """Take no more jobs."""
+        self.refusal = self.refusal or "the store is closed"
+
+    def settle(self, outcomes: list[Outcome], trouble: str | None, refusal: str = "") -> None:
+        """Answer those who wait. `trouble` None: nothing was to be written, which tells nothing."""
+        self._waiting -= len(outcomes)
+        if trouble is not None and trouble != self._trouble:
+            self._note_trouble(trouble)
+        self.refusal = self.refusal or refusal
+        turns: list[Turn] = []
+        for (payload, future), answer in outcomes:
+            try:
+                match answer:
+                    case Exception():
+                        future.set_exception(answer)
+                        continue
+                    case Claimed():
+                        turns += (answer.turn,)
+                    case Turn():
+                        turns += (answer,)
+                future.set_result(answer)
+            except InvalidStateError:  # nobody waits for it any more
+                self._give_back(payload, answer)
+        if turns:
+            self.changed(turns)
+
+    def _note_trouble(self, trouble: str) -> None:
+        self._trouble = trouble
+        if trouble:
+            _log.error("the store was not written: %s", trouble)
+
+    def _look(self) -> None:
+        """Answer those who have waited too long; look again while anybody waits."""
+        self._timer = None
+        if not self._waiting:
+            return
+        now = self._loop.time()
+        if self._taken is not None:
+            self._begun.append(_Waiting(now, self._taken.claims, self._taken.polls))
+            self._taken = None
+        self._older.append(_Waiting(now, self._next.claims[:], self._next.polls[:]))
+        _refuse(self._begun, now, has_begun=True)
+        _refuse(self._older, now, has_begun=False)
+        self._older = [waiting for waiting in self._older if now - waiting.since < WAIT_SECONDS]
+        self._timer = self._loop.call_later(LOOK_SECONDS, self._look)
+
+    def _give_back(self, payload: object, answer: object) -> None:
+        if not isinstance(payload, TurnClaim) or payload.task is not None or self.refusal:
+            return
+        if isinstance(answer, Claimed):
+            self.finish(given_back(payload, answer.turn)).add_done_callback(heard)
+
+
+def _nobody(_: Sequence[Turn]) -> None:
+    """Wants to be told."""
+
+
+def _refuse(waiting: list[_Waiting], now: float, *, has_begun: bool) -> None:
+    for since, claims, polls in waiting:
+        if now - since < WAIT_SECONDS:
+            break
+        for _, future in claims:
+            if not future.done():
+                future.set_exception(_lateness(has_begun=has_begun))
+        for _, future in polls:  # to ask again changes nothing
+            if not future.done():
+                future.set_exception(_lateness(has_begun=False))
+
+
+def _lateness(*, has_begun: bool) -> CarnetError:
+    if has_begun:
+        return OutcomeUnknown("the store has not answered in time")
+    return Overloaded("the store is busy with others", retry_after=1)
+
+
+def given_back(claim: TurnClaim, turn: Turn) -> TurnFinish:
+    """The end of a turn that was claimed and then not run; a repeat will run it."""
+    end = end_unknown(turn, claim.admitted.payer, now=claim.now, reserve=claim.admitted.reserve)
+    if claim.resolution is not None:  # which took nothing but the answer
+        return unanswered(end, claim.resolution)
+    taken = tuple(Use(quota.purse, -quota.take) for quota in claim.quotas if quota.take)
+    return replace(end, uses=taken) if taken else end
+
+
+def heard(future: Future[Turn]) -> None:
+    """Take the answer of a job nobody waits for, so that an error in it is not called unheard."""
+    if not future.cancelled():
+        future.exception()

@@ -1,0 +1,1 @@
+"""The chain of the ledger: written, sealed and verified."""

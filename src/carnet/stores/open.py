@@ -1,0 +1,169 @@
+"""Opening a store by its URL, and saying plainly why it cannot be opened."""
+
+import asyncio
+import os
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from types import ModuleType
+
+from carnet.errors import ConfigInvalid
+from carnet.ports.trust.keys import PinnedKey
+from carnet.ports.trust.trust import Peer
+from carnet.ports.world.clock import Clock, Ids
+from carnet.stores.commit.queue import MOST_WAITING
+from carnet.stores.database import Database
+from carnet.stores.ledger.chain import Seals
+from carnet.stores.lock import Lock
+from carnet.stores.secrets import secrets_file
+from carnet.stores.sqlite import driver as sqlite
+from carnet.stores.store import LEASE_SECONDS, Store
+from carnet.stores.trust.own_keys import StoredKeys
+from carnet.stores.trust.peers import StoredPeers
+from carnet.stores.trust.pinned_keys import StoredPinnedKeys
+from carnet.stores.trust.tokens import StoredTokens
+from carnet.stores.turn.interrupts import WAIT_HOURS
+from carnet.stores.upkeep.forgetting import TASK_HOURS, Hours
+
+__all__ = ["Store", "is_postgres", "migrate_store", "open_store"]
+
+
+async def open_store(
+    url: str,
+    *,
+    base: Path,
+    secrets: Path,
+    clock: Clock,
+    ids: Ids,
+    file_peers: Iterable[Peer] = (),
+    file_keys: Iterable[PinnedKey] = (),
+    exclusive: bool,
+    lease_seconds: float = LEASE_SECONDS,
+    most_waiting: int = MOST_WAITING,
+    task_hours: int = TASK_HOURS,
+    wait_hours: int = WAIT_HOURS,
+) -> Store:
+    """Open the store at a URL: `sqlite:var/carnet.db`, relative to `base`, or `postgresql://...`.
+
+    `exclusive` is for a gateway that runs turns: on SQLite the only one, on PostgreSQL one of many.
+    Others open it beside the gateways. An ended task is kept for `task_hours`.
+    """
+    keys = secrets_file.load(secrets)
+    seals = Seals(keys.names)
+    worker = ids.token()[:12]
+    database: Database
+    lock: Lock | None = None
+    if is_postgres(url):
+        database = await _postgres(
+            url, worker=worker, seals=seals, serves=exclusive, most_waiting=most_waiting
+        )
+    else:
+        path, now = database_path(url, base), clock.wall_us()
+        lock, database = await _sqlite(
+            path, now, worker=worker, seals=seals, alone=exclusive, most_waiting=most_waiting
+        )
+    store = Store(
+        database=database,
+        tokens=StoredTokens(database, keys, ids),
+        peers=StoredPeers(database, keys, file_peers),
+        keys=StoredKeys(database, keys, clock),
+        pinned=StoredPinnedKeys(database, file_keys),
+        secrets=keys,
+        clock=clock,
+        worker=worker,
+        serves=exclusive,
+        release=None if lock is None else lock.release,
+        lease_seconds=lease_seconds,
+        hours=Hours(task_hours, wait_hours),
+    )
+    return await _refreshed(store)
+
+
+async def _refreshed(store: Store) -> Store:
+    try:
+        await store.refresh()
+    except BaseException:
+        await store.close()
+        raise
+    return store
+
+
+def is_postgres(url: str) -> bool:
+    """Whether a URL names a PostgreSQL database."""
+    return url.startswith(("postgresql://", "postgres://"))
+
+
+async def migrate_store(url: str, *, clock: Clock) -> int:
+    """Bring a PostgreSQL database to this version's layout; how many migrations were applied."""
+    applied: int = await postgres_driver().migrate(url, now=clock.wall_us())
+    return applied
+
+
+async def _postgres(
+    url: str, *, worker: str, seals: Seals, serves: bool, most_waiting: int
+) -> Database:
+    driver = postgres_driver()
+    await driver.check_layout(url)
+    database: Database = driver.PostgresDatabase(
+        url, worker=worker, seals=seals, serves=serves, most_waiting=most_waiting
+    )
+    return database
+
+
+async def _sqlite(
+    path: Path, now: int, *, worker: str, seals: Seals, alone: bool, most_waiting: int
+) -> tuple[Lock | None, Database]:
+    lock, opened = await asyncio.to_thread(_open_files, path, now, exclusive=alone)
+    try:
+        return lock, sqlite.SqliteDatabase(
+            opened, worker=worker, seals=seals, alone=alone, most_waiting=most_waiting
+        )
+    except BaseException:
+        if lock is not None:
+            lock.release()
+        raise
+
+
+def postgres_driver() -> ModuleType:
+    """The PostgreSQL driver: imported late, because who uses SQLite need not install asyncpg."""
+    try:
+        from carnet.stores.postgres import driver as postgres  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        if error.name != "asyncpg":
+            raise
+        raise _invalid(
+            "PostgreSQL needs a driver that is not installed; run:"
+            f" {sys.executable} -m pip install 'asyncpg>=0.31,<1'"
+        ) from None
+    return postgres
+
+
+def database_path(url: str, base: Path) -> Path:
+    """The file that a URL names."""
+    scheme, _, rest = url.partition(":")
+    if scheme != "sqlite" or not rest or rest == ":memory:":
+        raise _invalid("it must name a file, such as sqlite:var/carnet.db")
+    return base / rest
+
+
+def _open_files(path: Path, now: int, *, exclusive: bool) -> tuple[Lock | None, sqlite.Opened]:
+    _check_folder(path)
+    lock = Lock.take(path) if exclusive else None
+    try:
+        return lock, sqlite.open_connections(path, now=now)
+    except BaseException:
+        if lock is not None:
+            lock.release()
+        raise
+
+
+def _check_folder(path: Path) -> None:
+    folder = path.parent
+    if not folder.is_dir():
+        raise _invalid(f"the folder {folder} does not exist; create it with: mkdir -p {folder}")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise _invalid(f"the folder {folder} cannot be written; give this user the right to it")
+
+
+def _invalid(reason: str) -> ConfigInvalid:
+    return ConfigInvalid(key="[store] url", reason=reason)

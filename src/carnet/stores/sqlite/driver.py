@@ -1,0 +1,358 @@
+"""The SQLite driver: the one door to sqlite3.
+
+WAL with synchronous=FULL: a commit is on the disk before it is acknowledged. One connection writes
+(`writer`), one reads (`reader`), each on a thread of its own.
+
+Law 1. Nothing of a transaction reaches the disk before its commit (cache_spill is off), so an error
+       before the commit means that nothing was written.
+Law 2. Turns are written by one process, which holds the lock file; others may read, and write the
+       rest (tokens, peers) beside it.
+"""
+
+import asyncio
+import contextlib
+import resource
+import sqlite3
+from asyncio import Future
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from itertools import count
+from pathlib import Path
+from sqlite3 import Connection
+from typing import Final, NamedTuple
+
+from carnet.core.chain.turn import Turn
+from carnet.errors import ConfigInvalid, StorageUnavailable
+from carnet.ports.work.turns import Fenced, TurnClaim, TurnFinish, Verdict
+from carnet.stores.commit.batch import Fault
+from carnet.stores.commit.queue import MOST_WAITING
+from carnet.stores.database import Flush, Lease, Row, Snapshot, Statement, Value
+from carnet.stores.ledger.chain import Lane, Seals
+from carnet.stores.migration import APPLIED, migrate, migrations, missing
+from carnet.stores.snapshots import SqliteSnapshot
+from carnet.stores.sqlite.claims import ClaimBatch, Numbers
+from carnet.stores.sqlite.finishes import FinishBatch, append
+from carnet.stores.sqlite.reader import Reader
+from carnet.stores.sqlite.writer import Writer
+from carnet.stores.turn.callbacks import Untold
+
+BUSY_SECONDS: Final = 3.0  # less than callers wait, so that they are told why
+
+# A page of 8 KiB holds three journal rows of 2 KB where 4 KiB holds one: 20 % less CPU a call.
+# A checkpoint each 8 MB: larger ones save a little more CPU and make the slowest call slower.
+_SETTINGS: Final = (
+    "PRAGMA page_size = 8192",
+    "PRAGMA journal_mode = WAL",
+    "PRAGMA synchronous = FULL",
+    "PRAGMA wal_autocheckpoint = 1000",
+    "PRAGMA cache_size = -32768",
+    "PRAGMA cache_spill = OFF",
+    "PRAGMA trusted_schema = OFF",
+)
+
+# What no row can be blamed for. Everything else that a statement raises is about its own values.
+_STORE_CODES: Final = frozenset(
+    {
+        sqlite3.SQLITE_NOMEM,
+        sqlite3.SQLITE_READONLY,
+        sqlite3.SQLITE_INTERRUPT,
+        sqlite3.SQLITE_IOERR,
+        sqlite3.SQLITE_CORRUPT,
+        sqlite3.SQLITE_FULL,
+        sqlite3.SQLITE_CANTOPEN,
+        sqlite3.SQLITE_PROTOCOL,
+        sqlite3.SQLITE_NOTADB,
+    }
+)
+_PRIMARY: Final = 0xFF  # the low byte of an extended code
+
+_LAST_POSTING: Final = "SELECT COALESCE(MAX(n), 0) FROM ledger"
+_LANE_END: Final = "SELECT postings, head FROM lane WHERE id = ?"
+
+_RENEW: Final = (
+    "INSERT INTO worker (id, started, until) VALUES (?, ?, ?)"
+    " ON CONFLICT (id) DO UPDATE SET until = excluded.until"
+)
+
+
+class Opened(NamedTuple):
+    """A connection to write with and one to read with."""
+
+    writing: Connection
+    reading: Connection
+    path: Path
+
+
+def open_connections(path: Path, *, now: int) -> Opened:
+    """Open a file and bring it to today's layout, or say what is wrong with it."""
+    opened: list[Connection] = []
+    try:
+        with contextlib.suppress(OSError):  # what is wrong with it, SQLite says better
+            path.touch(mode=0o600)
+        opened.append(connect(path))
+        opened.append(connect(path))
+        migrate(opened[0], migrations("sqlite"), now=now)
+    except sqlite3.Error as error:
+        _close(opened)
+        raise _unusable(path, error) from None
+    except BaseException:
+        _close(opened)
+        raise
+    return Opened(opened[0], opened[1], path)
+
+
+def connect(path: Path) -> Connection:
+    """One connection with the settings of this house."""
+    connection = sqlite3.connect(
+        path,
+        timeout=BUSY_SECONDS,
+        isolation_level=None,
+        check_same_thread=False,
+        cached_statements=256,
+    )
+    try:
+        for setting in _SETTINGS:
+            connection.execute(setting)
+    except sqlite3.Error:
+        connection.close()
+        raise
+    return connection
+
+
+def connect_to_look(path: Path) -> Connection:
+    """A connection that sees one moment of the file, also of a damaged one."""
+    with _explained(path):
+        connection = connect(path)
+        connection.text_factory = lambda data: data.decode("utf-8", "surrogateescape")
+        connection.execute("BEGIN")
+        connection.execute(APPLIED).fetchall()  # the moment is that of the first look
+        return connection
+
+
+def copy_online(path: Path, draft: Path) -> None:
+    """Copy a file while others write it: what was committed when the copy began."""
+    with (
+        _explained(path),
+        contextlib.closing(connect(path)) as source,
+        contextlib.closing(sqlite3.connect(draft)) as target,
+    ):
+        source.backup(target)
+    complete(draft)
+
+
+def create(draft: Path, *, now: int) -> Connection:
+    """A connection to a new file with today's layout."""
+    with _explained(draft):
+        connection = connect(draft)
+        connection.execute("PRAGMA cache_spill = ON")  # nobody reads it before it is whole
+        migrate(connection, migrations("sqlite"), now=now)
+        return connection
+
+
+def complete(draft: Path) -> None:
+    """Make a file that was written stand alone, and check it."""
+    with (
+        _explained(draft),
+        contextlib.closing(sqlite3.connect(draft, isolation_level=None)) as connection,
+    ):
+        connection.execute("PRAGMA journal_mode = DELETE")
+        wrong = [text for (text,) in connection.execute("PRAGMA quick_check(10)") if text != "ok"]
+        missing(migrations("sqlite"), connection.execute(APPLIED).fetchall())
+    if wrong:
+        reason = f"the database is damaged ({wrong[0]}); restore a backup from before"
+        raise ConfigInvalid("; ".join(wrong), key="[store] url", reason=reason)
+
+
+def _close(connections: list[Connection]) -> None:
+    for connection in connections:
+        connection.close()
+
+
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise _unusable(path, error) from None
+
+
+def _unusable(path: Path, error: sqlite3.Error) -> ConfigInvalid:
+    """What is wrong with a file, and what to do."""
+    code = getattr(error, "sqlite_errorcode", 0) & _PRIMARY
+    if code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
+        reason = "another process is writing it and does not stop; try again in a moment"
+    elif code == sqlite3.SQLITE_NOTADB:
+        reason = "it is not a SQLite database; move it away or name another file"
+    elif code in {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM}:
+        reason = "it cannot be written; give this user the right to the file and its folder"
+    elif code == sqlite3.SQLITE_FULL:
+        reason = "there is no room on its disk; make room and try again"
+    else:
+        reason = f"it cannot be used ({error}); restore a backup, or name another file"
+    return ConfigInvalid(str(error), key="[store] url", reason=f"{path}: {reason}")
+
+
+def blame(error: Exception) -> Fault:
+    """Whether an error is the row's, a full disk, another process that writes, or the store's."""
+    if not isinstance(error, sqlite3.Error):
+        return "row"
+    code = getattr(error, "sqlite_errorcode", 0) & _PRIMARY
+    if code == sqlite3.SQLITE_FULL:
+        return "full"
+    if code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
+        return "busy"
+    return "store" if code in _STORE_CODES else "row"
+
+
+def _is_at_the_limit(path: Path) -> bool:
+    """Whether a file has grown to the largest that this process may write (`ulimit -f`).
+
+    SQLite tells that as a failure of the disk, but nothing was written and nothing is lost: it is
+    a full disk in all but its name. A write that fails within a file is not this.
+    """
+    most, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
+    files = (path, path.with_name(f"{path.name}-wal"))
+    return any(file.stat().st_size == most for file in files if file.exists())
+
+
+class SqliteDriver:
+    """The writing connection, as the writer's thread sees it."""
+
+    def __init__(self, connection: Connection, worker: str, seals: Seals, path: Path) -> None:
+        self._connection = connection
+        self._path = path
+        self._worker = worker
+        self._numbers = Numbers(connection)
+        self._postings = count(connection.execute(_LAST_POSTING).fetchone()[0] + 1)
+        self._lane = Lane(seals, worker)
+        for end in connection.execute(_LANE_END, (self._lane.name,)):
+            self._lane.resume(*end)
+
+    def begin(self) -> None:
+        self._connection.execute("BEGIN IMMEDIATE")
+
+    def commit(self) -> None:
+        self._connection.execute("COMMIT")
+        self._lane.keep()
+
+    def rollback(self) -> None:
+        self._lane.back()
+        if self._connection.in_transaction:  # some errors have rolled back already
+            self._connection.execute("ROLLBACK")
+
+    def savepoint(self) -> None:
+        self._lane.mark()
+        self._connection.execute("SAVEPOINT one")
+
+    def release(self) -> None:
+        self._connection.execute("RELEASE one")
+
+    def undo(self) -> None:
+        self._lane.undo()
+        self._connection.execute("ROLLBACK TO one")
+        self._connection.execute("RELEASE one")
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def claim(self, claims: Sequence[TurnClaim]) -> list[Verdict]:
+        return ClaimBatch(self._connection, self._numbers, self._worker).claim(claims)
+
+    def append(self, flushes: Sequence[Flush]) -> list[Fenced | None]:
+        return append(self._connection, flushes)
+
+    def finish(self, finishes: Sequence[TurnFinish]) -> list[Turn | Fenced | Untold]:
+        return FinishBatch(self._connection, self._lane, self._postings).finish(finishes)
+
+    def write(self, statements: Sequence[Statement]) -> list[int]:
+        return [self._connection.execute(sql, args).rowcount for sql, args in statements]
+
+    def written(self) -> int:
+        return self._connection.total_changes
+
+    def changes(self) -> int:
+        # On the writing connection: there it counts the commits of others, not our own.
+        version: int = self._connection.execute("PRAGMA data_version").fetchone()[0]
+        return version
+
+    def blame(self, error: Exception) -> Fault:
+        code = getattr(error, "sqlite_errorcode", 0)
+        if code == sqlite3.SQLITE_IOERR_WRITE and _is_at_the_limit(self._path):
+            return "full"
+        return blame(error)
+
+
+def _not_ours(_: TurnClaim) -> Future[Verdict]:
+    raise StorageUnavailable("turns are run by the process that holds the lock file")
+
+
+class SqliteDatabase:
+    """A `Database` over one file. Made on the event loop that will use it."""
+
+    is_shared = False
+    row_lock = ""  # a transaction that writes has the whole file
+    settled = "1 = 1"  # one writer: its numbers are committed in their order
+    abandoned = "1 = 1"  # who asks holds the lock file, and asks before its first claim
+
+    def __init__(
+        self,
+        opened: Opened,
+        *,
+        worker: str,
+        seals: Seals,
+        alone: bool,
+        most_waiting: int = MOST_WAITING,
+    ) -> None:
+        loop = asyncio.get_running_loop()
+        self._path = opened.path
+        with _explained(opened.path):
+            driver = SqliteDriver(opened.writing, worker, seals, opened.path)
+        self._writer = Writer(driver, loop, most_waiting)
+        self._reader = Reader(opened.reading, loop, opened.reading.close)
+        queue = self._writer.queue
+        self.claim: Final = queue.claim if alone else _not_ours
+        self.append: Final = queue.append
+        self.finish: Final = queue.finish
+
+    @property
+    def trouble(self) -> str:
+        return self._writer.queue.trouble
+
+    @property
+    def refusal(self) -> str:
+        return self._writer.queue.refusal
+
+    async def fetch(self, sql: str, args: Sequence[Value] = ()) -> list[Row]:
+        return await self._reader.fetch(sql, args)
+
+    async def execute(self, sql: str, args: Sequence[Value] = ()) -> int:
+        return (await self._writer.queue.write([(sql, args)]))[0]
+
+    async def transact(self, statements: Sequence[Statement]) -> list[int]:
+        return await self._writer.queue.write(statements)
+
+    def tell(self, changed: Callable[[Sequence[Turn]], None]) -> None:
+        self._writer.queue.changed = changed
+
+    async def renew(self, lease: Lease) -> None:
+        await self.execute(_RENEW, (lease.worker, lease.now, lease.until))
+
+    async def changes(self) -> int:
+        changes: int = await self._writer.queue.poll()
+        return changes
+
+    @asynccontextmanager
+    async def snapshot(self) -> AsyncIterator[Snapshot]:
+        connection = await asyncio.to_thread(connect_to_look, self._path)
+        try:
+            yield SqliteSnapshot(connection)
+        finally:
+            connection.close()
+
+    async def check(self) -> Sequence[str]:
+        rows = await self.fetch("PRAGMA quick_check(10)")
+        return [text for (text,) in rows if text != "ok"]
+
+    async def close(self) -> None:
+        await self._writer.stop()
+        await self._reader.stop()

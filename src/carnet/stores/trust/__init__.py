@@ -1,0 +1,1 @@
+"""The ports of trust over a database: tokens, peers, keys, receipts."""

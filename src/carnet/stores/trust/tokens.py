@@ -1,0 +1,125 @@
+"""Bearer tokens: the port `carnet.ports.trust.trust.Tokens`.
+
+Law 1. The text of a token is shown once and kept nowhere: the table has its HMAC under a pepper
+       that is not in the database (A71).
+Law 2. Looking one up touches no disk: the table is in memory and at most a second old.
+"""
+
+import builtins
+import hmac
+from typing import Final
+
+from carnet.core.people.secret import Secret
+from carnet.errors import CarnetError, UsageInvalid
+from carnet.ports.trust.trust import NewToken, Token
+from carnet.ports.world.clock import Ids
+from carnet.stores.database import Database, Row
+from carnet.stores.secrets.secrets_file import Keys
+
+PREFIX: Final = "ck_"
+SHOWN: Final = 8  # characters of a token by which people recognise it
+
+_LOAD = (
+    "SELECT n, name, hash, prefix, scopes, created, peer, forwardable, may_forward, rate_calls,"
+    " rate_seconds, spending_limit, expires, revoked, last_used FROM token ORDER BY n DESC"
+)
+_CLEAR = (  # an expired token gives its name free
+    "UPDATE token SET revoked = expires WHERE name = ? AND revoked IS NULL AND expires <= ?"
+)
+_CREATE = (
+    "INSERT INTO token (name, hash, key_id, prefix, scopes, created, peer, forwardable,"
+    " may_forward, rate_calls, rate_seconds, spending_limit, expires)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
+)
+_REVOKE = "UPDATE token SET revoked = ? WHERE name = ? AND revoked IS NULL"
+_USED = "UPDATE token SET last_used = ? WHERE n = ? AND (last_used IS NULL OR last_used < ?)"
+
+
+def _read(row: Row) -> Token:
+    return Token(
+        n=row[0],
+        name=row[1],
+        hash=row[2],
+        prefix=row[3],
+        scopes=frozenset(row[4].split()),
+        created=row[5],
+        peer=row[6],
+        forwardable=bool(row[7]),
+        may_forward=bool(row[8]),
+        rate_calls=row[9],
+        rate_seconds=row[10],
+        spending_limit=row[11],
+        expires=row[12],
+        revoked=row[13],
+        last_used=row[14],
+    )
+
+
+class StoredTokens:
+    """The tokens of one store."""
+
+    def __init__(self, database: Database, keys: Keys, ids: Ids) -> None:
+        self._database = database
+        self._keys = keys
+        self._ids = ids
+        self._by_hash: dict[bytes, Token] = {}
+        self._used: dict[int, int] = {}  # token number: when it was last used, not yet written
+
+    def find(self, credential: Secret) -> Token | None:
+        """The record of a credential, live or not."""
+        return self._by_hash.get(self._hash(credential))
+
+    def fingerprint(self, credential: Secret) -> str:
+        """A keyed, stable name for a credential of somebody else's."""
+        return hmac.digest(self._keys.names, credential.reveal().encode(), "sha256").hex()[:32]
+
+    def used(self, token: Token, now: int) -> None:
+        """Note that a token was used; written later, in bulk."""
+        self._used[token.n] = now
+
+    async def create(self, new: NewToken, now: int) -> tuple[Token, Secret]:
+        """Make one. The secret is shown once and kept nowhere."""
+        text = PREFIX + self._ids.token()
+        secret = Secret(text)
+        hashed = self._hash(secret)
+        scopes = " ".join(sorted(new.scopes))
+        row = (
+            *(new.name, hashed, self._keys.key_id, text[:SHOWN], scopes, now, new.peer),
+            *(int(new.forwardable), int(new.may_forward), new.rate_calls, new.rate_seconds),
+            *(new.spending_limit, new.expires),
+        )
+        _, created = await self._database.transact([(_CLEAR, (new.name, now)), (_CREATE, row)])
+        if not created:
+            raise UsageInvalid(
+                reason=f"There is a live token named '{new.name}' already.",
+                fix=f"Choose another name, or end that one first: carnet tokens revoke {new.name}",
+            )
+        await self.refresh()
+        return self._by_hash[hashed], secret
+
+    async def revoke(self, name: str, now: int) -> bool:
+        """End one by name; False if there is none."""
+        ended = await self._database.execute(_REVOKE, (now, name))
+        await self.refresh()
+        return ended > 0
+
+    async def list(self) -> builtins.list[Token]:
+        """All of them, newest first."""
+        return [_read(row) for row in await self._database.fetch(_LOAD)]
+
+    async def refresh(self) -> None:
+        """Read the table again."""
+        self._by_hash = {token.hash: token for token in await self.list()}
+
+    async def flush(self) -> None:
+        """Write down which tokens were used and when."""
+        if self._used:
+            used, self._used = self._used, {}
+            try:
+                await self._database.transact([(_USED, (at, n, at)) for n, at in used.items()])
+            except CarnetError:
+                self._used = used | self._used  # for the next time
+                raise
+
+    def _hash(self, credential: Secret) -> bytes:
+        return hmac.digest(self._keys.pepper, credential.reveal().encode(), "sha256")

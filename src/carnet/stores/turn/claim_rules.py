@@ -1,0 +1,313 @@
+"""Deciding claims: the rules, without a database.
+
+A driver reads what the claims need into `ClaimRules`, asks for a verdict on each, and writes the
+rows that came of it. What was read must stay true until the commit: the driver holds the locks.
+
+Law 1. The order is: nonce, known turn, delegation good for one call, place in the chain, run bound,
+       rates, quotas, reservation. A refusal leaves no trace. A nonce is used up by every verdict
+       that is no refusal, a delegation by a call that runs: its repeat is the same call.
+Law 2. First come, first served: a batch is decided in the order it was queued.
+Law 3. A batch holds no key and no nonce twice; the writer sees to that.
+Law 4. A task waits: its turn has no worker until somebody takes it. One that waits, or whose worker
+       is gone, is attached to and never claimed again, because it will be run.
+Law 5. An answer is used once, by a turn that waits for it and whose time is not over.
+"""
+
+from collections.abc import Sequence
+from hmac import compare_digest
+from typing import Final
+
+from msgspec import Struct
+
+from carnet.core.chain.turn import Turn, TurnState, on_repeat
+from carnet.ports.work.turns import Answer, Claimed, Denied, Known, Nonce, Rate, TurnClaim, Verdict
+from carnet.stores.database import Row
+from carnet.stores.turn.interrupts import read_holds
+from carnet.stores.turn.journal import ACCEPTED, APART, DISCARD, sealed_row
+from carnet.stores.turn.moves import begins
+from carnet.stores.turn.row import (
+    again_row,
+    again_turn,
+    begun,
+    place,
+    read_turn,
+    resumed_row,
+    resumed_turn,
+)
+from carnet.stores.turn.sealed_calls import WaitingRows
+
+_SECOND: Final = 1_000_000
+_RUNNING, _QUEUED = begins("running"), begins("queued")
+_RESUMED: Final[TurnState] = "running"
+_HOLDS = place("holds")
+_DIGEST, _RETRYABLE = place("digest"), place("retryable")
+_RESERVE, _PURSE = place("reserve"), place("purse")
+
+
+class Run(Struct):
+    """A run as one payer sees it: what was read, and how many calls it has now."""
+
+    key: Row
+    n: int
+    was: int  # calls; 0: the row does not exist yet
+    calls: int
+    started: int = 0
+
+
+def next_arrival(rate: Rate, tat: int, now: int) -> tuple[int, int | None]:
+    """GCRA: the bucket's new mark, or the seconds to wait.
+
+    `calls` may come at once; then one more each `seconds / calls`. A mark further ahead than a full
+    bucket comes from a clock that was set back, and is read as a full bucket.
+    """
+    gap = -(-rate.seconds * _SECOND // rate.calls)
+    full = now + rate.calls * gap
+    if not now <= tat <= full:
+        tat = now if tat < now else full
+    wait = tat - (rate.calls - 1) * gap - now
+    if wait > 0:
+        return tat, -(-wait // _SECOND)
+    return tat + gap, None
+
+
+def in_turn(once: Nonce, key: bytes) -> Nonce:
+    """What says that a delegation was used by this turn: it may run again with it."""
+    return Nonce(once.sender, f"{once.nonce}@{key.hex()}", once.expires)
+
+
+def nonces_of(claim: TurnClaim) -> list[Nonce]:
+    """All that a claim may use up."""
+    found = [] if claim.nonce is None else [claim.nonce]
+    if claim.once is not None:
+        found += (claim.once, in_turn(claim.once, claim.key))
+    return found
+
+
+def names_of(claim: TurnClaim) -> list[str]:
+    """The sender and the nonce of each, one after another."""
+    if claim.once is None and claim.nonce is not None:
+        return [claim.nonce.sender, claim.nonce.nonce]
+    return [name for use in nonces_of(claim) for name in (use.sender, use.nonce)]
+
+
+class ClaimRules:
+    """One batch: what was read for it, and the rows to write."""
+
+    def __init__(self, worker: str) -> None:
+        self._worker = worker
+        # What the driver reads.
+        self.turn_numbers: Sequence[int] = ()  # for each claim one
+        self.run_numbers: Sequence[int] = ()  # for the runs that are not there
+        self.runs: dict[Row, Run] = {}
+        self.known: dict[bytes, Row] = {}  # by the key; as TURN_COLUMNS has them
+        self.alive: set[str | None] = {worker}  # the workers whose turns are not taken over
+        self.tats: dict[str, int] = {}
+        self.held: dict[str, int] = {}  # spent and reserved of each purse
+        self.nonces: dict[Row, int] = {}  # until when those are refused that were used before
+        self.tasks_lost: set[int] = set()  # turns of tasks that wait for another worker
+        self.depths: dict[Row, set[int]] | None = None  # that calls below (run, turn) may have
+        self.pending: list[Row] = []  # of turns that are given an answer, as PENDING has them
+        # What the driver writes.
+        self.turns_begun = self.runs_begun = 0  # so many of the numbers are used
+        self.resolved: list[Row] = []  # the arguments of RESOLVE
+        self.resumed: list[Row] = []  # and of RESUME
+        self.counted: dict[str, int] = {}  # the buckets that changed, and their marks
+        self.reserved: dict[str, int] = {}  # what this batch adds to each purse
+        self.taken: dict[str, int] = {}  # and what it uses of quotas
+        self.turns: list[Row] = []
+        self.again: list[Row] = []
+        self.journal: list[Row] = []
+        self.used: list[Nonce] = []
+        self.waiting = WaitingRows([], [], [])  # of the turns that are to run later
+
+    def decide(self, claim: TurnClaim) -> Verdict:
+        """Admit a claim, or say why not."""
+        if claim.nonce is None:
+            return self._decide(claim)
+        if self.nonces and self.is_replayed(claim):
+            return Denied("replayed")
+        verdict = self._decide(claim)
+        if type(verdict) is not Denied:
+            self.used.append(claim.nonce)
+        return verdict
+
+    def is_replayed(self, claim: TurnClaim) -> bool:
+        """Whether its nonce was used before and has not expired."""
+        use = claim.nonce
+        return use is not None and self.nonces.get((use.sender, use.nonce), 0) > claim.now
+
+    def _is_spent(self, claim: TurnClaim, once: Nonce) -> bool:
+        return self.nonces.get((once.sender, once.nonce), 0) > claim.now
+
+    def _decide(self, claim: TurnClaim) -> Verdict:
+        if claim.key in self.known or claim.resolution is not None:
+            return self._met(claim, self.known.get(claim.key))
+        if claim.once is not None and self._is_spent(claim, claim.once):
+            return Denied("spent")
+        run = self._run_of(claim)
+        if claim.wire_parent and not self._fits(claim, run):
+            return Denied("chain")
+        if run.calls >= claim.most_run_calls:
+            return Denied("run_calls")
+        denied = None
+        if claim.rates or claim.quotas or claim.admitted.reserve or claim.once is not None:
+            denied = self._admit(claim, released=0)
+        return denied or self._begin(claim, run)
+
+    def _fits(self, claim: TurnClaim, run: Run) -> bool:
+        """Whether the depth is that of its siblings, or one below its parent's own record.
+
+        Nested ids of other implementations collide (R6): then there are several parents.
+        """
+        found = (self.depths or {}).get((run.n, claim.parent_turn))
+        return not found or claim.admitted.carnet.depth in found
+
+    def _place(self, claim: TurnClaim, run: Run, depths: dict[Row, set[int]]) -> None:
+        depths.setdefault((run.n, claim.admitted.carnet.turn), set()).add(
+            claim.admitted.carnet.depth + 1
+        )
+        if claim.parent_turn is not None:
+            depths.setdefault((run.n, claim.parent_turn), set()).add(claim.admitted.carnet.depth)
+
+    def _run_of(self, claim: TurnClaim) -> Run:
+        key = (
+            claim.admitted.carnet.run,
+            claim.admitted.payer.account.issuer,
+            claim.admitted.payer.account.id,
+        )
+        if key not in self.runs:
+            n = self.run_numbers[self.runs_begun]
+            self.runs_begun += 1
+            self.runs[key] = Run(key, n, 0, 0, claim.now)
+        return self.runs[key]
+
+    def _admit(self, claim: TurnClaim, *, released: int) -> Denied | None:
+        tats, denied = self._arrivals(claim) if claim.rates else ({}, None)
+        denied = denied or (self._used_up(claim) if claim.quotas else None)
+        if denied is not None:
+            return denied
+        if claim.admitted.reserve:
+            purse, limit = claim.admitted.payer.purse, claim.admitted.payer.limit
+            held = self.held.get(purse, 0) - released + claim.admitted.reserve
+            if limit is not None and held > limit:
+                return Denied("spending")
+            self._reserve(purse, claim.admitted.reserve)
+        if tats:
+            self.tats |= tats
+            self.counted |= tats
+        for quota in claim.quotas:
+            if quota.take:
+                self.held[quota.purse] = self.held.get(quota.purse, 0) + quota.take
+                self.taken[quota.purse] = self.taken.get(quota.purse, 0) + quota.take
+        if claim.once is not None:
+            self.used += (claim.once, in_turn(claim.once, claim.key))
+        return None
+
+    def _used_up(self, claim: TurnClaim) -> Denied | None:
+        """The refusal of the purse that is empty for longest."""
+        empty = [
+            quota
+            for quota in claim.quotas
+            if self.held.get(quota.purse, 0) + max(quota.take, 1) > quota.limit
+        ]
+        if not empty:
+            return None
+        longest = max(empty, key=lambda quota: quota.retry_after)
+        return Denied("quota", longest.retry_after, longest.purse)
+
+    def _arrivals(self, claim: TurnClaim) -> tuple[dict[str, int], Denied | None]:
+        """The new mark of each bucket, or the refusal of the one that is full for longest."""
+        tats: dict[str, int] = {}
+        longest, full = 0, ""
+        for rate in claim.rates:
+            bucket = rate.bucket
+            before = 0
+            if bucket in tats:
+                before = tats[bucket]
+            elif bucket in self.tats:
+                before = self.tats[bucket]
+            tats[bucket], wait = next_arrival(rate, before, claim.now)
+            if wait is not None and wait > longest:
+                longest, full = wait, bucket
+        return tats, Denied("rate", longest, full) if longest else None
+
+    def _reserve(self, purse: str, amount: int) -> None:
+        self.held[purse] = self.held.get(purse, 0) + amount
+        self.reserved[purse] = self.reserved.get(purse, 0) + amount
+
+    def _begin(self, claim: TurnClaim, run: Run) -> Claimed:
+        run.calls += 1
+        n = self.turn_numbers[self.turns_begun]
+        self.turns_begun += 1
+        state, worker = (_RUNNING, self._worker) if claim.task is None else (_QUEUED, None)
+        if self.depths is not None:
+            self._place(claim, run, self.depths)
+        admitted = claim.admitted
+        row, turn = begun(claim, admitted, admitted.carnet, n, run.n, state, worker)
+        self.turns.append(row)
+        asked = claim.request + APART + claim.grounds
+        self.journal.append(sealed_row(n, ACCEPTED, 0, 0, asked))
+        if claim.task is not None:
+            self.waiting.add(n, claim, claim.task)
+        return Claimed(turn)
+
+    def _met(self, claim: TurnClaim, row: Row | None) -> Verdict:
+        """What a claim gets that is a repeat, or should be one."""
+        if row is None or (claim.resolution is not None and row[_DIGEST] != claim.digest):
+            return Denied("resolution" if row is None else "mismatch")
+        if claim.resolution is not None:
+            return self._resolve(claim, claim.resolution, row)
+        return self._repeat(claim, row)
+
+    def _repeat(self, claim: TurnClaim, row: Row) -> Verdict:
+        turn = read_turn(row)
+        reserve, purse = row[_RESERVE], row[_PURSE]
+        repeat = on_repeat(
+            turn.state,
+            same_digest=row[_DIGEST] == claim.digest,
+            retryable=bool(row[_RETRYABLE]),
+            worker_alive=turn.worker in self.alive or turn.n in self.tasks_lost,
+        )
+        if repeat == "mismatch":
+            return Denied("mismatch")
+        if repeat != "run_again":
+            return Known(turn)
+        if claim.once is not None and self._is_spent(claim, claim.once):
+            its_own = in_turn(claim.once, claim.key)
+            if not self._is_spent(claim, its_own):
+                return Denied("spent")
+        denied = self._admit(claim, released=reserve if purse == claim.admitted.payer.purse else 0)
+        if denied is not None:
+            return denied
+        if reserve:  # held by an attempt that nobody ended
+            self._reserve(purse, -reserve)
+        return self._begin_again(claim, turn)
+
+    def _resolve(self, claim: TurnClaim, answer: Answer, row: Row) -> Verdict:
+        """Use an answer, once. The turn runs on when nothing else is left that it waits for."""
+        turn = read_turn(row)
+        still = [p for p in self.pending if p[0] == turn.n and p[3] == "open"]
+        meant = [p for p in still if compare_digest(p[2], answer.state_hash) and p[4] > claim.now]
+        if turn.state != "waiting" or not meant:
+            return Denied("resolution")
+        what = (claim.now, answer.resolver, answer.outcome, answer.value)
+        self.resolved.append((*what, turn.n, meant[0][1]))
+        if len(still) > 1:
+            return Known(turn)
+        # It keeps its attempt; what it held, it holds as any other turn that runs.
+        reserve = sum(h[1] for h in read_holds(row[_HOLDS]) if h[0] == row[_PURSE])
+        resumed = (turn, _RESUMED, self._worker, turn.fence + 1, reserve)
+        self.resumed.append(resumed_row(*resumed))
+        note = b'{"attempt":%d,"resolved":true}' % turn.attempt
+        self.journal.append(sealed_row(turn.n, DISCARD, 0, 0, note))
+        return Claimed(resumed_turn(*resumed))
+
+    def _begin_again(self, claim: TurnClaim, turn: Turn) -> Claimed:
+        fence, attempt = turn.fence + 1, turn.attempt + 1
+        state, worker = (_RUNNING, self._worker) if claim.task is None else (_QUEUED, None)
+        self.again.append(again_row(claim, turn, state, worker, fence, attempt))
+        if claim.task is not None:
+            self.waiting.add(turn.n, claim, claim.task)
+        note = b'{"attempt":%d}' % turn.attempt
+        self.journal.append(sealed_row(turn.n, DISCARD, 0, 0, note))
+        return Claimed(again_turn(claim, turn, state, worker, fence, attempt))

@@ -1,0 +1,200 @@
+"""Appending and ending: the rules, without a database.
+
+Law 1. Only the owner writes: the fence must be the turn's own and the turn must be running.
+       Everybody else is told `Fenced`, and nothing of theirs is kept.
+Law 2. What is released is what the turn's row holds, not what the caller remembers.
+Law 3. A turn's cost and the cost of its run are frozen here, in the order of the batch.
+Law 4. The end of a task is told to the addresses that it has now, or is not written (`Untold`).
+Law 5. A turn that ends as queued goes on to hold what it held; the attempt that ended is
+       no longer part of the answer, and whoever made it is told `Fenced` from then on.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from msgspec.structs import replace
+
+from carnet.core.chain.turn import TRANSITIONS, Turn, TurnState
+from carnet.ports.work.turns import Fenced, TurnFinish
+from carnet.ports.world.outbox import Letter
+from carnet.stores.database import Flush, Row
+from carnet.stores.turn.callbacks import ToldFinish, Untold
+from carnet.stores.turn.interrupts import UnansweredFinish, WaitingFinish, read_holds, write_holds
+from carnet.stores.turn.journal import DISCARD, ENDED, EVENTS, sealed_row
+from carnet.stores.turn.outbound_calls import outbound_row
+from carnet.stores.turn.row import ended
+
+# A running turn ends as it likes; one that waits for an answer only as failed.
+_ENDS: Final[dict[TurnState, frozenset[TurnState]]] = {
+    **TRANSITIONS,
+    "waiting": frozenset({"failed"}),
+}
+
+
+def appended(
+    flushes: Sequence[Flush], fences: dict[int, int]
+) -> tuple[list[Fenced | None], list[Row]]:
+    """A verdict on each, and the journal rows of those who own their turn.
+
+    `fences` has the fence of each turn that is running.
+    """
+    answers: list[Fenced | None] = []
+    rows: list[Row] = []
+    for flush in flushes:
+        turn = flush.turn
+        if fences.get(turn.n) != turn.fence:
+            answers.append(_fenced(turn))
+            continue
+        rows.append(sealed_row(turn.n, EVENTS, flush.first, flush.last, flush.events))
+        answers.append(None)
+    return answers, rows
+
+
+def _fenced(turn: Turn) -> Fenced:
+    return Fenced(f"turn {turn.n} is not running under fence {turn.fence}")
+
+
+class FinishRules:
+    """One batch: what was read for it, and the rows to write."""
+
+    def __init__(self) -> None:
+        # What the driver reads.
+        self.held: dict[int, Row] = {}  # of each turn that may end, as HELD has them
+        self.run_costs: dict[int, int] = {}
+        self.callbacks: list[Row] = []  # of tasks whose end is told, as TOLD has them
+        # What the driver writes.
+        self.run_costs_changed: dict[int, int] = {}
+        self.purses: dict[str, tuple[int, int]] = {}  # more spent, more reserved
+        self.turns: list[Row] = []
+        self.journal: list[Row] = []
+        self.ledger: list[Row] = []
+        self.requeued: list[Row] = []  # turns that wait again: fence, attempt, lost, n
+        self.letters: list[tuple[Letter, int]] = []  # and when they are due
+        self.tasks: list[Row] = []  # that have ended: when, and their turn
+        self.outbound: list[Row] = []  # as OUTBOUND has them
+        self.interrupts: list[Row] = []  # as INTERRUPT has them
+        self.calls: list[Row] = []  # of turns that wait for an answer: turn, sealed, key_id
+        self.closed: list[int] = []  # turns that wait no more, and were not answered
+        self.reopened: list[Row] = []  # turns that wait on, and the hash of what they were answered
+
+    def read(self, rows: Sequence[Row]) -> None:
+        """Take what the driver has read."""
+        for row in rows:
+            self.held[row[0]] = row
+            self.run_costs[row[4]] = row[-1]
+
+    def end(self, finish: TurnFinish) -> Turn | Fenced | Untold:
+        """End a turn, or say that it is not the caller's, or is not told to all."""
+        turn = finish.turn
+        held = self.held[turn.n] if turn.n in self.held else None  # noqa: SIM401  a call less
+        if held is None or held[1] != turn.fence or finish.state not in _ENDS[held[5]]:
+            return _fenced(turn)
+        if finish.tell is not None and not self._is_told(finish):
+            return Untold(f"turn {turn.n} has other addresses")
+        del self.held[turn.n]  # the same turn again in this batch is too late
+        if finish.state == "queued":
+            return self._wait_again(finish)
+        if finish.state == "waiting" and isinstance(finish, UnansweredFinish):
+            return self._wait_on(finish)
+        return self._end(finish, held)
+
+    def _is_told(self, finish: TurnFinish) -> bool:
+        if not isinstance(finish, ToldFinish):
+            raise TypeError("what an end tells is written before it is stored")
+        now = {tuple(row) for row in self.callbacks if row[0] == finish.turn.n}
+        return now == set(finish.told)
+
+    def _end(self, finish: TurnFinish, held: Row) -> Turn:
+        turn = finish.turn
+        _, _, reserve, purse, run, state, holds, before, _ = held
+        debited = self._post(finish, run) if finish.debits else 0
+        kept = max(reserve - debited, 0) if finish.state == "waiting" else 0
+        if reserve:
+            self._move(purse, 0, kept - reserve)
+        if debited:
+            self._move(finish.payer.purse, debited, 0)
+        if state == "waiting":
+            self._let_go(turn.n, holds)
+        data = finish.events
+        self.journal.append(
+            sealed_row(turn.n, EVENTS, finish.first, finish.last, data)
+            if data
+            else sealed_row(turn.n, ENDED, 0, 0, b'{"state":"%b"}' % finish.state.encode())
+        )
+        # Of a turn that has waited, the fence was raised once more often than the attempt.
+        has_waited = turn.fence != turn.attempt or state == "waiting"
+        if has_waited or finish.uses or finish.letters or finish.is_task or finish.outbound:
+            self._tell(finish, is_kept=finish.is_task or has_waited)
+        cost = debited + finish.children_cost + (before or 0)  # also what it cost until it waited
+        if finish.state == "waiting":
+            return self._wait(finish, cost, self.run_costs[run], [purse, kept, 0, 0])
+        row, record = ended(finish, finish.state, finish.now, cost, self.run_costs[run], None, None)
+        self.turns.append(row)
+        return record
+
+    def _wait(self, finish: TurnFinish, cost: int, run_cost: int, kept: list[object]) -> Turn:
+        """Let a turn wait for an answer: it goes on to hold what it held."""
+        if not isinstance(finish, WaitingFinish):
+            raise TypeError("what a turn waits for is sealed before it is stored")
+        held = [kept] if kept[1] else []
+        held += [[use.purse, 0, use.amount, 0] for use in finish.holding]
+        self.interrupts += finish.rows
+        self.calls.append((finish.turn.n, finish.papers, finish.key_id))
+        holds = write_holds(held) if held else None
+        row, record = ended(finish, finish.state, None, cost, run_cost, finish.waits_until, holds)
+        self.turns.append(row)
+        return record
+
+    def _wait_on(self, finish: UnansweredFinish) -> Turn:
+        """Let a turn wait as it did: what it reserved is what its row says that it held."""
+        self.reopened.append((finish.turn.n, finish.state_hash))
+        return replace(finish.turn, state="waiting")
+
+    def _let_go(self, turn: int, holds: str | None) -> None:
+        """Give back what a turn held while it waited for an answer that did not come."""
+        for purse, money, calls, tokens in read_holds(holds):
+            self._move(purse, -calls - tokens, -money)
+        self.closed.append(turn)
+
+    def _wait_again(self, finish: TurnFinish) -> Turn:
+        turn = finish.turn
+        waiting = replace(
+            turn, state="queued", fence=turn.fence + 1, attempt=turn.attempt + 1, worker=None
+        )
+        lost = int(finish.code is not None)
+        self.requeued.append((waiting.fence, waiting.attempt, lost, turn.n))
+        note = b'{"attempt":%d}' % turn.attempt
+        self.journal.append(sealed_row(turn.n, DISCARD, 0, 0, note))
+        return waiting
+
+    def _tell(self, finish: TurnFinish, *, is_kept: bool) -> None:
+        """What few ends have: quotas, letters, calls out, what was kept to run it."""
+        for call in finish.outbound:
+            self.outbound.append(outbound_row(finish.turn, call))
+        if is_kept and finish.state != "waiting":
+            self.tasks.append((finish.now, finish.turn.n))
+        for use in finish.uses:
+            self._move(use.purse, use.amount, 0)
+        for letter in finish.letters:
+            self.letters.append((letter, finish.now))
+
+    def _post(self, finish: TurnFinish, run: int) -> int:
+        turn, account = finish.turn, finish.payer.account
+        debited = 0
+        for debit in finish.debits:
+            debited += debit.amount
+            self.ledger.append(
+                (
+                    *(finish.now, turn.run, turn.turn, account.issuer, account.id),
+                    *(debit.credit, debit.amount),
+                )
+            )
+        if debited:
+            self.run_costs[run] += debited
+            self.run_costs_changed[run] = self.run_costs[run]
+        return debited
+
+    def _move(self, purse: str, spent: int, reserved: int) -> None:
+        if spent or reserved:
+            before = self.purses.get(purse, (0, 0))
+            self.purses[purse] = (before[0] + spent, before[1] + reserved)

@@ -1,0 +1,199 @@
+"""What turns wait for, as the store keeps it.
+
+Law 1. Of the secret of an interrupt the hash is compared, and what is sealed is told again to who
+       repeats the call; nothing else of it is written.
+Law 2. An interrupt is open, and then resolved or expired: once, and by whoever changes it first.
+       An answer that nobody ran the turn on with was not given: it is open again.
+Law 3. What a turn holds while it waits stands in its row: [[purse, money, calls, tokens], ...]. It
+       stands there until the turn has ended, or waits for something else.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Final, final
+
+import msgspec
+from msgspec.structs import asdict, replace
+
+from carnet.core.messages.interrupt import Interrupt, check_together, hash_state
+from carnet.ports.work.turns import Answer, Asked, TurnFinish
+from carnet.stores.database import Database, Row
+from carnet.stores.secrets.seal import Seal, Unsealable
+from carnet.stores.secrets.secrets_file import Keys
+from carnet.stores.turn.moves import becomes, moves
+from carnet.stores.turn.sealed_calls import call_label, head_of
+
+Hold = tuple[str, int, int, int]
+
+WAIT_HOURS: Final = 24
+HOUR: Final = 3_600_000_000  # microseconds
+
+COLUMNS: Final = (
+    *("id", "turn", "place", "kind", "origin", "message", "data", "amount", "currency", "url"),
+    *("retry_after", "state_hash", "state_sealed", "key_id", "issuer", "account", "status"),
+    *("created", "expires"),
+)
+_NAMED: Final = ("turn", "id")
+UNANSWERED: Final = "resolved = NULL, resolver = NULL, outcome = NULL, value_sealed = NULL"
+# One that is asked again is a new question, whatever it was before and was answered.
+ASK_AGAIN: Final = (
+    f"ON CONFLICT ({', '.join(_NAMED)}) DO UPDATE SET "
+    + "".join(f"{name} = excluded.{name}, " for name in COLUMNS if name not in _NAMED)
+    + UNANSWERED
+)
+INSERT: Final = (
+    f"INSERT INTO interrupt ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"  # noqa: S608
+    f" {ASK_AGAIN}"
+)
+# What a claim that brings an answer must know.
+PENDING: Final = "SELECT turn, id, state_hash, status, expires FROM interrupt WHERE turn = ?"
+RESOLVE: Final = (
+    "UPDATE interrupt SET status = 'resolved', resolved = ?, resolver = ?, outcome = ?,"
+    " value_sealed = ? WHERE turn = ? AND id = ? AND status || '' = 'open'"
+)
+EXPIRE: Final = "UPDATE interrupt SET status = 'expired' WHERE turn = ? AND status || '' = 'open'"
+# Of a turn that was answered and not run on: it waits again, as if nobody had answered.
+REOPEN: Final = (
+    f"UPDATE interrupt SET status = 'open', {UNANSWERED}"  # noqa: S608
+    " WHERE turn = ? AND state_hash = ? AND status || '' = 'resolved'"
+)
+WAIT_ON: Final = (
+    f"UPDATE turn SET {becomes('waiting')}, reserve = 0, waits_until ="  # noqa: S608
+    " (SELECT MAX(i.expires) FROM interrupt i WHERE i.turn = turn.n AND i.state_hash = ?)"
+    f" WHERE n = ? AND {moves('running', 'waiting')}"
+)
+UNDISCARD: Final = (
+    "DELETE FROM journal WHERE n ="
+    " (SELECT MAX(j.n) FROM journal j WHERE j.turn = ? AND j.kind = 'discard')"
+)
+_OF_TURN: Final = (
+    "SELECT id, kind, origin, message, data, amount, currency, url, retry_after, state_sealed,"
+    " status, expires, outcome, resolver, resolved, value_sealed FROM interrupt"
+    " WHERE turn = ? ORDER BY place, n"
+)
+_EXPIRES_AT: Final = "expires_at"
+
+_holds: Final = msgspec.json.Decoder(list[Hold])
+_data: Final = msgspec.json.Decoder(dict[str, Any])
+
+
+def read_holds(text: str | None) -> list[Hold]:
+    """What a turn holds while it waits."""
+    return _holds.decode(text) if text else []
+
+
+def write_holds(holds: Sequence[Sequence[object]]) -> str:
+    """The column that holds it."""
+    return msgspec.json.encode(holds).decode()
+
+
+class WaitingFinish(TurnFinish, frozen=True, kw_only=True):
+    """The end of a turn that waits, with everything secret sealed."""
+
+    rows: tuple[Row, ...]  # of COLUMNS
+    key_id: str  # of the secrets file
+
+
+class UnansweredFinish(TurnFinish, frozen=True, kw_only=True):
+    """The end of a turn that was answered and not run on: it waits again."""
+
+    state_hash: bytes  # of the answer
+
+
+class SealedAnswer(Answer, frozen=True, kw_only=True):
+    """An answer whose value is sealed."""
+
+
+@final
+class Interrupts:
+    """Seals, reads and opens them with the key of one store."""
+
+    def __init__(self, database: Database, keys: Keys, *, wait_hours: int = WAIT_HOURS) -> None:
+        """`wait_hours` is how long a turn waits at the most."""
+        self._database = database
+        self._most_us = wait_hours * HOUR
+        self._key_id = keys.key_id
+        self._seal = Seal(keys.seal)
+
+    def seal(self, finish: TurnFinish) -> WaitingFinish:
+        """The end of a turn that waits, as it is stored."""
+        if not finish.interrupts:
+            raise ValueError("a turn that waits says what for")
+        check_together(finish.interrupts)
+        most = finish.now + self._most_us
+        finish = replace(finish, waits_until=min(finish.waits_until or most, most))
+        papers = self._seal.seal_bytes(finish.papers, label=call_label(finish.turn.key))
+        given = {name: getattr(finish, name) for name in TurnFinish.__struct_fields__}
+        rows = tuple(self._row(finish, place) for place in range(len(finish.interrupts)))
+        head = head_of(use.purse for use in finish.holding)
+        return WaitingFinish(**{**given, "papers": head + papers}, rows=rows, key_id=self._key_id)
+
+    def _row(self, finish: TurnFinish, place: int) -> Row:
+        asked = finish.interrupts[place]
+        turn, account = finish.turn, finish.payer.account
+        data = None
+        if asked.expires_at is not None:
+            data = msgspec.json.encode({_EXPIRES_AT: asked.expires_at}).decode()
+        return (
+            *(asked.id, turn.n, place, asked.kind, asked.origin, asked.message, data),
+            *(asked.amount, asked.currency, asked.url, asked.retry_after),
+            *(hash_state(asked.state), self._seal.seal(asked.state, label=_label(asked.id))),
+            *(self._key_id, account.issuer, account.id, "open", finish.now, finish.waits_until),
+        )
+
+    def seal_answer(self, answer: Answer) -> SealedAnswer:
+        """An answer, as it is stored."""
+        value = answer.value
+        if value is not None:
+            value = self._seal.seal_bytes(value, label=_answer_label(answer.state_hash))
+        return SealedAnswer(**{**asdict(answer), "value": value})
+
+    async def of(self, turn: int) -> list[Asked]:
+        """What a turn waits for, or waited for, in the order in which it asked."""
+        return [self._read(row) for row in await self._database.fetch(_OF_TURN, (turn,))]
+
+    def _read(self, row: Row) -> Asked:
+        name, kind, origin, message, data, amount, currency, url, retry_after, sealed, *rest = row
+        status, expires, outcome, resolver, resolved, value = rest
+        state = ""
+        try:
+            state = self._seal.open(sealed, label=_label(name))
+            if value is not None:
+                value = self._seal.open_bytes(value, label=_answer_label(hash_state(state)))
+        except Unsealable:
+            value = None
+        more = _data.decode(data) if data else {}
+        return Asked(
+            interrupt=Interrupt(
+                id=name,
+                state=state,
+                kind=kind,
+                message=message,
+                url=url,
+                amount=amount,
+                currency=currency,
+                retry_after=retry_after,
+                expires_at=more.get(_EXPIRES_AT),
+                origin=origin,
+            ),
+            status=status,
+            expires=expires,
+            outcome=outcome,
+            resolver=resolver,
+            resolved=resolved,
+            value=value,
+        )
+
+
+def unanswered(end: TurnFinish, answer: Answer) -> UnansweredFinish:
+    """What takes an answer back, in the place of an end."""
+    given = {name: getattr(end, name) for name in TurnFinish.__struct_fields__}
+    more = {"state": "waiting", "code": None, "retryable": False, "state_hash": answer.state_hash}
+    return UnansweredFinish(**(given | more))
+
+
+def _label(interrupt: str) -> str:
+    return f"interrupt {interrupt}"
+
+
+def _answer_label(state_hash: bytes) -> str:
+    return f"answer {state_hash.hex()}"

@@ -1,0 +1,100 @@
+"""What is kept of a task so that it can run later: sealed, and readable by whoever runs it.
+
+Law 1. The papers of one turn open for that turn alone.
+Law 2. The purse that counts the task stands before them, in the clear: it is given back also when
+       they cannot be opened any more. So it does when the task has waited for an answer.
+"""
+
+from collections.abc import Iterable
+from typing import Final, final
+
+from msgspec import Struct
+
+from carnet.ports.work.tasks import TaskClaim
+from carnet.ports.work.turns import TASKS, TurnClaim
+from carnet.stores.database import Row
+from carnet.stores.secrets.seal import Seal
+from carnet.stores.secrets.secrets_file import Keys
+
+_LABEL: Final = "task "
+_OF_TASK: Final = "callback "
+_AFTER_PURSE: Final = b"\x00"
+
+
+class SealedTask(TaskClaim, frozen=True, kw_only=True):
+    """A task whose papers are sealed."""
+
+    key_id: str  # of the secrets file
+
+
+class WaitingRows(Struct, frozen=True):
+    """What is written of turns that are to run later, a list of rows for each table."""
+
+    tasks: list[Row]  # turn, id, sender, skill
+    calls: list[Row]  # turn, sealed, key_id
+    callbacks: list[Row]  # turn, url, dialect, created
+
+    def add(self, turn: int, claim: TurnClaim, task: TaskClaim) -> None:
+        """Add a task that begins to wait."""
+        if not isinstance(task, SealedTask):
+            raise TypeError("the papers of a task are sealed before they are stored")
+        self.tasks.append((turn, task.id, task.sender, task.skill))
+        self.calls.append((turn, task.papers, task.key_id))
+        if task.callback is not None:
+            self.callbacks.append((turn, task.callback, claim.admitted.dialect, claim.now))
+
+
+@final
+class Papers:
+    """Seals and opens them with the key of one store."""
+
+    __slots__ = ("_key_id", "_seal")
+
+    def __init__(self, keys: Keys) -> None:
+        self._key_id = keys.key_id
+        self._seal = Seal(keys.seal)
+
+    def seal(self, claim: TurnClaim, task: TaskClaim) -> SealedTask:
+        """The task of a claim, with its papers sealed for its turn."""
+        head = head_of(quota.purse for quota in claim.quotas)
+        return SealedTask(
+            id=task.id,
+            sender=task.sender,
+            skill=task.skill,
+            callback=task.callback,
+            papers=head + self._seal.seal_bytes(task.papers, label=call_label(claim.key)),
+            key_id=self._key_id,
+        )
+
+    def open(self, sealed: bytes, turn_key: bytes) -> bytes:
+        """The papers again. Raises Unsealable."""
+        _, _, papers = sealed.partition(_AFTER_PURSE)
+        return self._seal.open_bytes(papers, label=call_label(turn_key))
+
+    def seal_word(self, word: str, task: str) -> tuple[bytes, str]:
+        """A secret that belongs to a task, sealed for it, and the key that it was sealed with."""
+        return self._seal.seal(word, label=_OF_TASK + task), self._key_id
+
+    def open_word(self, sealed: bytes, task: str) -> str:
+        """It again. Raises Unsealable."""
+        return self._seal.open(sealed, label=_OF_TASK + task)
+
+
+def head_of(purses: Iterable[str]) -> bytes:
+    """What stands before the papers: the one of these purses that counts the task, if one does."""
+    counting = [purse for purse in purses if purse.startswith(TASKS)]
+    return "".join(counting[:1]).encode() + _AFTER_PURSE
+
+
+def purse_of(sealed: bytes) -> str | None:
+    """The purse that counts a task, whoever sealed its papers; None if there is none to be read."""
+    try:
+        purse = sealed.partition(_AFTER_PURSE)[0].decode()
+    except UnicodeDecodeError:  # the row is damaged: it must not keep others from being run
+        return None
+    return purse if purse.startswith(TASKS) else None
+
+
+def call_label(turn_key: bytes) -> str:
+    """What the papers of a turn are sealed for."""
+    return _LABEL + turn_key.hex()

@@ -1,0 +1,1 @@
+"""What keeps a store small and alive: recovery, expiry, retention, other gateways."""

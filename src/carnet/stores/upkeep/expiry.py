@@ -1,0 +1,98 @@
+"""Turns that wait for an answer no longer: it did not come in its time, or nobody wants it.
+
+Law 1. One that waits longer than it may, or a task whose end was asked for, fails, gives back what
+       it held, and if it is a task tells its addresses, in one transaction.
+Law 2. Several gateways that do it at once do no harm: the fence and the state decide.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from msgspec.structs import replace
+
+from carnet.core.chain.turn import Turn
+from carnet.core.messages.events import Failed, write_events
+from carnet.core.people.identity import Payer
+from carnet.errors import Cancelled, InterruptExpired
+from carnet.faults import point
+from carnet.ports.work.tasks import Task
+from carnet.ports.work.turns import Fenced, Tell, TurnFinish
+from carnet.stores.database import Database
+from carnet.stores.turn.callbacks import StoredCallbacks
+from carnet.stores.turn.lookup import SELECT_TURN
+from carnet.stores.turn.row import read_turn
+from carnet.stores.work.tasks import StoredTasks
+
+AT_A_TIME: Final = 100
+OVER: Final = Failed(InterruptExpired.code)
+CANCELLED: Final = Failed(Cancelled.code)
+
+Teller = Callable[[Task, Failed], Tell]  # writes what is told of the end of a task
+
+_OVER = (
+    f"{SELECT_TURN} WHERE t.state = 'waiting' AND t.waits_until <= ? ORDER BY t.waits_until LIMIT ?"
+)
+# Few are cancelled and many may wait: a join would begin with those that wait.
+_UNWANTED = (
+    "SELECT k.turn FROM task k WHERE k.cancelled IS NOT NULL AND k.ended IS NULL"
+    " AND (SELECT t.state FROM turn t WHERE t.n = k.turn) = 'waiting' LIMIT ?"
+)
+_NUMBERED = f"{SELECT_TURN} WHERE t.n = ?"
+_SAID = (
+    "SELECT COALESCE(MAX(last) + 1, 0) FROM journal WHERE turn = ? AND kind = 'events' AND n >"
+    " COALESCE((SELECT MAX(n) FROM journal WHERE turn = ? AND kind = 'discard'), 0)"
+)
+
+
+class Expiring:
+    """Ends what waits in vain. Nobody but a gateway does it."""
+
+    def __init__(self, database: Database, tasks: StoredTasks, callbacks: StoredCallbacks) -> None:
+        self._database = database
+        self._tasks = tasks
+        self._callbacks = callbacks
+        self.teller: Teller | None = None  # a task waits on until there is one
+
+    async def end(self, now: int) -> int:
+        """End the turns whose time is over, or whose end was asked for; how many there were."""
+        ended = 0
+        for (n,) in await self._database.fetch(_UNWANTED, (AT_A_TIME,)):
+            for row in await self._database.fetch(_NUMBERED, (n,)):
+                ended += await self._end(read_turn(row), CANCELLED, now)
+        for row in await self._database.fetch(_OVER, (now, AT_A_TIME)):
+            ended += await self._end(read_turn(row), OVER, now)
+        return ended
+
+    async def _end(self, turn: Turn, failed: Failed, now: int) -> bool:
+        point("expire.each_turn")
+        ((said,),) = await self._database.fetch(_SAID, (turn.n, turn.n))
+        try:
+            return await self._finish(_ended(turn, failed, said, now), failed)
+        except Fenced:  # it was answered, or ended by another gateway, in this moment
+            return False
+
+    async def _finish(self, end: TurnFinish, failed: Failed) -> bool:
+        task = await self._tasks.kept(end.turn.n)
+        if task is None:
+            await self._database.finish(end)
+        elif self.teller is not None:
+            tell = self.teller(task, failed)
+            await self._callbacks.finish(replace(end, tell=tell), tell)
+        return task is None or self.teller is not None
+
+
+def _ended(turn: Turn, failed: Failed, said: int, now: int) -> TurnFinish:
+    return TurnFinish(
+        turn=turn,
+        state="failed",
+        payer=Payer(account=turn.payer, purse=""),  # nothing is spent; the row says what it held
+        events=write_events([failed]),
+        first=said,
+        last=said,
+        debits=(),
+        children_cost=0,
+        reserve=0,
+        now=now,
+        code=failed.code,
+        retryable=failed.retryable,
+    )

@@ -1,0 +1,1 @@
+"""The ports of work over a database: turns, tasks, steps, records."""

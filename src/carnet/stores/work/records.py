@@ -1,0 +1,212 @@
+"""What happened, for reading: the port `carnet.ports.world.records.Records`.
+
+Who sees what. The id of a run is chosen by callers and known along its chain, so it opens nothing
+by itself (A41). A reader sees the turns it made, and what agents here did in process below them;
+where it is the only caller from outside, that is the whole run. `reader` None is the operator.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final
+
+from carnet.core.chain.turn import Turn
+from carnet.core.messages.outbound_call import OutboundCall
+from carnet.core.people.identity import Account
+from carnet.ports.world.records import ANY_RUN, JournalEntry, LedgerEntry, RunFilter, RunSummary
+from carnet.stores.database import Database, Row, Value, marks
+from carnet.stores.turn.journal import ACCEPTED, EVENTS, grounds_in, verified
+from carnet.stores.turn.lookup import SELECT_TURN
+from carnet.stores.turn.outbound_calls import SELECT, legs_in, read_outbound, shown
+from carnet.stores.turn.row import read_turn
+
+IN_PROCESS: Final = "agent:"  # how the name of an actor in process begins
+
+_NEWEST = "SELECT n, id, issuer, account, cost, started FROM run"
+_SEEN = "SELECT s.run FROM turn_seen s"
+_MADE_BY = "EXISTS (SELECT 1 FROM turn t WHERE t.run = run.n AND t.actor = ?)"
+_ENTRIES = "SELECT j.n, j.turn, j.kind, j.first, j.last, j.data, j.crc FROM journal j"
+_LEDGER = "SELECT n, at, run, turn, issuer, account, credit, amount FROM ledger"
+
+
+def visible(turns: Sequence[Turn], reader: str | None) -> list[Turn]:
+    """The turns that a reader may see, of all turns (oldest first) that name one run id."""
+    outside = {turn.actor for turn in turns if not turn.actor.startswith(IN_PROCESS)}
+    if reader is None or outside == {reader}:
+        return list(turns)
+    # Two callers may use the same turn id. What is below such an id is nobody's to see.
+    uses = Counter(turn.turn for turn in turns)
+    parents: set[str | None] = set()
+    seen: list[Turn] = []
+    for turn in turns:
+        if turn.actor == reader or (
+            turn.actor.startswith(IN_PROCESS) and turn.parent_turn in parents
+        ):
+            seen.append(turn)
+            if uses[turn.turn] == 1:
+                parents.add(turn.turn)
+    return seen
+
+
+def summary(run: Row, turns: Sequence[Turn], *, reader: str | None = None) -> RunSummary:
+    """One line about a run: `run` in the order of _NEWEST, `turns` oldest first and not empty."""
+    _, name, issuer, account, cost, started = run
+    states = {turn.state for turn in turns}
+    going_on = [state for state in ("running", "queued", "waiting") if state in states]
+    if reader is not None:  # what the payer spent elsewhere in its run is not the reader's to know
+        own = {turn.turn for turn in turns}
+        cost = sum(turn.cost or 0 for turn in turns if turn.parent_turn not in own)
+    ends = [turn.ended for turn in turns if turn.ended is not None]
+    return RunSummary(
+        run=name,
+        started=started,
+        ended=None if going_on else max(ends, default=None),
+        agent=turns[0].agent,
+        payer=Account(issuer, account),
+        turns=len(turns),
+        depth=max(turn.depth for turn in turns),
+        cost=cost,
+        state=going_on[0] if going_on else turns[0].state,
+    )
+
+
+class StoredRecords:
+    """Readers over a database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def runs(
+        self,
+        *,
+        reader: str | None,
+        limit: int,
+        before: int | None,
+        matching: RunFilter = ANY_RUN,
+    ) -> tuple[list[RunSummary], int | None]:
+        """The newest runs, and where the next ones begin; `before` is where those asked for do.
+
+        Of the rows that were read some may not be shown: the next ones begin after the last row.
+        """
+        conditions: list[str] = []
+        args: list[Value] = []
+        if before is not None:
+            conditions.append("started < ?")
+            args.append(before)
+        if reader is not None:
+            conditions.append(_MADE_BY)
+            args.append(reader)
+        named = matching.named()
+        if named:
+            like = " AND ".join(f"s.{name} = ?" for name in named)
+            conditions.append(f"n IN ({_SEEN} WHERE {like})")
+            args += named.values()
+        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+        runs = await self._database.fetch(
+            f"{_NEWEST}{where} ORDER BY n DESC LIMIT ?", (*args, limit)
+        )
+        if not runs:
+            return [], None
+        seen: dict[tuple[str, Account], list[Turn]] = {}
+        for turns in (await self._turns_of([run[1] for run in runs])).values():
+            for turn in visible(turns, reader):
+                seen.setdefault((turn.run, turn.payer), []).append(turn)
+        keyed = [(run, (run[1], Account(run[2], run[3]))) for run in runs]
+        lines = [
+            summary(run, seen[key], reader=reader)
+            for run, key in keyed
+            if key in seen and (not named or any(map(matching.fits, seen[key])))
+        ]
+        return lines, runs[-1][5] if len(runs) == limit else None
+
+    async def _turns_of(self, runs: Sequence[str]) -> dict[str, list[Turn]]:
+        """All turns that name these runs, whoever pays for them, oldest first."""
+        names = list(dict.fromkeys(runs))
+        sql = f"{SELECT_TURN} WHERE r.id IN ({marks(len(names))}) ORDER BY t.n"
+        found: dict[str, list[Turn]] = {}
+        for turn in map(read_turn, await self._database.fetch(sql, names)):
+            found.setdefault(turn.run, []).append(turn)
+        return found
+
+    async def run(self, run: str, *, reader: str | None) -> list[Turn]:
+        """The turns of a run, oldest first; empty if there is none to see."""
+        return visible((await self._turns_of([run])).get(run, []), reader)
+
+    async def outbound(self, run: str, *, reader: str | None) -> dict[int, Sequence[OutboundCall]]:
+        """The calls that the turns of a run made to other organisations, by the turn's number.
+
+        Those of the former layout stand among the events of their turn.
+        """
+        turns = [turn.n for turn in await self.run(run, reader=reader)]
+        if not turns:
+            return {}
+        listed = marks(len(turns))
+        found: dict[int, list[OutboundCall]] = {}
+        which = f"{SELECT} WHERE turn IN ({listed}) ORDER BY turn, fence, ordinal"
+        for turn, *row in await self._database.fetch(which, turns):
+            found.setdefault(turn, []).append(read_outbound(tuple(row)))
+        which = f"{_ENTRIES} WHERE j.turn IN ({listed}) AND j.kind = '{EVENTS}' ORDER BY j.n"
+        batches: dict[int, list[bytes]] = {}
+        for _, turn, _, _, _, data, _ in verified(await self._database.fetch(which, turns)):
+            if turn not in found:
+                batches.setdefault(turn, []).append(data)
+        former = {turn: legs_in(said) for turn, said in batches.items()}
+        return {**found, **{turn: legs for turn, legs in former.items() if legs}}
+
+    async def grounds(self, run: str, *, reader: str | None) -> dict[int, bytes]:
+        """Why the turns of a run were admitted; turns of the former form are left out."""
+        turns = [turn.n for turn in await self.run(run, reader=reader)]
+        if not turns:
+            return {}
+        which = f"{_ENTRIES} WHERE j.turn IN ({marks(len(turns))}) AND j.kind = '{ACCEPTED}'"
+        rows = verified(await self._database.fetch(which, turns))
+        found = {turn: grounds_in(data) for _, turn, _, _, _, data, _ in rows}
+        return {turn: grounds for turn, grounds in found.items() if grounds}
+
+    async def entries(
+        self, run: str, *, reader: str | None, after: int, limit: int
+    ) -> list[JournalEntry]:
+        """The journal of a run after a row."""
+        which = f"j.n > ? AND {self._database.settled} ORDER BY j.n LIMIT ?"
+        return await self._entries(run, reader, which, (after, limit))
+
+    async def _entries(
+        self, run: str, reader: str | None, which: str, args: Sequence[Value]
+    ) -> list[JournalEntry]:
+        turns = {turn.n: turn.turn for turn in await self.run(run, reader=reader)}
+        if not turns:
+            return []
+        sql = f"{_ENTRIES} WHERE j.turn IN ({marks(len(turns))}) AND {which}"
+        rows = list(verified(await self._database.fetch(sql, (*turns, *args))))
+        return [
+            JournalEntry(n=n, turn=turns[turn], kind=kind, first=first, last=last, data=data)
+            for n, turn, kind, first, last, data, _ in await shown(self._database, rows)
+        ]
+
+    async def ledger(
+        self, *, run: str | None, account: str | None, limit: int
+    ) -> list[LedgerEntry]:
+        """Postings, newest first. `account` is either side: `alice@token:alice` or `agent:echo`."""
+        conditions: list[str] = []
+        args: list[Value] = []
+        if run is not None:
+            conditions.append("run = ?")
+            args.append(run)
+        if account is not None:
+            conditions.append("(credit = ? OR account || '@' || issuer = ?)")
+            args += [account, account]
+        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+        rows = await self._database.fetch(
+            f"{_LEDGER}{where} ORDER BY n DESC LIMIT ?", (*args, limit)
+        )
+        return [
+            LedgerEntry(
+                n=n,
+                at=at,
+                run=run_id,
+                turn=turn,
+                debit=Account(issuer, name),
+                credit=credit,
+                amount=amount,
+            )
+            for n, at, run_id, turn, issuer, name, credit, amount in rows
+        ]

@@ -1,0 +1,354 @@
+"""Tasks over a database: the port `carnet.ports.work.tasks.Tasks`.
+
+A task begins to wait in the claim of its turn and ends in its finish; here it is found, taken to be
+run, and put back.
+
+Law 1. A task is taken by changing its turn from waiting to running, if it still waits as it was
+       seen: of several who try, one succeeds. Nobody takes one under a lease that has run out.
+Law 2. A turn is changed under the lock of its run, as everywhere.
+Law 3. What was perhaps taken, because the answer of the database was lost, is looked at again and
+       run: it would wait for us for ever.
+"""
+# ruff: noqa: S608  the texts are put together from our own words; every value is an argument
+
+import builtins
+import logging
+from collections.abc import Collection, Sequence
+from typing import Final
+
+from msgspec.structs import replace
+
+from carnet.core.chain.turn import Turn
+from carnet.core.people.identity import Payer
+from carnet.faults import point
+from carnet.ports.work.tasks import Callback, Task, TaskState
+from carnet.ports.work.turns import Fenced, TurnFinish
+from carnet.stores.database import Database, Row, Statement, Value, marks
+from carnet.stores.secrets.seal import Unsealable
+from carnet.stores.turn.callbacks import StoredCallbacks
+from carnet.stores.turn.moves import becomes, moves
+from carnet.stores.turn.row import TURN_COLUMNS, TURN_WIDTH, place, read_turn
+from carnet.stores.turn.sealed_calls import Papers, purse_of
+from carnet.stores.work.search import Seen
+from carnet.stores.work.watch import Watches
+
+_log = logging.getLogger(__name__)
+
+AT_A_TIME: Final = 200
+AGENTS_AT_A_TIME: Final = 100  # a statement has as many parts
+MOST_ATTEMPTS: Final = 3  # of taking something where others took it first
+
+_SELECT = (
+    f"SELECT {TURN_COLUMNS}, k.id, k.sender, k.skill, k.progress, k.note, k.cancelled, k.lost,"
+    " (SELECT MIN(b.url) FROM callback b WHERE b.turn = k.turn AND b.place = 0), {more}"
+    " FROM task k JOIN turn t ON t.n = k.turn JOIN run r ON r.n = t.run {also}WHERE "
+)
+_SHOW = _SELECT.format(more="NULL", also="")
+_TAKE = _SELECT.format(more="c.sealed", also="JOIN kept_call c ON c.turn = k.turn ")
+_FIND = f"{_SHOW}k.id = ? AND (k.ended IS NULL OR k.ended >= ?)"
+_OF_TURN = f"{_SHOW}k.turn = ?"
+# A state that is compared so cannot be looked up: the index of it names everything that waits.
+_CANDIDATES = f"{_TAKE}t.state || '' = 'queued' AND t.n IN ({{}})"
+_NUMBERED = f"{_TAKE}t.n IN ({{}})"
+_WAITING_OF = "SELECT n FROM turn WHERE state = 'queued' AND agent = ? ORDER BY rank, n LIMIT ?"
+_LEASE = (
+    f"UPDATE turn SET {becomes('running')}, worker = ?"
+    f" WHERE n = ? AND {moves('queued', 'running')} AND fence = ? AND {{alive}}"
+)
+_LOCK = "SELECT n FROM run WHERE n IN ({}) ORDER BY id, issuer, account"
+_PROGRESS = (
+    "UPDATE task SET progress = ?, note = ? WHERE turn = ? AND EXISTS"
+    " (SELECT 1 FROM turn t WHERE t.n = task.turn AND t.state = 'running' AND t.fence = ?)"
+)
+_CANCEL = "UPDATE task SET cancelled = COALESCE(cancelled, ?) WHERE id = ? AND ended IS NULL"
+# Few are cancelled and many may wait: a join would begin with those that wait.
+_TO_END = (
+    "SELECT k.turn FROM task k WHERE k.cancelled IS NOT NULL AND k.ended IS NULL"
+    " AND (SELECT t.state FROM turn t WHERE t.n = k.turn) = 'queued' LIMIT ?"
+)
+_CANCELLED = "SELECT turn FROM task WHERE cancelled IS NOT NULL AND ended IS NULL"
+_WAITING = "SELECT COUNT(*) FROM turn WHERE state = 'queued'"
+# Each agent for which something waits, found by one step in the index after another.
+_WAITING_FOR = """
+WITH RECURSIVE names (name) AS (
+    SELECT MIN(t.agent) FROM turn t WHERE t.state = 'queued'
+    UNION ALL
+    SELECT (SELECT MIN(t.agent) FROM turn t WHERE t.state = 'queued' AND t.agent > m.name)
+    FROM names m WHERE m.name IS NOT NULL
+)
+SELECT m.name FROM names m WHERE m.name IS NOT NULL
+"""
+_OLD = (
+    "SELECT k.turn, t.run FROM task k LEFT JOIN turn t ON t.n = k.turn"
+    " WHERE k.ended IS NOT NULL AND k.ended < ? ORDER BY k.ended LIMIT ?"
+)
+# It may have begun to wait again meanwhile, with other addresses.
+_FORGET = "DELETE FROM task WHERE turn IN ({}) AND ended IS NOT NULL AND ended < ?"
+_FORGET_CALLBACKS = (
+    "DELETE FROM callback WHERE turn IN ({})"
+    " AND NOT EXISTS (SELECT 1 FROM task k WHERE k.turn = callback.turn)"
+)
+_N, _RUN, _KEY, _AGENT = place("n"), place("run"), place("key"), place("agent")
+_STATE, _WORKER, _FENCE = place("state"), place("worker"), place("fence")
+_STATES: Final[dict[TaskState, str]] = {  # as `Task.state` reads them
+    "pending": "t.state = 'queued'",
+    "running": "t.state NOT IN ('queued', 'done', 'failed')",
+    "done": "t.state = 'done'",
+    "failed": "t.state = 'failed'",
+}
+
+
+class StoredTasks:
+    """The tasks of one store."""
+
+    def __init__(
+        self,
+        database: Database,
+        watches: Watches,
+        papers: Papers,
+        callbacks: StoredCallbacks,
+        worker: str,
+        seen: Seen,
+    ) -> None:
+        self._seen = seen
+        self._callbacks = callbacks
+        self._database = database
+        self._papers = papers
+        self._worker = worker
+        self._watches = watches
+        self._doubtful: set[tuple[int, int]] = set()  # turns and fences that are perhaps ours
+        self._lock = _LOCK + database.row_lock
+        ours = "(SELECT CAST(? AS TEXT) AS worker) t"
+        alive = f"NOT (SELECT {database.abandoned} FROM {ours})"
+        self._lease = _LEASE.format(alive=alive if database.is_shared else "1 = 1")
+        self._alive_args = (worker,) if database.is_shared else ()
+
+    async def find(self, task: str, *, kept_since: int = 0) -> Task | None:
+        """A task by its id; None also for one that ended before `kept_since`."""
+        return _only(await self._database.fetch(_FIND, (task, kept_since)))
+
+    async def of_turn(self, turn: int) -> Task | None:
+        """The task of a turn."""
+        return _only(await self._database.fetch(_OF_TURN, (turn,)))
+
+    async def kept(self, turn: int) -> Task | None:
+        """The task of a turn that waits for an answer, with what is kept to run it on."""
+        rows = await self._database.fetch(_NUMBERED.format(marks(1)), (turn,))
+        return self._opened(rows[0]) if rows else None
+
+    async def lease(self, agents: Sequence[tuple[str, int]]) -> builtins.list[Task]:
+        """Take waiting tasks, the oldest first: of each agent at most so many, ours to run.
+
+        Those whose end was asked for come beside them: there is nothing to run. One whose papers
+        cannot be opened (the secrets file is another one) comes without them.
+        """
+        taken = await self._found_ours()
+        wanted = dict(agents)
+        for _ in range(MOST_ATTEMPTS):
+            candidates = await self._candidates(wanted)
+            if not candidates:
+                break
+            ours = await self._take(candidates)
+            taken += ours
+            for row in ours:
+                wanted[row[_AGENT]] = wanted.get(row[_AGENT], 0) - 1
+            if len(ours) == len(candidates):
+                break
+        if taken:
+            point("task.leased")
+        for row in taken:
+            self._doubtful.discard(_named(row))
+            turns = (read_turn(row),)
+            self._seen.note(turns)
+            self._watches.touch(turns)
+        return [self._leased(row) for row in taken]
+
+    async def _candidates(self, wanted: dict[str, int]) -> builtins.list[Row]:
+        """Waiting tasks, the oldest of each agent."""
+        asked = [(agent, count) for agent, count in wanted.items() if count > 0]
+        numbers: list[int] = []
+        for i in range(0, len(asked), AGENTS_AT_A_TIME):
+            some = asked[i : i + AGENTS_AT_A_TIME]
+            parts = [f"SELECT n FROM ({_WAITING_OF}) AS a{j}" for j in range(len(some))]
+            args: list[Value] = [value for pair in some for value in pair]
+            found = await self._database.fetch(" UNION ALL ".join(parts), args)
+            numbers += [n for (n,) in found]
+        numbers += [n for (n,) in await self._database.fetch(_TO_END, (AT_A_TIME,))]
+        if not numbers:
+            return []
+        query = _CANDIDATES.format(marks(len(numbers)))
+        return sorted(await self._database.fetch(query, numbers))
+
+    async def _take(self, candidates: Sequence[Row]) -> builtins.list[Row]:
+        """Those that are ours now."""
+        turns = [_named(row) for row in candidates]
+        runs = sorted({row[_RUN] for row in candidates})
+        locked: Statement = (self._lock.format(marks(len(runs))), runs)
+        self._doubtful.update(turns)
+        changed = await self._database.transact(
+            [
+                locked,
+                *((self._lease, (self._worker, *turn, *self._alive_args)) for turn in turns),
+            ]
+        )
+        counts = dict(zip(turns, changed[1:], strict=True))
+        self._doubtful.difference_update(turn for turn in turns if not counts[turn])
+        return [row for row in candidates if counts[_named(row)]]
+
+    async def _found_ours(self) -> builtins.list[Row]:
+        """What was taken although nobody was told so."""
+        if not self._doubtful:
+            return []
+        numbers = sorted({n for n, _ in self._doubtful})
+        found = await self._database.fetch(_NUMBERED.format(marks(len(numbers))), numbers)
+        ours = [row for row in found if (row[_STATE], row[_WORKER]) == ("running", self._worker)]
+        waiting = [row for row in found if row[_STATE] == "queued"]  # the change may come yet
+        self._doubtful.intersection_update(map(_named, ours + waiting))
+        return [row for row in ours if _named(row) in self._doubtful]
+
+    def _leased(self, row: Row) -> Task:
+        task = self._opened(row)
+        turn = replace(task.turn, state="running", worker=self._worker)
+        return replace(task, turn=turn)
+
+    def _opened(self, row: Row) -> Task:
+        task = _read(row)
+        sealed, key = row[-1], row[_KEY]
+        papers = b""
+        try:
+            papers = self._papers.open(sealed, key)
+        except Unsealable:
+            _log.warning("task %s was sealed with another secrets file", task.id)
+        return replace(task, papers=papers, purse=purse_of(sealed))
+
+    async def release(self, turn: Turn, now: int, *, lost: bool = False) -> bool:
+        """Let a task that we run wait again, one attempt later; False if it is not ours."""
+        try:
+            await self._database.finish(waits_again(turn, now, lost=lost))
+        except Fenced:
+            return False
+        point("task.released")
+        return True
+
+    async def progress(self, turn: Turn, thousandths: int, note: str | None) -> None:
+        """Say how far it is; of a turn that is not ours, nothing is written."""
+        await self._database.execute(_PROGRESS, (thousandths, note, turn.n, turn.fence))
+
+    async def cancel(self, task: str, now: int) -> bool:
+        """Ask for the end of a task; False if it has ended or there is none."""
+        return await self._database.execute(_CANCEL, (now, task)) > 0
+
+    async def cancelled(self) -> Collection[int]:
+        """The turns of unfinished tasks whose end was asked for."""
+        return {n for (n,) in await self._database.fetch(_CANCELLED)}
+
+    async def waiting(self) -> int:
+        """How many wait to be run."""
+        return int((await self._database.fetch(_WAITING))[0][0])
+
+    async def waiting_for(self) -> Collection[str]:
+        """The agents for which tasks wait."""
+        return {name for (name,) in await self._database.fetch(_WAITING_FOR)}
+
+    async def callbacks(self, task: str) -> builtins.list[Callback]:
+        """Where the end of a task is told, in the order in which the addresses were named."""
+        return await self._callbacks.of(task)
+
+    async def add_callback(self, task: str, callback: Callback) -> bool:
+        """Tell the end there too; False if the task has ended, or has as many as it may."""
+        return await self._callbacks.add(task, callback)
+
+    async def remove_callback(self, task: str, place: int) -> bool:
+        """Tell the end there no more; False if there is none, or the task has ended."""
+        return await self._callbacks.remove(task, place)
+
+    async def list(
+        self,
+        *,
+        reader: str | None,
+        limit: int,
+        before: int | None = None,
+        state: TaskState | None = None,
+        agent: str | None = None,
+    ) -> builtins.list[Task]:
+        """The newest; `reader` None sees all, otherwise an actor its own. `before` is a turn."""
+        conditions = ["1 = 1"]
+        args: list[Value] = []
+        for condition, value in (
+            ("t.actor = ?", reader),
+            ("k.turn < ?", before),
+            ("t.agent = ?", agent),
+        ):
+            if value is not None:
+                conditions.append(condition)
+                args.append(value)
+        if state is not None:
+            conditions.append(_STATES[state])
+        query = f"{_SHOW}{' AND '.join(conditions)} ORDER BY k.turn DESC LIMIT ?"
+        return [_read(row) for row in await self._database.fetch(query, (*args, limit))]
+
+    async def forget(self, ended_before: int) -> int:
+        """Forget tasks that ended before then (the turns have their own retention); how many."""
+        forgotten = 0
+        while old := await self._database.fetch(_OLD, (ended_before, AT_A_TIME)):
+            forgotten += await self._forget(old, ended_before)
+            point("purge.mid")
+        return forgotten
+
+    async def _forget(self, old: Sequence[Row], ended_before: int) -> int:
+        turns = [turn for turn, _ in old]
+        runs = sorted({run for _, run in old if run is not None}) or [0]
+        these = marks(len(turns))
+        counts = await self._database.transact(
+            [
+                (self._lock.format(marks(len(runs))), runs),
+                (_FORGET.format(these), (*turns, ended_before)),
+                (_FORGET_CALLBACKS.format(these), turns),
+            ]
+        )
+        return counts[1]
+
+
+def waits_again(turn: Turn, now: int, *, lost: bool) -> TurnFinish:
+    """The end of an attempt at a task, after which it waits for the next one.
+
+    What the turn holds stays reserved, and nothing is spent. One that was lost is counted: its end
+    was not to be had, unlike that of one which is let go.
+    """
+    return TurnFinish(
+        turn=turn,
+        state="queued",
+        payer=Payer(account=turn.payer, purse=""),
+        events=b"",
+        first=0,
+        last=0,
+        debits=(),
+        children_cost=0,
+        reserve=0,
+        now=now,
+        code="outcome_unknown" if lost else None,
+    )
+
+
+def _named(row: Row) -> tuple[int, int]:
+    """A turn and its fence."""
+    return row[_N], row[_FENCE]
+
+
+def _only(rows: Sequence[Row]) -> Task | None:
+    return _read(rows[0]) if rows else None
+
+
+def _read(row: Row) -> Task:
+    task, sender, skill, progress, note, cancelled, lost, callback, _ = row[TURN_WIDTH:]
+    return Task(
+        id=task,
+        turn=read_turn(row),
+        sender=sender,
+        skill=skill,
+        callback=callback,
+        progress=progress,
+        note=note,
+        cancelled=cancelled,
+        lost=lost,
+    )

@@ -1,0 +1,1 @@
+"""Signatures, digests and tokens: their formats and the curve beneath them."""

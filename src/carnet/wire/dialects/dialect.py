@@ -1,0 +1,281 @@
+"""A dialect: how requests are written in one protocol, as one object.
+
+It reads what came as a `Claim`, or as a `Question` about what exists, and it writes answers,
+refusals and tasks in its own words. It is pure: it sees a request and values of core. What is done
+about it, the gateway does for all dialects alike. How peers are called in it is its other half
+(`wire.dialects.outbound`).
+
+Law 1. A dialect is known by its name alone: a call keeps the name, so that a task is told, polled
+       and called back in the words that it was asked for in.
+Law 2. What it writes is a function of what it is given: the same call and the same events are the
+       same bytes.
+Law 3. A refusal is written in the words of the dialect that the path belongs to: it may come before
+       anything else was read.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple, Protocol
+
+from msgspec import Struct
+
+from carnet.core.call import Call, Claim
+from carnet.core.chain.turn import Turn
+from carnet.core.messages.events import Event, Failed, Usage
+from carnet.core.people.proof import Asking
+from carnet.core.people.skill import Skill, Trust
+from carnet.errors import CarnetError
+from carnet.wire.crypto.components import Request
+from carnet.wire.dialects.outbound import Spoken
+from carnet.wire.dialects.route import Route
+from carnet.wire.grammar.headers import Headers
+from carnet.wire.stamps.stamp import Stamped, Stamps
+
+Fields = list[tuple[bytes, bytes]]
+Kind = Literal["call", "task", "question"]
+
+
+class Reply(NamedTuple):
+    """An answer as it goes over the wire."""
+
+    status: int
+    headers: Fields
+    body: bytes
+
+
+class Way(Route, frozen=True, kw_only=True, eq=False):
+    """A route of a dialect."""
+
+    name: str  # by which `read` knows it
+    kind: Kind = "question"  # what comes this way
+    below_agents: bool = True  # it is also served below /agents/{name}
+
+
+class House(Struct, frozen=True, kw_only=True):
+    """What a dialect may say about the gateway."""
+
+    domain: str
+    currency: str  # of the ledger
+    started: int = 0  # seconds since the epoch
+
+
+class Arrival:
+    """A request as a dialect sees it."""
+
+    __slots__ = (
+        *("_head", "_request", "_stamped", "agent", "body", "by_host", "headers", "must_prove"),
+        *("names", "run", "stamps", "way"),
+    )
+
+    def __init__(
+        self,
+        way: Way,
+        headers: Headers,
+        *,
+        head: Callable[[], Request],
+        stamps: Stamps,
+        agent: str | None = None,
+        names: Mapping[str, str] | None = None,
+        by_host: Callable[[], str] = str,
+        must_prove: bool = True,
+    ) -> None:
+        """A request whose body is not read yet.
+
+        Args:
+            way: How it came.
+            headers: Its fields.
+            head: Gives the whole of its head, for those who look further.
+            stamps: Those that are known.
+            agent: The agent that the path names, if it does.
+            names: What else the path names.
+            by_host: Gives the agent that the host names; empty for the default one.
+            must_prove: Whether a question has to be signed.
+        """
+        self.way = way
+        self.headers = headers
+        self._head = head
+        self._request: Request | None = None
+        self.stamps = stamps
+        self.agent = agent
+        self.names = names or {}
+        self.by_host = by_host
+        self.must_prove = must_prove
+        self.body = b""
+        self.run: str | None = None  # which a refusal tells
+        self._stamped: Stamped | None = None
+
+    @property
+    def request(self) -> Request:
+        """Its head, as far as a signature can see it."""
+        request = self._request
+        if request is None:
+            request = self._request = self._head()
+        return request
+
+    def stamped(self) -> Stamped:
+        """What its stamps say; read once."""
+        stamped = self._stamped
+        if stamped is None:
+            stamped = self._stamped = self.stamps.read(self.headers)
+        return stamped
+
+
+class Question(Struct, frozen=True, kw_only=True):
+    """A request that asks about what exists."""
+
+    about: Literal["task", "tasks", "cancel", "agent", "agents"]
+    task: str = ""
+    agent: str | None = None  # whose it must be; None where that is not asked
+    asking: Asking | None = None  # who asks, where that must be proved
+    # Of a list:
+    limit: int = 50
+    before: int | None = None
+    state: str | None = None  # in the words of the port of tasks
+    of_agent: str | None = None
+
+
+class TaskTold(Struct, frozen=True, kw_only=True):
+    """A task as it is told."""
+
+    id: str
+    turn: Turn
+    sender: str
+    skill: str | None = None
+    callback: str | None = None
+    progress: int | None = None  # thousandths
+    note: str | None = None
+    cancelled: int | None = None  # when somebody asked for its end
+    events: Sequence[Event] = ()  # of one that has ended
+    receipt: str | None = None  # that is owed to whoever asks
+    is_cancel: bool = False  # it is told to whoever asked for its end just now
+
+
+class AgentKey(Struct, frozen=True):
+    """A public key with its name; one that is not active must not be believed."""
+
+    kid: str
+    public: bytes
+    active: bool = True
+
+
+class AgentTold(Struct, frozen=True, kw_only=True):
+    """An agent as it is told."""
+
+    id: str
+    name: str
+    version: str
+    description: str
+    url: str
+    skills: tuple[Skill, ...]
+    keys: tuple[AgentKey, ...]
+    trust: Trust = "public"  # of skills that do not say
+    requests_per_minute: int
+    requests_per_sender: int
+    tokens_per_sender_per_day: int | None = None
+    uptime: int = 0  # seconds
+    active: int = 0  # calls that are being answered
+    queued: int = 0  # tasks that wait
+
+
+class TaskList(Struct, frozen=True, kw_only=True):
+    """Some tasks."""
+
+    tasks: tuple[TaskTold, ...]
+    following: int | None = None  # where the next ones begin
+
+
+class AgentList(Struct, frozen=True, kw_only=True):
+    """The agents that a caller may call."""
+
+    names: tuple[str, ...]
+    house: House
+
+
+Told = TaskTold | TaskList | AgentTold | AgentList
+
+
+class Writer(Protocol):
+    """Writes the answer to one call."""
+
+    def headers(self, *, stream: bool) -> Fields:
+        """The fields of an answer that is no error."""
+        ...
+
+    def whole(self, events: Sequence[Event], /) -> bytes:
+        """A whole answer."""
+        ...
+
+    def write(self, events: Sequence[Event], /) -> bytes:
+        """The frames of a batch of events; empty if there is nothing to see yet."""
+        ...
+
+    def refusal(self, failed: Failed, usage: Usage | None, /) -> Reply:
+        """The answer of an admitted call that failed, and what it has cost all the same."""
+        ...
+
+
+class Dialect(Protocol):
+    """One protocol."""
+
+    @property
+    def name(self) -> str:
+        """By which calls keep it."""
+        ...
+
+    @property
+    def ways(self) -> tuple[Way, ...]:
+        """Its routes."""
+        ...
+
+    @property
+    def roots(self) -> tuple[str, ...]:
+        """Paths below which everything is refused in its words, whether there is a route or not."""
+        ...
+
+    @property
+    def schemas(self) -> Mapping[str, Any]:
+        """What its routes name, for the description of the API."""
+        ...
+
+    @property
+    def begins_at_once(self) -> bool:
+        """Whether a stream begins before its first event, so that every error is told in it."""
+        ...
+
+    @property
+    def is_signed(self) -> bool:
+        """Whether its calls bring a signature of their own, which is judged before the stamps."""
+        ...
+
+    @property
+    def has_long_bodies(self) -> bool:
+        """Whether a request holds a whole conversation, and may be as long as one."""
+        ...
+
+    @property
+    def spoken(self) -> Spoken | None:
+        """How peers are called in it; None for one that is only answered."""
+        ...
+
+    def read(self, arrival: Arrival, /) -> Claim | Question:
+        """What is asked."""
+        ...
+
+    def writer(self, call: Call, house: House, /) -> Writer:
+        """What writes the answer to a call."""
+        ...
+
+    def refusal(self, error: CarnetError, /) -> Reply:
+        """The answer to a request that never became a call."""
+        ...
+
+    def result(self, events: Sequence[Event], /) -> dict[str, Any]:
+        """What an answer tells, whole or streamed: for the digest of a receipt."""
+        ...
+
+    def accepted(self, call: Call, /) -> Reply:
+        """What is said of a task that was taken on."""
+        ...
+
+    def tell(self, way: str, told: Told, /) -> Reply:
+        """What was asked about, as it is told this way; RouteNotFound where it has no words."""
+        ...

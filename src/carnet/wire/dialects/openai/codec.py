@@ -1,0 +1,36 @@
+"""Chat completions toward others: requests that leave, answers that come."""
+
+from typing import Final
+
+from carnet.core.call import Agent
+from carnet.wire.dialects.openai.answer import read_answer, told
+from carnet.wire.dialects.openai.claim import NAME
+from carnet.wire.dialects.openai.reports import read_refusal
+from carnet.wire.dialects.openai.request import write_request
+from carnet.wire.dialects.openai.stream import AnswerReader
+from carnet.wire.dialects.outbound import Codec, Spoken, Ways
+
+COMPLETIONS: Final = "/chat/completions"  # after a URL that names the version
+
+
+def _path(agent: str) -> str:
+    return f"/agents/{agent}/v1{COMPLETIONS}" if agent else f"/v1{COMPLETIONS}"
+
+
+CODEC: Final = Codec(
+    dialect=NAME,
+    path=_path,
+    write=write_request,
+    read=read_answer,
+    follow=AnswerReader,
+    refusal=read_refusal,
+    result=told,
+)
+
+
+def _reach(ways: Ways) -> Agent:
+    return ways.by_request(CODEC)
+
+
+# Peers are listed by the name of the stamp that they read: a model has the dialect as well.
+SPOKEN: Final = Spoken(name="tangle", reach=_reach, repeats_are_safe=True)

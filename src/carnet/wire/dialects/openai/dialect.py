@@ -1,0 +1,238 @@
+"""The OpenAI dialect as one object: chat completions, their tasks, and the list of models.
+
+Law. An error before the first event is an HTTP error; after it, one error frame and no [DONE].
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from carnet.core.call import Call, Claim
+from carnet.core.messages.events import Event, Failed, Usage
+from carnet.errors import CarnetError, InvalidRequest, RouteNotFound
+from carnet.wire.dialects.dialect import (
+    AgentList,
+    Arrival,
+    Fields,
+    House,
+    Question,
+    Reply,
+    TaskList,
+    TaskTold,
+    Told,
+    Way,
+)
+from carnet.wire.dialects.openai.answer import told as what_is_told
+from carnet.wire.dialects.openai.answer import write_answer, write_models
+from carnet.wire.dialects.openai.chunk import ChunkWriter
+from carnet.wire.dialects.openai.claim import NAME, read_chat, read_later
+from carnet.wire.dialects.openai.codec import SPOKEN
+from carnet.wire.dialects.openai.refusals import write_error
+from carnet.wire.dialects.openai.schemas import SCHEMAS
+from carnet.wire.dialects.openai.tasks import task_line, task_page
+from carnet.wire.grammar import json
+from carnet.wire.grammar.query import read_lines, read_number, read_query, read_word
+
+_STATES: Final = ("pending", "running", "done", "failed")
+
+WAYS: Final = (
+    Way(
+        name="chat",
+        method="POST",
+        path="/v1/chat/completions",
+        kind="call",
+        auth="gate",
+        summary="Ask an agent",
+        body="ChatRequest",
+        answer="ChatCompletion",
+        streams=True,
+        chain=True,
+    ),
+    Way(
+        name="models",
+        method="GET",
+        path="/v1/models",
+        below_agents=False,
+        summary="List the agents",
+        answer="Models",
+    ),
+    Way(
+        name="task",
+        method="POST",
+        path="/tasks",
+        kind="task",
+        auth="gate",
+        below_agents=False,
+        summary="Ask an agent as a task",
+        body="ChatRequest",
+        answer="Accepted",
+        status=202,
+        chain=True,
+    ),
+    Way(
+        name="list",
+        method="GET",
+        path="/tasks",
+        below_agents=False,
+        permission="run:read",
+        summary="List tasks",
+        answer="Page",
+    ),
+    Way(
+        name="show",
+        method="GET",
+        path="/tasks/{task}",
+        below_agents=False,
+        permission="run:read",
+        summary="One task, with its result or error",
+        answer="Page",
+    ),
+    Way(
+        name="cancel",
+        method="POST",
+        path="/tasks/{task}/cancel",
+        below_agents=False,
+        permission="run:cancel",
+        summary="Ask for the end of a task",
+        answer="Page",
+        status=202,
+    ),
+)
+
+
+class ChatWriter:
+    """Writes the answer to one chat request."""
+
+    __slots__ = ("_call", "_chunks", "_currency")
+
+    def __init__(self, call: Call, currency: str) -> None:
+        self._call = call
+        self._currency = currency
+        self._chunks: ChunkWriter | None = None
+
+    def headers(self, *, stream: bool) -> Fields:
+        """The fields of an answer."""
+        if not stream:
+            return [*_call_headers(self._call), (b"content-type", b"application/json")]
+        return [
+            *_call_headers(self._call),
+            (b"content-type", b"text/event-stream; charset=utf-8"),
+            (b"x-accel-buffering", b"no"),
+        ]
+
+    def whole(self, events: Sequence[Event], /) -> bytes:
+        """One chat completion."""
+        call = self._call
+        return write_answer(call.record, events, model=call.agent, currency=self._currency)
+
+    def write(self, events: Sequence[Event], /) -> bytes:
+        """Chunks of a chat completion."""
+        chunks = self._chunks
+        if chunks is None:
+            call = self._call
+            chunks = self._chunks = ChunkWriter(
+                call.record,
+                model=call.agent,
+                include_usage=call.ask.include_usage,
+                currency=self._currency,
+            )
+        return chunks.write(events)
+
+    def refusal(self, failed: Failed, usage: Usage | None, /) -> Reply:
+        """An error object beside what the call has cost."""
+        call = self._call
+        status, headers, body = write_error(
+            failed.error(), run=call.carnet.run, usage=usage, currency=self._currency
+        )
+        return Reply(status, [*_call_headers(call), *_raw(headers)], body)
+
+
+class OpenAI:
+    """Chat completions."""
+
+    name = NAME
+    ways = WAYS
+    roots: tuple[str, ...] = ()  # it has the words for all paths that are nobody's
+    schemas: Mapping[str, Any] = SCHEMAS
+    begins_at_once = False
+    is_signed = False
+    has_long_bodies = True
+    spoken = SPOKEN
+
+    def read(self, arrival: Arrival, /) -> Claim | Question:
+        """A chat, a task, or a question about tasks or models."""
+        name = arrival.way.name
+        if name == "chat":
+            return read_chat(arrival)
+        if name == "task":
+            return read_later(arrival)
+        if name == "models":
+            return Question(about="agents")
+        if name == "list":
+            return _read_list(arrival)
+        about: Any = "cancel" if name == "cancel" else "task"
+        return Question(about=about, task=arrival.names["task"])
+
+    def writer(self, call: Call, house: House, /) -> ChatWriter:
+        """What writes chat completions."""
+        return ChatWriter(call, house.currency)
+
+    def refusal(self, error: CarnetError, /) -> Reply:
+        """An error object."""
+        status, headers, body = write_error(error, run=error.run)
+        return Reply(status, _raw(headers), body)
+
+    def result(self, events: Sequence[Event], /) -> dict[str, Any]:
+        """Text, tool calls, and a result that the text does not tell."""
+        return what_is_told(events)
+
+    def accepted(self, call: Call, /) -> Reply:
+        """The id of a task, and where it stands."""
+        ids = {"run": call.carnet.run, "turn": call.carnet.turn}
+        reply = _page({"taskId": call.task, "status": "accepted"} | ids, 202)
+        reply.headers.append((b"x-tangle-runid", call.carnet.run.encode()))
+        return reply
+
+    def tell(self, way: str, told: Told, /) -> Reply:
+        """Tasks, and agents as models."""
+        del way
+        match told:
+            case TaskTold():
+                return _page(task_page(told), 202 if told.is_cancel else 200)
+            case TaskList():
+                lines = [task_line(task) for task in told.tasks]
+                return _page({"tasks": lines, "next": told.following})
+            case AgentList():
+                house = told.house
+                body = write_models(told.names, owner=house.domain, created=house.started)
+                return Reply(200, [(b"content-type", b"application/json")], body)
+        raise RouteNotFound
+
+
+def _read_list(arrival: Arrival) -> Question:
+    query = read_query(arrival.request.query)
+    limit, before = read_lines(query), read_number(query, "before", 0) or None
+    state = read_word(query, "state")
+    if state is not None and state not in _STATES:
+        raise InvalidRequest("state", f"must be one of {', '.join(_STATES)}")
+    agent = read_word(query, "agent")
+    return Question(about="tasks", limit=limit, before=before, state=state, of_agent=agent)
+
+
+def _call_headers(call: Call) -> Fields:
+    return [
+        (b"x-tangle-runid", call.carnet.run.encode()),
+        (b"x-tangle-turnid", call.carnet.turn.encode()),
+        (b"cache-control", b"no-store"),
+    ]
+
+
+def _page(page: object, status: int = 200) -> Reply:
+    headers = [(b"content-type", b"application/json"), (b"cache-control", b"no-store")]
+    return Reply(status, headers, json.write(page))
+
+
+def _raw(headers: Mapping[str, str]) -> Fields:
+    return [(name.encode(), value.encode()) for name, value in headers.items()]
+
+
+DIALECT: Final = OpenAI()

@@ -1,0 +1,185 @@
+"""Errors in the OpenAI dialect: ours into JSON. A peer's are read by `reports`.
+
+It does not decide who may retry or how often; it says what happened and what may follow.
+
+Law 1. Every leaf of the error tree has one row: a status and a wire code.
+Law 2. What we write is our sentence and our facts, never the raw detail.
+Law 3. A chain that is too deep is terminal: it never carries Retry-After, and clients that repeat
+       every 429 are told not to (tangle 1.4).
+Law 4. What a failed call has cost stands beside its error, so that the caller's books agree with
+       ours; where it cost nothing, or nobody knows, there is no word of it.
+"""
+
+from typing import Any, Final
+
+from carnet import errors
+from carnet.core.messages.events import Usage
+from carnet.errors import CarnetError, DepthExceeded, Fact
+from carnet.wire.dialects.openai.answer import charge_member
+from carnet.wire.grammar import json
+
+REFUSALS: Final[dict[type[CarnetError], tuple[int, str]]] = {
+    errors.InvalidJson: (400, "invalid_json"),
+    errors.InvalidRequest: (400, "invalid_request"),
+    errors.MalformedCallerContext: (400, "malformed_caller_context"),
+    errors.ChainMismatch: (400, "chain_mismatch"),
+    errors.UnsupportedProtocolVersion: (400, "unsupported_protocol_version"),
+    errors.AddressInvalid: (422, "address_invalid"),
+    errors.SchemaInvalid: (422, "schema_invalid"),
+    errors.NonceInvalid: (400, "nonce_invalid"),
+    errors.TimestampInvalid: (400, "timestamp_invalid"),
+    errors.TravelDocumentInvalid: (400, "travel_document_invalid"),
+    errors.KeyInvalid: (422, "key_invalid"),
+    errors.CallbackForbidden: (422, "callback_forbidden"),
+    errors.BodyTooLarge: (413, "body_too_large"),
+    errors.MediaTypeUnsupported: (415, "media_type_unsupported"),
+    errors.EncodingUnsupported: (415, "encoding_unsupported"),
+    errors.MalformedRequest: (400, "malformed_request"),
+    errors.HeadersTooLarge: (431, "headers_too_large"),
+    errors.UriTooLong: (414, "uri_too_long"),
+    errors.HeaderTimeout: (408, "header_timeout"),
+    errors.BodyTimeout: (408, "body_timeout"),
+    errors.TokenMissing: (401, "token_missing"),
+    errors.TokenInvalid: (401, "token_invalid"),
+    errors.TooManyFailures: (429, "too_many_failures"),
+    errors.PermissionMissing: (403, "permission_missing"),
+    errors.SignatureMissing: (401, "signature_missing"),
+    errors.SignatureInvalid: (401, "signature_invalid"),
+    errors.SignatureExpired: (401, "signature_expired"),
+    errors.InsufficientCoverage: (401, "insufficient_coverage"),
+    errors.HeaderNotSigned: (401, "header_not_signed"),
+    errors.DigestInvalid: (401, "digest_invalid"),
+    errors.DigestMismatch: (401, "digest_mismatch"),
+    errors.DestinationMismatch: (401, "destination_mismatch"),
+    errors.KeyUnknown: (401, "key_unknown"),
+    errors.KeyRevoked: (401, "key_revoked"),
+    errors.NonceReplayed: (401, "nonce_replayed"),
+    errors.TimestampOutOfWindow: (401, "timestamp_out_of_window"),
+    errors.DelegationInvalid: (401, "delegation_invalid"),
+    errors.DelegationWidened: (403, "delegation_widened"),
+    errors.DelegationExceeded: (403, "delegation_exceeded"),
+    errors.DelegationReplayed: (401, "delegation_replayed"),
+    errors.InjectionDetected: (400, "injection_detected"),
+    errors.SkillNotFound: (404, "skill_not_found"),
+    errors.SkillForbidden: (403, "skill_forbidden"),
+    errors.AgentNotFound: (404, "agent_not_found"),
+    errors.PeerUnknown: (404, "peer_unknown"),
+    errors.PeerAgentNotFound: (404, "peer_agent_not_found"),
+    errors.RunNotFound: (404, "run_not_found"),
+    errors.TaskNotFound: (404, "task_not_found"),
+    errors.LetterNotFound: (404, "letter_not_found"),
+    errors.RouteNotFound: (404, "not_found"),
+    errors.MethodNotAllowed: (405, "method_not_allowed"),
+    errors.DepthExceeded: (429, "bridge_depth_exceeded"),  # R1; 413 is read, never written
+    errors.ChainFinal: (429, "chain_final"),
+    errors.RunCallsExceeded: (429, "run_calls_exceeded"),
+    errors.LoopDetected: (409, "loop_detected"),
+    errors.PaymentRequired: (402, "payment_required"),
+    errors.SpendingLimitReached: (402, "spending_limit_reached"),
+    errors.PayerRefused: (402, "payer_refused"),
+    errors.ForwardingNotAllowed: (403, "forwarding_not_allowed"),
+    errors.PeerNotListed: (403, "peer_not_listed"),
+    errors.IdempotencyMismatch: (422, "idempotency_mismatch"),
+    errors.InProgress: (409, "in_progress"),
+    errors.DefinitionChanged: (409, "definition_changed"),
+    errors.Cancelled: (409, "cancelled"),
+    errors.InputRequired: (403, "input_required"),
+    errors.InterruptExpired: (410, "interrupt_expired"),
+    errors.PolicyStateInvalid: (409, "policy_state_invalid"),
+    errors.RateLimited: (429, "rate_limited"),
+    errors.TokenBudgetExceeded: (429, "token_budget_exceeded"),
+    errors.TooManyTasks: (429, "too_many_tasks"),
+    errors.TooManyCalls: (429, "too_many_calls"),
+    errors.TooManyStreams: (429, "too_many_streams"),
+    errors.Overloaded: (503, "overloaded"),
+    errors.ShuttingDown: (503, "shutting_down"),
+    errors.ProviderError: (502, "provider_error"),
+    errors.ProviderUnavailable: (503, "provider_unavailable"),
+    errors.ProviderTimeout: (504, "provider_timeout"),
+    errors.CircuitOpen: (503, "circuit_open"),
+    errors.PeerRefused: (502, "peer_refused"),
+    errors.PeerBusy: (503, "peer_busy"),
+    errors.PeerUnreachable: (502, "peer_unreachable"),
+    errors.PeerResponseInvalid: (502, "peer_response_invalid"),
+    errors.EgressRefused: (502, "egress_refused"),
+    errors.AgentFailed: (500, "agent_failed"),
+    errors.Internal: (500, "internal"),
+    errors.StorageUnavailable: (503, "storage_unavailable"),
+    errors.OutcomeUnknown: (503, "outcome_unknown"),
+    # These three speak to people at a terminal; a row keeps the table whole.
+    errors.ConfigInvalid: (500, "config_invalid"),
+    errors.UsageInvalid: (400, "usage_invalid"),
+    errors.Unreachable: (503, "unreachable"),
+}
+
+# The words that OpenAI's clients know, by status; any other status has the first or the last.
+_TYPES: Final = {
+    401: "authentication_error",
+    402: "payment_required",
+    403: "permission_error",
+    404: "not_found_error",
+    409: "conflict_error",
+    429: "rate_limit_error",
+}
+
+# OpenAI's own client repeats these statuses unless x-should-retry forbids it.
+_REPEATED_BY_CLIENTS: Final = frozenset({408, 409, 429})
+
+
+def error_object(error: CarnetError, *, run: str | None) -> dict[str, Fact]:
+    """The one shape of an error, with the `type` that OpenAI's clients look for."""
+    status, code = _row(error)
+    told: dict[str, Fact] = {
+        "code": code,
+        "message": error.safe_text,
+        "type": _type(status),
+        "hint": error.next_step,
+        "docs": f"/-/errors/{code}",
+    }
+    if run is not None:
+        told["run"] = run
+    return told | error.public_facts()
+
+
+def write_error(
+    error: CarnetError,
+    *,
+    run: str | None = None,
+    turn: str | None = None,
+    usage: Usage | None = None,
+    currency: str | None = None,
+) -> tuple[int, dict[str, str], bytes]:
+    """The status, the headers and the body of a refusal; `usage` is what the call has cost."""
+    status, _ = _row(error)
+    told = error_object(error, run=run)
+    if turn is not None:
+        told["turn"] = turn
+    body: dict[str, Any] = {"error": told, "code": told["code"], "message": told["message"]}
+    return status, _headers(error, status), json.write(body | charge_member(usage, currency))
+
+
+def _headers(error: CarnetError, status: int) -> dict[str, str]:
+    headers = {"content-type": "application/json"}
+    wait = None if isinstance(error, DepthExceeded) else error.retry_after
+    if wait is not None:
+        headers["retry-after"] = str(wait)
+    elif not error.retryable and (status in _REPEATED_BY_CLIENTS or _is_fault(status)):
+        headers["x-should-retry"] = "false"
+    if status == 401:  # noqa: PLR2004  RFC 9110 asks for a challenge beside it
+        headers["www-authenticate"] = "Bearer"
+    return headers
+
+
+def _row(error: CarnetError) -> tuple[int, str]:
+    # A subclass that somebody derived from a leaf is told as that leaf.
+    return next(
+        REFUSALS[kind] for kind in (*type(error).__mro__, errors.Internal) if kind in REFUSALS
+    )
+
+
+def _type(status: int) -> str:
+    return _TYPES.get(status, "server_error" if _is_fault(status) else "invalid_request_error")
+
+
+def _is_fault(status: int) -> bool:
+    return status >= 500  # noqa: PLR2004  the class of server errors

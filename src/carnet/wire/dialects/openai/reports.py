@@ -1,0 +1,183 @@
+"""What a peer says when it does not answer: its refusals and failures as errors of ours.
+
+It does not decide who may retry or how often; it says what happened, and who said so (`by`).
+
+Law 1. Of what a peer wrote only numbers and words that we know ourselves are kept, never its text
+       (A65); of a field that it names, a path of plain names.
+Law 2. What a peer says of its own callers (who, money, load) is about us, not about ours: it is
+       told as `PeerRefused`, or as `PeerBusy` where the same call may succeed later.
+Law 3. An outcome that the peer reports in a word of ours has been dealt with there: the hop next to
+       a fault repeats, the hops above do not. It keeps its meaning and is marked `by="peer"`.
+Law 4. A status that nothing explains is a fault, and no reason to send anything again: whether the
+       call was run is not known. It is marked `by="status"`.
+Law 5. What a failed call has cost is told beside its error, in our currency or not at all.
+"""
+
+from typing import Final
+
+import msgspec
+
+from carnet import errors
+from carnet.core.messages.events import Failed, Usage
+from carnet.errors import (
+    BY_CODE,
+    CarnetError,
+    ChainFinal,
+    DepthExceeded,
+    Fact,
+    InvalidJson,
+    PeerBusy,
+    PeerRefused,
+    ProviderError,
+    ProviderTimeout,
+    ProviderUnavailable,
+)
+from carnet.wire.dialects.openai.answer import ReportedUsage, read_usage
+from carnet.wire.dialects.openai.refusals import REFUSALS
+from carnet.wire.dialects.outbound import Refusal
+from carnet.wire.dialects.refusal import (
+    BY_PEER,
+    UNRECOGNISED,
+    UNTOLD_WAIT_SECONDS,
+    unexplained,
+    waiting,
+)
+from carnet.wire.grammar import json
+from carnet.wire.grammar.field_name import read_field
+from carnet.wire.grammar.retry_after import read_wait
+
+# Not begun, and welcome later. Nothing else that a peer says is a reason to send a call again.
+_BUSY: Final = frozenset(
+    {
+        errors.RateLimited,
+        errors.TooManyCalls,
+        errors.TooManyStreams,
+        errors.Overloaded,
+        errors.ShuttingDown,
+        errors.InProgress,
+    }
+)
+
+# Begun, and this is what came of it.
+_OUTCOMES: Final[dict[type[CarnetError], type[CarnetError]]] = {
+    errors.AgentFailed: ProviderError,
+    errors.ProviderError: ProviderError,
+    errors.Internal: ProviderError,
+    errors.OutcomeUnknown: ProviderError,
+    errors.ProviderUnavailable: ProviderUnavailable,
+    errors.CircuitOpen: ProviderUnavailable,
+    errors.StorageUnavailable: ProviderUnavailable,
+    errors.ProviderTimeout: ProviderTimeout,
+    errors.HeaderTimeout: ProviderTimeout,
+    errors.BodyTimeout: ProviderTimeout,
+    errors.PeerBusy: PeerBusy,
+}
+
+# About the chain, which is ours as much as the peer's.
+_CHAIN: Final[dict[type[CarnetError], tuple[str, str]]] = {
+    DepthExceeded: ("observed", "limit"),
+    ChainFinal: ("hop", "hops"),
+}
+
+_Places = list[dict[str, object]]
+
+
+def read_refusal(
+    status: int,
+    body: bytes,
+    *,
+    currency: str,
+    retry_after: str | None = None,
+    date: str | None = None,
+) -> Refusal:
+    """The error of ours that a peer's refusal stands for, and what it charges.
+
+    `retry_after` and `date` are the headers of these names; the body may be anything.
+    """
+    places = _read_places(body)
+    code = _known_code(places)
+    wait = read_wait(retry_after, date)
+    if status < 400:  # noqa: PLR2004  neither an answer nor a refusal: a redirect, say
+        error: CarnetError = ProviderError(f"the answer has the status {status}")
+    elif code == UNRECOGNISED:
+        error = unexplained(status, wait)
+    else:
+        error = _explained(status, code, places, wait)
+    return Refusal(error=error, usage=_read_charge(places, currency))
+
+
+def read_failure(error: object) -> Failed:
+    """The terminal event that an error inside a peer's stream stands for."""
+    places = [error] if isinstance(error, dict) else []
+    code = _known_code(places)
+    if code == UNRECOGNISED:
+        return Failed(ProviderError.code)
+    return Failed.of(_explained(REFUSALS[BY_CODE[code]][0], code, places, None))
+
+
+def _explained(status: int, code: str, places: _Places, wait: int | None) -> CarnetError:
+    kind = BY_CODE[code]
+    if kind in _CHAIN and status in {413, 429}:  # R1: the code first, then the status
+        return Failed(code, {name: _count(places, name) for name in _CHAIN[kind]}).error()
+    if kind in _BUSY:
+        seconds = UNTOLD_WAIT_SECONDS if wait is None else wait
+        return PeerBusy(peer_status=status, peer_code=code, retry_after=seconds)
+    if kind in _OUTCOMES:
+        further = _further(places) if kind is PeerBusy else {}
+        return _OUTCOMES[kind](**further, by=BY_PEER, **waiting(wait))
+    if kind is PeerRefused:
+        return PeerRefused(**_further(places))
+    return PeerRefused(peer_status=status, peer_code=code, **_field(kind, places))
+
+
+def _field(kind: type[CarnetError], places: _Places) -> dict[str, Fact]:
+    """The field of a skill's input that the peer's schema refuses, if it names one plainly."""
+    if kind is not errors.SchemaInvalid:
+        return {}
+    field = read_field(places[0].get("field"))
+    return {} if field is None else {"peer_field": field}
+
+
+def _further(places: _Places) -> dict[str, Fact]:
+    """What the peer's own peer has said."""
+    code = _known_code(places, "peer_code")
+    return {"peer_status": _count(places, "peer_status"), "peer_code": code}
+
+
+# ------------------------------------------------------------------ parts of what came
+
+
+def _read_places(body: bytes) -> _Places:
+    """Where a code may stand: in the object under `error`, then at the top."""
+    try:
+        top = json.read_object(body)
+    except InvalidJson:
+        return []
+    inner = top.get("error")
+    return [inner, top] if isinstance(inner, dict) else [top]
+
+
+def _known_code(places: _Places, name: str = "code") -> str:
+    for place in places:
+        code = place.get(name)
+        if isinstance(code, str) and code in BY_CODE:
+            return code
+    return UNRECOGNISED
+
+
+def _count(places: _Places, name: str) -> int:
+    for place in places:
+        value = place.get(name)
+        if type(value) is int and 0 <= value <= json.MAX_INTEGER:
+            return value
+    return 0
+
+
+def _read_charge(places: _Places, currency: str) -> Usage | None:
+    top = places[-1] if places else {}
+    try:
+        reported = msgspec.convert(top.get("usage"), ReportedUsage)
+    except msgspec.ValidationError:
+        return None  # the refusal itself has been understood
+    usage = read_usage(reported, currency)
+    return usage if usage.cost else None

@@ -1,0 +1,62 @@
+"""Tasks as tokens see them: a chat request that is answered later, in a list and by itself."""
+
+from typing import Any, Final
+
+from carnet.core.chain.turn import Turn
+from carnet.core.messages.events import Failed
+from carnet.errors import TaskNotFound
+from carnet.wire.dialects.dialect import TaskTold
+from carnet.wire.dialects.openai.refusals import error_object
+from carnet.wire.dialects.results import result_of
+from carnet.wire.grammar.times import when
+
+_THOUSAND: Final = 1000
+_WORDS: Final = {"queued": "pending", "done": "done", "failed": "failed"}
+_RUNNING: Final = "running"  # also while it waits for a decision, or nobody knows
+
+
+def task_word(turn: Turn) -> str:
+    """The state of a task, in a word of this dialect."""
+    return _WORDS.get(turn.state, _RUNNING)
+
+
+def task_line(told: TaskTold) -> dict[str, Any]:
+    """One task in a list."""
+    turn, word = told.turn, task_word(told.turn)
+    return {
+        "taskId": told.id,
+        "status": word,
+        "agent": turn.agent,
+        "skill": told.skill,
+        "sender": told.sender,
+        "progress": (told.progress or 0) / _THOUSAND if word == _RUNNING else None,
+        "note": told.note,
+        "attempt": turn.attempt,
+        "created": when(turn.created),
+        "ended": when(turn.ended),
+        "tokens": tokens_of(turn),
+        "cancelled": when(told.cancelled),
+        "code": turn.code,
+        "run": turn.run,
+        "turn": turn.turn,
+    }
+
+
+def task_page(told: TaskTold) -> dict[str, Any]:
+    """One task, with its result or its error."""
+    page = {**task_line(told), "callback": told.callback}
+    if told.turn.state not in {"done", "failed"}:
+        return page
+    if not told.events:
+        raise TaskNotFound  # its events are forgotten before the task is
+    last = told.events[-1]
+    if isinstance(last, Failed):
+        return {**page, "error": error_object(last.error(), run=told.turn.run)}
+    return {**page, "result": result_of(told.events)}
+
+
+def tokens_of(turn: Turn) -> dict[str, int] | None:
+    """What the agent has reported to have used; None while it runs, and where it reported none."""
+    if turn.tokens_in is None and turn.tokens_out is None:
+        return None
+    return {"in": turn.tokens_in or 0, "out": turn.tokens_out or 0}

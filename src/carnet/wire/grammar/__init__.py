@@ -1,0 +1,1 @@
+"""The grammars that formats are written in: headers, JSON, structured fields, event streams."""

@@ -1,0 +1,201 @@
+"""A stamp: what a request says about its chain beside its body, as one row; and a set of them.
+
+A request has one body dialect and any number of stamps on it. The rows are listed in `stamps`.
+
+Law 1. A stamp that is there and not in its form is refused by its reader; absent is not malformed.
+Law 2. A stamp rides in header fields of its own prefixes, or in the metadata that a body dialect
+       hands over. A row without a reader is protected and read elsewhere, or by nobody.
+Law 3. What a signature must cover (R9), what is refused as a look-alike, what the edge leaves to a
+       reader and what is read and written are derived from the same rows: a stamp that is added
+       cannot be forgotten in one of these places.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, Protocol
+
+from msgspec import Struct
+
+from carnet.core.chain.carnet import Carnet, DepthLimits, Mark
+from carnet.core.people.identity import Context
+from carnet.core.people.secret import Secret
+from carnet.errors import ChainMismatch
+from carnet.wire.grammar.headers import Headers, refuse_lookalikes
+
+Metadata = tuple[object, ...]  # objects as JSON gave them: of the message, of the request
+
+
+class Reading(Struct, frozen=True, kw_only=True):
+    """What one stamp says."""
+
+    mark: Mark | None = None  # about the chain
+    forwarded: Secret | None = None  # the credential of whoever pays, scheme included
+    context: Context | None = None  # who claims to call
+
+
+class Leaving(Struct, frozen=True, kw_only=True):
+    """What a stamp is told about a call out, beside its travel document."""
+
+    forwarded: Secret | None = None  # the payer's credential, if it may leave to this callee
+    agent: str = ""  # the agent that calls
+    host: str = ""  # the absolute URL of this gateway
+    user: int = 0  # the caller's user on this host
+
+
+class Written(Struct, frozen=True, kw_only=True):
+    """What is sent of a stamp."""
+
+    headers: dict[str, str] = {}
+    secrets: dict[str, Secret] = {}  # fields whose values must not be logged
+    metadata: dict[str, Any] = {}
+
+
+class Reader(Protocol):
+    """Reads a stamp."""
+
+    def __call__(
+        self, headers: Headers, metadata: Metadata, /, *, last_depth: int
+    ) -> Reading | None:
+        """What it says; None where it says nothing. `last_depth` is answered here, no deeper."""
+        ...
+
+
+class Writer(Protocol):
+    """Writes a stamp."""
+
+    def __call__(self, carnet: Carnet, leaving: Leaving, /) -> Written:
+        """The stamp of a call out; `carnet` is the document that the callee receives."""
+        ...
+
+
+class Stamp(Struct, frozen=True, kw_only=True, eq=False):
+    """One stamp."""
+
+    name: str
+    prefixes: tuple[str, ...] = ()  # of its header fields, in lower case
+    in_metadata: bool = False  # it rides in what a body dialect hands over
+    last_depth: int | None = None  # the last depth answered by default; None: as of any call
+    read: Reader | None = None
+    write: Writer | None = None  # None: it is not written toward peers
+
+
+# Of proxies, which write and sign nothing for us. A look-alike of theirs is one all the same.
+_OF_PROXIES: Final = "x-forwarded-"
+
+
+class Stamped(Struct, frozen=True):
+    """What all stamps of a request say together."""
+
+    marks: tuple[Mark, ...] = ()
+    forwarded: Secret | None = None
+    context: Context | None = None
+
+    @property
+    def run(self) -> str | None:
+        """The run that a stamp names."""
+        for mark in self.marks:
+            if mark.run:
+                return mark.run
+        return None
+
+
+NOTHING: Final = Stamped()
+
+
+class Stamps:
+    """The stamps that a gateway knows."""
+
+    __slots__ = (
+        *("_in_headers", "_in_metadata", "_last_depths", "limits", "lookalikes", "protected"),
+        *("rows", "tolerated"),
+    )
+
+    def __init__(
+        self,
+        rows: Iterable[Stamp],
+        *,
+        configured: Mapping[str, int] | None = None,
+        default: int = DepthLimits().default,
+        hard: int | None = None,
+    ) -> None:
+        """The stamps, in the order in which they are read and written.
+
+        Args:
+            rows: One for each.
+            configured: The last depths that the operator set, by the names of stamps; the others
+                have their own.
+            default: The last depth of a call whose chain no stamp bounds.
+            hard: Bounds all of these.
+        """
+        self.rows = tuple(rows)
+        if len({row.name for row in self.rows}) != len(self.rows):
+            raise ValueError("two stamps have one name")
+        depths = {row.name: row.last_depth for row in self.rows if row.last_depth is not None}
+        limits = DepthLimits(by_stamp=depths | dict(configured or {}), default=default)
+        self.limits = limits if hard is None else limits.clamped(hard)
+        self._last_depths = {row.name: self.limits.of(row.name) for row in self.rows}
+        # What must not stand outside a signature.
+        prefixes = [prefix for row in self.rows for prefix in row.prefixes]
+        self.protected = tuple([prefix.encode() for prefix in prefixes])
+        self.lookalikes = (*prefixes, _OF_PROXIES)
+        # A bad value in one of these is refused by the reader of the stamp, which names the header.
+        self.tolerated = tuple(
+            [prefix.encode() for row in self.rows if row.read for prefix in row.prefixes]
+        )
+        self._in_headers = tuple(
+            [
+                (b"\n" + prefix.encode(), row.name, row.read)
+                for row in self.rows
+                if row.read
+                for prefix in row.prefixes
+            ]
+        )
+        self._in_metadata = tuple(
+            [(row.name, row.read) for row in self.rows if row.read and row.in_metadata]
+        )
+
+    def read(self, headers: Headers) -> Stamped:
+        """Read every stamp that rides on the headers."""
+        names = headers.joined()
+        if b"_" in names:
+            refuse_lookalikes(headers, self.lookalikes)
+        found: dict[str, Reading | None] = {}
+        for start, name, read in self._in_headers:
+            if start in names and name not in found:
+                found[name] = read(headers, (), last_depth=self._last_depths[name])
+        return _together(found) if found else NOTHING
+
+    def read_metadata(self, *metadata: object) -> Stamped:
+        """Read every stamp that rides in the metadata of a body."""
+        found = {
+            name: read(Headers(()), metadata, last_depth=self._last_depths[name])
+            for name, read in self._in_metadata
+        }
+        return _together(found)
+
+    def write(self, carnet: Carnet, leaving: Leaving) -> Written:
+        """Write every stamp that is written toward peers."""
+        headers: dict[str, str] = {}
+        secrets: dict[str, Secret] = {}
+        metadata: dict[str, object] = {}
+        for row in self.rows:
+            if row.write is not None:
+                written = row.write(carnet, leaving)
+                headers |= written.headers
+                secrets |= written.secrets
+                metadata |= written.metadata
+        return Written(headers=headers, secrets=secrets, metadata=metadata)
+
+
+def _together(found: Mapping[str, Reading | None]) -> Stamped:
+    readings = [reading for reading in found.values() if reading is not None]
+    if len(readings) == 1:
+        (only,) = readings
+        return Stamped(() if only.mark is None else (only.mark,), only.forwarded, only.context)
+    forwarded = [each.forwarded for each in readings if each.forwarded is not None]
+    if len(forwarded) > 1:  # nobody may choose which of two payers is meant
+        raise ChainMismatch("two stamps forward a credential")
+    return Stamped(
+        tuple([each.mark for each in readings if each.mark is not None]),
+        forwarded[0] if forwarded else None,
+        next((each.context for each in readings if each.context is not None), None),
+    )
