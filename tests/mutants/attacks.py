@@ -32,7 +32,7 @@ SIGNATURES = (
     ),
     Mutant(
         "security:a07:headers",
-        "wire/stamps.py",
+        "wire/stamps/__init__.py",
         'prefixes=("x-actor-",)',
         'prefixes=("x-actress-",)',
         tests=("test_a_header_of_chain_or_identity_beside_the_signature_is_refused",),
