@@ -142,8 +142,8 @@ mutants: $(VENV)/.dev ## Take the behaviour behind requirement rows away, one at
 
 .PHONY: signatures
 signatures: $(VENV)/.dev ## Flip a million bits of signed requests: each is refused; verify 20,000 by another library
-	@SIGNED_MESSAGES=$${SIGNED_MESSAGES:-20000} $(BIN)/python -m pytest -q --timeout=600 tests/wire/test_signed_messages.py
-	@$(BIN)/python -m tests.wire.messages $(ARGS)
+	@SIGNED_MESSAGES=$${SIGNED_MESSAGES:-20000} $(BIN)/python -m pytest -q --timeout=600 tests/wire/crypto/test_signed_messages.py
+	@$(BIN)/python -m tests.wire.crypto.messages $(ARGS)
 
 .PHONY: slowloris
 slowloris: $(VENV)/.dev ## Open 2,000 slow connections and print what a healthy caller notices

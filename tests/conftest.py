@@ -19,7 +19,7 @@ from tests.support import memory
 from tests.support.organisation import ended_with_it
 
 if TYPE_CHECKING:
-    from tests.stores import servers
+    from tests.stores.support import servers
 
 __all__ = ["pytest_addoption", "pytest_collection_modifyitems", "pytest_configure", "server"]
 
@@ -63,7 +63,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.fixture(scope="session")
 def server() -> Iterator["servers.Server"]:
     """The server that DATABASE_URL names, or one that is started by the first test that asks."""
-    from tests.stores import servers  # noqa: PLC0415  not for tests that need no database
+    from tests.stores.support import servers  # noqa: PLC0415  not for tests that need no database
 
     with servers.running() as server:
         yield server

@@ -13,7 +13,10 @@ def test_the_longest_is_first_and_one_that_is_not_known_is_before_it() -> None:
 
 
 def test_a_file_is_told_from_its_test() -> None:
-    assert file_of("tests/core/test_money.py::test_x[a::b]") == "tests/core/test_money.py"
+    assert (
+        file_of("tests/core/money/test_amount.py::test_x[a::b]")
+        == "tests/core/money/test_amount.py"
+    )
 
 
 def test_the_table_is_written_with_the_longest_first() -> None:

@@ -13,16 +13,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.crash import task_matrix
-from tests.crash.errands import Errands, errands
-from tests.crash.figures import Figures, left_over
-from tests.crash.loop import kill_loop
-from tests.crash.matrix import CASES, Case
-from tests.crash.task_loop import task_loop
-from tests.crash.task_matrix import TaskCase
+from tests.crash.loops.calls import Errands, errands
+from tests.crash.loops.figures import Figures, left_over
+from tests.crash.loops.loop import kill_loop
+from tests.crash.loops.task_loop import task_loop
+from tests.crash.points import task_matrix
+from tests.crash.points.matrix import CASES, Case
+from tests.crash.points.task_matrix import TaskCase
 from tests.faults.scene import Pair, two_gateways
 from tests.faults.stores import STORES
-from tests.stores import servers
+from tests.stores.support import servers
 
 
 def say(text: str) -> None:

@@ -5,11 +5,11 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 
-from tests.crash.choosing import ByStore, chosen
+from tests.crash.points.choice import ByStore, chosen
 from tests.faults.scene import Pair, two_gateways
 from tests.faults.stores import STORES
-from tests.stores import servers
 from tests.stores.conftest import place
+from tests.stores.support import servers
 
 __all__ = ["driver", "pair", "pairs", "place", "pytest_generate_tests", "store"]
 

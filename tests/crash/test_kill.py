@@ -9,7 +9,7 @@ import pytest
 from carnet.core.messages.events import Text, write_events
 from carnet.ports.work.steps import Step
 from carnet.ports.work.turns import Denied, Known
-from tests.stores.scenes import (
+from tests.stores.support.scenes import (
     ANSWER,
     LIMITED,
     NOW,
@@ -21,7 +21,7 @@ from tests.stores.scenes import (
     claimed,
     leased,
 )
-from tests.stores.victim import an_end
+from tests.stores.support.victim import an_end
 from tests.support.commands import speaking
 
 KILLED = -9
@@ -45,7 +45,7 @@ def run_victim(
     """Let a victim work until it dies: at a crash point, or after so many lines."""
     said: Said = defaultdict(list)
     environment = os.environ | {"CRASH_AT": crash_at}
-    victims = speaking("tests.stores.victim", str(place.folder), *what, env=environment)
+    victims = speaking("tests.stores.support.victim", str(place.folder), *what, env=environment)
     with victims as (victim, out):
         for lines, line in enumerate(out, 1):
             word, _, name = line.strip().partition(" ")

@@ -14,9 +14,9 @@ from carnet.runtime.system import SystemClock
 from carnet.runtime.webhooks import callbacks, dispatcher, payload, schedule
 from carnet.stores.upkeep import forgetting
 from tests.docs.test_quickstart import ROOT, blocks_of
-from tests.runtime.letters import BODY, SECRET, letter
-from tests.runtime.letters import webhooks as signing_now
-from tests.runtime.test_webhooks import KEY, TOLD
+from tests.runtime.webhooks.deliveries import BODY, SECRET, letter
+from tests.runtime.webhooks.deliveries import webhooks as signing_now
+from tests.runtime.webhooks.test_payload import KEY, TOLD
 
 PAGE = ROOT / "docs" / "operations" / "webhooks.md"
 

@@ -9,7 +9,16 @@ import pytest
 
 from tests.support.http import Reply
 from tests.support.organisation import Organisation
-from tests.support.signed import MESSAGE, STREAM, Line, Sender, frames, message, refusal, result
+from tests.support.signing.signed import (
+    MESSAGE,
+    STREAM,
+    Line,
+    Sender,
+    frames,
+    message,
+    refusal,
+    result,
+)
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

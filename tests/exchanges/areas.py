@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from tests.exchanges import carnets, chains, chat, later, pages, signed
+from tests.exchanges.cases import carnets, chains, chat, later, pages, signed
 from tests.exchanges.stage import Stage
 
 AREAS: dict[str, tuple[Callable[[Stage], None], ...]] = {

@@ -17,11 +17,11 @@ from typing import Any
 
 from msgspec import Struct
 
-from tests.exchanges.parts import play
+from tests.exchanges.cases.parts import play
 from tests.exchanges.tap import Passed, Tap, passing_on
 from tests.support.http import request
 from tests.support.organisation import environment
-from tests.support.signed import Sender
+from tests.support.signing.signed import Sender
 
 HERE = Path(__file__).parent
 ACME, GLOBEX = "acme.example", "globex.example"

@@ -14,10 +14,10 @@ from typing import Any
 
 from msgspec import Struct
 
-from tests.exchanges.names import Names
+from tests.exchanges.cases.names import Names
 from tests.exchanges.scene import Scene
 from tests.exchanges.tap import Fields, Passed
-from tests.support.signed import Signed
+from tests.support.signing.signed import Signed
 
 PATIENCE_SECONDS = 30.0
 LOOK_SECONDS = 0.005

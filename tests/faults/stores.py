@@ -6,7 +6,7 @@ from contextlib import closing
 from typing import Any
 
 from carnet.stores.open import database_path, is_postgres
-from tests.stores import servers
+from tests.stores.support import servers
 from tests.support.organisation import Organisation
 
 STORES = ("sqlite", "postgres")

@@ -11,8 +11,8 @@ import pytest
 from carnet.testing.wait import until
 from tests.faults.scene import HELD, HELD_CONFIG, PRICE, billed, ids, turns
 from tests.faults.stores import move_to, number
-from tests.stores import servers
-from tests.stores.proxies import Proxy
+from tests.stores.support import servers
+from tests.stores.support.proxies import Proxy
 from tests.support.federation import organisation
 from tests.support.http import Reply
 from tests.support.organisation import Organisation

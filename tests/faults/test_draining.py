@@ -16,7 +16,7 @@ import pytest
 from carnet.testing.wait import until
 from tests.faults.scene import HELD, HELD_CONFIG, PRICE, ids
 from tests.faults.stores import STORES, move_to, number, rows
-from tests.stores import servers
+from tests.stores.support import servers
 from tests.support.federation import organisation
 from tests.support.http import chat_body, request
 from tests.support.organisation import Organisation

@@ -22,9 +22,9 @@ from carnet.testing.address import Address
 from carnet.testing.wait import until
 from tests.faults.stores import rows
 from tests.support.organisation import Organisation
-from tests.support.receivers import Receivers, receiving
 from tests.support.served import AGENTS
-from tests.support.signed import Line, Sender, message
+from tests.support.signing.signed import Line, Sender, message
+from tests.support.webhooks.receivers import Receivers, receiving
 
 SENDER = "agent://sender.example"
 NAMES = ("well", "slow", "hanging", "broken", "busy", "gone", "moved", "notified")

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.faults.stores import STORES, move_to
-from tests.stores import servers
+from tests.stores.support import servers
 from tests.support.organisation import Organisation
 from tests.support.served import AGENTS, CONFIG
 

@@ -10,7 +10,7 @@ from carnet.testing.wait import until
 from tests.support.http import Reply, chat_body, request
 from tests.support.organisation import Organisation
 from tests.support.served import AGENTS, CONFIG
-from tests.support.signed import Line, Sender, Signed, digest, message, sign
+from tests.support.signing.signed import Line, Sender, Signed, digest, message, sign
 
 DOMAIN = "acme.example"
 MODES = {"message": "sync", "stream": "stream", "task": "async"}

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.organisation import Organisation
-from tests.support.signed import Line, Sender, message, refusal, result
+from tests.support.signing.signed import Line, Sender, message, refusal, result
 
 ME = "agent://wary.example"
 SENDER = Sender("agent://client-of-the-wary")

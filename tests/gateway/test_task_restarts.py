@@ -8,10 +8,10 @@ import pytest
 
 from carnet.testing.wait import until
 from tests.faults.stores import STORES, end_leases, move_to, rows
-from tests.stores import servers
+from tests.stores.support import servers
 from tests.support.http import Reply, request
 from tests.support.organisation import Organisation
-from tests.support.signed import Line, Sender, message
+from tests.support.signing.signed import Line, Sender, message
 
 DOMAIN = "acme.example"
 TASK = "/agent/task"

@@ -11,7 +11,7 @@ from tests.support.http import Reply, request
 from tests.support.organisation import Organisation
 from tests.support.schemas import valid
 from tests.support.served import AGENTS, executions
-from tests.support.signed import (
+from tests.support.signing.signed import (
     Line,
     Sender,
     Signed,

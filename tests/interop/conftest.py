@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.faults.stores import STORES
-from tests.stores import servers
+from tests.stores.support import servers
 
 Databases = Callable[[], str]
 

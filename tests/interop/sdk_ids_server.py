@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from samvad import Agent
 from samvad.types import RateLimit, SkillContext
 
-from tests.interop.sdk_server import serve
+from tests.interop.samvad.sdk_server import serve
 
 
 class Text(BaseModel):

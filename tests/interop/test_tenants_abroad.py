@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.interop.sdk_scene import beside_gateway
+from tests.interop.samvad.sdk_scene import beside_gateway
 from tests.support.federation import organisation
 from tests.support.http import HeaderList
 from tests.support.organisation import Organisation

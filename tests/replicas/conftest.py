@@ -6,7 +6,7 @@ import pytest
 
 from tests.replicas.scene import MODEL, Callers, House, Replica, a_house, callers
 from tests.replicas.upstream import Upstream, upstream
-from tests.stores import servers
+from tests.stores.support import servers
 
 
 @pytest.fixture(scope="session")

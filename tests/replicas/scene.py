@@ -15,10 +15,10 @@ import aiohttp
 
 from carnet.testing.toxic import ToxicProxy
 from tests.faults.stores import move_to
-from tests.stores import servers
+from tests.stores.support import servers
 from tests.support.http import chat_body, request
 from tests.support.organisation import Launched, Organisation
-from tests.support.signed import Signed
+from tests.support.signing.signed import Signed
 
 PATIENCE = 30.0  # seconds, for what takes a moment; never a measure of speed
 PRICE = 200  # micro-units

@@ -13,7 +13,7 @@ import pytest
 from carnet.testing.wait import until
 from tests.replicas.scene import BUDGET, Answer, Callers, House, Replica, spread
 from tests.support.http import request
-from tests.support.signed import Line, Sender, Signed, message, now
+from tests.support.signing.signed import Line, Sender, Signed, message, now
 
 ME = "agent://acme.example"
 COUNTED = "agent://counted.acme.example"

@@ -19,7 +19,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 
 from carnet.testing.wait import until, until_so
 from tests.replicas.scene import PATIENCE, PRICE, Answer, Callers, House, Replica, a_house, callers
-from tests.stores import servers
+from tests.stores.support import servers
 
 T = TypeVar("T")
 Key = tuple[str, str, int]  # agent, run, whose token

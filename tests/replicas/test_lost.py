@@ -25,7 +25,7 @@ from tests.replicas.scene import (
     far_side,
     through,
 )
-from tests.stores import servers
+from tests.stores.support import servers
 
 LEASE = "[store]\nlease_seconds = 3\n"
 

@@ -12,8 +12,8 @@ import pytest
 
 from carnet.testing.wait import until, until_so
 from tests.replicas.scene import Callers, House, Replica, spread
-from tests.support.delegations import ours
-from tests.support.signed import Line, Sender, Signed, message
+from tests.support.signing.delegations import ours
+from tests.support.signing.signed import Line, Sender, Signed, message
 
 COPIES = 64
 ROUNDS = int(os.environ.get("REPLAY_ROUNDS", "25"))

@@ -2,33 +2,33 @@
 
 from tests.requirements.rows import Row
 
-_POINTS = "tests/crash/test_crash_points.py::"
-_ERRANDS = "tests/crash/test_task_points.py::"
-_TASK_LOOP = "tests/crash/test_task_loop.py::"
+_POINTS = "tests/crash/points/test_points.py::"
+_ERRANDS = "tests/crash/points/test_task_points.py::"
+_TASK_LOOP = "tests/crash/loops/test_task_loop.py::"
 _STREAMS = "tests/crash/test_streams.py::"
 _CLIENTS = "tests/faults/test_clients.py::"
 _CLOCK = "tests/faults/test_clock.py::"
 _DATABASE = "tests/faults/test_database.py::"
 _DRAINING = "tests/faults/test_draining.py::"
 _EXHAUSTION = "tests/faults/test_exhaustion.py::"
-_LOOP = "tests/crash/test_kill_loop.py::"
+_LOOP = "tests/crash/loops/test_loop.py::"
 _RECEIVERS = "tests/faults/test_receivers.py::"
-_DELIVERIES = "tests/runtime/test_deliveries.py::"
+_DELIVERIES = "tests/runtime/webhooks/test_schedule.py::"
 _STORAGE = "tests/faults/test_storage.py::"
 _UPSTREAM = "tests/faults/test_upstream.py::"
 _KILL = "tests/crash/test_kill.py::"
-_POSTGRES = "tests/stores/test_postgres.py::"
+_POSTGRES = "tests/stores/postgres/test_driver.py::"
 _LOST = "tests/replicas/test_lost.py::"
 _COPIES = "tests/replicas/test_copies.py::"
-_REPLICAS = "tests/stores/test_replicas.py::"
-_WRITER = "tests/stores/test_writer.py::"
-_LIMITS = "tests/stores/test_limits.py::"
+_REPLICAS = "tests/stores/postgres/test_replicas.py::"
+_WRITER = "tests/stores/sqlite/test_writer.py::"
+_LIMITS = "tests/stores/turn/test_limits.py::"
 _DEADLINES = "tests/edge/test_deadlines.py::"
-_LEAVING = "tests/security/test_signed_leaving.py::"
-_RESTART = "tests/security/test_signed_restart.py::"
-_SIGNED_KEYS = "tests/security/test_signed_keys.py::"
-_SIGNED_TIME = "tests/security/test_signed_time.py::"
-_STORED_KEYS = "tests/stores/test_keys.py::"
+_LEAVING = "tests/security/signed/test_departure.py::"
+_RESTART = "tests/security/signed/test_restart.py::"
+_SIGNED_KEYS = "tests/security/signed/test_keys.py::"
+_SIGNED_TIME = "tests/security/signed/test_time.py::"
+_STORED_KEYS = "tests/stores/trust/test_own_keys.py::"
 
 _AT_A_POINT = _POINTS + "test_a_whole_answer_survives_a_kill_at"
 
@@ -253,7 +253,7 @@ _WORLD = (
             _CLOCK + "test_f23_a_step_neither_takes_a_deadline_away_nor_adds_to_it",
             _CLOCK + "test_f23_a_step_changes_neither_the_waits_between_attempts_nor_their_number",
             _CLOCK + "test_f23_a_clock_that_is_slowly_corrected_is_no_step",
-            "tests/runtime/test_breaker.py::test_a_jump_of_the_wall_clock_changes_nothing",
+            "tests/runtime/wrappers/test_breaker.py::test_a_jump_of_the_wall_clock_changes_nothing",
             _LIMITS + "test_a_clock_that_was_set_back_blocks_for_one_window_at_most",
         ),
     ),
@@ -265,7 +265,7 @@ _WORLD = (
         (
             _SIGNED_TIME + "test_a_clock_that_differs_a_little_is_no_obstacle",
             _SIGNED_TIME + "test_a_clock_that_differs_more_is_told_the_time",
-            "tests/security/test_signed_instants.py::test_the_window_ends_where_it_should",
+            "tests/security/signed/test_instants.py::test_the_window_ends_where_it_should",
         ),
     ),
     Row(
@@ -330,7 +330,7 @@ _KEYS = (
         (
             _LEAVING + "test_no_request_leaves_unsigned_while_the_key_is_replaced",
             _SIGNED_KEYS + "test_a_host_that_is_down_costs_a_known_sender_nothing",
-            "tests/security/test_signed_cards.py::test_a_card_holds_until_its_end_and_no_longer",
+            "tests/security/signed/test_cards.py::test_a_card_holds_until_its_end_and_no_longer",
             _STORED_KEYS
             + "test_f33_with_another_secrets_file_nothing_is_signed_and_rotating_mends_it",
             _STORED_KEYS
@@ -392,7 +392,7 @@ _INVARIANTS = (
             + "test_a_letter_that_was_put_off_again_and_again_dies_an_hour_after_the_schedule",
             _DELIVERIES + "test_a_letter_that_cannot_be_sent_at_all_is_not_tried_for_ever",
             _RECEIVERS + "test_f29_a_dead_letter_is_shown_and_sent_again_when_its_receiver_is_back",
-            "tests/cli/test_outbox.py::test_all_that_died_is_sent_again",
+            "tests/cli/see/test_outbox.py::test_all_that_died_is_sent_again",
         ),
     ),
 )

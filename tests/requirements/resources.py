@@ -2,34 +2,34 @@
 
 from tests.requirements.rows import Row
 
-_RAW = "tests/edge/test_raw_requests.py::"
+_RAW = "tests/edge/heads/test_raw_requests.py::"
 _ORDER = "tests/edge/test_order.py::"
 _DEADLINES = "tests/edge/test_deadlines.py::"
 _SIZES = "tests/edge/test_sizes.py::"
-_HEAD = "tests/edge/test_head.py::"
+_HEAD = "tests/edge/heads/test_head.py::"
 _CLOCK = "tests/edge/test_clock.py::"
 _ABANDONED = "tests/edge/test_abandoned.py::"
-_GUESSING = "tests/edge/test_guessing.py::"
+_GUESSING = "tests/edge/heads/test_guessing.py::"
 _OVERLOAD = "tests/edge/test_overload.py::"
 _PROXIES = "tests/edge/test_proxies.py::"
 _READINESS = "tests/edge/test_readiness.py::"
 _BODIES = "tests/security/test_bodies.py::"
 _LOG = "tests/security/test_log.py::"
-_STRANGERS = "tests/security/test_strangers.py::"
+_STRANGERS = "tests/security/callers/test_strangers.py::"
 _TASKS = "tests/gateway/test_tasks.py::"
-_TENANTS = "tests/security/test_tenants.py::"
+_TENANTS = "tests/security/callers/test_tenants.py::"
 _UPSTREAM = "tests/security/test_upstream.py::"
-_WALLET = "tests/security/test_wallet.py::"
+_WALLET = "tests/security/callers/test_wallet.py::"
 _BAD_INPUT = "tests/gateway/test_bad_input.py::"
-_CHAT = "tests/gateway/test_chat.py::"
-_JSON = "tests/wire/test_json.py::"
-_HEADERS = "tests/wire/test_headers.py::"
-_SSE = "tests/wire/test_sse.py::"
-_STREAM = "tests/wire/test_openai_stream.py::"
+_CHAT = "tests/gateway/dialects/test_openai.py::"
+_JSON = "tests/wire/grammar/test_json.py::"
+_HEADERS = "tests/wire/grammar/test_headers.py::"
+_SSE = "tests/wire/grammar/test_sse.py::"
+_STREAM = "tests/wire/dialects/openai/test_stream.py::"
 _TELEMETRY = "tests/test_telemetry.py::"
-_LEAVING = "tests/runtime/test_egress_leaving.py::"
-_ADMISSION = "tests/guards/test_admission.py::"
-_TRUST = "tests/stores/test_trust.py::"
+_LEAVING = "tests/runtime/egress/test_requests.py::"
+_ADMISSION = "tests/guards/admission/test_gate.py::"
+_TRUST = "tests/stores/trust/test_tokens.py::"
 
 _A36 = (
     Row(
@@ -191,7 +191,7 @@ _A58 = (
             _HEADERS + "test_a_protocol_value_that_is_not_visible_ascii_is_refused",
             _HEADERS + "test_a_value_that_would_not_arrive_as_it_left_is_not_written",
             _HEADERS + "test_a_name_that_is_no_lower_case_token_is_not_written",
-            "tests/runtime/test_egress.py::test_a_header_that_would_end_its_line_does_not_leave",
+            "tests/runtime/egress/test_client.py::test_a_header_that_would_end_its_line_does_not_leave",
         ),
     ),
 )
@@ -326,7 +326,7 @@ _A68 = (
             _GUESSING + "test_what_needs_no_token_is_answered_wherever_it_is_asked_from",
             _GUESSING + "test_a_wrong_token_counts_on_every_page",
             _GUESSING + "test_the_body_of_a_guesser_is_not_waited_for",
-            "tests/guards/test_failures.py::test_the_table_is_bounded_and_forgets_the_oldest",
+            "tests/guards/caller/test_failures.py::test_the_table_is_bounded_and_forgets_the_oldest",
         ),
     ),
     Row(
@@ -352,7 +352,7 @@ _A69 = (
             _WALLET + "test_a_tree_that_is_wide_and_deep_is_cut_at_the_calls_of_its_run",
             _WALLET + "test_an_agent_that_calls_itself_over_the_network_is_cut_as_well",
             _WALLET + "test_a_spending_limit_bounds_the_whole_tree",
-            "tests/guards/test_runaway.py::test_a_caller_may_make_only_so_many_calls_in_a_run",
+            "tests/guards/limits/test_runaway.py::test_a_caller_may_make_only_so_many_calls_in_a_run",
             _ADMISSION + "test_the_time_of_an_agent_bounds_the_call_and_what_it_calls",
         ),
     ),

@@ -1,27 +1,28 @@
 """The attacks of security.md that this gateway can be tried with today, and what answers them."""
 
-from tests.requirements import resources, signatures
+from tests.requirements import resources
+from tests.requirements.designs import signatures
 from tests.requirements.rows import Row
 
-_PAYER = "tests/security/test_payer.py::"
-_IDENTITY = "tests/security/test_identity.py::"
+_PAYER = "tests/security/callers/test_payer.py::"
+_IDENTITY = "tests/security/callers/test_identity.py::"
 _DEPTH = "tests/security/test_depth.py::"
-_TENANTS = "tests/security/test_tenants.py::"
+_TENANTS = "tests/security/callers/test_tenants.py::"
 _REPEATS = "tests/security/test_repeats.py::"
 _UPSTREAM = "tests/security/test_upstream.py::"
 _STOLEN = "tests/security/test_stolen_database.py::"
-_DELEGATED = "tests/security/test_delegation.py::"
-_TOKEN = "tests/wire/test_delegation.py::"
-_QUOTAS = "tests/stores/test_quotas.py::"
-_RULES = "tests/core/test_delegation.py::"
-_FORWARDING = "tests/gateway/test_forwarding.py::"
-_GATEWAY_DEPTH = "tests/gateway/test_depth.py::"
+_DELEGATED = "tests/security/callers/test_delegation.py::"
+_TOKEN = "tests/wire/crypto/test_delegation.py::"
+_QUOTAS = "tests/stores/turn/test_quotas.py::"
+_RULES = "tests/core/people/test_delegation.py::"
+_FORWARDING = "tests/gateway/stamps/test_forwarding.py::"
+_GATEWAY_DEPTH = "tests/gateway/stamps/test_depth.py::"
 _IDEMPOTENCY = "tests/gateway/test_idempotency.py::"
 _EXAMPLE = "tests/interop/test_tangle_worked_example.py::"
 _TWO = "tests/interop/test_two_organisations.py::"
-_RECORDS = "tests/stores/test_records.py::"
-_TRUST = "tests/stores/test_trust.py::"
-_STORED_KEYS = "tests/stores/test_keys.py::"
+_RECORDS = "tests/stores/work/test_records.py::"
+_TRUST = "tests/stores/trust/test_tokens.py::"
+_STORED_KEYS = "tests/stores/trust/test_own_keys.py::"
 
 _DELEGATION = (
     Row(
@@ -140,7 +141,7 @@ _A33 = (
         "security.md A33, A65, D10, I11",
         (
             _FORWARDING + "test_no_credential_is_written_anywhere",
-            "tests/runtime/test_remote.py::test_no_error_or_record_holds_a_credential",
+            "tests/runtime/agents/test_remote.py::test_no_error_or_record_holds_a_credential",
             _EXAMPLE + "test_the_credential_of_the_origin_is_written_down_nowhere",
             _UPSTREAM + "test_a_credential_that_an_upstream_says_back_is_told_to_nobody",
             _UPSTREAM + "test_a_credential_is_not_in_the_records_of_a_run_that_broke_midway",
@@ -361,7 +362,7 @@ _A71 = (
         (
             _TRUST + "test_the_database_holds_no_token_and_no_peers_token",
             _TRUST + "test_a_peer_sealed_with_another_file_is_not_called_without_its_token",
-            "tests/cli/test_trust.py::test_a_peers_credential_is_sealed_in_the_store",
+            "tests/cli/trust/test_tokens.py::test_a_peers_credential_is_sealed_in_the_store",
             _STOLEN + "test_the_database_holds_no_token_in_any_spelling",
             _STOLEN + "test_what_is_stored_of_a_token_cannot_be_found_by_guessing",
             _STOLEN + "test_a_stolen_database_opens_no_door_under_other_keys",
@@ -375,7 +376,7 @@ _A71 = (
         (
             _TRUST + "test_secrets_are_written_for_their_owner_alone_and_read_again",
             _TRUST + "test_secrets_that_others_can_read_are_refused",
-            "tests/cli/test_start.py::test_init_keeps_secrets_to_their_owner",
+            "tests/cli/start/test_start.py::test_init_keeps_secrets_to_their_owner",
             _STOLEN + "test_no_file_holds_a_token_but_those_that_are_there_for_it",
             _STOLEN + "test_what_holds_a_secret_is_its_owners_alone",
             _STOLEN + "test_a_gateway_whose_keys_others_can_read_does_not_start",

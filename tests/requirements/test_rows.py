@@ -14,15 +14,8 @@ from collections.abc import Iterator
 import pytest
 
 from tests.architecture.tree import PACKAGE, ROOT, name_of, parsed
-from tests.requirements import (
-    agents_api,
-    faults,
-    mentionable,
-    samvad,
-    security,
-    tangle,
-    travel,
-)
+from tests.requirements import faults, security
+from tests.requirements.designs import agents_api, mentionable, samvad, tangle, travel
 from tests.requirements.markers import grown, left_out, odd_tests
 from tests.requirements.rows import Row
 
@@ -42,9 +35,9 @@ DIALECTS = ("tangle", "agents-api", "mentionable", "samvad", "travel")
 # Tests in which a gateway, a client or a peer is really asked something.
 REQUESTS = (
     *("tests/gateway/", "tests/interop/", "tests/security/", "tests/travel/", "tests/replicas/"),
-    *("tests/faults/", "tests/crash/", "tests/edge/", "tests/cli/", "tests/runtime/test_remote"),
-    *("tests/runtime/test_samvad", "tests/runtime/test_client", "tests/runtime/test_outbox"),
-    *("tests/runtime/test_webhooks", "tests/runtime/test_callbacks"),
+    *("tests/faults/", "tests/crash/", "tests/edge/", "tests/cli/", "tests/runtime/client/"),
+    *("tests/runtime/agents/test_remote", "tests/runtime/agents/test_samvad"),
+    *("tests/runtime/peers/test_samvad", "tests/runtime/webhooks/"),
 )
 
 # What no request can show, or not in a second.

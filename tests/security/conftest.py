@@ -6,10 +6,10 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import pytest
 
 from carnet.testing.wait import until
-from tests.security.cards import CardHost, card, drips, key_of, peers, shows
-from tests.security.hostile import Hostile, agents
-from tests.security.scene import UPSTREAM_TOKEN, Scene, files, logged, notice, places
-from tests.security.signing import (
+from tests.security.support.cards import CardHost, card, drips, key_of, peers, shows
+from tests.security.support.hostile import Hostile, agents
+from tests.security.support.scene import UPSTREAM_TOKEN, Scene, files, logged, notice, places
+from tests.security.support.signing import (
     DESK,
     DESK_AGENTS,
     NEIGHBOUR,
@@ -21,7 +21,7 @@ from tests.security.signing import (
 from tests.support.federation import introduce, organisation
 from tests.support.http import Reply
 from tests.support.served import AGENTS
-from tests.support.signed import Sender
+from tests.support.signing.signed import Sender
 
 MODELS = """
 [agents.dear]

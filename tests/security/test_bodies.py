@@ -8,7 +8,7 @@ import pytest
 
 from carnet.errors import BodyTooLarge, InvalidJson
 from carnet.wire.grammar import json
-from tests.security.scene import Scene, nothing_done
+from tests.security.support.scene import Scene, nothing_done
 from tests.support.http import HeaderList, Reply, chat_body, request
 
 MILLION = 1_000_000

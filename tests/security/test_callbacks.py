@@ -7,11 +7,11 @@ from contextlib import contextmanager
 import pytest
 
 from carnet.errors import CallbackForbidden, InvalidRequest
-from tests.runtime.test_egress_gate import FORBIDDEN
-from tests.security.scene import nothing_done
-from tests.security.signing import CANARY, SHAPE, Door
+from tests.runtime.egress.test_destinations import FORBIDDEN
+from tests.security.support.scene import nothing_done
+from tests.security.support.signing import CANARY, SHAPE, Door
 from tests.support.http import request
-from tests.support.signed import Sender, message, refusal
+from tests.support.signing.signed import Sender, message, refusal
 
 TASK = "/agent/task"
 # Spellings of this machine, each at a port where somebody listens.

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.security.scene import (
+from tests.security.support.scene import (
     DEPTH,
     PARENT,
     RUN,

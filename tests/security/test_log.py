@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.security.scene import LOG, RUN, Scene, fresh, leaks, settle
+from tests.security.support.scene import LOG, RUN, Scene, fresh, leaks, settle
 
 FORGED = '\n{"level":"critical","message":"forged"}\r\n'
 ESCAPES = "\x1b[2J\x1b[31mred\x07\x9b\x00"

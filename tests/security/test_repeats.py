@@ -6,7 +6,16 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tests.security.scene import Running, Scene, bills, fresh, ids, nothing_done, query, runs_of
+from tests.security.support.scene import (
+    Running,
+    Scene,
+    bills,
+    fresh,
+    ids,
+    nothing_done,
+    query,
+    runs_of,
+)
 from tests.support.http import Reply, request
 
 COPIES = 300

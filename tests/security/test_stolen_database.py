@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.security.scene import (
+from tests.security.support.scene import (
     RUN,
     UPSTREAM_TOKEN,
     Scene,

@@ -9,8 +9,8 @@ import json
 import pytest
 
 from carnet.testing.wait import until
-from tests.security.hostile import AFTER, ENDLESSLY, FORWARDED, LEAKING, TALKING
-from tests.security.scene import (
+from tests.security.support.hostile import AFTER, ENDLESSLY, FORWARDED, LEAKING, TALKING
+from tests.security.support.scene import (
     RUN,
     UPSTREAM_TOKEN,
     Scene,

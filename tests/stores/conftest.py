@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from carnet.stores.open import Store
-from tests.stores import servers
-from tests.stores.scenes import Place
+from tests.stores.support import servers
+from tests.stores.support.scenes import Place
 
 DRIVERS = ("sqlite", "postgres")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.stores.houses import House
+from tests.stores.support.organisations import House
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests.exchanges.tap import Passed
-from tests.stores import servers
 from tests.stores.former.house import HERE, Hooks, House, listening, signed, travelling, until
+from tests.stores.support import servers
 
 TOLD = json.loads((HERE / "told.json").read_text())
 ANSWERS: dict[str, dict[str, Any]] = TOLD["answers"]

@@ -9,8 +9,8 @@ from carnet.ports.work.turns import Fenced
 from carnet.ports.world.outbox import Outcome, Posted
 from carnet.stores import outbox
 from carnet.stores.open import Store
-from tests.stores import servers
-from tests.stores.scenes import NOW, SECOND, Place, a_claim, a_finish, a_letter, claimed
+from tests.stores.support import servers
+from tests.stores.support.scenes import NOW, SECOND, Place, a_claim, a_finish, a_letter, claimed
 
 OWNER = "agent://b.example"
 

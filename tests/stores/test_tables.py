@@ -5,7 +5,7 @@ import pytest
 from carnet.core.sealed_call import FORM
 from carnet.stores import tables
 from carnet.stores.open import Store
-from tests.stores.scenes import Place, a_claim, a_finish, a_wait, claimed
+from tests.stores.support.scenes import Place, a_claim, a_finish, a_wait, claimed
 
 OF_SQLITE = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
 OF_POSTGRES = (

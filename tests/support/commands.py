@@ -32,7 +32,13 @@ WITH = (
     *("carnet.http", "carnet.wire", "carnet.guards"),
 )
 AND = (
-    *("carnet.api", "tests.stores.scenes", "importlib.resources.readers", "asyncpg", "uvloop"),
+    *(
+        "carnet.api",
+        "tests.stores.support.scenes",
+        "importlib.resources.readers",
+        "asyncpg",
+        "uvloop",
+    ),
     *("uvicorn.lifespan.off", "uvicorn.protocols.http.httptools_impl"),
 )
 

@@ -25,7 +25,7 @@ from carnet.stores.open import open_store
 from carnet.stores.secrets import secrets_file
 from carnet.wire.dialects import DIALECTS, by_peer
 from tests.support.served import AGENTS
-from tests.support.signed import Sender, Signed
+from tests.support.signing.signed import Sender, Signed
 
 DOMAIN = "acme.example"
 CONFIG = f"""

@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.support.http import Reply, chat_body
 from tests.support.organisation import Organisation
-from tests.support.signed import Line, Sender, Signed, digest, fresh_nonce, now, sign
+from tests.support.signing.signed import Line, Sender, Signed, digest, fresh_nonce, now, sign
 
 OTHER_AGENTS = """
 [agents.priced]

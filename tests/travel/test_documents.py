@@ -10,7 +10,7 @@ import pytest
 from tests.support.http import Reply
 from tests.support.organisation import Organisation
 from tests.support.served import executions
-from tests.support.signed import now
+from tests.support.signing.signed import now
 from tests.travel.conftest import Scene
 from tests.travel.scene import claims, send
 

@@ -27,7 +27,7 @@ from samvad.server import _is_private_host, status_code_for
 from samvad.signing import _build_signature_base
 from samvad.types import PublicKey, RateLimit, SkillDef
 
-from tests.support.signed import now
+from tests.support.signing.signed import now
 from tests.vectors import samvad_asked as asked
 
 KEPT = Path(__file__).with_name("samvad_sdk.json")

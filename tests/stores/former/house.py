@@ -14,12 +14,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tests.exchanges.carnets import Travelling
+from tests.exchanges.cases.carnets import Travelling
 from tests.exchanges.stage import Answer as Got
 from tests.exchanges.stage import exchange
 from tests.exchanges.tap import Answer, Heard, Passed, Tap
 from tests.support.organisation import environment
-from tests.support.signed import Sender, Signed, message
+from tests.support.signing.signed import Sender, Signed, message
 
 HERE = Path(__file__).parent
 RECORDED = "127.77.3.9:18471"

@@ -17,7 +17,6 @@ import carnet
 from carnet.stores import migration
 from tests.exchanges.scene import INITECH
 from tests.exchanges.stage import Answer
-from tests.stores import servers
 from tests.stores.former.house import (
     ALICE,
     HERE,
@@ -28,6 +27,7 @@ from tests.stores.former.house import (
     travelling,
     until,
 )
+from tests.stores.support import servers
 
 MIGRATIONS = Path(carnet.__file__).parent / "stores" / "migrations"
 

@@ -1,0 +1,63 @@
+"""kill -9 at every crash point: nothing acknowledged is lost, run again or billed twice.
+
+Each is tried on the store that choosing.py names; `make crash` does each on both, ten times.
+"""
+
+from collections import Counter
+
+import pytest
+
+from carnet.faults import POINTS
+from tests.crash.points import task_matrix
+from tests.crash.points.choice import chosen
+from tests.crash.points.matrix import CASES, DRAINING, RECOVERING, ROTATING, STREAMED, WHOLE, Case
+from tests.crash.points.test_waiting import WAITING
+from tests.faults.scene import Pair
+from tests.faults.stores import STORES
+
+
+@pytest.mark.parametrize("point", WHOLE)
+def test_a_whole_answer_survives_a_kill_at(point: str, pair: Pair) -> None:
+    assert Case(pair, point).faults() == []
+
+
+@pytest.mark.parametrize("point", STREAMED)
+def test_a_stream_survives_a_kill_at(point: str, pair: Pair) -> None:
+    assert Case(pair, point).faults() == []
+
+
+@pytest.mark.parametrize("point", RECOVERING)
+def test_recovery_survives_kills_in_a_row_at(point: str, pair: Pair) -> None:
+    assert Case(pair, point).faults() == []
+
+
+@pytest.mark.parametrize("point", DRAINING)
+def test_draining_survives_a_kill_at(point: str, pair: Pair) -> None:
+    assert Case(pair, point).faults() == []
+
+
+def test_a_migration_that_is_killed_is_finished_by_the_next(pair: Pair) -> None:
+    assert Case(pair, "migrate.mid").faults() == []
+
+
+def test_a_prune_that_is_killed_is_finished_by_the_next(pair: Pair) -> None:
+    assert Case(pair, "purge.mid").faults() == []
+
+
+@pytest.mark.parametrize("point", ROTATING)
+def test_f09_a_key_that_is_being_replaced_is_the_old_or_the_new_one_after_a_kill_at(
+    point: str, pair: Pair
+) -> None:
+    assert Case(pair, point).faults() == []
+
+
+def test_every_crash_point_is_killed_at() -> None:
+    of_tasks = {case.partition(":")[0] for case in task_matrix.CASES}
+    assert {*CASES, *of_tasks, *WAITING} == POINTS
+
+
+def test_each_store_is_killed_on_at_no_less_than_a_third_of_the_points() -> None:
+    of_calls = Counter(chosen(f"test_a_whole_answer_survives_a_kill_at[{at}]") for at in WHOLE)
+    of_tasks = Counter(chosen(f"test_a_task_survives_a_kill_at[{at}]") for at in task_matrix.PASSED)
+    for counted in (of_calls, of_tasks):
+        assert min(counted[store] for store in STORES) * 3 >= counted.total()

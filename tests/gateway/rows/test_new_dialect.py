@@ -1,0 +1,103 @@
+"""A dialect that no file of the package knows: one row, one folder, and it works end to end."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from carnet.wire.dialects import DIALECTS
+from tests.gateway.rows.plain_words import WORDS
+from tests.support.house import House, Told, housed
+
+# The address of a callback must be one that peers may name; nobody listens there.
+HOOK = "https://192.0.2.7:8443/in"
+ALLOW = '\n[egress]\nallow = ["192.0.2.7:8443"]\n'
+
+
+@pytest.fixture
+async def house(tmp_path: Path) -> AsyncIterator[House]:
+    async with housed(tmp_path, ALLOW, dialects=(*DIALECTS, WORDS)) as house:
+        yield house
+
+
+async def say(house: House, text: str, to: str = "echo", path: str = "/words", **more: str) -> Told:
+    return await house.ask("POST", path, {"to": to, "say": text, **more})
+
+
+async def ended(house: House, ticket: str) -> Told:
+    """How a task was told when it had ended."""
+    async with asyncio.timeout(30):
+        while True:
+            told = await house.ask("GET", f"/words/later/{ticket}")
+            if b" waits" not in told.body:
+                return told
+            await asyncio.sleep(0)
+
+
+async def ticket_of(house: House, text: str, to: str = "echo", **more: str) -> str:
+    told = await say(house, text, to, "/words/later", **more)
+    assert told.status == 201
+    word, ticket = told.body.decode().split()
+    assert word == "TICKET"
+    return ticket
+
+
+async def test_a_call_is_answered_and_refused_in_its_words(house: House) -> None:
+    told = await say(house, "hello")
+    assert (told.status, told.body) == (200, b"SAID hello")
+    assert told.headers["x-words-stream"] == "no"
+    assert (await say(house, "x", "broken")).body == b"NO agent_failed of broken"
+    assert (await say(house, "x", "nobody")).body == b"NO agent_not_found"
+    assert (await house.ask("POST", "/words", {})).body == b"NO invalid_request"
+
+
+async def test_whatever_is_refused_below_its_root_is_refused_in_its_words(house: House) -> None:
+    for method, path in (("GET", "/words"), ("GET", "/words/no/such"), ("GET", "/words/later/x")):
+        told = await house.ask(method, path)
+        assert (told.status, told.body[:3]) == (418, b"NO ")
+    assert (await house.ask("GET", "/words/who", token="ck_no")).body == b"NO token_invalid"
+    assert (await house.ask("GET", "/wordsmith")).json()["code"] == "not_found"
+
+
+async def test_its_chain_is_that_of_the_stamps(house: House) -> None:
+    deep = {"x-tangle-forwarded-depth": "4", "x-tangle-runid": "run-1"}
+    told = await house.ask("POST", "/words", {"to": "echo", "say": "x"}, headers=deep)
+    assert told.body == b"NO bridge_depth_exceeded"
+
+
+async def test_a_task_is_accepted_polled_listed_and_stopped_in_its_words(house: House) -> None:
+    ticket = await ticket_of(house, "later")
+    told = await ended(house, ticket)
+    assert told.body == f"TICKET {ticket} ready\nSAID later".encode()
+    lost = await ticket_of(house, "x", "broken")
+    assert (await ended(house, lost)).body.startswith(f"TICKET {lost} lost".encode())
+    listed = (await house.ask("GET", "/words/later")).body.decode().splitlines()
+    assert listed == [f"TICKET {lost} lost", f"TICKET {ticket} ready"]
+    stopped = await house.ask("POST", f"/words/later/{ticket}/stop")
+    assert stopped.body == told.body
+
+
+async def test_its_task_is_called_back_in_its_words_and_that_of_a_chat_in_those_of_a_chat(
+    house: House,
+) -> None:
+    ticket = await ticket_of(house, "call me", tell=HOOK)
+    lost = await ticket_of(house, "x", "broken", tell=HOOK)
+    chat = {"model": "echo", "messages": [{"role": "user", "content": "hi"}], "callback": HOOK}
+    chatted = (await house.ask("POST", "/tasks", chat)).json()["taskId"]
+    for each in (ticket, lost, chatted):
+        await ended(house, each)
+    posted = await house.gateway.store.outbox.list(state=None, limit=10)
+    letters = {each.letter.task: each.letter.body for each in posted}
+    assert letters[ticket] == b"SAID call me"
+    assert letters[lost] == b"NO agent_failed of broken"
+    assert b'"object":"chat.completion"' in letters[chatted]
+
+
+async def test_its_agents_and_its_routes_are_told(house: House) -> None:
+    assert b"echo" in (await house.ask("GET", "/words/who")).body.splitlines()
+    paths = (await house.ask("GET", "/openapi.json")).json()["paths"]
+    assert "post" in paths["/words"]
+    assert paths["/words/later/{task}"]["parameters"][0]["name"] == "task"
+    shown = (await house.ask("GET", "/.well-known/carnet.json")).json()
+    assert "words" in shown["dialects"]

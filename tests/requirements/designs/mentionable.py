@@ -1,0 +1,205 @@
+"""Mentionable composition: what seed 003 says.
+
+No request carries a chain of mentions yet, so every sentence about one is due. The tests that some
+of them name are those of the codec, which programs can use.
+"""
+
+from tests.requirements.rows import Divergence, Row
+
+_WIRE = "tests/wire/stamps/test_mentionable.py::"
+_CARNET = "tests/core/chain/test_carnet.py::"
+_ADDRESS = "tests/core/people/test_address.py::"
+
+_OVER_A2A = "mentions over A2A"
+_HARNESS = "the engine's prompt cues"
+_FAN_OUT = "fan-out"
+_EVIDENCE = "identity evidence"
+_INTERRUPTS = "interrupts across hops"
+
+ROWS = (
+    Row(
+        "mentionable:address:symmetric",
+        "Sender and recipient have the same form, @name@domain.",
+        "003 symmetric addressing",
+        (
+            _ADDRESS + "test_an_address_is_read_as_it_was_written",
+            _ADDRESS + "test_the_three_spellings_of_a_handle_name_one_address",
+        ),
+        due=_EVIDENCE,
+    ),
+    Row(
+        "mentionable:trust:one-path",
+        "A calling agent passes the same checks as a calling person: wire credential, evidence, "
+        "policy, then the agent.",
+        "003 symmetric addressing",
+        due=_EVIDENCE,
+    ),
+    Row(
+        "mentionable:chain:shape",
+        "A chain has a hop from 1 up, a cap, and says whether the hop is the last.",
+        "003 AgentChain",
+        (
+            _WIRE + "test_an_impossible_chain_cannot_be_made",
+            _WIRE + "test_what_is_there_and_not_whole_is_refused",
+        ),
+        due=_OVER_A2A,
+    ),
+    Row(
+        "mentionable:chain:is-final",
+        "A hop is final when it equals the cap.",
+        "003 AgentChain",
+        (_WIRE + "test_is_final_is_computed_and_not_believed",),
+        Divergence("R15", "What a peer says about it is recomputed; the numbers decide."),
+        due=_OVER_A2A,
+    ),
+    Row(
+        "mentionable:chain:is-final-logged",
+        "A peer that says something else about it is noted in the log.",
+        "R15, U09",
+        due=_OVER_A2A,
+    ),
+    Row(
+        "mentionable:chain:clamp",
+        "The cap is the operator's.",
+        "003 AgentChain",
+        (_WIRE + "test_a_peer_can_lower_our_limit_and_never_raise_it",),
+        Divergence("R15", "The cap of a peer counts where it is lower than ours."),
+        due=_OVER_A2A,
+    ),
+    Row(
+        "mentionable:chain:default",
+        "The cap is 4 where nobody said another.",
+        "003 recipient_capabilities, R2",
+        (_WIRE + "test_the_next_chain_is_one_hop_further_under_the_same_cap",),
+        due=_OVER_A2A,
+    ),
+    Row(
+        "mentionable:chain:carrier",
+        "It travels as metadata.mentionable.agent_chain, set among the recipient's capabilities.",
+        "003 AgentChain, R23",
+        (
+            _WIRE + "test_a_chain_is_read_in_every_spelling",
+            _WIRE + "test_what_a_client_that_relays_mentions_sends_is_read",
+            _WIRE + "test_two_spellings_may_agree_and_must_not_contradict",
+        ),
+        due=_OVER_A2A,
+    ),
+    Row(
+        "mentionable:chain:written",
+        "A chained call to another agent carries its chain.",
+        "003 AgentChain",
+        due=_OVER_A2A,
+    ),
+    Row(
+        "mentionable:chain:absent",
+        "Whether a call is chained is told by the chain's presence, not by the transport.",
+        "003 common mistakes",
+        (_WIRE + "test_absent_is_a_direct_call",),
+        due=_OVER_A2A,
+    ),
+    Row(
+        "mentionable:chain:cue",
+        "A model is told which hop of how many it is, and how many are left.",
+        "003 AgentChain",
+        (_WIRE + "test_the_cue_tells_a_model_where_it_stands",),
+        due=_HARNESS,
+    ),
+    Row(
+        "mentionable:chain:cue-rendered",
+        "The cue is part of the prompt of a chained turn.",
+        "003 multi-hop cap enforcement",
+        due=_HARNESS,
+    ),
+    Row(
+        "mentionable:chain:conclude",
+        "At the final hop an agent concludes and invites nobody.",
+        "003 AgentChain",
+        (
+            _WIRE + "test_the_cue_tells_a_model_where_it_stands",
+            _CARNET + "test_a_carnet_without_a_hop_left_cannot_be_extended",
+        ),
+        due=_OVER_A2A,
+    ),
+    Row(
+        "mentionable:chain:refuse",
+        "The runtime itself refuses calls out of the final hop; the model's obedience is not "
+        "relied on.",
+        "003 multi-hop cap enforcement, common mistakes",
+        (
+            _WIRE + "test_from_the_final_hop_nothing_is_written",
+            _CARNET + "test_the_refusal_names_the_depth_the_callee_would_have_had",
+        ),
+        due=_OVER_A2A,
+    ),
+    Row(
+        "mentionable:chain:next",
+        "The next chain has one hop more under the same cap.",
+        "003 multi-hop cap enforcement",
+        (
+            _WIRE + "test_the_next_chain_is_one_hop_further_under_the_same_cap",
+            _WIRE + "test_the_chain_is_read_as_it_was_written",
+        ),
+        due=_OVER_A2A,
+    ),
+    Row(
+        "mentionable:chain:every-hop",
+        "Every hop counts, and none goes past the cap.",
+        "003 composition rules",
+        (_CARNET + "test_every_chain_ends",),
+        due=_OVER_A2A,
+    ),
+    Row(
+        "mentionable:relay:override",
+        "A dispatcher that can relay mentions says so in place of the default.",
+        "003 recipient_capabilities",
+        due=_OVER_A2A,
+    ),
+    Row(
+        "mentionable:relay:none",
+        "Without that an agent calls its siblings itself.",
+        "003 recipient_capabilities",
+        due=_OVER_A2A,
+    ),
+    Row(
+        "mentionable:fan-out:parallel",
+        "Siblings are called at the same time, and are cancelled together.",
+        "003 fan-out pattern",
+        due=_FAN_OUT,
+    ),
+    Row(
+        "mentionable:fan-out:chain",
+        "Each of these calls carries the chain.",
+        "003 fan-out pattern",
+        due=_FAN_OUT,
+    ),
+    Row(
+        "mentionable:fan-out:one-reply",
+        "Their answers become one reply.",
+        "003 fan-out pattern",
+        due=_FAN_OUT,
+    ),
+    Row(
+        "mentionable:evidence:rebound",
+        "Evidence is forwarded only with the new recipient as its audience.",
+        "003 composition rules, common mistakes",
+        due=_EVIDENCE,
+    ),
+    Row(
+        "mentionable:evidence:on-behalf-of",
+        "Whose authority it is travels along, the immediate caller first.",
+        "003 payment in chained calls",
+        due=_EVIDENCE,
+    ),
+    Row(
+        "mentionable:policy:surface",
+        "What a sibling needs first reaches the user; it is neither swallowed nor retried.",
+        "003 fan-out pattern, composition rules, common mistakes",
+        due=_INTERRUPTS,
+    ),
+    Row(
+        "mentionable:policy:resume",
+        "The answer goes back to the one who asked, with the original call.",
+        "003 combining with PolicyPart",
+        due=_INTERRUPTS,
+    ),
+)

@@ -1,0 +1,321 @@
+"""Receipts that we give, and those that we ask for."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Sequence
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from carnet.core.call import Call
+from carnet.core.chain.turn import Turn
+from carnet.core.messages.events import (
+    CHILD,
+    LEG,
+    RECEIPT,
+    Done,
+    End,
+    Event,
+    Extension,
+    Failed,
+    Text,
+    Usage,
+)
+from carnet.core.messages.output import Sink
+from carnet.core.people.proof import Document
+from carnet.errors import (
+    AgentFailed,
+    CarnetError,
+    OutcomeUnknown,
+    PeerRefused,
+    PeerResponseInvalid,
+    PeerUnreachable,
+    StorageUnavailable,
+)
+from carnet.ports.trust.keys import KeyRing
+from carnet.runtime.peers.answer_reader import tell
+from carnet.runtime.receipts.issue import Issuing, Receipted
+from carnet.runtime.receipts.tally import Tally, tally
+from carnet.runtime.receipts.verification import Slip, Verifying
+from carnet.testing.clock import FakeClock
+from carnet.testing.keys import MemoryRing
+from carnet.wire import travel
+from carnet.wire.crypto import ed25519
+from carnet.wire.dialects import openai
+from tests.runtime.peers.test_signing import PUBLIC, SEED, Keys
+from tests.runtime.scene import Paper, make_call
+
+END: tuple[Event, ...] = (Usage(1, 2, 200, 200, "credits"), Done())
+SAID: tuple[Event, ...] = (Text("well"), *END)
+DOCUMENT = Document(
+    issuer="a.example",
+    audience="b.example",
+    issued=0,
+    expires=60,
+    run="run_1",
+    turn="run_1.t0.critic",
+    depth=1,
+    last_depth=3,
+    digest="x",
+    keyid="k",
+)
+
+
+class Kept:
+    """Receipts in memory; none where it is `full`."""
+
+    def __init__(self, *, full: bool = False) -> None:
+        self.receipts: dict[tuple[int, int], str] = {}
+        self.puts = 0
+        self._full = full
+
+    async def put(self, turn: Turn, jws: str) -> str:
+        await asyncio.sleep(0)
+        if self._full:
+            raise StorageUnavailable
+        self.puts += 1
+        return self.receipts.setdefault((turn.n, turn.attempt), jws)
+
+    async def get(self, turn: Turn) -> str | None:
+        await asyncio.sleep(0)
+        return self.receipts.get((turn.n, turn.attempt))
+
+
+class Said:
+    """A journal that says the same each time, one event a batch but for the last."""
+
+    def __init__(self, *events: Event) -> None:
+        self._events = events
+
+    async def batches(
+        self, call: Call, /, heartbeat: float | None = None
+    ) -> AsyncGenerator[Sequence[Event], None]:
+        del call, heartbeat
+        for event in self._events[:-2]:
+            yield (event,)
+        yield ()
+        yield self._events[-2:]
+
+    async def whole(self, call: Call, /) -> Sequence[Event]:
+        del call
+        return list(self._events)
+
+    async def cancel(self, turns: Collection[int]) -> int:
+        return len(turns)
+
+
+def receipted(kept: Kept, *events: Event) -> Receipted:
+    keys: Any = Keys()
+    issuing = Issuing(kept=kept, keys=keys, domain="b.example", currency="credits")
+    return Receipted(Said(*events), issuing, openai.told)
+
+
+def travelled() -> Call:
+    return replace(make_call(), document=DOCUMENT)
+
+
+def receipt_in(events: Sequence[Event]) -> travel.Receipt:
+    *_, extension, _ = events
+    assert isinstance(extension, Extension)
+    assert extension.name == RECEIPT
+    return travel.read_receipt(extension.payload)
+
+
+async def test_the_receipt_stands_before_the_end_of_a_whole_answer() -> None:
+    receipt = receipt_in(await receipted(Kept(), *SAID).whole(travelled()))
+    assert (receipt.issuer, receipt.audience) == ("b.example", "a.example")
+    assert (receipt.run, receipt.turn, receipt.cost) == ("run_1", "run_1.t0.critic", 200)
+    assert receipt.digest == travel.answer_digest({"text": "well"})
+    assert ed25519.holds(PUBLIC, receipt.signed, receipt.signature)
+
+
+async def test_a_stream_has_the_same_receipt_in_its_last_batch() -> None:
+    kept = Kept()
+    whole = receipt_in(await receipted(kept, *SAID).whole(travelled()))
+    batches = [batch async for batch in receipted(kept, *SAID).batches(travelled())]
+    assert [len(batch) for batch in batches] == [1, 0, 3]
+    assert receipt_in(batches[-1]) == whole
+
+
+async def test_readers_that_come_together_get_one_receipt() -> None:
+    kept = Kept()
+    journal = receipted(kept, *SAID)
+    answers = await asyncio.gather(*[journal.whole(travelled()) for _ in range(5)])
+    assert len({receipt_in(answer).signature for answer in answers}) == 1
+    assert len(kept.receipts) == 1
+
+
+async def test_who_came_without_a_document_gets_what_was_said() -> None:
+    kept = Kept()
+    journal = receipted(kept, *SAID)
+    assert list(await journal.whole(make_call())) == list(SAID)
+    assert [event async for batch in journal.batches(make_call()) for event in batch] == list(SAID)
+    assert (kept.puts, await journal.cancel({1, 2})) == (0, 2)
+
+
+async def test_a_failure_is_receipted_with_its_code_unless_nobody_knows_how_it_ended() -> None:
+    failed = receipt_in(
+        await receipted(Kept(), Usage(cost=5), Failed.of(AgentFailed())).whole(travelled())
+    )
+    assert (failed.code, failed.cost, failed.digest) == ("agent_failed", 5, None)
+    unknown = (Usage(), Failed.of(OutcomeUnknown()))
+    assert await receipted(Kept(), *unknown).whole(travelled()) == unknown
+
+
+async def test_a_repeat_gets_the_receipt_that_was_kept() -> None:
+    kept = Kept()
+    again = replace(travelled(), known=True)
+    first = receipt_in(await receipted(kept, *SAID).whole(again))  # a crash came before it was kept
+    changed = (Text("well"), Usage(cost=999), Done())
+    assert receipt_in(await receipted(kept, *changed).whole(again)) == first
+    assert kept.puts == 1
+
+
+async def test_nothing_is_answered_with_a_receipt_that_could_not_be_kept() -> None:
+    with pytest.raises(StorageUnavailable):
+        await receipted(Kept(full=True), *SAID).whole(travelled())
+
+
+# ------------------------------------------------------------------------- what they count
+
+
+def leg(turn: str, depth: int, **more: Any) -> Event:
+    told = {"turn": turn, "to": "@x@c.example", "depth": depth, "status": "done", **more}
+    return Extension(LEG, told)
+
+
+def test_calls_are_counted_once_however_often_they_were_tried() -> None:
+    child = Extension(CHILD, {"cost": 0, "calls": 3, "deepest": 4})
+    tried = [leg("t1", 2, status="failed"), leg("t1", 2), leg("t2", 2, status="refused")]
+    assert tally(1, [Text("x"), *tried, child]) == Tally(5, 4)
+    assert tally(2, [leg("t1", 2)]) == Tally(1, 2)  # the turn is that call itself
+    assert tally(1, [Extension("else", None), Extension(CHILD, {"cost": 0})]) == Tally(2, 1)
+
+
+def test_what_another_organisation_has_signed_for_is_counted_as_it_says() -> None:
+    assert tally(1, [leg("t1", 2, receipt=written(calls=7, max_depth=3))]) == Tally(8, 3)
+
+
+# --------------------------------------------------------------------- those we ask for
+
+
+def written(**changed: Any) -> str:
+    receipt = travel.Receipt(
+        issuer="b.example",
+        audience="a.example",
+        issued=0,
+        run="run_1",
+        turn="run_1.t0.critic",
+        cost=200,
+        currency="credits",
+        calls=1,
+        max_depth=1,
+        digest=travel.answer_digest({"text": "well"}),
+        keyid="k-1",
+    )
+    seed = changed.pop("seed", SEED)
+    receipt = replace(receipt, **changed)
+    return travel.write_receipt(receipt, sign=lambda message: ed25519.sign(seed, message))
+
+
+def heard(*events: Event, error: CarnetError | None = None) -> Callable[[Sink], Awaitable[Done]]:
+    async def read(sink: Sink) -> Done:
+        if error is None:
+            return await tell(events, sink)
+        await tell((*events, Done()), sink)
+        raise error
+
+    return read
+
+
+def known() -> MemoryRing:
+    """A key ring that first has to look."""
+    ring = MemoryRing()
+    ring.publish("agent://b.example", "k-1", PUBLIC)
+    return ring
+
+
+async def proven(
+    presented: str | None,
+    *events: Event,
+    ring: KeyRing | None = None,
+    error: CarnetError | None = None,
+) -> tuple[list[Event], Slip]:
+    keys = ring or known()
+    verifying = Verifying(keys, domain="a.example", currency="credits", clock=FakeClock())
+    slip = Slip()
+    slip.presented = presented
+    paper, carnet = Paper(), make_call().carnet
+    read = heard(*events, error=error)
+    end: End
+    try:
+        end = await verifying.proven(read, carnet, slip, paper, peer="b.example", told=openai.told)
+    except CarnetError as raised:
+        end = Failed.of(raised)
+    return [*paper.said, end], slip
+
+
+async def test_an_answer_with_its_receipt_costs_what_the_receipt_says() -> None:
+    said, slip = await proven(written(), Text("well"), Usage(1, 2, 999, 999, "credits"), Done())
+    assert said == [Text("well"), Usage(1, 2, 200, 999, "credits"), Done()]
+    assert slip.proved == slip.presented
+
+
+async def test_a_cost_in_another_currency_is_unknown() -> None:
+    said, _ = await proven(written(currency="pearls"), Text("well"), *END)
+    assert said[1] == Usage(1, 2)
+
+
+WRONG = [
+    None,
+    "a.b.c",
+    written(seed=bytes(32)),
+    written(issuer="c.example"),
+    written(audience="c.example"),
+    written(run="run_2"),
+    written(turn="t"),
+    written(digest=travel.answer_digest({"text": "other"})),
+    written(digest=None, code="agent_failed"),
+]
+
+
+@pytest.mark.parametrize("presented", WRONG)
+async def test_an_answer_without_a_right_receipt_ends_unbilled(presented: str | None) -> None:
+    said, slip = await proven(presented, *SAID)
+    assert said == [Text("well"), Failed.of(PeerResponseInvalid())]
+    assert slip.proved is None
+
+
+async def test_a_key_that_is_not_the_peers_proves_nothing() -> None:
+    revoked = known()
+    revoked.revoke("agent://b.example", "k-1")
+    for ring in (MemoryRing(), revoked):
+        said, _ = await proven(written(), *SAID, ring=ring)
+        assert said[-1] == Failed.of(PeerResponseInvalid())
+
+
+async def test_a_failure_costs_what_is_signed_and_nothing_else() -> None:
+    refused = PeerRefused(peer_status=500, peer_code="internal")
+    charge = Usage(cost=200, currency="credits")
+    signed = written(digest=None, code="internal")
+    said, slip = await proven(signed, charge, error=refused)
+    assert said == [Usage(cost=200, currency="credits"), Failed.of(refused)]
+    assert slip.proved == signed
+    for presented in (None, "a.b.c", written()):
+        said, slip = await proven(presented, charge, error=refused)
+        assert (said, slip.proved) == ([Failed.of(refused)], None)
+    assert (await proven(signed, charge, error=refused, ring=Gone()))[0] == [Failed.of(refused)]
+
+
+class Gone(MemoryRing):
+    """Cards that cannot be fetched."""
+
+    async def learn(self, sender: str) -> None:
+        raise PeerUnreachable(sender)
+
+
+def test_the_receipt_of_a_stream_is_its_last_comment_of_that_name() -> None:
+    slip = Slip()
+    for comment in ("keep-alive", "carnet-receipt a.b.c", "keep-alive"):
+        slip.read_comment(comment)
+    assert slip.presented == "a.b.c"

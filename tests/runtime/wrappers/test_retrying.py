@@ -1,0 +1,334 @@
+"""When a call is sent again, after how long, and when not."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from carnet.core.messages.events import Done, Event, Extension, Failed, Text, Usage
+from carnet.errors import (
+    AgentFailed,
+    CarnetError,
+    ChainFinal,
+    CircuitOpen,
+    DepthExceeded,
+    EgressRefused,
+    Internal,
+    InvalidRequest,
+    Overloaded,
+    PeerAgentNotFound,
+    PeerBusy,
+    PeerNotListed,
+    PeerRefused,
+    ProviderError,
+    ProviderTimeout,
+    ProviderUnavailable,
+    RateLimited,
+)
+from carnet.ports.work.agent import Agent
+from carnet.ports.world.http_client import NotSent
+from carnet.runtime.wrappers.breaker import Breaker, Breaking
+from carnet.runtime.wrappers.retrying import Retrying
+from carnet.testing.clock import FakeClock, FakeIds
+from carnet.wire.dialects.refusal import BY_PEER, BY_STATUS
+from tests.runtime.agents.elsewhere import ANSWER, provider_to, remote_to, streamed
+from tests.runtime.agents.elsewhere import leg as record
+from tests.runtime.peer import Line, answering, reply
+from tests.runtime.scene import GOOD, Paper, collect, fail, in_turn, make_call, saying
+
+NOW = 1_800_000_000.0  # where a FakeClock stands
+
+
+def failing(error: CarnetError, *before: Event) -> Agent:
+    return saying(*before, then=error)
+
+
+def leg(code: str | None = None) -> Extension:
+    return record(status="failed" if code else "done", code=code)
+
+
+def busy(seconds: int | None) -> PeerBusy:
+    return PeerBusy(peer_status=429, peer_code="rate_limited", retry_after=seconds)
+
+
+def retrying(
+    agent: Agent, clock: FakeClock, *, retries: int = 3, fraction: float = 0.0, **more: Any
+) -> Agent:
+    ids = FakeIds(fraction=fraction)
+    return Retrying(agent, retries=retries, clock=clock, ids=ids, sleep=clock.sleep, **more)
+
+
+def unsent() -> ProviderUnavailable:
+    """Nobody was there to take the request."""
+    error = ProviderUnavailable()
+    error.__cause__ = NotSent()
+    return error
+
+
+@pytest.mark.parametrize("error", [ProviderUnavailable(), ProviderTimeout(), busy(0)])
+async def test_an_error_that_says_so_is_followed_by_another_attempt(error: CarnetError) -> None:
+    agent, calls = in_turn(failing(error), failing(error), GOOD)
+    clock = FakeClock()
+    assert await collect(retrying(agent, clock), make_call()) == [Text("well"), Done()]
+    assert clock.slept == [0.25, 0.5]
+    assert [call.carnet.turn for call in calls] == ["run_1.t0.critic"] * 3
+    assert calls[0] is calls[1] is calls[2]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        DepthExceeded(observed=4, limit=4),
+        ChainFinal(hop=3, hops=3),
+        CircuitOpen(retry_after=1),
+        EgressRefused(),
+        PeerNotListed(),
+        PeerAgentNotFound(),
+        RateLimited(retry_after=1),
+        Overloaded(retry_after=1),
+        InvalidRequest("model", "is wrong"),
+        ProviderError(),
+        AgentFailed(),
+        Internal(),
+        PeerRefused(peer_status=402, peer_code="payment_required"),
+        PeerRefused(peer_status=429, peer_code="run_calls_exceeded"),
+        PeerRefused(peer_status=409, peer_code="cancelled"),
+        busy(None),
+        PeerBusy(peer_status=429, peer_code="rate_limited", retry_after=1, by=BY_PEER),
+        ProviderUnavailable(by=BY_PEER),
+        ProviderUnavailable(by=BY_PEER, retry_after=1),
+        ProviderTimeout(by=BY_PEER),
+        ProviderUnavailable(by=BY_STATUS),
+        ProviderTimeout(by=BY_STATUS),
+    ],
+)
+async def test_any_other_error_is_final(error: CarnetError) -> None:
+    agent, calls = in_turn(failing(error))
+    clock = FakeClock()
+    with pytest.raises(type(error)) as caught:
+        await collect(retrying(agent, clock), make_call())
+    assert caught.value is error
+    assert len(calls) == 1
+    assert clock.slept == []
+
+
+@pytest.mark.parametrize("error", [unsent(), busy(0)])
+async def test_a_call_that_was_not_taken_is_repeated_even_where_repeats_are_not_safe(
+    error: CarnetError,
+) -> None:
+    agent, calls = in_turn(failing(error), GOOD)
+    await collect(retrying(agent, FakeClock(), repeats_are_safe=False), make_call())
+    assert len(calls) == 2
+
+
+@pytest.mark.parametrize("error", [ProviderUnavailable(), ProviderTimeout(by="agent")])
+async def test_a_call_that_may_have_been_taken_is_not_repeated_where_repeats_are_not_safe(
+    error: CarnetError,
+) -> None:
+    agent, calls = in_turn(failing(error), GOOD)
+    with pytest.raises(type(error)):
+        await collect(retrying(agent, FakeClock(), repeats_are_safe=False), make_call())
+    assert len(calls) == 1
+
+
+async def test_what_an_attempt_has_cost_and_called_stays() -> None:
+    agent, calls = in_turn(failing(busy(0), Usage(cost=5), leg("x")), GOOD)
+    said = await collect(retrying(agent, FakeClock()), make_call())
+    assert said == [Usage(cost=5), leg("x"), Text("well"), Done()]
+    assert len(calls) == 2
+
+
+async def test_the_last_error_is_raised_when_every_attempt_failed() -> None:
+    errors = [ProviderUnavailable(str(number)) for number in range(4)]
+    agent, calls = in_turn(*(failing(error) for error in errors))
+    clock = FakeClock()
+    with pytest.raises(ProviderUnavailable) as caught:
+        await collect(retrying(agent, clock), make_call())
+    assert caught.value is errors[3]
+    assert len(calls) == 4
+    assert clock.slept == [0.25, 0.5, 1.0]
+
+
+async def test_nothing_is_repeated_once_something_was_said() -> None:
+    agent, calls = in_turn(failing(ProviderTimeout(), Text("one")), GOOD)
+    error, said = await fail(retrying(agent, FakeClock()), make_call(), Paper(is_read=True))
+    assert isinstance(error, ProviderTimeout)
+    assert said == [Text("one")]
+    assert len(calls) == 1
+
+
+async def test_what_nobody_has_seen_is_taken_back() -> None:
+    agent, calls = in_turn(failing(ProviderTimeout(), Text("one"), leg("x")), GOOD)
+    said = await collect(retrying(agent, FakeClock()), make_call())
+    assert said == [leg("x"), Text("well"), Done()]
+    assert len(calls) == 2
+
+
+async def test_a_failed_end_is_repeated_like_an_error() -> None:
+    agent, calls = in_turn(saying(leg("x"), Failed("provider_unavailable")), GOOD)
+    said = await collect(retrying(agent, FakeClock()), make_call())
+    assert said == [leg("x"), Text("well"), Done()]
+    assert len(calls) == 2
+
+
+async def test_every_attempt_leaves_its_record() -> None:
+    first, second = leg("provider_timeout"), leg("provider_unavailable")
+    agent, _ = in_turn(
+        failing(ProviderTimeout(), first),
+        failing(ProviderUnavailable(), second),
+        saying(Text("well"), leg(), Done()),
+    )
+    said = await collect(retrying(agent, FakeClock()), make_call())
+    assert said == [first, second, Text("well"), leg(), Done()]
+    agent, _ = in_turn(failing(ProviderTimeout(), first), failing(ProviderUnavailable(), second))
+    error, said = await fail(retrying(agent, FakeClock(), retries=1), make_call())
+    assert isinstance(error, ProviderUnavailable)
+    assert said == [first, second]
+
+
+async def test_a_callee_that_says_how_long_is_not_asked_sooner() -> None:
+    clock = FakeClock()
+    agent, _ = in_turn(failing(busy(7)), failing(ProviderUnavailable(retry_after=2)), GOOD)
+    await collect(retrying(agent, clock), make_call())
+    assert clock.slept == [7, 2]
+
+
+async def test_a_callee_that_asks_for_too_long_is_not_waited_for() -> None:
+    clock = FakeClock()
+    agent, calls = in_turn(failing(busy(31)), GOOD)
+    with pytest.raises(PeerBusy) as caught:
+        await collect(retrying(agent, clock), make_call())
+    assert caught.value.retry_after == 31
+    assert len(calls) == 1
+
+
+async def test_chance_is_added_to_the_wait() -> None:
+    clock = FakeClock()
+    agent, _ = in_turn(failing(ProviderUnavailable()), failing(ProviderUnavailable()), GOOD)
+    await collect(retrying(agent, clock, fraction=0.5), make_call())
+    assert clock.slept == [0.375, 0.625]
+
+
+async def test_no_attempt_begins_after_the_deadline_of_the_call() -> None:
+    clock = FakeClock()
+    agent, calls = in_turn(failing(ProviderUnavailable()))
+    with pytest.raises(ProviderUnavailable):
+        await collect(retrying(agent, clock), make_call(deadline=NOW + 0.6))
+    assert clock.slept == [0.25]  # the next would have been at 0.75 s
+    assert len(calls) == 2
+
+
+async def test_a_cancellation_is_not_an_error_to_repeat() -> None:
+    agent, calls = in_turn(saying(then=asyncio.CancelledError()), GOOD)
+    with pytest.raises(asyncio.CancelledError):
+        await collect(retrying(agent, FakeClock()), make_call())
+    assert len(calls) == 1
+
+
+async def test_waiting_can_be_cancelled() -> None:
+    agent, calls = in_turn(failing(busy(30), leg("peer_busy")), GOOD)
+    waiting = Retrying(agent, retries=3, clock=FakeClock(), ids=FakeIds())
+    paper = Paper()
+    task = asyncio.create_task(collect(waiting, make_call(), paper))
+    await asyncio.sleep(0.01)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert len(calls) == 1
+    assert paper.said == [leg("peer_busy")]
+
+
+@pytest.mark.parametrize("retries", [-1, 4, 100])
+def test_there_are_at_most_three_retries(retries: int) -> None:
+    with pytest.raises(ValueError, match="0 to 3"):
+        retrying(GOOD, FakeClock(), retries=retries)
+
+
+async def test_no_retries_is_one_attempt() -> None:
+    agent, calls = in_turn(failing(ProviderUnavailable()))
+    with pytest.raises(ProviderUnavailable):
+        await collect(retrying(agent, FakeClock(), retries=0), make_call())
+    assert len(calls) == 1
+
+
+# ---------------------------------------------------------------------- with a callee elsewhere
+
+
+OUTCOMES = [
+    *((500, "agent_failed"), (502, "provider_error"), (503, "provider_unavailable")),
+    *((504, "provider_timeout"), (503, "circuit_open"), (500, "internal")),
+    *((503, "outcome_unknown"), (503, "storage_unavailable"), (502, "peer_refused")),
+    *((503, "peer_busy"), (502, "egress_refused"), (409, "cancelled")),
+]
+
+
+@pytest.mark.parametrize(("status", "code"), OUTCOMES)
+@pytest.mark.parametrize("stream", [False, True])
+async def test_an_outcome_that_the_peer_reports_is_neither_repeated_nor_its_fault(
+    status: int,
+    code: str,
+    stream: bool,  # noqa: FBT001
+) -> None:
+    frame = b'data: {"error": {"code": "%b"}}\n\n' % code.encode()
+    answer = (
+        streamed(frame)
+        if stream
+        else reply(b'{"error": {"code": "%b"}}' % code.encode(), status=status)
+    )
+    clock = FakeClock()
+    breaker = Breaker(failures_to_open=1, clock=clock)
+    async with remote_to(answering(answer)) as (remote, peer):
+        agent = Breaking(remote, breaker)
+        again = Retrying(agent, retries=3, clock=clock, ids=FakeIds(), sleep=clock.sleep)
+        await fail(again, make_call(stream=stream))
+    assert len(peer.requests) == 1
+    assert (breaker.state, breaker.failures) == ("closed", 0)
+
+
+@pytest.mark.parametrize("status", [500, 502, 503, 504, 429])
+async def test_a_status_that_nothing_explains_is_not_repeated(status: int) -> None:
+    clock = FakeClock()
+    async with remote_to(answering(reply(b"oops", status=status))) as (remote, peer):
+        again = Retrying(remote, retries=3, clock=clock, ids=FakeIds(), sleep=clock.sleep)
+        await fail(again, make_call())
+    assert len(peer.requests) == 1
+
+
+@pytest.mark.parametrize("turns_are_known", [True, False])
+async def test_a_request_that_may_have_arrived_is_repeated_where_turns_are_known(
+    turns_are_known: bool,  # noqa: FBT001
+) -> None:
+    async def script(line: Line) -> None:
+        await line.request()
+        line.reset()
+
+    clock = FakeClock()
+    to = remote_to if turns_are_known else provider_to
+    async with to(script) as (agent, peer):
+        again = Retrying(
+            agent,
+            retries=2,
+            clock=clock,
+            ids=FakeIds(),
+            repeats_are_safe=turns_are_known,
+            sleep=clock.sleep,
+        )
+        await fail(again, make_call())
+    assert len(peer.requests) == (3 if turns_are_known else 1)
+
+
+async def test_a_request_that_never_left_is_repeated_everywhere() -> None:
+    clock = FakeClock()
+    async with provider_to(answering(ANSWER)) as (provider, peer):
+        await peer.__aexit__(None, None, None)  # nobody listens any more
+        again = Retrying(
+            provider,
+            retries=2,
+            clock=clock,
+            ids=FakeIds(),
+            repeats_are_safe=False,
+            sleep=clock.sleep,
+        )
+        error, _ = await fail(again, make_call())
+    assert isinstance(error, ProviderUnavailable)
+    assert clock.slept == [0.25, 0.5]

@@ -1,0 +1,219 @@
+"""What becomes of an answer when something else happens to its turn at the same time."""
+
+import asyncio
+
+import pytest
+from msgspec.structs import replace
+
+from carnet.core.messages.events import Failed
+from carnet.ports.work.tasks import Task
+from carnet.ports.work.turns import Claimed, Debit, Fenced, Known, Quota, Tell, TurnClaim, Use
+from carnet.stores.commit.queue import given_back
+from carnet.stores.open import Store
+from tests.stores.support.scenes import (
+    ALICE,
+    LIMITED,
+    NOW,
+    SECOND,
+    Place,
+    a_claim,
+    a_finish,
+    a_letter,
+    a_task,
+    a_wait,
+    an_answer,
+    an_interrupt,
+    claimed,
+    leased,
+)
+
+
+async def test_a_turn_that_is_answered_is_not_failed_by_an_expiry_of_the_same_moment(
+    store: Store, place: Place
+) -> None:
+    turn = claimed(await store.turns.claim(a_claim()))
+    waiting = await store.turns.finish(a_wait(turn))
+    answer = a_claim(resolution=an_answer(), now=turn.created + SECOND)
+    answering = asyncio.ensure_future(store.turns.claim(answer))
+    await asyncio.sleep(0)
+    expiry = a_finish(waiting, state="failed", code="interrupt_expired", debits=())
+    expiring = store.turns.finish(expiry)  # both are taken by the writer together
+    resumed = claimed(await answering)
+    with pytest.raises(Fenced):
+        await expiring
+    assert await store.turns.reload(turn) == resumed
+    assert place.rows("SELECT status FROM interrupt") == [("resolved",)]
+    assert (await store.turns.finish(a_finish(resumed))).state == "done"
+
+
+async def test_a_turn_that_is_claimed_again_is_not_ended_by_whoever_gives_it_up_then(
+    store: Store, place: Place
+) -> None:
+    turn = claimed(await store.turns.claim(a_claim(reserve=300)))
+    place.rows("UPDATE turn SET worker = 'gone'")
+    again = asyncio.ensure_future(store.turns.claim(a_claim(reserve=300)))
+    await asyncio.sleep(0)
+    given_up = store.turns.finish(a_finish(turn, state="unknown", debits=()))
+    verdict = await again
+    assert isinstance(verdict, Claimed)
+    with pytest.raises(Fenced):
+        await given_up
+    assert await store.turns.reload(turn) == verdict.turn
+    assert place.rows("SELECT spent, reserved FROM purse") == [(0, 300)]
+    await store.turns.finish(a_finish(verdict.turn))
+    assert place.rows("SELECT spent, reserved FROM purse") == [(200, 0)]
+
+
+async def test_what_a_turn_says_after_it_was_claimed_again_in_the_same_moment_is_not_kept(
+    store: Store, place: Place
+) -> None:
+    turn = claimed(await store.turns.claim(a_claim()))
+    place.rows("UPDATE turn SET worker = 'gone'")
+    again = asyncio.ensure_future(store.turns.claim(a_claim()))
+    late = asyncio.ensure_future(store.turns.append(turn, 0, 0, b'[["text","late"]]'))
+    verdict = await again
+    with pytest.raises(Fenced):
+        await late
+    assert isinstance(verdict, Claimed)
+    assert await store.turns.events(verdict.turn) == []
+
+
+async def test_an_interrupt_that_is_asked_again_is_a_new_question(store: Store) -> None:
+    turn = claimed(await store.turns.claim(a_claim()))
+    await store.turns.finish(a_wait(turn))
+    value = an_answer(resolver="alice", value=b"{}")
+    resumed = claimed(await store.turns.claim(a_claim(resolution=value)))
+    asked = an_interrupt(
+        state="another secret",
+        kind="consent",
+        message="May it be fifty?",
+        amount=50_000_000,
+        currency="EUR",
+        url="https://acme.example/consent",
+        retry_after=7,
+        expires_at="2030-01-01T00:00:00Z",
+        origin="other",
+    )
+    end = a_wait(resumed, interrupts=(asked,), now=resumed.created + SECOND)
+    waiting = await store.turns.finish(end)
+    (found,) = await store.turns.interrupts(waiting)
+    assert (found.interrupt, found.status, found.expires) == (asked, "open", waiting.waits_until)
+    assert (found.outcome, found.resolver, found.resolved, found.value) == (None,) * 4
+
+
+async def test_what_no_store_could_hold_is_not_waited_for(store: Store) -> None:
+    turn = claimed(await store.turns.claim(a_claim()))
+    for wrong in ((an_interrupt(), an_interrupt()), (an_interrupt(message="a\x00b"),)):
+        with pytest.raises(ValueError, match=r"the same id|cannot be kept"):
+            store.turns.finish(a_wait(turn, interrupts=wrong))
+    assert (await store.turns.finish(a_wait(turn))).state == "waiting"
+
+
+async def test_a_task_that_has_waited_gives_back_its_place_though_its_papers_are_lost(
+    store: Store, place: Place
+) -> None:
+    counted = Quota(purse="tasks/echo/b", limit=5, take=1)
+    await store.turns.claim(a_task(quotas=(counted,)))
+    (task,) = await leased(store)
+    held = (Use("tasks/echo/b", 1),)
+    await store.turns.finish(a_wait(task.turn, is_task=True, holding=held))
+    resumed = claimed(await store.turns.claim(a_claim(resolution=an_answer())))
+    assert await store.tasks.release(resumed, NOW, lost=True)
+    ((sealed,),) = place.rows("SELECT sealed FROM kept_call")
+    place.rows("UPDATE kept_call SET sealed = ?", bytes(sealed)[:-1])
+    (again,) = await leased(store)
+    assert (again.papers, again.purse) == (b"", "tasks/echo/b")
+
+
+async def test_a_task_that_is_cancelled_while_it_waits_fails_and_gives_back_what_it_held(
+    store: Store, place: Place
+) -> None:
+    counted = Quota(purse="tasks/echo/b", limit=5, take=1)
+    for name in ("r1", "r2"):
+        await store.turns.claim(a_task(name, quotas=(counted,), reserve=300, payer=ALICE))
+    held = (Use("tasks/echo/b", 1),)
+    first, other = [task.turn for task in await leased(store)]
+    for turn in (first, other):
+        await store.turns.finish(a_wait(turn, is_task=True, holding=held))
+    told: list[tuple[str, str]] = []
+
+    def teller(task: Task, end: Failed) -> Tell:
+        told.append((task.id, end.code))
+        return lambda callbacks: tuple(a_letter(url=each.url) for each in callbacks)
+
+    store.expiring.teller = teller
+    assert await store.tasks.cancel("task-r1", NOW)
+    await store.upkeep()
+    ended = await store.turns.reload(first)
+    assert (ended.state, ended.code) == ("failed", "cancelled")
+    assert told == [("task-r1", "cancelled")]
+    assert place.rows("SELECT url FROM outbox") == [("https://b.example/hook",)]
+    assert place.rows("SELECT SUM(spent), SUM(reserved) FROM purse") == [(1, 300)]
+    found = place.rows("SELECT turn, status FROM interrupt ORDER BY turn")
+    assert found == [(first.n, "expired"), (other.n, "open")]
+    assert (await store.turns.reload(other)).state == "waiting"
+    assert not await store.tasks.cancel("task-r1", NOW)
+
+
+async def taken_back(store: Store, answer: TurnClaim) -> None:
+    """An answer that was committed when its caller had gone: the writer gives it back."""
+    resumed = claimed(await store.turns.claim(answer))
+    given = await store._database.finish(given_back(answer, resumed))  # noqa: SLF001
+    assert given.state == "waiting"
+
+
+async def test_an_answer_whose_caller_went_away_can_be_given_again(
+    store: Store, place: Place
+) -> None:
+    counted = Quota(purse="tokens/echo/b", limit=5, take=1)
+    asked = a_claim(payer=LIMITED, reserve=300, quotas=(counted,))
+    turn = claimed(await store.turns.claim(asked))
+    end = a_wait(turn, payer=LIMITED, debits=(Debit("agent:echo", 100),), reserve=300)
+    waiting = await store.turns.finish(end)
+    said = await store.turns.events(waiting)
+    purses = "SELECT name, spent, reserved FROM purse ORDER BY name"
+    held = place.rows(purses)
+    answer = replace(asked, resolution=an_answer(value=b"{}", resolver="alice"))
+    await taken_back(store, answer)
+    again = await store.turns.claim(asked)
+    assert isinstance(again, Known)
+    assert again == Known(replace(waiting, fence=2, worker=store.worker))
+    assert await store.turns.events(again.turn) == said
+    (open_again,) = await store.turns.interrupts(again.turn)
+    assert (open_again.interrupt, open_again.status) == (an_interrupt(), "open")
+    assert (open_again.outcome, open_again.resolver, open_again.value) == (None, None, None)
+    assert place.rows("SELECT COUNT(*) FROM kept_call") == [(1,)]
+    assert place.rows(purses) == held
+    resumed = claimed(await store.turns.claim(answer))
+    assert (resumed.fence, resumed.attempt) == (3, 1)
+    await store.turns.finish(a_finish(resumed, payer=LIMITED))
+    assert place.rows("SELECT spent, reserved FROM purse WHERE name = 'token:alice'") == [(300, 0)]
+
+
+async def test_a_turn_whose_answer_was_taken_back_is_over_when_its_time_is(
+    store: Store, place: Place
+) -> None:
+    turn = claimed(await store.turns.claim(a_claim(reserve=300)))
+    await store.turns.finish(a_wait(turn))
+    await taken_back(store, a_claim(resolution=an_answer()))
+    place.clock.advance(3601)
+    await store.upkeep()
+    assert (await store.turns.reload(turn)).code == "interrupt_expired"
+    assert place.rows("SELECT spent, reserved FROM purse") == [(0, 0)]
+
+
+async def test_what_a_turn_used_before_it_waited_is_added_to_what_it_uses_then(
+    store: Store, place: Place
+) -> None:
+    for name in ("r1", "r2"):
+        turn = claimed(await store.turns.claim(a_claim(name)))
+        waiting = await store.turns.finish(a_wait(turn))
+        assert (waiting.tokens_in, waiting.tokens_out) == (3, 5)
+    resumed = claimed(await store.turns.claim(a_claim(resolution=an_answer())))
+    ended = await store.turns.finish(a_finish(resumed, tokens_in=7, tokens_out=None))
+    assert (ended.tokens_in, ended.tokens_out) == (10, 5)
+    assert await store.turns.reload(ended) == ended
+    place.clock.advance(3601)
+    await store.upkeep()
+    found = place.rows("SELECT state, tokens_in, tokens_out FROM turn ORDER BY n")
+    assert found == [("done", 10, 5), ("failed", 3, 5)]

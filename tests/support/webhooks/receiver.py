@@ -1,0 +1,162 @@
+"""Receivers of webhooks, in a process of their own: well, slow, broken, gone, and worse.
+
+    python -m tests.support.webhooks.receiver FILE NAME[=PORT]...
+
+Each name is a behaviour and gets a port of its own, which is printed as one line of JSON. What is
+heard is written to FILE, one JSON object a line. This is bytes on sockets: it shares no code with
+what it receives from.
+"""
+
+import asyncio
+import json
+import socket
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+Reply = Callable[["Heard"], Awaitable[None]]
+OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\nok"
+
+
+def empty(status: int, *fields: str) -> bytes:
+    """An answer without a body."""
+    lines = [f"HTTP/1.1 {status} Word", "content-length: 0", "connection: close", *fields]
+    return "\r\n".join([*lines, "", ""]).encode()
+
+
+class Heard:
+    """One request, and the way back."""
+
+    def __init__(self, receiver: "Receiver", writer: asyncio.StreamWriter, number: int) -> None:
+        self.receiver = receiver
+        self.number = number  # of those that this receiver heard, from one
+        self._writer = writer
+
+    async def say(self, data: bytes) -> None:
+        self._writer.write(data)
+        await self._writer.drain()
+
+
+async def well(heard: Heard) -> None:
+    await heard.say(OK)
+
+
+async def slow(heard: Heard) -> None:
+    await asyncio.sleep(1.0)
+    await heard.say(OK)
+
+
+async def hanging(heard: Heard) -> None:
+    """Takes the first one and never answers it."""
+    if heard.number == 1:
+        await asyncio.sleep(3600)
+    await heard.say(OK)
+
+
+async def broken(heard: Heard) -> None:
+    await heard.say(empty(500) if heard.number <= 2 else OK)
+
+
+async def busy(heard: Heard) -> None:
+    await heard.say(empty(429, "retry-after: 2") if heard.number == 1 else OK)
+
+
+async def gone(heard: Heard) -> None:
+    await heard.say(empty(410))
+
+
+async def moved(heard: Heard) -> None:
+    port = heard.receiver.ports["well"]
+    await heard.say(empty(302, f"location: http://127.0.0.1:{port}/moved"))
+
+
+async def endless(heard: Heard) -> None:
+    await heard.say(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n")
+    while True:
+        await heard.say(b"10000\r\n" + bytes(65536) + b"\r\n")
+
+
+async def dripping(heard: Heard) -> None:
+    await heard.say(b"HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n")
+    while True:
+        await heard.say(b"x")
+        await asyncio.sleep(0.2)
+
+
+BEHAVIOURS: dict[str, Reply] = {
+    "well": well,
+    "late": well,  # the same, at a port that nobody listens on before
+    "notified": well,
+    "slow": slow,
+    "hanging": hanging,
+    "broken": broken,
+    "busy": busy,
+    "gone": gone,
+    "moved": moved,
+    "endless": endless,
+    "dripping": dripping,
+}
+
+
+class Receiver:
+    """One behaviour at one port."""
+
+    def __init__(self, name: str, ports: dict[str, int], file: Path) -> None:
+        self._name = name
+        self._behave = BEHAVIOURS[name]
+        self._file = file
+        self._count = 0
+        self.ports = ports
+
+    def _write(self, **what: Any) -> None:
+        line = {"name": self._name, "at": time.monotonic(), **what}
+        with self._file.open("a") as out:
+            out.write(json.dumps(line) + "\n")
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._write(event="connected")
+        with suppress(ConnectionError, asyncio.IncompleteReadError):
+            head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
+            fields = dict(line.split(": ", 1) for line in head[1:] if line)
+            body = await reader.readexactly(int(fields["content-length"]))
+            method, path, _ = head[0].split(" ")
+            self._count += 1
+            number = self._count
+            self._write(
+                event="request",
+                method=method,
+                path=path,
+                headers=fields,
+                body=body.decode(),
+                number=number,
+            )
+            answering = asyncio.ensure_future(self._behave(Heard(self, writer, number)))
+            leaving = asyncio.ensure_future(reader.read())
+            await asyncio.wait([answering, leaving], return_when=asyncio.FIRST_COMPLETED)
+            for one in (answering, leaving):
+                one.cancel()
+            await asyncio.gather(answering, leaving, return_exceptions=True)
+            self._write(event="over", number=number)
+        writer.close()
+
+
+async def main() -> None:
+    file, *names = sys.argv[1:]
+    ports: dict[str, int] = {}
+    for given in names:
+        name, _, fd = given.partition("=")
+        at = socket.socket(fileno=int(fd)) if fd else socket.create_server(("127.0.0.1", 0))
+        receiver = Receiver(name, ports, Path(file))
+        server = await asyncio.start_server(receiver.serve, sock=at)
+        ports[name] = server.sockets[0].getsockname()[1]
+        await server.start_serving()
+    sys.stdout.write(json.dumps(ports) + "\n")
+    sys.stdout.flush()
+    await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

@@ -1,0 +1,161 @@
+"""A signed request as a claim: what it asks, and how it is compared with a repeat."""
+
+from hashlib import sha256
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from carnet.core.call import Ask, Claim
+from carnet.core.chain.carnet import Mark, Trace
+from carnet.core.messages.message import Message
+from carnet.core.people.secret import Secret
+from carnet.errors import (
+    CarnetError,
+    DigestInvalid,
+    DigestMismatch,
+    InvalidJson,
+    InvalidRequest,
+    NonceInvalid,
+    SignatureInvalid,
+    SignatureMissing,
+)
+from carnet.wire.grammar import json
+from carnet.wire.grammar.headers import Headers
+from tests.wire.dialects.samvad.scene import encoded, fields, holds, read, signed, unsigned
+
+CHAT = {"skill": "chat", "payload": {"text": "hi"}}
+
+
+def claim(**changed: Any) -> Claim:
+    body = encoded(fields(**changed))
+    return read(signed(unsigned(body)), body)
+
+
+def test_a_request_is_read_as_a_claim() -> None:
+    told = claim(parentSpanId="parent-1", payload={"code": "x"})
+    assert told.dialect == "samvad"
+    assert told.agent == "critic"
+    assert told.ask == Ask(messages=(), skill="review-code", payload={"code": "x"})
+    assert told.marks == (
+        Mark(stamp="samvad", run="trace-1", turn="span-1", parent_turn="parent-1", counts=False),
+    )
+    assert (told.authorization, told.forwarded) == (None, None)
+    assert holds(told)
+
+
+def test_the_trace_is_the_run_and_tells_no_depth() -> None:
+    [mark] = claim().marks
+    assert (mark.run, mark.turn, mark.parent_turn) == ("trace-1", "span-1", None)
+    assert (mark.depth, mark.last_depth) == (None, None)
+
+
+def test_the_skill_chat_is_asked_in_messages_too() -> None:
+    told = claim(**CHAT)
+    assert told.ask.messages == (Message("user", ("hi",)),)
+    assert told.ask.payload == {"text": "hi"}
+    assert claim(skill="chat", payload={"text": 7}).ask.messages == ()
+    assert claim(skill="echo", payload={"text": "hi"}).ask.messages == ()
+
+
+def test_the_mode_says_whether_the_answer_is_streamed() -> None:
+    body = encoded(fields(mode="stream"))
+    request = signed(unsigned(body, "/agent/stream"))
+    assert read(request, body, mode="stream", short_path="/agent/stream").ask.stream
+    assert not claim().ask.stream
+
+
+def test_a_repeat_is_compared_by_what_is_asked_and_not_by_when() -> None:
+    first = claim(payload={"a": 1, "b": 2})
+    again = claim(payload={"b": 2, "a": 1}, nonce="another-nonce", timestamp="2026-04-11T10:00:01Z")
+    assert first.digest == again.digest
+    assert first.request == again.request
+    others = [claim(payload={"a": 1}), claim(payload={"a": 1, "b": 2}, skill="other")]
+    assert first.digest not in {other.digest for other in others}
+    assert first.digest == sha256(first.request).digest()
+
+
+def test_what_is_kept_of_a_request_holds_no_credential_nonce_or_time() -> None:
+    told = claim(auth={"scheme": "bearer", "token": "sk-hush"}, **CHAT)
+    assert json.read(told.request) == {"mode": "sync", **CHAT}
+    assert "sk-hush" not in repr(told)
+    assert told.proof
+    assert (told.proof.auth, told.proof.auth_scheme) == (Secret("sk-hush"), "bearer")
+
+
+def test_the_trace_of_proxies_is_kept() -> None:
+    body = encoded(fields())
+    parent = "00-" + "a" * 32 + "-" + "b" * 16 + "-01"
+    told = read(signed(unsigned(body, traceparent=parent)), body)
+    assert told.trace == Trace("a" * 32, "b" * 16)
+
+
+@pytest.mark.parametrize("name", ["x-agent-trace-id", "x-agent-span-id", "x-agent-parent-span"])
+def test_the_trace_headers_that_nobody_sends_are_ignored(name: str) -> None:
+    body = encoded(fields())
+    assert read(signed(unsigned(body, **{name: "other"})), body) == claim()
+
+
+def test_a_request_without_a_signature_is_refused() -> None:  # A01
+    body = encoded({"skill": "chat", "payload": {"text": "hi"}})
+    with pytest.raises(SignatureMissing):
+        read(unsigned(body), body)
+
+
+@pytest.mark.parametrize("body", [encoded(fields()) + b" ", encoded(fields())[:-2], b"{}"])
+def test_a_changed_body_is_told_as_that_whatever_it_is_now(body: bytes) -> None:  # A03
+    with pytest.raises(DigestMismatch):
+        read(signed(unsigned(encoded(fields()))), body)
+
+
+def test_a_digest_must_be_there_and_be_one() -> None:  # A05
+    body = encoded(fields())
+    request = signed(unsigned(body))
+    lines = [line for line in request.headers.raw if line[0] != b"content-digest"]
+    digest = request.headers.get_all("content-digest")[0].encode()
+    for wrong in ([], [b"md5=:AAAA:"], [digest, digest]):
+        told = [*lines, *((b"content-digest", value) for value in wrong)]
+        with pytest.raises(DigestInvalid):
+            read(replace(request, headers=Headers(told)), body)
+
+
+def test_a_body_that_was_signed_and_is_no_envelope_is_refused() -> None:
+    for body, kind in ((b"[1]", InvalidJson), (b"{}", InvalidRequest)):
+        with pytest.raises(kind):
+            read(signed(unsigned(body)), body)
+
+
+@pytest.mark.parametrize("token", ["ey.J.x", ""])
+def test_a_delegation_token_is_carried_as_it_came(token: str) -> None:
+    assert claim(delegationToken=token).delegation == token
+    assert claim().delegation is None
+
+
+def test_a_task_may_name_a_callback_and_nothing_else_may() -> None:
+    body = encoded(fields(mode="async", callbackUrl="https://my-service.com/x"))
+    asked = read(signed(unsigned(body)), body, mode="async")
+    assert (asked.is_task, asked.callback) == (True, "https://my-service.com/x")
+    assert (claim().is_task, claim().callback) == (False, None)
+    body = encoded(fields(callbackUrl="https://my-service.com/x"))
+    with pytest.raises(InvalidRequest) as caught:
+        read(signed(unsigned(body)), body)
+    assert caught.value.public_facts() == {"field": "callbackUrl"}
+
+
+def test_a_refusal_carries_the_trace() -> None:
+    body = encoded(fields())
+    with pytest.raises(SignatureInvalid) as caught:
+        read(signed(unsigned(body), label="sig2"), body)
+    assert caught.value.run == "trace-1"
+    body = encoded(fields(nonce=""))
+    with pytest.raises(NonceInvalid) as refused:
+        read(signed(unsigned(body)), body)
+    assert refused.value.run == "trace-1"
+
+
+@given(st.binary(max_size=300))
+def test_any_signed_bytes_are_refused_in_words_of_ours(body: bytes) -> None:
+    with pytest.raises(CarnetError):
+        read(signed(unsigned(body)), body)
