@@ -177,7 +177,7 @@ def main(fd: int) -> None:
     """Fork for each that is asked for, until nobody can ask any more."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     for room in WITH:
-        for module in pkgutil.iter_modules(importlib.import_module(room).__path__, f"{room}."):
+        for module in pkgutil.walk_packages(importlib.import_module(room).__path__, f"{room}."):
             importlib.import_module(module.name)
     for name in AND:
         importlib.import_module(name)
