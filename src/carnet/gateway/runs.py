@@ -17,8 +17,7 @@ from carnet.errors import InvalidRequest, RunNotFound
 from carnet.gateway import pages
 from carnet.guards.limits.concurrency import Crowd
 from carnet.http.access import SEES_ALL, reader_of
-from carnet.http.exchange import Disconnected, Exchange, Watch
-from carnet.http.reply import reply_json
+from carnet.http.exchange import Disconnected, Exchange, Watch, reply_json
 from carnet.http.router import Row
 from carnet.ports.work.agent import Journal
 from carnet.ports.world.records import JournalEntry, Records, RunFilter

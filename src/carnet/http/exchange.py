@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from carnet.errors import BodyTooLarge, EncodingUnsupported, MediaTypeUnsupported
 from carnet.http.link import LINE, Line
+from carnet.wire.grammar import json
 from carnet.wire.grammar.headers import Headers
 
 Scope = MutableMapping[str, Any]
@@ -158,3 +159,9 @@ def check_json_body(headers: Headers) -> None:
     charset = parameters.replace(" ", "").replace('"', "").lower()
     if media.strip().lower() != "application/json" or charset not in {"", "charset=utf-8"}:
         raise MediaTypeUnsupported
+
+
+async def reply_json(exchange: Exchange, page: object, status: int = 200) -> None:
+    """Answer with a JSON page."""
+    headers = [(b"content-type", b"application/json"), (b"cache-control", b"no-store")]
+    await exchange.reply(status, headers, json.write(page))
