@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from carnet.http.arrival import Few, Signal
 from carnet.http.exchange import Disconnected, Watch
-from carnet.http.light import Few, Signal
 from carnet.http.link import LINE, Line
 
 

@@ -1,24 +1,28 @@
 """What uvicorn does when a request arrives, in as few calls as it takes.
 
 It is uvicorn's own protocol without what our server never has: WebSockets, a root path, the state
-of a lifespan, a bound on concurrency (ours is at the edge).
+of a lifespan, a bound on concurrency (ours is at the edge). `Signal` and `Few` stand for the
+`asyncio.Event` and the `deque` of each connection and request, which take 760 bytes each while they
+are empty: thousands of open streams are mostly such things.
 
 Law. The application is given what uvicorn would have given it.
 """
 
+import asyncio
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from urllib.parse import unquote
 
 import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from carnet.http.light import Signal
 from carnet.http.link import LINE, Line
 
 MOST_NAMES: Final = 1024
 LONGEST_NAME: Final = 64
 ASGI: Final = {"version": "3.0", "spec_version": "2.3"}  # which nobody changes
+
+T = TypeVar("T")
 
 
 class LowerCase(dict[bytes, bytes]):
@@ -94,3 +98,49 @@ class Arrivals(HttpToolsProtocol):
         cycle.scope[LINE].task = task  # type: ignore[literal-required]  # uvicorn's scope has no place for ours
         task.add_done_callback(self.tasks.discard)
         self.tasks.add(task)
+
+
+class Signal:
+    """The part of `asyncio.Event` that a connection needs."""
+
+    __slots__ = ("_is_set", "_waiters")
+
+    def __init__(self, *, is_set: bool = False) -> None:
+        """`is_set` as it begins."""
+        self._is_set = is_set
+        self._waiters: list[asyncio.Future[None]] | None = None
+
+    def set(self) -> None:
+        """Wake whoever waits."""
+        self._is_set = True
+        waiters, self._waiters = self._waiters, None
+        for waiter in waiters or ():
+            if not waiter.done():
+                waiter.set_result(None)
+
+    def clear(self) -> None:
+        """Make the next one wait."""
+        self._is_set = False
+
+    async def wait(self) -> None:
+        """Until it is set."""
+        while not self._is_set:
+            waiter = asyncio.get_running_loop().create_future()
+            if self._waiters is None:
+                self._waiters = []
+            self._waiters.append(waiter)
+            await waiter
+
+
+class Few(list[T]):
+    """The part of `deque` that the requests waiting on a connection need; there are seldom any."""
+
+    __slots__ = ()
+
+    def appendleft(self, item: T) -> None:
+        """Put one at the front."""
+        self.insert(0, item)
+
+    def popleft(self) -> T:
+        """Take the one at the front."""
+        return self.pop(0)

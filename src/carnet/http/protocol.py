@@ -36,9 +36,8 @@ from carnet.errors import (
     Overloaded,
     UriTooLong,
 )
-from carnet.http.arrival import Arrivals
+from carnet.http.arrival import Arrivals, Few, Signal
 from carnet.http.head import EdgeLimits, check_head
-from carnet.http.light import Few, Signal
 from carnet.http.link import LINE, Held, Line, has_ended, last_words
 from carnet.http.proxies import Proxies
 from carnet.http.refusal import Refuse
