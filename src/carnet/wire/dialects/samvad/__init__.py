@@ -18,7 +18,7 @@ and a sender is trusted, the guards decide.
 """
 
 from carnet.wire.dialects.results import result_of
-from carnet.wire.dialects.samvad.answer import read_answer, write_answer
+from carnet.wire.dialects.samvad.answer import read_answer, span_from, span_of, write_answer
 from carnet.wire.dialects.samvad.card import (
     DEFAULT_TTL,
     PROTOCOL_VERSION,
@@ -49,7 +49,6 @@ from carnet.wire.dialects.samvad.refusals import (
     write_error,
 )
 from carnet.wire.dialects.samvad.reports import MEANINGS, STATUSES, read_refusal
-from carnet.wire.dialects.samvad.spans import span_from, span_of
 from carnet.wire.dialects.samvad.stream import KEEP_ALIVE, AnswerReader, StreamWriter
 from carnet.wire.dialects.samvad.task_reports import (
     TaskRecord,

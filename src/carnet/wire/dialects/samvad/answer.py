@@ -4,7 +4,8 @@ It writes answers that are complete. A turn that failed has no answer: `write_an
 error, and `refusals.write_error` writes that.
 
 Law 1. The bytes are a function of (turn, events, trace): a repeat gets the same ones. The span of
-       an answer is new to the caller and yet always the same for one attempt of a turn.
+       an answer is new to the caller and yet always the same for one attempt of a turn; it is
+       shaped as the UUID that clients expect.
 Law 2. A result is an object. A skill says what it is; of an agent that only talks it is its text.
 Law 3. What this dialect cannot carry is left out: tool calls, usage, costs and interrupts.
 Law 4. Reading takes fields that we do not know and refuses wrong types of those that we do; what
@@ -12,6 +13,7 @@ Law 4. Reading takes fields that we do not know and refuses wrong types of those
 """
 
 from collections.abc import Sequence
+from hashlib import blake2b
 from typing import Any, Final, Literal
 
 import msgspec
@@ -22,7 +24,6 @@ from carnet.core.messages.events import RESULT, Done, Event, Extension, Text
 from carnet.errors import Internal, InvalidJson, ProviderError
 from carnet.wire.dialects.results import TEXT, Gathered
 from carnet.wire.dialects.samvad.reports import read_failure
-from carnet.wire.dialects.samvad.spans import span_of
 from carnet.wire.grammar import json
 
 _SAID_NOTHING: Final = {TEXT: ""}  # as a result
@@ -92,3 +93,18 @@ def result_events(result: dict[str, Any], streamed: Gathered | None = None) -> l
     if is_new and isinstance(text, str) and text and len(result) == 1:
         return [Text(text)]
     return [Extension(RESULT, result)]
+
+
+# ------------------------------------------------------------------ spans
+
+
+def span_of(turn: Turn) -> str:
+    """The span of the answer to one attempt of a turn."""
+    return span_from(turn.run, turn.turn, str(turn.attempt))
+
+
+def span_from(*parts: str) -> str:
+    """A span for these parts."""
+    spelled = blake2b("\0".join(parts).encode(), digest_size=16).hexdigest()
+    start, middle = spelled[:8], f"{spelled[8:12]}-{spelled[12:16]}-{spelled[16:20]}"
+    return f"{start}-{middle}-{spelled[20:]}"

@@ -26,7 +26,7 @@ from carnet.wire.dialects.dialect import (
 )
 from carnet.wire.dialects.outbound import Spoken, Ways
 from carnet.wire.dialects.results import result_of
-from carnet.wire.dialects.samvad.answer import write_answer
+from carnet.wire.dialects.samvad.answer import span_of, write_answer
 from carnet.wire.dialects.samvad.card import (
     CardFacts,
     CardKey,
@@ -37,7 +37,6 @@ from carnet.wire.dialects.samvad.card import (
 from carnet.wire.dialects.samvad.claim import NAME, read_claim
 from carnet.wire.dialects.samvad.refusals import CODE_HEADER, write_error
 from carnet.wire.dialects.samvad.schemas import SCHEMAS
-from carnet.wire.dialects.samvad.spans import span_of
 from carnet.wire.dialects.samvad.stream import StreamWriter
 from carnet.wire.dialects.samvad.tasks import (
     Status,

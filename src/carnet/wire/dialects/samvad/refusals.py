@@ -15,6 +15,7 @@ from typing import Final
 
 from carnet import errors
 from carnet.errors import CarnetError, SchemaInvalid
+from carnet.wire.dialects.samvad.answer import span_from
 from carnet.wire.dialects.samvad.reports import (
     AGENT_UNAVAILABLE,
     AUTH_FAILED,
@@ -27,7 +28,6 @@ from carnet.wire.dialects.samvad.reports import (
     STATUSES,
     TOKEN_BUDGET_EXCEEDED,
 )
-from carnet.wire.dialects.samvad.spans import span_from
 from carnet.wire.grammar import json
 from carnet.wire.grammar.field_name import read_field
 

@@ -23,10 +23,9 @@ from carnet.core.chain.turn import Turn
 from carnet.core.messages.events import Data, Done, Event, Failed, Text, is_terminal
 from carnet.errors import CarnetError, ProviderError
 from carnet.wire.dialects.results import Gathered
-from carnet.wire.dialects.samvad.answer import MOST_LEVELS, UNREADABLE, result_events
+from carnet.wire.dialects.samvad.answer import MOST_LEVELS, UNREADABLE, result_events, span_of
 from carnet.wire.dialects.samvad.refusals import error_object
 from carnet.wire.dialects.samvad.reports import read_failure
-from carnet.wire.dialects.samvad.spans import span_of
 from carnet.wire.grammar import json
 from carnet.wire.grammar.sse import SseEvent, SseReader, write_comment
 
