@@ -25,7 +25,7 @@ from carnet.guards.caller import delegation as guards
 from carnet.wire.crypto import delegation as wire
 from carnet.wire.crypto import jws
 from carnet.wire.dialects.samvad import MEANINGS, STATUSES, read_refusal, write_error
-from carnet.wire.dialects.samvad.reasons import REASONS
+from carnet.wire.dialects.samvad.reports import REASONS
 from tests.wire.dialects.samvad.scene import encoded
 from tests.wire.dialects.samvad.test_refusals import LEAVES, made
 

@@ -3,16 +3,21 @@
 Law 1. Of what a peer wrote only numbers and the nine words are kept, never its text (A65). The word
        is kept as the fact `peer_code`, so that a caller is told what the protocol said. A Carnet
        may also name one of our codes and the field it is about, which is a path of plain names;
-       of a delegation that does not hold it may say why, in one of our own phrases (`reasons`).
+       of a delegation that does not hold it may say why, in one of our own phrases (`REASONS`).
+       Anything else that it wrote says nothing.
 Law 2. A refusal is the end of it, unless the peer says that the same call may succeed later.
 Law 3. What nothing explains is a fault, and no reason to send anything again.
 """
 
+import re
 from typing import Final
 
 from carnet.errors import (
     BY_CODE,
     CarnetError,
+    DelegationExceeded,
+    DelegationInvalid,
+    DelegationWidened,
     Fact,
     InvalidJson,
     PeerBusy,
@@ -26,7 +31,6 @@ from carnet.wire.dialects.refusal import (
     unexplained,
     waiting,
 )
-from carnet.wire.dialects.samvad.reasons import read_detail
 from carnet.wire.grammar import json
 from carnet.wire.grammar.field_name import read_field
 from carnet.wire.grammar.retry_after import read_wait
@@ -165,3 +169,49 @@ def _explained(status: int, code: str, wait: int | None) -> CarnetError:
             return PeerBusy(**told, **later)
         return ProviderError(**told, by=BY_PEER)
     return PeerRefused(**told)
+
+
+# -------------------------------- why a Carnet says that a delegation does not hold, in our phrases
+
+CLAIMS: Final = frozenset(
+    {"aud", "scope", "exp", "maxDepth", "once", "bud.money", "bud.calls", "bud.tokens"}
+)
+REASONS: Final = frozenset(
+    {
+        "it cannot be read",
+        "it has expired",
+        "it was issued in the future",
+        "it does not hold yet",
+        "it is meant to hold for longer than 86400 seconds",
+        "it is not three parts of unpadded base64url",
+        "it is a token of another kind",
+        "it lacks a claim or has one of a wrong kind",
+        "it was given to somebody else",
+        "it is for another agent",
+        "its issuer is not known here",
+        "its issuer neither holds nor was addressed by the one before it",
+        "its signature does not hold",
+        "the key of its issuer is no longer valid",
+        "the key of its issuer cannot be fetched now",
+        "the skill is not in its scope",
+        "no hop is left",
+        "it has more than 8 links",
+    }
+)
+
+_LINK: Final = r"Link ([1-8]) of the delegation"
+_INVALID: Final = re.compile(rf"{_LINK} does not hold: ([^.]{{1,100}})\.")
+_WIDENED: Final = re.compile(rf"{_LINK} widens '([A-Za-z.]{{1,16}})'")
+_EXCEEDED: Final = re.compile(r"The delegation does not cover this call: ([^.]{1,100})\.")
+
+
+def read_detail(code: str, message: object) -> str | None:
+    """What the message of a Carnet says beyond its code, or None."""
+    text = message if isinstance(message, str) else ""
+    if code == DelegationInvalid.code and (found := _INVALID.match(text)):
+        return f"link {found[1]}: {found[2]}" if found[2] in REASONS else f"link {found[1]}"
+    if code == DelegationWidened.code and (found := _WIDENED.match(text)):
+        return f"link {found[1]} widens {found[2]}" if found[2] in CLAIMS else f"link {found[1]}"
+    if code == DelegationExceeded.code and (found := _EXCEEDED.match(text)):
+        return found[1] if found[1] in REASONS else None
+    return None
