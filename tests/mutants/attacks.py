@@ -39,13 +39,13 @@ SIGNATURES = (
     ),
     Mutant(
         "security:a17:expires",
-        "guards/proof/window.py",
+        "guards/proof/signature.py",
         "if ends <= now or ends < proof.at:",
         "if False:",
     ),
     Mutant(
         "security:a16:window",
-        "guards/proof/window.py",
+        "guards/proof/signature.py",
         "<= window.past * SECOND_US:",
         "<= window.past * 2 * SECOND_US:",
         tests=("test_the_window_ends_where_it_should",),

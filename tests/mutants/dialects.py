@@ -224,7 +224,7 @@ SAMVAD = (
     ),
     Mutant(
         "samvad:envelope:to",
-        "guards/proof/destination.py",
+        "guards/proof/signature.py",
         "elif recipient != self._identities.of(candidate.claim.agent):",
         "elif False:",
     ),

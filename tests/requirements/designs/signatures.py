@@ -216,7 +216,7 @@ _REPLAY = (
         "security.md A17",
         (
             _PROFILE + "test_a_signature_that_names_its_own_end_is_not_honoured_beyond_it",
-            "tests/guards/proof/test_window.py::test_a_signature_holds_until_the_end_that_it_names",
+            "tests/guards/proof/test_signature.py::test_a_signature_holds_until_the_end_that_it_names",
         ),
     ),
 )

@@ -42,11 +42,9 @@ from carnet.guards.limits.quota import counted_as, daily_tokens
 from carnet.guards.limits.rate import WithinRate, bucket_of
 from carnet.guards.limits.runaway import Runaway
 from carnet.guards.limits.tasks import make_later, unfinished
-from carnet.guards.proof.destination import Addressed
 from carnet.guards.proof.replay import Unrepeated, nonce_of
-from carnet.guards.proof.signature import signed
+from carnet.guards.proof.signature import Addressed, in_time, signed
 from carnet.guards.proof.travel import Travelled, Unlooped
-from carnet.guards.proof.window import in_time
 from carnet.guards.target.callback import Callbacks, CalledBack
 from carnet.guards.target.chain import names_parent, within_chain
 from carnet.guards.target.departure import check_credential, papers
