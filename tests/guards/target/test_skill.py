@@ -12,8 +12,7 @@ from carnet.errors import InjectionDetected, SchemaInvalid, SkillNotFound
 from carnet.guards.candidate import Candidate
 from carnet.guards.target.injection import Injection
 from carnet.guards.target.scan import Scanned
-from carnet.guards.target.schema import WellFormed
-from carnet.guards.target.skill import known_skill
+from carnet.guards.target.skill import WellFormed, known_skill
 from carnet.ports.trust.trust import Peer
 from carnet.runtime.skills.schemas import Schemas
 from carnet.wire.dialects.openai.request import read_ask

@@ -49,8 +49,7 @@ from carnet.guards.target.callback import Callbacks, CalledBack
 from carnet.guards.target.chain import names_parent, within_chain
 from carnet.guards.target.departure import check_credential, papers
 from carnet.guards.target.scan import Scan, Scanned
-from carnet.guards.target.schema import WellFormed
-from carnet.guards.target.skill import known_skill
+from carnet.guards.target.skill import WellFormed, known_skill
 from carnet.guards.target.target import KnownAgent, permitted
 from carnet.ports.trust.keys import KeyRing
 from carnet.ports.trust.schemas import Schemas

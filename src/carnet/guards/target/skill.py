@@ -1,6 +1,10 @@
-"""Which skill is asked for, and in a way that it can be asked?
+"""Which skill is asked for, in a way that it can be asked, and with a payload of its shape?
 
-Law. An agent elsewhere whose skills we do not know is asked unjudged: it judges for itself.
+Law 1. An agent elsewhere whose skills we do not know is asked unjudged: it judges for itself.
+Law 2. The payload is the last thing judged before the transaction: nobody who may not call learns
+       from a schema what is wrong with it.
+Law 3. Of a task everything that can be wrong with its payload is told before it is accepted, also
+       what no schema says: a text that is no date.
 """
 
 import difflib
@@ -9,6 +13,7 @@ from carnet.core.call import Ask, Claim
 from carnet.core.people.skill import CHAT, Mode, Skill
 from carnet.errors import SchemaInvalid, SkillNotFound
 from carnet.guards.candidate import Candidate
+from carnet.ports.trust.schemas import Schemas
 from carnet.ports.work.agent import Target
 
 
@@ -42,3 +47,21 @@ def _mode(claim: Claim) -> Mode:
     if claim.is_task:
         return "async"
     return "stream" if claim.ask.stream else "sync"
+
+
+class WellFormed:
+    """Refuses a payload that the schema of the skill does not take."""
+
+    def __init__(self, schemas: Schemas) -> None:
+        """`schemas` were compiled when the gateway started."""
+        self._schemas = schemas
+
+    def __call__(self, candidate: Candidate, /) -> None:
+        """Check what goes into the skill."""
+        skill, payload = candidate.skill, candidate.claim.ask.payload
+        if skill is None or payload is None:
+            return
+        self._schemas.check_input(candidate.target.name, skill, payload)
+        converts = candidate.target.converts
+        if candidate.claim.is_task and converts is not None:  # a call learns it from the function
+            converts(skill.id, payload)
