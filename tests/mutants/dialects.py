@@ -269,7 +269,7 @@ SAMVAD = (
     ),
     Mutant(
         "samvad:scan:doors",
-        "guards/target/scan.py",
+        "guards/target/injection.py",
         "is_chat = by_stranger and (ask.body is not None or ask.payload is None)",
         "is_chat = by_stranger and ask.payload is None",
         tests=("test_whatever_a_stranger_says_in_a_chat_is_scanned_also_beside_a_payload",),

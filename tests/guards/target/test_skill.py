@@ -10,8 +10,7 @@ from carnet.core.messages.message import Data, Message
 from carnet.core.people.skill import CHAT
 from carnet.errors import InjectionDetected, SchemaInvalid, SkillNotFound
 from carnet.guards.candidate import Candidate
-from carnet.guards.target.injection import Injection
-from carnet.guards.target.scan import Scanned
+from carnet.guards.target.injection import Injection, Scanned
 from carnet.guards.target.skill import WellFormed, known_skill
 from carnet.ports.trust.trust import Peer
 from carnet.runtime.skills.schemas import Schemas

@@ -48,7 +48,7 @@ from carnet.guards.proof.travel import Travelled, Unlooped
 from carnet.guards.target.callback import Callbacks, CalledBack
 from carnet.guards.target.chain import names_parent, within_chain
 from carnet.guards.target.departure import check_credential, papers
-from carnet.guards.target.scan import Scan, Scanned
+from carnet.guards.target.injection import Scan, Scanned
 from carnet.guards.target.skill import WellFormed, known_skill
 from carnet.guards.target.target import KnownAgent, permitted
 from carnet.ports.trust.keys import KeyRing

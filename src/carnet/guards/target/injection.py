@@ -1,13 +1,20 @@
-"""Does the payload hold a phrase with which language models are taken over?
+"""Does what was sent try to take over a language model?
 
 A first net with wide meshes: ten well-known phrases, in any case and spacing. It catches the
 careless and not the determined; a `classifier` can be set beside it.
 
-Law 1. Every text of a payload is looked at, however deep it stands; names of fields are not.
-Law 2. The first `MAX_SCANNED` characters are: a payload cannot buy more of our time than that. What
+Law 1. It is asked after the sender is proved and before anything is told about the agent. Payloads
+       are scanned, and chats where a stranger has signed them: whoever is scanned at one door is at
+       the other. What people say, also those for whom a peer calls, is not, nor what is sent to an
+       agent whose operator switched the scan off.
+Law 2. What one part holds does not hide another: a payload beside a chat is scanned, and so is the
+       chat, with every text of the body as it was sent, whether or not we know what it is for. A
+       dialect that keeps no body of its own makes its messages of the payload, if there is one.
+Law 3. Every text of a payload is looked at, however deep it stands; names of fields are not.
+Law 4. The first `MAX_SCANNED` characters are: a payload cannot buy more of our time than that. What
        is longer than `INLINE`, or holds more values than `INLINE_VALUES`, is read beside the event
        loop, so that others are answered meanwhile: also empty texts take their time.
-Law 3. A classifier that fails or takes too long lets pass, and is noted in the log: it is a second
+Law 5. A classifier that fails or takes too long lets pass, and is noted in the log: it is a second
        opinion. A plain function is called beside the event loop.
 """
 
@@ -17,9 +24,14 @@ import logging
 import re
 import sys
 from collections.abc import Awaitable, Callable
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
-from carnet.errors import InjectionDetected
+from msgspec import to_builtins
+
+from carnet.core.call import Ask
+from carnet.errors import CarnetError, InjectionDetected
+from carnet.guards.candidate import Candidate
+from carnet.ports.work.agent import Router
 
 logger = logging.getLogger("carnet.guards")
 
@@ -144,3 +156,51 @@ def _texts(payload: object, room: int, values: int) -> tuple[list[str], bool]:
         elif type(value) is list or type(value) is tuple:
             waiting += reversed(value)
     return texts, not waiting and room >= 0
+
+
+class Scan(Protocol):
+    """Looks through a payload."""
+
+    async def check(self, payload: dict[str, Any], /) -> None:
+        """Raise InjectionDetected, or return."""
+        ...
+
+
+class Scanned:
+    """Has the payload of a claim looked through."""
+
+    def __init__(self, scan: Scan, router: Router) -> None:
+        """`scan` knows what to look for; `router` finds out whether an agent wants it."""
+        self._scan = scan
+        self._router = router
+
+    def __call__(self, candidate: Candidate, /) -> Awaitable[None] | None:
+        """Scan what there is to scan."""
+        claim = candidate.claim
+        ask = claim.ask
+        by_stranger = claim.proof is not None and candidate.peer is None
+        is_chat = by_stranger and (ask.body is not None or ask.payload is None)
+        if not (is_chat or ask.payload) or not self._is_wanted(claim.agent):
+            return None
+        return self._check_chat(ask) if is_chat else self._scan.check(ask.payload or {})
+
+    async def _check_chat(self, ask: Ask) -> None:
+        """Scan all that was said, each for itself: none uses up what is read of another."""
+        for said in _said(ask):
+            await self._scan.check(said)
+
+    def _is_wanted(self, agent: str) -> bool:
+        try:
+            return self._router.find(agent).injection_scan
+        except CarnetError:  # that there is no such agent is told afterwards
+            return True
+
+
+def _said(ask: Ask) -> list[dict[str, Any]]:
+    """The payload beside a chat, the chat itself, and those of its messages that have parts.
+
+    Parts follow one another for whoever reads the message: what stands in two is one phrase.
+    """
+    body = ask.body or {"messages": to_builtins(ask.messages)}
+    joined = [message.text for message in ask.messages if len(message.parts) > 1]
+    return [said for said in (ask.payload, body, joined and {"messages": joined}) if said]
