@@ -38,10 +38,9 @@ from carnet.guards.caller.trust import Trusted
 from carnet.guards.candidate import Candidate, Guard
 from carnet.guards.limits.concurrency import Crowd
 from carnet.guards.limits.payer import Paying
-from carnet.guards.limits.quota import counted_as, daily_tokens
+from carnet.guards.limits.quota import counted_as, daily_tokens, make_later, unfinished
 from carnet.guards.limits.rate import WithinRate, bucket_of
 from carnet.guards.limits.runaway import Runaway
-from carnet.guards.limits.tasks import make_later, unfinished
 from carnet.guards.proof.replay import Unrepeated, nonce_of
 from carnet.guards.proof.signature import Addressed, in_time, signed
 from carnet.guards.proof.travel import Travelled, Unlooped
@@ -252,7 +251,7 @@ class Gate:
             onward = None if onward is None else msgspec.structs.replace(onward, budget=left)
         is_counted = claim.proof is not None and target.tokens_per_day is not None
         tokens = daily_tokens(candidate) if is_counted else None
-        later = make_later(candidate, self._ids, counted_as) if claim.is_task else None
+        later = make_later(candidate, self._ids) if claim.is_task else None
         admitted = Admitted(
             agent=target.name,
             ask=claim.ask,
