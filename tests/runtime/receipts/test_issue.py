@@ -35,7 +35,7 @@ from carnet.errors import (
 from carnet.ports.trust.keys import KeyRing
 from carnet.runtime.peers.answer_reader import tell
 from carnet.runtime.receipts.issue import Issuing, Receipted
-from carnet.runtime.receipts.tally import Tally, tally
+from carnet.runtime.receipts.outbound_calls import Tally, tally
 from carnet.runtime.receipts.verification import Slip, Verifying
 from carnet.testing.clock import FakeClock
 from carnet.testing.keys import MemoryRing

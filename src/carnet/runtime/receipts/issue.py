@@ -28,7 +28,7 @@ from carnet.ports.trust.receipts import Receipts
 from carnet.ports.work.agent import Journal
 from carnet.ports.work.tasks import Task
 from carnet.runtime.closing import closing
-from carnet.runtime.receipts.tally import tally
+from carnet.runtime.receipts.outbound_calls import tally
 from carnet.wire import travel
 
 Told = Callable[[Sequence[Event]], dict[str, Any]]

@@ -1,12 +1,19 @@
-"""The record of a call that this gateway made to another organisation."""
+"""The record of a call that this gateway made to another organisation, and what counts such calls.
+
+Law. Every call is counted once, however often it was tried: this one, those made in process for it,
+and those that another organisation has signed for. A receipt says their number and how deep they
+went.
+"""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Final, TypeVar
 
+from msgspec import Struct
+
 from carnet.core.call import Call
-from carnet.core.messages.events import Usage
-from carnet.core.messages.outbound_call import OutboundCall, OutboundState
+from carnet.core.messages.events import CHILD, LEG, Event, Extension, Usage
+from carnet.core.messages.outbound_call import OutboundCall, OutboundState, read_leg
 from carnet.core.messages.output import Output
 from carnet.errors import (
     CarnetError,
@@ -17,6 +24,8 @@ from carnet.errors import (
     Refused,
 )
 from carnet.runtime.receipts.verification import Slip
+from carnet.wire import travel
+from carnet.wire.grammar.json import MAX_INTEGER
 
 T = TypeVar("T")
 Ending = tuple[OutboundState, str | None, dict[str, Any]]
@@ -87,3 +96,36 @@ def _ending(error: BaseException) -> Ending:
 def _fact(facts: dict[str, Any], name: str, kind: type[T]) -> T | None:
     value = facts.get(name)
     return value if isinstance(value, kind) else None
+
+
+class Tally(Struct, frozen=True):
+    """The calls of a call, itself included."""
+
+    calls: int
+    deepest: int
+
+
+def tally(depth: int, events: Iterable[Event]) -> Tally:
+    """The calls that a turn at `depth` took, by what was noted in it."""
+    legs: dict[str, Tally] = {}
+    children: list[Tally] = []
+    is_leg = False  # the turn is a call to somebody else, not one that makes such a call
+    for event in events:
+        if type(event) is not Extension:
+            continue
+        if event.name == LEG:
+            leg = read_leg(event.payload, 0)
+            is_leg = is_leg or leg.depth == depth
+            legs[leg.child_turn] = _of_leg(leg)
+        elif event.name == CHILD:
+            children.append(Tally(event.payload.get("calls", 1), event.payload.get("deepest", 0)))
+    found = [*legs.values(), *children, Tally(0 if is_leg else 1, depth)]
+    calls = min(sum(each.calls for each in found), MAX_INTEGER)  # what a receipt can say
+    return Tally(calls, max(each.deepest for each in found))
+
+
+def _of_leg(leg: OutboundCall) -> Tally:
+    if leg.receipt is not None:  # it was verified before it was noted
+        receipt = travel.read_receipt(leg.receipt)
+        return Tally(receipt.calls, receipt.max_depth)
+    return Tally(0, 0) if leg.state == "refused" else Tally(1, leg.depth)

@@ -12,7 +12,7 @@ from carnet.core.messages.events import CHILD, Event, Extension, Usage
 from carnet.core.messages.outbound_call import OutboundCall
 from carnet.core.people.address import AGENT
 from carnet.errors import CarnetError
-from carnet.runtime.receipts.tally import tally
+from carnet.runtime.receipts.outbound_calls import tally
 
 
 class Child(Struct, frozen=True, kw_only=True):
