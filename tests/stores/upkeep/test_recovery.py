@@ -8,8 +8,8 @@ from carnet.ports.trust.trust import NewToken
 from carnet.ports.work.turns import Claimed, Denied, Fenced, Known, Rate
 from carnet.stores.database import Database
 from carnet.stores.open import Store
-from carnet.stores.upkeep.prune import DAY, Pruned
 from carnet.stores.upkeep.recovery import recover
+from carnet.stores.upkeep.retention import DAY, Pruned
 from tests.stores.support.scenes import ALICE, Place, a_claim, a_finish, claimed, finished
 
 LIMITED = Payer(account=ALICE.account, purse="p", limit=1000)
