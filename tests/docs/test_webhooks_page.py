@@ -12,7 +12,7 @@ from carnet.errors import CarnetError
 from carnet.runtime.egress.addresses import Allowed
 from carnet.runtime.system import SystemClock
 from carnet.runtime.webhooks import callbacks, dispatcher, payload, schedule
-from carnet.stores.upkeep import forgetting
+from carnet.stores.upkeep import retention
 from tests.docs.test_quickstart import ROOT, blocks_of
 from tests.runtime.webhooks.deliveries import BODY, SECRET, letter
 from tests.runtime.webhooks.deliveries import webhooks as signing_now
@@ -48,7 +48,7 @@ def test_its_snippets_verify_what_is_sent_and_refuse_what_was_changed() -> None:
 def test_its_numbers_are_those_of_the_program() -> None:
     assert tuple(map(seconds, waits())) == schedule.SCHEDULE
     text = PAGE.read_text()
-    assert f"{forgetting.LETTER_DAYS} days" in text
+    assert f"{retention.LETTER_DAYS} days" in text
     assert f"{callbacks.MOST_WAITING:,} letters of a sender wait" in text
     assert (dispatcher.PER_RECEIVER, dispatcher.AT_ONCE, dispatcher.LEASE_SECONDS) == (2, 16, 60)
     assert (payload.TOLERANCE_SECONDS, payload.MOST_ANSWER) == (300, 64 * 1024)

@@ -23,7 +23,7 @@ from carnet.stores.trust.peers import StoredPeers
 from carnet.stores.trust.pinned_keys import StoredPinnedKeys
 from carnet.stores.trust.tokens import StoredTokens
 from carnet.stores.turn.interrupts import WAIT_HOURS
-from carnet.stores.upkeep.forgetting import TASK_HOURS, Hours
+from carnet.stores.upkeep.retention import TASK_HOURS, Hours
 
 __all__ = ["Store", "is_postgres", "migrate_store", "open_store"]
 

@@ -32,10 +32,16 @@ from carnet.stores.turn.interrupts import Interrupts
 from carnet.stores.turn.sealed_calls import Papers
 from carnet.stores.upkeep.cluster import StoredNeighbours
 from carnet.stores.upkeep.expiry import Expiring
-from carnet.stores.upkeep.forgetting import HOURS, Forgetting, Hours
-from carnet.stores.upkeep.nonces import Nonces
 from carnet.stores.upkeep.recovery import recover, take_up
-from carnet.stores.upkeep.retention import Pruned, count_old, prune
+from carnet.stores.upkeep.retention import (
+    HOURS,
+    Forgetting,
+    Hours,
+    Nonces,
+    Pruned,
+    count_old,
+    prune,
+)
 from carnet.stores.work.records import StoredRecords
 from carnet.stores.work.search import Seen
 from carnet.stores.work.steps import StoredSteps

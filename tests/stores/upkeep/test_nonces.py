@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from carnet.core.people.identity import Payer
 from carnet.ports.work.turns import Claimed, Denied, Known, Nonce, Rate, TurnClaim
 from carnet.stores.open import Store
-from carnet.stores.upkeep import nonces
+from carnet.stores.upkeep import retention
 from tests.stores.support import servers
 from tests.stores.support.scenes import (
     ALICE,
@@ -230,7 +230,7 @@ async def test_what_an_earlier_gateway_left_is_forgotten_after_a_day(place: Plac
 async def test_forgetting_goes_in_small_steps_and_stops_for_others(
     store: Store, place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(nonces, "AT_A_TIME", 10)
+    monkeypatch.setattr(retention, "NONCES_AT_A_TIME", 10)
     await asyncio.gather(
         *[store.turns.claim(a_claim(f"r{i}", nonce=a_nonce(f"n{i:03}"))) for i in range(95)]
     )

@@ -6,8 +6,7 @@ from carnet.ports.work.steps import Step
 from carnet.ports.work.turns import Quota, Use
 from carnet.ports.world.outbox import Outcome
 from carnet.stores.open import Store
-from carnet.stores.upkeep.forgetting import HOUR, Forgotten
-from carnet.stores.upkeep.retention import Pruned
+from carnet.stores.upkeep.retention import HOUR, Forgotten, Pruned
 from tests.stores.support.scenes import (
     NOW,
     Place,

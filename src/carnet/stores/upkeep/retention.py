@@ -1,26 +1,51 @@
-"""Forgetting what is older than the retention says.
+"""Forgetting what has had its time: turns, events, ended tasks, letters, purses and used nonces.
+
+`prune` forgets what is older than the retention says, when an operator asks. `Forgetting` and
+`Nonces` do their part by themselves, each minute, beside the calls. A delegation that was good for
+one call is kept as a nonce is; it lives longer, and is looked at again each minute.
 
 Law 1. The ledger is kept, and so is every turn that has not ended.
-Law 2. Many small transactions: calls go on between them, and a crash leaves a smaller job.
+Law 2. Many small transactions: calls go on between them, and a crash leaves a smaller job. Several
+       gateways that do it at once do no harm: what one forgot, the other does not find.
 Law 3. What is forgotten is chosen again under the lock of its run: a turn that was claimed anew in
        the meantime stays.
 Law 4. The newest rows stay, so that no number is given twice.
 Law 5. A turn whose events are gone cannot be replayed, so it gives its key free: the same request
        is a new turn. Retention is at least a day (D5).
+Law 6. A nonce is deleted when it has expired by the clock and when it has been here for
+       `KEEP_SECONDS` by a clock that never jumps: a clock that is set forward frees none. Row
+       numbers are in the order of arrival, so a mark that was noted then names all that were here:
+       nothing is searched for, however many there are.
 """
 # ruff: noqa: S608  the texts are put together from our own words; every value is an argument
 
+from collections import deque
 from collections.abc import Sequence
-from typing import Final
+from datetime import UTC, datetime
+from typing import Final, NamedTuple
 
 from msgspec import Struct
 
 from carnet.faults import point
+from carnet.ports.work.turns import TASKS, TOKENS
+from carnet.ports.world.clock import Clock
 from carnet.stores.database import Database, Statement, Value, marks
+from carnet.stores.outbox import StoredOutbox
 from carnet.stores.tables import WITH_EVENTS, WITH_TURN
+from carnet.stores.turn.interrupts import WAIT_HOURS
+from carnet.stores.work.tasks import StoredTasks
 
+EVERY_SECONDS: Final = 60.0
+TASK_HOURS: Final = 24
+LETTER_DAYS: Final = 30
 AT_A_TIME: Final = 200
-DAY: Final = 86_400_000_000  # microseconds
+HOUR: Final = 3_600_000_000  # microseconds
+DAY: Final = 24 * HOUR
+
+MARK_SECONDS: Final = 60.0
+KEEP_SECONDS: Final = 480.0  # the longest life is 365 s (R11); the rest is for clocks that lag
+BUSY_SECONDS: Final = 2.0  # of deleting at a time; other upkeep waits for it
+NONCES_AT_A_TIME: Final = 500  # some 15 ms of a writer, where a million are kept
 
 _OLD = (
     "state IN ('done', 'failed', 'unknown') AND ended < ? AND n < (SELECT MAX(n) FROM turn)"
@@ -140,3 +165,150 @@ async def _forget_the_rest(database: Database, *, now: int, cutoff: int) -> int:
         ]
     )
     return gone[2]
+
+
+# ------------------------------- beside the calls: ended tasks, letters, the purses of a day
+
+# The names are compared by their bytes, in both databases: `0` follows `/`.
+_OF_OLD_DAYS = f"name >= '{TOKENS}' AND name < ?"
+_OF_NO_TASK = f"name >= '{TASKS}' AND name < '{TASKS[:-1]}0' AND spent = 0 AND reserved = 0"
+_OLD_DAYS = f"SELECT name FROM purse WHERE {_OF_OLD_DAYS} ORDER BY name LIMIT ?"
+_NO_TASKS = f"SELECT name FROM purse WHERE name > ? AND {_OF_NO_TASK} ORDER BY name LIMIT ?"
+
+
+class Hours(NamedTuple):
+    """How long what has no end of its own is kept."""
+
+    tasks: int = TASK_HOURS  # after their end
+    waiting: int = WAIT_HOURS  # turns, for an answer
+
+
+HOURS: Final = Hours()
+
+
+class Forgotten(Struct, frozen=True, kw_only=True):
+    """What was forgotten."""
+
+    tasks: int = 0
+    letters: int = 0
+    purses: int = 0
+
+
+class Forgetting:
+    """What one store forgets by itself."""
+
+    def __init__(
+        self,
+        database: Database,
+        tasks: StoredTasks,
+        outbox: StoredOutbox,
+        clock: Clock,
+        *,
+        task_hours: int = TASK_HOURS,
+    ) -> None:
+        self._database = database
+        self._tasks = tasks
+        self._outbox = outbox
+        self._clock = clock
+        self._task_hours = task_hours
+        self._done: float | None = None
+
+    async def keep(self) -> None:
+        """Forget what is due, each minute."""
+        now = self._clock.monotonic()
+        if self._done is None or now - self._done >= EVERY_SECONDS:
+            self._done = now
+            await self.forget()
+
+    async def forget(self) -> Forgotten:
+        """Forget all that is due."""
+        now = self._clock.wall_us()
+        return Forgotten(
+            tasks=await self._tasks.forget(now - self._task_hours * HOUR),
+            letters=await self._outbox.forget(now - LETTER_DAYS * DAY),
+            purses=await self._forget_days(now) + await self._forget_empty(),
+        )
+
+    async def _forget_days(self, now: int) -> int:
+        """What was used of tokens on earlier days: a new day has a purse of its own."""
+        today = datetime.fromtimestamp(now // 1_000_000, UTC).date().isoformat()
+        gone = 0
+        while found := await self._database.fetch(_OLD_DAYS, (f"{TOKENS}{today}", AT_A_TIME)):
+            gone += await self._delete([name for (name,) in found])
+        return gone
+
+    async def _forget_empty(self) -> int:
+        """The purses of senders none of whose tasks waits or runs."""
+        gone, last = 0, ""
+        while found := await self._database.fetch(_NO_TASKS, (last, AT_A_TIME)):
+            last = found[-1][0]
+            gone += await self._delete([name for (name,) in found], _OF_NO_TASK)
+        return gone
+
+    async def _delete(self, names: list[str], still: str = "1 = 1") -> int:
+        """Delete them in the order in which every batch locks them, if they are as they were."""
+        which = f"name IN ({marks(len(names))})"
+        locked = f"SELECT name FROM purse WHERE {which} ORDER BY name{self._database.row_lock}"
+        counts = await self._database.transact(
+            [(locked, names), (f"DELETE FROM purse WHERE {which} AND {still}", names)]
+        )
+        point("purge.mid")
+        return counts[1]
+
+
+# ------------------------------------------------ the nonces of signed requests
+
+_LAST = "SELECT COALESCE(MAX(n), 0) FROM nonce"
+_NEXT = (
+    "SELECT COALESCE(MAX(c.n), 0) FROM"
+    " (SELECT n FROM nonce WHERE n > ? AND n <= ? ORDER BY n LIMIT ?) AS c"
+)
+_FORGET = "DELETE FROM nonce WHERE n > ? AND n <= ? AND expires <= ?"
+
+
+class Nonces:
+    """The used nonces of one store."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+        self._marks: deque[tuple[float, int]] = deque()  # when it was noted, the last number then
+        self._noted: float | None = None
+        self._due = 0  # what has that number or a lower one may go
+        self._done = 0  # and up to there it has gone
+
+    async def keep(self) -> None:
+        """Note how far the numbers have come, each minute; delete what is due, for a while."""
+        now = self._clock.monotonic()
+        if self._noted is None:
+            await self._forget_old()
+        if self._noted is None or now - self._noted >= MARK_SECONDS:
+            self._marks.append((now, await self._last()))
+            self._noted = now
+        while self._marks and now - self._marks[0][0] >= KEEP_SECONDS:
+            self._due = self._marks.popleft()[1]
+            self._done = 0  # what had not expired the last time is looked at again
+        while self._done < self._due and self._clock.monotonic() - now < BUSY_SECONDS:
+            self._done, _ = await self._forget(self._done, self._due, self._clock.wall_us())
+
+    async def _last(self) -> int:
+        rows = await self._database.fetch(_LAST)
+        last: int = rows[0][0]
+        return last
+
+    async def _forget_old(self) -> None:
+        """What a gateway left that never ran for long enough: a day is past every clock's error."""
+        last, before = await self._last(), self._clock.wall_us() - DAY
+        done, gone = 0, 1
+        while done < last and gone:
+            done, gone = await self._forget(done, last, before)
+
+    async def _forget(self, after: int, last: int, before: int) -> tuple[int, int]:
+        """Delete a few that expired before a time; up to which number, and how many."""
+        rows = await self._database.fetch(_NEXT, (after, last, NONCES_AT_A_TIME))
+        upto: int = rows[0][0]
+        if not upto:
+            return last, 0
+        gone = await self._database.execute(_FORGET, (after, upto, before))
+        point("purge.mid")
+        return upto, gone
