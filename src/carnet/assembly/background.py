@@ -1,9 +1,14 @@
-"""From settings and an open store to what delivers its letters."""
+"""From settings and an open store to what works beside the calls: letters out, tasks run."""
 
 from carnet.config import Settings
+from carnet.guards.limits.concurrency import Crowd
+from carnet.ports.work.agent import Router
 from carnet.ports.world.clock import Clock, Ids
 from carnet.ports.world.http_client import Door
 from carnet.runtime.peers.signing import Signing
+from carnet.runtime.tasks.progress import Telling
+from carnet.runtime.tasks.worker import TaskWorker
+from carnet.runtime.turns.runner import Journaled
 from carnet.runtime.webhooks.dispatcher import Dispatcher
 from carnet.runtime.webhooks.payload import Webhooks
 from carnet.runtime.webhooks.schedule import Deliveries
@@ -32,3 +37,27 @@ def build_dispatcher(
         metrics=metrics,
         notify=settings.inbox.notify,
     )
+
+
+def build_worker(
+    settings: Settings,
+    store: Store,
+    journal: Journaled,
+    router: Router,
+    clock: Clock,
+    telling: Telling,
+    crowd: Crowd,
+) -> TaskWorker:
+    """What runs tasks; it has not started."""
+    worker = TaskWorker(
+        tasks=store.tasks,
+        journal=journal,
+        router=router,
+        clock=clock,
+        most=settings.limits.tasks,
+        per_agent=settings.limits.tasks_per_agent,
+        on_start=telling.begin,
+        is_busy=lambda: crowd.total > 0,
+    )
+    store.expiring.teller = worker.expired
+    return worker

@@ -10,11 +10,10 @@ from carnet.assembly.agents.agents import Agents
 from carnet.assembly.agents.functions import load_classifier
 from carnet.assembly.agents.kinds import KINDS, Kind, Parts
 from carnet.assembly.agents.peers import Elsewhere, build_elsewhere
-from carnet.assembly.background import build_dispatcher
+from carnet.assembly.background import build_dispatcher, build_worker
 from carnet.assembly.behind import Behind
 from carnet.assembly.endpoints import build_fronts
 from carnet.assembly.stamps import known_stamps
-from carnet.assembly.tasks import build_worker
 from carnet.config import Limits, Settings
 from carnet.core.people.address import Identities
 from carnet.errors import CarnetError
