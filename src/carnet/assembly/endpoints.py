@@ -4,24 +4,46 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from carnet.assembly.behind import Behind
+from carnet.assembly.agents.agents import Agents
 from carnet.config import Settings
+from carnet.core.people.address import Identities
 from carnet.gateway.answer import Answering
 from carnet.gateway.dialects import rows_of
 from carnet.gateway.endpoint import Door
 from carnet.gateway.published import Published
 from carnet.gateway.questions import Questions
 from carnet.gateway.tasks import TaskRecords
+from carnet.guards.admission.gate import Gate
 from carnet.guards.caller.owner import Owners
+from carnet.guards.limits.concurrency import Crowd
 from carnet.http.router import Row
 from carnet.ports.world.clock import Clock
+from carnet.runtime.egress.client import EgressDoor
+from carnet.runtime.peers.keyring import Ring
 from carnet.runtime.receipts.issue import Issuing, Receipted
 from carnet.runtime.receipts.task_receipts import TaskReceipts
+from carnet.runtime.tasks.worker import TaskWorker
+from carnet.runtime.turns.runner import Journaled
+from carnet.runtime.visit.routing import Routing
 from carnet.runtime.webhooks.payload import write_secret
 from carnet.stores.open import Store
 from carnet.telemetry import Metrics
 from carnet.wire.dialects.dialect import Dialect, House
 from carnet.wire.stamps.stamp import Stamps
+
+
+class Behind(Struct, frozen=True, kw_only=True, eq=False):
+    """What stands behind the endpoints: the gate and the agents."""
+
+    gate: Gate
+    crowd: Crowd
+    router: Routing
+    identities: Identities
+    journal: Journaled
+    worker: TaskWorker
+    door: EgressDoor
+    ring: Ring
+    agents: Agents
 
 
 class Fronts(Struct, frozen=True, kw_only=True, eq=False):

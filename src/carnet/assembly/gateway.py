@@ -11,8 +11,7 @@ from carnet.assembly.agents.functions import load_classifier
 from carnet.assembly.agents.kinds import KINDS, Kind, Parts
 from carnet.assembly.agents.peers import Elsewhere, build_elsewhere
 from carnet.assembly.background import build_dispatcher, build_worker
-from carnet.assembly.behind import Behind
-from carnet.assembly.endpoints import build_fronts
+from carnet.assembly.endpoints import Behind, build_fronts
 from carnet.assembly.stamps import known_stamps
 from carnet.config import Limits, Settings
 from carnet.core.people.address import Identities
