@@ -142,7 +142,7 @@ mutants: $(VENV)/.dev ## Take the behaviour behind requirement rows away, one at
 
 .PHONY: signatures
 signatures: $(VENV)/.dev ## Flip a million bits of signed requests: each is refused; verify 20,000 by another library
-	@SIGNED_MESSAGES=$${SIGNED_MESSAGES:-20000} $(BIN)/python -m pytest -q --timeout=600 tests/wire/crypto/test_signed_messages.py
+	@SIGNED_MESSAGES=$${SIGNED_MESSAGES:-20000} $(BIN)/python -m pytest -q --timeout=600 tests/wire/crypto/test_signatures_random.py
 	@$(BIN)/python -m tests.wire.crypto.messages $(ARGS)
 
 .PHONY: slowloris

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import pytest
 
 from carnet.errors import CallbackForbidden, InvalidRequest
-from tests.runtime.egress.test_destinations import FORBIDDEN
+from tests.runtime.egress.test_addresses_destinations import FORBIDDEN
 from tests.security.support.scene import nothing_done
 from tests.security.support.signing import CANARY, SHAPE, Door
 from tests.support.http import request

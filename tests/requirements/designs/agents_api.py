@@ -3,8 +3,8 @@
 from tests.requirements.rows import Divergence, Row
 
 _WIRE = "tests/wire/stamps/test_caller_context.py::"
-_DEPTH = "tests/gateway/stamps/test_depth.py::"
-_ASKED = "tests/gateway/stamps/test_caller_context.py::"
+_DEPTH = "tests/gateway/endpoint/test_depth.py::"
+_ASKED = "tests/gateway/endpoint/test_caller_context.py::"
 
 _PRINCIPAL = "execution principals"
 _KEPT = "keeping the context with the call: today depth and root count, and the rest is let go"

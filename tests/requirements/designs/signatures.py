@@ -24,9 +24,9 @@ _CURVE = "tests/wire/crypto/test_ed25519.py::"
 _RING = "tests/runtime/peers/test_keyring.py::"
 _PAGES = "tests/runtime/peers/test_cards.py::"
 _SCHEMAS = "tests/runtime/skills/test_schemas.py::"
-_NONCES = "tests/stores/upkeep/test_nonces.py::"
-_PLACES = "tests/stores/work/test_places.py::"
-_ROTATION = "tests/stores/trust/test_rotation.py::"
+_NONCES = "tests/stores/upkeep/test_retention_nonces.py::"
+_PLACES = "tests/stores/work/test_turns_places.py::"
+_ROTATION = "tests/stores/trust/test_own_keys_rotation.py::"
 _ROTATING = "tests/travel/test_rotation.py::"
 _STORED_KEYS = "tests/stores/trust/test_own_keys.py::"
 _ADDRESS = "tests/core/people/test_address.py::"
@@ -141,7 +141,7 @@ _REPLAY = (
             _COPIES + "test_of_copies_sent_to_all_gateways_at_once_exactly_one_is_accepted",
             _COPIES + "test_different_requests_with_one_nonce_are_accepted_once_over_all_gateways",
             _TIME + "test_copies_at_the_same_moment_are_one_call",
-            "tests/stores/postgres/test_replicas.py::test_a_nonce_is_accepted_once_by_all_postgres_replicas",
+            "tests/stores/postgres/test_driver_replicas.py::test_a_nonce_is_accepted_once_by_all_postgres_replicas",
         ),
     ),
     Row(

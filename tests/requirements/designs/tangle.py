@@ -5,21 +5,21 @@ from tests.requirements.rows import Divergence, Row
 _WIRE = "tests/wire/stamps/test_tangle.py::"
 _ADMISSION = "tests/guards/admission/test_gate.py::"
 _CARNET = "tests/core/chain/test_carnet.py::"
-_ERRORS = "tests/core/test_errors.py::"
+_ERRORS = "tests/test_errors.py::"
 _TURN_ID = "tests/core/chain/test_turn_id.py::"
 _PAYER = "tests/guards/limits/test_payer.py::"
 _TARGET = "tests/guards/target/test_target.py::"
 _REFUSALS = "tests/wire/dialects/openai/test_refusals.py::"
 _CHAT = "tests/gateway/dialects/test_openai.py::"
-_DEPTH = "tests/gateway/stamps/test_depth.py::"
-_FORWARDING = "tests/gateway/stamps/test_forwarding.py::"
-_IDEMPOTENCY = "tests/gateway/test_idempotency.py::"
+_DEPTH = "tests/gateway/endpoint/test_depth.py::"
+_FORWARDING = "tests/gateway/endpoint/test_forwarding.py::"
+_IDEMPOTENCY = "tests/gateway/endpoint/test_idempotency.py::"
 _RUNS = "tests/gateway/test_runs.py::"
 _REMOTE = "tests/runtime/agents/test_remote.py::"
 _EXAMPLE = "tests/interop/test_tangle_worked_example.py::"
 _TWO = "tests/interop/test_two_organisations.py::"
 _DIRECT = "tests/interop/test_direct_calls.py::"
-_DRIVER = "tests/gateway/stamps/test_driver.py::"
+_DRIVER = "tests/gateway/endpoint/test_driver.py::"
 
 _HOPS = _EXAMPLE + "test_every_header_of_every_hop_is_as_the_example_says"
 _BOUNDED = "test_a_direct_call_is_refused_by_who_is_called_whatever_the_caller_allows"
@@ -108,7 +108,7 @@ _NAMES = (
         (
             _WIRE + "test_ids_and_labels_are_bounded_visible_ascii_given_once",
             _WIRE + "test_an_id_that_would_not_arrive_as_it_left_is_refused",
-            "tests/gateway/test_bad_input.py::test_ids_are_bounded_visible_ascii",
+            "tests/gateway/endpoint/test_bad_input.py::test_ids_are_bounded_visible_ascii",
         ),
     ),
 )

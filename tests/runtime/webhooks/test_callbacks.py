@@ -17,7 +17,7 @@ from carnet.runtime.egress.client import EgressDoor
 from carnet.runtime.webhooks.callbacks import Callbacks, Letters, queue_of, receiver_of
 from carnet.wire.dialects import DIALECTS, openai, samvad
 from carnet.wire.dialects.dialect import House
-from tests.runtime.egress.test_destinations import FORBIDDEN
+from tests.runtime.egress.test_addresses_destinations import FORBIDDEN
 from tests.runtime.peer import leading_to, opened
 from tests.runtime.scene import make_call
 from tests.runtime.webhooks.deliveries import MemoryOutbox, letter

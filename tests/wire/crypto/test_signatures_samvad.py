@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from carnet.wire.crypto import digests, ed25519
 from carnet.wire.crypto.signatures import Request, base, read
 from carnet.wire.grammar.headers import Headers
-from tests.wire.dialects.samvad.sdk.recorded import facts_of
+from tests.interop.recorded.recorded import facts_of
 
 SEED = bytes(range(7, 39))
 PUBLIC = ed25519.public_of(SEED)

@@ -48,10 +48,10 @@ from tests.guards.signed_scene import (
     signed_claim,
 )
 from tests.guards.target.test_injection import is_refused
+from tests.interop.recorded.recorded import COVERED, DIVERGENCES, FACTS, holds, recorded
 from tests.support.signing.signed import now, unpadded
 from tests.vectors.samvad_sdk import KEPT, Fact, facts, written
 from tests.wire.crypto.messages import SAMVAD
-from tests.wire.dialects.samvad.sdk.recorded import COVERED, DIVERGENCES, FACTS, holds, recorded
 from tests.wire.dialects.samvad.test_card import FACTS as CARD
 
 BODY = b"{}"

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from carnet.core.call import Ask, Claim
 from carnet.errors import PermissionMissing, SchemaInvalid
-from tests.guards.admission.test_signed import admit, refused
+from tests.guards.admission.test_gate_signed import admit, refused
 from tests.guards.scene import claim
 from tests.guards.signed_scene import SignedScene
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from carnet.wire.dialects import DIALECTS
-from tests.gateway.rows.plain_words import WORDS
+from tests.gateway.dialects.plain_words import WORDS
 from tests.support.house import House, Told, housed
 
 # The address of a callback must be one that peers may name; nobody listens there.

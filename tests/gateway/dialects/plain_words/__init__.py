@@ -10,6 +10,6 @@ GET  /words/who                                           -> the agents
 A peer that is listed with it is called by `POST /words`.
 """
 
-from tests.gateway.rows.plain_words.dialect import WORDS
+from tests.gateway.dialects.plain_words.dialect import WORDS
 
 __all__ = ["WORDS"]

@@ -2,7 +2,7 @@
 
 from carnet.core.people.identity import Account
 from carnet.errors import PaymentRequired, RateLimited, SkillForbidden
-from tests.guards.admission.test_signed import admit, refused
+from tests.guards.admission.test_gate_signed import admit, refused
 from tests.guards.signed_scene import PEER, PUBLIC, SignedScene, signed_claim
 
 AGENT_OF_PEER, TENANT = "agent://critic.b.example", "agent://tenant.b.example"

@@ -7,7 +7,7 @@ import pytest
 from carnet.errors import ConfigInvalid
 from carnet.runtime.egress.addresses import Allowed
 from carnet.runtime.webhooks.schedule import SCHEDULE
-from tests.config.test_config import loaded, refusal
+from tests.config.test_settings import loaded, refusal
 
 
 def test_without_a_word_the_schedule_is_that_of_the_standard(tmp_path: Path) -> None:

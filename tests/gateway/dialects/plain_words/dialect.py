@@ -22,7 +22,7 @@ from carnet.wire.dialects.dialect import (
     Way,
 )
 from carnet.wire.grammar import json
-from tests.gateway.rows.plain_words.codec import NAME, SPOKEN, result
+from tests.gateway.dialects.plain_words.codec import NAME, SPOKEN, result
 
 PLAIN = (b"content-type", b"text/plain")
 STATES = {"queued": "waits", "running": "waits", "done": "ready", "failed": "lost"}

@@ -14,7 +14,7 @@ from carnet.config.settings import DIALECTS as CONFIGURED
 from carnet.errors import ConfigInvalid
 from carnet.ports.trust.trust import Peer
 from carnet.wire.dialects import DIALECTS, by_peer
-from tests.gateway.rows.plain_words import WORDS
+from tests.gateway.dialects.plain_words import WORDS
 from tests.support.house import House, housed, listening
 
 WITH_WORDS = (*DIALECTS, WORDS)
