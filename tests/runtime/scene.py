@@ -17,7 +17,7 @@ from carnet.core.people.identity import Account, Actor, Caller, Payer
 from carnet.core.people.secret import Secret
 from carnet.errors import CarnetError
 from carnet.ports.work.agent import Agent
-from carnet.runtime.closing import closing
+from carnet.runtime.stream import closing
 from carnet.runtime.turns.execution import absent
 from carnet.runtime.visit.pulled import pulled
 

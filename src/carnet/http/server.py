@@ -108,7 +108,7 @@ def run(main: Main) -> int:
 
     async def run_unlisted() -> int:
         # The loop lists every generator that is begun, to close them all at its end. Ours are
-        # closed by whoever listens (`runtime.closing`), and the list costs a tenth of a hop. One
+        # closed by whoever listens (`runtime.stream`), and the list costs a tenth of a hop. One
         # that is dropped is still closed by the loop: its finalizer stays.
         sys.set_asyncgen_hooks(firstiter=None, finalizer=sys.get_asyncgen_hooks().finalizer)
         return await main()

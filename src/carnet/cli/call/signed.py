@@ -30,11 +30,11 @@ from carnet.ports.trust.keys import SigningKeys
 from carnet.ports.world.http_client import Bounds, Door, Outbound
 from carnet.runtime.agents.samvad_peer import as_text, text_field, text_skill
 from carnet.runtime.client.key import load_key
-from carnet.runtime.closing import closing
 from carnet.runtime.peers.keyring import Ring
 from carnet.runtime.peers.samvad_client import SamvadClient
 from carnet.runtime.peers.samvad_request import Errand, Errands
 from carnet.runtime.receipts.verification import Slip, Verifying
+from carnet.runtime.stream import closing
 from carnet.runtime.system import SystemClock, SystemIds
 from carnet.runtime.visit.pulled import pulled
 from carnet.wire.dialects import samvad

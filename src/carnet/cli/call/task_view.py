@@ -28,9 +28,9 @@ from carnet.errors import (
     Unreachable,
 )
 from carnet.runtime.agents.samvad_peer import as_text
-from carnet.runtime.closing import closing
 from carnet.runtime.peers.samvad_request import Errand, Errands
 from carnet.runtime.peers.samvad_tasks import TaskErrands
+from carnet.runtime.stream import closing
 from carnet.wire.dialects.samvad import TaskRecord
 
 MOST_TASKS: Final = 200  # that are looked through for the beginning of an id

@@ -27,12 +27,12 @@ from carnet.ports.world.http_client import Bounds
 from carnet.runtime.agents.samvad_peer import as_text, text_field, text_skill
 from carnet.runtime.client.key import ClientKey, load_key
 from carnet.runtime.client.tasks import Task, advised
-from carnet.runtime.closing import closing
 from carnet.runtime.egress.client import EgressDoor
 from carnet.runtime.peers.cards import CARD_PATH, Place
 from carnet.runtime.peers.samvad_client import SamvadClient
 from carnet.runtime.peers.samvad_request import Errand, Recipient
 from carnet.runtime.peers.samvad_tasks import TaskErrands
+from carnet.runtime.stream import closing
 from carnet.runtime.system import SystemClock, SystemIds
 from carnet.runtime.visit.pulled import Listed, pulled
 from carnet.wire.dialects import samvad

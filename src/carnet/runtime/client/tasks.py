@@ -16,8 +16,8 @@ from typing import Any, Final
 
 from carnet.core.people.secret import Secret
 from carnet.errors import CarnetError, ProviderTimeout, UsageInvalid
-from carnet.runtime.closing import closing
 from carnet.runtime.peers.samvad_tasks import TaskErrands
+from carnet.runtime.stream import closing
 from carnet.wire.dialects.samvad import TaskRecord, is_task_id
 
 EVERY_SECONDS: Final = 0.5

@@ -31,10 +31,10 @@ from carnet.errors import (
     UsageInvalid,
 )
 from carnet.ports.world.http_client import Answer
-from carnet.runtime.closing import closing
 from carnet.runtime.peers.answer_reader import read_some, tell
 from carnet.runtime.peers.samvad_request import TASK, Errand, Errands, Form
 from carnet.runtime.receipts.verification import Slip
+from carnet.runtime.stream import closing
 from carnet.wire import travel
 from carnet.wire.dialects import samvad
 

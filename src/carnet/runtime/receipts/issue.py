@@ -27,8 +27,8 @@ from carnet.ports.trust.keys import OwnKeys
 from carnet.ports.trust.receipts import Receipts
 from carnet.ports.work.agent import Journal
 from carnet.ports.work.tasks import Task
-from carnet.runtime.closing import closing
 from carnet.runtime.receipts.outbound_calls import tally
+from carnet.runtime.stream import closing
 from carnet.wire import travel
 
 Told = Callable[[Sequence[Event]], dict[str, Any]]

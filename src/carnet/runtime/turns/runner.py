@@ -48,7 +48,7 @@ from carnet.ports.work.tasks import Tasks
 from carnet.ports.work.turns import Fenced, Tell, Turns
 from carnet.ports.world.clock import Clock, Ids
 from carnet.ports.world.cluster import Neighbours
-from carnet.runtime.closing import closing
+from carnet.runtime.stream import closing
 from carnet.runtime.turns.broadcast import Live
 from carnet.runtime.turns.execution import STOP_SECONDS, Execution, stop_all
 from carnet.runtime.turns.follower import Mirror

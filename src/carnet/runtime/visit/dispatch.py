@@ -10,7 +10,7 @@ from carnet.core.call import Ask, Call
 from carnet.core.messages.events import Event, Usage
 from carnet.ports.work.admission import Admission
 from carnet.ports.work.agent import Journal
-from carnet.runtime.closing import closing
+from carnet.runtime.stream import closing
 
 
 class Dispatching:

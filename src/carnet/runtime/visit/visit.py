@@ -32,7 +32,7 @@ from carnet.errors import Cancelled, Refused
 from carnet.ports.work.admission import Dispatch
 from carnet.ports.work.agent import AGENT_OWNED, FORWARD_USER
 from carnet.ports.work.steps import Progress, Steps
-from carnet.runtime.closing import closing
+from carnet.runtime.stream import closing
 from carnet.runtime.threads import Threads
 from carnet.runtime.visit.child_calls import Child, Children
 from carnet.runtime.visit.steps import KeptSteps

@@ -22,7 +22,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from carnet.core.people.address import check_identity
 from carnet.core.people.delegation import MOST_LINKS, MOST_SECONDS, Delegation
 from carnet.errors import AddressInvalid, DelegationExceeded, DelegationInvalid
-from carnet.wire.crypto import jws, spending
+from carnet.wire.crypto import budget_claim, jws
 from carnet.wire.grammar.json import MAX_INTEGER
 
 TYPE: Final = "carnet-delegation+jwt"
@@ -55,7 +55,7 @@ class _Claims(Struct, omit_defaults=True, kw_only=True):
     jti: _Id | UnsetType = UNSET
     nbf: _Number | UnsetType = UNSET
     once: bool = False
-    bud: spending.Claim | UnsetType = UNSET
+    bud: budget_claim.Claim | UnsetType = UNSET
     parent: str | UnsetType = UNSET
 
 
@@ -101,10 +101,10 @@ def _read_link(text: str, token: jws.Compact, parent: Delegation | None) -> Dele
         raise _Wrong("it is a token of another kind")
     try:
         claims = msgspec.convert(token.payload, _Claims)
-        budget = spending.read_spending(claims.bud)
+        budget = budget_claim.read_spending(claims.bud)
     except msgspec.ValidationError:  # its text names what a peer sent
         raise _Wrong("it lacks a claim or has one of a wrong kind") from None
-    except spending.SpendingInvalid as error:
+    except budget_claim.SpendingInvalid as error:
         raise _Wrong(f"it {error}") from None
     _check(claims)
     if kind == TYPE:
@@ -184,11 +184,11 @@ def write(delegation: Delegation, *, sign: Callable[[bytes], bytes]) -> str:
         scope=list(delegation.scope),
         maxDepth=delegation.hops,
         act=_written_actors(delegation.actors),
-        aud=spending.given(delegation.audience),
-        jti=spending.given(delegation.token_id),
+        aud=budget_claim.given(delegation.audience),
+        jti=budget_claim.given(delegation.token_id),
         nbf=delegation.not_before or UNSET,
         once=delegation.once,
-        bud=spending.write_spending(delegation.budget),
+        bud=budget_claim.write_spending(delegation.budget),
         parent=UNSET if delegation.parent is None else delegation.parent.text,
     )
     payload: dict[str, Any] = msgspec.to_builtins(claims)

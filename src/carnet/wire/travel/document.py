@@ -17,7 +17,7 @@ from carnet.core.people.address import check_domain, parse_handle
 from carnet.core.people.identity import Account
 from carnet.core.people.proof import Document, Spending
 from carnet.errors import AddressInvalid, TravelDocumentInvalid
-from carnet.wire.crypto import digests, jws, spending
+from carnet.wire.crypto import budget_claim, digests, jws
 from carnet.wire.grammar.headers import MAX_COUNT, Headers
 from carnet.wire.grammar.json import MAX_INTEGER
 from carnet.wire.stamps.tangle import MAX_RUN_BYTES, MAX_TURN_BYTES
@@ -53,7 +53,7 @@ class _Claims(Struct, omit_defaults=True):
     dig: _Word
     parent: _Turn | UnsetType = UNSET
     path: _Words = []
-    bud: spending.Claim | UnsetType = UNSET
+    bud: budget_claim.Claim | UnsetType = UNSET
     dl: _Number | UnsetType = UNSET
     pay: _Payer | UnsetType = UNSET
     obo: _Words = []
@@ -111,10 +111,10 @@ def _check(claims: _Claims) -> None:
         raise TravelDocumentInvalid("names a run or a turn in other than ASCII")
 
 
-def _read_budget(claim: spending.Claim | UnsetType) -> Spending | None:
+def _read_budget(claim: budget_claim.Claim | UnsetType) -> Spending | None:
     try:
-        return spending.read_spending(claim)
-    except spending.SpendingInvalid as error:
+        return budget_claim.read_spending(claim)
+    except budget_claim.SpendingInvalid as error:
         raise TravelDocumentInvalid(str(error)) from None
 
 
@@ -150,12 +150,12 @@ def write(document: Document, *, sign: Callable[[bytes], bytes]) -> str:
         exp=document.expires,
         run=document.run,
         turn=document.turn,
-        parent=spending.given(document.parent_turn),
+        parent=budget_claim.given(document.parent_turn),
         d=document.depth,
         l=document.last_depth,
         path=list(document.path),
-        bud=spending.write_spending(document.budget),
-        dl=spending.given(document.deadline_ms),
+        bud=budget_claim.write_spending(document.budget),
+        dl=budget_claim.given(document.deadline_ms),
         pay=UNSET if payer is None else _Payer(payer.issuer, payer.id),
         obo=list(document.on_behalf_of),
         dig=document.digest,

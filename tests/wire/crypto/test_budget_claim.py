@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from msgspec import UNSET
 
 from carnet.core.people.proof import Spending
-from carnet.wire.crypto.spending import Claim, SpendingInvalid, read_spending, write_spending
+from carnet.wire.crypto.budget_claim import Claim, SpendingInvalid, read_spending, write_spending
 
 BOUND = st.none() | st.integers(0, 2**53 - 1)
 
