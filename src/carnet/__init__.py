@@ -7,10 +7,10 @@ The public names live in `carnet.api`; they are loaded on first use so that impo
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from carnet.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from carnet.api import *  # noqa: F403  so that type checkers know the lazy names
-
-__version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:

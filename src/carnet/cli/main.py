@@ -13,7 +13,6 @@ from typing import Any, get_args
 
 import click
 
-from carnet import __version__
 from carnet.cli.call import call, tasks
 from carnet.cli.failures import (
     INTERRUPTED,
@@ -32,6 +31,7 @@ from carnet.cli.start import start
 from carnet.cli.times import write_span
 from carnet.cli.trust import delegate, keys, peers, tokens
 from carnet.errors import BY_CODE, CarnetError, Internal, UsageInvalid
+from carnet.version import __version__
 
 GROUPS: dict[str, tuple[click.Command, ...]] = {
     "start": (start.init, start.serve, start.doctor),

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from carnet import __version__
+from carnet.version import __version__
 from carnet.wire.dialects.route import Route
 
 Schema = dict[str, Any]

@@ -149,7 +149,7 @@ def version(invocation: Invocation) -> None:
     """Print the version."""
     import platform
 
-    from carnet import __version__
+    from carnet.version import __version__
 
     page = {"carnet": __version__, "python": platform.python_version()}
     invocation.result(page, lambda: f"carnet {page['carnet']} (Python {page['python']})")

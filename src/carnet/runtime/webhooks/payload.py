@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from carnet import __version__
 from carnet.core.people.proof import SECOND_US
 from carnet.core.people.secret import Secret
 from carnet.errors import (
@@ -33,6 +32,7 @@ from carnet.ports.world.http_client import Bounds, Outbound
 from carnet.ports.world.outbox import Letter
 from carnet.runtime.peers.signing import Signing
 from carnet.runtime.system import SystemClock
+from carnet.version import __version__
 from carnet.wire.crypto import digests, ed25519, signatures
 from carnet.wire.grammar import json
 from carnet.wire.grammar.headers import Headers
