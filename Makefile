@@ -150,7 +150,7 @@ slowloris: $(VENV)/.dev ## Open 2,000 slow connections and print what a healthy 
 	@$(BIN)/python -m tests.edge.slowloris $(ARGS)
 
 .PHONY: bench
-bench: $(BENCH_VENV)/.self ## Measure a hop beside other gateways, in an environment of its own; ARGS=calls counts
+bench: $(BENCH_VENV)/.self ## Measure a hop beside other gateways, in an environment of its own; ARGS=calls or ARGS=walk counts
 	@$(BENCH_VENV)/bin/python -m bench $(ARGS)
 
 # ------------------------------------------------------------------------------------ upkeep

@@ -1,7 +1,7 @@
 """`python -m bench` measures and prints.
 
 `profile` says which functions the time goes to, `budget` what each step of a hop costs, `calls` how
-many functions a request calls, `held` what an open stream holds.
+many functions a request calls, `walk` through how many files, `held` what an open stream holds.
 """
 
 import argparse
@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import uvloop
 
@@ -37,10 +38,11 @@ from bench.subjects import (
     samvad_for_long,
     upstream,
 )
+from bench.walk import show_walks, walks, walks_json
 
 STREAMS = "streams"  # the name of the measurements that share one more gateway
 FLAT, HELD, SIGNED, CLIENTS, BESIDE = "flat", "held", "signed", "clients", "tasks"
-WHAT = ("all", "profile", "budget", "calls", HELD)
+WHAT = ("all", "profile", "budget", "calls", "walk", HELD)
 BESIDE_SECONDS = 420.0  # the package slows down with every request: then it is left
 LEAST_SECONDS, MOST_SECONDS = 1.0, 20.0
 LEAST_REQUESTS = 1000  # with fewer, the clock of the CPU time is too coarse for a tenth of them
@@ -52,7 +54,7 @@ def arguments() -> argparse.Namespace:
     names += [STREAMS, HELD, BESIDE]
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("what", nargs="?", choices=WHAT, default="all")
-    parser.add_argument("--by", choices=("file", "function"), help="where 'calls' come from")
+    parser.add_argument("--by", choices=("file", "function"), help="where 'calls' and 'walk' lead")
     parser.add_argument("--only", action="append", choices=names, help="measure this one")
     parser.add_argument("--agent", choices=AGENTS, default="up", help="what is profiled")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there too")
@@ -190,8 +192,8 @@ async def measure_streams(results: Results, at: Site) -> None:
 async def run(given: argparse.Namespace) -> int:
     """What was asked for; everything that was started is stopped and removed."""
     allow_files(held.files_for(given.streams))  # also for the upstream, which is started next
-    if given.what == "calls":
-        return run_calls(given)
+    if given.what in {"calls", "walk"}:
+        return run_counted(given)
     if given.what == HELD:
         given.only = [HELD]
     with site() as at:
@@ -211,13 +213,20 @@ async def run(given: argparse.Namespace) -> int:
     return code
 
 
-def run_calls(given: argparse.Namespace) -> int:
+def run_counted(given: argparse.Namespace) -> int:
     """Count, show, and write the figures where that was asked for."""
+    figures: dict[str, Any]
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
-        found = calls(Path(folder))
-    show_calls(found, by=given.by)
+        if given.what == "walk":
+            way = walks(Path(folder))
+            show_walks(way, by=given.by)
+            figures = walks_json(way)
+        else:
+            found = calls(Path(folder))
+            show_calls(found, by=given.by)
+            figures = calls_json(found)
     if given.json is not None:
-        write_json(calls_json(found), given.json)
+        write_json(figures, given.json)
     return 0
 
 

@@ -112,8 +112,15 @@ def samvad_card(port: int) -> bytes:
     url = f"http://127.0.0.1:{port}"
     names = ("intro", "message", "task", "taskStatus", "stream", "health")
     schema = {"type": "object"}
-    skill = {"id": "chat", "name": "chat", "description": "answers at once"}
-    skill |= {"inputSchema": schema, "outputSchema": schema, "modes": ["sync"], "trust": "public"}
+    skill = {
+        "id": "chat",
+        "name": "chat",
+        "description": "answers at once",
+        "inputSchema": schema,
+        "outputSchema": schema,
+        "modes": ["sync"],
+        "trust": "public",
+    }
     return encode(
         {
             "id": SAMVAD_IDENTITY,

@@ -55,7 +55,7 @@ agent_calls_per_minute = 1000000000
 """
 
 Function = tuple[str, str, str]  # call or c_call, file, qualified name
-Told = Counter[Function]
+Told = Counter[Function]  # in the order in which they ran first
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +115,14 @@ class Meter:
         self._line.close()
 
 
-def count(name: str, port: int, address: Path, requests: Iterator[bytes], callers: int) -> Called:
+def count(
+    name: str,
+    port: int,
+    address: Path,
+    requests: Iterator[bytes],
+    callers: int,
+    times: int = COUNTED,
+) -> Called:
     """Send them one by one; what most of them call."""
     meter = Meter(address)
     found: list[Told] = []
@@ -125,34 +132,39 @@ def count(name: str, port: int, address: Path, requests: Iterator[bytes], caller
             for request in itertools.islice(requests, WARM_UP):
                 _ask(line, request)
             meter.taken()
-            for request in itertools.islice(requests, COUNTED):
+            for request in itertools.islice(requests, times):
                 _ask(line, request)
                 found.append(meter.taken())
     finally:
         meter.close()
     least = min(found, key=Counter.total)
-    times = sum(told.total() == least.total() for told in found)
-    return Called(name=name, functions=least, share=times / len(found), loaded=average)
+    share = sum(told.total() == least.total() for told in found) / len(found)
+    return Called(name=name, functions=least, share=share, loaded=average)
 
 
 def under_load(
     meter: Meter, port: int, requests: Iterator[bytes], callers: int
 ) -> tuple[float, float]:
     """Python and C calls of a request where several callers ask at once."""
-    for _ in ("to warm up", "to be counted"):
-        sent = list(itertools.islice(requests, callers * EACH))
-        shares = [sent[number::callers] for number in range(callers)]
-        threads = [threading.Thread(target=_ask_all, args=(port, share)) for share in shares]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        told = meter.taken()
+    number = callers * EACH
+    _ask_at_once(port, list(itertools.islice(requests, number)), callers)  # to warm up
+    meter.taken()
+    _ask_at_once(port, list(itertools.islice(requests, number)), callers)
+    told = meter.taken()
     kinds = [
         sum(number for (kind, _, _), number in told.items() if kind == wanted)
         for wanted in ("call", "c_call")
     ]
-    return kinds[0] / len(sent), kinds[1] / len(sent)
+    return kinds[0] / number, kinds[1] / number
+
+
+def _ask_at_once(port: int, requests: list[bytes], callers: int) -> None:
+    shares = [requests[number::callers] for number in range(callers)]
+    threads = [threading.Thread(target=_ask_all, args=(port, share)) for share in shares]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
 
 
 def _ask_all(port: int, requests: list[bytes]) -> None:

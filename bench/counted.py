@@ -2,8 +2,8 @@
 
 Every call of a Python function (a coroutine that goes on counts as well) and of a C function is
 counted, in every thread, by the function that is called or, of a C function, that calls it. Who
-connects to SOCKET and sends `n` is told how many there were, and for `w` which; then they are
-forgotten.
+connects to SOCKET and sends `n` is told how many there were, and for `w` which, in the order in
+which they ran first; then they are forgotten.
 
 Law. The thread that tells is not counted, so that asking changes nothing.
 """
@@ -13,6 +13,7 @@ import socket
 import sys
 import threading
 from collections import Counter
+from operator import itemgetter
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
@@ -27,16 +28,19 @@ class Counting:
 
     def __init__(self) -> None:
         self._threads: list[Counts] = []
+        self._order: dict[CodeType, None] = {}  # of all threads together
 
     def start(self, _: FrameType | None = None, __: str = "", ___: object = None) -> None:
         """Count in this thread from now on; given to `threading`, in each that begins."""
         counts: Counts = {"call": Counter(), "c_call": Counter()}
         self._threads.append(counts)
+        order = self._order
 
         def note(frame: FrameType, event: str, _: Any) -> None:
             found = counts.get(event)
             if found is not None:
                 found[frame.f_code] += 1
+                order.setdefault(frame.f_code)
 
         sys.setprofile(note)
 
@@ -47,15 +51,20 @@ class Counting:
 
     def take(self) -> bytes:
         """All of it as one line of JSON; what was counted is forgotten."""
-        rows = [
-            (kind, code.co_filename, code.co_qualname, number)
+        places = {code: place for place, code in enumerate(tuple(self._order))}
+        last = len(places)  # who runs while this is asked has no place yet
+        placed = [
+            (places.get(code, last), kind, code, number)
             for counts in tuple(self._threads)
             for kind, found in counts.items()
             for code, number in tuple(found.items())
         ]
+        placed.sort(key=itemgetter(0))
+        rows = [(kind, code.co_filename, code.co_qualname, n) for _, kind, code, n in placed]
         for counts in tuple(self._threads):
             for found in counts.values():
                 found.clear()
+        self._order.clear()
         return json.dumps(rows).encode() + b"\n"
 
 

@@ -72,6 +72,7 @@ class Sent:
 def _scope(token: str, size: int) -> dict[str, Any]:
     return {
         "type": "http",
+        "scheme": "http",
         "method": "POST",
         "path": CHAT_PATH,
         "raw_path": CHAT_PATH.encode(),
@@ -100,13 +101,12 @@ class Hop:
         self.gateway = gateway
         self.answering = gateway.answerings[openai.DIALECT.name]
         self.gate: Gate = self.answering._admission  # type: ignore[assignment]  # it is one
-        self.target = gateway.journal._router.find(AGENT)
-        self.provider = _innermost(self.target.agent)
         self.body = chat_request(AGENT)
         self.scope = _scope(token, len(self.body))
         self.answer = chat_answer()
         self.events: list[Event] = openai.read_answer(self.answer, currency=CURRENCY)
         self._claims: list[TurnClaim] = []
+        self.provider = _innermost(self.examined().target.agent)
 
     def sent(self) -> Sent:
         return Sent(self.scope, self.body)
@@ -139,14 +139,14 @@ class Hop:
         return call
 
     def examined(self) -> Candidate:
-        return self.gate._examine(self.claim(self.exchange()), self.gate._clock.wall_us())
+        return self.gate._examine(self.claim(self.exchange()))
 
     def entry(self, candidate: Candidate) -> Entry:
         """What `Gate._admit` makes of a candidate before it asks the store."""
         return self.gate._entry(candidate)
 
     def turn_claim(self, entry: Entry) -> TurnClaim:
-        return self.gate._transaction._turn_claim(entry, 0, self.gate._most_run_calls)
+        return self.gate._transaction._turn_claim(entry, self.gate._most_run_calls)
 
     def prepare_claims(self, number: int) -> None:
         """Claims of new turns, made before the store is timed."""
@@ -160,7 +160,7 @@ class Hop:
         finish = TurnFinish(
             turn=verdict.turn,  # type: ignore[union-attr]  # nothing denies a new turn
             state="done",
-            payer=claim.payer,
+            payer=claim.admitted.payer,
             events=self.answer,  # about as long as what is recorded of it
             first=0,
             last=1,
@@ -178,12 +178,15 @@ class Hop:
         recording = Recording(
             turns=Kept(),  # type: ignore[arg-type]  # nothing else is asked of it here
             call=call,
-            target=self.target,
             live=Live(lambda: None),
             on_broken=lambda: None,
             letters=Letters((openai.DIALECT,), self.answering._house, str),
         )
-        recording.take(self.events[:-1])
+        for event in self.events[:-1]:
+            if isinstance(event, Usage):
+                recording.usage(event)
+            else:
+                await recording.write(event)
         await recording.finish(Done(), now=0)
 
     def written(self, call: Call) -> bytes:
@@ -228,14 +231,13 @@ def _inbound_steps(hop: Hop) -> dict[str, float]:
     arrival = hop.arrival(hop.exchange())
     claim, candidate = hop.claim(hop.exchange()), hop.examined()
     entry = hop.entry(candidate)
-    now = hop.gate._clock.wall_us()
     return {
         "headers": alone(lambda: stamps.read(hop.exchange().headers)),
         "kind": alone(lambda: check_json_body(headers)),
         "request": alone(lambda: openai.DIALECT.read(arrival)),
         "request_json": alone(lambda: strict_json.read_object(body))
         + alone(lambda: strict_json.canonical(parsed)),
-        "guards": alone(lambda: hop.gate._examine(claim, now)),
+        "guards": alone(lambda: hop.gate._examine(claim)),
         "document": alone(lambda: hop.entry(candidate)),
         "claim": alone(lambda: hop.turn_claim(entry)),
     }
