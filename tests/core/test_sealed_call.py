@@ -14,7 +14,7 @@ from carnet.core.people.delegation import Delegation
 from carnet.core.people.identity import Account, Actor, Caller, Ceiling, Payer, Standing
 from carnet.core.people.proof import Document, Spending
 from carnet.core.people.secret import Secret
-from carnet.core.sealed_call import FORM, Papers, read_papers, write_papers
+from carnet.core.sealed_call import FORM, SealedCall, read_sealed_call, write_sealed_call
 from carnet.errors import Internal
 from carnet.runtime.turns.execution import absent
 
@@ -79,7 +79,7 @@ ADMITTED = Admitted(
     quota="tokens/2026-11-15/critic/agent://b.example",
     task_purse="tasks/critic/agent://b.example",
 )
-PAPERS = Papers(
+SEALED_CALL = SealedCall(
     admitted=ADMITTED,
     budget=Spending(money=4, currency="credits", calls=2),
     deadline=1_800_000_000.25,
@@ -91,19 +91,21 @@ RECORD = Turn(
 
 
 def test_what_is_read_is_what_was_written() -> None:
-    assert read_papers(write_papers(PAPERS)) == PAPERS
+    assert read_sealed_call(write_sealed_call(SEALED_CALL)) == SEALED_CALL
 
 
 def test_a_deadline_of_the_clock_that_is_never_set_is_not_kept() -> None:
     late = replace(CARNET, deadline=5.0)
-    timed = replace(PAPERS, admitted=replace(ADMITTED, carnet=late, onward=late))
-    kept = read_papers(write_papers(timed)).admitted
+    timed = replace(SEALED_CALL, admitted=replace(ADMITTED, carnet=late, onward=late))
+    kept = read_sealed_call(write_sealed_call(timed)).admitted
     assert kept.onward is not None
     assert (kept.carnet.deadline, kept.onward.deadline) == (None, None)
 
 
 def test_the_call_is_the_one_that_was_admitted() -> None:
-    call = read_papers(write_papers(PAPERS)).call(TARGET, RECORD, task="t-1", deadline=42.0)
+    call = read_sealed_call(write_sealed_call(SEALED_CALL)).call(
+        TARGET, RECORD, task="t-1", deadline=42.0
+    )
     assert (call.agent, call.target, call.record, call.task) == ("critic", TARGET, RECORD, "t-1")
     assert (call.dialect, call.correlation) == ("samvad", "order-7")
     assert call.onward is not None
@@ -112,7 +114,7 @@ def test_the_call_is_the_one_that_was_admitted() -> None:
     assert call.credential.reveal() == "Bearer sk-secret"
     assert "sk-secret" not in repr(call)
     assert call.allowance is not None
-    assert call.allowance.left() == PAPERS.budget
+    assert call.allowance.left() == SEALED_CALL.budget
     assert (call.reserve, call.set_aside) == (9, 1)
     assert (call.callback, call.quota, call.task_purse) == (
         ADMITTED.callback,
@@ -134,15 +136,15 @@ def test_the_call_is_the_one_that_was_admitted() -> None:
     ],
 )
 def test_what_is_none_of_ours_is_refused_as_a_whole(change: dict[str, object]) -> None:
-    plain = msgspec.msgpack.decode(write_papers(PAPERS)) | change
+    plain = msgspec.msgpack.decode(write_sealed_call(SEALED_CALL)) | change
     with pytest.raises(Internal):
-        read_papers(msgspec.msgpack.encode(plain))
+        read_sealed_call(msgspec.msgpack.encode(plain))
 
 
 @given(st.binary(max_size=200))
 def test_bytes_of_any_kind_are_refused(data: bytes) -> None:
     with pytest.raises(Internal):
-        read_papers(data)
+        read_sealed_call(data)
 
 
 @given(
@@ -158,23 +160,23 @@ def test_bytes_of_any_kind_are_refused(data: bytes) -> None:
 )
 def test_a_payload_comes_back_as_it_was(value: object) -> None:
     ask = replace(ADMITTED.ask, payload={"value": value})
-    asked = replace(PAPERS, admitted=replace(ADMITTED, ask=ask))
-    assert read_papers(write_papers(asked)).admitted.ask == ask
+    asked = replace(SEALED_CALL, admitted=replace(ADMITTED, ask=ask))
+    assert read_sealed_call(write_sealed_call(asked)).admitted.ask == ask
 
 
 def test_the_former_form_is_read_as_it_was_meant() -> None:
     """F36: what was accepted before an upgrade runs after it."""
-    written = msgspec.msgpack.decode(write_papers(PAPERS))
+    written = msgspec.msgpack.decode(write_sealed_call(SEALED_CALL))
     former = written.pop("admitted")
     for name in ("agent", "dialect", "correlation"):
         former.pop(name)
     former["ask"]["messages"] = [{"role": "user", "content": "hi", "name": None}]
-    read = read_papers(msgspec.msgpack.encode({**written, **former, "form": 1}))
+    read = read_sealed_call(msgspec.msgpack.encode({**written, **former, "form": 1}))
     admitted = replace(ADMITTED, agent="", correlation=None)
-    assert read == replace(PAPERS, admitted=admitted)
+    assert read == replace(SEALED_CALL, admitted=admitted)
     assert read.call(TARGET, RECORD, task="t-1").agent == "critic"
 
 
 def test_a_former_form_that_is_none_of_ours_is_refused() -> None:
     with pytest.raises(Internal):
-        read_papers(msgspec.msgpack.encode({"form": 1, "more": 1}))
+        read_sealed_call(msgspec.msgpack.encode({"form": 1, "more": 1}))

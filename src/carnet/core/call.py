@@ -90,7 +90,7 @@ class Target(Struct, frozen=True, kw_only=True, eq=False):
     speaker: str  # the local name of the called agent
     agent: Agent
     credit: str  # the ledger account that is credited: "agent:echo", "peer:globex.example"
-    is_remote: bool = False  # calls to it get the next hop's papers
+    is_remote: bool = False  # calls to it get the carnet of the next hop
     last_depth: int | None = None  # lower than the gateway's, for this agent alone
     price: Price = _FREE
     most_cost: int = 0  # the most another organisation may charge for one call

@@ -1,9 +1,9 @@
 """What is kept of an admitted call so that it can run later, perhaps in another process.
 
-Law 1. `read_papers(write_papers(x)) == x`, and the former form is read as well. What was not
-       written here is not read: an unknown form, field or type is refused as a whole.
-Law 2. Papers may hold a credential. Whoever keeps the bytes seals them, and removes them when the
-       call has ended; nothing else may see them.
+Law 1. `read_sealed_call(write_sealed_call(x)) == x`, and the former form is read as well. What was
+       not written here is not read: an unknown form, field or type is refused as a whole.
+Law 2. The bytes may hold a credential. The store seals them before it writes them, and removes them
+       when the call has ended; nothing else may see them.
 Law 3. A deadline is kept by the wall clock: the clock that is never set begins anew with each
        process.
 """
@@ -38,8 +38,8 @@ class Later(Struct, frozen=True, kw_only=True):
     callback: str | None = None
 
 
-class Papers(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An admitted call without its record."""
+class SealedCall(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An admitted call without its record: what the store seals, and opens to run it."""
 
     form: int = FORM
     admitted: Admitted  # its carnets are without a deadline: see `deadline`
@@ -145,11 +145,11 @@ class _Form(Struct):
 
 _encoder: Final = msgspec.msgpack.Encoder(enc_hook=_reveal)
 _form: Final = msgspec.msgpack.Decoder(_Form)
-_decoder: Final = msgspec.msgpack.Decoder(Papers, dec_hook=_hide)
+_decoder: Final = msgspec.msgpack.Decoder(SealedCall, dec_hook=_hide)
 _former: Final = msgspec.msgpack.Decoder(_Former, dec_hook=_hide)
 
 
-def papers_of(call: Call, spent: int) -> Papers:
+def sealed_call_of(call: Call, spent: int) -> SealedCall:
     """What is kept of a call that waits for an answer, of which so much has been spent."""
     left = call.allowance
     kept = replace(
@@ -157,16 +157,16 @@ def papers_of(call: Call, spent: int) -> Papers:
         reserve=max(call.reserve - spent, 0),
         set_aside=max(call.set_aside - spent, 1) if call.set_aside else 0,  # 0: it is not bounded
     )
-    return Papers(admitted=kept, budget=None if left is None else left.left())
+    return SealedCall(admitted=kept, budget=None if left is None else left.left())
 
 
-def write_papers(papers: Papers) -> bytes:
+def write_sealed_call(sealed_call: SealedCall) -> bytes:
     """The bytes that are kept. They are to be sealed."""
-    return _encoder.encode(replace(papers, admitted=_until(papers.admitted, None)))
+    return _encoder.encode(replace(sealed_call, admitted=_until(sealed_call.admitted, None)))
 
 
-def read_papers(data: bytes) -> Papers:
-    """The papers that were kept, in this form or the former one.
+def read_sealed_call(data: bytes) -> SealedCall:
+    """The call that was kept, in this form or the former one.
 
     Raises Internal for what is none of ours.
     """
@@ -177,27 +177,27 @@ def read_papers(data: bytes) -> Papers:
         if form == FORMER:
             return _read_former(_former.decode(data))
     except (msgspec.DecodeError, RecursionError) as error:
-        raise Internal(f"the papers of a task cannot be read: {error}") from None
-    raise Internal(f"the papers of a task have form {form}, not {FORM}")
+        raise Internal(f"the sealed call of a task cannot be read: {error}") from None
+    raise Internal(f"the sealed call of a task has form {form}, not {FORM}")
 
 
-def _read_former(papers: _Former) -> Papers:
+def _read_former(former: _Former) -> SealedCall:
     """The agent is that of the record: the first form did not hold it, nor the dialect."""
     admitted = Admitted(
         agent="",
-        ask=papers.ask.ask(),
-        carnet=papers.carnet,
-        caller=papers.caller,
-        payer=papers.payer,
-        dialect="openai" if papers.caller.standing is None else "samvad",
-        onward=papers.onward,
-        document=papers.document,
-        set_aside=papers.set_aside,
-        credential=papers.credential,
-        reserve=papers.reserve,
-        delegation=papers.delegation,
-        callback=papers.callback,
-        quota=papers.quota,
-        task_purse=papers.task_purse,
+        ask=former.ask.ask(),
+        carnet=former.carnet,
+        caller=former.caller,
+        payer=former.payer,
+        dialect="openai" if former.caller.standing is None else "samvad",
+        onward=former.onward,
+        document=former.document,
+        set_aside=former.set_aside,
+        credential=former.credential,
+        reserve=former.reserve,
+        delegation=former.delegation,
+        callback=former.callback,
+        quota=former.quota,
+        task_purse=former.task_purse,
     )
-    return Papers(admitted=admitted, budget=papers.budget, deadline=papers.deadline)
+    return SealedCall(admitted=admitted, budget=former.budget, deadline=former.deadline)

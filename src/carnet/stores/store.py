@@ -29,7 +29,7 @@ from carnet.stores.trust.receipts import StoredReceipts
 from carnet.stores.trust.tokens import StoredTokens
 from carnet.stores.turn.callbacks import StoredCallbacks
 from carnet.stores.turn.interrupts import Interrupts
-from carnet.stores.turn.sealed_calls import Papers
+from carnet.stores.turn.sealed_calls import CallSeal
 from carnet.stores.upkeep.cluster import StoredNeighbours
 from carnet.stores.upkeep.expiry import Expiring
 from carnet.stores.upkeep.recovery import recover, take_up
@@ -106,11 +106,11 @@ class Store:
         self.keys: Final = keys
         self.pinned: Final = pinned
         self.receipts: Final = StoredReceipts(database)
-        papers, seen = Papers(secrets), self._seen
+        call_seal, seen = CallSeal(secrets), self._seen
         waiting = Interrupts(database, secrets, wait_hours=hours.waiting)
-        told = StoredCallbacks(database, papers)
-        self.turns: Final = StoredTurns(database, self._watches, papers, waiting, told, seen)
-        self.tasks: Final = StoredTasks(database, self._watches, papers, told, worker, seen)
+        told = StoredCallbacks(database, call_seal)
+        self.turns: Final = StoredTurns(database, self._watches, call_seal, waiting, told, seen)
+        self.tasks: Final = StoredTasks(database, self._watches, call_seal, told, worker, seen)
         self.expiring: Final = Expiring(database, self.tasks, told)
         self.steps: Final = StoredSteps(database)
         self.outbox: Final = StoredOutbox(database)

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from carnet.core.call import Claim
 from carnet.core.messages.interrupt import Interrupt, hash_state
-from carnet.core.sealed_call import read_papers
+from carnet.core.sealed_call import read_sealed_call
 from carnet.errors import CallbackForbidden, SchemaInvalid, TaskNotFound, TooManyTasks
 from carnet.ports.work.tasks import Task, TaskClaim
 from carnet.ports.work.turns import Answer, Asked, TurnClaim, Verdict
@@ -62,13 +62,13 @@ def task(span: str = "span-1", nonce: str = "nonce-00000001", **fields: Any) -> 
     return replace(signed_claim(span=span, nonce=nonce, **fields), is_task=True)
 
 
-async def test_a_task_is_claimed_with_its_papers_and_has_left_the_crowd() -> None:
+async def test_a_task_is_claimed_with_its_sealed_call_and_has_left_the_crowd() -> None:
     here, turns, _ = scene()
     call = await here.gate.admit(task())
     kept = asked(turns.claims)
     assert call.task == kept.id
     assert (kept.sender, kept.skill, kept.callback) == (STRANGER, "chat", None)
-    assert read_papers(kept.papers).admitted.ask == call.ask
+    assert read_sealed_call(kept.call_bytes).admitted.ask == call.ask
     assert here.crowd.total == 0
 
 
@@ -77,7 +77,7 @@ async def test_a_deadline_from_outside_is_kept_by_the_clock_that_all_share() -> 
     paper = travel_document(deadline_ms=NOW // 1000 + 5000)
     claim = signed_claim(proof=travelled(document=paper))
     await here.gate.admit(replace(claim, is_task=True, marks=()))
-    deadline = read_papers(asked(turns.claims).papers).deadline
+    deadline = read_sealed_call(asked(turns.claims).call_bytes).deadline
     assert deadline is not None
     assert deadline == pytest.approx(NOW / 1_000_000 + 5)
 

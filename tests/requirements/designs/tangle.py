@@ -727,7 +727,7 @@ _STATUS = (
         "000 implementation status",
         (
             _DEPTH + "test_a_depth_at_or_above_the_limit_is_refused_before_anything_runs",
-            _TARGET + "test_a_call_that_leaves_gets_the_papers_of_the_next_hop",
+            _TARGET + "test_a_call_that_leaves_gets_the_carnet_of_the_next_hop",
             _EXAMPLE + "test_every_header_of_every_hop_is_as_the_example_says",
         ),
     ),

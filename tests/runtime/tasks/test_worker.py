@@ -307,7 +307,7 @@ async def test_a_task_that_was_lost_five_times_ends_as_failed(
     assert ran == [9]
 
 
-async def test_papers_that_cannot_be_read_end_the_task(
+async def test_a_sealed_call_that_cannot_be_read_ends_the_task(
     stage: Staging, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here = stage(start=False, echo=echo)
@@ -315,7 +315,7 @@ async def test_papers_that_cannot_be_read_end_the_task(
     lease = here.store.tasks.lease
 
     async def blank(agents: Any) -> Any:
-        return [replace(task, papers=b"") for task in await lease(agents)]
+        return [replace(task, call_bytes=b"") for task in await lease(agents)]
 
     monkeypatch.setattr(here.store.tasks, "lease", blank)
     here.worker.start()
@@ -399,11 +399,11 @@ async def test_the_time_of_an_agent_begins_when_its_task_runs(stage: Staging) ->
     assert deadlines == [here.clock.steady_us() / 1_000_000 + 10]
 
 
-async def test_the_papers_of_a_task_are_sealed_in_the_store_and_gone_at_its_end(
+async def test_the_call_of_a_task_is_sealed_in_the_store_and_gone_at_its_end(
     stage: Staging, opened: tuple[Place, Store]
 ) -> None:
     here = stage(start=False, echo=echo)
-    call = await here.accept("echo", "canary-in-the-papers")
+    call = await here.accept("echo", "canary-in-the-call")
     [(sealed,)] = opened[0].rows("SELECT sealed FROM kept_call")
     assert sealed
     assert b"canary" not in bytes(sealed)

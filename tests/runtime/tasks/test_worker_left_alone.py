@@ -84,7 +84,7 @@ async def test_the_end_of_a_task_is_a_line_with_its_attempt_and_the_beginning_of
     assert task.id not in json.dumps(line)
 
 
-async def test_a_task_whose_papers_cannot_be_read_takes_no_place_any_more(
+async def test_a_task_whose_sealed_call_cannot_be_read_takes_no_place_any_more(
     opened: tuple[Place, Store], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place, store = opened
@@ -92,7 +92,7 @@ async def test_a_task_whose_papers_cannot_be_read_takes_no_place_any_more(
     lease = store.tasks.lease
 
     async def blank(agents: Any) -> Any:
-        return [replace(task, papers=b"") for task in await lease(agents)]
+        return [replace(task, call_bytes=b"") for task in await lease(agents)]
 
     monkeypatch.setattr(store.tasks, "lease", blank)
     call = await here.accept("echo")

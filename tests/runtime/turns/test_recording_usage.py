@@ -11,7 +11,7 @@ from carnet.core.messages.events import Done, End, Event, Failed, Usage, Waiting
 from carnet.core.messages.interrupt import Interrupt, hash_state
 from carnet.core.messages.output import Output
 from carnet.core.money.amount import MICROS, Price
-from carnet.core.sealed_call import read_papers
+from carnet.core.sealed_call import read_sealed_call
 from carnet.ports.work.turns import Answer, Claimed, TurnClaim
 from carnet.runtime.visit.dispatch import Dispatching
 from carnet.runtime.visit.visit import Visit
@@ -110,7 +110,7 @@ async def test_what_was_used_until_a_turn_waits_is_debited_then_and_the_rest_at_
     call = await stage.gate.admit(claim("careful"))
     assert isinstance((await stage.read(replace(call, quota=PURSE)))[-1], Waiting)
     assert [debit.amount for debit in stage.turns.debits] == [50]
-    kept = read_papers(stage.turns.finishes[-1].papers).admitted
+    kept = read_sealed_call(stage.turns.finishes[-1].call_bytes).admitted
     assert call.reserve - kept.reserve == 50
     answer = Answer(state_hash=hash_state(NEEDED.state), outcome="accepted")
     verdict = await stage.turns.claim(

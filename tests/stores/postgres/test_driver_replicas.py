@@ -101,7 +101,7 @@ async def test_two_postgres_replicas_take_each_task_once(store: Store, place: Pl
             *await asyncio.to_thread(list, until_told(first)),
             *await asyncio.to_thread(list, until_told(second)),
         ]
-    assert Counter(lines) == Counter({f"task-r{i} True the papers of r{i}\n": 1 for i in range(60)})
+    assert Counter(lines) == Counter({f"task-r{i} True the call of r{i}\n": 1 for i in range(60)})
     assert place.rows("SELECT COUNT(DISTINCT worker) FROM turn WHERE state = 'running'")[0][0] > 0
     assert await store.tasks.waiting() == 0
 

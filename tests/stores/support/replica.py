@@ -57,7 +57,7 @@ async def take(store: Store, count: str) -> None:
     await told()
     while found := await store.tasks.lease([("echo", int(count))]):
         for task in found:
-            say(task.id, task.turn.worker == store.worker, task.papers.decode())
+            say(task.id, task.turn.worker == store.worker, task.call_bytes.decode())
     say("told")
     await told()  # who closes its store lets go of its turns
 

@@ -158,7 +158,7 @@ def a_task(name: str = "r1", **changes: Any) -> TurnClaim:  # noqa: ANN401, RUF1
         sender="agent://b.example",
         skill="echo",
         callback="https://b.example/hook",
-        papers=f"the papers of {name}".encode(),
+        call_bytes=f"the call of {name}".encode(),
     )
     return a_claim(name, **({"task": task} | changes))
 
@@ -228,7 +228,7 @@ def a_wait(turn: Turn, **changes: Any) -> TurnFinish:  # noqa: ANN401, RUF100
         "debits": (),
         "interrupts": (an_interrupt(),),
         "waits_until": turn.created + 3600 * SECOND,
-        "papers": b"the papers",
+        "call_bytes": b"the call",
     }
     return a_finish(turn, **(waits | changes))
 

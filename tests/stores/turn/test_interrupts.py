@@ -158,7 +158,7 @@ async def test_a_task_whose_time_is_over_tells_its_addresses_with_its_end(
     broken: dict[str, Any] = {"body": None}
 
     def teller(kept: Task, end: Failed) -> Tell:
-        assert (kept.id, kept.papers) == ("task-r1", b"the papers")
+        assert (kept.id, kept.call_bytes) == ("task-r1", b"the call")
         assert end.code == "interrupt_expired"
         return lambda addresses: tuple(
             a_letter(str(one.place), url=one.url, **broken) for one in addresses
@@ -191,7 +191,9 @@ async def test_a_turn_that_waits_survives_a_restart(place: Place) -> None:
     await again.close()
 
 
-async def test_a_task_that_waits_for_an_answer_keeps_its_papers(store: Store, place: Place) -> None:
+async def test_a_task_that_waits_for_an_answer_keeps_its_sealed_call(
+    store: Store, place: Place
+) -> None:
     await store.turns.claim(a_task())
     (task,) = await leased(store)
     await store.turns.finish(a_wait(task.turn, is_task=True))

@@ -109,7 +109,7 @@ async def test_what_no_store_could_hold_is_not_waited_for(store: Store) -> None:
     assert (await store.turns.finish(a_wait(turn))).state == "waiting"
 
 
-async def test_a_task_that_has_waited_gives_back_its_place_though_its_papers_are_lost(
+async def test_a_task_that_has_waited_gives_back_its_place_though_its_sealed_call_is_lost(
     store: Store, place: Place
 ) -> None:
     counted = Quota(purse="tasks/echo/b", limit=5, take=1)
@@ -122,7 +122,7 @@ async def test_a_task_that_has_waited_gives_back_its_place_though_its_papers_are
     ((sealed,),) = place.rows("SELECT sealed FROM kept_call")
     place.rows("UPDATE kept_call SET sealed = ?", bytes(sealed)[:-1])
     (again,) = await leased(store)
-    assert (again.papers, again.purse) == (b"", "tasks/echo/b")
+    assert (again.call_bytes, again.purse) == (b"", "tasks/echo/b")
 
 
 async def test_a_task_that_is_cancelled_while_it_waits_fails_and_gives_back_what_it_held(

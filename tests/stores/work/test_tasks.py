@@ -50,24 +50,24 @@ async def test_a_task_waits_with_its_turn_and_is_found_by_its_id(
     assert await store.tasks.of_turn(turn.n + 1) is None
     assert await store.tasks.waiting() == 1
     ((sealed,),) = place.rows("SELECT sealed FROM kept_call")
-    assert b"papers" not in bytes(sealed)
+    assert b"call of" not in bytes(sealed)
 
 
 async def test_a_repeat_of_a_task_that_waits_is_attached_to(store: Store, place: Place) -> None:
     turn = claimed(await store.turns.claim(a_task()))
-    other = TaskClaim(id="another", sender="s", skill=None, callback=None, papers=b"")
+    other = TaskClaim(id="another", sender="s", skill=None, callback=None, call_bytes=b"")
     assert await store.turns.claim(a_task(task=other)) == Known(turn)
     assert await store.turns.claim(a_task(digest=b"other")) == Denied("mismatch")
     assert place.rows("SELECT id FROM task") == [("task-r1",)]
 
 
-async def test_a_leased_task_is_ours_with_its_papers_and_ends_once(
+async def test_a_leased_task_is_ours_with_its_sealed_call_and_ends_once(
     store: Store, place: Place
 ) -> None:
     waiting = claimed(await store.turns.claim(a_task()))
     (task,) = await leased(store)
     assert task.turn == replace(waiting, state="running", worker=store.worker)
-    assert (task.state, task.papers) == ("running", b"the papers of r1")
+    assert (task.state, task.call_bytes) == ("running", b"the call of r1")
     assert await leased(store) == []
     assert await store.turns.claim(a_task()) == Known(task.turn)
     await store.turns.append(task.turn, 0, 0, b'[["text","a"]]')
@@ -75,7 +75,7 @@ async def test_a_leased_task_is_ours_with_its_papers_and_ends_once(
     done = await store.turns.finish(end)
     found = await store.tasks.find("task-r1")
     assert found is not None
-    assert (found.state, found.turn, found.papers) == ("done", done, b"")
+    assert (found.state, found.turn, found.call_bytes) == ("done", done, b"")
     assert place.rows("SELECT ended FROM task") == [(end.now,)]
     assert place.rows("SELECT sealed FROM kept_call") == []
     with pytest.raises(Fenced):
@@ -115,7 +115,7 @@ async def test_a_released_task_waits_again_and_goes_on_to_hold_what_it_held(
         await store.turns.finish(a_finish(task.turn, is_task=True))
     (again,) = await leased(store)
     assert (again.turn.attempt, again.turn.fence, again.progress, again.lost) == (2, 2, None, 0)
-    assert again.papers == b"the papers of r1"
+    assert again.call_bytes == b"the call of r1"
     assert await store.turns.events(again.turn) == []
     assert place.rows("SELECT reserved FROM purse WHERE name = 'p'") == [(100,)]
     entries = await store.records.entries("r1", reader=None, after=0, limit=9)
@@ -125,7 +125,7 @@ async def test_a_released_task_waits_again_and_goes_on_to_hold_what_it_held(
 
 
 @pytest.mark.parametrize("state", ["failed", "unknown"])
-async def test_a_task_that_may_be_repeated_waits_again_under_its_old_id_with_new_papers(
+async def test_a_task_that_may_be_repeated_waits_again_under_its_old_id_with_a_new_call(
     store: Store, place: Place, state: str
 ) -> None:
     await store.turns.claim(a_task())
@@ -133,7 +133,7 @@ async def test_a_task_that_may_be_repeated_waits_again_under_its_old_id_with_new
     await store.tasks.cancel(task.id, NOW)
     end = a_finish(task.turn, state=state, retryable=True, debits=(), is_task=True)
     await store.turns.finish(end)
-    new = TaskClaim(id="new", sender="s", skill=None, callback=None, papers=b"new papers")
+    new = TaskClaim(id="new", sender="s", skill=None, callback=None, call_bytes=b"new call")
     again = claimed(await store.turns.claim(a_task(task=new)))
     assert (again.n, again.state, again.attempt, again.fence) == (task.turn.n, "queued", 2, 2)
     found = await store.tasks.find("task-r1")
@@ -141,7 +141,7 @@ async def test_a_task_that_may_be_repeated_waits_again_under_its_old_id_with_new
     assert (found.turn, found.callback, found.cancelled) == (again, None, None)
     assert await store.tasks.find("new") is None
     (second,) = await leased(store)
-    assert (second.id, second.papers) == ("task-r1", b"new papers")
+    assert (second.id, second.call_bytes) == ("task-r1", b"new call")
     assert place.counts()["run"] == 1
 
 
@@ -155,7 +155,7 @@ async def test_a_task_may_be_sent_again_as_a_call_and_a_call_as_a_task(store: St
     await store.turns.finish(a_finish(turn, state="unknown"))
     assert claimed(await store.turns.claim(a_task())).state == "queued"
     (task,) = await leased(store)
-    assert (task.turn.attempt, task.papers) == (3, b"the papers of r1")
+    assert (task.turn.attempt, task.call_bytes) == (3, b"the call of r1")
 
 
 async def test_progress_is_told_by_the_owner_alone(store: Store) -> None:
@@ -269,7 +269,7 @@ async def test_tasks_of_a_worker_that_is_gone_wait_again(place: Place) -> None:
     assert [task.turn.run for task in tasks] == ["r0", "r1", "r2"]
     assert [(task.turn.attempt, task.lost) for task in tasks] == [(2, 1), (2, 1), (1, 0)]
     assert [task.turn.fence for task in tasks] == [2, 2, 1]
-    assert [task.papers for task in tasks] == [f"the papers of r{i}".encode() for i in range(3)]
+    assert [task.call_bytes for task in tasks] == [f"the call of r{i}".encode() for i in range(3)]
     assert place.rows("SELECT reserved FROM purse WHERE name = 'p'") == [(300,)]
     with pytest.raises(Fenced):
         await store.turns.finish(a_finish(running[0].turn))
@@ -290,7 +290,7 @@ async def test_recovering_tasks_twice_changes_nothing(place: Place) -> None:
     assert rows == again
 
 
-async def test_a_task_without_papers_any_more_is_given_up_like_a_call(place: Place) -> None:
+async def test_a_task_without_a_sealed_call_any_more_is_given_up_like_a_call(place: Place) -> None:
     store = await place.start()
     await store.turns.claim(a_task())
     (task,) = await leased(store)
@@ -303,7 +303,7 @@ async def test_a_task_without_papers_any_more_is_given_up_like_a_call(place: Pla
     await store.close()
 
 
-async def test_a_task_sealed_with_another_secrets_file_comes_without_its_papers(
+async def test_a_task_sealed_with_another_secrets_file_comes_without_its_call(
     place: Place, caplog: pytest.LogCaptureFixture
 ) -> None:
     store = await place.start()
@@ -315,9 +315,9 @@ async def test_a_task_sealed_with_another_secrets_file_comes_without_its_papers(
     store = await place.start()
     with caplog.at_level(logging.WARNING):
         (task,) = await leased(store)
-    assert (task.id, task.papers) == ("task-r1", b"")
+    assert (task.id, task.call_bytes) == ("task-r1", b"")
     assert "another secrets file" in caplog.text
-    assert "papers of" not in caplog.text
+    assert "call of" not in caplog.text
     await store.close()
 
 
@@ -338,9 +338,9 @@ async def test_what_was_leased_although_nobody_was_told_is_run(
     monkeypatch.undo()
     await store.turns.claim(a_task("r2"))
     tasks = await leased(store)
-    assert [(task.turn.run, task.papers) for task in tasks] == [
-        ("r1", b"the papers of r1"),
-        ("r2", b"the papers of r2"),
+    assert [(task.turn.run, task.call_bytes) for task in tasks] == [
+        ("r1", b"the call of r1"),
+        ("r2", b"the call of r2"),
     ]
     assert await leased(store) == []
 

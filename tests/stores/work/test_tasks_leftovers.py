@@ -58,7 +58,7 @@ async def test_the_agents_are_named_for_which_tasks_wait(store: Store) -> None:
     assert set(await store.tasks.waiting_for()) == {"a", "b"}
 
 
-async def test_the_purse_of_a_task_is_known_although_its_papers_cannot_be_opened(
+async def test_the_purse_of_a_task_is_known_although_its_sealed_call_cannot_be_opened(
     place: Place,
 ) -> None:
     store = await place.start()
@@ -72,8 +72,8 @@ async def test_the_purse_of_a_task_is_known_although_its_papers_cannot_be_opened
     place.rows("DELETE FROM own_key")  # which cannot be opened either
     store = await place.start()
     first, second = await leased(store)
-    assert (first.papers, first.purse) == (b"", PURSE)
-    assert (second.papers, second.purse) == (b"", None)
+    assert (first.call_bytes, first.purse) == (b"", PURSE)
+    assert (second.call_bytes, second.purse) == (b"", None)
     await store.close()
 
 
@@ -160,7 +160,7 @@ async def test_the_failures_of_a_receiver_are_forgotten_with_its_letters(
     assert place.rows("SELECT name FROM receiver") == [("new",)]
 
 
-async def test_a_task_whose_row_is_damaged_comes_without_papers_and_holds_up_no_other(
+async def test_a_task_whose_row_is_damaged_comes_without_its_call_and_holds_up_no_other(
     store: Store, place: Place
 ) -> None:
     await store.turns.claim(a_task("r1", quotas=(Quota(purse=PURSE, limit=5, take=1),)))
@@ -172,6 +172,6 @@ async def test_a_task_whose_row_is_damaged_comes_without_papers_and_holds_up_no_
             sealed,
             f"task-{name}",
         )
-    found = {task.id: (task.papers, task.purse) for task in await leased(store, most=9)}
+    found = {task.id: (task.call_bytes, task.purse) for task in await leased(store, most=9)}
     assert found["task-r1"] == found["task-r3"] == (b"", None)
     assert found["task-r2"][0] != b""

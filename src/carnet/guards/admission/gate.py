@@ -46,7 +46,7 @@ from carnet.guards.proof.signature import Addressed, in_time, signed
 from carnet.guards.proof.travel import Travelled, Unlooped
 from carnet.guards.target.callback import Callbacks, CalledBack
 from carnet.guards.target.chain import names_parent, within_chain
-from carnet.guards.target.departure import check_credential, papers
+from carnet.guards.target.departure import check_credential, onward_carnet
 from carnet.guards.target.injection import Scan, Scanned
 from carnet.guards.target.skill import WellFormed, known_skill
 from carnet.guards.target.target import KnownAgent, permitted
@@ -241,7 +241,9 @@ class Gate:
         )
         onward = None  # for an agent of ours
         if target.is_remote:
-            onward = papers(carnet, target, self._domain, key=key, last_depth=self._last_depth)
+            onward = onward_carnet(
+                carnet, target, self._domain, key=key, last_depth=self._last_depth
+            )
         allowance, taken = None, 0
         if candidate.budget is not None:
             allowance = Allowance(candidate.budget)

@@ -11,7 +11,7 @@ from carnet.core.call import Admitted, Ask, Call, Target, call_of
 from carnet.core.chain.allowance import Allowance
 from carnet.core.chain.turn import Turn
 from carnet.core.people.proof import SECOND_US
-from carnet.core.sealed_call import Later, Papers, write_papers
+from carnet.core.sealed_call import Later, SealedCall, write_sealed_call
 from carnet.errors import (
     CarnetError,
     ChainMismatch,
@@ -132,7 +132,7 @@ class Transaction:
         deadline = admitted.carnet.deadline
         if deadline is not None:  # kept by the clock that all processes share
             deadline += (self._clock.wall_us() - self._clock.steady_us()) / SECOND_US
-        kept = Papers(
+        kept = SealedCall(
             admitted=admitted,
             budget=None if entry.allowance is None else entry.allowance.left(),
             deadline=deadline,
@@ -142,7 +142,7 @@ class Transaction:
             sender=later.sender,
             skill=admitted.ask.skill,
             callback=later.callback,
-            papers=write_papers(kept),
+            call_bytes=write_sealed_call(kept),
         )
 
 

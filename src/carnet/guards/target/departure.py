@@ -18,12 +18,13 @@ def check_credential(target: Target, credential: Secret | None) -> None:
         raise PeerNotListed
 
 
-def papers(
+def onward_carnet(
     carnet: Carnet, target: Target, domain: str, *, key: bytes, last_depth: int
 ) -> Carnet | None:
-    """What a callee elsewhere receives; None for an agent of ours. `key` is that of the record.
+    """The carnet that a callee elsewhere receives; None for an agent of ours.
 
-    An agent that is elsewhere but has a name of ours has passed the call on, as far as loops go.
+    `key` is that of the record. An agent that is elsewhere but has a name of ours
+    has passed the call on, as far as loops go.
     """
     if not target.is_remote:
         return None

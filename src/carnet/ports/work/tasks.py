@@ -26,7 +26,7 @@ class TaskClaim(Struct, frozen=True, kw_only=True):
     sender: str  # the identity that signed
     skill: str | None
     callback: str | None  # where the end is told
-    papers: bytes  # of `core.sealed_call`; the store seals them
+    call_bytes: bytes  # of `core.sealed_call`; the store seals them
 
 
 class Callback(Struct, frozen=True, kw_only=True):
@@ -52,7 +52,7 @@ class Task(Struct, frozen=True, kw_only=True):
     note: str | None = None  # what the handler said of its progress
     cancelled: int | None = None  # when somebody asked for its end
     lost: int = 0  # how often whoever ran it was gone before its end
-    papers: bytes = b""  # unsealed; of a leased task only
+    call_bytes: bytes = b""  # unsealed; of a leased task only
     purse: str | None = None  # that counts it until its end; of a leased task only
 
     @property

@@ -185,7 +185,7 @@ class TurnFinish(Struct, frozen=True, kw_only=True):
     facts: str | None = None  # of a failure, as JSON
     interrupts: tuple[Interrupt, ...] = ()  # what a turn waits for that ends as waiting
     waits_until: int = 0  # and for how long; 0: as long as the store lets it
-    papers: bytes = b""  # of `core.sealed_call`, to run it then; the store seals them
+    call_bytes: bytes = b""  # of `core.sealed_call`, to run it then; the store seals them
     holding: tuple[Use, ...] = ()  # of quotas, what it goes on to take while it waits
 
 

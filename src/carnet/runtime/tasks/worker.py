@@ -29,7 +29,7 @@ from carnet.core.messages.events import Failed, state_of
 from carnet.core.people.address import AGENT
 from carnet.core.people.identity import Actor, Caller, Payer, Standing
 from carnet.core.people.proof import SECOND_US
-from carnet.core.sealed_call import Papers, read_papers
+from carnet.core.sealed_call import SealedCall, read_sealed_call
 from carnet.errors import Cancelled, CarnetError, Internal, OutcomeUnknown
 from carnet.ports.work.agent import Router, Target
 from carnet.ports.work.tasks import Task, Tasks
@@ -252,13 +252,13 @@ class TaskWorker:
     def _read(self, task: Task) -> tuple[Call, Failed | None]:
         """The call that was kept, or one in its place and why."""
         try:
-            papers = read_papers(task.papers)
+            sealed_call = read_sealed_call(task.call_bytes)
         except Internal as error:
             logger.error("a task cannot be read", extra={**_names(task), "detail": str(error)})  # noqa: TRY400
             return _nameless(task), Failed.of(error)
         target = self._target(task)
-        deadline = self._deadline(target, papers)
-        return papers.call(target, task.turn, task=task.id, deadline=deadline), None
+        deadline = self._deadline(target, sealed_call)
+        return sealed_call.call(target, task.turn, task=task.id, deadline=deadline), None
 
     def _target(self, task: Task) -> Target:
         try:
@@ -266,12 +266,12 @@ class TaskWorker:
         except CarnetError:  # the agent was taken out of the configuration meanwhile
             return absent(task.turn.agent)
 
-    def _deadline(self, target: Target, papers: Papers) -> float | None:
+    def _deadline(self, target: Target, sealed_call: SealedCall) -> float | None:
         """When it must have ended: the caller's word, and the time that its agent may take."""
         now = self._clock.steady_us() / SECOND_US
         deadlines: list[float] = []
-        if papers.deadline is not None:
-            deadlines.append(papers.deadline - self._clock.wall_us() / SECOND_US + now)
+        if sealed_call.deadline is not None:
+            deadlines.append(sealed_call.deadline - self._clock.wall_us() / SECOND_US + now)
         if target.seconds is not None:
             deadlines.append(now + target.seconds)
         return min(deadlines, default=None)

@@ -38,7 +38,7 @@ from carnet.core.messages.events import (
     write_event,
 )
 from carnet.core.messages.outbound_call import OutboundCall, leg_event, pointer
-from carnet.core.sealed_call import papers_of, write_papers
+from carnet.core.sealed_call import sealed_call_of, write_sealed_call
 from carnet.errors import (
     AgentFailed,
     Cancelled,
@@ -285,7 +285,9 @@ class Recording:
         call = self._call
         return {
             "interrupts": end.interrupts,
-            "papers": write_papers(papers_of(call, sum(debit.amount for debit in debits))),
+            "call_bytes": write_sealed_call(
+                sealed_call_of(call, sum(debit.amount for debit in debits))
+            ),
             "holding": () if call.task_purse is None else (Use(call.task_purse, 1),),
         }
 

@@ -17,7 +17,7 @@ from carnet.ports.work.tasks import MOST_CALLBACKS, Callback
 from carnet.ports.work.turns import Tell, TurnFinish
 from carnet.stores.database import Database, Row, Statement
 from carnet.stores.secrets.seal import Unsealable
-from carnet.stores.turn.sealed_calls import Papers
+from carnet.stores.turn.sealed_calls import CallSeal
 
 _log = logging.getLogger(__name__)
 
@@ -63,9 +63,9 @@ class ToldFinish(TurnFinish, frozen=True, kw_only=True):
 class StoredCallbacks:
     """The addresses of the tasks of one store."""
 
-    def __init__(self, database: Database, papers: Papers) -> None:
+    def __init__(self, database: Database, call_seal: CallSeal) -> None:
         self._database = database
-        self._papers = papers
+        self._call_seal = call_seal
         self._lock = _LOCK + database.row_lock
 
     async def of(self, task: str) -> list[Callback]:
@@ -77,7 +77,7 @@ class StoredCallbacks:
         authorization: Secret | None = None
         if sealed is not None:
             try:
-                authorization = Secret(self._papers.open_word(sealed, task))
+                authorization = Secret(self._call_seal.open_word(sealed, task))
             except Unsealable:
                 _log.warning("a callback of task %s was sealed with another secrets file", task)
         return Callback(
@@ -94,7 +94,7 @@ class StoredCallbacks:
         what = (callback.url, callback.dialect, callback.token, callback.created)
         statements: list[Statement] = [(_ADD, (*what, task, MOST_CALLBACKS))]
         if callback.authorization is not None:
-            sealed = self._papers.seal_word(callback.authorization.reveal(), task)
+            sealed = self._call_seal.seal_word(callback.authorization.reveal(), task)
             statements.append((_SEAL, (*sealed, callback.url, callback.created, task)))
         return await self._change(task, statements)
 

@@ -139,7 +139,7 @@ class FinishRules:
         held = [kept] if kept[1] else []
         held += [[use.purse, 0, use.amount, 0] for use in finish.holding]
         self.interrupts += finish.rows
-        self.calls.append((finish.turn.n, finish.papers, finish.key_id))
+        self.calls.append((finish.turn.n, finish.call_bytes, finish.key_id))
         holds = write_holds(held) if held else None
         row, record = ended(finish, finish.state, None, cost, run_cost, finish.waits_until, holds)
         self.turns.append(row)

@@ -121,11 +121,13 @@ class Interrupts:
         check_together(finish.interrupts)
         most = finish.now + self._most_us
         finish = replace(finish, waits_until=min(finish.waits_until or most, most))
-        papers = self._seal.seal_bytes(finish.papers, label=call_label(finish.turn.key))
+        call_bytes = self._seal.seal_bytes(finish.call_bytes, label=call_label(finish.turn.key))
         given = {name: getattr(finish, name) for name in TurnFinish.__struct_fields__}
         rows = tuple(self._row(finish, place) for place in range(len(finish.interrupts)))
         head = head_of(use.purse for use in finish.holding)
-        return WaitingFinish(**{**given, "papers": head + papers}, rows=rows, key_id=self._key_id)
+        return WaitingFinish(
+            **{**given, "call_bytes": head + call_bytes}, rows=rows, key_id=self._key_id
+        )
 
     def _row(self, finish: TurnFinish, place: int) -> Row:
         asked = finish.interrupts[place]

@@ -1,8 +1,8 @@
 """What is kept of a task so that it can run later: sealed, and readable by whoever runs it.
 
-Law 1. The papers of one turn open for that turn alone.
-Law 2. The purse that counts the task stands before them, in the clear: it is given back also when
-       they cannot be opened any more. So it does when the task has waited for an answer.
+Law 1. The sealed call of one turn opens for that turn alone.
+Law 2. The purse that counts the task stands before it, in the clear: it is given back also when
+       the call cannot be opened any more. So it does when the task has waited for an answer.
 """
 
 from collections.abc import Iterable
@@ -22,7 +22,7 @@ _AFTER_PURSE: Final = b"\x00"
 
 
 class SealedTask(TaskClaim, frozen=True, kw_only=True):
-    """A task whose papers are sealed."""
+    """A task whose call is sealed."""
 
     key_id: str  # of the secrets file
 
@@ -37,16 +37,16 @@ class WaitingRows(Struct, frozen=True):
     def add(self, turn: int, claim: TurnClaim, task: TaskClaim) -> None:
         """Add a task that begins to wait."""
         if not isinstance(task, SealedTask):
-            raise TypeError("the papers of a task are sealed before they are stored")
+            raise TypeError("the call of a task is sealed before it is stored")
         self.tasks.append((turn, task.id, task.sender, task.skill))
-        self.calls.append((turn, task.papers, task.key_id))
+        self.calls.append((turn, task.call_bytes, task.key_id))
         if task.callback is not None:
             self.callbacks.append((turn, task.callback, claim.admitted.dialect, claim.now))
 
 
 @final
-class Papers:
-    """Seals and opens them with the key of one store."""
+class CallSeal:
+    """Seals and opens calls with the key of one store."""
 
     __slots__ = ("_key_id", "_seal")
 
@@ -55,21 +55,21 @@ class Papers:
         self._seal = Seal(keys.seal)
 
     def seal(self, claim: TurnClaim, task: TaskClaim) -> SealedTask:
-        """The task of a claim, with its papers sealed for its turn."""
+        """The task of a claim, with its call sealed for its turn."""
         head = head_of(quota.purse for quota in claim.quotas)
         return SealedTask(
             id=task.id,
             sender=task.sender,
             skill=task.skill,
             callback=task.callback,
-            papers=head + self._seal.seal_bytes(task.papers, label=call_label(claim.key)),
+            call_bytes=head + self._seal.seal_bytes(task.call_bytes, label=call_label(claim.key)),
             key_id=self._key_id,
         )
 
     def open(self, sealed: bytes, turn_key: bytes) -> bytes:
-        """The papers again. Raises Unsealable."""
-        _, _, papers = sealed.partition(_AFTER_PURSE)
-        return self._seal.open_bytes(papers, label=call_label(turn_key))
+        """The bytes of the call again. Raises Unsealable."""
+        _, _, call_bytes = sealed.partition(_AFTER_PURSE)
+        return self._seal.open_bytes(call_bytes, label=call_label(turn_key))
 
     def seal_word(self, word: str, task: str) -> tuple[bytes, str]:
         """A secret that belongs to a task, sealed for it, and the key that it was sealed with."""
@@ -81,13 +81,13 @@ class Papers:
 
 
 def head_of(purses: Iterable[str]) -> bytes:
-    """What stands before the papers: the one of these purses that counts the task, if one does."""
+    """What stands before a sealed call: the purse that counts the task, if one of these does."""
     counting = [purse for purse in purses if purse.startswith(TASKS)]
     return "".join(counting[:1]).encode() + _AFTER_PURSE
 
 
 def purse_of(sealed: bytes) -> str | None:
-    """The purse that counts a task, whoever sealed its papers; None if there is none to be read."""
+    """The purse that counts a task, whoever sealed its call; None if there is none to be read."""
     try:
         purse = sealed.partition(_AFTER_PURSE)[0].decode()
     except UnicodeDecodeError:  # the row is damaged: it must not keep others from being run
@@ -96,5 +96,5 @@ def purse_of(sealed: bytes) -> str | None:
 
 
 def call_label(turn_key: bytes) -> str:
-    """What the papers of a turn are sealed for."""
+    """What the call of a turn is sealed for."""
     return _LABEL + turn_key.hex()

@@ -25,9 +25,9 @@ from carnet.stores.work.tasks import waits_again
 
 AT_A_TIME: Final = 100
 
-_HAS_PAPERS = "SELECT 1 FROM task k JOIN kept_call c ON c.turn = k.turn WHERE k.turn = t.n"
+_HAS_SEALED_CALL = "SELECT 1 FROM task k JOIN kept_call c ON c.turn = k.turn WHERE k.turn = t.n"
 _LOST = (
-    f"SELECT {TURN_COLUMNS}, EXISTS ({_HAS_PAPERS}) FROM run r JOIN turn t ON t.run = r.n"  # noqa: S608
+    f"SELECT {TURN_COLUMNS}, EXISTS ({_HAS_SEALED_CALL}) FROM run r JOIN turn t ON t.run = r.n"  # noqa: S608
     " WHERE t.state = 'running' AND {} ORDER BY t.n LIMIT ?"
 )
 _FORGET_WORKERS = "DELETE FROM worker"

@@ -28,7 +28,7 @@ from carnet.stores.secrets.seal import Unsealable
 from carnet.stores.turn.callbacks import StoredCallbacks
 from carnet.stores.turn.moves import becomes, moves
 from carnet.stores.turn.row import TURN_COLUMNS, TURN_WIDTH, place, read_turn
-from carnet.stores.turn.sealed_calls import Papers, purse_of
+from carnet.stores.turn.sealed_calls import CallSeal, purse_of
 from carnet.stores.work.search import Seen
 from carnet.stores.work.watch import Watches
 
@@ -105,7 +105,7 @@ class StoredTasks:
         self,
         database: Database,
         watches: Watches,
-        papers: Papers,
+        call_seal: CallSeal,
         callbacks: StoredCallbacks,
         worker: str,
         seen: Seen,
@@ -113,7 +113,7 @@ class StoredTasks:
         self._seen = seen
         self._callbacks = callbacks
         self._database = database
-        self._papers = papers
+        self._call_seal = call_seal
         self._worker = worker
         self._watches = watches
         self._doubtful: set[tuple[int, int]] = set()  # turns and fences that are perhaps ours
@@ -139,8 +139,8 @@ class StoredTasks:
     async def lease(self, agents: Sequence[tuple[str, int]]) -> builtins.list[Task]:
         """Take waiting tasks, the oldest first: of each agent at most so many, ours to run.
 
-        Those whose end was asked for come beside them: there is nothing to run. One whose papers
-        cannot be opened (the secrets file is another one) comes without them.
+        Those whose end was asked for come beside them: there is nothing to run. One whose
+        sealed call cannot be opened (the secrets file is another one) comes without it.
         """
         taken = await self._found_ours()
         wanted = dict(agents)
@@ -214,12 +214,12 @@ class StoredTasks:
     def _opened(self, row: Row) -> Task:
         task = _read(row)
         sealed, key = row[-1], row[_KEY]
-        papers = b""
+        call_bytes = b""
         try:
-            papers = self._papers.open(sealed, key)
+            call_bytes = self._call_seal.open(sealed, key)
         except Unsealable:
             _log.warning("task %s was sealed with another secrets file", task.id)
-        return replace(task, papers=papers, purse=purse_of(sealed))
+        return replace(task, call_bytes=call_bytes, purse=purse_of(sealed))
 
     async def release(self, turn: Turn, now: int, *, lost: bool = False) -> bool:
         """Let a task that we run wait again, one attempt later; False if it is not ours."""

@@ -17,7 +17,7 @@ from carnet.stores.turn.journal import verified
 from carnet.stores.turn.lookup import SELECT_TURN
 from carnet.stores.turn.outbound_calls import shown
 from carnet.stores.turn.row import read_turn
-from carnet.stores.turn.sealed_calls import Papers
+from carnet.stores.turn.sealed_calls import CallSeal
 from carnet.stores.work.search import Seen
 from carnet.stores.work.watch import Watches
 
@@ -39,7 +39,7 @@ class StoredTurns:
         self,
         database: Database,
         watches: Watches,
-        papers: Papers,
+        call_seal: CallSeal,
         interrupts: Interrupts,
         callbacks: StoredCallbacks,
         seen: Seen,
@@ -49,7 +49,7 @@ class StoredTurns:
         self._interrupts = interrupts
         self._database = database
         self._watches = watches
-        self._papers = papers
+        self._call_seal = call_seal
         database.tell(self._changed)
 
     def _changed(self, turns: Sequence[Turn]) -> None:
@@ -60,7 +60,7 @@ class StoredTurns:
     async def claim(self, claim: TurnClaim) -> Verdict:
         """Claim a turn, or learn why not."""
         if claim.task is not None:
-            claim = replace(claim, task=self._papers.seal(claim, claim.task))
+            claim = replace(claim, task=self._call_seal.seal(claim, claim.task))
         if claim.resolution is not None:
             sealed = self._interrupts.seal_answer(claim.resolution)
             claim = replace(claim, resolution=sealed)
