@@ -175,7 +175,7 @@ async def measure_held(results: Results, at: Site, streams: int) -> None:
 
 
 async def measure_beside(results: Results, at: Site, waiting: int) -> None:
-    """A hop beside tasks that wait and letters that cannot be delivered."""
+    """A hop beside tasks that wait and webhook deliveries that fail."""
     results.beside = await tasks.beside(at, tasks=waiting, seconds=results.seconds)
 
 

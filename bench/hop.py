@@ -38,7 +38,7 @@ from carnet.runtime.egress.client import _write_head
 from carnet.runtime.system import SystemClock, SystemIds
 from carnet.runtime.turns.broadcast import Live
 from carnet.runtime.turns.recording import Recording
-from carnet.runtime.webhooks.callbacks import Letters
+from carnet.runtime.webhooks.callbacks import CallbackDeliveries
 from carnet.telemetry import WRITE_SECONDS, Sink, start_logging
 from carnet.wire.dialects import openai
 from carnet.wire.dialects.dialect import Arrival
@@ -180,7 +180,7 @@ class Hop:
             call=call,
             live=Live(lambda: None),
             on_broken=lambda: None,
-            letters=Letters((openai.DIALECT,), self.answering._house, str),
+            deliveries=CallbackDeliveries((openai.DIALECT,), self.answering._house, str),
         )
         for event in self.events[:-1]:
             if isinstance(event, Usage):

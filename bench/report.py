@@ -136,7 +136,7 @@ def _show_beside(beside: Beside | None) -> None:
     print(
         f"tasks     {beside.ratio:.2f}: {per_cpu_second(beside.laden):,.0f} against"
         f" {per_cpu_second(beside.alone):,.0f} requests/CPU-s, beside {beside.tasks:,} tasks that"
-        f" wait and {beside.letters:,} letters to a receiver that is down"
+        f" wait and {beside.deliveries:,} webhook deliveries to a receiver that is down"
     )
     print(
         f"          p50 {ms(p50(beside.laden))} against {ms(p50(beside.alone))};"
@@ -293,7 +293,7 @@ def _beside_json(beside: Beside | None) -> dict[str, Any] | None:
         "ratio": beside.ratio,
         "p50_ratio": beside.p50_ratio,
         "waiting_tasks": beside.tasks,
-        "letters": beside.letters,
+        "deliveries": beside.deliveries,
         "alone": each(beside.alone),
         "beside": each(beside.laden),
     }

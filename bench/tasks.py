@@ -1,7 +1,7 @@
 """Whether calls that somebody waits for notice the work that waits beside them.
 
 Two gateways, each with a store of its own, are asked in turns. One has nothing else to do. The
-other has tasks that wait for an agent which is slow, and letters for a receiver that is down.
+other has tasks that wait for an agent which is slow, and webhooks for a receiver that is down.
 
 Law 1. Both get the same load in windows of the same length, in turns, each first as often as
        second, so that what the machine does meanwhile falls on both. Who is not asked is paused.
@@ -28,7 +28,7 @@ from bench.subjects import CONNECTIONS, Gateway, Site, gateway
 from carnet.testing.address import Address
 
 TASKS = 10_000
-LETTERS = 1000
+DELIVERIES = 1000
 ROUNDS = 4  # windows of each gateway
 WARM_SECONDS = 1.0
 RUNNING = 4  # tasks of one agent at once: four of the slow ones end in a second
@@ -63,12 +63,12 @@ tasks_per_sender = {tasks}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Beside:
-    """What a call costs with nothing beside it, and beside tasks and letters."""
+    """What a call costs with nothing beside it, and beside tasks and deliveries."""
 
     alone: list[Throughput]
     laden: list[Throughput]
     tasks: int  # that waited at the last window's end
-    letters: int  # that had been written when the first one began
+    deliveries: int  # that had been written when the first one began
 
     @property
     def ratio(self) -> float:
@@ -101,7 +101,7 @@ async def beside(site: Site, *, tasks: int, seconds: float) -> Beside:
     nobody = Address()  # listens there
     down = nobody.port
     with nobody, gateway(site) as alone, laden_gateway(site, down, tasks) as laden:
-        await _have_accepted(laden, QUICK, LETTERS, down)
+        await _have_accepted(laden, QUICK, DELIVERIES, down)
         _wait_until_idle(laden)
         await _have_accepted(laden, SLOW, tasks, down)
         await _round(alone, laden, WARM_SECONDS, site.cores)  # both have had such calls before
@@ -117,7 +117,7 @@ async def beside(site: Site, *, tasks: int, seconds: float) -> Beside:
         alone=[first for first, _ in rounds],
         laden=[second for _, second in rounds],
         tasks=waiting,
-        letters=LETTERS,
+        deliveries=DELIVERIES,
     )
 
 
@@ -126,7 +126,7 @@ def laden_gateway(site: Site, down: int, tasks: int) -> Iterator[Gateway]:
     """A gateway that takes so many tasks on and may try to reach a receiver that is down."""
 
     def prepare(folder: Path) -> None:
-        room = tasks + LETTERS
+        room = tasks + DELIVERIES
         with (folder / "carnet.toml").open("a") as settings:
             settings.write(_SETTINGS.format(down=down, running=RUNNING, tasks=room))
         with (folder / "agents.py").open("a") as agents:

@@ -46,7 +46,7 @@ FIELDS = (
     "path",
     "kind",
     "state",
-    "letter",
+    "delivery",
     "task",
     "attempt",
     "lost",
@@ -318,9 +318,9 @@ class Metrics:
         self.refusals = Counter(
             "carnet_refusals", "Requests refused, by code", ["code"], registry=self.registry
         )
-        self._letters = Counter(
-            "carnet_letters",
-            "Attempts to deliver a letter, by what became of it",
+        self._deliveries = Counter(
+            "carnet_webhook_deliveries",
+            "Attempts to deliver a webhook, by their outcome",
             ["kind", "state"],
             registry=self.registry,
         )
@@ -342,9 +342,9 @@ class Metrics:
         gauge = Gauge(name, text, registry=self.registry)
         gauge.set_function(lambda: float(count()))
 
-    def posted(self, kind: str, state: str) -> None:
-        """Count one attempt to deliver a letter: delivered, failed or dead."""
-        self._letters.labels(kind, state).inc()
+    def count_delivery_attempt(self, kind: str, state: str) -> None:
+        """Count one attempt to deliver a webhook: delivered, failed or dead."""
+        self._deliveries.labels(kind, state).inc()
 
     def text(self) -> bytes:
         """The exposition format."""

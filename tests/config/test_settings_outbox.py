@@ -1,4 +1,4 @@
-"""How often letters are tried, and who hears of those that died."""
+"""How often deliveries are tried, and who hears of those that died."""
 
 from pathlib import Path
 

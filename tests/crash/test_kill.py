@@ -130,7 +130,7 @@ async def test_killed_while_tasks_are_accepted_and_run(place: Place, point: str)
         await store.turns.finish(an_end(task))
     assert await store.tasks.waiting() == 0
     assert place.rows("SELECT DISTINCT state FROM turn") == [("done",)]
-    told = {letter for (letter,) in place.rows("SELECT id FROM outbox")}
+    told = {delivery for (delivery,) in place.rows("SELECT id FROM outbox")}
     assert told == {f"msg_{name}" for (name,) in place.rows("SELECT id FROM run")}
     assert place.rows("SELECT COUNT(*) FROM kept_call") == [(0,)]
     assert place.rows("SELECT spent FROM purse WHERE name = 'tasks/echo/b'") == [(0,)]

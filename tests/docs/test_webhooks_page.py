@@ -14,7 +14,7 @@ from carnet.runtime.system import SystemClock
 from carnet.runtime.webhooks import callbacks, dispatcher, payload, schedule
 from carnet.stores.upkeep import retention
 from tests.docs.test_quickstart import ROOT, blocks_of
-from tests.runtime.webhooks.deliveries import BODY, SECRET, letter
+from tests.runtime.webhooks.deliveries import BODY, SECRET, delivery
 from tests.runtime.webhooks.deliveries import webhooks as signing_now
 from tests.runtime.webhooks.test_payload import KEY, TOLD
 
@@ -33,7 +33,7 @@ def snippets() -> list[Callable[..., Any]]:
 
 
 def test_its_snippets_verify_what_is_sent_and_refuse_what_was_changed() -> None:
-    headers = dict(signing_now(SystemClock()).request(letter()).headers)
+    headers = dict(signing_now(SystemClock()).request(delivery()).headers)
     ours, standard, sdk = snippets()
     assert ours(headers, BODY) == TOLD
     assert standard(headers, BODY) == TOLD
@@ -48,8 +48,8 @@ def test_its_snippets_verify_what_is_sent_and_refuse_what_was_changed() -> None:
 def test_its_numbers_are_those_of_the_program() -> None:
     assert tuple(map(seconds, waits())) == schedule.SCHEDULE
     text = PAGE.read_text()
-    assert f"{retention.LETTER_DAYS} days" in text
-    assert f"{callbacks.MOST_WAITING:,} letters of a sender wait" in text
+    assert f"{retention.DELIVERY_DAYS} days" in text
+    assert f"{callbacks.MOST_WAITING:,} deliveries of a sender wait" in text
     assert (dispatcher.PER_RECEIVER, dispatcher.AT_ONCE, dispatcher.LEASE_SECONDS) == (2, 16, 60)
     assert (payload.TOLERANCE_SECONDS, payload.MOST_ANSWER) == (300, 64 * 1024)
     assert (schedule.FIRST_PAUSE_SECONDS, schedule.MOST_PAUSE_SECONDS) == (5, 300)

@@ -15,7 +15,7 @@ from standardwebhooks import Webhook
 import carnet
 from carnet.assembly.store import open_from
 from carnet.config import load
-from carnet.ports.world.outbox import Letter
+from carnet.ports.world.outbox import Delivery
 from carnet.runtime.system import SystemClock
 from carnet.runtime.webhooks.callbacks import queue_of
 from carnet.testing.address import Address
@@ -38,7 +38,7 @@ LATE = 60.0  # seconds that nothing takes unless it hangs
 
 
 class Kept(NamedTuple):
-    """A letter as the database has it."""
+    """A delivery as the database has it."""
 
     state: str
     attempts: int
@@ -47,12 +47,12 @@ class Kept(NamedTuple):
 
 
 class House(Organisation):
-    """A gateway whose letters a test can write and look at."""
+    """A gateway whose deliveries a test can write and look at."""
 
     def post(self, *urls: str, prefix: str = "msg") -> list[str]:
-        """Put letters to these URLs into its outbox, as the end of a task does."""
-        letters = [
-            Letter(
+        """Put deliveries to these URLs into its outbox, as the end of a task does."""
+        deliveries = [
+            Delivery(
                 id=f"{prefix}_{number}",
                 kind="callback",
                 url=url,
@@ -67,22 +67,22 @@ class House(Organisation):
         async def put() -> None:
             store = await open_from(load(self.folder / "carnet.toml", {}), exclusive=False)
             try:
-                await store.outbox.put(letters, SystemClock().wall_us())
+                await store.outbox.put(deliveries, SystemClock().wall_us())
             finally:
                 await store.close()
 
         asyncio.run(put())
-        return [letter.id for letter in letters]
+        return [delivery.id for delivery in deliveries]
 
-    def letter(self, name: str) -> Kept:
+    def delivery(self, name: str) -> Kept:
         """How it stands, past all of our code."""
         sql = "SELECT state, attempts, status, reason FROM outbox WHERE id = ?"
         (found,) = rows(self, sql, name)
         return Kept(*found)
 
     def wait_for(self, name: str, state: str) -> Kept:
-        until(lambda: self.letter(name).state == state)
-        return self.letter(name)
+        until(lambda: self.delivery(name).state == state)
+        return self.delivery(name)
 
 
 @pytest.fixture(scope="module")
@@ -133,12 +133,12 @@ def test_f29_each_receiver_gets_what_it_can_take_and_none_holds_up_another(
     for name in (lost, gone, moved):
         house.wait_for(name, "dead")
 
-    assert [house.letter(name).attempts for name in (well, slow, gone)] == [1, 1, 1]
-    assert [house.letter(name).attempts for name in (hanging, busy, broken)] == [2, 2, 3]
-    assert [house.letter(name).attempts for name in (lost, moved)] == [4, 4]
-    assert "could not be reached" in str(house.letter(lost).reason)
-    assert "redirects are not followed" in str(house.letter(moved).reason)
-    assert house.letter(gone).status == 410
+    assert [house.delivery(name).attempts for name in (well, slow, gone)] == [1, 1, 1]
+    assert [house.delivery(name).attempts for name in (hanging, busy, broken)] == [2, 2, 3]
+    assert [house.delivery(name).attempts for name in (lost, moved)] == [4, 4]
+    assert "could not be reached" in str(house.delivery(lost).reason)
+    assert "redirects are not followed" in str(house.delivery(moved).reason)
+    assert house.delivery(gone).status == 410
 
     for name, id_ in (("broken", broken), ("busy", busy), ("hanging", hanging), ("moved", moved)):
         heard = receivers.heard(name)
@@ -173,7 +173,7 @@ def test_f29_what_arrives_verifies_with_the_secret_and_the_key_that_the_commands
     assert house.carnet("outbox", "secret", "notify").stdout.strip() != secret
 
 
-def test_f29_a_dead_letter_is_shown_and_sent_again_when_its_receiver_is_back(
+def test_f29_a_dead_delivery_is_shown_and_sent_again_when_its_receiver_is_back(
     house: House, receivers: Receivers, tmp_path: Path
 ) -> None:
     later = Address()
@@ -187,21 +187,21 @@ def test_f29_a_dead_letter_is_shown_and_sent_again_when_its_receiver_is_back(
 
     def noticed() -> list[dict[str, Any]]:
         told = [json.loads(one["body"])["data"] for one in receivers.heard("notified")]
-        return [data for data in told if data["letter"] == name]
+        return [data for data in told if data["delivery"] == name]
 
     until(lambda: len(noticed()) == 1)
     (notice,) = noticed()
     assert (notice["attempts"], notice["gone"]) == (4, False)
 
-    dead = house.json("outbox", "list", "--state", "dead")["letters"]
-    assert name in [line["letter"] for line in dead]
+    dead = house.json("outbox", "list", "--state", "dead")["deliveries"]
+    assert name in [line["delivery"] for line in dead]
     shown = house.json("outbox", "show", name)
     assert (shown["state"], shown["attempts"]) == ("dead", 4)
     assert shown["body"] == json.loads(BODY)
 
     with receiving(tmp_path, late=later) as back:
         replayed = house.json("outbox", "replay", "--dead", "--receiver", f"127.0.0.1:{port}")
-        assert replayed == {"replayed": 1, "letters": [name]}
+        assert replayed == {"replayed": 1, "deliveries": [name]}
         ended = house.wait_for(name, "delivered")
         assert ended.attempts == 1
         (heard,) = back.heard("late")
@@ -245,7 +245,7 @@ def test_f29_a_stop_lets_what_is_on_its_way_arrive_and_sends_it_no_second_time(
     (name,) = house.post(receivers.url("slow", "/drained"), prefix="drained")
     until(lambda: len(receivers.heard("slow")) == before + 1)
     assert house.stop() == 0
-    assert house.letter(name).state == "delivered"
+    assert house.delivery(name).state == "delivered"
     house.start()
     assert len(receivers.heard("slow")) == before + 1
 
@@ -282,4 +282,4 @@ def test_the_end_of_a_task_is_told_to_its_callback_whichever_it_is(
     else:
         assert said["error"]["code"] == "AGENT_UNAVAILABLE"
     assert house.carnet("outbox", "secret", sender.identity).stdout.strip() == secret
-    until(lambda: house.letter(told["headers"]["webhook-id"]).state == "delivered")
+    until(lambda: house.delivery(told["headers"]["webhook-id"]).state == "delivered")

@@ -197,7 +197,7 @@ FAULTS = (
         "runtime/webhooks/schedule.py",
         "if made >= len(self._schedule):",
         "if made >= len(self._schedule) - 1:",
-        tests=("test_a_letter_is_tried_ten_times_by_the_schedule_and_is_then_dead",),
+        tests=("test_a_delivery_is_tried_ten_times_by_the_schedule_and_is_then_dead",),
     ),
     Mutant(
         "faults:f29",
@@ -225,7 +225,7 @@ FAULTS = (
         "runtime/webhooks/schedule.py",
         "return None if due > begun + self._lasts_us else due",
         "return due",
-        tests=("test_a_letter_that_was_put_off_again_and_again_dies_an_hour_after_the_schedule",),
+        tests=("test_a_delivery_that_was_put_off_again_and_again_dies_an_hour_after_the_schedule",),
     ),
     Mutant(
         "faults:f23",

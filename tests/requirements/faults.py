@@ -13,7 +13,7 @@ _DRAINING = "tests/faults/test_draining.py::"
 _EXHAUSTION = "tests/faults/test_exhaustion.py::"
 _LOOP = "tests/crash/loops/test_loop.py::"
 _RECEIVERS = "tests/faults/test_receivers.py::"
-_DELIVERIES = "tests/runtime/webhooks/test_schedule.py::"
+_SCHEDULE = "tests/runtime/webhooks/test_schedule.py::"
 _STORAGE = "tests/faults/test_storage.py::"
 _UPSTREAM = "tests/faults/test_upstream.py::"
 _KILL = "tests/crash/test_kill.py::"
@@ -372,10 +372,10 @@ _TASKS = (
         (
             _RECEIVERS + "test_f29_each_receiver_gets_what_it_can_take_and_none_holds_up_another",
             _RECEIVERS + "test_f29_an_address_that_said_410_gets_nothing_more_until_it_is_let_off",
-            _DELIVERIES + "test_a_letter_is_tried_ten_times_by_the_schedule_and_is_then_dead",
-            _DELIVERIES + "test_the_jitter_is_a_tenth_either_way",
-            _DELIVERIES + "test_who_says_how_long_to_wait_is_waited_for",
-            _DELIVERIES + "test_a_redirect_is_a_failure_that_says_so",
+            _SCHEDULE + "test_a_delivery_is_tried_ten_times_by_the_schedule_and_is_then_dead",
+            _SCHEDULE + "test_the_jitter_is_a_tenth_either_way",
+            _SCHEDULE + "test_who_says_how_long_to_wait_is_waited_for",
+            _SCHEDULE + "test_a_redirect_is_a_failure_that_says_so",
             "tests/stores/test_outbox.py::test_a_receiver_that_is_down_holds_up_nobody_else",
         ),
     ),
@@ -384,14 +384,15 @@ _TASKS = (
 _INVARIANTS = (
     Row(
         "faults:i10",
-        "Every letter ends as delivered or dead, and a dead one is shown and can be sent again.",
+        "Every delivery ends as delivered or dead, and a dead one is shown and can be sent again.",
         "security.md I10",
         (
-            _DELIVERIES + "test_a_letter_is_tried_ten_times_by_the_schedule_and_is_then_dead",
-            _DELIVERIES
-            + "test_a_letter_that_was_put_off_again_and_again_dies_an_hour_after_the_schedule",
-            _DELIVERIES + "test_a_letter_that_cannot_be_sent_at_all_is_not_tried_for_ever",
-            _RECEIVERS + "test_f29_a_dead_letter_is_shown_and_sent_again_when_its_receiver_is_back",
+            _SCHEDULE + "test_a_delivery_is_tried_ten_times_by_the_schedule_and_is_then_dead",
+            _SCHEDULE
+            + "test_a_delivery_that_was_put_off_again_and_again_dies_an_hour_after_the_schedule",
+            _SCHEDULE + "test_a_delivery_that_cannot_be_sent_at_all_is_not_tried_for_ever",
+            _RECEIVERS
+            + "test_f29_a_dead_delivery_is_shown_and_sent_again_when_its_receiver_is_back",
             "tests/cli/see/test_outbox.py::test_all_that_died_is_sent_again",
         ),
     ),

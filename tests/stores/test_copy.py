@@ -62,7 +62,7 @@ def test_a_store_that_is_moved_to_postgres_and_back_answers_as_before(
     assert (page["ok"], page["postings"], page["lanes"]) == (True, 3, 3)
 
 
-def test_keys_nonces_receipts_tasks_and_letters_are_moved_with_a_store(
+def test_keys_nonces_receipts_tasks_and_deliveries_are_moved_with_a_store(
     house: House, empty: str
 ) -> None:
     key = write_public_key(public_of(b"\x01" * 32))

@@ -26,7 +26,7 @@ class Opened(NamedTuple):
     house: House
     heard: list[Passed]
 
-    def letters(self, task: str) -> list[Passed]:
+    def deliveries(self, task: str) -> list[Passed]:
         return [one for one in tuple(self.heard) if ("carnet-task", task) in one.heard.headers]
 
 
@@ -126,9 +126,9 @@ def test_a_turn_that_ran_when_its_gateway_died_runs_again(opened: Opened) -> Non
 
 @pytest.mark.parametrize("name", WAITED)
 def test_a_task_that_had_not_ended_ends_and_is_called_back(opened: Opened, name: str) -> None:
-    until(lambda: opened.letters(TASKS[name]))
-    (letter, *_) = opened.letters(TASKS[name])
-    assert b"worked True" in letter.heard.body
+    until(lambda: opened.deliveries(TASKS[name]))
+    (delivery, *_) = opened.deliveries(TASKS[name])
+    assert b"worked True" in delivery.heard.body
     if name != "signed":
         page = opened.house.ask("GET", f"/tasks/{TASKS[name]}").json
         assert (page["status"], page["result"]) == ("done", {"text": "worked True"})
@@ -139,12 +139,12 @@ def test_a_task_that_was_done_is_still_told(opened: Opened) -> None:
     assert (page["status"], page["result"]) == ("done", {"text": "well"})
 
 
-def test_a_letter_that_was_due_again_is_delivered_and_no_other_is_sent_twice(
+def test_a_delivery_that_was_due_again_is_delivered_and_no_other_is_sent_twice(
     opened: Opened,
 ) -> None:
-    until(lambda: opened.letters(TASKS["broken"]))
-    assert not opened.letters(TASKS["well"])
-    assert not opened.letters(TASKS["gone"])
+    until(lambda: opened.deliveries(TASKS["broken"]))
+    assert not opened.deliveries(TASKS["well"])
+    assert not opened.deliveries(TASKS["gone"])
 
 
 def test_the_ledger_verifies(opened: Opened) -> None:

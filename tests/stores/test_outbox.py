@@ -1,4 +1,4 @@
-"""Letters: kept with what they tell, leased receiver by receiver, delivered or dead in the end."""
+"""Webhook deliveries: written with an end, leased by receiver, delivered or dead at last."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -6,11 +6,11 @@ from collections.abc import AsyncIterator
 import pytest
 
 from carnet.ports.work.turns import Fenced
-from carnet.ports.world.outbox import Outcome, Posted
+from carnet.ports.world.outbox import Outcome, StoredDelivery
 from carnet.stores import outbox
 from carnet.stores.open import Store
 from tests.stores.support import servers
-from tests.stores.support.scenes import NOW, SECOND, Place, a_claim, a_finish, a_letter, claimed
+from tests.stores.support.scenes import NOW, SECOND, Place, a_claim, a_delivery, a_finish, claimed
 
 OWNER = "agent://b.example"
 
@@ -20,14 +20,14 @@ DEAD_HOST = "https://dead.example:443"
 
 async def lease(
     store: Store, now: int = NOW, *, at_most: int = 16, per_receiver: int = 2
-) -> list[Posted]:
+) -> list[StoredDelivery]:
     until = now + 60 * SECOND
     found = await store.outbox.lease(now, until=until, at_most=at_most, per_receiver=per_receiver)
     return list(found)
 
 
-def names(letters: list[Posted]) -> list[str]:
-    return [posted.letter.id for posted in letters]
+def names(deliveries: list[StoredDelivery]) -> list[str]:
+    return [stored.delivery.id for stored in deliveries]
 
 
 def delivered(now: int = NOW) -> Outcome:
@@ -40,40 +40,40 @@ def failed(now: int = NOW, *, due: int = NOW, pause: int | None = None) -> Outco
 
 async def put(store: Store, count: int, receiver: str = "https://b.example:443") -> None:
     first = receiver[8:11]
-    letters = [a_letter(f"{first}{i}", receiver=receiver) for i in range(count)]
-    await store.outbox.put(letters, NOW)
+    deliveries = [a_delivery(f"{first}{i}", receiver=receiver) for i in range(count)]
+    await store.outbox.put(deliveries, NOW)
 
 
-async def test_a_letter_is_written_with_the_end_it_tells_and_once(store: Store) -> None:
+async def test_a_delivery_is_written_with_the_end_it_tells_and_once(store: Store) -> None:
     turn = claimed(await store.turns.claim(a_claim()))
-    end = a_finish(turn, letters=(a_letter("1"), a_letter("2", learned=False, task=None)))
+    end = a_finish(turn, deliveries=(a_delivery("1"), a_delivery("2", learned=False, task=None)))
     assert await store.outbox.find("msg_1") is None
     await store.turns.finish(end)
     with pytest.raises(Fenced):
         await store.turns.finish(end)
-    await store.outbox.put([a_letter("1", body=b"other")], NOW + 5)
+    await store.outbox.put([a_delivery("1", body=b"other")], NOW + 5)
     first = await store.outbox.find("msg_1")
-    assert first == Posted(n=1, letter=a_letter("1"), due=end.now, created=end.now)
+    assert first == StoredDelivery(n=1, delivery=a_delivery("1"), due=end.now, created=end.now)
     second = await store.outbox.find("msg_2")
     assert second is not None
-    assert second.letter == a_letter("2", learned=False, task=None)
+    assert second.delivery == a_delivery("2", learned=False, task=None)
 
 
-async def test_a_fenced_end_writes_no_letter(store: Store, place: Place) -> None:
+async def test_a_fenced_end_writes_no_delivery(store: Store, place: Place) -> None:
     turn = claimed(await store.turns.claim(a_claim()))
     await store.turns.finish(a_finish(turn))
     with pytest.raises(Fenced):
-        await store.turns.finish(a_finish(turn, letters=(a_letter(),)))
+        await store.turns.finish(a_finish(turn, deliveries=(a_delivery(),)))
     assert place.rows("SELECT COUNT(*) FROM outbox") == [(0,)]
 
 
-async def test_letters_are_leased_in_order_and_a_few_for_each_receiver(store: Store) -> None:
+async def test_deliveries_are_leased_in_order_and_a_few_for_each_receiver(store: Store) -> None:
     await put(store, 5, "https://one.example:443")
     await put(store, 1, "https://two.example:443")
-    await store.outbox.put([a_letter("later")], NOW + 10 * SECOND)
+    await store.outbox.put([a_delivery("later")], NOW + 10 * SECOND)
     found = await lease(store)
     assert names(found) == ["msg_one0", "msg_one1", "msg_two0"]
-    assert {posted.fence for posted in found} == {1}
+    assert {stored.fence for stored in found} == {1}
     assert await lease(store) == []  # two are under way to the first
     assert await store.outbox.mark(found[0], delivered())
     assert names(await lease(store)) == ["msg_one2"]
@@ -87,7 +87,7 @@ async def test_no_more_are_leased_than_there_is_room_for(store: Store) -> None:
     assert len(await lease(store, at_most=16)) == 7
 
 
-async def test_a_letter_whose_lease_has_run_out_is_leased_again_and_the_late_one_is_told(
+async def test_a_delivery_whose_lease_has_run_out_is_leased_again_and_the_late_one_is_told(
     store: Store,
 ) -> None:
     await put(store, 1)
@@ -95,12 +95,12 @@ async def test_a_letter_whose_lease_has_run_out_is_leased_again_and_the_late_one
     assert await store.outbox.next_due(NOW) == UNTIL
     assert await lease(store, UNTIL - 1) == []
     (second,) = await lease(store, UNTIL)
-    assert (second.letter, second.attempts, second.fence) == (first.letter, 0, 2)
+    assert (second.delivery, second.attempts, second.fence) == (first.delivery, 0, 2)
     assert not await store.outbox.mark(first, delivered())
     assert not await store.outbox.mark(
         first, Outcome(state="dead", now=NOW, pause_until=UNTIL, gone=True)
     )
-    assert not await store.outbox.is_gone(first.letter.url, OWNER)
+    assert not await store.outbox.is_gone(first.delivery.url, OWNER)
     assert await store.outbox.mark(second, delivered(UNTIL + 1))
     found = await store.outbox.find("msg_b.e0")
     assert found is not None
@@ -110,7 +110,7 @@ async def test_a_letter_whose_lease_has_run_out_is_leased_again_and_the_late_one
     assert await store.outbox.next_due(NOW) is None
 
 
-async def test_a_failing_receiver_is_paused_and_then_probed_with_one_letter(store: Store) -> None:
+async def test_a_failing_receiver_is_paused_and_then_probed_with_one_delivery(store: Store) -> None:
     await put(store, 4)
     first, second = await lease(store)
     pause = NOW + 5 * SECOND
@@ -119,7 +119,7 @@ async def test_a_failing_receiver_is_paused_and_then_probed_with_one_letter(stor
     assert await store.outbox.next_due(NOW) == pause
     assert await lease(store, pause - 1) == []
     (probe,) = await lease(store, pause)
-    assert (probe.letter.id, probe.failures) == ("msg_b.e2", 2)  # the one that is due first
+    assert (probe.delivery.id, probe.failures) == ("msg_b.e2", 2)  # the one that is due first
     assert await lease(store, pause) == []
     assert await store.outbox.next_due(pause) == pause + 60 * SECOND
     assert await store.outbox.mark(probe, delivered(pause))
@@ -130,31 +130,31 @@ async def test_a_failing_receiver_is_paused_and_then_probed_with_one_letter(stor
 
 async def test_a_receiver_that_is_down_holds_up_nobody_else(store: Store) -> None:
     await put(store, 30, DEAD_HOST)
-    for posted in await lease(store):
-        await store.outbox.mark(posted, failed(pause=UNTIL))
+    for stored in await lease(store):
+        await store.outbox.mark(stored, failed(pause=UNTIL))
     await put(store, 1)
     assert names(await lease(store)) == ["msg_b.e0"]
     assert await store.outbox.next_due(NOW) == UNTIL
 
 
-async def test_an_address_that_is_gone_gets_no_letter_any_more(store: Store) -> None:
+async def test_an_address_that_is_gone_gets_no_delivery_any_more(store: Store) -> None:
     same = "https://b.example:443"
-    letters = [a_letter("1"), a_letter("2"), a_letter("3", url="https://b.example/other")]
-    await store.outbox.put(letters, NOW)
+    deliveries = [a_delivery("1"), a_delivery("2"), a_delivery("3", url="https://b.example/other")]
+    await store.outbox.put(deliveries, NOW)
     first, _ = await lease(store)
     outcome = Outcome(state="dead", now=NOW + 1, status=410, reason="gone", gone=True)
     assert await store.outbox.mark(first, outcome)
     assert await store.outbox.is_gone("https://b.example/hook", OWNER)
     assert not await store.outbox.is_gone("https://b.example/other", OWNER)
     dead = await store.outbox.list(state="dead", limit=9)
-    assert [(posted.letter.id, posted.reason) for posted in dead] == [
+    assert [(stored.delivery.id, stored.reason) for stored in dead] == [
         ("msg_2", outbox.GONE),
         ("msg_1", "gone"),
     ]
-    await store.outbox.put([a_letter("4")], NOW)
+    await store.outbox.put([a_delivery("4")], NOW)
     turn = claimed(await store.turns.claim(a_claim()))
     await store.turns.finish(
-        a_finish(turn, letters=(a_letter("5"), a_letter("6", url="https://c")))
+        a_finish(turn, deliveries=(a_delivery("5"), a_delivery("6", url="https://c")))
     )
     for name, state in (("4", "dead"), ("5", "dead"), ("6", "pending")):
         found = await store.outbox.find(f"msg_{name}")
@@ -164,13 +164,13 @@ async def test_an_address_that_is_gone_gets_no_letter_any_more(store: Store) -> 
             (True, outbox.GONE) if state == "dead" else (False, None)
         )
     assert names(await lease(store, UNTIL)) == ["msg_3", "msg_6"]
-    assert same == a_letter().receiver
+    assert same == a_delivery().receiver
 
 
-async def test_letters_are_replayed_from_the_first_attempt_and_their_addresses_let_off(
+async def test_deliveries_are_replayed_from_the_first_attempt_and_their_addresses_accepted_again(
     store: Store,
 ) -> None:
-    await store.outbox.put([a_letter("1"), a_letter("2"), a_letter("3")], NOW)
+    await store.outbox.put([a_delivery("1"), a_delivery("2"), a_delivery("3")], NOW)
     first, second = await lease(store)
     gone = Outcome(state="dead", now=NOW, status=410, gone=True, pause_until=UNTIL)
     await store.outbox.mark(first, gone)
@@ -180,9 +180,9 @@ async def test_letters_are_replayed_from_the_first_attempt_and_their_addresses_l
     assert not await store.outbox.is_gone("https://b.example/hook", OWNER)
     again = await lease(store, late)
     assert names(again) == ["msg_1", "msg_3"]
-    told = [(posted.attempts, posted.created, posted.replayed) for posted in again]
+    told = [(stored.attempts, stored.created, stored.replayed) for stored in again]
     assert told == [(0, NOW, late)] * 2
-    assert [posted.failures for posted in again] == [0, 0]
+    assert [stored.failures for stored in again] == [0, 0]
     assert await store.outbox.replay(["msg_1"], late) == 0  # it is on its way
     assert await store.outbox.mark(again[0], delivered(late))
     assert await store.outbox.replay([], late) == 0
@@ -191,12 +191,12 @@ async def test_letters_are_replayed_from_the_first_attempt_and_their_addresses_l
     assert found.state == "dead"
 
 
-async def test_letters_are_listed_the_newest_first(store: Store) -> None:
+async def test_deliveries_are_listed_the_newest_first(store: Store) -> None:
     await put(store, 4)
     (first, _) = await lease(store)
     await store.outbox.mark(first, delivered())
     page = await store.outbox.list(state=None, limit=3)
-    assert [posted.n for posted in page] == [4, 3, 2]
+    assert [stored.n for stored in page] == [4, 3, 2]
     assert names(list(await store.outbox.list(state=None, limit=9, before=page[-1].n))) == [
         "msg_b.e0"
     ]
@@ -207,8 +207,8 @@ async def test_letters_are_listed_the_newest_first(store: Store) -> None:
 
 async def test_what_ended_long_ago_is_forgotten_and_what_waits_is_kept(store: Store) -> None:
     await put(store, 3)
-    for i, posted in enumerate(await lease(store)):
-        await store.outbox.mark(posted, delivered(NOW + i))
+    for i, stored in enumerate(await lease(store)):
+        await store.outbox.mark(stored, delivered(NOW + i))
     assert await store.outbox.forget(NOW) == 0
     assert await store.outbox.forget(NOW + 1) == 1
     assert await store.outbox.forget(NOW + 10) == 1
@@ -223,7 +223,7 @@ FILL = (
 )
 
 
-async def test_the_letters_of_one_receiver_are_not_read_to_find_those_of_another_sqlite(
+async def test_the_deliveries_of_one_receiver_are_not_read_to_find_those_of_another_sqlite(
     store: Store, place: Place
 ) -> None:
     place.rows(FILL.format(body="x''"))
@@ -234,13 +234,13 @@ async def test_the_letters_of_one_receiver_are_not_read_to_find_those_of_another
     assert unbound == []
     assert any("outbox_pending" in text for text in reads)
     assert any("outbox_leased" in text for text in reads)
-    for posted in await lease(store):
-        if posted.letter.receiver == DEAD_HOST:
-            await store.outbox.mark(posted, failed(pause=UNTIL))
+    for stored in await lease(store):
+        if stored.delivery.receiver == DEAD_HOST:
+            await store.outbox.mark(stored, failed(pause=UNTIL))
     assert await lease(store) == []
 
 
-async def test_the_letters_of_one_receiver_are_not_read_to_find_those_of_another_postgres(
+async def test_the_deliveries_of_one_receiver_are_not_read_to_find_those_of_another_postgres(
     store: Store, place: Place
 ) -> None:
     servers.run(place.postgres, FILL.format(body="''::bytea") + "; ANALYZE outbox")
@@ -252,13 +252,13 @@ async def test_the_letters_of_one_receiver_are_not_read_to_find_those_of_another
     assert "Seq Scan on outbox" not in plan
     assert "outbox_pending" in plan
     found = await lease(store)
-    assert sorted({posted.letter.receiver for posted in found}) == [
+    assert sorted({stored.delivery.receiver for stored in found}) == [
         "https://b.example:443",
         DEAD_HOST,
     ]
-    for posted in found:
-        if posted.letter.receiver == DEAD_HOST:
-            await store.outbox.mark(posted, failed(pause=UNTIL))
+    for stored in found:
+        if stored.delivery.receiver == DEAD_HOST:
+            await store.outbox.mark(stored, failed(pause=UNTIL))
     assert await lease(store) == []
 
 
@@ -279,7 +279,7 @@ async def other(place: Place) -> AsyncIterator[Store]:
     await opened.close()
 
 
-async def test_two_postgres_replicas_lease_each_letter_once(store: Store, other: Store) -> None:
+async def test_two_postgres_replicas_lease_each_delivery_once(store: Store, other: Store) -> None:
     for i in range(20):
         await put(store, 3, f"https://{i:03}.example:443")
     taken: list[str] = []
@@ -287,21 +287,21 @@ async def test_two_postgres_replicas_lease_each_letter_once(store: Store, other:
         found = await asyncio.gather(*[lease(s, per_receiver=9) for s in (store, other) * 2])
         if not any(found):
             break
-        taken += [posted.letter.id for some in found for posted in some]
+        taken += [stored.delivery.id for some in found for stored in some]
     assert len(taken) == len(set(taken)) == 60
 
 
-async def test_letters_of_a_worker_that_is_gone_are_due_at_once_where_there_is_no_other(
+async def test_deliveries_of_a_worker_that_is_gone_are_due_at_once_where_there_is_no_other(
     place: Place,
 ) -> None:
     store = await place.start()
     await put(store, 1)
-    (posted,) = await lease(store)
+    (stored,) = await lease(store)
     await store.close()
     store = await place.start()
     again = await lease(store)
     is_alone = not place.postgres  # on PostgreSQL another gateway may be sending it
     assert names(again) == (["msg_b.e0"] if is_alone else [])
     if is_alone:
-        assert not await store.outbox.mark(posted, delivered())
+        assert not await store.outbox.mark(stored, delivered())
     await store.close()

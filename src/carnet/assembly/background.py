@@ -1,4 +1,4 @@
-"""From settings and an open store to what works beside the calls: letters out, tasks run."""
+"""From settings and an open store to what works beside the calls: webhooks out, tasks run."""
 
 from carnet.config import Settings
 from carnet.guards.limits.concurrency import Crowd
@@ -11,7 +11,7 @@ from carnet.runtime.tasks.worker import TaskWorker
 from carnet.runtime.turns.runner import Journaled
 from carnet.runtime.webhooks.dispatcher import Dispatcher
 from carnet.runtime.webhooks.payload import Webhooks
-from carnet.runtime.webhooks.schedule import Deliveries
+from carnet.runtime.webhooks.schedule import DeliverySchedule
 from carnet.stores.open import Store
 from carnet.telemetry import Metrics
 
@@ -19,7 +19,7 @@ from carnet.telemetry import Metrics
 def build_dispatcher(
     settings: Settings, store: Store, door: Door, clock: Clock, ids: Ids, metrics: Metrics
 ) -> Dispatcher:
-    """What delivers the letters of a store; it has not started."""
+    """What delivers the webhooks of a store; it has not started."""
     signing = Signing(keys=store.keys, domain=settings.gateway.domain, clock=clock, ids=ids)
     return Dispatcher(
         outbox=store.outbox,
@@ -31,7 +31,7 @@ def build_dispatcher(
             secret_of=store.webhook_secret,
             timeout=settings.outbox.timeout,
         ),
-        deliveries=Deliveries(settings.outbox.schedule, ids),
+        schedule=DeliverySchedule(settings.outbox.schedule, ids),
         clock=clock,
         ids=ids,
         metrics=metrics,

@@ -42,7 +42,7 @@ from carnet.runtime.tasks.progress import Telling
 from carnet.runtime.turns.runner import Journaled
 from carnet.runtime.visit.dispatch import Dispatching
 from carnet.runtime.visit.routing import Routing
-from carnet.runtime.webhooks.callbacks import Callbacks, Letters
+from carnet.runtime.webhooks.callbacks import CallbackDeliveries, Callbacks
 from carnet.runtime.webhooks.dispatcher import Dispatcher
 from carnet.stores.open import Store
 from carnet.telemetry import Metrics
@@ -61,7 +61,7 @@ class Gateway(Struct, frozen=True, kw_only=True, eq=False):
     published: Published
     operations: Operations
     behind: Behind
-    dispatcher: Dispatcher  # of letters
+    dispatcher: Dispatcher  # of webhooks
     stamps: Stamps
     refusing: Refusing
     store: Store
@@ -74,7 +74,7 @@ class Gateway(Struct, frozen=True, kw_only=True, eq=False):
         return self.behind.journal
 
     def start(self) -> None:
-        """Begin with what waits in the store: tasks to run and letters to deliver."""
+        """Begin with what waits in the store: tasks to run and webhooks to deliver."""
         self.behind.worker.start()
         self.dispatcher.start()
 
@@ -214,7 +214,7 @@ def _journal(
         worker=store.worker,
         neighbours=store.neighbours,
         tasks=store.tasks,
-        letters=Letters(dialects, house, ids.uuid),
+        deliveries=CallbackDeliveries(dialects, house, ids.uuid),
     )
     if store.neighbours is not None:
         store.neighbours.listen(journal.stop)

@@ -105,8 +105,9 @@ def program() -> str:
 
 
 def count(number: int, noun: str) -> str:
-    """`1 agent`, `2 agents`."""
-    return f"{number} {noun}" + ("" if number == 1 else "s")
+    """`1 agent`, `2 agents`, `2 deliveries`."""
+    plural = f"{noun[:-1]}ies" if noun.endswith("ry") else f"{noun}s"
+    return f"{number} {noun if number == 1 else plural}"
 
 
 def more_of(command: str, before: int, chosen: dict[str, Any]) -> str:
@@ -123,7 +124,7 @@ def find_begun(begun: str, known: Iterable[str], noun: str) -> str | None:
     found = sorted({one for one in known if one.startswith(begun)})
     if len(found) > 1:
         raise UsageInvalid(
-            reason=f"{len(found)} {noun}s begin with '{begun}'.",
+            reason=f"{count(len(found), noun)} begin with '{begun}'.",
             fix=f"Give more of it: {', '.join(found[:5])}{', ...' if found[5:] else ''}",
         )
     return found[0] if found else None

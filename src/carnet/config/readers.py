@@ -24,7 +24,7 @@ from carnet.wire.crypto.ed25519 import read_public_key
 _WHOLE: Final = re.compile(r"[0-9]{1,15}", re.ASCII)
 _TARGET: Final = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*", re.ASCII)
 _MOST_SHOWN: Final = 60
-_MOST_ATTEMPTS: Final = 32  # of delivering one letter
+_MOST_ATTEMPTS: Final = 32  # to deliver one webhook
 
 
 class Wrong(Exception):

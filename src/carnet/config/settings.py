@@ -236,12 +236,12 @@ class EgressSettings(Struct, frozen=True, kw_only=True):
 
 
 class OutboxSettings(Struct, frozen=True, kw_only=True):
-    """The `[outbox]` section: letters to others."""
+    """The `[outbox]` section: delivering webhooks."""
 
     schedule: Annotated[
         tuple[float, ...],
         read.schedule(most=7 * 86_400),
-        "Seconds before each attempt to deliver a letter; after the last one it is dead.",
+        "Seconds before each attempt to deliver a webhook; after the last one it is dead.",
     ] = (0, 5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400)
     timeout: Annotated[
         float, read.seconds(most=25), "Seconds that one attempt may take, the answer included."
@@ -252,7 +252,9 @@ class InboxSettings(Struct, frozen=True, kw_only=True):
     """The `[inbox]` section: what the operator hears of, and how long a question waits."""
 
     notify: Annotated[
-        tuple[str, ...], read.hooks(), "URLs that are told when a letter has died; a list, or one."
+        tuple[str, ...],
+        read.hooks(),
+        "URLs that are told when a webhook is given up; a list, or one.",
     ] = ()
     expires: Annotated[
         int, read.whole(1, MOST_DAYS * 24), "Hours a call waits for an answer; then it has failed."

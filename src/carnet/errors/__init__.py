@@ -19,7 +19,7 @@
     │   │                    DelegationReplayed
     │   ├── content          InjectionDetected  SkillNotFound  SkillForbidden
     │   ├── where            AgentNotFound  PeerUnknown  PeerAgentNotFound  RunNotFound
-    │   │                    TaskNotFound  LetterNotFound  RouteNotFound
+    │   │                    TaskNotFound  DeliveryNotFound  RouteNotFound
     │   │                    MethodNotAllowed
     │   ├── chain            DepthExceeded  ChainFinal  RunCallsExceeded  LoopDetected
     │   ├── money            PaymentRequired  SpendingLimitReached  PayerRefused

@@ -93,14 +93,14 @@ class TaskNotFound(Refused, code="task_not_found", status=404):
     hint = "Check the id; finished tasks are forgotten when the operator's retention has passed."
 
 
-class LetterNotFound(Refused, code="letter_not_found", status=404):
+class DeliveryNotFound(Refused, code="delivery_not_found", status=404):
     """There is no webhook of that id in the outbox, or it is no longer kept.
 
-    Letters that arrived or died are forgotten after the operator's retention. Only the command line
-    asks for them.
+    Deliveries that have ended are forgotten after the operator's retention. Only the command
+    line asks for them.
     """
 
-    template = "There is no such letter."
+    template = "There is no such webhook delivery."
     hint = "'carnet outbox list' shows which there are."
 
 

@@ -1,11 +1,11 @@
-"""Letters over a database: the port `carnet.ports.world.outbox.Outbox`.
+"""Webhook deliveries over a database: the port `carnet.ports.world.outbox.Outbox`.
 
-Law 1. A letter is taken by whoever changes it first from how it was seen; its fence grows with
-       every lease and every outcome, so that a late outcome is told that it is late.
-Law 2. While a letter is being sent it is due again when its lease ends: who sends it may die.
-Law 3. Letters are looked for receiver by receiver, each by its first: ten thousand that wait for
+Law 1. A worker leases a delivery by changing it from how it was read; the first one has it. Its
+       fence grows with every lease and every outcome, so that a late outcome is refused.
+Law 2. While a delivery is being sent it is due again when its lease ends: its worker may die.
+Law 3. Deliveries are looked for receiver by receiver, each by its first: ten thousand that wait for
        one that is down cost as much as one. A receiver that failed last is sent one at a time,
-       and after those that did not: many that hang do not hold up who answers.
+       and after those that did not: many that hang do not hold up those that answer.
 """
 # ruff: noqa: S608  the texts are put together from our own words; every value is an argument
 
@@ -16,25 +16,25 @@ from typing import Final, NamedTuple
 from msgspec.structs import replace
 
 from carnet.faults import point
-from carnet.ports.world.outbox import Letter, LetterState, Outcome, Posted
+from carnet.ports.world.outbox import Delivery, DeliveryState, Outcome, StoredDelivery
 from carnet.stores.database import Database, Row, Statement, Value, marks
 
 AT_A_TIME: Final = 200
-GONE: Final = "its address has said that it takes no letters any more"
+GONE: Final = "its address has answered 410: it takes no webhooks any more"
 
-LETTER_COLUMNS: Final = "id, kind, receiver, url, body, task, secret_of, learned"
+DELIVERY_COLUMNS: Final = "id, kind, receiver, url, body, task, secret_of, learned"
 _COLUMNS = (
-    f"n, {LETTER_COLUMNS}, state, attempts, due, created, replayed, ended, status, reason, fence"
+    f"n, {DELIVERY_COLUMNS}, state, attempts, due, created, replayed, ended, status, reason, fence"
 )
 _SELECT = f"SELECT {_COLUMNS} FROM outbox"
 _FIND = f"{_SELECT} WHERE id = ?"
 
-# A letter to an address that is gone is dead from the start. The time is given twice.
+# A delivery to an address that is gone is dead from the start. The time is given twice.
 PUT: Final = (
-    f"INSERT INTO outbox ({LETTER_COLUMNS}, state, attempts, due, fence, created)"
+    f"INSERT INTO outbox ({DELIVERY_COLUMNS}, state, attempts, due, fence, created)"
     " VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'pending', 0, ?, 0, ?) ON CONFLICT (id) DO NOTHING"
 )
-BURY: Final = (
+END_IF_GONE: Final = (
     "UPDATE outbox SET state = 'dead', ended = due, reason = ?"
     " WHERE id = ? AND state || '' = 'pending' AND attempts = 0"
     " AND EXISTS (SELECT 1 FROM gone g WHERE g.url = outbox.url"
@@ -67,7 +67,7 @@ _MARK = (
     " fence = fence + 1, ended = ?, status = ?, reason = ?"
     " WHERE id = ? AND state || '' = 'pending' AND fence = ?"
 )
-# The rest of an outcome counts only if the letter was ours: then it has this fence and no lease.
+# The rest of an outcome counts only if the delivery was ours: then it has this fence and no lease.
 _IF_MARKED = (
     "EXISTS (SELECT 1 FROM outbox o WHERE o.id = ? AND o.fence = ? AND o.leased_until IS NULL)"
 )
@@ -84,9 +84,9 @@ _NOTE_GONE = (
     " SELECT CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS BIGINT)"
     f" WHERE {_IF_MARKED} ON CONFLICT (owner, url) DO NOTHING"
 )
-# Two that are answered 410 at once would wait for each other's letters.
+# Two that are answered 410 at once would wait for each other's deliveries.
 _LOCK_ALIKE = "SELECT n FROM outbox WHERE receiver = ? AND url = ? AND state = 'pending' ORDER BY n"
-_BURY_OTHERS = (
+_END_OTHERS = (
     "UPDATE outbox SET state = 'dead', ended = ?, leased_until = NULL, fence = fence + 1,"
     f" reason = ? WHERE receiver = ? AND url = ? AND state = 'pending' AND {_IF_MARKED}"
 )
@@ -97,7 +97,7 @@ _WAITING = (
 _IS_GONE = "SELECT 1 FROM gone WHERE url = ? AND owner IN (?, '')"
 _LET_GO = "UPDATE outbox SET due = ?, leased_until = NULL WHERE leased_until IS NOT NULL"
 _NOT_UNDER_WAY = "(leased_until IS NULL OR leased_until <= ?)"
-_LET_OFF = (
+_ACCEPT_AGAIN = (
     "DELETE FROM gone WHERE EXISTS (SELECT 1 FROM outbox o WHERE o.id IN ({})"
     " AND o.url = gone.url AND gone.owner IN (o.secret_of, ''))"
 )
@@ -115,10 +115,10 @@ _FORGET = (
 _FORGET_RECEIVERS = "DELETE FROM receiver WHERE paused_until < ?"
 
 
-def letter_row(letter: Letter, now: int) -> Row:
+def delivery_row(delivery: Delivery, now: int) -> Row:
     """The arguments of PUT."""
-    who = (letter.id, letter.kind, letter.receiver, letter.url, letter.body)
-    return (*who, letter.task, letter.secret_of, int(letter.learned), now, now)
+    who = (delivery.id, delivery.kind, delivery.receiver, delivery.url, delivery.body)
+    return (*who, delivery.task, delivery.secret_of, int(delivery.learned), now, now)
 
 
 class _Receiver(NamedTuple):
@@ -126,7 +126,7 @@ class _Receiver(NamedTuple):
 
     name: str
     first_due: int
-    under_way: int  # letters
+    under_way: int  # deliveries
     lease_ends: int | None  # of the first of them
     paused_until: int
     failures: int
@@ -147,24 +147,27 @@ def _by_trouble(receiver: _Receiver) -> tuple[bool, int]:
 
 
 class StoredOutbox:
-    """The letters of one store."""
+    """The webhook deliveries of one store."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._lock_alike = _LOCK_ALIKE + database.row_lock
 
-    async def put(self, letters: Sequence[Letter], now: int) -> None:
-        """Keep letters that belong to no turn (those of a turn go with its finish)."""
-        for i in range(0, len(letters), AT_A_TIME):
+    async def put(self, deliveries: Sequence[Delivery], now: int) -> None:
+        """Keep deliveries that belong to no turn (those of a turn go with its finish)."""
+        for i in range(0, len(deliveries), AT_A_TIME):
             statements: list[Statement] = []
-            for letter in letters[i : i + AT_A_TIME]:
-                statements += [(PUT, letter_row(letter, now)), (BURY, (GONE, letter.id))]
+            for delivery in deliveries[i : i + AT_A_TIME]:
+                statements += [
+                    (PUT, delivery_row(delivery, now)),
+                    (END_IF_GONE, (GONE, delivery.id)),
+                ]
             await self._database.transact(statements)
 
     async def lease(
         self, now: int, *, until: int, at_most: int, per_receiver: int
-    ) -> builtins.list[Posted]:
-        """Take letters that are due, a few for each receiver that is not paused."""
+    ) -> builtins.list[StoredDelivery]:
+        """Take deliveries that are due, a few for each receiver that is not paused."""
         failures: dict[str, int] = {}
         parts: list[str] = []
         args: list[Value] = []
@@ -179,12 +182,12 @@ class StoredOutbox:
         found = await self._database.fetch(" UNION ALL ".join(parts), args)
         due = sorted(
             (_read(row) for row in found),
-            key=lambda posted: (failures[posted.letter.receiver] > 0, posted.due, posted.n),
+            key=lambda stored: (failures[stored.delivery.receiver] > 0, stored.due, stored.n),
         )
         ours = await self._take(due[:at_most], until)
         if ours:
             point("outbox.leased")
-        return [replace(posted, failures=failures[posted.letter.receiver]) for posted in ours]
+        return [replace(stored, failures=failures[stored.delivery.receiver]) for stored in ours]
 
     async def let_go(self, now: int) -> int:
         """Give up the leases of an earlier worker, where there can be no other; how many."""
@@ -194,33 +197,35 @@ class StoredOutbox:
         rows = await self._database.fetch(_RECEIVERS, (now, now))
         return [_Receiver(*row) for row in rows]
 
-    async def _take(self, due: Sequence[Posted], until: int) -> builtins.list[Posted]:
+    async def _take(
+        self, due: Sequence[StoredDelivery], until: int
+    ) -> builtins.list[StoredDelivery]:
         """Those that are ours now; they are locked in the order in which all are."""
-        in_order = sorted(due, key=lambda posted: posted.n)
+        in_order = sorted(due, key=lambda stored: stored.n)
         changed = await self._database.transact(
-            [(_LEASE, (until, until, posted.letter.id, posted.fence)) for posted in in_order]
+            [(_LEASE, (until, until, stored.delivery.id, stored.fence)) for stored in in_order]
         )
-        ours = {posted.n for posted, count in zip(in_order, changed, strict=True) if count}
-        return [replace(posted, fence=posted.fence + 1) for posted in due if posted.n in ours]
+        ours = {stored.n for stored, count in zip(in_order, changed, strict=True) if count}
+        return [replace(stored, fence=stored.fence + 1) for stored in due if stored.n in ours]
 
-    async def mark(self, posted: Posted, outcome: Outcome) -> bool:
-        """Note what became of an attempt; False if another worker took the letter meanwhile."""
-        letter = posted.letter
+    async def mark(self, stored: StoredDelivery, outcome: Outcome) -> bool:
+        """Note what became of an attempt; False if another worker took the delivery meanwhile."""
+        delivery = stored.delivery
         ended = None if outcome.state == "pending" else outcome.now
-        due = posted.due if ended else outcome.due
+        due = stored.due if ended else outcome.due
         what = (outcome.state, due, ended, outcome.status, outcome.reason)
-        ours = (letter.id, posted.fence + 1)
-        alike: list[Statement] = [(self._lock_alike, (letter.receiver, letter.url))]
-        statements: list[Statement] = [(_MARK, (*what, letter.id, posted.fence))]
+        ours = (delivery.id, stored.fence + 1)
+        alike: list[Statement] = [(self._lock_alike, (delivery.receiver, delivery.url))]
+        statements: list[Statement] = [(_MARK, (*what, delivery.id, stored.fence))]
         if outcome.state == "delivered":
-            statements.append((_RELIEVE, (letter.receiver, *ours)))
+            statements.append((_RELIEVE, (delivery.receiver, *ours)))
         elif outcome.pause_until is not None:
-            statements.append((_PAUSE, (letter.receiver, outcome.pause_until, *ours)))
+            statements.append((_PAUSE, (delivery.receiver, outcome.pause_until, *ours)))
         if outcome.gone:
-            others = (outcome.now, GONE, letter.receiver, letter.url)
+            others = (outcome.now, GONE, delivery.receiver, delivery.url)
             statements += [
-                (_NOTE_GONE, (letter.secret_of, letter.url, outcome.now, *ours)),
-                (_BURY_OTHERS, (*others, *ours)),
+                (_NOTE_GONE, (delivery.secret_of, delivery.url, outcome.now, *ours)),
+                (_END_OTHERS, (*others, *ours)),
             ]
             return (await self._database.transact(alike + statements))[1] > 0
         return (await self._database.transact(statements))[0] > 0
@@ -235,17 +240,17 @@ class StoredOutbox:
         return min((receiver.next(per_receiver) for receiver in receivers), default=None)
 
     async def waiting(self, receiver: str, *, most: int) -> int:
-        """How many letters wait for a receiver; `most` if there are as many, or more."""
+        """How many deliveries wait for a receiver; `most` if there are as many, or more."""
         ((count,),) = await self._database.fetch(_WAITING, (receiver, most))
         return int(count)
 
     async def is_gone(self, url: str, owner: str) -> bool:
-        """Whether an address has said 410 to the letters of this owner."""
+        """Whether an address has answered 410 to this owner."""
         return bool(await self._database.fetch(_IS_GONE, (url, owner)))
 
     async def list(
-        self, *, state: LetterState | None, limit: int, before: int | None = None
-    ) -> builtins.list[Posted]:
+        self, *, state: DeliveryState | None, limit: int, before: int | None = None
+    ) -> builtins.list[StoredDelivery]:
         """The newest; `before` is the number of one."""
         conditions: list[str] = []
         args: list[Value] = []
@@ -258,23 +263,23 @@ class StoredOutbox:
         query = f"{_SELECT}{where} ORDER BY n DESC LIMIT ?"
         return [_read(row) for row in await self._database.fetch(query, (*args, limit))]
 
-    async def find(self, letter: str) -> Posted | None:
+    async def find(self, delivery: str) -> StoredDelivery | None:
         """One by its id."""
-        rows = await self._database.fetch(_FIND, (letter,))
+        rows = await self._database.fetch(_FIND, (delivery,))
         return _read(rows[0]) if rows else None
 
-    async def replay(self, letters: Sequence[str], now: int) -> int:
-        """Send letters again from the first attempt on, and let their addresses off; how many.
+    async def replay(self, deliveries: Sequence[str], now: int) -> int:
+        """Send again from the first attempt on, and accept their addresses again; how many.
 
         One that is being sent at this moment is left alone.
         """
         replayed = 0
-        for i in range(0, len(letters), AT_A_TIME):
-            some = letters[i : i + AT_A_TIME]
+        for i in range(0, len(deliveries), AT_A_TIME):
+            some = deliveries[i : i + AT_A_TIME]
             named = marks(len(some))
             counts = await self._database.transact(
                 [
-                    (_LET_OFF.format(named), some),
+                    (_ACCEPT_AGAIN.format(named), some),
                     (_RESUME.format(named), some),
                     (_REPLAY.format(named), (now, now, *some, now)),
                 ]
@@ -283,7 +288,7 @@ class StoredOutbox:
         return replayed
 
     async def forget(self, ended_before: int) -> int:
-        """Forget letters that were delivered, or died, before then; how many.
+        """Forget deliveries that ended before then; how many.
 
         So are the failures of receivers to whom nothing was sent since.
         """
@@ -295,13 +300,13 @@ class StoredOutbox:
         return forgotten
 
 
-def _read(row: Row) -> Posted:
-    n, letter, kind, receiver, url, body, task, secret_of, learned, *rest = row
+def _read(row: Row) -> StoredDelivery:
+    n, delivery, kind, receiver, url, body, task, secret_of, learned, *rest = row
     state, attempts, due, created, replayed, ended, status, reason, fence = rest
-    return Posted(
+    return StoredDelivery(
         n=n,
-        letter=Letter(
-            id=letter,
+        delivery=Delivery(
+            id=delivery,
             kind=kind,
             url=url,
             receiver=receiver,

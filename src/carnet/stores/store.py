@@ -278,7 +278,7 @@ class Store:
             )
         gone = await prune(self._database, now=now, turn_days=turn_days, event_days=event_days)
         late = await self._forgetting.forget()
-        return replace(gone, tasks=gone.tasks + late.tasks, letters=late.letters)
+        return replace(gone, tasks=gone.tasks + late.tasks, deliveries=late.deliveries)
 
     def snapshot(self) -> AbstractAsyncContextManager[Snapshot]:
         """Look at all of it as it is now."""

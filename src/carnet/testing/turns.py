@@ -24,7 +24,7 @@ from carnet.ports.work.turns import (
     TurnFinish,
     Verdict,
 )
-from carnet.ports.world.outbox import Letter
+from carnet.ports.world.outbox import Delivery
 from carnet.stores.database import Flush, Row
 from carnet.stores.turn.callbacks import ToldFinish
 from carnet.stores.turn.claim_rules import ClaimRules, Run
@@ -51,7 +51,7 @@ class MemoryTurns:
         self.rates: dict[str, int] = {}  # the mark of each bucket
         self.nonces: dict[Row, int] = {}  # those consumed, and until when
         self.tasks: dict[int, TaskClaim] = {}  # of the turns that wait
-        self.letters: list[Letter] = []
+        self.deliveries: list[Delivery] = []
         self.finishes: list[TurnFinish] = []
         self.turns: dict[int, Turn] = {}
         self.batches: dict[int, list[bytes]] = {}
@@ -167,7 +167,7 @@ class MemoryTurns:
         self._costs |= rules.run_costs
         for purse, (spent, reserved) in rules.purses.items():
             self._held[purse] = self._held.get(purse, 0) + spent + reserved
-        self.letters += [letter for letter, _ in rules.letters]
+        self.deliveries += [delivery for delivery, _ in rules.deliveries]
         self.debits += finish.debits
         self.finishes.append(finish)
         if finish.interrupts:
@@ -193,8 +193,8 @@ class MemoryTurns:
             return finish
         task = self.tasks.get(finish.turn.n)
         url = None if task is None else task.callback
-        letters = finish.tell([] if url is None else [Callback(url=url)])
-        return ToldFinish(**{**given, "letters": (*finish.letters, *letters)}, told=())
+        deliveries = finish.tell([] if url is None else [Callback(url=url)])
+        return ToldFinish(**{**given, "deliveries": (*finish.deliveries, *deliveries)}, told=())
 
     async def events(self, turn: Turn, since: int = 0) -> list[bytes]:
         """The batches of the current attempt that begin there or later."""

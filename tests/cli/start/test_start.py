@@ -10,7 +10,7 @@ import pytest
 
 from carnet.assembly.store import open_from
 from carnet.config import load
-from carnet.ports.world.outbox import Letter, Outcome
+from carnet.ports.world.outbox import Delivery, Outcome
 from carnet.testing.stage import COMMAND_SECONDS, environment
 from tests.cli.conftest import Cli, Ran
 from tests.support.commands import commands
@@ -193,28 +193,28 @@ def test_doctor_warns_of_upstreams_that_do_not_answer(home: Path) -> None:
     assert "writer is at http://127.0.0.1:9/v1, where nothing answers" in ran.out
 
 
-def test_doctor_tells_of_letters_that_died(home: Path) -> None:
-    assert "No letter is dead." in typed_apart(home, "doctor").out
-    letter = Letter(
+def test_doctor_tells_of_deliveries_that_died(home: Path) -> None:
+    assert "No delivery is dead." in typed_apart(home, "doctor").out
+    delivery = Delivery(
         id="msg_1",
         kind="callback",
         url="https://hooks.example/in",
         receiver="https://hooks.example",
         body=b"{}",
     )
-    asyncio.run(let_die(home, letter))
+    asyncio.run(let_die(home, delivery))
     ran = typed_apart(home, "doctor")
     assert ran.code == 0
-    assert "1 letter is dead." in ran.out
+    assert "1 delivery is dead." in ran.out
     assert "carnet outbox list --state dead" in ran.out
 
 
-async def let_die(home: Path, letter: Letter) -> None:
+async def let_die(home: Path, delivery: Delivery) -> None:
     store = await open_from(load(home / "carnet.toml", {}), exclusive=False)
     try:
-        await store.outbox.put([letter], 1)
-        (posted,) = await store.outbox.lease(1, until=2, at_most=1, per_receiver=1)
-        assert await store.outbox.mark(posted, Outcome(state="dead", now=1, reason="it is down"))
+        await store.outbox.put([delivery], 1)
+        (stored,) = await store.outbox.lease(1, until=2, at_most=1, per_receiver=1)
+        assert await store.outbox.mark(stored, Outcome(state="dead", now=1, reason="it is down"))
     finally:
         await store.close()
 

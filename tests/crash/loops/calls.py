@@ -1,6 +1,6 @@
 """A gateway that takes on tasks, a caller that signs them, and a receiver of their callbacks.
 
-What is looked at after a kill: the task has one end, told by one letter; the steps of its handler
+What is looked at after a kill: the task has one end, told by one delivery; the steps of its handler
 were taken once; it is billed once. A test of kills gives the faults that it found.
 """
 
@@ -30,7 +30,7 @@ PRICE: Final = 200  # micro-units
 PATIENCE_SECONDS: Final = 60.0  # for what takes a moment; never a measure of speed
 PAUSE_SECONDS: Final = 0.015
 STEPS: Final = ("first", "second")
-LEASE_US: Final = 61_000_000  # more than a letter is leased for
+LEASE_US: Final = 61_000_000  # more than a delivery is leased for
 AGENTS: Final = (Path(__file__).parents[1] / "agents_module.py").read_text()
 CONFIG: Final = """
 [agents.errand]
@@ -50,7 +50,7 @@ sender_calls_per_minute = 1000000
 
 
 class Heard(NamedTuple):
-    """One copy of a letter, as it arrived."""
+    """One copy of a delivery, as it arrived."""
 
     id: str
     body: str
@@ -157,7 +157,7 @@ class Errands:
         until((folder / "armed").read_text, lambda plan: plan == point)
 
     def end_leases(self) -> None:
-        """As if a minute had gone by since a crash: nobody holds its turns, nor its letters."""
+        """As if a minute had gone by since a crash: nobody holds its turns, nor its deliveries."""
         end_leases(self.acme)
         sql = "UPDATE outbox SET due = due - ?, leased_until = leased_until - ?"
         rows(self.acme, f"{sql} WHERE leased_until IS NOT NULL", LEASE_US, LEASE_US)
@@ -178,11 +178,11 @@ class Errands:
     # ----------------------------------------------------------------- looking
 
     def heard(self, run: str) -> list[Heard]:
-        """The copies of its letter that have arrived."""
+        """The copies of its delivery that have arrived."""
         return self.all_heard().get(run, [])
 
     def all_heard(self) -> dict[str, list[Heard]]:
-        """The copies of all letters, by run."""
+        """The copies of all deliveries, by run."""
         found: dict[str, list[Heard]] = {}
         for one in self.receivers.heard("well"):
             fields = one["headers"]
@@ -207,14 +207,14 @@ class Errands:
     def is_running(self, run: str) -> bool:
         return [state for state, _ in self.attempts(run)] == ["running"]
 
-    def letters(self, task: str) -> list[tuple[str, str]]:
-        """Id and state of every letter about a task."""
+    def deliveries(self, task: str) -> list[tuple[str, str]]:
+        """Id and state of every delivery about a task."""
         return rows(self.acme, "SELECT id, state FROM outbox WHERE task = ?", task)
 
     def told(self, task: str) -> None:
         """Wait until nothing more is to be sent about a task."""
         until(
-            lambda: self.letters(task),
+            lambda: self.deliveries(task),
             lambda found: found and "pending" not in dict(found).values(),
         )
 
@@ -227,22 +227,22 @@ class Errands:
         if record["status"] != state:
             yield f"the task ended as {record}"
         copies = self.heard(run)
-        yield from self._letter_faults(task, copies)
+        yield from self._delivery_faults(task, copies)
         for body in {copy.body for copy in copies}:
             yield from _body_faults(json.loads(body), record, run)
         yield from step_faults(self.steps().get(run, []), again)
         yield from self._record_faults(run, task, state)
 
-    def _letter_faults(self, task: str, copies: list[Heard]) -> Iterator[str]:
-        kept = self.letters(task)
+    def _delivery_faults(self, task: str, copies: list[Heard]) -> Iterator[str]:
+        kept = self.deliveries(task)
         if [state for _, state in kept] != ["delivered"]:
-            yield f"the letters are {kept}"
+            yield f"the deliveries are {kept}"
         if not copies:
             yield "the callback never arrived"
         if len(set(copies)) > 1:
-            yield f"the copies of the letter differ: {set(copies)}"
-        if {copy.id for copy in copies} != {letter for letter, _ in kept}:
-            yield f"what arrived is not the letter: {copies}"
+            yield f"the copies of the delivery differ: {set(copies)}"
+        if {copy.id for copy in copies} != {delivery for delivery, _ in kept}:
+            yield f"what arrived is not the delivery: {copies}"
 
     def _record_faults(self, run: str, task: str, state: str) -> Iterator[str]:
         turns = [state for state, _ in self.attempts(run)]
@@ -273,12 +273,12 @@ class Errands:
 
 
 def _body_faults(body: dict[str, Any], record: dict[str, Any], run: str) -> Iterator[str]:
-    """The letter tells the same end as the record."""
+    """The delivery tells the same end as the record."""
     if body["traceId"] != run:
-        yield f"the letter is about {body['traceId']}"
+        yield f"the delivery is about {body['traceId']}"
     told = body.get("result"), body.get("error")
     if told != (record.get("result"), record.get("error")):
-        yield f"the letter tells {told}, and the task is {record}"
+        yield f"the delivery tells {told}, and the task is {record}"
 
 
 def step_faults(taken: list[Taken], again: str = "") -> Iterator[str]:

@@ -96,7 +96,7 @@ class Found:
             "SELECT r.id, k.id FROM task k JOIN turn t ON t.n = k.turn JOIN run r ON r.n = t.run"
         )
         self.tasks = _by_first(rows(acme, tasks))
-        self.letters = _by_first(rows(acme, "SELECT task, id, state FROM outbox"))
+        self.deliveries = _by_first(rows(acme, "SELECT task, id, state FROM outbox"))
         self.billed = _by_first(rows(acme, "SELECT run, amount FROM ledger"))
         self.heard = scene.all_heard()
         self.steps = scene.steps()
@@ -116,7 +116,7 @@ class Found:
         if state == "failed" and attempts <= MOST_LOST:
             yield f"{run}: failed in attempt {attempts}"
         yield from self._money_faults(run, state)
-        yield from self._letter_faults(run)
+        yield from self._delivery_faults(run)
         yield from self._step_faults(run, state, attempts)
 
     def _money_faults(self, run: str, state: str) -> Iterator[str]:
@@ -126,13 +126,15 @@ class Found:
         elif billed != ([PRICE] if state == "done" else []):
             yield f"{run}: is {state} and has the ledger entries {billed}"
 
-    def _letter_faults(self, run: str) -> Iterator[str]:
-        kept = [letter for (task,) in self.tasks[run] for letter in self.letters.get(task, [])]
+    def _delivery_faults(self, run: str) -> Iterator[str]:
+        kept = [
+            delivery for (task,) in self.tasks[run] for delivery in self.deliveries.get(task, [])
+        ]
         copies = set(self.heard.get(run, []))
         if [state for _, state in kept] != ["delivered"] or len(copies) != 1:
-            yield f"{run}: its letters are {kept}, and {copies} arrived"
-        elif {copy.id for copy in copies} != {letter for letter, _ in kept}:
-            yield f"{run}: what arrived is not its letter"
+            yield f"{run}: its deliveries are {kept}, and {copies} arrived"
+        elif {copy.id for copy in copies} != {delivery for delivery, _ in kept}:
+            yield f"{run}: what arrived is not its delivery"
 
     def _step_faults(self, run: str, state: str, attempts: int) -> Iterator[str]:
         """A step may be taken again only by another process: what was done was not kept yet."""
@@ -153,7 +155,7 @@ class Found:
         return sum(len(steps) - len({step.name for step in steps}) for steps in runs)
 
     def doubled(self) -> int:
-        """How many copies of letters arrived beyond the first."""
+        """How many copies of deliveries arrived beyond the first."""
         runs: list[list[Heard]] = [c for run, c in self.heard.items() if run.startswith(LOAD)]
         return sum(len(copies) - 1 for copies in runs)
 
@@ -181,8 +183,8 @@ def task_loop(scene: Errands, name: str, *, kills: int, seed: int) -> Figures:
     figures.faults += scene.left_over()
     figures.more = {
         "given up": sum(state == "failed" for ((state, _),) in found.turns.values()),
-        "letters": len(found.heard),
-        "letters again": found.doubled(),
+        "deliveries": len(found.heard),
+        "deliveries again": found.doubled(),
         "steps again": found.taken_again(),
     }
     figures.seconds = time.monotonic() - began

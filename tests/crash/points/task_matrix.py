@@ -43,7 +43,7 @@ PASSED: Final = {
     "outbox.before_mark": {1},
     "outbox.after_mark": {1},
 }
-# The receiver has had the letter when we die, and gets it again. It may have had it at the last.
+# The receiver has had the delivery when we die, and gets it again. It may have had it at the last.
 SENT_TWICE: Final = {
     *("upstream.first_byte", "upstream.mid_event", "upstream.done"),
     *("outbox.after_send", "outbox.before_mark"),
@@ -157,4 +157,4 @@ class TaskCase:
             yield f"it took {attempts} attempts, and not {expected}"
         copies = len(self._scene.heard(self.run))
         if self._point != IN_DOUBT and copies != (2 if self._point in SENT_TWICE else 1):
-            yield f"the letter arrived {copies} times"
+            yield f"the delivery arrived {copies} times"

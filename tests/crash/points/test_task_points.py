@@ -27,8 +27,8 @@ from tests.stores.support import servers
 
 MONTHS_US = 90 * 24 * 3600 * 1_000_000
 NOTING = {"CARNET_NOTE_POINTS": "1"}
-AROUND_A_LETTER = [point for point in PASSED if point.partition(".")[0] in {"outbox", "upstream"}]
-BEFORE = [point for point in PASSED if point not in AROUND_A_LETTER]
+AROUND_A_DELIVERY = [point for point in PASSED if point.partition(".")[0] in {"outbox", "upstream"}]
+BEFORE = [point for point in PASSED if point not in AROUND_A_DELIVERY]
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +59,7 @@ def test_a_task_survives_a_kill_at(point: str, scene: Errands) -> None:
     assert TaskCase(scene, point).faults() == []
 
 
-@pytest.mark.parametrize("point", AROUND_A_LETTER)
+@pytest.mark.parametrize("point", AROUND_A_DELIVERY)
 def test_f07_a_callback_arrives_under_one_id_after_a_kill_at(point: str, scene: Errands) -> None:
     assert TaskCase(scene, point).faults() == []
 

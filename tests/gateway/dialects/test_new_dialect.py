@@ -87,11 +87,11 @@ async def test_its_task_is_called_back_in_its_words_and_that_of_a_chat_in_those_
     chatted = (await house.ask("POST", "/tasks", chat)).json()["taskId"]
     for each in (ticket, lost, chatted):
         await ended(house, each)
-    posted = await house.gateway.store.outbox.list(state=None, limit=10)
-    letters = {each.letter.task: each.letter.body for each in posted}
-    assert letters[ticket] == b"SAID call me"
-    assert letters[lost] == b"NO agent_failed of broken"
-    assert b'"object":"chat.completion"' in letters[chatted]
+    stored = await house.gateway.store.outbox.list(state=None, limit=10)
+    deliveries = {each.delivery.task: each.delivery.body for each in stored}
+    assert deliveries[ticket] == b"SAID call me"
+    assert deliveries[lost] == b"NO agent_failed of broken"
+    assert b'"object":"chat.completion"' in deliveries[chatted]
 
 
 async def test_its_agents_and_its_routes_are_told(house: House) -> None:

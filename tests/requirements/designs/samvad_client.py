@@ -34,10 +34,10 @@ _GRANTED = "tests/cli/trust/test_delegate.py::"
 _STEPS = "tests/stores/work/test_steps.py::"
 _NAMED = "tests/security/test_callbacks.py::"
 _RECEIVERS = "tests/faults/test_receivers.py::"
-_LETTERS = "tests/runtime/webhooks/test_callbacks.py::"
+_CALLBACK_TESTS = "tests/runtime/webhooks/test_callbacks.py::"
 _PROVED = "tests/runtime/webhooks/test_payload.py::"
 _OUTBOX = "tests/runtime/webhooks/test_dispatcher.py::"
-_DELIVERY = "tests/runtime/webhooks/test_schedule.py::"
+_SCHEDULE_TESTS = "tests/runtime/webhooks/test_schedule.py::"
 
 _ISSUED = "test_a_token_is_that_of_the_sdk_byte_for_byte"
 _JUDGED = "test_a_token_is_judged_as_the_sdk_judges_it"
@@ -383,9 +383,9 @@ _CALLBACKS = (
         "A callback is a response envelope, of the failed tasks too.",
         "reference system, sections 9 and 21 (the SDKs tell successes alone)",
         (
-            _LETTERS + "test_a_letter_says_what_a_caller_who_waited_would_have_got",
-            _LETTERS + "test_a_failure_is_told_as_well_and_keeps_the_agents_words_to_itself",
-            _LETTERS + "test_a_letter_fits_our_schema_of_the_protocol",
+            _CALLBACK_TESTS + "test_a_delivery_says_what_a_caller_who_waited_would_have_got",
+            _CALLBACK_TESTS + "test_a_failure_is_told_as_well_and_keeps_the_agents_words_to_itself",
+            _CALLBACK_TESTS + "test_a_delivery_fits_our_schema_of_the_protocol",
             _RECEIVERS + "test_the_end_of_a_task_is_told_to_its_callback_whichever_it_is",
         ),
     ),
@@ -408,7 +408,7 @@ _CALLBACKS = (
         (
             _RECORDED + _INWARD,
             _NAMED + "test_a63_the_whole_list_is_refused_before_anything_is_claimed",
-            _LETTERS + "test_a_name_that_leads_inward_is_refused",
+            _CALLBACK_TESTS + "test_a_name_that_leads_inward_is_refused",
             _OUTBOX + "test_a63_a_name_that_is_public_when_it_is_named_and_inward_when_dialled",
         ),
         Divergence(
@@ -422,8 +422,8 @@ _CALLBACKS = (
         "A callback that fails is tried again by a schedule, each time with the same id.",
         "reference system, section 9 (the SDKs try once); D7, F29",
         (
-            _DELIVERY + "test_a_letter_is_tried_ten_times_by_the_schedule_and_is_then_dead",
-            _DELIVERY + "test_every_attempt_has_the_same_id_and_a_time_of_its_own",
+            _SCHEDULE_TESTS + "test_a_delivery_is_tried_ten_times_by_the_schedule_and_is_then_dead",
+            _SCHEDULE_TESTS + "test_every_attempt_has_the_same_id_and_a_time_of_its_own",
             _RECEIVERS + "test_f29_each_receiver_gets_what_it_can_take_and_none_holds_up_another",
         ),
     ),
@@ -432,7 +432,7 @@ _CALLBACKS = (
         "No redirect is followed.",
         "reference system, section 9 (one SDK follows them)",
         (
-            _DELIVERY + "test_a_redirect_is_a_failure_that_says_so",
+            _SCHEDULE_TESTS + "test_a_redirect_is_a_failure_that_says_so",
             _OUTBOX + "test_a63_a_redirect_inward_is_not_followed",
         ),
     ),

@@ -43,9 +43,9 @@ async def test_an_address_that_is_named_while_a_task_waits_to_run_is_told_its_en
     assert await here.store.tasks.add_callback(call.task or "", LATE)
     here.worker.start()
     await here.ended(call)
-    (posted,) = await here.store.outbox.list(state="pending", limit=9)
-    assert (posted.letter.url, posted.letter.task) == (LATE.url, call.task)
-    assert json.loads(posted.letter.body)["choices"][0]["message"]["content"] == "later"
+    (stored,) = await here.store.outbox.list(state="pending", limit=9)
+    assert (stored.delivery.url, stored.delivery.task) == (LATE.url, call.task)
+    assert json.loads(stored.delivery.body)["choices"][0]["message"]["content"] == "later"
     await here.close()
 
 
@@ -64,9 +64,9 @@ async def test_a_task_that_waits_for_an_answer_too_long_tells_that_it_failed(
     await store.upkeep()
     task = await here.ended(call)
     assert task.turn.code == "interrupt_expired"
-    (posted,) = await store.outbox.list(state="pending", limit=9)
-    assert posted.letter.url == LATE.url
-    assert json.loads(posted.letter.body)["code"] == "interrupt_expired"
+    (stored,) = await store.outbox.list(state="pending", limit=9)
+    assert stored.delivery.url == LATE.url
+    assert json.loads(stored.delivery.body)["code"] == "interrupt_expired"
     await here.close()
 
 
@@ -81,8 +81,8 @@ async def test_a_task_that_cannot_be_read_any_more_is_told_in_the_dialect_of_its
     place.rows("UPDATE turn SET dialect = 'openai'")
     here.worker.start()
     assert (await here.ended(call)).turn.code == "internal"
-    (posted,) = await store.outbox.list(state="pending", limit=9)
-    assert json.loads(posted.letter.body)["error"]["code"] == "internal"
+    (stored,) = await store.outbox.list(state="pending", limit=9)
+    assert json.loads(stored.delivery.body)["error"]["code"] == "internal"
     await here.close()
 
 
@@ -99,6 +99,6 @@ async def test_a_task_that_is_cancelled_while_it_waits_for_an_answer_tells_so(
     assert await store.tasks.cancel(call.task or "", 1)
     await store.upkeep()
     assert (await here.ended(call)).turn.code == "cancelled"
-    (posted,) = await store.outbox.list(state="pending", limit=9)
-    assert json.loads(posted.letter.body)["code"] == "cancelled"
+    (stored,) = await store.outbox.list(state="pending", limit=9)
+    assert json.loads(stored.delivery.body)["code"] == "cancelled"
     await here.close()

@@ -105,7 +105,7 @@ async def test_a_turn_that_waits_is_told_as_waiting_and_told_again() -> None:
         assert events[-1] == Waiting((NEEDED,))
         assert events[0] == Text("before I do this: ")
     assert stage.turns.turns[1].state == "waiting"
-    assert (stage.turns.debits, stage.turns.letters) == ([], [])
+    assert (stage.turns.debits, stage.turns.deliveries) == ([], [])
 
 
 async def test_a_pushed_answer_can_be_pulled_and_its_writer_waits() -> None:

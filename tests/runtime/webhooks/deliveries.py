@@ -1,4 +1,4 @@
-"""Letters in memory, and somebody to deliver them: for what must be exact to the microsecond."""
+"""Deliveries in memory, and somebody to deliver them: for what must be exact to the microsecond."""
 
 import builtins
 from collections.abc import AsyncIterator, Sequence
@@ -9,11 +9,11 @@ from msgspec.structs import replace
 
 from carnet.errors import CarnetError
 from carnet.ports.world.http_client import Door, Outbound
-from carnet.ports.world.outbox import Letter, LetterState, Outcome, Posted
+from carnet.ports.world.outbox import Delivery, DeliveryState, Outcome, StoredDelivery
 from carnet.runtime.webhooks.callbacks import queue_of
 from carnet.runtime.webhooks.dispatcher import Dispatcher
 from carnet.runtime.webhooks.payload import Webhooks, write_secret
-from carnet.runtime.webhooks.schedule import SCHEDULE, Deliveries
+from carnet.runtime.webhooks.schedule import SCHEDULE, DeliverySchedule
 from carnet.telemetry import Metrics
 from carnet.testing.clock import FakeClock, FakeIds
 from tests.runtime.peers.test_signing import Keys, signing
@@ -24,7 +24,7 @@ SENDER = "agent://sender.example"
 BODY = b'{"traceId":"run_1","spanId":"s","status":"ok","result":{"text":"na\xc3\xafve"}}'
 
 
-def letter(name: str = "1", url: str = "https://hooks.example/in", **fields: Any) -> Letter:
+def delivery(name: str = "1", url: str = "https://hooks.example/in", **fields: Any) -> Delivery:
     given = {
         "kind": "callback",
         "body": BODY,
@@ -33,46 +33,46 @@ def letter(name: str = "1", url: str = "https://hooks.example/in", **fields: Any
         **fields,
     }
     receiver = queue_of(url, given["secret_of"])
-    return Letter(id=f"msg_{name}", url=url, receiver=receiver, **given)
+    return Delivery(id=f"msg_{name}", url=url, receiver=receiver, **given)
 
 
 class MemoryOutbox:
     """The port over dictionaries, with nothing of a lease but its count."""
 
     def __init__(self) -> None:
-        self.posted: dict[str, Posted] = {}
+        self.stored: dict[str, StoredDelivery] = {}
         self.paused: dict[str, tuple[int, int]] = {}  # until when, after how many failures
         self.gone: set[tuple[str, str]] = set()
 
-    async def put(self, letters: Sequence[Letter], now: int) -> None:
-        for one in letters:
-            n = len(self.posted) + 1
-            self.posted[one.id] = Posted(n=n, letter=one, due=now, created=now)
+    async def put(self, deliveries: Sequence[Delivery], now: int) -> None:
+        for one in deliveries:
+            n = len(self.stored) + 1
+            self.stored[one.id] = StoredDelivery(n=n, delivery=one, due=now, created=now)
 
     async def lease(
         self, now: int, *, until: int, at_most: int, per_receiver: int
-    ) -> builtins.list[Posted]:
+    ) -> builtins.list[StoredDelivery]:
         del per_receiver
-        due = [one for one in self.posted.values() if self._next(one) <= now][:at_most]
+        due = [one for one in self.stored.values() if self._next(one) <= now][:at_most]
         for one in due:
-            self.posted[one.letter.id] = replace(one, due=until, fence=one.fence + 1)
+            self.stored[one.delivery.id] = replace(one, due=until, fence=one.fence + 1)
         return [
-            replace(one, failures=self.paused.get(one.letter.receiver, (0, 0))[1]) for one in due
+            replace(one, failures=self.paused.get(one.delivery.receiver, (0, 0))[1]) for one in due
         ]
 
-    async def mark(self, posted: Posted, outcome: Outcome) -> bool:
-        at = posted.letter
-        self.posted[at.id] = replace(
-            self.posted[at.id],
+    async def mark(self, stored: StoredDelivery, outcome: Outcome) -> bool:
+        at = stored.delivery
+        self.stored[at.id] = replace(
+            self.stored[at.id],
             state=outcome.state,
-            attempts=posted.attempts + 1,
+            attempts=stored.attempts + 1,
             due=outcome.due,
             status=outcome.status,
             reason=outcome.reason,
             ended=None if outcome.state == "pending" else outcome.now,
         )
         if outcome.pause_until is not None:
-            self.paused[at.receiver] = (outcome.pause_until, posted.failures + 1)
+            self.paused[at.receiver] = (outcome.pause_until, stored.failures + 1)
         elif outcome.state == "delivered":
             self.paused.pop(at.receiver, None)
         if outcome.gone:
@@ -82,36 +82,36 @@ class MemoryOutbox:
     async def next_due(self, now: int, *, per_receiver: int = 2) -> int | None:
         del now, per_receiver
         return min(
-            (self._next(one) for one in self.posted.values() if one.state == "pending"),
+            (self._next(one) for one in self.stored.values() if one.state == "pending"),
             default=None,
         )
 
-    def _next(self, one: Posted) -> int:
+    def _next(self, one: StoredDelivery) -> int:
         if one.state != "pending":
             return 2**63
-        return max(one.due, self.paused.get(one.letter.receiver, (0, 0))[0])
+        return max(one.due, self.paused.get(one.delivery.receiver, (0, 0))[0])
 
     async def waiting(self, receiver: str, *, most: int) -> int:
-        kept = [one for one in self.posted.values() if one.letter.receiver == receiver]
+        kept = [one for one in self.stored.values() if one.delivery.receiver == receiver]
         return min(sum(one.state == "pending" for one in kept), most)
 
     async def is_gone(self, url: str, owner: str) -> bool:
         return (owner, url) in self.gone
 
     async def list(
-        self, *, state: LetterState | None, limit: int, before: int | None = None
-    ) -> builtins.list[Posted]:
+        self, *, state: DeliveryState | None, limit: int, before: int | None = None
+    ) -> builtins.list[StoredDelivery]:
         del before
-        return [one for one in self.posted.values() if state in {None, one.state}][:limit]
+        return [one for one in self.stored.values() if state in {None, one.state}][:limit]
 
-    async def find(self, letter: str) -> Posted | None:
-        return self.posted.get(letter)
+    async def find(self, delivery: str) -> StoredDelivery | None:
+        return self.stored.get(delivery)
 
-    async def replay(self, letters: Sequence[str], now: int) -> int:
-        for name in letters:
-            one = self.posted[name]
-            self.posted[name] = replace(one, state="pending", attempts=0, due=now, replayed=now)
-        return len(letters)
+    async def replay(self, deliveries: Sequence[str], now: int) -> int:
+        for name in deliveries:
+            one = self.stored[name]
+            self.stored[name] = replace(one, state="pending", attempts=0, due=now, replayed=now)
+        return len(deliveries)
 
     async def forget(self, ended_before: int) -> int:
         del ended_before
@@ -189,7 +189,7 @@ def dispatcher(
         outbox=outbox,
         door=opened,
         webhooks=webhooks(clock, timeout=timeout),
-        deliveries=Deliveries(schedule, ids),
+        schedule=DeliverySchedule(schedule, ids),
         clock=clock,
         ids=ids,
         metrics=metrics or Metrics(),
@@ -208,4 +208,4 @@ async def deliver_all(
         clock.advance(max(due - clock.wall_us(), 0) / 1_000_000)
         await dispatching.look()
         await dispatching.settled()
-    raise AssertionError("letters still wait")
+    raise AssertionError("deliveries still wait")

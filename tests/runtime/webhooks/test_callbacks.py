@@ -14,19 +14,19 @@ from carnet.errors import AgentFailed, CallbackForbidden, Cancelled, EgressRefus
 from carnet.ports.work.tasks import Callback
 from carnet.ports.world.outbox import Outcome
 from carnet.runtime.egress.client import EgressDoor
-from carnet.runtime.webhooks.callbacks import Callbacks, Letters, queue_of, receiver_of
+from carnet.runtime.webhooks.callbacks import CallbackDeliveries, Callbacks, queue_of, receiver_of
 from carnet.wire.dialects import DIALECTS, openai, samvad
 from carnet.wire.dialects.dialect import House
 from tests.runtime.egress.test_addresses_destinations import FORBIDDEN
 from tests.runtime.peer import leading_to, opened
 from tests.runtime.scene import make_call
-from tests.runtime.webhooks.deliveries import MemoryOutbox, letter
+from tests.runtime.webhooks.deliveries import MemoryOutbox, delivery
 from tests.support.schemas import valid
 
 URL = "https://hooks.sender.example:8443/in?run=1"
 SENDER = "agent://sender.example"
 HOUSE = House(domain="acme.example", currency="credits")
-LETTERS = Letters(DIALECTS, HOUSE, lambda: "1")
+DELIVERIES = CallbackDeliveries(DIALECTS, HOUSE, lambda: "1")
 ONE = [Callback(url=URL)]
 REASONS = {
     "it does not begin with https://",
@@ -47,62 +47,62 @@ def task() -> Call:
 
 def told(end: Done | Failed, *events: Event) -> dict[str, Any]:
     call = task()
-    (letter,) = LETTERS(call, events, end, None, ONE)
-    found: dict[str, Any] = json.loads(letter.body)
+    (delivery,) = DELIVERIES(call, events, end, None, ONE)
+    found: dict[str, Any] = json.loads(delivery.body)
     return found
 
 
 def test_a_task_without_a_callback_tells_nobody() -> None:
-    assert LETTERS(task(), [Text("well")], Done(), None, []) == ()
+    assert DELIVERIES(task(), [Text("well")], Done(), None, []) == ()
 
 
 def test_each_address_is_told_in_the_dialect_in_which_it_was_named() -> None:
     other = "https://other.sender.example/in"
     named = [Callback(url=URL, dialect="samvad"), Callback(url=other, dialect="openai", place=1)]
-    first, second = LETTERS(task(), [Text("well")], Done(), Usage(3, 4, 50), named)
+    first, second = DELIVERIES(task(), [Text("well")], Done(), Usage(3, 4, 50), named)
     assert (first.url, json.loads(first.body)["status"]) == (URL, "ok")
     assert (second.url, second.receiver) == (other, f"https://other.sender.example {SENDER}")
     assert json.loads(second.body)["choices"][0]["message"]["content"] == "well"
 
 
-def test_a_letter_is_addressed_to_the_callback_and_signed_for_the_sender() -> None:
+def test_a_delivery_is_addressed_to_the_callback_and_signed_for_the_sender() -> None:
     call = task()
-    (letter,) = LETTERS(call, [], Done(), None, ONE)
-    assert (letter.id, letter.kind, letter.url) == ("msg_1", "callback", URL)
-    assert letter.receiver == f"https://hooks.sender.example:8443 {SENDER}"
-    assert letter.host == "https://hooks.sender.example:8443"
-    assert (letter.task, letter.secret_of, letter.learned) == ("task-1", SENDER, True)
+    (delivery,) = DELIVERIES(call, [], Done(), None, ONE)
+    assert (delivery.id, delivery.kind, delivery.url) == ("msg_1", "callback", URL)
+    assert delivery.receiver == f"https://hooks.sender.example:8443 {SENDER}"
+    assert delivery.host == "https://hooks.sender.example:8443"
+    assert (delivery.task, delivery.secret_of, delivery.learned) == ("task-1", SENDER, True)
 
 
 def test_a_task_of_a_chat_is_called_back_as_a_chat_completion() -> None:
     call = msgspec.structs.replace(task(), dialect="openai")
     usage = Usage(3, 4, 50)
-    (letter,) = LETTERS(call, [Text("well"), Usage(3, 4)], Done(), usage, ONE)
-    assert letter.body == openai.write_answer(
+    (delivery,) = DELIVERIES(call, [Text("well"), Usage(3, 4)], Done(), usage, ONE)
+    assert delivery.body == openai.write_answer(
         call.record, [Text("well"), usage, Done()], model=call.agent, currency="credits"
     )
-    said = json.loads(letter.body)
+    said = json.loads(delivery.body)
     assert said["choices"][0]["message"]["content"] == "well"
     assert (said["usage"]["cost"], said["usage"]["run_cost"]) == ("0.00005", None)
     failed = Failed.of(AgentFailed("its own words"))
-    (letter,) = LETTERS(call, [Text("half")], failed, usage, ONE)
-    said = json.loads(letter.body)
+    (delivery,) = DELIVERIES(call, [Text("half")], failed, usage, ONE)
+    said = json.loads(delivery.body)
     assert (said["code"], said["usage"]["cost"]) == ("agent_failed", "0.00005")
-    assert b"its own words" not in letter.body
+    assert b"its own words" not in delivery.body
 
 
 def test_a_call_that_kept_no_dialect_is_called_back_in_an_envelope() -> None:
     for name in ("", "samvad", "one that is spoken no more"):
         call = msgspec.structs.replace(task(), dialect=name)
-        (letter,) = LETTERS(call, [Text("well")], Done(), None, ONE)
-        assert json.loads(letter.body)["status"] == "ok"
+        (delivery,) = DELIVERIES(call, [Text("well")], Done(), None, ONE)
+        assert json.loads(delivery.body)["status"] == "ok"
 
 
-def test_a_letter_says_what_a_caller_who_waited_would_have_got() -> None:
+def test_a_delivery_says_what_a_caller_who_waited_would_have_got() -> None:
     call = task()
     events: list[Event] = [Text("one "), Text("two"), Extension(RESULT, {"n": 3}), Done()]
-    (letter,) = LETTERS(call, events, Done(), None, ONE)
-    assert letter.body == samvad.write_answer(call.record, events, trace_id=call.carnet.run)
+    (delivery,) = DELIVERIES(call, events, Done(), None, ONE)
+    assert delivery.body == samvad.write_answer(call.record, events, trace_id=call.carnet.run)
     assert told(Done(), *events)["result"] == {"n": 3}
 
 
@@ -116,7 +116,7 @@ def test_a_failure_is_told_as_well_and_keeps_the_agents_words_to_itself(error: A
 
 
 @pytest.mark.parametrize("end", [Done(), Failed.of(AgentFailed())])
-def test_a_letter_fits_our_schema_of_the_protocol(end: Done | Failed) -> None:
+def test_a_delivery_fits_our_schema_of_the_protocol(end: Done | Failed) -> None:
     assert valid("answer", told(end, Text("well")))
 
 
@@ -236,9 +236,9 @@ async def test_a_receiver_for_whom_too_many_wait_is_refused_until_they_came(
     outbox = MemoryOutbox()
     lookup, _ = leading_to("8.8.8.8")
     host = "https://hooks.sender.example:8443"
-    await outbox.put([letter("1", f"{host}/a"), letter("2", f"{host}/b")], 0)
+    await outbox.put([delivery("1", f"{host}/a"), delivery("2", f"{host}/b")], 0)
     async with opened(lookup=lookup) as door:
-        assert await forbidden(door, URL, outbox) == "2 of your letters wait for it already"
+        assert await forbidden(door, URL, outbox) == "2 of your deliveries wait for it already"
         await Callbacks(door, outbox).check("https://other.example/in", SENDER)
         (first, _) = await outbox.lease(0, until=1, at_most=2, per_receiver=2)
         await outbox.mark(first, Outcome(state="delivered", now=0))

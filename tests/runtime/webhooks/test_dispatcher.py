@@ -1,4 +1,4 @@
-"""The sender of letters, running: over a real store, through the real door, to real sockets."""
+"""The sender of deliveries, running: over a real store, through the real door, to real sockets."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -10,7 +10,7 @@ import pytest
 
 from carnet import faults
 from carnet.errors import StorageUnavailable
-from carnet.ports.world.outbox import Outcome, Posted
+from carnet.ports.world.outbox import Outcome, StoredDelivery
 from carnet.runtime.egress.client import EgressDoor
 from carnet.runtime.system import SystemClock
 from carnet.runtime.webhooks.callbacks import Callbacks
@@ -18,7 +18,7 @@ from carnet.runtime.webhooks.dispatcher import Dispatcher
 from carnet.stores.open import Store
 from carnet.testing.wait import until_so
 from tests.runtime.peer import Line, Peer, answering, chunk, head, opened, reply
-from tests.runtime.webhooks.deliveries import SENDER, MemoryOutbox, dispatcher, letter
+from tests.runtime.webhooks.deliveries import SENDER, MemoryOutbox, delivery, dispatcher
 from tests.stores.support.scenes import Place
 
 SHORT = (0, 0.05, 0.05)
@@ -43,17 +43,19 @@ async def running(outbox: Any, door: EgressDoor, **more: Any) -> AsyncIterator[D
 
 
 def named(peer: Peer, name: str = "1", path: str = "/in") -> Any:
-    """A letter to a receiver that the operator wrote down."""
-    return letter(name, f"http://127.0.0.1:{peer.port}{path}", learned=False)
+    """A delivery to a receiver that the operator wrote down."""
+    return delivery(name, f"http://127.0.0.1:{peer.port}{path}", learned=False)
 
 
-async def ended(outbox: Any, name: str = "msg_1", state: str = "delivered") -> Posted:
-    found: Posted = await until_so(lambda: outbox.find(name), lambda found: found.state == state)
+async def ended(outbox: Any, name: str = "msg_1", state: str = "delivered") -> StoredDelivery:
+    found: StoredDelivery = await until_so(
+        lambda: outbox.find(name), lambda found: found.state == state
+    )
     return found
 
 
-async def put(outbox: Any, *letters: Any, wake: Dispatcher | None = None) -> None:
-    await outbox.put(letters, SystemClock().wall_us())
+async def put(outbox: Any, *deliveries: Any, wake: Dispatcher | None = None) -> None:
+    await outbox.put(deliveries, SystemClock().wall_us())
     if wake is not None:
         wake.wake()
 
@@ -73,7 +75,7 @@ async def test_what_somebody_else_has_written_is_sent_without_being_told(store: 
         await ended(store.outbox)
 
 
-async def test_a_receiver_with_many_letters_gets_two_at_a_time(store: Store) -> None:
+async def test_a_receiver_with_many_deliveries_gets_two_at_a_time(store: Store) -> None:
     open_now, most = 0, 0
     both = asyncio.Event()
 
@@ -90,8 +92,8 @@ async def test_a_receiver_with_many_letters_gets_two_at_a_time(store: Store) -> 
         await line.say(reply(headers={"connection": "close"}))
 
     async with Peer(script) as peer, opened() as door, running(store.outbox, door) as dispatching:
-        letters = [named(peer, str(number)) for number in range(8)]
-        await put(store.outbox, *letters, wake=dispatching)
+        deliveries = [named(peer, str(number)) for number in range(8)]
+        await put(store.outbox, *deliveries, wake=dispatching)
         for number in range(8):
             await ended(store.outbox, f"msg_{number}")
     assert most == 2
@@ -115,7 +117,7 @@ async def test_a_receiver_that_is_silent_holds_up_nobody_else(store: Store) -> N
         await until_so(lambda: len(mute.requests) == 2)
 
 
-async def test_a_letter_passes_every_point_of_its_way(
+async def test_a_delivery_passes_every_point_of_its_way(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(faults, "is_armed", True)
@@ -144,7 +146,7 @@ async def test_a63_a_name_that_is_public_when_it_is_named_and_inward_when_dialle
         url = "https://hooks.example:8443/in"
         await Callbacks(door, store.outbox).check(url, SENDER)
         async with running(store.outbox, door) as dispatching:
-            await put(store.outbox, letter(url=url), wake=dispatching)
+            await put(store.outbox, delivery(url=url), wake=dispatching)
             dead = await ended(store.outbox, state="dead")
         assert dead.reason == "its address may not be dialled"
         assert (dead.attempts, peer.connections) == (3, 0)
@@ -161,7 +163,7 @@ async def test_a63_a_name_that_is_public_when_it_is_named_and_inward_when_dialle
 )
 async def test_a63_what_got_into_the_outbox_is_judged_again(store: Store, url: str) -> None:
     async with Peer(WELL) as peer, opened() as door, running(store.outbox, door) as dispatching:
-        await put(store.outbox, letter(url=url.format(port=peer.port)), wake=dispatching)
+        await put(store.outbox, delivery(url=url.format(port=peer.port)), wake=dispatching)
         assert (await ended(store.outbox, state="dead")).reason == "its address may not be dialled"
         assert peer.connections == 0
 
@@ -243,7 +245,9 @@ async def test_a_drain_lets_what_is_on_its_way_arrive_and_begins_nothing(store: 
         assert len(peer.requests) == 1
 
 
-async def test_a_drain_without_time_and_a_close_leave_the_letter_to_the_next(store: Store) -> None:
+async def test_a_drain_without_time_and_a_close_leave_the_delivery_to_the_next(
+    store: Store,
+) -> None:
     asked = asyncio.Event()
 
     async def silent(line: Line) -> None:
@@ -292,15 +296,15 @@ class Failing(MemoryOutbox):
 
 
 class Unmarked(MemoryOutbox):
-    """Cannot note what became of a letter the first time."""
+    """Cannot note what became of a delivery the first time."""
 
     marks = 0
 
-    async def mark(self, posted: Posted, outcome: Outcome) -> bool:
+    async def mark(self, stored: StoredDelivery, outcome: Outcome) -> bool:
         self.marks += 1
         if self.marks == 1:
             raise StorageUnavailable
-        return await super().mark(posted, outcome)
+        return await super().mark(stored, outcome)
 
 
 @pytest.mark.parametrize("error", [StorageUnavailable(), RuntimeError("a mistake of ours")])
@@ -321,4 +325,4 @@ async def test_what_could_not_be_marked_stays_leased_and_nothing_else_stops() ->
         await until_so(lambda: outbox.marks == 1)
         await put(outbox, named(peer, "2"), wake=dispatching)
         await ended(outbox, "msg_2")
-        assert outbox.posted["msg_1"].state == "pending"
+        assert outbox.stored["msg_1"].state == "pending"

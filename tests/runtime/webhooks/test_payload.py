@@ -1,4 +1,4 @@
-"""What receivers of our letters can verify: with the standard's package, the SDK's, and ours."""
+"""What receivers of our deliveries can verify: with the standard's package, the SDK's, and ours."""
 
 import base64
 import time
@@ -25,7 +25,7 @@ from carnet.testing.clock import FakeClock
 from carnet.wire.crypto import ed25519, signatures
 from carnet.wire.grammar.headers import Headers
 from tests.runtime.peers.test_signing import PUBLIC, SEED
-from tests.runtime.webhooks.deliveries import BODY, SECRET, letter, webhooks
+from tests.runtime.webhooks.deliveries import BODY, SECRET, delivery, webhooks
 
 KEY = base64.b64encode(PUBLIC).decode()
 OTHER_KEY = base64.b64encode(ed25519.public_of(bytes(32))).decode()
@@ -38,7 +38,7 @@ EITHER: tuple[dict[str, Any], ...] = ({"secret": TEXT}, {"key": KEY})
 
 def sent(clock: Any = None, **fields: Any) -> dict[str, str]:
     """The headers of an attempt that was made now."""
-    return dict(webhooks(clock or SystemClock()).request(letter(**fields)).headers)
+    return dict(webhooks(clock or SystemClock()).request(delivery(**fields)).headers)
 
 
 def at(seconds: float) -> FakeClock:
@@ -50,7 +50,7 @@ def at(seconds: float) -> FakeClock:
 
 
 def test_an_attempt_says_what_it_is_about() -> None:
-    request = webhooks(FakeClock()).request(letter())
+    request = webhooks(FakeClock()).request(delivery())
     assert (request.method, request.url, request.body) == ("POST", "https://hooks.example/in", BODY)
     assert request.headers["carnet-task"] == "task-1"
     assert request.headers["content-type"] == "application/json"
@@ -63,7 +63,7 @@ def test_an_attempt_says_what_it_is_about() -> None:
 
 
 def test_what_the_operator_wrote_down_is_sent_as_named_and_a_notice_has_no_task() -> None:
-    request = webhooks(FakeClock()).request(letter(learned=False, kind="notice", task=None))
+    request = webhooks(FakeClock()).request(delivery(learned=False, kind="notice", task=None))
     assert request.kind == "named"
     assert "carnet-task" not in request.headers
 
@@ -241,7 +241,7 @@ def test_a_samvad_signature_that_covers_less_is_refused() -> None:
 
 
 def test_what_is_authentic_and_no_envelope_is_told_as_such() -> None:
-    request = webhooks(SystemClock()).request(letter(body=b"[1]"))
+    request = webhooks(SystemClock()).request(delivery(body=b"[1]"))
     with pytest.raises(InvalidJson):
         verify_webhook(request.headers, b"[1]", secret=TEXT)
 

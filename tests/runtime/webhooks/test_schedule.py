@@ -1,4 +1,4 @@
-"""When letters are tried again, when they are given up, and what is told of it."""
+"""When deliveries are tried again, when they are given up, and what is told of it."""
 
 import itertools
 import json
@@ -16,9 +16,9 @@ from carnet.errors import (
     ProviderUnavailable,
     StorageUnavailable,
 )
-from carnet.ports.world.outbox import Posted
+from carnet.ports.world.outbox import StoredDelivery
 from carnet.runtime.webhooks.dispatcher import AT_ONCE
-from carnet.runtime.webhooks.schedule import SCHEDULE, Attempt, Deliveries
+from carnet.runtime.webhooks.schedule import SCHEDULE, Attempt, DeliverySchedule
 from carnet.telemetry import Metrics
 from carnet.testing.clock import FakeClock, FakeIds
 from tests.runtime.webhooks.deliveries import (
@@ -26,30 +26,32 @@ from tests.runtime.webhooks.deliveries import (
     ScriptedDoor,
     Told,
     deliver_all,
+    delivery,
     dispatcher,
-    letter,
 )
 
 NOW = FakeClock().wall_us()
 SECOND = 1_000_000
 
 
-def posted(attempts: int = 0, *, failures: int = 0, created: int = NOW) -> Posted:
-    return Posted(
-        n=1, letter=letter(), attempts=attempts, due=NOW, created=created, failures=failures
+def stored(attempts: int = 0, *, failures: int = 0, created: int = NOW) -> StoredDelivery:
+    return StoredDelivery(
+        n=1, delivery=delivery(), attempts=attempts, due=NOW, created=created, failures=failures
     )
 
 
-async def delivered(*answers: Told | CarnetError, **more: Any) -> tuple[ScriptedDoor, Posted]:
-    """What one letter goes through with these answers, and how it ends."""
+async def delivered(
+    *answers: Told | CarnetError, **more: Any
+) -> tuple[ScriptedDoor, StoredDelivery]:
+    """What one delivery goes through with these answers, and how it ends."""
     clock, outbox = FakeClock(), MemoryOutbox()
     door = ScriptedDoor(clock, *answers)
-    await outbox.put([letter()], clock.wall_us())
+    await outbox.put([delivery()], clock.wall_us())
     await deliver_all(dispatcher(outbox, door, clock, **more), outbox, clock)
-    return door, outbox.posted["msg_1"]
+    return door, outbox.stored["msg_1"]
 
 
-async def test_a_letter_is_tried_ten_times_by_the_schedule_and_is_then_dead() -> None:
+async def test_a_delivery_is_tried_ten_times_by_the_schedule_and_is_then_dead() -> None:
     door, ended = await delivered(Told(500))
     assert door.times == list(itertools.accumulate(SCHEDULE))
     assert (ended.state, ended.attempts, ended.status) == ("dead", 10, 500)
@@ -64,8 +66,8 @@ async def test_the_schedule_is_that_of_the_standard() -> None:
 
 @pytest.mark.parametrize(("fraction", "seconds"), [(0.0, 270.0), (0.5, 300.0), (0.999, 329.94)])
 def test_the_jitter_is_a_tenth_either_way(fraction: float, seconds: float) -> None:
-    plan = Deliveries(SCHEDULE, FakeIds(fraction=fraction))
-    outcome = plan.outcome(posted(1), Attempt(status=500), NOW)
+    plan = DeliverySchedule(SCHEDULE, FakeIds(fraction=fraction))
+    outcome = plan.outcome(stored(1), Attempt(status=500), NOW)
     assert outcome.due == NOW + int(seconds * SECOND)
 
 
@@ -98,13 +100,13 @@ async def test_a_redirect_is_a_failure_that_says_so() -> None:
     assert ended.reason == "it answered 302, and redirects are not followed"
 
 
-async def test_410_ends_the_letter_and_the_address() -> None:
+async def test_410_ends_the_delivery_and_the_address() -> None:
     clock, outbox = FakeClock(), MemoryOutbox()
     door = ScriptedDoor(clock, Told(410))
-    await outbox.put([letter()], clock.wall_us())
+    await outbox.put([delivery()], clock.wall_us())
     await deliver_all(dispatcher(outbox, door, clock), outbox, clock)
-    assert (len(door.sent), outbox.posted["msg_1"].state) == (1, "dead")
-    assert await outbox.is_gone("https://hooks.example/in", letter().secret_of)
+    assert (len(door.sent), outbox.stored["msg_1"].state) == (1, "dead")
+    assert await outbox.is_gone("https://hooks.example/in", delivery().secret_of)
     assert not await outbox.is_gone("https://hooks.example/in", "somebody else")
 
 
@@ -130,15 +132,17 @@ async def test_a_wait_that_is_shorter_than_the_schedule_or_of_another_status_cou
     assert (await delivered(Told(500, retry_after="900"), Told(200)))[0].times == [0, 5]
 
 
-async def test_a_letter_that_is_sent_again_after_weeks_has_its_whole_schedule_once_more() -> None:
-    long_ago = posted(1, created=NOW - 30 * 86_400 * SECOND)
-    plan = Deliveries(SCHEDULE, FakeIds())
+async def test_a_delivery_that_is_sent_again_after_weeks_has_its_whole_schedule_once_more() -> None:
+    long_ago = stored(1, created=NOW - 30 * 86_400 * SECOND)
+    plan = DeliverySchedule(SCHEDULE, FakeIds())
     assert plan.outcome(long_ago, Attempt(status=500), NOW).state == "dead"
     again = replace(long_ago, replayed=NOW)
     assert plan.outcome(again, Attempt(status=500), NOW).state == "pending"
 
 
-async def test_a_letter_that_was_put_off_again_and_again_dies_an_hour_after_the_schedule() -> None:
+async def test_a_delivery_that_was_put_off_again_and_again_dies_an_hour_after_the_schedule() -> (
+    None
+):
     door, ended = await delivered(Told(503, retry_after="86400"))
     lasts = sum(SCHEDULE) * 1.1 + 3600
     assert ended.state == "dead"
@@ -147,32 +151,34 @@ async def test_a_letter_that_was_put_off_again_and_again_dies_an_hour_after_the_
 
 
 def test_a_receiver_that_fails_is_left_alone_for_longer_each_time() -> None:
-    plan = Deliveries(SCHEDULE, FakeIds())
+    plan = DeliverySchedule(SCHEDULE, FakeIds())
     pauses = []
     for failures in range(12):
-        outcome = plan.outcome(posted(1, failures=failures), Attempt(reason="down"), NOW)
+        outcome = plan.outcome(stored(1, failures=failures), Attempt(reason="down"), NOW)
         assert outcome.pause_until is not None
         pauses.append((outcome.pause_until - NOW) / SECOND)
     assert pauses == [5, 10, 20, 40, 80, 160, 300, 300, 300, 300, 300, 300]
 
 
 def test_a_receiver_that_asks_for_time_gets_it() -> None:
-    outcome = Deliveries(SCHEDULE, FakeIds()).outcome(posted(), Attempt(status=429, wait=7200), NOW)
+    outcome = DeliverySchedule(SCHEDULE, FakeIds()).outcome(
+        stored(), Attempt(status=429, wait=7200), NOW
+    )
     assert outcome.pause_until == NOW + 7200 * SECOND
 
 
 def test_with_a_short_schedule_the_pauses_are_short() -> None:
-    plan = Deliveries((0, 0.2, 0.4), FakeIds())
+    plan = DeliverySchedule((0, 0.2, 0.4), FakeIds())
     ends = [
-        plan.outcome(posted(failures=failures), Attempt(status=500), NOW).pause_until
+        plan.outcome(stored(failures=failures), Attempt(status=500), NOW).pause_until
         for failures in (0, 1, 5)
     ]
     assert ends == [NOW + 200_000, NOW + 400_000, NOW + 400_000]
 
 
 def test_a_schedule_of_one_attempt_is_one() -> None:
-    plan = Deliveries((0,), FakeIds())
-    assert plan.outcome(posted(), Attempt(status=500), NOW).state == "dead"
+    plan = DeliverySchedule((0,), FakeIds())
+    assert plan.outcome(stored(), Attempt(status=500), NOW).state == "dead"
 
 
 @pytest.mark.parametrize(
@@ -193,20 +199,20 @@ async def test_what_has_no_answer_is_tried_again_and_says_why(
     assert (len(door.sent), ended.state, ended.reason) == (2, "dead", reason)
 
 
-async def test_a_letter_that_cannot_be_sent_at_all_is_not_tried_for_ever() -> None:
+async def test_a_delivery_that_cannot_be_sent_at_all_is_not_tried_for_ever() -> None:
     clock, outbox = FakeClock(), MemoryOutbox()
     door = ScriptedDoor(clock, Told(200))
     dispatching = dispatcher(outbox, door, clock, schedule=(0, 1))
     object.__setattr__(dispatching, "_webhooks", None)  # whatever it is that breaks
-    await outbox.put([letter()], clock.wall_us())
+    await outbox.put([delivery()], clock.wall_us())
     await deliver_all(dispatching, outbox, clock)
-    assert outbox.posted["msg_1"].reason == "it could not be sent"
+    assert outbox.stored["msg_1"].reason == "it could not be sent"
 
 
 async def test_at_most_sixteen_are_on_their_way() -> None:
     clock, outbox = FakeClock(), MemoryOutbox()
     door = ScriptedDoor(clock, Told(200))
-    many = [letter(str(n), f"https://r{n}.example/") for n in range(AT_ONCE + 5)]
+    many = [delivery(str(n), f"https://r{n}.example/") for n in range(AT_ONCE + 5)]
     await outbox.put(many, clock.wall_us())
     dispatching = dispatcher(outbox, door, clock)
     await dispatching.look()
@@ -224,21 +230,21 @@ async def test_the_operator_is_told_of_what_died_and_of_a_dead_notice_nobody_is(
     clock, outbox = FakeClock(), MemoryOutbox()
     door = ScriptedDoor(clock, Told(404))
     notify = ("https://ops.example/carnet?key=1", "http://127.0.0.1:9/x")
-    await outbox.put([letter()], clock.wall_us())
+    await outbox.put([delivery()], clock.wall_us())
     dispatching = dispatcher(outbox, door, clock, schedule=(0, 1), notify=notify)
     await deliver_all(dispatching, outbox, clock)
-    told = [one for one in outbox.posted.values() if one.letter.kind == "notice"]
-    assert [one.letter.url for one in told] == list(notify)
-    assert [one.letter.host for one in told] == ["https://ops.example", "http://127.0.0.1:9"]
-    assert {(one.state, one.letter.secret_of, one.letter.learned) for one in told} == {
+    told = [one for one in outbox.stored.values() if one.delivery.kind == "notice"]
+    assert [one.delivery.url for one in told] == list(notify)
+    assert [one.delivery.host for one in told] == ["https://ops.example", "http://127.0.0.1:9"]
+    assert {(one.state, one.delivery.secret_of, one.delivery.learned) for one in told} == {
         ("dead", "notify", False)
     }
     kinds = {request.kind for _, request in door.sent if request.url in notify}
     assert kinds == {"named"}
-    said = json.loads(told[0].letter.body)
+    said = json.loads(told[0].delivery.body)
     assert said["type"] == "outbox.dead"
     assert said["data"] == {
-        "letter": "msg_1",
+        "delivery": "msg_1",
         "taskId": "task-1",
         "receiver": "https://hooks.example",
         "attempts": 2,
@@ -251,12 +257,12 @@ async def test_the_operator_is_told_of_what_died_and_of_a_dead_notice_nobody_is(
 async def test_the_operator_is_told_of_an_address_that_is_gone() -> None:
     clock, outbox = FakeClock(), MemoryOutbox()
     door = ScriptedDoor(clock, Told(410), Told(200))
-    await outbox.put([letter()], clock.wall_us())
+    await outbox.put([delivery()], clock.wall_us())
     dispatching = dispatcher(outbox, door, clock, notify=("https://ops.example/",))
     await deliver_all(dispatching, outbox, clock)
-    (told,) = [one for one in outbox.posted.values() if one.letter.kind == "notice"]
+    (told,) = [one for one in outbox.stored.values() if one.delivery.kind == "notice"]
     assert told.state == "delivered"
-    assert json.loads(told.letter.body)["data"]["gone"] is True
+    assert json.loads(told.delivery.body)["data"]["gone"] is True
 
 
 async def test_every_attempt_is_logged_and_counted_and_no_secret_is(
@@ -266,19 +272,19 @@ async def test_every_attempt_is_logged_and_counted_and_no_secret_is(
     secret_path = "https://hooks.example/in/path-secret?token=query-secret"
     clock, outbox = FakeClock(), MemoryOutbox()
     door = ScriptedDoor(clock, Told(500), Told(200))
-    await outbox.put([letter(url=secret_path)], clock.wall_us())
+    await outbox.put([delivery(url=secret_path)], clock.wall_us())
     with caplog.at_level(logging.INFO, logger="carnet.outbox"):
         dispatching = dispatcher(outbox, door, clock, metrics=metrics)
         await deliver_all(dispatching, outbox, clock)
     lines: list[Any] = [record for record in caplog.records if record.name == "carnet.outbox"]
     assert [(line.getMessage(), line.count, line.status, line.peer) for line in lines] == [
-        ("letter failed", 1, 500, "https://hooks.example"),
-        ("letter delivered", 2, 200, "https://hooks.example"),
+        ("webhook failed", 1, 500, "https://hooks.example"),
+        ("webhook delivered", 2, 200, "https://hooks.example"),
     ]
     written = " ".join(str(vars(line)) for line in lines)
     assert "path-secret" not in written
     assert "query-secret" not in written
     assert "whsec_" not in written
     text = metrics.text().decode()
-    assert 'carnet_letters_total{kind="callback",state="failed"} 1.0' in text
-    assert 'carnet_letters_total{kind="callback",state="delivered"} 1.0' in text
+    assert 'carnet_webhook_deliveries_total{kind="callback",state="failed"} 1.0' in text
+    assert 'carnet_webhook_deliveries_total{kind="callback",state="delivered"} 1.0' in text

@@ -78,7 +78,7 @@ def written(got: Answer) -> dict[str, Any]:
 
 
 def begun(house: House) -> dict[str, str]:
-    """Tasks in each state, letters in each state, and a turn that runs; its caller waits."""
+    """Tasks in each state, deliveries in each state, and a turn that runs; its caller waits."""
     tasks = {hook: house.task("echo", hook, hook) for hook in ("well", "broken", "gone")}
     until(lambda: all(house.has_ended(task) for task in tasks.values()))
     until(lambda: _attempted(house) >= len(tasks))

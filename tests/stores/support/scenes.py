@@ -22,7 +22,7 @@ from carnet.ports.trust.trust import Peer
 from carnet.ports.work.tasks import Task, TaskClaim
 from carnet.ports.work.turns import Answer, Claimed, Debit, Nonce, TurnClaim, TurnFinish, Verdict
 from carnet.ports.world.clock import Ids
-from carnet.ports.world.outbox import Letter
+from carnet.ports.world.outbox import Delivery
 from carnet.runtime.system import SystemIds
 from carnet.stores.open import Store, open_store
 from carnet.stores.secrets import secrets_file
@@ -168,9 +168,9 @@ async def leased(store: Store, *, most: int = 8) -> list[Task]:
     return list(await store.tasks.lease([("echo", most)]))
 
 
-def a_letter(name: str = "1", **changes: Any) -> Letter:  # noqa: ANN401, RUF100
-    """A letter to a receiver; `changes` replace its fields."""
-    letter = Letter(
+def a_delivery(name: str = "1", **changes: Any) -> Delivery:  # noqa: ANN401, RUF100
+    """A delivery to a receiver; `changes` replace its fields."""
+    delivery = Delivery(
         id=f"msg_{name}",
         kind="callback",
         url="https://b.example/hook",
@@ -179,7 +179,7 @@ def a_letter(name: str = "1", **changes: Any) -> Letter:  # noqa: ANN401, RUF100
         task=f"task-{name}",
         secret_of="agent://b.example",
     )
-    return msgspec.structs.replace(letter, **changes)
+    return msgspec.structs.replace(delivery, **changes)
 
 
 def a_finish(turn: Turn, **changes: Any) -> TurnFinish:  # noqa: ANN401, RUF100

@@ -28,8 +28,8 @@ from tests.stores.support.scenes import (
     NOW,
     Place,
     a_claim,
+    a_delivery,
     a_finish,
-    a_letter,
     a_nonce,
     a_task,
     a_wait,
@@ -60,7 +60,7 @@ def an_end(task: Task) -> TurnFinish:
         reserve=500,
         is_task=True,
         uses=(Use(UNFINISHED.purse, -1),),
-        letters=(a_letter(task.turn.run),),
+        deliveries=(a_delivery(task.turn.run),),
     )
 
 

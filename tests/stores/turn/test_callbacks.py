@@ -8,9 +8,9 @@ import pytest
 from carnet.core.people.secret import Secret
 from carnet.errors import Overloaded
 from carnet.ports.work.tasks import MOST_CALLBACKS, Callback
-from carnet.ports.world.outbox import Letter, Outcome
+from carnet.ports.world.outbox import Delivery, Outcome
 from carnet.stores.open import Store
-from tests.stores.support.scenes import NOW, SECOND, Place, a_finish, a_letter, a_task, leased
+from tests.stores.support.scenes import NOW, SECOND, Place, a_delivery, a_finish, a_task, leased
 
 FIRST = Callback(url="https://b.example/hook", dialect="samvad", created=NOW)
 SECOND_ONE = Callback(
@@ -42,21 +42,21 @@ async def test_a_task_has_several_callbacks_each_in_its_own_words(
     assert await store.tasks.callbacks("nobody's") == []
 
 
-def telling(at_first: Callable[[], object]) -> Callable[[Sequence[Callback]], tuple[Letter, ...]]:
-    """Letters to addresses; when they are asked for the first time, something happens."""
+def telling(at_first: Callable[[], object]) -> Callable[[Sequence[Callback]], tuple[Delivery, ...]]:
+    """Deliveries to addresses; when they are asked for the first time, something happens."""
     first = [at_first]
 
-    def tell(callbacks: Sequence[Callback]) -> tuple[Letter, ...]:
-        letters = tuple(a_letter(str(one.place), url=one.url) for one in callbacks)
+    def tell(callbacks: Sequence[Callback]) -> tuple[Delivery, ...]:
+        deliveries = tuple(a_delivery(str(one.place), url=one.url) for one in callbacks)
         if first:
             first.pop()()
-        return letters
+        return deliveries
 
     return tell
 
 
 async def told(store: Store) -> set[str]:
-    return {one.letter.url for one in await store.outbox.list(state=None, limit=9)}
+    return {one.delivery.url for one in await store.outbox.list(state=None, limit=9)}
 
 
 async def test_an_address_that_is_named_while_the_end_is_being_written_is_told_as_well(
@@ -121,16 +121,16 @@ async def test_a_task_that_is_sent_again_has_the_callback_of_the_last_time(store
     assert await store.tasks.callbacks("task-r1") == [FIRST]
 
 
-async def test_an_address_is_gone_for_the_owner_whose_letter_it_refused(store: Store) -> None:
-    theirs = a_letter("2", secret_of="agent://c.example", receiver="https://b.example:443 c")
-    await store.outbox.put([a_letter(), theirs], NOW)
-    posted = await store.outbox.lease(NOW, until=NOW + SECOND, at_most=9, per_receiver=9)
-    (first,) = [one for one in posted if one.letter.id == "msg_1"]
+async def test_an_address_is_gone_for_the_owner_whose_delivery_it_refused(store: Store) -> None:
+    theirs = a_delivery("2", secret_of="agent://c.example", receiver="https://b.example:443 c")
+    await store.outbox.put([a_delivery(), theirs], NOW)
+    stored = await store.outbox.lease(NOW, until=NOW + SECOND, at_most=9, per_receiver=9)
+    (first,) = [one for one in stored if one.delivery.id == "msg_1"]
     await store.outbox.mark(first, Outcome(state="dead", now=NOW, gone=True))
     assert await store.outbox.is_gone(theirs.url, "agent://b.example")
     assert not await store.outbox.is_gone(theirs.url, "agent://c.example")
-    await store.outbox.put([a_letter("3"), a_letter("4", secret_of="agent://c.example")], NOW)
-    states = {one.letter.id: one.state for one in await store.outbox.list(state=None, limit=9)}
+    await store.outbox.put([a_delivery("3"), a_delivery("4", secret_of="agent://c.example")], NOW)
+    states = {one.delivery.id: one.state for one in await store.outbox.list(state=None, limit=9)}
     assert states == {"msg_1": "dead", "msg_2": "pending", "msg_3": "dead", "msg_4": "pending"}
     await store.outbox.replay(["msg_1"], NOW)
     assert not await store.outbox.is_gone(theirs.url, "agent://b.example")

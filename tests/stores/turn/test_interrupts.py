@@ -18,8 +18,8 @@ from tests.stores.support.scenes import (
     SECOND,
     Place,
     a_claim,
+    a_delivery,
     a_finish,
-    a_letter,
     a_task,
     a_wait,
     an_answer,
@@ -161,18 +161,18 @@ async def test_a_task_whose_time_is_over_tells_its_addresses_with_its_end(
         assert (kept.id, kept.call_bytes) == ("task-r1", b"the call")
         assert end.code == "interrupt_expired"
         return lambda addresses: tuple(
-            a_letter(str(one.place), url=one.url, **broken) for one in addresses
+            a_delivery(str(one.place), url=one.url, **broken) for one in addresses
         )
 
     store.expiring.teller = teller
     with pytest.raises(Internal):
-        await store.upkeep()  # a letter cannot be kept, so there is no end
+        await store.upkeep()  # a delivery cannot be kept, so there is no end
     assert (await store.turns.reload(task.turn)).state == "waiting"
     broken.clear()
     await store.upkeep()
     assert (await store.turns.reload(task.turn)).code == "interrupt_expired"
-    letters = await store.outbox.list(state="pending", limit=9)
-    assert {posted.letter.url for posted in letters} == {
+    deliveries = await store.outbox.list(state="pending", limit=9)
+    assert {stored.delivery.url for stored in deliveries} == {
         "https://b.example/hook",
         "https://b.example/two",
     }

@@ -17,8 +17,8 @@ from tests.stores.support.scenes import (
     SECOND,
     Place,
     a_claim,
+    a_delivery,
     a_finish,
-    a_letter,
     a_task,
     a_wait,
     an_answer,
@@ -139,7 +139,7 @@ async def test_a_task_that_is_cancelled_while_it_waits_fails_and_gives_back_what
 
     def teller(task: Task, end: Failed) -> Tell:
         told.append((task.id, end.code))
-        return lambda callbacks: tuple(a_letter(url=each.url) for each in callbacks)
+        return lambda callbacks: tuple(a_delivery(url=each.url) for each in callbacks)
 
     store.expiring.teller = teller
     assert await store.tasks.cancel("task-r1", NOW)

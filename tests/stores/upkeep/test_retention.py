@@ -11,8 +11,8 @@ from tests.stores.support.scenes import (
     NOW,
     Place,
     a_claim,
+    a_delivery,
     a_finish,
-    a_letter,
     a_task,
     claimed,
     finished,
@@ -60,15 +60,15 @@ async def test_a_task_is_forgotten_with_the_addresses_that_were_told(
     assert place.rows(found) == [("task-waiting",)]
 
 
-async def test_letters_are_forgotten_a_month_after_their_end(store: Store, place: Place) -> None:
+async def test_deliveries_are_forgotten_a_month_after_their_end(store: Store, place: Place) -> None:
     now = place.clock.wall_us()
-    await store.outbox.put([a_letter("1"), a_letter("2")], now)
+    await store.outbox.put([a_delivery("1"), a_delivery("2")], now)
     (first,) = await store.outbox.lease(now, until=now + 1, at_most=1, per_receiver=1)
     await store.outbox.mark(first, Outcome(state="dead", now=now))
     place.clock.advance(29 * 86_400)
     assert await store._forgetting.forget() == Forgotten()  # noqa: SLF001
     place.clock.advance(86_401)
-    assert await store._forgetting.forget() == Forgotten(letters=1)  # noqa: SLF001
+    assert await store._forgetting.forget() == Forgotten(deliveries=1)  # noqa: SLF001
     assert await store.outbox.find("msg_2") is not None
 
 

@@ -20,8 +20,8 @@ from tests.stores.support.scenes import (
     NOW,
     Place,
     a_claim,
+    a_delivery,
     a_finish,
-    a_letter,
     a_task,
     claimed,
     finished,
@@ -71,7 +71,7 @@ async def test_a_leased_task_is_ours_with_its_sealed_call_and_ends_once(
     assert await leased(store) == []
     assert await store.turns.claim(a_task()) == Known(task.turn)
     await store.turns.append(task.turn, 0, 0, b'[["text","a"]]')
-    end = a_finish(task.turn, is_task=True, first=1, last=2, letters=(a_letter(),))
+    end = a_finish(task.turn, is_task=True, first=1, last=2, deliveries=(a_delivery(),))
     done = await store.turns.finish(end)
     found = await store.tasks.find("task-r1")
     assert found is not None

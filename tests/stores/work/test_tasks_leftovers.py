@@ -1,4 +1,4 @@
-"""What is left of tasks and letters when others gave them up, or are about to forget them."""
+"""What is left of tasks and deliveries when others gave them up, or are about to forget them."""
 
 import asyncio
 from typing import Any
@@ -16,8 +16,8 @@ from tests.stores.support.scenes import (
     SECOND,
     Place,
     a_claim,
+    a_delivery,
     a_finish,
-    a_letter,
     a_task,
     claimed,
     leased,
@@ -89,12 +89,12 @@ async def test_a_task_of_postgres_that_waits_again_is_not_forgotten_in_that_mome
     await store.turns.reload(task.turn)
 
 
-async def test_a_letter_of_postgres_that_is_replayed_is_not_forgotten_in_that_moment(
+async def test_a_delivery_of_postgres_that_is_replayed_is_not_forgotten_in_that_moment(
     store: Store, place: Place
 ) -> None:
-    await store.outbox.put([a_letter()], 5)
-    (posted,) = await store.outbox.lease(5, until=6, at_most=1, per_receiver=1)
-    await store.outbox.mark(posted, Outcome(state="delivered", now=5))
+    await store.outbox.put([a_delivery()], 5)
+    (stored,) = await store.outbox.lease(5, until=6, at_most=1, per_receiver=1)
+    await store.outbox.mark(stored, Outcome(state="delivered", now=5))
     again = "UPDATE outbox SET state = 'pending', ended = NULL"
     assert await _meanwhile(place, again, store.outbox.forget(6)) == 0
     assert await store.outbox.find("msg_1") is not None
@@ -114,27 +114,27 @@ async def _meanwhile(place: Place, change: str, forgetting: Any) -> Any:  # noqa
 async def test_a_receiver_that_asked_for_a_long_pause_is_not_called_after_a_shorter_one(
     store: Store, place: Place
 ) -> None:
-    await store.outbox.put([a_letter("1"), a_letter("2")], NOW)
+    await store.outbox.put([a_delivery("1"), a_delivery("2")], NOW)
     until, due = NOW + 60 * SECOND, NOW + 10 * SECOND
     both = await store.outbox.lease(NOW, until=until, at_most=2, per_receiver=2)
-    for posted, pause in zip(both, (3600, 5), strict=True):
+    for stored, pause in zip(both, (3600, 5), strict=True):
         late = Outcome(state="pending", now=NOW, due=due, pause_until=NOW + pause * SECOND)
-        assert await store.outbox.mark(posted, late)
+        assert await store.outbox.mark(stored, late)
     rows = place.rows("SELECT paused_until, failures FROM receiver")
     assert rows == [(NOW + 3600 * SECOND, 2)]
 
 
-async def test_two_letters_of_postgres_that_are_answered_410_at_once_do_not_wait_for_each_other(
+async def test_two_deliveries_of_postgres_that_are_answered_410_at_once_do_not_wait_for_each_other(
     store: Store, place: Place
 ) -> None:
     deadlocks = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"
     before = place.rows(deadlocks)
     for i in range(4):
         url = f"https://b.example/{i}"
-        await store.outbox.put([a_letter(f"{i}{c}", url=url) for c in "abc"], NOW)
+        await store.outbox.put([a_delivery(f"{i}{c}", url=url) for c in "abc"], NOW)
         both = await store.outbox.lease(NOW, until=NOW + SECOND, at_most=2, per_receiver=2)
         end = Outcome(state="dead", now=NOW, status=410, gone=True)
-        marked = await asyncio.gather(*(store.outbox.mark(posted, end) for posted in both))
+        marked = await asyncio.gather(*(store.outbox.mark(stored, end) for stored in both))
         assert sorted(marked) == [False, True]
     assert place.rows("SELECT state, COUNT(*) FROM outbox GROUP BY state") == [("dead", 12)]
     assert place.rows(deadlocks) == before
@@ -143,15 +143,15 @@ async def test_two_letters_of_postgres_that_are_answered_410_at_once_do_not_wait
 async def test_who_answers_is_not_held_up_by_many_that_fail(store: Store, place: Place) -> None:
     hosts = [f"https://h{i}.example:443" for i in range(4)]
     for i, host in enumerate(hosts):
-        await store.outbox.put([a_letter(str(i), receiver=host)], NOW + i)
+        await store.outbox.put([a_delivery(str(i), receiver=host)], NOW + i)
     for host in hosts[:3]:
         place.rows("INSERT INTO receiver VALUES (?, ?, 3)", host, NOW)
     later = NOW + 10
     taken = await store.outbox.lease(later, until=later + 9, at_most=2, per_receiver=2)
-    assert [posted.letter.id for posted in taken] == ["msg_3", "msg_0"]
+    assert [stored.delivery.id for stored in taken] == ["msg_3", "msg_0"]
 
 
-async def test_the_failures_of_a_receiver_are_forgotten_with_its_letters(
+async def test_the_failures_of_a_receiver_are_forgotten_with_its_deliveries(
     store: Store, place: Place
 ) -> None:
     place.rows("INSERT INTO receiver (name, paused_until, failures) VALUES ('old', ?, 3)", NOW)

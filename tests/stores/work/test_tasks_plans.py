@@ -1,4 +1,4 @@
-"""What a worker asks every second reads no more when ten thousand tasks and letters wait."""
+"""What a worker asks every second reads no more when ten thousand tasks and deliveries wait."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ LOOKS = {
     "those that wait in vain": (expiry._UNWANTED, (100,), "task_cancelled"),  # noqa: SLF001
     "those to be stopped": (tasks._CANCELLED, (), "task_cancelled"),  # noqa: SLF001
     "the oldest of an agent": (tasks._WAITING_OF, ("echo", 4), "turn_queued (agent=?)"),  # noqa: SLF001
-    "letters that are due": (outbox._FIRST, ("a", 1, 2), "outbox_pending (receiver=? AND due<?)"),  # noqa: SLF001
+    "webhooks that are due": (outbox._FIRST, ("a", 1, 2), "outbox_pending (receiver=? AND due<?)"),  # noqa: SLF001
 }
 
 

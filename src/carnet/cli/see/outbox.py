@@ -1,4 +1,4 @@
-"""`carnet outbox`: the letters to others, those that died, and the secrets that sign them."""
+"""`carnet outbox`: webhook deliveries, those that are dead, and the secrets that sign them."""
 
 import re
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from carnet.config import Settings
-    from carnet.ports.world.outbox import LetterState, Posted
+    from carnet.ports.world.outbox import DeliveryState, StoredDelivery
     from carnet.stores.open import Store
 
 MOST = 1000
@@ -30,7 +30,7 @@ _NAMED = re.compile(r"notify|(token|peer):.+")  # senders that sign with no key 
 
 @click.group(cls=Group)
 def outbox() -> None:
-    """See the webhooks that wait, arrived or died, and send them again."""
+    """See the webhooks that wait, were delivered or are dead, and send them again."""
 
 
 @outbox.command("list")
@@ -42,17 +42,17 @@ def outbox() -> None:
 @click.option("--limit", type=click.IntRange(1, MOST), default=20, help="How many (20).")
 @click.option("--before", type=click.IntRange(1), metavar="N", help="Go on where a list ended.")
 @pass_invocation
-def list_letters(
-    invocation: Invocation, state: "LetterState | None", limit: int, before: int | None
+def list_deliveries(
+    invocation: Invocation, state: "DeliveryState | None", limit: int, before: int | None
 ) -> None:
-    """List the newest letters."""
+    """List the newest webhook deliveries."""
     page = wait(_list(invocation.settings, state, limit, before))
     chosen = {"state": state, "limit": limit}
-    invocation.result(page, lambda: invocation.spell(_list_text(page, chosen)), page["letters"])
+    invocation.result(page, lambda: invocation.spell(_list_text(page, chosen)), page["deliveries"])
 
 
 async def _list(
-    settings: "Settings", state: "LetterState | None", limit: int, before: int | None
+    settings: "Settings", state: "DeliveryState | None", limit: int, before: int | None
 ) -> dict[str, Any]:
     from carnet.assembly.store import open_from
 
@@ -62,37 +62,37 @@ async def _list(
     finally:
         await store.close()
     following = found[-1].n if len(found) == limit else None
-    return {"letters": [_line(posted) for posted in found], "next": following}
+    return {"deliveries": [_line(stored) for stored in found], "next": following}
 
 
-def _line(posted: "Posted") -> dict[str, Any]:
+def _line(stored: "StoredDelivery") -> dict[str, Any]:
     from carnet.wire.grammar.times import when
 
-    letter = posted.letter
+    delivery = stored.delivery
     return {
-        "letter": letter.id,
-        "kind": letter.kind,
-        "state": posted.state,
-        "receiver": letter.host,
-        "taskId": letter.task,
-        "attempts": posted.attempts,
-        "status": posted.status,
-        "reason": posted.reason,
-        "created": when(posted.created),
-        "due": when(posted.due) if posted.state == "pending" else None,
-        "ended": when(posted.ended),
+        "delivery": delivery.id,
+        "kind": delivery.kind,
+        "state": stored.state,
+        "receiver": delivery.host,
+        "taskId": delivery.task,
+        "attempts": stored.attempts,
+        "status": stored.status,
+        "reason": stored.reason,
+        "created": when(stored.created),
+        "due": when(stored.due) if stored.state == "pending" else None,
+        "ended": when(stored.ended),
     }
 
 
 def _list_text(page: dict[str, Any], chosen: dict[str, Any]) -> str:
     from carnet.cli.times import short
 
-    if not page["letters"]:
-        return "No letters. A task that was given a callback writes one when it ends."
-    titles = ["LETTER", "KIND", "STATE", "RECEIVER", "ATTEMPTS", "CREATED", "NEXT", "LAST"]
+    if not page["deliveries"]:
+        return "No deliveries. A task with a callback adds one when it ends."
+    titles = ["DELIVERY", "KIND", "STATE", "RECEIVER", "ATTEMPTS", "CREATED", "NEXT", "LAST"]
     rows = [
         [
-            line["letter"],
+            line["delivery"],
             line["kind"],
             line["state"],
             line["receiver"],
@@ -101,51 +101,51 @@ def _list_text(page: dict[str, Any], chosen: dict[str, Any]) -> str:
             short(line["due"]),
             line["reason"] or str(line["status"] or "-"),
         ]
-        for line in page["letters"]
+        for line in page["deliveries"]
     ]
     more = f"\n{more_of('outbox list', page['next'], chosen)}" if page["next"] else ""
     return table(rows, titles) + more
 
 
 @outbox.command()
-@click.argument("letter", metavar="ID")
+@click.argument("delivery", metavar="ID")
 @pass_invocation
-def show(invocation: Invocation, letter: str) -> None:
-    """Show a letter: where it goes, what it says, and how its last attempt went.
+def show(invocation: Invocation, delivery: str) -> None:
+    """Show one delivery: its URL, its body, and how its last attempt went.
 
-    The beginning of an ID is enough if only one of the newest letters begins so.
+    The beginning of an ID is enough if only one of the newest deliveries begins so.
     """
-    page = wait(_show(invocation.settings, letter))
+    page = wait(_show(invocation.settings, delivery))
     invocation.result(page, lambda: invocation.spell(_show_text(page)))
 
 
-async def _show(settings: "Settings", letter: str) -> dict[str, Any]:
+async def _show(settings: "Settings", delivery: str) -> dict[str, Any]:
     from carnet.assembly.store import open_from
 
     store = await open_from(settings, exclusive=False)
     try:
-        posted = await _find(store, letter)
+        stored = await _find(store, delivery)
     finally:
         await store.close()
     return {
-        **_line(posted),
-        "url": posted.letter.url,
-        "signed_for": posted.letter.secret_of,
-        "body": _body(posted.letter.body),
+        **_line(stored),
+        "url": stored.delivery.url,
+        "signed_for": stored.delivery.secret_of,
+        "body": _body(stored.delivery.body),
     }
 
 
-async def _find(store: "Store", letter: str) -> "Posted":
-    """A letter by its id or the beginning of it."""
-    from carnet.errors import LetterNotFound
+async def _find(store: "Store", delivery: str) -> "StoredDelivery":
+    """A delivery by its id or the beginning of it."""
+    from carnet.errors import DeliveryNotFound
 
-    found = await store.outbox.find(letter)
+    found = await store.outbox.find(delivery)
     if found is None:
         newest = await store.outbox.list(state=None, limit=MOST)
-        begun = find_begun(letter, (posted.letter.id for posted in newest), "letter")
+        begun = find_begun(delivery, (stored.delivery.id for stored in newest), "delivery")
         found = None if begun is None else await store.outbox.find(begun)
     if found is None:
-        raise LetterNotFound
+        raise DeliveryNotFound
     return found
 
 
@@ -164,7 +164,7 @@ def _show_text(page: dict[str, Any]) -> str:
     from carnet.cli.invocation import to_json, visible
 
     told = [
-        ("letter", page["letter"]),
+        ("delivery", page["delivery"]),
         ("kind", page["kind"]),
         ("state", page["state"]),
         ("url", page["url"]),
@@ -178,52 +178,52 @@ def _show_text(page: dict[str, Any]) -> str:
     lines = [f"{name:<11} {value}" for name, value in told]
     again = []
     if page["state"] == "dead":
-        again = [f"Send it again: carnet outbox replay {page['letter']}"]
+        again = [f"Send it again: carnet outbox replay {page['delivery']}"]
     return "\n".join([*lines, "", visible(to_json(page["body"], indent=2)), *again])
 
 
 @outbox.command()
-@click.argument("letters", metavar="[ID]...", nargs=-1)
+@click.argument("deliveries", metavar="[ID]...", nargs=-1)
 @click.option("--dead", is_flag=True, help="All that died.")
 @click.option("--receiver", metavar="HOST", help="With --dead: those to this host alone.")
 @pass_invocation
 def replay(
     invocation: Invocation,
-    letters: tuple[str, ...],
+    deliveries: tuple[str, ...],
     dead: bool,  # noqa: FBT001  click passes it
     receiver: str | None,
 ) -> None:
-    """Send letters again, from the first attempt on, under the ids they had.
+    """Send deliveries again, from the first attempt on, under the ids they had.
 
-    An address that answered 410 is let off: it may be called back to again.
+    A URL that answered 410 is accepted as a callback again.
     """
-    _check_choice(letters, dead=dead, receiver=receiver)
-    chosen, replayed = wait(_replay(invocation.settings, letters, receiver))
-    page = {"replayed": replayed, "letters": chosen}
-    text = f"{count(replayed, 'letter')} will be sent again; running gateways begin in a second."
-    none = f"There is no dead letter{f' to {receiver}' if receiver else ''}: none is sent again."
+    _check_choice(deliveries, dead=dead, receiver=receiver)
+    chosen, replayed = wait(_replay(invocation.settings, deliveries, receiver))
+    page = {"replayed": replayed, "deliveries": chosen}
+    text = f"{count(replayed, 'delivery')} will be sent again; running gateways begin in a second."
+    none = f"There is no dead delivery{f' to {receiver}' if receiver else ''}: none is sent again."
     invocation.result(page, lambda: text if replayed else none)
 
 
-def _check_choice(letters: "Sequence[str]", *, dead: bool, receiver: str | None) -> None:
+def _check_choice(deliveries: "Sequence[str]", *, dead: bool, receiver: str | None) -> None:
     from carnet.errors import UsageInvalid
 
-    if bool(letters) == dead or (receiver is not None and not dead):
+    if bool(deliveries) == dead or (receiver is not None and not dead):
         raise UsageInvalid(
-            reason="It is not clear which letters are meant.",
+            reason="It is not clear which deliveries are meant.",
             fix="Give their ids, or --dead for all that died, with --receiver HOST if need be.",
         )
 
 
 async def _replay(
-    settings: "Settings", letters: "Sequence[str]", receiver: str | None
+    settings: "Settings", deliveries: "Sequence[str]", receiver: str | None
 ) -> tuple[list[str], int]:
     from carnet.assembly.store import open_from
     from carnet.runtime.system import SystemClock
 
     store = await open_from(settings, exclusive=False)
     try:
-        named = [(await _find(store, letter)).letter.id for letter in letters]
+        named = [(await _find(store, delivery)).delivery.id for delivery in deliveries]
         chosen = named or await _dead(store, receiver)
         return chosen, await store.outbox.replay(chosen, SystemClock().wall_us())
     finally:
@@ -234,7 +234,7 @@ async def _dead(store: "Store", receiver: str | None) -> list[str]:
     found: list[str] = []
     before: int | None = None
     while page := await store.outbox.list(state="dead", limit=MOST, before=before):
-        found += [one.letter.id for one in page if _is_to(one.letter.host, receiver)]
+        found += [one.delivery.id for one in page if _is_to(one.delivery.host, receiver)]
         before = page[-1].n
     return found
 

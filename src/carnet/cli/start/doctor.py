@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 SHORT = Bounds(connect_seconds=2, first_byte_seconds=3, idle_seconds=3, total_seconds=3)
 AGAIN = "Correct it, then look again: carnet doctor"
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
-MOST_DEAD = 100  # letters that are counted
+MOST_DEAD = 100  # deliveries that are counted
 
 
 class Finding(Struct, frozen=True):
@@ -182,7 +182,7 @@ async def _store(settings: Settings, *, running: bool) -> tuple[list[Finding], l
     except CarnetError as error:
         return [_failure("store", error)], []
     try:
-        findings = [await _writable(settings, store), await _key(store), await _letters(store)]
+        findings = [await _writable(settings, store), await _key(store), await _deliveries(store)]
         stored = await store.peers.list()
         if store.neighbours is None:
             findings.append(await _lock(settings, running=running))
@@ -222,13 +222,13 @@ async def _key(store: "Store") -> Finding:
         return Finding("warn", "keys", "There is no signing key yet.", "Make it: carnet keys new")
 
 
-async def _letters(store: "Store") -> Finding:
+async def _deliveries(store: "Store") -> Finding:
     """Whether somebody was to be told something and never was."""
     dead = len(await store.outbox.list(state="dead", limit=MOST_DEAD + 1))
     if not dead:
-        return Finding("ok", "outbox", "No letter is dead.")
-    many = f"{dead} letters are" if dead > 1 else "1 letter is"
-    text = f"{many if dead <= MOST_DEAD else f'More than {MOST_DEAD} letters are'} dead."
+        return Finding("ok", "outbox", "No delivery is dead.")
+    many = f"{dead} deliveries are" if dead > 1 else "1 delivery is"
+    text = f"{many if dead <= MOST_DEAD else f'More than {MOST_DEAD} deliveries are'} dead."
     fix = "See why, then send them again: carnet outbox list --state dead"
     return Finding("warn", "outbox", text, fix)
 

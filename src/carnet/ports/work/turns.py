@@ -21,7 +21,7 @@ from carnet.core.messages.interrupt import Interrupt
 from carnet.core.messages.outbound_call import OutboundCall
 from carnet.core.people.identity import Payer
 from carnet.ports.work.tasks import Callback, TaskClaim
-from carnet.ports.world.outbox import Letter
+from carnet.ports.world.outbox import Delivery
 
 TOKENS: Final = "tokens/"  # what the purses of each kind of quota begin with
 TASKS: Final = "tasks/"
@@ -153,14 +153,14 @@ class Use(Struct, frozen=True):
     amount: int
 
 
-Tell = Callable[[Sequence[Callback]], tuple[Letter, ...]]  # an end to each of the addresses
+Tell = Callable[[Sequence[Callback]], tuple[Delivery, ...]]  # an end to each of the addresses
 
 
 class TurnFinish(Struct, frozen=True, kw_only=True):
     """How a turn ended.
 
     One transaction: events, terminal state, calls out, ledger, released reservation, what was used
-    of quotas, and the letters that tell of it.
+    of quotas, and the webhook deliveries that tell of it.
     """
 
     turn: Turn
@@ -178,7 +178,7 @@ class TurnFinish(Struct, frozen=True, kw_only=True):
     code: str | None = None
     retryable: bool = False
     uses: tuple[Use, ...] = ()
-    letters: tuple[Letter, ...] = ()
+    deliveries: tuple[Delivery, ...] = ()
     tell: Tell | None = None  # of a task: more of them, to the addresses that it has then
     is_task: bool = False  # what was kept to run it is removed
     outbound: tuple[OutboundCall, ...] = ()  # the calls out of it, by their place

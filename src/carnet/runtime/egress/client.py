@@ -77,7 +77,7 @@ class EgressDoor:
         self._keepalive_seconds = keepalive_seconds
         self._dialler = Dialler(lookup or SystemLookup(NAMED_LOOKUPS), tls)
         self._learned_dialler = Dialler(lookup or SystemLookup(LEARNED_LOOKUPS), tls)
-        # Names that are only looked at have threads of their own: slow ones hold up no letter.
+        # Names that are only looked at have threads of their own: slow ones hold up no webhook.
         self._judging_dialler = Dialler(lookup or SystemLookup(JUDGED_LOOKUPS), tls)
         self._routes: Memo[str, Route] = Memo(_MOST_ROUTES)
         self._idle: dict[Where, list[Connection]] = {}

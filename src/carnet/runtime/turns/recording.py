@@ -55,7 +55,7 @@ from carnet.errors import (
 from carnet.ports.work.turns import Debit, Fenced, Tell, TurnFinish, Turns, Use
 from carnet.runtime.turns.broadcast import Live
 from carnet.runtime.turns.tokens import NO_TOKENS, Tokens, add_up, and_before
-from carnet.runtime.webhooks.callbacks import Letters
+from carnet.runtime.webhooks.callbacks import CallbackDeliveries
 
 logger = logging.getLogger("carnet.runtime")
 
@@ -74,18 +74,18 @@ class Recording:
         call: Call,
         live: Live,
         on_broken: Callable[[], None],
-        letters: Letters,
+        deliveries: CallbackDeliveries,
     ) -> None:
         """`live` shows the events once they are durable; `on_broken` is told if they cannot be.
 
-        `letters` tell of the end.
+        `deliveries` writes the webhooks that tell of the end.
         """
         self._turns = turns
         self._call = call
         self._target = call.target
         self._live = live
         self._on_broken = on_broken
-        self._letters = letters
+        self._deliveries = deliveries
         self._streams = call.ask.stream
         self._waiting: list[Event] = []
         self._encoded: list[bytes] = []
@@ -296,7 +296,7 @@ class Recording:
     ) -> Tell | None:
         if isinstance(end, Waiting):  # which is no end to tell of
             return None
-        return partial(self._letters, self._call, batch, end, self._used(batch, tokens, debits))
+        return partial(self._deliveries, self._call, batch, end, self._used(batch, tokens, debits))
 
     def _uses(self, tokens: Tokens, *, is_over: bool) -> tuple[Use, ...]:
         """What the end tells the purses of quotas."""

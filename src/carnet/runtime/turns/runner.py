@@ -54,7 +54,7 @@ from carnet.runtime.turns.execution import STOP_SECONDS, Execution, stop_all
 from carnet.runtime.turns.follower import Mirror
 from carnet.runtime.turns.recording import Recording
 from carnet.runtime.turns.unfinished import end_as_unknown, end_waiting, settle
-from carnet.runtime.webhooks.callbacks import Letters
+from carnet.runtime.webhooks.callbacks import CallbackDeliveries
 from carnet.wire.dialects import DIALECTS
 from carnet.wire.dialects.dialect import House
 
@@ -79,12 +79,13 @@ class Journaled:
         worker: str,
         neighbours: Neighbours | None = None,
         tasks: Tasks | None = None,
-        letters: Letters | None = None,
+        deliveries: CallbackDeliveries | None = None,
     ) -> None:
         """`turns` keeps what the agents say, `worker` is us.
 
         `neighbours` are other processes on the same store, where there may be any; `tasks` lets
-        those wait again that did not end. `letters` tell of the end of calls.
+        those wait again that did not end. `deliveries` writes the webhooks that tell of the
+        end of calls.
         """
         self._turns = turns
         self._clock = clock
@@ -94,7 +95,7 @@ class Journaled:
         self._neighbours = neighbours
         self._tasks = tasks
         house = House(domain="", currency=currency)
-        self._letters = letters or Letters(DIALECTS, house, ids.uuid)
+        self._deliveries = deliveries or CallbackDeliveries(DIALECTS, house, ids.uuid)
         self._running: dict[int, Execution] = {}
         self._mirrors: dict[tuple[int, int], Mirror] = {}  # by turn and fence
         self._on_left = self._leave  # one for all that run
@@ -214,7 +215,7 @@ class Journaled:
             call=call,
             live=live,
             on_broken=running.stop,
-            letters=self._letters,
+            deliveries=self._deliveries,
         )
         try:
             running.listening = True
@@ -287,7 +288,7 @@ class Journaled:
     def tell(self, call: Call, end: Failed) -> Tell:
         """What tells of the end of a task that nobody runs any more, by its record."""
         usage = msgspec.structs.replace(self._usage(call, call.record, ()), run_cost=None)
-        return partial(self._letters, call, (), end, usage)
+        return partial(self._deliveries, call, (), end, usage)
 
     async def _settle(self, call: Call) -> None:
         await settle(

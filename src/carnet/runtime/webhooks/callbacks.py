@@ -1,6 +1,6 @@
 """What is told to the callback of a task when the task has ended.
 
-Law 1. A letter is a function of the end that it tells: the body is what a caller who waited would
+Law 1. A delivery is a function of the end that it tells: its body is what a caller who waited would
        have got in the dialect that it asked in, of a success and of a failure alike.
 Law 2. Every end is told, and only to addresses that the sender of the task named: to those that
        the task has when its end is recorded (`TurnFinish.tell`).
@@ -14,7 +14,7 @@ from carnet.core.call import Call
 from carnet.core.messages.events import Done, Event, Failed, Usage, is_terminal
 from carnet.errors import CallbackForbidden, EgressRefused
 from carnet.ports.work.tasks import Callback
-from carnet.ports.world.outbox import Letter, Outbox
+from carnet.ports.world.outbox import Delivery, Outbox
 from carnet.runtime.egress.addresses import LEARNED_PORTS, read_destination
 from carnet.wire.dialects import samvad
 from carnet.wire.dialects.dialect import Dialect, House
@@ -23,11 +23,11 @@ PREFIX: Final = "msg_"
 UNNAMED: Final = samvad.NAME  # of a call that was sealed before calls kept their dialect
 NOT_PUBLIC: Final = "it is not a public address"
 MOST_URL: Final = 2048
-MOST_WAITING: Final = 10_000  # letters for one receiver, before it is no address for more
+MOST_WAITING: Final = 10_000  # deliveries for one receiver; then no task may name it
 
 
-class Letters:
-    """Writes the letters that tell of the end of a call."""
+class CallbackDeliveries:
+    """Writes the webhook deliveries that tell of the end of a call."""
 
     def __init__(
         self, dialects: Sequence[Dialect], house: House, new_id: Callable[[], str]
@@ -44,7 +44,7 @@ class Letters:
         end: Done | Failed,
         usage: Usage | None,
         callbacks: Sequence[Callback],
-    ) -> tuple[Letter, ...]:
+    ) -> tuple[Delivery, ...]:
         """One to each address, in the dialect in which it was named.
 
         Args:
@@ -57,7 +57,7 @@ class Letters:
         caller, standing = call.caller, call.caller.standing
         sender = caller.actor.name if standing is None else standing.sender
         return tuple(
-            Letter(
+            Delivery(
                 id=PREFIX + self._new_id(),
                 kind="callback",
                 url=callback.url,
@@ -95,9 +95,9 @@ def receiver_of(url: str) -> str:
 
 
 def queue_of(url: str, sender: str) -> str:
-    """The queue of the letters that a sender lets us send there.
+    """The queue of the deliveries to a URL that a sender has named.
 
-    Who may fail there on purpose shares it with nobody.
+    Senders do not share a queue: one that names a URL which always fails holds up nobody else.
     """
     return f"{receiver_of(url)} {sender}"
 
@@ -128,12 +128,12 @@ class Callbacks:
     """Judges the addresses that are named for callbacks."""
 
     def __init__(self, judge: Judge, outbox: Outbox) -> None:
-        """`outbox` remembers the addresses that have said 410."""
+        """`outbox` remembers the addresses that have answered 410."""
         self._judge = judge
         self._outbox = outbox
 
     async def check(self, url: str, sender: str, /) -> None:
-        """Raise CallbackForbidden for an address that no letter will be sent to."""
+        """Raise CallbackForbidden for an address to which nothing will be sent."""
         if len(url) > MOST_URL:
             raise CallbackForbidden(reason=f"it is longer than {MOST_URL} characters")
         try:
@@ -141,6 +141,6 @@ class Callbacks:
         except EgressRefused as error:
             raise CallbackForbidden(error.detail, reason=_why(url)) from None
         if await self._outbox.waiting(queue_of(url, sender), most=MOST_WAITING) >= MOST_WAITING:
-            raise CallbackForbidden(reason=f"{MOST_WAITING} of your letters wait for it already")
+            raise CallbackForbidden(reason=f"{MOST_WAITING} of your deliveries wait for it already")
         if await self._outbox.is_gone(url, sender):
             raise CallbackForbidden(reason="it has answered 410, that it takes nothing any more")

@@ -1,11 +1,12 @@
-"""Sending letters: what is due is leased, sent and marked, in every gateway of a store.
+"""The dispatcher: every gateway of a store leases the deliveries that are due, and sends them.
 
-Law 1. A letter is marked after it was answered. What a crash leaves unmarked is sent again when its
-       lease has run out, under the same id.
-Law 2. Letters leave through the one way out: the address of each attempt is judged anew, and no
+Law 1. The outcome of an attempt is written after the receiver has answered. What a crash leaves
+       without an outcome is sent again when its lease has run out, under the same id.
+Law 2. Webhooks leave through the one way out: the address is judged anew at each attempt, and no
        redirect is followed. Of an answer nothing is kept but its status, and how long to wait.
-Law 3. A receiver has at most two letters on their way, and all of them together sixteen.
-Law 4. That a letter died is told to the operator, as a letter. That such a notice died is not.
+Law 3. At most two deliveries are on their way to one receiver, and sixteen in all.
+Law 4. The operator gets a notice of each delivery that is dead, as a webhook. Of a notice that is
+       dead there is none.
 """
 
 import asyncio
@@ -25,10 +26,10 @@ from carnet.errors import (
 from carnet.faults import point
 from carnet.ports.world.clock import Clock, Ids
 from carnet.ports.world.http_client import Answer, Door
-from carnet.ports.world.outbox import Letter, Outbox, Outcome, Posted
+from carnet.ports.world.outbox import Delivery, Outbox, Outcome, StoredDelivery
 from carnet.runtime.webhooks.callbacks import PREFIX, queue_of
 from carnet.runtime.webhooks.payload import Webhooks
-from carnet.runtime.webhooks.schedule import SECOND_US, Attempt, Deliveries
+from carnet.runtime.webhooks.schedule import SECOND_US, Attempt, DeliverySchedule
 from carnet.telemetry import Metrics
 from carnet.wire.grammar import json
 from carnet.wire.grammar.retry_after import read_wait
@@ -38,14 +39,14 @@ logger = logging.getLogger("carnet.outbox")
 AT_ONCE: Final = 16
 PER_RECEIVER: Final = 2
 LEASE_SECONDS: Final = 60
-LOOK_SECONDS: Final = 1.0  # how late a letter is seen that another process has written
+LOOK_SECONDS: Final = 1.0  # how late a delivery of another process is seen
 HELD_SECONDS: Final = 0.2  # before those are looked at again that are due and cannot be sent yet
-NOTIFY: Final = "notify"  # whose secret signs what is told to the operator
+NOTIFY: Final = "notify"  # whose secret signs notices to the operator
 DEAD: Final = "outbox.dead"
 
 
 class Dispatcher:
-    """Sends the letters of one store."""
+    """Sends the webhooks of one store."""
 
     def __init__(
         self,
@@ -53,7 +54,7 @@ class Dispatcher:
         outbox: Outbox,
         door: Door,
         webhooks: Webhooks,
-        deliveries: Deliveries,
+        schedule: DeliverySchedule,
         clock: Clock,
         ids: Ids,
         metrics: Metrics,
@@ -62,19 +63,19 @@ class Dispatcher:
         """Take what it works with.
 
         Args:
-            outbox: Where letters wait.
+            outbox: Where deliveries wait.
             door: The way out.
             webhooks: Signs an attempt.
-            deliveries: Decides what becomes of a letter.
+            schedule: Decides what becomes of a delivery.
             clock: Tells the time.
             ids: Names notices.
             metrics: Counts attempts.
-            notify: Where the operator wants to hear of letters that died.
+            notify: Where the operator is told of deliveries that are dead.
         """
         self._outbox = outbox
         self._door = door
         self._webhooks = webhooks
-        self._deliveries = deliveries
+        self._schedule = schedule
         self._clock = clock
         self._ids = ids
         self._metrics = metrics
@@ -85,11 +86,11 @@ class Dispatcher:
         self._sending: set[asyncio.Task[None]] = set()
 
     def start(self) -> None:
-        """Look for letters until it is drained."""
+        """Look for deliveries until it is drained."""
         self._looking = asyncio.create_task(self._keep_looking(), name="carnet-outbox")
 
     def wake(self) -> None:
-        """Look at once: a letter was written."""
+        """Look at once: a delivery was written."""
         self._woken.set()
 
     async def drain(self, seconds: float) -> None:
@@ -118,10 +119,10 @@ class Dispatcher:
             try:
                 seconds = await self.look()
             except CarnetError as error:  # the next look may succeed
-                logger.warning("letters could not be looked for", extra={"detail": str(error)})
+                logger.warning("the outbox could not be read", extra={"detail": str(error)})
                 seconds = LOOK_SECONDS
             except Exception:  # a task has no caller; the next look may be well
-                logger.exception("letters could not be looked for")
+                logger.exception("the outbox could not be read")
                 seconds = LOOK_SECONDS
             if not self._ending:
                 with contextlib.suppress(TimeoutError):
@@ -139,8 +140,8 @@ class Dispatcher:
         leased = await self._outbox.lease(
             now, until=now + LEASE_SECONDS * SECOND_US, at_most=room, per_receiver=PER_RECEIVER
         )
-        for posted in leased:
-            self._begin(posted)
+        for stored in leased:
+            self._begin(stored)
         return 0.0 if leased else HELD_SECONDS
 
     async def settled(self) -> None:
@@ -150,8 +151,8 @@ class Dispatcher:
 
     # ------------------------------------------------------------------ sending
 
-    def _begin(self, posted: Posted) -> None:
-        task = asyncio.create_task(self._deliver(posted))
+    def _begin(self, stored: StoredDelivery) -> None:
+        task = asyncio.create_task(self._deliver(stored))
         self._sending.add(task)
         task.add_done_callback(self._ended)
 
@@ -159,66 +160,66 @@ class Dispatcher:
         self._sending.discard(task)
         self._woken.set()
 
-    async def _deliver(self, posted: Posted) -> None:
+    async def _deliver(self, stored: StoredDelivery) -> None:
         began = self._clock.monotonic()
-        attempt = await self._attempt(posted.letter)
-        outcome = self._deliveries.outcome(posted, attempt, self._clock.wall_us())
+        attempt = await self._attempt(stored.delivery)
+        outcome = self._schedule.outcome(stored, attempt, self._clock.wall_us())
         try:
             point("outbox.before_mark")
-            is_ours = await self._outbox.mark(posted, outcome)
+            is_ours = await self._outbox.mark(stored, outcome)
             point("outbox.after_mark")
-            self._note(posted, outcome, self._clock.monotonic() - began)
-            if is_ours and outcome.state == "dead" and posted.letter.kind != "notice":
-                await self._tell(posted, outcome)
+            self._note(stored, outcome, self._clock.monotonic() - began)
+            if is_ours and outcome.state == "dead" and stored.delivery.kind != "notice":
+                await self._tell(stored, outcome)
         except CarnetError as error:  # it is sent again when its lease has run out
-            extra = {"letter": posted.letter.id, "detail": str(error)}
-            logger.warning("what became of a letter could not be written", extra=extra)
+            extra = {"delivery": stored.delivery.id, "detail": str(error)}
+            logger.warning("the outcome of a delivery could not be written", extra=extra)
 
-    async def _attempt(self, letter: Letter) -> Attempt:
+    async def _attempt(self, delivery: Delivery) -> Attempt:
         point("outbox.before_send")
         try:
-            return await self._send(letter)
+            return await self._send(delivery)
         except CarnetError as error:
             reason = _reason(error)
         except Exception:  # whatever is wrong with it: it is not tried for ever
-            logger.exception("a letter could not be sent", extra={"letter": letter.id})
+            logger.exception("a webhook could not be sent", extra={"delivery": delivery.id})
             reason = "it could not be sent"
         finally:
             point("outbox.after_send")
         return Attempt(reason=reason)
 
-    async def _send(self, letter: Letter) -> Attempt:
-        async with self._door.send(self._webhooks.request(letter)) as answer:
+    async def _send(self, delivery: Delivery) -> Attempt:
+        async with self._door.send(self._webhooks.request(delivery)) as answer:
             wait = read_wait(answer.header("retry-after"), answer.header("date"))
             await _drop(answer)
             return Attempt(status=answer.status, wait=wait)
 
-    def _note(self, posted: Posted, outcome: Outcome, seconds: float) -> None:
-        letter = posted.letter
+    def _note(self, stored: StoredDelivery, outcome: Outcome, seconds: float) -> None:
+        delivery = stored.delivery
         state = "failed" if outcome.state == "pending" else outcome.state
-        self._metrics.posted(letter.kind, state)
+        self._metrics.count_delivery_attempt(delivery.kind, state)
         log = logger.info if state == "delivered" else logger.warning
         log(
-            f"letter {state}",
+            f"webhook {state}",
             extra={
-                "letter": letter.id,
-                "kind": letter.kind,
-                "peer": letter.host,
+                "delivery": delivery.id,
+                "kind": delivery.kind,
+                "peer": delivery.host,
                 "state": outcome.state,
                 "status": outcome.status,
-                "count": posted.attempts + 1,
+                "count": stored.attempts + 1,
                 "seconds": round(seconds, 6),
                 "detail": outcome.reason,
             },
         )
 
-    async def _tell(self, posted: Posted, outcome: Outcome) -> None:
-        """Tell the operator of a letter that died."""
+    async def _tell(self, stored: StoredDelivery, outcome: Outcome) -> None:
+        """Tell the operator of a delivery that is dead."""
         if not self._notify:
             return
-        body = notice_of(posted, outcome)
-        letters = [
-            Letter(
+        body = notice_of(stored, outcome)
+        deliveries = [
+            Delivery(
                 id=PREFIX + self._ids.ordered_uuid(),
                 kind="notice",
                 url=url,
@@ -229,22 +230,22 @@ class Dispatcher:
             )
             for url in self._notify
         ]
-        await self._outbox.put(letters, outcome.now)
+        await self._outbox.put(deliveries, outcome.now)
         self.wake()
 
 
-def notice_of(posted: Posted, outcome: Outcome) -> bytes:
-    """What is told of a letter that died. The path of a callback may be a secret: it is not."""
-    letter = posted.letter
+def notice_of(stored: StoredDelivery, outcome: Outcome) -> bytes:
+    """The notice of a dead delivery. It leaves out the path of the URL, which may be secret."""
+    delivery = stored.delivery
     return json.write(
         {
             "type": DEAD,
             "timestamp": datetime.fromtimestamp(outcome.now / SECOND_US, UTC).isoformat(),
             "data": {
-                "letter": letter.id,
-                "taskId": letter.task,
-                "receiver": letter.host,
-                "attempts": posted.attempts + 1,
+                "delivery": delivery.id,
+                "taskId": delivery.task,
+                "receiver": delivery.host,
+                "attempts": stored.attempts + 1,
                 "status": outcome.status,
                 "reason": outcome.reason,
                 "gone": outcome.gone,

@@ -1,11 +1,11 @@
-"""What receivers of our letters are sent, and how they know that it came from us.
+"""The request of a webhook, and how its receiver knows that it came from us.
 
 Every attempt is signed anew, in two forms that stand side by side:
 
     SAMVAD              method, path and digest of the body, under our key (label sig1)
     Standard Webhooks   "id.timestamp.body", with a shared secret (v1) and under our key (v1a)
 
-Law 1. The id of a letter is the same at every attempt, and its time is that of the attempt.
+Law 1. The id of a delivery is the same at every attempt, and its time is that of the attempt.
 Law 2. A secret never stands in a header, in a log line or in an error.
 Law 3. `verify_webhook` takes what `Webhooks.request` makes, and nothing that was changed or is old.
 """
@@ -29,7 +29,7 @@ from carnet.errors import (
 from carnet.ports.trust.keys import OwnKeys
 from carnet.ports.world.clock import Clock
 from carnet.ports.world.http_client import Bounds, Outbound
-from carnet.ports.world.outbox import Letter
+from carnet.ports.world.outbox import Delivery
 from carnet.runtime.peers.signing import Signing
 from carnet.runtime.system import SystemClock
 from carnet.version import __version__
@@ -98,33 +98,33 @@ class Webhooks:
             max_bytes=MOST_ANSWER,
         )
 
-    def request(self, letter: Letter) -> Outbound:
-        """The letter, addressed and signed for this moment."""
+    def request(self, delivery: Delivery) -> Outbound:
+        """The request of one attempt, signed for this moment."""
         request = Outbound(
-            url=letter.url,
-            body=letter.body,
+            url=delivery.url,
+            body=delivery.body,
             headers={
                 "content-type": "application/json",
                 "user-agent": f"carnet/{__version__}",
-                **({} if letter.task is None else {TASK: letter.task}),
-                **self._standard(letter),
+                **({} if delivery.task is None else {TASK: delivery.task}),
+                **self._standard(delivery),
             },
-            kind="learned" if letter.learned else "named",
+            kind="learned" if delivery.learned else "named",
             bounds=self._bounds,
         )
-        return self._signing.sign_samvad(request, path=urlsplit(letter.url).path or "/")
+        return self._signing.sign_samvad(request, path=urlsplit(delivery.url).path or "/")
 
-    def _standard(self, letter: Letter) -> dict[str, str]:
+    def _standard(self, delivery: Delivery) -> dict[str, str]:
         timestamp = str(self._clock.wall_us() // SECOND_US)
-        content = _content(letter.id, timestamp, letter.body)
+        content = _content(delivery.id, timestamp, delivery.body)
         own = f"v1a,{b64encode(self._keys.signer().sign(content)).decode()}"
-        secret = self._secret_of(letter.secret_of)
+        secret = self._secret_of(delivery.secret_of)
         shared = f"v1,{b64encode(_keyed(secret, content)).decode()}"
-        return {ID: letter.id, TIMESTAMP: timestamp, SIGNATURE: f"{shared} {own}"}
+        return {ID: delivery.id, TIMESTAMP: timestamp, SIGNATURE: f"{shared} {own}"}
 
 
-def _content(letter: str, timestamp: str, body: bytes) -> bytes:
-    return f"{letter}.{timestamp}.".encode() + body
+def _content(delivery: str, timestamp: str, body: bytes) -> bytes:
+    return f"{delivery}.{timestamp}.".encode() + body
 
 
 def _keyed(secret: bytes, content: bytes) -> bytes:
@@ -145,7 +145,7 @@ def verify_webhook(
 ) -> dict[str, Any]:
     """The envelope that a webhook of a Carnet tells, if it is authentic and not five minutes old.
 
-    The same letter may come more than once: its `webhook-id` is the same each time.
+    The same webhook may come more than once: its `webhook-id` is the same each time.
 
     Args:
         headers: Of the request that was received.
@@ -178,13 +178,13 @@ def verify_webhook(
 
 
 def _content_of(fields: Mapping[str, str], body: bytes, now: int) -> bytes:
-    letter, timestamp = fields.get(ID), fields.get(TIMESTAMP)
-    if not letter or not timestamp or SIGNATURE not in fields:
+    delivery, timestamp = fields.get(ID), fields.get(TIMESTAMP)
+    if not delivery or not timestamp or SIGNATURE not in fields:
         raise SignatureMissing
     if _SECONDS.fullmatch(timestamp) is None:
         raise TimestampInvalid
     _check_time(int(timestamp), now)
-    return _content(letter, timestamp, body)
+    return _content(delivery, timestamp, body)
 
 
 def _check_time(at: int, now: int) -> None:

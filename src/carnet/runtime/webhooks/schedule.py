@@ -1,6 +1,6 @@
-"""What becomes of a letter after an attempt to deliver it.
+"""The schedule of webhook deliveries: what becomes of one after an attempt.
 
-Law 1. Only 2xx delivers. 410 ends the letter and its address; everything else is tried again, as
+Law 1. Only 2xx delivers. 410 ends the delivery and its address; everything else is tried again, as
        often as the schedule says, each time with a jitter of a tenth.
 Law 2. Who says how long to wait (429, 503) is waited for, a day at the most.
 Law 3. A receiver that fails is left alone for a while, longer each time: one that is down costs a
@@ -14,7 +14,7 @@ from typing import Final
 from msgspec import Struct
 
 from carnet.ports.world.clock import Ids
-from carnet.ports.world.outbox import Outcome, Posted
+from carnet.ports.world.outbox import Outcome, StoredDelivery
 
 SECOND_US: Final = 1_000_000
 SCHEDULE: Final = (
@@ -55,7 +55,7 @@ class Attempt(Struct, frozen=True, kw_only=True):
 
     @property
     def is_gone(self) -> bool:
-        """Whether the address will never take letters again."""
+        """Whether the address takes no webhooks any more."""
         return self.status == HTTPStatus.GONE
 
     @property
@@ -67,7 +67,7 @@ class Attempt(Struct, frozen=True, kw_only=True):
 
     @property
     def failure(self) -> str | None:
-        """Why the letter was not delivered, in our own words."""
+        """Why it was not delivered, in our own words."""
         if self.is_delivered or self.status is None:
             return self.reason
         if self.status in _ELSEWHERE:
@@ -75,8 +75,8 @@ class Attempt(Struct, frozen=True, kw_only=True):
         return f"it answered {self.status}"
 
 
-class Deliveries:
-    """Decides what becomes of letters, and how long a receiver that fails is left alone."""
+class DeliverySchedule:
+    """Decides what becomes of deliveries, and how long a receiver that fails is left alone."""
 
     def __init__(self, schedule: Sequence[float], ids: Ids) -> None:
         """`schedule` holds the seconds before each attempt; the first attempt is made at once."""
@@ -87,8 +87,8 @@ class Deliveries:
         self._most_pause = min(MOST_PAUSE_SECONDS, longest)
         self._lasts_us = int((sum(self._schedule) * (1 + JITTER) + GRACE_SECONDS) * SECOND_US)
 
-    def outcome(self, posted: Posted, attempt: Attempt, now: int) -> Outcome:
-        """What is noted of an attempt; `posted` is as it was before."""
+    def outcome(self, stored: StoredDelivery, attempt: Attempt, now: int) -> Outcome:
+        """What is noted of an attempt; `stored` is as it was before."""
         if attempt.is_delivered or attempt.is_gone:
             return Outcome(
                 state="dead" if attempt.is_gone else "delivered",
@@ -97,29 +97,29 @@ class Deliveries:
                 reason=attempt.failure,
                 gone=attempt.is_gone,
             )
-        due = self._due(posted, attempt, now)
+        due = self._due(stored, attempt, now)
         return Outcome(
             state="dead" if due is None else "pending",
             now=now,
             due=due or 0,
             status=attempt.status,
             reason=attempt.failure,
-            pause_until=now + int(self._pause(posted, attempt) * SECOND_US),
+            pause_until=now + int(self._pause(stored, attempt) * SECOND_US),
         )
 
-    def _due(self, posted: Posted, attempt: Attempt, now: int) -> int | None:
+    def _due(self, stored: StoredDelivery, attempt: Attempt, now: int) -> int | None:
         """When it is tried again; None if never."""
-        made = posted.attempts + 1
+        made = stored.attempts + 1
         if made >= len(self._schedule):
             return None
         seconds = self._schedule[made] * (1 + JITTER * (2 * self._ids.fraction() - 1))
         due = now + int(max(seconds, attempt.asked_seconds or 0) * SECOND_US)
-        begun = posted.created if posted.replayed is None else posted.replayed
+        begun = stored.created if stored.replayed is None else stored.replayed
         return None if due > begun + self._lasts_us else due
 
-    def _pause(self, posted: Posted, attempt: Attempt) -> float:
+    def _pause(self, stored: StoredDelivery, attempt: Attempt) -> float:
         """For how many seconds its receiver is left alone."""
         if attempt.asked_seconds is not None:
             return attempt.asked_seconds
-        doubled = self._first_pause * (1 << min(posted.failures, _MOST_DOUBLED))
+        doubled = self._first_pause * (1 << min(stored.failures, _MOST_DOUBLED))
         return min(doubled, self._most_pause)

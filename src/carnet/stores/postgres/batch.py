@@ -23,7 +23,7 @@ from carnet.ports.work.turns import TurnClaim, TurnFinish
 from carnet.stores.commit.batch import Batch, Outcome
 from carnet.stores.database import Flush, Row
 from carnet.stores.ledger.chain import Lane
-from carnet.stores.outbox import GONE, letter_row
+from carnet.stores.outbox import GONE, delivery_row
 from carnet.stores.postgres import statements as sql
 from carnet.stores.turn.claim_rules import ClaimRules, Run, nonces_of
 from carnet.stores.turn.finish_rules import FinishRules, appended
@@ -297,7 +297,7 @@ class HotBatch:
         if claiming.resolved:
             resumed = columns(claiming.resumed, len(RESUMED) + 1)
             await self._session.query(sql.RESOLVE, *columns(claiming.resolved, 6), *resumed)
-        if finishing.requeued or finishing.letters or finishing.tasks:
+        if finishing.requeued or finishing.deliveries or finishing.tasks:
             await self._write_tasks()
         if finishing.outbound or finishing.calls or finishing.closed or finishing.reopened:
             await self._write_waiting()
@@ -316,9 +316,9 @@ class HotBatch:
             await query(sql.WAIT_AGAIN, *columns(finishing.requeued, 4))
         if finishing.tasks:
             await query(sql.END_TASKS, *columns(finishing.tasks, 2))
-        if finishing.letters:
-            rows = sorted(letter_row(letter, now) for letter, now in finishing.letters)
-            await query(sql.PUT_LETTERS, *columns(rows, 10), GONE)
+        if finishing.deliveries:
+            rows = sorted(delivery_row(delivery, now) for delivery, now in finishing.deliveries)
+            await query(sql.PUT_DELIVERIES, *columns(rows, 10), GONE)
 
     async def _write_waiting(self) -> None:
         """What calls out leave behind, and turns that wait for an answer."""

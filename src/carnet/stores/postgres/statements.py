@@ -293,8 +293,8 @@ UPDATE task SET ended = w.ended
 FROM unnest($1::bigint[], $2::bigint[]) AS w (ended, n) WHERE task.turn = ANY (ARRAY[w.n])
 """
 
-# A letter to an address that is gone is dead from the start.
-PUT_LETTERS: Final = """
+# A delivery to an address that is gone is dead from the start.
+PUT_DELIVERIES: Final = """
 INSERT INTO outbox (id, kind, receiver, url, body, task, secret_of, learned, state, attempts, due,
     fence, created, ended, reason)
 SELECT w.id, w.kind, w.receiver, w.url, w.body, w.task, w.secret_of, w.learned,

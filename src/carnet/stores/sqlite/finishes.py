@@ -10,7 +10,7 @@ from carnet.core.chain.turn import Turn
 from carnet.ports.work.turns import Fenced, TurnFinish
 from carnet.stores.database import Flush
 from carnet.stores.ledger.chain import Lane
-from carnet.stores.outbox import BURY, GONE, PUT, letter_row
+from carnet.stores.outbox import END_IF_GONE, GONE, PUT, delivery_row
 from carnet.stores.turn.callbacks import TOLD, Untold
 from carnet.stores.turn.finish_rules import FinishRules, appended
 from carnet.stores.turn.interrupts import EXPIRE, REOPEN, UNDISCARD, WAIT_ON
@@ -113,9 +113,9 @@ class FinishBatch:
         if rules.requeued:
             write(_WAIT_AGAIN, [(*row[:2], row[3]) for row in rules.requeued])
             write(_UNTOLD, [row[2:] for row in rules.requeued])
-        if rules.letters:
-            write(PUT, [letter_row(letter, now) for letter, now in rules.letters])
-            write(BURY, [(GONE, letter.id) for letter, _ in rules.letters])
+        if rules.deliveries:
+            write(PUT, [delivery_row(delivery, now) for delivery, now in rules.deliveries])
+            write(END_IF_GONE, [(GONE, delivery.id) for delivery, _ in rules.deliveries])
         if rules.tasks:
             write(_END_TASK, rules.tasks)
             write(_FORGET_CALL, [row[1:] for row in rules.tasks])

@@ -2,7 +2,7 @@
 
 Law 1. An address is added or taken away under the lock of its run, as every change of a turn, and
        never of a task that has ended.
-Law 2. An end is told to the addresses that there are when it is committed: the letters are written
+Law 2. An end is told to the addresses that there are when it is committed: deliveries are written
        for those that were read before, and an end that finds others is written anew.
 """
 # ruff: noqa: S608  the texts are put together from our own words; every value is an argument
@@ -51,11 +51,11 @@ _REMOVE = (
 
 
 class Untold(Exception):
-    """The task has other addresses than those that its letters are for; nothing was written."""
+    """The task has other addresses than its deliveries; nothing was written."""
 
 
 class ToldFinish(TurnFinish, frozen=True, kw_only=True):
-    """The end of a task, with letters to the addresses it had a moment ago."""
+    """The end of a task, with deliveries to the addresses it had a moment ago."""
 
     told: tuple[Row, ...]  # of TOLD
 
@@ -111,7 +111,7 @@ class StoredCallbacks:
         given = {name: getattr(finish, name) for name in TurnFinish.__struct_fields__}
         while True:
             rows = await self._database.fetch(_OF_TURN, (finish.turn.n,))
-            given["letters"] = (*finish.letters, *tell([self._read(row) for row in rows]))
+            given["deliveries"] = (*finish.deliveries, *tell([self._read(row) for row in rows]))
             told = tuple(tuple(row[:4]) for row in rows)
             try:
                 return await self._database.finish(ToldFinish(**given, told=told))

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from carnet.core.chain.turn import TRANSITIONS, Turn, TurnState
 from carnet.ports.work.turns import Fenced, TurnFinish
-from carnet.ports.world.outbox import Letter
+from carnet.ports.world.outbox import Delivery
 from carnet.stores.database import Flush, Row
 from carnet.stores.turn.callbacks import ToldFinish, Untold
 from carnet.stores.turn.interrupts import UnansweredFinish, WaitingFinish, read_holds, write_holds
@@ -69,7 +69,7 @@ class FinishRules:
         self.journal: list[Row] = []
         self.ledger: list[Row] = []
         self.requeued: list[Row] = []  # turns that wait again: fence, attempt, lost, n
-        self.letters: list[tuple[Letter, int]] = []  # and when they are due
+        self.deliveries: list[tuple[Delivery, int]] = []  # and when they are due
         self.tasks: list[Row] = []  # that have ended: when, and their turn
         self.outbound: list[Row] = []  # as OUTBOUND has them
         self.interrupts: list[Row] = []  # as INTERRUPT has them
@@ -123,7 +123,7 @@ class FinishRules:
         )
         # Of a turn that has waited, the fence was raised once more often than the attempt.
         has_waited = turn.fence != turn.attempt or state == "waiting"
-        if has_waited or finish.uses or finish.letters or finish.is_task or finish.outbound:
+        if has_waited or finish.uses or finish.deliveries or finish.is_task or finish.outbound:
             self._tell(finish, is_kept=finish.is_task or has_waited)
         cost = debited + finish.children_cost + (before or 0)  # also what it cost until it waited
         if finish.state == "waiting":
@@ -168,15 +168,15 @@ class FinishRules:
         return waiting
 
     def _tell(self, finish: TurnFinish, *, is_kept: bool) -> None:
-        """What few ends have: quotas, letters, calls out, what was kept to run it."""
+        """What few ends have: quotas, deliveries, calls out, what was kept to run it."""
         for call in finish.outbound:
             self.outbound.append(outbound_row(finish.turn, call))
         if is_kept and finish.state != "waiting":
             self.tasks.append((finish.now, finish.turn.n))
         for use in finish.uses:
             self._move(use.purse, use.amount, 0)
-        for letter in finish.letters:
-            self.letters.append((letter, finish.now))
+        for delivery in finish.deliveries:
+            self.deliveries.append((delivery, finish.now))
 
     def _post(self, finish: TurnFinish, run: int) -> int:
         turn, account = finish.turn, finish.payer.account

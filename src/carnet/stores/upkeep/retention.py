@@ -1,4 +1,4 @@
-"""Forgetting what has had its time: turns, events, ended tasks, letters, purses and used nonces.
+"""Forgetting what has had its time: turns, events, ended tasks, webhooks, purses and used nonces.
 
 `prune` forgets what is older than the retention says, when an operator asks. `Forgetting` and
 `Nonces` do their part by themselves, each minute, beside the calls. A delegation that was good for
@@ -37,7 +37,7 @@ from carnet.stores.work.tasks import StoredTasks
 
 EVERY_SECONDS: Final = 60.0
 TASK_HOURS: Final = 24
-LETTER_DAYS: Final = 30
+DELIVERY_DAYS: Final = 30
 AT_A_TIME: Final = 200
 HOUR: Final = 3_600_000_000  # microseconds
 DAY: Final = 24 * HOUR
@@ -70,7 +70,7 @@ class Pruned(Struct, frozen=True, kw_only=True):
     runs: int = 0
     tokens: int = 0
     tasks: int = 0
-    letters: int = 0
+    deliveries: int = 0
 
 
 async def count_old(database: Database, *, now: int, turn_days: int, event_days: int) -> Pruned:
@@ -167,7 +167,7 @@ async def _forget_the_rest(database: Database, *, now: int, cutoff: int) -> int:
     return gone[2]
 
 
-# ------------------------------- beside the calls: ended tasks, letters, the purses of a day
+# ------------------------------- beside the calls: ended tasks, webhooks, the purses of a day
 
 # The names are compared by their bytes, in both databases: `0` follows `/`.
 _OF_OLD_DAYS = f"name >= '{TOKENS}' AND name < ?"
@@ -190,7 +190,7 @@ class Forgotten(Struct, frozen=True, kw_only=True):
     """What was forgotten."""
 
     tasks: int = 0
-    letters: int = 0
+    deliveries: int = 0
     purses: int = 0
 
 
@@ -225,7 +225,7 @@ class Forgetting:
         now = self._clock.wall_us()
         return Forgotten(
             tasks=await self._tasks.forget(now - self._task_hours * HOUR),
-            letters=await self._outbox.forget(now - LETTER_DAYS * DAY),
+            deliveries=await self._outbox.forget(now - DELIVERY_DAYS * DAY),
             purses=await self._forget_days(now) + await self._forget_empty(),
         )
 

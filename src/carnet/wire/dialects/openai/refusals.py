@@ -67,7 +67,7 @@ REFUSALS: Final[dict[type[CarnetError], tuple[int, str]]] = {
     errors.PeerAgentNotFound: (404, "peer_agent_not_found"),
     errors.RunNotFound: (404, "run_not_found"),
     errors.TaskNotFound: (404, "task_not_found"),
-    errors.LetterNotFound: (404, "letter_not_found"),
+    errors.DeliveryNotFound: (404, "delivery_not_found"),
     errors.RouteNotFound: (404, "not_found"),
     errors.MethodNotAllowed: (405, "method_not_allowed"),
     errors.DepthExceeded: (429, "bridge_depth_exceeded"),  # R1; 413 is read, never written

@@ -85,7 +85,7 @@ REFUSALS: Final[dict[type[CarnetError], tuple[int, str]]] = {
         SKILL_NOT_FOUND,
         *(errors.SkillNotFound, errors.AgentNotFound, errors.PeerUnknown),
         *(errors.PeerAgentNotFound, errors.RunNotFound, errors.RouteNotFound),
-        *(errors.TaskNotFound, errors.LetterNotFound),
+        *(errors.TaskNotFound, errors.DeliveryNotFound),
     ),
     **_as_told(
         DELEGATION_EXCEEDED,  # final, as our own words for these are
