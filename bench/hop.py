@@ -244,12 +244,12 @@ def _inbound_steps(hop: Hop) -> dict[str, float]:
 
 
 async def _outbound_steps(hop: Hop, call: Call) -> dict[str, float]:
-    door, provider = hop.gateway.behind.door, hop.provider
+    http, provider = hop.gateway.behind.http, hop.provider
     outbound = provider._outbound(call.ask)
-    route = door.route(outbound)
+    route = http.route(outbound)
 
     async def exchange() -> None:
-        async with door.send(outbound) as answer:
+        async with http.send(outbound) as answer:
             await answer.read()
 
     head = alone(lambda: _write_head(route, outbound))

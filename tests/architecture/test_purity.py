@@ -1,4 +1,4 @@
-"""Time and randomness come in by one door, and the inner rooms do no I/O.
+"""One module reads the time and draws random numbers, and the inner rooms do no I/O.
 
 The import contracts say the second already; this is the net below them, and it also sees calls.
 """

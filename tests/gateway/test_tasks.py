@@ -317,7 +317,7 @@ def test_a_token_without_the_right_sees_no_tasks_and_one_with_it_its_own(client:
 
 
 def test_what_a_token_asked_for_is_not_told_without_one(client: Client) -> None:
-    """Whoever knows its id: the other door is for those who sign."""
+    """Whoever knows its id: the other endpoint is for those who sign."""
     asked = {"model": "words", "messages": said("of a token")}
     task = post(client.acme, "/tasks", asked).json["taskId"]
     client.reaches(task, "done")

@@ -58,7 +58,7 @@ _A48 = (
             _RAW + "test_what_can_be_read_in_two_ways_is_refused_and_closed",
             _RAW + "test_what_is_too_large_is_refused_by_its_own_status",
             _RAW + "test_what_is_well_framed_is_refused_by_the_application_once",
-            _RAW + "test_a_bad_stamp_is_named_by_the_front_door",
+            _RAW + "test_a_bad_stamp_is_named_by_the_chat_endpoint",
             _RAW + "test_no_request_can_be_hidden_behind_another",
             _RAW + "test_nothing_is_read_behind_a_request_that_asks_for_another_protocol",
             _ORDER + "test_a_bad_request_behind_good_ones_only_ends_the_connection",

@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from carnet.ports.world.http_client import Outbound
-from carnet.runtime.egress.client import EgressDoor
+from carnet.runtime.egress.client import EgressClient
 from carnet.runtime.egress.dialler import Lookup
 
 LONG = 30.0  # seconds that nothing takes unless it hangs
@@ -184,13 +184,13 @@ TURN = {"x-tangle-turnid": "run_1.t0.critic"}
 
 
 @asynccontextmanager
-async def opened(**parts: Any) -> AsyncIterator[EgressDoor]:
-    """A door, closed in the end."""
-    door = EgressDoor(**parts)
+async def opened(**parts: Any) -> AsyncIterator[EgressClient]:
+    """A client, closed in the end."""
+    http = EgressClient(**parts)
     try:
-        yield door
+        yield http
     finally:
-        await door.close()
+        await http.close()
 
 
 def post(url: str, body: bytes = b"{}", **more: Any) -> Outbound:
@@ -198,9 +198,9 @@ def post(url: str, body: bytes = b"{}", **more: Any) -> Outbound:
     return Outbound(url=url, body=body, **{"headers": TURN, **more})
 
 
-async def read(door: EgressDoor, request: Outbound) -> bytes:
+async def read(http: EgressClient, request: Outbound) -> bytes:
     """The whole answer."""
-    async with door.send(request) as answer:
+    async with http.send(request) as answer:
         return await answer.read()
 
 

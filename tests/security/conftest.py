@@ -15,8 +15,8 @@ from tests.security.support.signing import (
     NEIGHBOUR,
     PUBLIC,
     PUBLISHERS,
-    Door,
-    door_of,
+    SignedEdge,
+    edge_of,
 )
 from tests.support.federation import introduce, organisation
 from tests.support.http import Reply
@@ -153,21 +153,21 @@ def nothing_logged(scene: Scene) -> Iterator[None]:
 def dripping(scene: Scene, cards: CardHost) -> Iterator[Future[Reply]]:
     """A request whose sender's card drips: it takes its time while other tests run."""
     cards.answers["slow"] = drips
-    with ThreadPoolExecutor(1) as pool, door_of(scene, scene.acme) as opened:
+    with ThreadPoolExecutor(1) as pool, edge_of(scene, scene.acme) as opened:
         asking = pool.submit(opened.send, opened.message(Sender("agent://slow.example")))
         until(lambda: cards.fetches("slow") == 1)
         yield asking
 
 
 @pytest.fixture(scope="module")
-def door(scene: Scene, dripping: Future[Reply]) -> Iterator[Door]:  # noqa: ARG001  begun early
+def edge(scene: Scene, dripping: Future[Reply]) -> Iterator[SignedEdge]:  # noqa: ARG001  begun early
     """Acme, as signed callers see it."""
-    with door_of(scene, scene.acme) as opened:
+    with edge_of(scene, scene.acme) as opened:
         yield opened
 
 
 @pytest.fixture(scope="module")
-def second(scene: Scene) -> Iterator[Door]:
+def second(scene: Scene) -> Iterator[SignedEdge]:
     """Globex, which knows alice as well."""
-    with door_of(scene, scene.globex) as opened:
+    with edge_of(scene, scene.globex) as opened:
         yield opened

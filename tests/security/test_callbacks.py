@@ -9,7 +9,7 @@ import pytest
 from carnet.errors import CallbackForbidden, InvalidRequest
 from tests.runtime.egress.test_addresses_destinations import FORBIDDEN
 from tests.security.support.scene import nothing_done
-from tests.security.support.signing import CANARY, SHAPE, Door
+from tests.security.support.signing import CANARY, SHAPE, SignedEdge
 from tests.support.http import request
 from tests.support.signing.signed import Sender, message, refusal
 
@@ -34,12 +34,12 @@ def nobody_comes() -> Iterator[int]:
 
 
 def test_a63_the_whole_list_is_refused_before_anything_is_claimed(
-    door: Door, alice: Sender
+    edge: SignedEdge, alice: Sender
 ) -> None:
-    with nobody_comes() as port, nothing_done(door.scene):
+    with nobody_comes() as port, nothing_done(edge.scene):
         for url in [*FORBIDDEN, *(spelled.format(port) for spelled in HERE), "", "not-a-url"]:
-            asked = door.message(alice, target=TASK, mode="async", callbackUrl=url)
-            reply = door.send(asked)
+            asked = edge.message(alice, target=TASK, mode="async", callbackUrl=url)
+            reply = edge.send(asked)
             assert refusal(reply) == SHAPE, url
             code = reply.headers["carnet-code"]
             assert code in {CallbackForbidden.code, InvalidRequest.code}, url
@@ -47,37 +47,37 @@ def test_a63_the_whole_list_is_refused_before_anything_is_claimed(
             assert url.encode() not in reply.body or not url
 
 
-def test_a63_the_refusal_says_what_may_be_named(door: Door, alice: Sender) -> None:
-    asked = door.message(alice, target=TASK, mode="async", callbackUrl="https://10.0.0.1/in")
-    reply = door.refuses(asked, CallbackForbidden, SHAPE)
+def test_a63_the_refusal_says_what_may_be_named(edge: SignedEdge, alice: Sender) -> None:
+    asked = edge.message(alice, target=TASK, mode="async", callbackUrl="https://10.0.0.1/in")
+    reply = edge.refuses(asked, CallbackForbidden, SHAPE)
     assert "public https address" in reply.json["error"]["message"]
 
 
 def test_a63_nobody_who_is_not_proved_learns_anything_about_an_address(
-    door: Door, mallory: Sender
+    edge: SignedEdge, mallory: Sender
 ) -> None:
     asked = message(
-        mallory, door.identity, target=TASK, mode="async", callbackUrl="https://10.0.0.1/in"
+        mallory, edge.identity, target=TASK, mode="async", callbackUrl="https://10.0.0.1/in"
     )
-    with nothing_done(door.scene):
-        assert refusal(door.send(asked)) == (401, "AUTH_FAILED")
+    with nothing_done(edge.scene):
+        assert refusal(edge.send(asked)) == (401, "AUTH_FAILED")
 
 
-def test_a_callback_is_for_tasks_alone(door: Door, alice: Sender) -> None:
-    asked = door.message(alice, callbackUrl="https://hooks.example/in")
-    door.refuses(asked, InvalidRequest, SHAPE)
+def test_a_callback_is_for_tasks_alone(edge: SignedEdge, alice: Sender) -> None:
+    asked = edge.message(alice, callbackUrl="https://hooks.example/in")
+    edge.refuses(asked, InvalidRequest, SHAPE)
 
 
-def test_a63_a_task_that_comes_with_a_token_is_judged_as_well(door: Door) -> None:
-    gateway = door.scene.acme
+def test_a63_a_task_that_comes_with_a_token_is_judged_as_well(edge: SignedEdge) -> None:
+    gateway = edge.scene.acme
     fields = [
-        ("authorization", f"Bearer {door.scene.alice}"),
+        ("authorization", f"Bearer {edge.scene.alice}"),
         ("content-type", "application/json"),
     ]
     body = (
         b'{"model":"echo","messages":[{"role":"user","content":"hi"}],'
         b'"callback":"https://169.254.169.254/latest"}'
     )
-    with nothing_done(door.scene):
+    with nothing_done(edge.scene):
         reply = request("POST", gateway.url + "/tasks", fields, body)
     assert (reply.status, reply.json["error"]["code"]) == (422, CallbackForbidden.code)

@@ -4,7 +4,7 @@ from carnet.config import Settings
 from carnet.guards.limits.concurrency import Crowd
 from carnet.ports.work.agent import Router
 from carnet.ports.world.clock import Clock, Ids
-from carnet.ports.world.http_client import Door
+from carnet.ports.world.http_client import HttpClient
 from carnet.runtime.peers.signing import Signing
 from carnet.runtime.tasks.progress import Telling
 from carnet.runtime.tasks.worker import TaskWorker
@@ -17,13 +17,13 @@ from carnet.telemetry import Metrics
 
 
 def build_dispatcher(
-    settings: Settings, store: Store, door: Door, clock: Clock, ids: Ids, metrics: Metrics
+    settings: Settings, store: Store, http: HttpClient, clock: Clock, ids: Ids, metrics: Metrics
 ) -> Dispatcher:
     """What delivers the webhooks of a store; it has not started."""
     signing = Signing(keys=store.keys, domain=settings.gateway.domain, clock=clock, ids=ids)
     return Dispatcher(
         outbox=store.outbox,
-        door=door,
+        http=http,
         webhooks=Webhooks(
             signing=signing,
             keys=store.keys,

@@ -9,7 +9,7 @@ from carnet.config import Settings
 from carnet.core.people.address import Identities
 from carnet.gateway.answer import Answering
 from carnet.gateway.dialects import rows_of
-from carnet.gateway.endpoint import Door
+from carnet.gateway.endpoint import DialectEndpoint
 from carnet.gateway.published import Published
 from carnet.gateway.questions import Questions
 from carnet.gateway.tasks import TaskRecords
@@ -18,7 +18,7 @@ from carnet.guards.caller.owner import Owners
 from carnet.guards.limits.concurrency import Crowd
 from carnet.http.router import Row
 from carnet.ports.world.clock import Clock
-from carnet.runtime.egress.client import EgressDoor
+from carnet.runtime.egress.client import EgressClient
 from carnet.runtime.peers.keyring import Ring
 from carnet.runtime.receipts.issue import Issuing, Receipted
 from carnet.runtime.receipts.task_receipts import TaskReceipts
@@ -41,7 +41,7 @@ class Behind(Struct, frozen=True, kw_only=True, eq=False):
     identities: Identities
     journal: Journaled
     worker: TaskWorker
-    door: EgressDoor
+    http: EgressClient
     ring: Ring
     agents: Agents
 
@@ -74,7 +74,7 @@ def build_fronts(
         for dialect in dialects
         for row in rows_of(
             dialect.ways,
-            building.door(dialect, answerings[dialect.name]),
+            building.endpoint(dialect, answerings[dialect.name]),
             building.questions(dialect),
         )
     ]
@@ -129,8 +129,8 @@ class _Building:
             max_bytes=limits.chat_body_bytes if dialect.has_long_bodies else limits.body_bytes,
         )
 
-    def door(self, dialect: Dialect, answering: Answering) -> Door:
-        return Door(
+    def endpoint(self, dialect: Dialect, answering: Answering) -> DialectEndpoint:
+        return DialectEndpoint(
             dialect,
             answering,
             published=self.published,

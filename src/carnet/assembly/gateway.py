@@ -35,7 +35,7 @@ from carnet.http.openapi import describe
 from carnet.http.refusal import Refusing
 from carnet.http.router import Router, Row, offered
 from carnet.ports.world.clock import Clock, Ids
-from carnet.runtime.egress.client import EgressDoor
+from carnet.runtime.egress.client import EgressClient
 from carnet.runtime.peers.keyring import Ring
 from carnet.runtime.skills.schemas import Schemas
 from carnet.runtime.tasks.progress import Telling
@@ -101,7 +101,7 @@ class Gateway(Struct, frozen=True, kw_only=True, eq=False):
         await self.dispatcher.close()
         await self.behind.ring.close()
         await self.behind.agents.close()
-        await self.behind.door.close()
+        await self.behind.http.close()
         await self.store.close()
 
 
@@ -117,18 +117,18 @@ def build_behind(
 ) -> Behind:
     """The gate, and the agents behind it."""
     domain = settings.gateway.domain
-    door = EgressDoor(allow=settings.egress.allow)
-    ring = _ring(domain, store, door, clock)
+    http = EgressClient(allow=settings.egress.allow)
+    ring = _ring(domain, store, http, clock)
     dispatching, schemas, telling = Dispatching(), Schemas(), Telling(store.tasks)
     elsewhere = build_elsewhere(
-        settings, store, door, ring, clock, ids, stamps=stamps, dialects=dialects
+        settings, store, http, ring, clock, ids, stamps=stamps, dialects=dialects
     )
     parts = _parts(settings, store, elsewhere, dispatching, schemas, telling)
     agents = Agents(parts, kinds)
     router = agents.router(store.peers)
     identities = Identities(settings.agents, domain=domain, default=settings.default_agent)
     crowd, journal = _crowd(settings.limits), _journal(settings, store, clock, ids, dialects)
-    by_proof = _signed(settings, store, ring, identities, schemas, door)
+    by_proof = _signed(settings, store, ring, identities, schemas, http)
     gate = _gate(settings, store, clock, ids, router, crowd, stamps, by_proof)
     dispatching.connect(gate, journal)
     return Behind(
@@ -138,7 +138,7 @@ def build_behind(
         identities=identities,
         journal=journal,
         worker=build_worker(settings, store, journal, router, clock, telling, crowd),
-        door=door,
+        http=http,
         ring=ring,
         agents=agents,
     )
@@ -189,9 +189,9 @@ def _parts(
     )
 
 
-def _ring(domain: str, store: Store, door: EgressDoor, clock: Clock) -> Ring:
+def _ring(domain: str, store: Store, http: EgressClient, clock: Clock) -> Ring:
     own = (domain, store.keys)
-    return Ring(pinned=store.pinned, peers=store.peers, door=door, clock=clock, own=own)
+    return Ring(pinned=store.pinned, peers=store.peers, http=http, clock=clock, own=own)
 
 
 def _crowd(limits: Limits) -> Crowd:
@@ -227,7 +227,7 @@ def _signed(
     ring: Ring,
     identities: Identities,
     schemas: Schemas,
-    door: EgressDoor,
+    http: EgressClient,
 ) -> Signed:
     target = settings.gateway.injection_classifier
     key = "gateway.injection_classifier"
@@ -240,7 +240,7 @@ def _signed(
         currency=settings.ledger.currency,
         sender_calls=settings.limits.sender_calls_per_minute,
         agent_calls=settings.limits.agent_calls_per_minute,
-        callbacks=Callbacks(door, store.outbox),
+        callbacks=Callbacks(http, store.outbox),
         tasks=store.tasks,
         tasks_per_sender=settings.limits.tasks_per_sender,
     )
@@ -272,7 +272,7 @@ def build(
     router = Router([*rows, *offered(OPERATIONS, operations)], access)
     operations.describe(_description(settings, router, dialects))
     refusing = Refusing(dialects)
-    dispatcher = build_dispatcher(settings, store, behind.door, clock, ids, metrics)
+    dispatcher = build_dispatcher(settings, store, behind.http, clock, ids, metrics)
     behind.worker.connect(metrics=metrics, on_end=dispatcher.wake)
     app = App(
         router=router,

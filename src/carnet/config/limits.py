@@ -27,7 +27,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     header_fields: Annotated[int, whole(10, 1000), "Header fields of one request."] = 100
     url_bytes: Annotated[int, whole(256, 64 * KIB), "The path and query of a request."] = 2 * KIB
     chat_body_bytes: Annotated[
-        int, whole(1 * KIB), "A request body; no path takes a larger one than the chat front door."
+        int, whole(1 * KIB), "A request body; no path takes a larger one than the chat endpoint."
     ] = 10 * MIB
     body_bytes: Annotated[
         int, whole(1 * KIB), "The body of a signed request to one of the SAMVAD endpoints."

@@ -1,7 +1,7 @@
 """The routes of all dialects, as rows of the router.
 
-Law. What comes by a way of a dialect goes to that dialect's door or questions, at its own path and,
-where the dialect says so, below the prefix of every agent.
+Law. What comes by a way of a dialect goes to that dialect's endpoint or questions, at its own path
+and, where the dialect says so, below the prefix of every agent.
 """
 
 from collections.abc import Iterable
@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from carnet.core.people.identity import Caller
-from carnet.gateway.endpoint import Door
+from carnet.gateway.endpoint import DialectEndpoint
 from carnet.gateway.questions import Questions
 from carnet.http.exchange import Exchange
 from carnet.http.router import Endpoint, Row
@@ -19,11 +19,11 @@ from carnet.wire.dialects.route import Route
 PREFIX = "/agents/{name}"
 
 
-def rows_of(ways: Iterable[Way], door: Door, questions: Questions) -> list[Row]:
+def rows_of(ways: Iterable[Way], calls: DialectEndpoint, questions: Questions) -> list[Row]:
     """The rows of one dialect."""
     rows: list[Row] = []
     for way in ways:
-        endpoint = _endpoint(way, door, questions)
+        endpoint = _endpoint(way, calls, questions)
         rows.append(_row(way, way.path, endpoint))
         if way.below_agents:
             rows.append(_row(way, PREFIX + way.path, endpoint))
@@ -35,10 +35,10 @@ def _row(way: Way, path: str, endpoint: Endpoint) -> Row:
     return Row(**{**told, "path": path, "endpoint": endpoint})
 
 
-def _endpoint(way: Way, door: Door, questions: Questions) -> Endpoint:
+def _endpoint(way: Way, calls: DialectEndpoint, questions: Questions) -> Endpoint:
     if way.kind == "question":
         return _question(way, questions)
-    return partial(door.task if way.kind == "task" else door.call, way)
+    return partial(calls.task if way.kind == "task" else calls.call, way)
 
 
 def _question(way: Way, questions: Questions) -> Endpoint:

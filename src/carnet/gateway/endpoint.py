@@ -1,4 +1,4 @@
-"""The door of one dialect: calls come in, are admitted, and are answered. The same for every one.
+"""The endpoint of one dialect admits its calls and has them answered; the same for every dialect.
 
 Law 1. Malformed in any part is malformed; absent is not malformed.
 Law 2. Stamps are read before the body, unless the dialect brings a signature of its own: then what
@@ -31,7 +31,7 @@ SECRET = b"carnet-webhook-secret"
 Secrets = Callable[[str], str]  # what we share with whoever asked for a task
 
 
-class Door:
+class DialectEndpoint:
     """Takes the calls of one dialect."""
 
     def __init__(

@@ -138,7 +138,7 @@ def test_what_is_well_framed_is_refused_by_the_application_once(
         b"x-tangle-runid: caf\xe9",
     ],
 )
-def test_a_bad_stamp_is_named_by_the_front_door(acme: Organisation, field: bytes) -> None:
+def test_a_bad_stamp_is_named_by_the_chat_endpoint(acme: Organisation, field: bytes) -> None:
     before = executions(acme.folder, "echo")
     raw = chat(acme.token, chat_body("hi"), field, b"connection: close")
     (answer,) = say(acme.port, raw)

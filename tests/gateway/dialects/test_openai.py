@@ -1,4 +1,4 @@
-"""The front door: answers, streams, models, errors."""
+"""The OpenAI endpoints: answers, streams, models, errors."""
 
 import json
 from decimal import Decimal

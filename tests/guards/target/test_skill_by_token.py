@@ -17,7 +17,7 @@ def naming(payload: dict[str, Any], **more: Any) -> Claim:
 
 
 async def test_a_payload_that_the_schema_does_not_take_never_becomes_a_call() -> None:
-    """A56: whatever door it came in by."""
+    """A56: whatever endpoint it came in by."""
     scene = SignedScene()
     for payload in ({}, {"text": 3}):
         assert await refused(scene, naming(payload)) is SchemaInvalid

@@ -906,7 +906,7 @@ _SCANNING = (
     ),
     Row(
         "samvad:scan:doors",
-        "Whoever is scanned at one door is at the other: of a chat that a stranger has signed "
+        "Whoever is scanned in one dialect is in the other: of a chat that a stranger has signed "
         "every text is, beside a payload as well.",
         "reference system, section 11; security.md, threat model",
         (

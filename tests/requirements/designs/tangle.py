@@ -510,7 +510,7 @@ _WORKED_EXAMPLE = (
     ),
     Row(
         "tangle:authorization:origin",
-        "The front door makes the user's own bearer the forwarded credential.",
+        "The front makes the user's own bearer the forwarded credential.",
         "000 worked example, step 2",
         (
             _PAYER + "test_a_forwardable_token_is_forwarded_from_the_origin_byte_for_byte",

@@ -7,7 +7,7 @@ from typing import Any
 from carnet.core.messages.events import LEG, Extension
 from carnet.core.people.secret import Secret
 from carnet.runtime.agents.remote import Endpoint, Provider, Remote
-from carnet.runtime.egress.client import EgressDoor
+from carnet.runtime.egress.client import EgressClient
 from tests.runtime.peer import Peer, Script, chunk, reply, stream_head
 from tests.runtime.scene import completion
 
@@ -19,24 +19,24 @@ async def remote_to(script: Script, **more: Any) -> AsyncIterator[tuple[Remote, 
     """A Remote and the peer it leads to."""
     fields = {name: more.pop(name) for name in ("token", "bounds") if name in more}
     async with Peer(script) as peer:
-        door = EgressDoor()
+        http = EgressClient()
         endpoint = Endpoint(url=peer.url, model="critic", **fields)
         try:
-            yield Remote(door, endpoint, **{"most_cost": 1_000_000, **more}), peer
+            yield Remote(http, endpoint, **{"most_cost": 1_000_000, **more}), peer
         finally:
-            await door.close()
+            await http.close()
 
 
 @asynccontextmanager
 async def provider_to(script: Script, **more: Any) -> AsyncIterator[tuple[Provider, Peer]]:
     """A Provider and the server it leads to."""
     async with Peer(script) as peer:
-        door = EgressDoor()
+        http = EgressClient()
         endpoint = Endpoint(url=peer.url, model="gpt-x", token=Secret("sk-model"))
         try:
-            yield Provider(door, endpoint, **more), peer
+            yield Provider(http, endpoint, **more), peer
         finally:
-            await door.close()
+            await http.close()
 
 
 def leg(**fields: Any) -> Extension:

@@ -460,9 +460,9 @@ async def test_one_that_only_talks_gives_its_text_as_the_result() -> None:
 
 async def test_a_conversation_does_not_hear_the_result_of_a_skill() -> None:
     elsewhere = Elsewhere(Text("a"), Extension(RESULT, {"n": 1}), Done())
-    door = visiting(elsewhere).peer("x")
-    assert [event async for event in door("hi")] == [Text("a")]
-    assert await door.ask("hi") == "a"
+    http = visiting(elsewhere).peer("x")
+    assert [event async for event in http("hi")] == [Text("a")]
+    assert await http.ask("hi") == "a"
 
 
 async def test_what_a_peer_streams_can_be_passed_on_as_it_is() -> None:

@@ -87,7 +87,7 @@ async def reaching(
     clock, ids = FakeClock(), FakeIds()
     ring = MemoryRing()
     ring.pin("agent://globex.example", "theirs", ed25519.public_of(THEIRS))
-    async with peer, opened() as door:
+    async with peer, opened() as http:
         recipient = Recipient(
             place=Place(f"http://127.0.0.1:{peer.port}{path}"),
             identities=identities or frozenset({identity} if identity else ()),
@@ -96,7 +96,7 @@ async def reaching(
         )
         us = "agent://acme.example"
         verifying = Verifying(ring, domain="acme.example", currency="credits", clock=clock)
-        client = SamvadClient.of(door, OURS, us, clock=clock, ids=ids, verifying=verifying)
+        client = SamvadClient.of(http, OURS, us, clock=clock, ids=ids, verifying=verifying)
         try:
             yield Scene(client.to(recipient), clock, **more)
         finally:

@@ -109,9 +109,9 @@ def test_the_list_of_forbidden_urls_is_whole() -> None:
 @pytest.mark.parametrize("url", [*FORBIDDEN, *BY_ADDRESS])
 async def test_a_learned_destination_that_is_not_public_is_refused_undialled(url: str) -> None:
     lookup, asked = leading_to("8.8.8.8")
-    async with opened(lookup=lookup) as door:
+    async with opened(lookup=lookup) as http:
         with pytest.raises(EgressRefused):
-            await read(door, post(url, kind="learned"))
+            await read(http, post(url, kind="learned"))
     assert asked == []
 
 
@@ -124,52 +124,52 @@ async def test_a_learned_name_is_refused_if_any_of_its_addresses_is_not_public(
     addresses: tuple[str, ...],
 ) -> None:
     lookup, asked = leading_to(*addresses)
-    async with opened(lookup=lookup) as door:
+    async with opened(lookup=lookup) as http:
         with pytest.raises(EgressRefused):
-            await read(door, post("https://b.example/", kind="learned"))
+            await read(http, post("https://b.example/", kind="learned"))
     assert asked == ["b.example"]
 
 
 @pytest.mark.usefixtures("no_connection")
 async def test_plain_http_does_not_leave_for_a_public_address() -> None:
     lookup, _ = leading_to("8.8.8.8")
-    async with opened(lookup=lookup) as door:
+    async with opened(lookup=lookup) as http:
         for url in ("http://8.8.8.8/", "http://b.example/"):
             with pytest.raises(EgressRefused):
-                await read(door, post(url))
+                await read(http, post(url))
 
 
 async def test_a_name_is_looked_up_once_and_the_address_judged_is_the_one_dialled() -> None:
     async with Peer(answering(reply(b"ok"))) as peer:
         lookup, asked = leading_to("127.0.0.1")
-        async with opened(lookup=lookup) as door:
-            assert await read(door, post(f"http://model.example:{peer.port}/")) == b"ok"
+        async with opened(lookup=lookup) as http:
+            assert await read(http, post(f"http://model.example:{peer.port}/")) == b"ok"
     assert asked == ["model.example"]
     assert peer.requests[0].headers["host"] == f"model.example:{peer.port}"
 
 
 async def test_localhost_is_found_by_the_system() -> None:
-    async with Peer(answering(reply(b"ok"))) as peer, opened() as door:
-        assert await read(door, post(f"http://localhost:{peer.port}/")) == b"ok"
+    async with Peer(answering(reply(b"ok"))) as peer, opened() as http:
+        assert await read(http, post(f"http://localhost:{peer.port}/")) == b"ok"
 
 
 async def test_an_allowed_learned_destination_is_called_on_a_new_connection_each_time() -> None:
     lookup, asked = leading_to("127.0.0.1")
     async with Peer(answering(reply(b"ok"))) as peer:
         allow = [f"card.example:{peer.port}", "127.0.0.0/8"]
-        async with opened(lookup=lookup, allow=allow) as door:
+        async with opened(lookup=lookup, allow=allow) as http:
             for host in ("card.example", "card.example", "127.0.0.1"):
                 url = f"http://{host}:{peer.port}/"
-                assert await read(door, post(url, kind="learned")) == b"ok"
+                assert await read(http, post(url, kind="learned")) == b"ok"
     assert asked == ["card.example", "card.example"]
     assert peer.connections == 3
 
 
 async def test_a_connection_made_for_a_named_destination_does_not_serve_a_learned_one() -> None:
-    async with Peer(answering(reply(b"ok"))) as peer, opened() as door:
-        assert await read(door, post(peer.url)) == b"ok"
+    async with Peer(answering(reply(b"ok"))) as peer, opened() as http:
+        assert await read(http, post(peer.url)) == b"ok"
         with pytest.raises(EgressRefused):
-            await read(door, post(peer.url, kind="learned"))
+            await read(http, post(peer.url, kind="learned"))
 
 
 @pytest.mark.usefixtures("no_connection")
@@ -185,9 +185,9 @@ async def test_a_server_without_tls_is_not_spoken_to_where_https_was_asked_for()
     async def script(line: Line) -> None:
         await line.say(b"HTTP/1.1 400 Word\r\n\r\n")
 
-    async with Peer(script) as peer, opened() as door:
+    async with Peer(script) as peer, opened() as http:
         with pytest.raises(ProviderUnavailable) as caught:
-            await read(door, post(f"https://127.0.0.1:{peer.port}/"))
+            await read(http, post(f"https://127.0.0.1:{peer.port}/"))
     assert isinstance(caught.value.__cause__, NotSent)
 
 
@@ -206,13 +206,13 @@ async def test_a_certificate_is_checked_for_the_name_and_not_for_the_address(
     trusting = certificate.trusting()
     async with (
         Peer(answering(reply(b"ok")), tls=certificate.serving()) as peer,
-        opened(lookup=lookup, tls=trusting) as door,
+        opened(lookup=lookup, tls=trusting) as http,
     ):
-        assert await read(door, post(f"https://agent.example:{peer.port}/")) == b"ok"
-        assert await read(door, post(f"https://agent.example.:{peer.port}/")) == b"ok"
+        assert await read(http, post(f"https://agent.example:{peer.port}/")) == b"ok"
+        assert await read(http, post(f"https://agent.example.:{peer.port}/")) == b"ok"
         for other in ("other.example", "127.0.0.1"):
             with pytest.raises(ProviderUnavailable) as caught:
-                await read(door, post(f"https://{other}:{peer.port}/"))
+                await read(http, post(f"https://{other}:{peer.port}/"))
             assert isinstance(caught.value.__cause__, NotSent)
     hosts = [request.headers["host"] for request in peer.requests]
     assert hosts == [f"agent.example:{peer.port}", f"agent.example.:{peer.port}"]
@@ -224,10 +224,10 @@ async def test_an_encrypted_connection_is_used_again(certificate: Certificate, p
         trusting = certificate.trusting()
         async with (
             Peer(answering(reply(b"x" * 300_000)), tls=certificate.serving()) as peer,
-            opened(lookup=lookup, tls=trusting) as door,
+            opened(lookup=lookup, tls=trusting) as http,
         ):
             for _ in range(5):
-                body = await read(door, post(f"https://agent.example:{peer.port}/"))
+                body = await read(http, post(f"https://agent.example:{peer.port}/"))
                 assert len(body) == 300_000
         assert peer.connections == 1
 
@@ -238,10 +238,10 @@ async def test_a_certificate_that_nobody_vouches_for_is_refused(certificate: Cer
     lookup, _ = leading_to("127.0.0.1")
     async with (
         Peer(answering(reply(b"ok")), tls=certificate.serving()) as peer,
-        opened(lookup=lookup) as door,
+        opened(lookup=lookup) as http,
     ):
         with pytest.raises(ProviderUnavailable) as caught:
-            await read(door, post(f"https://agent.example:{peer.port}/"))
+            await read(http, post(f"https://agent.example:{peer.port}/"))
     assert isinstance(caught.value.__cause__, NotSent)
     assert peer.requests == []
 
@@ -256,8 +256,8 @@ async def test_leaving_closes_an_encrypted_connection_as_well(certificate: Certi
     trusting = certificate.trusting()
     async with (
         Peer(script, tls=certificate.serving()) as peer,
-        opened(lookup=lookup, tls=trusting) as door,
+        opened(lookup=lookup, tls=trusting) as http,
     ):
-        async with door.send(post(f"https://agent.example:{peer.port}/")) as answer:
+        async with http.send(post(f"https://agent.example:{peer.port}/")) as answer:
             await anext(answer.chunks())
         await asyncio.wait_for(peer.gone.wait(), LONG)

@@ -8,7 +8,7 @@ import pytest
 from carnet.core.people.secret import Secret
 from carnet.errors import ProviderError, ProviderTimeout, ProviderUnavailable
 from carnet.ports.world.http_client import Bounds, NotSent, Outbound
-from carnet.runtime.egress.client import EgressDoor
+from carnet.runtime.egress.client import EgressClient
 from tests.runtime.peer import (
     LONG,
     Line,
@@ -25,8 +25,8 @@ from tests.runtime.peer import (
 )
 
 
-async def listen(door: EgressDoor, request: Outbound, heard: asyncio.Event) -> None:
-    async with door.send(request) as answer:
+async def listen(http: EgressClient, request: Outbound, heard: asyncio.Event) -> None:
+    async with http.send(request) as answer:
         async for _ in answer.chunks():
             heard.set()
 
@@ -35,14 +35,14 @@ async def listen(door: EgressDoor, request: Outbound, heard: asyncio.Event) -> N
 
 
 async def test_a_request_leaves_byte_for_byte_as_it_was_given() -> None:
-    async with Peer(answering(reply(b"ok"))) as peer, opened() as door:
+    async with Peer(answering(reply(b"ok"))) as peer, opened() as http:
         request = Outbound(
             url=f"http://127.0.0.1:{peer.port}/a%2Fb/c?q=1%20",
             body=b'{"a":1}',
             headers={"content-type": "application/json", "x-one": "1"},
             secrets={"authorization": Secret("Bearer sk-x")},
         )
-        async with door.send(request) as answer:
+        async with http.send(request) as answer:
             assert answer.status == 200
             assert answer.header("Content-Type") == "application/json"
             assert answer.header("x-none") is None
@@ -62,48 +62,48 @@ async def test_a_request_leaves_byte_for_byte_as_it_was_given() -> None:
 
 
 async def test_a_request_without_a_body_has_no_length() -> None:
-    async with Peer(answering(reply(b"ok"))) as peer, opened() as door:
-        assert await read(door, Outbound(url=peer.url, body=b"", headers={}, method="GET")) == b"ok"
+    async with Peer(answering(reply(b"ok"))) as peer, opened() as http:
+        assert await read(http, Outbound(url=peer.url, body=b"", headers={}, method="GET")) == b"ok"
     assert peer.requests[0].lines[0] == "GET /v1/chat/completions HTTP/1.1"
     assert "content-length" not in peer.requests[0].headers
 
 
 async def test_a_large_body_arrives_whole() -> None:
     body = bytes(range(256)) * (3 * 4096)
-    async with Peer(answering(reply(b"ok"))) as peer, opened() as door:
-        assert await read(door, post(peer.url, body)) == b"ok"
+    async with Peer(answering(reply(b"ok"))) as peer, opened() as http:
+        assert await read(http, post(peer.url, body)) == b"ok"
     assert peer.requests[0].body == body
 
 
 async def test_no_proxy_of_the_environment_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "ALL_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
-    async with Peer(answering(reply(b"ok"))) as peer, opened() as door:
-        assert await read(door, post(peer.url)) == b"ok"
+    async with Peer(answering(reply(b"ok"))) as peer, opened() as http:
+        assert await read(http, post(peer.url)) == b"ok"
 
 
 async def test_a_cookie_is_not_kept() -> None:
     answer = reply(b"ok", headers={"set-cookie": "a=b"})
     lookup, _ = leading_to("127.0.0.1")
-    async with Peer(answering(answer)) as peer, opened(lookup=lookup) as door:
+    async with Peer(answering(answer)) as peer, opened(lookup=lookup) as http:
         for _ in range(2):
-            await read(door, post(f"http://model.example:{peer.port}/"))
+            await read(http, post(f"http://model.example:{peer.port}/"))
     assert "cookie" not in {name.lower() for name in peer.requests[1].headers}
 
 
 @pytest.mark.parametrize("value", ["a\r\nx-evil: 1", "a\nb", "a\0b"])
 async def test_a_header_that_would_end_its_line_does_not_leave(value: str) -> None:
-    async with Peer(answering(reply(b"ok"))) as peer, opened() as door:
+    async with Peer(answering(reply(b"ok"))) as peer, opened() as http:
         with pytest.raises(ValueError, match="header"):
-            await read(door, post(peer.url, headers={"x-one": value}))
+            await read(http, post(peer.url, headers={"x-one": value}))
     assert peer.requests == []
 
 
 @pytest.mark.parametrize("method", ["HEAD", "CONNECT"])
 async def test_a_method_whose_answers_end_elsewhere_does_not_leave(method: str) -> None:
-    async with Peer(answering(reply(b"ok"))) as peer, opened() as door:
+    async with Peer(answering(reply(b"ok"))) as peer, opened() as http:
         with pytest.raises(ValueError, match="method"):
-            await read(door, post(peer.url, method=method))
+            await read(http, post(peer.url, method=method))
     assert peer.connections == 0
 
 
@@ -111,15 +111,15 @@ async def test_a_method_whose_answers_end_elsewhere_does_not_leave(method: str) 
 
 
 async def test_connections_are_used_again() -> None:
-    async with Peer(answering(reply(b"one"), reply(b"two"))) as peer, opened() as door:
-        assert [await read(door, post(peer.url)) for _ in range(3)] == [b"one", b"two", b"two"]
+    async with Peer(answering(reply(b"one"), reply(b"two"))) as peer, opened() as http:
+        assert [await read(http, post(peer.url)) for _ in range(3)] == [b"one", b"two", b"two"]
     assert peer.connections == 1
 
 
 async def test_a_redirect_is_an_answer_and_is_not_followed() -> None:
-    async with Peer(answering(reply(b"here"))) as other, opened() as door:
+    async with Peer(answering(reply(b"here"))) as other, opened() as http:
         redirect = reply(status=302, headers={"location": other.url})
-        async with Peer(answering(redirect)) as peer, door.send(post(peer.url)) as answer:
+        async with Peer(answering(redirect)) as peer, http.send(post(peer.url)) as answer:
             assert answer.status == 302
     assert other.connections == 0
 
@@ -131,16 +131,16 @@ async def test_an_encoded_answer_is_refused_and_not_decoded(encoding: str) -> No
         await line.say(head(200, {"content-encoding": encoding, "content-length": "10000"}))
         await line.until_gone()
 
-    async with Peer(script) as peer, opened() as door:
+    async with Peer(script) as peer, opened() as http:
         with pytest.raises(ProviderError, match="encoded"):
-            await read(door, post(peer.url))
+            await read(http, post(peer.url))
         await asyncio.wait_for(peer.gone.wait(), LONG)
 
 
 async def test_an_answer_in_identity_encoding_is_read() -> None:
     answer = reply(b"ok", headers={"content-encoding": "identity"})
-    async with Peer(answering(answer)) as peer, opened() as door:
-        assert await read(door, post(peer.url)) == b"ok"
+    async with Peer(answering(answer)) as peer, opened() as http:
+        assert await read(http, post(peer.url)) == b"ok"
 
 
 async def test_chunks_are_given_as_they_come() -> None:
@@ -153,7 +153,7 @@ async def test_chunks_are_given_as_they_come() -> None:
         await line.say(chunk(b"two") + chunk(b""))
         await line.until_gone()
 
-    async with Peer(script) as peer, opened() as door, door.send(post(peer.url)) as answer:
+    async with Peer(script) as peer, opened() as http, http.send(post(peer.url)) as answer:
         seen = []
         async for piece in answer.chunks():
             seen.append(piece)
@@ -170,8 +170,8 @@ async def test_an_answer_in_pieces_is_read_whole() -> None:
             await asyncio.sleep(0.01)
         await line.until_gone()
 
-    async with Peer(script) as peer, opened() as door:
-        assert await read(door, post(peer.url)) == b"onetwosix"
+    async with Peer(script) as peer, opened() as http:
+        assert await read(http, post(peer.url)) == b"onetwosix"
 
 
 async def test_an_answer_beyond_its_limit_is_cut() -> None:
@@ -181,9 +181,9 @@ async def test_an_answer_beyond_its_limit_is_cut() -> None:
         while True:
             await line.say(chunk(b"x" * 1000))
 
-    async with Peer(script) as peer, opened() as door:
+    async with Peer(script) as peer, opened() as http:
         with pytest.raises(ProviderError, match="larger than 5000"):
-            await read(door, post(peer.url, bounds=Bounds(max_bytes=5000)))
+            await read(http, post(peer.url, bounds=Bounds(max_bytes=5000)))
 
 
 # ---------------------------------------------------------------------- what goes wrong
@@ -192,9 +192,9 @@ async def test_an_answer_beyond_its_limit_is_cut() -> None:
 async def test_a_refused_connection_says_that_nothing_was_sent() -> None:
     async with Peer(answering(b"")) as peer:
         url = peer.url
-    async with opened() as door:
+    async with opened() as http:
         with pytest.raises(ProviderUnavailable) as caught:
-            await read(door, post(url))
+            await read(http, post(url))
     assert isinstance(caught.value.__cause__, NotSent)
 
 
@@ -204,9 +204,9 @@ async def test_a_name_without_an_address_says_that_nothing_was_sent() -> None:
 
     nothing, _ = leading_to()
     for lookup in (unknown, nothing):
-        async with opened(lookup=lookup) as door:
+        async with opened(lookup=lookup) as http:
             with pytest.raises(ProviderUnavailable) as caught:
-                await read(door, post("https://b.example/"))
+                await read(http, post("https://b.example/"))
         assert isinstance(caught.value.__cause__, NotSent)
 
 
@@ -215,9 +215,9 @@ async def test_connecting_has_its_own_time() -> None:
         await asyncio.sleep(60)
         return []
 
-    async with opened(lookup=endless) as door:
+    async with opened(lookup=endless) as http:
         with pytest.raises(ProviderUnavailable) as caught:
-            await read(door, post("https://b.example/", bounds=Bounds(connect_seconds=0.05)))
+            await read(http, post("https://b.example/", bounds=Bounds(connect_seconds=0.05)))
     assert isinstance(caught.value.__cause__, NotSent)
 
 
@@ -226,9 +226,9 @@ async def test_a_peer_that_accepts_and_hangs_is_left_at_the_first_byte_bound() -
         await line.request()
         await line.until_gone()
 
-    async with Peer(script) as peer, opened() as door:
+    async with Peer(script) as peer, opened() as http:
         with pytest.raises(ProviderTimeout):
-            await read(door, post(peer.url, bounds=Bounds(first_byte_seconds=0.1)))
+            await read(http, post(peer.url, bounds=Bounds(first_byte_seconds=0.1)))
         await asyncio.wait_for(peer.gone.wait(), LONG)
         task = asyncio.current_task()
         assert task is not None
@@ -241,9 +241,9 @@ async def test_silence_within_an_answer_is_bounded() -> None:
         await line.say(stream_head() + chunk(b"one"))
         await line.until_gone()
 
-    async with Peer(script) as peer, opened() as door:
+    async with Peer(script) as peer, opened() as http:
         with pytest.raises(ProviderTimeout):
-            await read(door, post(peer.url, bounds=Bounds(idle_seconds=0.1)))
+            await read(http, post(peer.url, bounds=Bounds(idle_seconds=0.1)))
         await asyncio.wait_for(peer.gone.wait(), LONG)
 
 
@@ -257,9 +257,9 @@ async def test_a_slow_drip_is_bounded_by_the_total() -> None:
 
     heard = asyncio.Event()
     bounds = Bounds(idle_seconds=0.2, total_seconds=0.5)
-    async with Peer(script) as peer, opened() as door:
+    async with Peer(script) as peer, opened() as http:
         with pytest.raises(ProviderTimeout):
-            await listen(door, post(peer.url, bounds=bounds), heard)
+            await listen(http, post(peer.url, bounds=bounds), heard)
     assert heard.is_set()
 
 
@@ -277,8 +277,8 @@ async def test_a_reader_that_takes_its_time_is_not_taken_for_silence() -> None:
     bounds = Bounds(idle_seconds=0.3)
     async with (
         Peer(script) as peer,
-        opened() as door,
-        door.send(post(peer.url, bounds=bounds)) as answer,
+        opened() as http,
+        http.send(post(peer.url, bounds=bounds)) as answer,
     ):
         async for piece in answer.chunks():
             seen.append(piece)
@@ -306,9 +306,9 @@ async def test_an_answer_in_broken_framing_is_no_answer(answer: bytes) -> None:
         await line.request()
         await line.say(answer)
 
-    async with Peer(script) as peer, opened() as door:
+    async with Peer(script) as peer, opened() as http:
         with pytest.raises(ProviderError):
-            await read(door, post(peer.url))
+            await read(http, post(peer.url))
     assert len(peer.requests) == 1
 
 
@@ -321,9 +321,9 @@ async def test_a_reset_within_the_answer_is_no_answer() -> None:
         await heard.wait()
         line.reset()
 
-    async with Peer(script) as peer, opened() as door:
+    async with Peer(script) as peer, opened() as http:
         with pytest.raises(ProviderError):
-            await listen(door, post(peer.url), heard)
+            await listen(http, post(peer.url), heard)
 
 
 @pytest.mark.parametrize("by_reset", [False, True])
@@ -335,8 +335,8 @@ async def test_a_new_connection_that_dies_before_the_answer_is_not_tried_again(
         if by_reset:
             line.reset()
 
-    async with Peer(script) as peer, opened() as door:
+    async with Peer(script) as peer, opened() as http:
         with pytest.raises(ProviderUnavailable) as caught:
-            await read(door, post(peer.url))
+            await read(http, post(peer.url))
     assert not isinstance(caught.value.__cause__, NotSent)
     assert len(peer.requests) == 1

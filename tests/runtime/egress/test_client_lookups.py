@@ -37,13 +37,13 @@ def hanging(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
 async def test_names_of_strangers_that_hang_do_not_hold_the_names_of_peers(
     hanging: list[str],
 ) -> None:
-    async with Peer(answering(reply(b"{}"))) as peer, opened() as door:
+    async with Peer(answering(reply(b"{}"))) as peer, opened() as http:
 
         async def learned(number: int) -> None:
             url = f"https://n{number}.hangs.example/"
             with pytest.raises(ProviderUnavailable):
-                await read(door, post(url, kind="learned", bounds=IMPATIENT))
+                await read(http, post(url, kind="learned", bounds=IMPATIENT))
 
         await asyncio.gather(*map(learned, range(4 * LEARNED_LOOKUPS)))
         await until_so(lambda: len(hanging) == LEARNED_LOOKUPS)  # and no more than these
-        assert await read(door, post(f"http://b.example:{peer.port}/")) == b"{}"
+        assert await read(http, post(f"http://b.example:{peer.port}/")) == b"{}"

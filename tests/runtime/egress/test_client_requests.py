@@ -11,7 +11,7 @@ import pytest
 from carnet import faults
 from carnet.errors import ProviderUnavailable
 from carnet.ports.world.http_client import NotSent
-from carnet.runtime.egress.client import EgressDoor
+from carnet.runtime.egress.client import EgressClient
 from carnet.testing.wait import until_so
 from tests.runtime.peer import (
     LONG,
@@ -54,9 +54,9 @@ def dying_after_one(answer: bytes, *, by_reset: bool = False) -> Any:
 async def test_a_dead_reused_connection_is_replaced_once_for_a_turn(
     by_reset: bool,  # noqa: FBT001
 ) -> None:
-    async with Peer(dying_after_one(reply(b"ok"), by_reset=by_reset)) as peer, opened() as door:
-        assert await read(door, post(peer.url)) == b"ok"
-        assert await read(door, post(peer.url, b"again")) == b"ok"
+    async with Peer(dying_after_one(reply(b"ok"), by_reset=by_reset)) as peer, opened() as http:
+        assert await read(http, post(peer.url)) == b"ok"
+        assert await read(http, post(peer.url, b"again")) == b"ok"
     assert peer.connections == 2
     assert [request.body for request in peer.requests] == [b"{}", b"again", b"again"]
     assert (
@@ -73,18 +73,18 @@ async def test_a_dead_connection_is_replaced_by_a_new_one_and_not_by_another_old
         else:
             await line.until_gone()
 
-    async with Peer(script) as peer, opened() as door:
-        await asyncio.gather(read(door, post(peer.url)), read(door, post(peer.url)))
+    async with Peer(script) as peer, opened() as http:
+        await asyncio.gather(read(http, post(peer.url)), read(http, post(peer.url)))
         assert peer.connections == 2
-        assert await read(door, post(peer.url, b"again")) == b"ok"
+        assert await read(http, post(peer.url, b"again")) == b"ok"
     assert [request.body for request in peer.requests[2:]] == [b"again", b"again"]
 
 
 async def test_a_dead_reused_connection_is_not_replaced_without_a_turn_id() -> None:
-    async with Peer(dying_after_one(reply(b"ok"))) as peer, opened() as door:
-        await read(door, post(peer.url, headers={}))
+    async with Peer(dying_after_one(reply(b"ok"))) as peer, opened() as http:
+        await read(http, post(peer.url, headers={}))
         with pytest.raises(ProviderUnavailable):
-            await read(door, post(peer.url, headers={}))
+            await read(http, post(peer.url, headers={}))
     assert len(peer.requests) == 2
 
 
@@ -93,9 +93,9 @@ async def test_a_connection_that_the_peer_closed_while_idle_is_not_used() -> Non
         await line.request()
         await line.say(reply(b"ok"))
 
-    async with Peer(script) as peer, opened() as door:
+    async with Peer(script) as peer, opened() as http:
         for _ in range(3):
-            assert await read(door, post(peer.url, headers={})) == b"ok"
+            assert await read(http, post(peer.url, headers={})) == b"ok"
             await asyncio.sleep(0.02)  # its farewell arrives
     assert peer.connections == 3
 
@@ -109,8 +109,8 @@ async def test_leaving_before_the_end_closes_the_socket() -> None:
         await line.say(stream_head() + chunk(b"one"))
         await line.until_gone()
 
-    async with Peer(script) as peer, opened() as door:
-        async with door.send(post(peer.url)) as answer:
+    async with Peer(script) as peer, opened() as http:
+        async with http.send(post(peer.url)) as answer:
             assert await anext(answer.chunks()) == b"one"
         await asyncio.wait_for(peer.gone.wait(), LONG)
 
@@ -125,8 +125,8 @@ async def test_cancelling_closes_the_socket_wherever_it_was(said: bytes) -> None
         reached.set()
         await line.until_gone()
 
-    async with Peer(script) as peer, opened() as door:
-        task = asyncio.create_task(read(door, post(peer.url)))
+    async with Peer(script) as peer, opened() as http:
+        task = asyncio.create_task(read(http, post(peer.url)))
         await reached.wait()
         await asyncio.sleep(0.02)
         task.cancel()
@@ -144,8 +144,8 @@ async def test_cancelling_does_not_wait_for_a_peer_that_reads_nothing() -> None:
         await line.until_gone()  # only now is anything read
 
     body = b"x" * (32 * 2**20)
-    async with Peer(script) as peer, opened() as door:
-        task = asyncio.create_task(read(door, post(peer.url, body)))
+    async with Peer(script) as peer, opened() as http:
+        task = asyncio.create_task(read(http, post(peer.url, body)))
         await connected.wait()
         await asyncio.sleep(0.05)
         task.cancel()
@@ -164,31 +164,31 @@ async def test_an_answer_before_the_request_was_taken_ends_the_connection() -> N
             await line.request()
             await line.say(reply(b"ok"))
 
-    async with Peer(script) as peer, opened() as door:
-        async with door.send(post(peer.url, b"x" * (32 * 2**20))) as answer:
+    async with Peer(script) as peer, opened() as http:
+        async with http.send(post(peer.url, b"x" * (32 * 2**20))) as answer:
             assert (answer.status, await answer.read()) == (413, b"too large")
         # Without a turn id, so that a dead connection would be seen.
-        assert await read(door, post(peer.url, headers={})) == b"ok"
+        assert await read(http, post(peer.url, headers={})) == b"ok"
     assert peer.connections == 2
 
 
 async def test_requests_at_the_same_time_do_not_end_one_another() -> None:
-    async def several(door: EgressDoor, url: str) -> set[bytes]:
-        return {await read(door, post(url)) for _ in range(20)}
+    async def several(http: EgressClient, url: str) -> set[bytes]:
+        return {await read(http, post(url)) for _ in range(20)}
 
-    async with Peer(answering(reply(b"ok"))) as peer, opened() as door:
-        seen = await asyncio.gather(*(several(door, peer.url) for _ in range(20)))
+    async with Peer(answering(reply(b"ok"))) as peer, opened() as http:
+        seen = await asyncio.gather(*(several(http, peer.url) for _ in range(20)))
     assert seen == [{b"ok"}] * 20
     assert len(peer.requests) == 400
     assert peer.connections <= 20
 
 
-async def test_nothing_leaves_after_the_door_was_closed() -> None:
+async def test_nothing_leaves_after_the_client_was_closed() -> None:
     async with Peer(answering(reply(b"ok"))) as peer:
-        async with opened() as door:
-            await read(door, post(peer.url))
+        async with opened() as http:
+            await read(http, post(peer.url))
         with pytest.raises(ProviderUnavailable) as caught:
-            await read(door, post(peer.url))
+            await read(http, post(peer.url))
     assert isinstance(caught.value.__cause__, NotSent)
     assert len(peer.requests) == 1
 
@@ -199,10 +199,10 @@ async def test_many_abandoned_requests_leave_no_socket_behind() -> None:
         await line.say(stream_head() + chunk(b"one"))
         await line.until_gone()
 
-    async with Peer(script) as peer, opened() as door:
+    async with Peer(script) as peer, opened() as http:
         before = open_files()
         for _ in range(100):
-            async with door.send(post(peer.url)) as answer:
+            async with http.send(post(peer.url)) as answer:
                 await anext(answer.chunks())
         await until_so(lambda: open_files() <= before + 2)
 
@@ -213,13 +213,13 @@ SEND_ONE = """
 import asyncio, sys, uvloop
 from carnet.faults import passed
 from carnet.ports.world.http_client import Outbound
-from carnet.runtime.egress.client import EgressDoor
+from carnet.runtime.egress.client import EgressClient
 
 async def main():
-    door = EgressDoor()
-    async with door.send(Outbound(url=sys.argv[1], body=b"{}", headers={})) as answer:
+    http = EgressClient()
+    async with http.send(Outbound(url=sys.argv[1], body=b"{}", headers={})) as answer:
         await answer.read()
-    await door.close()
+    await http.close()
     print(sorted(passed()))
 
 uvloop.run(main())
@@ -248,8 +248,8 @@ async def test_the_point_after_sending_is_passed_once_the_bytes_have_left(
 ) -> None:
     monkeypatch.setattr(faults, "is_armed", True)
     monkeypatch.setattr(faults, "_passed", {})
-    async with Peer(answering(reply(b"ok"))) as peer, opened() as door:
-        await read(door, post(peer.url))
+    async with Peer(answering(reply(b"ok"))) as peer, opened() as http:
+        await read(http, post(peer.url))
     assert faults.passed()["upstream.request_sent"] == 1
 
 

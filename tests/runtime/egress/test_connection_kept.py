@@ -10,7 +10,7 @@ import pytest
 from carnet.errors import ProviderError, ProviderTimeout, ProviderUnavailable
 from carnet.ports.world.http_client import Bounds, NotSent, Outbound
 from carnet.runtime.egress import client
-from carnet.runtime.egress.client import EgressDoor
+from carnet.runtime.egress.client import EgressClient
 from carnet.runtime.egress.connection import MOST_AHEAD
 from carnet.testing.wait import until_so
 from tests.runtime.peer import (
@@ -31,8 +31,8 @@ from tests.runtime.peer import (
 EVIL = reply(b"evil", status=500)
 
 
-async def read_slowly(door: EgressDoor, request: Outbound) -> None:
-    async with door.send(request) as answer:
+async def read_slowly(http: EgressClient, request: Outbound) -> None:
+    async with http.send(request) as answer:
         async for _ in answer.chunks():
             await asyncio.sleep(0.05)
 
@@ -41,9 +41,9 @@ async def read_slowly(door: EgressDoor, request: Outbound) -> None:
 
 
 async def test_an_answer_behind_an_answer_is_nobodys() -> None:
-    async with Peer(answering(reply(b"ok") + EVIL)) as peer, opened() as door:
+    async with Peer(answering(reply(b"ok") + EVIL)) as peer, opened() as http:
         for _ in range(3):
-            async with door.send(post(peer.url)) as answer:
+            async with http.send(post(peer.url)) as answer:
                 assert (answer.status, await answer.read()) == (200, b"ok")
     assert peer.connections == 3
 
@@ -62,11 +62,11 @@ async def test_an_answer_before_the_question_is_nobodys(played: Any) -> None:
                 said.set()
             await line.until_gone()
 
-        async with Peer(script) as peer, opened() as door:
-            assert await read(door, post(peer.url)) == b"ok"
+        async with Peer(script) as peer, opened() as http:
+            assert await read(http, post(peer.url)) == b"ok"
             go_on.set()
             await said.wait()
-            assert await read(door, post(peer.url)) == b"ok"
+            assert await read(http, post(peer.url)) == b"ok"
         assert peer.connections == 2
 
     await played(scene)
@@ -79,9 +79,9 @@ async def test_an_answer_that_has_no_body_but_a_length_ends_the_connection() -> 
         await line.request()
         await line.say(EVIL)
 
-    async with Peer(script) as peer, opened() as door:
+    async with Peer(script) as peer, opened() as http:
         for _ in range(2):
-            async with door.send(post(peer.url)) as answer:
+            async with http.send(post(peer.url)) as answer:
                 assert (answer.status, await answer.read()) == (204, b"")
     assert peer.connections == 2
 
@@ -97,7 +97,7 @@ async def test_a_large_answer_is_whole_even_if_the_peer_has_gone(played: Any) ->
             await line.request()
             await line.say(reply(body))
 
-        async with Peer(script) as peer, opened() as door, door.send(post(peer.url)) as answer:
+        async with Peer(script) as peer, opened() as http, http.send(post(peer.url)) as answer:
             pieces = []
             async for piece in answer.chunks():
                 pieces.append(piece)
@@ -112,9 +112,9 @@ async def test_a_connection_that_was_paused_serves_again(played: Any) -> None:
     body = b"x" * (8 * MOST_AHEAD)
 
     async def scene() -> None:
-        async with Peer(answering(reply(body))) as peer, opened() as door:
+        async with Peer(answering(reply(body))) as peer, opened() as http:
             for _ in range(3):
-                async with door.send(post(peer.url)) as answer:
+                async with http.send(post(peer.url)) as answer:
                     await asyncio.sleep(0.02)  # it piles up
                     assert await answer.read() == body
         assert peer.connections == 1
@@ -134,9 +134,9 @@ async def test_leaving_a_paused_connection_ends_it(played: Any) -> None:
                 line_ended.set()
 
         line_ended = asyncio.Event()
-        async with Peer(script) as peer, opened() as door:
+        async with Peer(script) as peer, opened() as http:
             with pytest.raises(ProviderTimeout):
-                await read_slowly(door, post(peer.url, bounds=Bounds(total_seconds=0.3)))
+                await read_slowly(http, post(peer.url, bounds=Bounds(total_seconds=0.3)))
             await asyncio.wait_for(line_ended.wait(), LONG)
 
     await played(scene)
@@ -151,9 +151,9 @@ async def test_the_total_holds_while_a_connection_is_made() -> None:
         return []
 
     bounds = Bounds(total_seconds=0.05, connect_seconds=LONG)
-    async with opened(lookup=endless) as door:
+    async with opened(lookup=endless) as http:
         with pytest.raises(ProviderUnavailable) as caught:
-            await asyncio.wait_for(read(door, post("https://b.example/", bounds=bounds)), LONG / 2)
+            await asyncio.wait_for(read(http, post("https://b.example/", bounds=bounds)), LONG / 2)
     assert isinstance(caught.value.__cause__, NotSent)
 
 
@@ -169,9 +169,9 @@ async def test_nothing_is_sent_if_the_time_was_over_when_the_connection_came() -
         return ["127.0.0.1"]
 
     bounds = Bounds(total_seconds=0.05, connect_seconds=LONG)
-    async with Peer(answering(reply(b"ok"))) as peer, opened(lookup=stubborn) as door:
+    async with Peer(answering(reply(b"ok"))) as peer, opened(lookup=stubborn) as http:
         with pytest.raises(ProviderUnavailable) as caught:
-            await read(door, post(f"http://model.example:{peer.port}/", bounds=bounds))
+            await read(http, post(f"http://model.example:{peer.port}/", bounds=bounds))
     assert isinstance(caught.value.__cause__, NotSent)
     assert peer.requests == []
 
@@ -193,11 +193,11 @@ async def test_time_that_ran_for_a_dead_connection_does_not_run_for_the_next() -
             await line.until_gone()
 
     bounds = Bounds(first_byte_seconds=0.5, connect_seconds=LONG)
-    async with Peer(script) as peer, opened(lookup=lookup) as door:
+    async with Peer(script) as peer, opened(lookup=lookup) as http:
         url = f"http://model.example:{peer.port}/"
-        assert await read(door, post(url)) == b"ok"
+        assert await read(http, post(url)) == b"ok"
         slow.set()
-        assert await read(door, post(url, bounds=bounds)) == b"ok"
+        assert await read(http, post(url, bounds=bounds)) == b"ok"
 
 
 # ---------------------------------------------------------------------- lost connections
@@ -210,10 +210,10 @@ async def test_a_request_that_may_have_arrived_is_not_called_unsent() -> None:
         await line.request()
         peer.stop_listening()
 
-    async with Peer(script) as peer, opened() as door:
-        assert await read(door, post(peer.url)) == b"ok"
+    async with Peer(script) as peer, opened() as http:
+        assert await read(http, post(peer.url)) == b"ok"
         with pytest.raises(ProviderUnavailable) as caught:
-            await read(door, post(peer.url))
+            await read(http, post(peer.url))
     assert len(peer.requests) == 2  # the second one arrived
     assert not isinstance(caught.value.__cause__, NotSent)
 
@@ -225,10 +225,10 @@ async def test_an_answer_that_breaks_off_on_a_kept_connection_is_not_asked_for_a
         await line.request()
         await line.say(b"HTTP/1.1 200")
 
-    async with Peer(script) as peer, opened() as door:
-        assert await read(door, post(peer.url)) == b"ok"
+    async with Peer(script) as peer, opened() as http:
+        assert await read(http, post(peer.url)) == b"ok"
         with pytest.raises(ProviderUnavailable):
-            await read(door, post(peer.url))
+            await read(http, post(peer.url))
     assert len(peer.requests) == 2
 
 
@@ -238,28 +238,28 @@ async def test_an_idle_connection_is_closed_after_a_while() -> None:
         await line.say(reply(b"ok"))
         await line.until_gone()
 
-    async with Peer(script) as peer, opened(keepalive_seconds=0.05) as door:
-        assert await read(door, post(peer.url)) == b"ok"
+    async with Peer(script) as peer, opened(keepalive_seconds=0.05) as http:
+        assert await read(http, post(peer.url)) == b"ok"
         await asyncio.wait_for(peer.gone.wait(), LONG)
-        await until_so(lambda: not door._open and not door._idle)  # noqa: SLF001
+        await until_so(lambda: not http._open and not http._idle)  # noqa: SLF001
 
 
 async def test_a_connection_that_is_used_now_and_then_is_kept() -> None:
-    async with Peer(answering(reply(b"ok"))) as peer, opened(keepalive_seconds=LONG) as door:
+    async with Peer(answering(reply(b"ok"))) as peer, opened(keepalive_seconds=LONG) as http:
         for _ in range(2):
-            assert await read(door, post(peer.url)) == b"ok"
-            door._sweep()  # noqa: SLF001  what its timer does
-        assert len(door._open) == 1  # noqa: SLF001
+            assert await read(http, post(peer.url)) == b"ok"
+            http._sweep()  # noqa: SLF001  what its timer does
+        assert len(http._open) == 1  # noqa: SLF001
     assert peer.connections == 1
 
 
 async def test_a_connection_that_is_too_old_is_not_used_even_before_the_sweep() -> None:
-    async with Peer(answering(reply(b"ok"))) as peer, opened(keepalive_seconds=LONG) as door:
-        assert await read(door, post(peer.url)) == b"ok"
-        (waiting,) = door._idle.values()  # noqa: SLF001
+    async with Peer(answering(reply(b"ok"))) as peer, opened(keepalive_seconds=LONG) as http:
+        assert await read(http, post(peer.url)) == b"ok"
+        (waiting,) = http._idle.values()  # noqa: SLF001
         waiting[0].idle_since -= 2 * LONG
-        assert await read(door, post(peer.url)) == b"ok"
-        assert len(door._open) == 1  # noqa: SLF001
+        assert await read(http, post(peer.url)) == b"ok"
+        assert len(http._open) == 1  # noqa: SLF001
     assert peer.connections == 2
 
 
@@ -273,25 +273,25 @@ async def test_only_so_many_idle_connections_are_kept(monkeypatch: pytest.Monkey
         await line.say(reply(b"ok"))
         await line.until_gone()
 
-    async with Peer(script) as peer, opened() as door:
-        await asyncio.gather(*(read(door, post(peer.url)) for _ in range(5)))
-        assert len(door._open) == 2  # noqa: SLF001
+    async with Peer(script) as peer, opened() as http:
+        await asyncio.gather(*(read(http, post(peer.url)) for _ in range(5)))
+        assert len(http._open) == 2  # noqa: SLF001
 
 
 async def test_only_so_many_routes_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client, "_MOST_ROUTES", 2)
-    async with Peer(answering(reply(b"ok"))) as peer, opened() as door:
+    async with Peer(answering(reply(b"ok"))) as peer, opened() as http:
         for number in range(5):
-            assert await read(door, post(f"{peer.url}/{number}")) == b"ok"
-        assert len(door._routes) <= 2  # noqa: SLF001
+            assert await read(http, post(f"{peer.url}/{number}")) == b"ok"
+        assert len(http._routes) <= 2  # noqa: SLF001
     assert peer.connections == 1
 
 
-# ---------------------------------------------------------------------- the end of the door
+# ---------------------------------------------------------------------- the end of the client
 
 
 @pytest.mark.parametrize("said", [b"", stream_head() + chunk(b"one")])
-async def test_closing_the_door_ends_what_is_open_at_once(said: bytes) -> None:
+async def test_closing_the_client_ends_what_is_open_at_once(said: bytes) -> None:
     reached = asyncio.Event()
 
     async def script(line: Line) -> None:
@@ -301,18 +301,18 @@ async def test_closing_the_door_ends_what_is_open_at_once(said: bytes) -> None:
         await line.until_gone()
 
     async with Peer(script) as peer:
-        door = EgressDoor()
-        task = asyncio.create_task(read(door, post(peer.url)))
+        http = EgressClient()
+        task = asyncio.create_task(read(http, post(peer.url)))
         await reached.wait()
-        await door.close()
+        await http.close()
         with pytest.raises((ProviderUnavailable, ProviderError)) as caught:
             await asyncio.wait_for(task, LONG)
         assert not isinstance(caught.value.__cause__, NotSent)
         await asyncio.wait_for(peer.gone.wait(), LONG)
-        await door.close()  # once more does no harm
+        await http.close()  # once more does no harm
 
 
-async def test_a_connection_that_comes_after_the_door_was_closed_is_not_used() -> None:
+async def test_a_connection_that_comes_after_the_client_was_closed_is_not_used() -> None:
     looking, found = asyncio.Event(), asyncio.Event()
 
     async def lookup(host: str, port: int) -> Sequence[str]:  # noqa: ARG001
@@ -324,10 +324,10 @@ async def test_a_connection_that_comes_after_the_door_was_closed_is_not_used() -
         await line.until_gone()
 
     async with Peer(script) as peer:
-        door = EgressDoor(lookup=lookup)
-        task = asyncio.create_task(read(door, post(f"http://model.example:{peer.port}/")))
+        http = EgressClient(lookup=lookup)
+        task = asyncio.create_task(read(http, post(f"http://model.example:{peer.port}/")))
         await looking.wait()
-        await door.close()
+        await http.close()
         found.set()
         with pytest.raises(ProviderUnavailable) as caught:
             await task
@@ -337,15 +337,15 @@ async def test_a_connection_that_comes_after_the_door_was_closed_is_not_used() -
 
 
 async def test_an_answer_is_there_only_within_its_context() -> None:
-    async with Peer(answering(reply(b"ok"))) as peer, opened() as door:
-        async with door.send(post(peer.url)) as answer:
+    async with Peer(answering(reply(b"ok"))) as peer, opened() as http:
+        async with http.send(post(peer.url)) as answer:
             pass
         with pytest.raises(RuntimeError, match="context"):
             answer.header("date")
 
 
 @pytest.mark.parametrize("place", ["lookup", "handshake", "head", "body"])
-async def test_cancelling_leaves_nothing_in_the_door(place: str, played: Any) -> None:
+async def test_cancelling_leaves_nothing_in_the_client(place: str, played: Any) -> None:
     async def scene() -> None:
         reached = asyncio.Event()
         lookup, _ = leading_to("127.0.0.1")
@@ -365,17 +365,17 @@ async def test_cancelling_leaves_nothing_in_the_door(place: str, played: Any) ->
 
         async with (
             Peer(script) as peer,
-            opened(lookup=endless if place == "lookup" else lookup) as door,
+            opened(lookup=endless if place == "lookup" else lookup) as http,
         ):
             scheme = "https" if place == "handshake" else "http"
             url = f"{scheme}://model.example:{peer.port}/"
-            task = asyncio.create_task(read(door, post(url)))
+            task = asyncio.create_task(read(http, post(url)))
             await reached.wait()
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
-            assert not door._open  # noqa: SLF001
-            assert not door._idle  # noqa: SLF001
+            assert not http._open  # noqa: SLF001
+            assert not http._idle  # noqa: SLF001
             if place != "lookup":
                 await asyncio.wait_for(peer.gone.wait(), LONG)
 
@@ -387,18 +387,18 @@ async def test_exchanges_leave_nothing_to_the_collector_of_cycles() -> None:
     async with (
         Peer(answering(reply(b"ok"))) as peer,
         Peer(answering(broken)) as other,
-        opened() as door,
+        opened() as http,
     ):
-        await read(door, post(peer.url))
+        await read(http, post(peer.url))
         gc.collect()
         gc.disable()
         gc.set_debug(gc.DEBUG_SAVEALL)
         try:
             for _ in range(100):
-                await read(door, post(peer.url))
+                await read(http, post(peer.url))
             for _ in range(10):
                 with pytest.raises(ProviderError):
-                    await read(door, post(other.url))
+                    await read(http, post(other.url))
             gc.collect()
             left = {type(one).__name__ for one in gc.garbage if is_ours(one)}
         finally:

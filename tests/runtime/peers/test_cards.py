@@ -17,7 +17,7 @@ from carnet.errors import (
     PeerUnreachable,
 )
 from carnet.ports.world.http_client import Bounds
-from carnet.runtime.egress.client import EgressDoor
+from carnet.runtime.egress.client import EgressClient
 from carnet.runtime.peers import cards
 from carnet.runtime.peers.cards import CARD_PATH, Cards, Fetching, NotPublished, Place, Remembered
 from carnet.testing.clock import FakeClock
@@ -51,9 +51,9 @@ def test_a_page_is_bounded_by_256_kib_and_ten_seconds() -> None:
 @asynccontextmanager
 async def fetching(script: Script, **more: Any) -> AsyncIterator[tuple[Fetching, Place, Peer]]:
     """A place that a stranger named, which the operator lets be on this machine."""
-    async with Peer(script) as peer, opened(allow=[f"127.0.0.1:{peer.port}"]) as door:
+    async with Peer(script) as peer, opened(allow=[f"127.0.0.1:{peer.port}"]) as http:
         place = Place(f"http://127.0.0.1:{peer.port}", "learned")
-        yield Fetching(door, **more), place, peer
+        yield Fetching(http, **more), place, peer
 
 
 async def why(fetch: Fetching, place: Place) -> CarnetError:
@@ -145,9 +145,9 @@ async def test_a_certificate_that_does_not_hold_is_unreachable(tmp_path: Path) -
     lookup, _ = leading_to("127.0.0.1")
     async with Peer(answering(reply(b"{}")), tls=certificate.serving()) as peer:
         allow = [f"agent.example:{peer.port}"]
-        async with opened(allow=allow, lookup=lookup) as door:
+        async with opened(allow=allow, lookup=lookup) as http:
             place = Place(f"https://agent.example:{peer.port}", "learned")
-            assert type(await why(Fetching(door), place)) is PeerUnreachable
+            assert type(await why(Fetching(http), place)) is PeerUnreachable
         assert peer.requests == []
 
 
@@ -164,17 +164,17 @@ async def test_a_certificate_that_does_not_hold_is_unreachable(tmp_path: Path) -
 )
 async def test_what_no_peer_may_make_us_call_counts_as_not_published(url: str) -> None:
     lookup, asked = leading_to("93.184.216.34")
-    async with opened(lookup=lookup) as door:
+    async with opened(lookup=lookup) as http:
         with pytest.raises(NotPublished):
-            await Fetching(door).page(Place(url, "learned"), CARD_PATH)
+            await Fetching(http).page(Place(url, "learned"), CARD_PATH)
     assert asked == []
 
 
 async def test_a_name_that_leads_inward_counts_as_not_published() -> None:
     lookup, asked = leading_to("93.184.216.34", "10.0.0.7")
-    async with opened(lookup=lookup) as door:
+    async with opened(lookup=lookup) as http:
         with pytest.raises(NotPublished):
-            await Fetching(door).page(Place("https://agent.example", "learned"), CARD_PATH)
+            await Fetching(http).page(Place("https://agent.example", "learned"), CARD_PATH)
     assert asked == ["agent.example"]
 
 
@@ -182,38 +182,38 @@ async def test_a_name_that_leads_nowhere_has_published_nothing() -> None:
     async def lookup(host: str, port: int) -> list[str]:  # noqa: ARG001
         raise OSError(-2, "Name or service not known")
 
-    async with opened(lookup=lookup) as door:
+    async with opened(lookup=lookup) as http:
         with pytest.raises(NotPublished):
-            await Fetching(door).page(Place("https://agent.example", "learned"), CARD_PATH)
+            await Fetching(http).page(Place("https://agent.example", "learned"), CARD_PATH)
 
 
 async def test_a_card_that_is_not_there_is_told_from_a_place_that_is_not() -> None:
     async def lookup(host: str, port: int) -> list[str]:  # noqa: ARG001
         raise OSError(-2, "Name or service not known")
 
-    async def why_not(door: EgressDoor, url: str) -> CarnetError:
+    async def why_not(http: EgressClient, url: str) -> CarnetError:
         with pytest.raises(CarnetError) as refused:
-            await Cards(door, FakeClock()).card(Place(url))
+            await Cards(http, FakeClock()).card(Place(url))
         return refused.value
 
-    async with opened(lookup=lookup) as door:
-        nowhere = await why_not(door, "https://agent.example")
+    async with opened(lookup=lookup) as http:
+        nowhere = await why_not(http, "https://agent.example")
         assert (type(nowhere), nowhere.detail) == (PeerUnreachable, "no host has that name")
     kinds = {404: PeerAgentNotFound, 410: PeerAgentNotFound, 403: PeerUnreachable}
     for status, kind in kinds.items():
-        async with Peer(answering(reply(status=status))) as peer, opened() as door:
-            assert type(await why_not(door, f"http://127.0.0.1:{peer.port}")) is kind
-    async with Peer(answering(reply())) as gone, opened() as door:
+        async with Peer(answering(reply(status=status))) as peer, opened() as http:
+            assert type(await why_not(http, f"http://127.0.0.1:{peer.port}")) is kind
+    async with Peer(answering(reply())) as gone, opened() as http:
         gone.stop_listening()
-        closed = await why_not(door, f"http://127.0.0.1:{gone.port}")
+        closed = await why_not(http, f"http://127.0.0.1:{gone.port}")
     assert type(closed) is PeerUnreachable
     assert "provider_unavailable" not in str(closed)
 
 
 async def test_the_operator_is_told_that_a_place_of_theirs_may_not_be_called() -> None:
-    async with opened() as door:
+    async with opened() as http:
         with pytest.raises(EgressRefused):
-            await Fetching(door).page(Place("http://93.184.216.34", "named"), CARD_PATH)
+            await Fetching(http).page(Place("http://93.184.216.34", "named"), CARD_PATH)
 
 
 async def test_eight_fetches_run_at_once_and_whoever_finds_the_queue_full_is_told_so() -> None:

@@ -106,10 +106,10 @@ async def scene(
 ) -> AsyncIterator[Scene]:
     clock, written = FakeClock(), Pins(*pins)
     parts = {} if lookup is None else {"lookup": lookup}
-    async with opened(**parts) as door:
+    async with opened(**parts) as http:
         peers = MemoryPeers(Known(domain="globex.example", url=url))
         pinned: Any = written
-        ring = Ring(pinned=pinned, peers=peers, door=door, clock=clock, **more)
+        ring = Ring(pinned=pinned, peers=peers, http=http, clock=clock, **more)
         try:
             yield Scene(ring, clock, written)
         finally:
@@ -453,9 +453,9 @@ async def test_a_stranger_whose_name_leads_inward_is_unknown_and_looked_up_once_
 @pytest.mark.parametrize("identity", ["agent://stranger.example", GLOBEX])
 async def test_the_card_of_a_strangers_host_must_be_the_strangers(identity: str) -> None:
     page = card(("k1", key("one"), True), identity=identity)
-    async with Peer(publishing(page)) as peer, opened(allow=[f"127.0.0.1:{peer.port}"]) as door:
+    async with Peer(publishing(page)) as peer, opened(allow=[f"127.0.0.1:{peer.port}"]) as http:
         pins: Any = Pins()
-        ring = Ring(pinned=pins, peers=MemoryPeers(), door=door, clock=FakeClock())
+        ring = Ring(pinned=pins, peers=MemoryPeers(), http=http, clock=FakeClock())
         loading = ring._load(Place(where(peer), "learned", "stranger.example"))  # noqa: SLF001
         if identity == GLOBEX:
             with pytest.raises(NotPublished):

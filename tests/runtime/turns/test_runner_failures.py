@@ -329,15 +329,15 @@ async def test_an_agent_that_asks_differently_when_it_runs_again_is_told_so() ->
     assert len(met) == 1
 
 
-async def test_the_doors_of_an_agent_that_has_ended_are_closed() -> None:
+async def test_an_agent_that_has_ended_makes_no_more_calls() -> None:
     dispatch = Dispatching()
     kept: list[Visit] = []
 
-    async def leaves_a_door_open(visit: Visit) -> str:
+    async def leaves_a_call_for_later(visit: Visit) -> str:
         kept.append(visit)
         return "bye"
 
-    stage = Stage(target("leaver", agent=native(leaves_a_door_open, dispatch)))
+    stage = Stage(target("leaver", agent=native(leaves_a_call_for_later, dispatch)))
     dispatch.connect(stage.gate, stage.journal)
     await stage.ask("leaver")
     with pytest.raises(CarnetError):

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from carnet.errors import CarnetError
-from carnet.ports.world.http_client import Door, Outbound
+from carnet.ports.world.http_client import HttpClient, Outbound
 from carnet.ports.world.outbox import Delivery, DeliveryState, Outcome, StoredDelivery
 from carnet.runtime.webhooks.callbacks import queue_of
 from carnet.runtime.webhooks.dispatcher import Dispatcher
@@ -138,7 +138,7 @@ class Told:
         yield b"nothing that matters"
 
 
-class ScriptedDoor:
+class ScriptedClient:
     """Answers each request with what comes next, the last of it again and again."""
 
     def __init__(self, clock: FakeClock, *answers: Told | CarnetError) -> None:
@@ -173,7 +173,7 @@ def webhooks(clock: Any, *, timeout: float = 10.0) -> Webhooks:
 
 def dispatcher(
     outbox: Any,
-    door: Any,
+    http: Any,
     clock: Any,
     *,
     schedule: Sequence[float] = SCHEDULE,
@@ -184,10 +184,10 @@ def dispatcher(
 ) -> Dispatcher:
     """With a fraction of a half the jitter is nothing."""
     ids = FakeIds(fraction=fraction)
-    opened: Door = door
+    opened: HttpClient = http
     return Dispatcher(
         outbox=outbox,
-        door=opened,
+        http=opened,
         webhooks=webhooks(clock, timeout=timeout),
         schedule=DeliverySchedule(schedule, ids),
         clock=clock,

@@ -13,7 +13,7 @@ from carnet.core.people.identity import Standing
 from carnet.errors import AgentFailed, CallbackForbidden, Cancelled, EgressRefused
 from carnet.ports.work.tasks import Callback
 from carnet.ports.world.outbox import Outcome
-from carnet.runtime.egress.client import EgressDoor
+from carnet.runtime.egress.client import EgressClient
 from carnet.runtime.webhooks.callbacks import CallbackDeliveries, Callbacks, queue_of, receiver_of
 from carnet.wire.dialects import DIALECTS, openai, samvad
 from carnet.wire.dialects.dialect import House
@@ -144,18 +144,18 @@ def test_each_sender_has_a_queue_of_its_own_at_a_receiver() -> None:
 # ------------------------------------------------------------------------- registration
 
 
-async def forbidden(door: EgressDoor, url: str, outbox: MemoryOutbox | None = None) -> str:
+async def forbidden(http: EgressClient, url: str, outbox: MemoryOutbox | None = None) -> str:
     """Why an address may not be registered."""
     with pytest.raises(CallbackForbidden) as refused:
-        await Callbacks(door, outbox or MemoryOutbox()).check(url, SENDER)
+        await Callbacks(http, outbox or MemoryOutbox()).check(url, SENDER)
     return str(refused.value.facts["reason"])
 
 
 @pytest.mark.parametrize("url", [*FORBIDDEN, "", "not-a-url", "https://", "//a.example/x"])
 async def test_an_address_that_is_not_public_is_refused_and_not_looked_up(url: str) -> None:
     lookup, asked = leading_to("8.8.8.8")
-    async with opened(lookup=lookup) as door:
-        assert await forbidden(door, url) in REASONS
+    async with opened(lookup=lookup) as http:
+        assert await forbidden(http, url) in REASONS
     assert asked == []
 
 
@@ -176,8 +176,8 @@ async def test_an_address_that_is_not_public_is_refused_and_not_looked_up(url: s
 async def test_what_is_wrong_with_an_address_is_said_and_how_to_except_it(
     url: str, reason: str
 ) -> None:
-    async with opened() as door:
-        assert await forbidden(door, url) == reason
+    async with opened() as http:
+        assert await forbidden(http, url) == reason
     assert "[egress] allow" in CallbackForbidden(reason=reason).next_step
     assert "[egress] allow" in (CallbackForbidden.__doc__ or "")
 
@@ -185,15 +185,15 @@ async def test_what_is_wrong_with_an_address_is_said_and_how_to_except_it(
 @pytest.mark.parametrize("address", ["127.0.0.1", "10.0.0.7", "169.254.169.254", "::1"])
 async def test_a_name_that_leads_inward_is_refused(address: str) -> None:
     lookup, asked = leading_to("8.8.8.8", address)
-    async with opened(lookup=lookup) as door:
-        assert await forbidden(door, URL) == "it is not a public address"
+    async with opened(lookup=lookup) as http:
+        assert await forbidden(http, URL) == "it is not a public address"
     assert len(asked) == 1
 
 
 async def test_a_public_name_is_accepted_and_not_called() -> None:
     lookup, asked = leading_to("8.8.8.8")
-    async with opened(lookup=lookup) as door:
-        await Callbacks(door, MemoryOutbox()).check(URL, SENDER)
+    async with opened(lookup=lookup) as http:
+        await Callbacks(http, MemoryOutbox()).check(URL, SENDER)
     assert len(asked) == 1
 
 
@@ -201,8 +201,8 @@ async def test_a_name_that_cannot_be_looked_up_now_is_accepted() -> None:
     async def nowhere(*_: object) -> list[str]:
         raise OSError(2, "no such host")
 
-    async with opened(lookup=nowhere) as door:
-        await Callbacks(door, MemoryOutbox()).check(URL, SENDER)
+    async with opened(lookup=nowhere) as http:
+        await Callbacks(http, MemoryOutbox()).check(URL, SENDER)
 
 
 async def test_a_name_whose_server_is_silent_is_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -211,22 +211,22 @@ async def test_a_name_whose_server_is_silent_is_accepted(monkeypatch: pytest.Mon
         return []
 
     monkeypatch.setattr("carnet.runtime.egress.client.JUDGE_SECONDS", 0.01)
-    async with opened(lookup=silent) as door:
-        await Callbacks(door, MemoryOutbox()).check(URL, SENDER)
+    async with opened(lookup=silent) as http:
+        await Callbacks(http, MemoryOutbox()).check(URL, SENDER)
 
 
 async def test_what_the_operator_allows_may_be_called_back() -> None:
-    async with opened(allow=["127.0.0.1:8099"]) as door:
-        await Callbacks(door, MemoryOutbox()).check("http://127.0.0.1:8099/in", SENDER)
-        await forbidden(door, "http://127.0.0.1:8098/in")
+    async with opened(allow=["127.0.0.1:8099"]) as http:
+        await Callbacks(http, MemoryOutbox()).check("http://127.0.0.1:8099/in", SENDER)
+        await forbidden(http, "http://127.0.0.1:8098/in")
 
 
 async def test_an_address_that_said_410_is_refused() -> None:
     outbox = MemoryOutbox()
     outbox.gone.add((SENDER, URL))
     lookup, _ = leading_to("8.8.8.8")
-    async with opened(lookup=lookup) as door:
-        assert "410" in await forbidden(door, URL, outbox)
+    async with opened(lookup=lookup) as http:
+        assert "410" in await forbidden(http, URL, outbox)
 
 
 async def test_a_receiver_for_whom_too_many_wait_is_refused_until_they_came(
@@ -237,20 +237,20 @@ async def test_a_receiver_for_whom_too_many_wait_is_refused_until_they_came(
     lookup, _ = leading_to("8.8.8.8")
     host = "https://hooks.sender.example:8443"
     await outbox.put([delivery("1", f"{host}/a"), delivery("2", f"{host}/b")], 0)
-    async with opened(lookup=lookup) as door:
-        assert await forbidden(door, URL, outbox) == "2 of your deliveries wait for it already"
-        await Callbacks(door, outbox).check("https://other.example/in", SENDER)
+    async with opened(lookup=lookup) as http:
+        assert await forbidden(http, URL, outbox) == "2 of your deliveries wait for it already"
+        await Callbacks(http, outbox).check("https://other.example/in", SENDER)
         (first, _) = await outbox.lease(0, until=1, at_most=2, per_receiver=2)
         await outbox.mark(first, Outcome(state="delivered", now=0))
-        await Callbacks(door, outbox).check(URL, SENDER)
+        await Callbacks(http, outbox).check(URL, SENDER)
 
 
 async def test_an_address_of_two_kilobytes_is_too_long() -> None:
-    async with opened() as door:
-        assert "2048" in await forbidden(door, "https://a.example/" + "x" * 2048)
+    async with opened() as http:
+        assert "2048" in await forbidden(http, "https://a.example/" + "x" * 2048)
 
 
 async def test_judging_a_url_refuses_as_dialling_it_would() -> None:
-    async with opened() as door:
+    async with opened() as http:
         with pytest.raises(EgressRefused):
-            await door.judge("https://10.0.0.1/")
+            await http.judge("https://10.0.0.1/")

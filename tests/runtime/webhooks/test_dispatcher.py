@@ -1,4 +1,4 @@
-"""The sender of deliveries, running: over a real store, through the real door, to real sockets."""
+"""The sender of deliveries, over a real store, with the real HTTP client, to real sockets."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -11,7 +11,7 @@ import pytest
 from carnet import faults
 from carnet.errors import StorageUnavailable
 from carnet.ports.world.outbox import Outcome, StoredDelivery
-from carnet.runtime.egress.client import EgressDoor
+from carnet.runtime.egress.client import EgressClient
 from carnet.runtime.system import SystemClock
 from carnet.runtime.webhooks.callbacks import Callbacks
 from carnet.runtime.webhooks.dispatcher import Dispatcher
@@ -33,8 +33,8 @@ async def store(tmp_path: Path) -> AsyncIterator[Store]:
 
 
 @asynccontextmanager
-async def running(outbox: Any, door: EgressDoor, **more: Any) -> AsyncIterator[Dispatcher]:
-    dispatching = dispatcher(outbox, door, SystemClock(), **{"schedule": SHORT, **more})
+async def running(outbox: Any, http: EgressClient, **more: Any) -> AsyncIterator[Dispatcher]:
+    dispatching = dispatcher(outbox, http, SystemClock(), **{"schedule": SHORT, **more})
     dispatching.start()
     try:
         yield dispatching
@@ -61,7 +61,7 @@ async def put(outbox: Any, *deliveries: Any, wake: Dispatcher | None = None) -> 
 
 
 async def test_what_is_written_here_is_sent_when_woken(store: Store) -> None:
-    async with Peer(WELL) as peer, opened() as door, running(store.outbox, door) as dispatching:
+    async with Peer(WELL) as peer, opened() as http, running(store.outbox, http) as dispatching:
         await put(store.outbox, named(peer), wake=dispatching)
         assert (await ended(store.outbox)).attempts == 1
         (request,) = peer.requests
@@ -70,7 +70,7 @@ async def test_what_is_written_here_is_sent_when_woken(store: Store) -> None:
 
 
 async def test_what_somebody_else_has_written_is_sent_without_being_told(store: Store) -> None:
-    async with Peer(WELL) as peer, opened() as door, running(store.outbox, door):
+    async with Peer(WELL) as peer, opened() as http, running(store.outbox, http):
         await put(store.outbox, named(peer))
         await ended(store.outbox)
 
@@ -91,7 +91,7 @@ async def test_a_receiver_with_many_deliveries_gets_two_at_a_time(store: Store) 
         open_now -= 1
         await line.say(reply(headers={"connection": "close"}))
 
-    async with Peer(script) as peer, opened() as door, running(store.outbox, door) as dispatching:
+    async with Peer(script) as peer, opened() as http, running(store.outbox, http) as dispatching:
         deliveries = [named(peer, str(number)) for number in range(8)]
         await put(store.outbox, *deliveries, wake=dispatching)
         for number in range(8):
@@ -108,8 +108,8 @@ async def test_a_receiver_that_is_silent_holds_up_nobody_else(store: Store) -> N
     async with (
         Peer(silent) as mute,
         Peer(WELL) as well,
-        opened() as door,
-        running(store.outbox, door, timeout=25) as dispatching,
+        opened() as http,
+        running(store.outbox, http, timeout=25) as dispatching,
     ):
         quiet = [named(mute, f"quiet{number}") for number in range(20)]
         await put(store.outbox, *quiet, named(well), wake=dispatching)
@@ -122,7 +122,7 @@ async def test_a_delivery_passes_every_point_of_its_way(
 ) -> None:
     monkeypatch.setattr(faults, "is_armed", True)
     monkeypatch.setattr(faults, "_passed", {})
-    async with Peer(WELL) as peer, opened() as door, running(store.outbox, door) as dispatching:
+    async with Peer(WELL) as peer, opened() as http, running(store.outbox, http) as dispatching:
         await put(store.outbox, named(peer), wake=dispatching)
         await ended(store.outbox)
         await dispatching.settled()
@@ -142,10 +142,10 @@ async def test_a63_a_name_that_is_public_when_it_is_named_and_inward_when_dialle
         del host, port
         return [next(addresses, "127.0.0.1")]
 
-    async with Peer(WELL) as peer, opened(lookup=rebinding) as door:
+    async with Peer(WELL) as peer, opened(lookup=rebinding) as http:
         url = "https://hooks.example:8443/in"
-        await Callbacks(door, store.outbox).check(url, SENDER)
-        async with running(store.outbox, door) as dispatching:
+        await Callbacks(http, store.outbox).check(url, SENDER)
+        async with running(store.outbox, http) as dispatching:
             await put(store.outbox, delivery(url=url), wake=dispatching)
             dead = await ended(store.outbox, state="dead")
         assert dead.reason == "its address may not be dialled"
@@ -162,17 +162,17 @@ async def test_a63_a_name_that_is_public_when_it_is_named_and_inward_when_dialle
     ],
 )
 async def test_a63_what_got_into_the_outbox_is_judged_again(store: Store, url: str) -> None:
-    async with Peer(WELL) as peer, opened() as door, running(store.outbox, door) as dispatching:
+    async with Peer(WELL) as peer, opened() as http, running(store.outbox, http) as dispatching:
         await put(store.outbox, delivery(url=url.format(port=peer.port)), wake=dispatching)
         assert (await ended(store.outbox, state="dead")).reason == "its address may not be dialled"
         assert peer.connections == 0
 
 
 async def test_a63_a_redirect_inward_is_not_followed(store: Store) -> None:
-    async with Peer(WELL) as inner, opened() as door:
+    async with Peer(WELL) as inner, opened() as http:
         location = {"location": f"http://127.0.0.1:{inner.port}/", "connection": "close"}
         moved = answering(reply(status=302, headers=location))
-        async with Peer(moved) as outer, running(store.outbox, door) as dispatching:
+        async with Peer(moved) as outer, running(store.outbox, http) as dispatching:
             await put(store.outbox, named(outer), wake=dispatching)
             assert (await ended(store.outbox, state="dead")).status == 302
         assert inner.connections == 0
@@ -188,7 +188,7 @@ async def test_a64_an_answer_without_end_is_taken_to_64_kib(store: Store) -> Non
         while True:
             await line.say(chunk(bytes(16 * 1024)))
 
-    async with Peer(endless) as peer, opened() as door, running(store.outbox, door) as dispatching:
+    async with Peer(endless) as peer, opened() as http, running(store.outbox, http) as dispatching:
         await put(store.outbox, named(peer), wake=dispatching)
         assert (await ended(store.outbox)).attempts == 1
         assert peer.connections == 1
@@ -198,8 +198,8 @@ async def test_a64_a_bomb_of_an_answer_is_a_failure_and_is_not_unpacked(store: S
     bomb = reply(b"\x1f\x8b", headers={"content-encoding": "gzip", "connection": "close"})
     async with (
         Peer(answering(bomb)) as peer,
-        opened() as door,
-        running(store.outbox, door) as dispatching,
+        opened() as http,
+        running(store.outbox, http) as dispatching,
     ):
         await put(store.outbox, named(peer), wake=dispatching)
         assert (await ended(store.outbox, state="dead")).reason == "its answer could not be read"
@@ -212,8 +212,8 @@ async def test_a64_a_receiver_that_never_answers_is_given_up_in_time(store: Stor
 
     async with (
         Peer(silent) as peer,
-        opened() as door,
-        running(store.outbox, door, schedule=(0,), timeout=0.5) as dispatching,
+        opened() as http,
+        running(store.outbox, http, schedule=(0,), timeout=0.5) as dispatching,
     ):
         await put(store.outbox, named(peer), wake=dispatching)
         assert (await ended(store.outbox, state="dead")).reason == "it did not answer in time"
@@ -231,7 +231,7 @@ async def test_a_drain_lets_what_is_on_its_way_arrive_and_begins_nothing(store: 
         await go_on.wait()
         await line.say(reply())
 
-    async with Peer(script) as peer, opened() as door, running(store.outbox, door) as dispatching:
+    async with Peer(script) as peer, opened() as http, running(store.outbox, http) as dispatching:
         await put(store.outbox, named(peer), wake=dispatching)
         await asked.wait()
         draining = asyncio.create_task(dispatching.drain(30))
@@ -255,8 +255,8 @@ async def test_a_drain_without_time_and_a_close_leave_the_delivery_to_the_next(
         asked.set()
         await line.until_gone()
 
-    async with Peer(silent) as peer, opened() as door:
-        async with running(store.outbox, door) as dispatching:
+    async with Peer(silent) as peer, opened() as http:
+        async with running(store.outbox, http) as dispatching:
             await put(store.outbox, named(peer), wake=dispatching)
             await asked.wait()
             await dispatching.drain(0)
@@ -268,8 +268,8 @@ async def test_a_drain_without_time_and_a_close_leave_the_delivery_to_the_next(
 
 
 async def test_one_that_was_never_started_can_be_drained_and_closed() -> None:
-    async with opened() as door:
-        dispatching = dispatcher(MemoryOutbox(), door, SystemClock())
+    async with opened() as http:
+        dispatching = dispatcher(MemoryOutbox(), http, SystemClock())
         await dispatching.drain(1)
         await dispatching.close()
 
@@ -310,7 +310,7 @@ class Unmarked(MemoryOutbox):
 @pytest.mark.parametrize("error", [StorageUnavailable(), RuntimeError("a mistake of ours")])
 async def test_a_store_that_cannot_be_read_is_read_again(error: Exception) -> None:
     outbox = Failing(error)
-    async with Peer(WELL) as peer, opened() as door, running(outbox, door) as dispatching:
+    async with Peer(WELL) as peer, opened() as http, running(outbox, http) as dispatching:
         await put(outbox, named(peer))
         await until_so(lambda: outbox.failed > 0)
         outbox.error = None
@@ -320,7 +320,7 @@ async def test_a_store_that_cannot_be_read_is_read_again(error: Exception) -> No
 
 async def test_what_could_not_be_marked_stays_leased_and_nothing_else_stops() -> None:
     outbox = Unmarked()
-    async with Peer(WELL) as peer, opened() as door, running(outbox, door) as dispatching:
+    async with Peer(WELL) as peer, opened() as http, running(outbox, http) as dispatching:
         await put(outbox, named(peer), wake=dispatching)
         await until_so(lambda: outbox.marks == 1)
         await put(outbox, named(peer, "2"), wake=dispatching)

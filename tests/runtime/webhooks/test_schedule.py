@@ -23,7 +23,7 @@ from carnet.telemetry import Metrics
 from carnet.testing.clock import FakeClock, FakeIds
 from tests.runtime.webhooks.deliveries import (
     MemoryOutbox,
-    ScriptedDoor,
+    ScriptedClient,
     Told,
     deliver_all,
     delivery,
@@ -42,18 +42,18 @@ def stored(attempts: int = 0, *, failures: int = 0, created: int = NOW) -> Store
 
 async def delivered(
     *answers: Told | CarnetError, **more: Any
-) -> tuple[ScriptedDoor, StoredDelivery]:
+) -> tuple[ScriptedClient, StoredDelivery]:
     """What one delivery goes through with these answers, and how it ends."""
     clock, outbox = FakeClock(), MemoryOutbox()
-    door = ScriptedDoor(clock, *answers)
+    http = ScriptedClient(clock, *answers)
     await outbox.put([delivery()], clock.wall_us())
-    await deliver_all(dispatcher(outbox, door, clock, **more), outbox, clock)
-    return door, outbox.stored["msg_1"]
+    await deliver_all(dispatcher(outbox, http, clock, **more), outbox, clock)
+    return http, outbox.stored["msg_1"]
 
 
 async def test_a_delivery_is_tried_ten_times_by_the_schedule_and_is_then_dead() -> None:
-    door, ended = await delivered(Told(500))
-    assert door.times == list(itertools.accumulate(SCHEDULE))
+    http, ended = await delivered(Told(500))
+    assert http.times == list(itertools.accumulate(SCHEDULE))
     assert (ended.state, ended.attempts, ended.status) == ("dead", 10, 500)
     assert ended.reason == "it answered 500"
 
@@ -72,8 +72,8 @@ def test_the_jitter_is_a_tenth_either_way(fraction: float, seconds: float) -> No
 
 
 async def test_every_attempt_has_the_same_id_and_a_time_of_its_own() -> None:
-    door, ended = await delivered(Told(500), Told(503), Told(204))
-    sent = [request.headers for _, request in door.sent]
+    http, ended = await delivered(Told(500), Told(503), Told(204))
+    sent = [request.headers for _, request in http.sent]
     assert ended.state == "delivered"
     assert {headers["webhook-id"] for headers in sent} == {"msg_1"}
     times = [int(headers["webhook-timestamp"]) for headers in sent]
@@ -84,15 +84,15 @@ async def test_every_attempt_has_the_same_id_and_a_time_of_its_own() -> None:
 
 @pytest.mark.parametrize("status", [200, 201, 202, 204, 299])
 async def test_every_2xx_delivers(status: int) -> None:
-    door, ended = await delivered(Told(status))
-    assert (len(door.sent), ended.state, ended.status) == (1, "delivered", status)
+    http, ended = await delivered(Told(status))
+    assert (len(http.sent), ended.state, ended.status) == (1, "delivered", status)
 
 
 @pytest.mark.parametrize("status", [100, 199, 301, 302, 304, 307, 308, 400, 401, 404, 409, 500])
 async def test_nothing_else_does(status: int) -> None:
-    door, ended = await delivered(Told(status, location="https://elsewhere.example/"))
-    assert (len(door.sent), ended.state) == (10, "dead")
-    assert {request.url for _, request in door.sent} == {"https://hooks.example/in"}
+    http, ended = await delivered(Told(status, location="https://elsewhere.example/"))
+    assert (len(http.sent), ended.state) == (10, "dead")
+    assert {request.url for _, request in http.sent} == {"https://hooks.example/in"}
 
 
 async def test_a_redirect_is_a_failure_that_says_so() -> None:
@@ -102,29 +102,29 @@ async def test_a_redirect_is_a_failure_that_says_so() -> None:
 
 async def test_410_ends_the_delivery_and_the_address() -> None:
     clock, outbox = FakeClock(), MemoryOutbox()
-    door = ScriptedDoor(clock, Told(410))
+    http = ScriptedClient(clock, Told(410))
     await outbox.put([delivery()], clock.wall_us())
-    await deliver_all(dispatcher(outbox, door, clock), outbox, clock)
-    assert (len(door.sent), outbox.stored["msg_1"].state) == (1, "dead")
+    await deliver_all(dispatcher(outbox, http, clock), outbox, clock)
+    assert (len(http.sent), outbox.stored["msg_1"].state) == (1, "dead")
     assert await outbox.is_gone("https://hooks.example/in", delivery().secret_of)
     assert not await outbox.is_gone("https://hooks.example/in", "somebody else")
 
 
 @pytest.mark.parametrize("status", [429, 503])
 async def test_who_says_how_long_to_wait_is_waited_for(status: int) -> None:
-    door, ended = await delivered(Told(status, retry_after="90"), Told(200))
-    assert (door.times, ended.state) == ([0, 90], "delivered")
+    http, ended = await delivered(Told(status, retry_after="90"), Told(200))
+    assert (http.times, ended.state) == ([0, 90], "delivered")
 
 
 async def test_a_date_is_as_good_as_a_number() -> None:
     late = {"date": "Sun, 15 Nov 2026 06:00:00 GMT", "retry_after": "Sun, 15 Nov 2026 06:02:00 GMT"}
-    door, _ = await delivered(Told(429, **late), Told(200))
-    assert door.times == [0, 120]
+    http, _ = await delivered(Told(429, **late), Told(200))
+    assert http.times == [0, 120]
 
 
 async def test_nobody_is_waited_for_longer_than_a_day() -> None:
-    door, ended = await delivered(Told(429, retry_after="900000"), Told(200))
-    assert (door.times, ended.state) == ([0, 86_400], "delivered")
+    http, ended = await delivered(Told(429, retry_after="900000"), Told(200))
+    assert (http.times, ended.state) == ([0, 86_400], "delivered")
 
 
 async def test_a_wait_that_is_shorter_than_the_schedule_or_of_another_status_counts_less() -> None:
@@ -143,11 +143,11 @@ async def test_a_delivery_that_is_sent_again_after_weeks_has_its_whole_schedule_
 async def test_a_delivery_that_was_put_off_again_and_again_dies_an_hour_after_the_schedule() -> (
     None
 ):
-    door, ended = await delivered(Told(503, retry_after="86400"))
+    http, ended = await delivered(Told(503, retry_after="86400"))
     lasts = sum(SCHEDULE) * 1.1 + 3600
     assert ended.state == "dead"
-    assert door.times[-1] <= lasts
-    assert len(door.sent) < 10
+    assert http.times[-1] <= lasts
+    assert len(http.sent) < 10
 
 
 def test_a_receiver_that_fails_is_left_alone_for_longer_each_time() -> None:
@@ -195,14 +195,14 @@ def test_a_schedule_of_one_attempt_is_one() -> None:
 async def test_what_has_no_answer_is_tried_again_and_says_why(
     error: CarnetError, reason: str
 ) -> None:
-    door, ended = await delivered(error, schedule=(0, 1))
-    assert (len(door.sent), ended.state, ended.reason) == (2, "dead", reason)
+    http, ended = await delivered(error, schedule=(0, 1))
+    assert (len(http.sent), ended.state, ended.reason) == (2, "dead", reason)
 
 
 async def test_a_delivery_that_cannot_be_sent_at_all_is_not_tried_for_ever() -> None:
     clock, outbox = FakeClock(), MemoryOutbox()
-    door = ScriptedDoor(clock, Told(200))
-    dispatching = dispatcher(outbox, door, clock, schedule=(0, 1))
+    http = ScriptedClient(clock, Told(200))
+    dispatching = dispatcher(outbox, http, clock, schedule=(0, 1))
     object.__setattr__(dispatching, "_webhooks", None)  # whatever it is that breaks
     await outbox.put([delivery()], clock.wall_us())
     await deliver_all(dispatching, outbox, clock)
@@ -211,16 +211,16 @@ async def test_a_delivery_that_cannot_be_sent_at_all_is_not_tried_for_ever() -> 
 
 async def test_at_most_sixteen_are_on_their_way() -> None:
     clock, outbox = FakeClock(), MemoryOutbox()
-    door = ScriptedDoor(clock, Told(200))
+    http = ScriptedClient(clock, Told(200))
     many = [delivery(str(n), f"https://r{n}.example/") for n in range(AT_ONCE + 5)]
     await outbox.put(many, clock.wall_us())
-    dispatching = dispatcher(outbox, door, clock)
+    dispatching = dispatcher(outbox, http, clock)
     await dispatching.look()
     assert await dispatching.look() == 1.0  # there is no room
     await dispatching.settled()
-    assert len(door.sent) == AT_ONCE
+    assert len(http.sent) == AT_ONCE
     await deliver_all(dispatching, outbox, clock)
-    assert len(door.sent) == AT_ONCE + 5
+    assert len(http.sent) == AT_ONCE + 5
 
 
 # ------------------------------------------------------------------------- what is told of it
@@ -228,10 +228,10 @@ async def test_at_most_sixteen_are_on_their_way() -> None:
 
 async def test_the_operator_is_told_of_what_died_and_of_a_dead_notice_nobody_is() -> None:
     clock, outbox = FakeClock(), MemoryOutbox()
-    door = ScriptedDoor(clock, Told(404))
+    http = ScriptedClient(clock, Told(404))
     notify = ("https://ops.example/carnet?key=1", "http://127.0.0.1:9/x")
     await outbox.put([delivery()], clock.wall_us())
-    dispatching = dispatcher(outbox, door, clock, schedule=(0, 1), notify=notify)
+    dispatching = dispatcher(outbox, http, clock, schedule=(0, 1), notify=notify)
     await deliver_all(dispatching, outbox, clock)
     told = [one for one in outbox.stored.values() if one.delivery.kind == "notice"]
     assert [one.delivery.url for one in told] == list(notify)
@@ -239,7 +239,7 @@ async def test_the_operator_is_told_of_what_died_and_of_a_dead_notice_nobody_is(
     assert {(one.state, one.delivery.secret_of, one.delivery.learned) for one in told} == {
         ("dead", "notify", False)
     }
-    kinds = {request.kind for _, request in door.sent if request.url in notify}
+    kinds = {request.kind for _, request in http.sent if request.url in notify}
     assert kinds == {"named"}
     said = json.loads(told[0].delivery.body)
     assert said["type"] == "outbox.dead"
@@ -256,9 +256,9 @@ async def test_the_operator_is_told_of_what_died_and_of_a_dead_notice_nobody_is(
 
 async def test_the_operator_is_told_of_an_address_that_is_gone() -> None:
     clock, outbox = FakeClock(), MemoryOutbox()
-    door = ScriptedDoor(clock, Told(410), Told(200))
+    http = ScriptedClient(clock, Told(410), Told(200))
     await outbox.put([delivery()], clock.wall_us())
-    dispatching = dispatcher(outbox, door, clock, notify=("https://ops.example/",))
+    dispatching = dispatcher(outbox, http, clock, notify=("https://ops.example/",))
     await deliver_all(dispatching, outbox, clock)
     (told,) = [one for one in outbox.stored.values() if one.delivery.kind == "notice"]
     assert told.state == "delivered"
@@ -271,10 +271,10 @@ async def test_every_attempt_is_logged_and_counted_and_no_secret_is(
     metrics = Metrics()
     secret_path = "https://hooks.example/in/path-secret?token=query-secret"
     clock, outbox = FakeClock(), MemoryOutbox()
-    door = ScriptedDoor(clock, Told(500), Told(200))
+    http = ScriptedClient(clock, Told(500), Told(200))
     await outbox.put([delivery(url=secret_path)], clock.wall_us())
     with caplog.at_level(logging.INFO, logger="carnet.outbox"):
-        dispatching = dispatcher(outbox, door, clock, metrics=metrics)
+        dispatching = dispatcher(outbox, http, clock, metrics=metrics)
         await deliver_all(dispatching, outbox, clock)
     lines: list[Any] = [record for record in caplog.records if record.name == "carnet.outbox"]
     assert [(line.getMessage(), line.count, line.status, line.peer) for line in lines] == [

@@ -16,7 +16,7 @@ from carnet import errors
 from carnet.testing.wait import until
 from tests.security.support.cards import CardHost
 from tests.security.support.scene import Scene
-from tests.security.support.signing import AUTH, CANARY, Door
+from tests.security.support.signing import AUTH, CANARY, SignedEdge
 from tests.support.http import Reply
 from tests.support.signing.delegations import ours, sdk
 from tests.support.signing.forged import (
@@ -38,18 +38,18 @@ def member(name: str) -> Sender:
 
 
 @pytest.fixture(scope="module")
-def carol(scene: Scene, door: Door) -> Sender:
-    return admitted(scene, door, member("carol"))
+def carol(scene: Scene, edge: SignedEdge) -> Sender:
+    return admitted(scene, edge, member("carol"))
 
 
 @pytest.fixture(scope="module")
-def dave(scene: Scene, door: Door) -> Sender:
-    return admitted(scene, door, member("dave"))
+def dave(scene: Scene, edge: SignedEdge) -> Sender:
+    return admitted(scene, edge, member("dave"))
 
 
-def admitted(scene: Scene, door: Door, sender: Sender) -> Sender:
+def admitted(scene: Scene, edge: SignedEdge, sender: Sender) -> Sender:
     scene.acme.carnet("peers", "add", sender.identity, "--key", sender.public)
-    until(lambda: door.send(door.message(sender)).status == 200)
+    until(lambda: edge.send(edge.message(sender)).status == 200)
     return sender
 
 
@@ -73,60 +73,60 @@ def link_named(reply: Reply) -> int:
 
 @pytest.mark.parametrize("forge", [*UNREADABLE.values(), *UNTIMELY.values(), forged_signature])
 def test_the_list_of_attacks_is_refused(
-    door: Door, cards: CardHost, alice: Sender, bob: Sender, forge: Forgery
+    edge: SignedEdge, cards: CardHost, alice: Sender, bob: Sender, forge: Forgery
 ) -> None:
     """A28: each is made by an issuer that we know, for whoever presents it."""
-    token = forge(Grant(alice, bob.identity, door.identity))
+    token = forge(Grant(alice, bob.identity, edge.identity))
     with nobody_asked(cards):
-        reply = door.refuses(
-            door.message(bob, delegationToken=token), errors.DelegationInvalid, secret=token
+        reply = edge.refuses(
+            edge.message(bob, delegationToken=token), errors.DelegationInvalid, secret=token
         )
     assert link_named(reply) == 1
 
 
 def test_an_issuer_that_nobody_knows_is_not_fetched(
-    door: Door, cards: CardHost, bob: Sender
+    edge: SignedEdge, cards: CardHost, bob: Sender
 ) -> None:
     """A28: not from its host, nor from where its header points."""
     stranger = Sender("agent://attacker.example", "https://127.0.0.1:9/keys.json".replace("/", "."))
     with nobody_asked(cards):
-        reply = door.refuses(
-            door.message(bob, delegationToken=sdk(stranger, bob.identity)),
+        reply = edge.refuses(
+            edge.message(bob, delegationToken=sdk(stranger, bob.identity)),
             errors.DelegationInvalid,
         )
     assert "carnet peers add agent://attacker.example --key" in reply.json["error"]["message"]
 
 
 def test_genuine_tokens_are_taken(
-    door: Door, alice: Sender, bob: Sender, neighbour: Sender
+    edge: SignedEdge, alice: Sender, bob: Sender, neighbour: Sender
 ) -> None:
     """So that what is refused above is refused for its fault; a peer's key is learned."""
     for token in (
-        ours(alice, bob.identity, door.identity),
+        ours(alice, bob.identity, edge.identity),
         sdk(alice, bob.identity),
         sdk(alice, bob.identity, scope="chat other", header={"kid": None, "typ": None}),
         sdk(bob, bob.identity, scope=["*"]),
-        sdk(neighbour, bob.identity, aud=door.identity),
+        sdk(neighbour, bob.identity, aud=edge.identity),
     ):
-        door.accepts(door.message(bob, delegationToken=token))
+        edge.accepts(edge.message(bob, delegationToken=token))
 
 
 # ------------------------------------------------------------------------------ A29
 
 
 def test_a_token_for_another_agent_or_of_somebody_else_is_refused(
-    door: Door, alice: Sender, bob: Sender, mallory: Sender
+    edge: SignedEdge, alice: Sender, bob: Sender, mallory: Sender
 ) -> None:
     """A29."""
     for token in (
         ours(alice, bob.identity, "agent://globex.example"),
-        ours(alice, bob.identity, f"agent://desk.{door.gateway.domain}"),
-        ours(alice, alice.identity, door.identity),
+        ours(alice, bob.identity, f"agent://desk.{edge.gateway.domain}"),
+        ours(alice, alice.identity, edge.identity),
         sdk(alice, alice.identity),
         sdk(alice, mallory.identity),
         sdk(mallory, bob.identity),
     ):
-        door.refuses(door.message(bob, delegationToken=token), errors.DelegationInvalid)
+        edge.refuses(edge.message(bob, delegationToken=token), errors.DelegationInvalid)
 
 
 # ------------------------------------------------------------------------------ A30
@@ -150,19 +150,19 @@ WIDER: list[tuple[str, dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("claim", "wider"), WIDER)
 def test_a_child_that_is_wider_is_refused_by_the_name_of_the_claim(
-    door: Door, alice: Sender, bob: Sender, carol: Sender, claim: str, wider: dict[str, Any]
+    edge: SignedEdge, alice: Sender, bob: Sender, carol: Sender, claim: str, wider: dict[str, Any]
 ) -> None:
     """A30."""
     granted: dict[str, Any] = {"once": True, "bud": BUDGET, "exp": int(now()) + 2000}
-    first = ours(alice, bob.identity, door.identity, **granted)
+    first = ours(alice, bob.identity, edge.identity, **granted)
     narrow = {**granted, "parent": first, "maxDepth": 1}
-    second = ours(bob, carol.identity, door.identity, **{**narrow, **wider})
+    second = ours(bob, carol.identity, edge.identity, **{**narrow, **wider})
     if claim == "aud":  # then it would be for another agent to say
         second = ours(
-            carol, carol.identity, door.identity, **narrow | {"parent": second, "maxDepth": 0}
+            carol, carol.identity, edge.identity, **narrow | {"parent": second, "maxDepth": 0}
         )
-    reply = door.refuses(
-        door.message(carol, delegationToken=second), errors.DelegationWidened, EXCEEDED
+    reply = edge.refuses(
+        edge.message(carol, delegationToken=second), errors.DelegationWidened, EXCEEDED
     )
     assert f"Link 2 of the delegation widens '{claim}'" in reply.json["error"]["message"]
 
@@ -171,42 +171,44 @@ def test_a_child_that_is_wider_is_refused_by_the_name_of_the_claim(
 
 
 def test_a_chain_that_is_too_long_or_comes_back_is_refused(
-    door: Door, alice: Sender, bob: Sender, carol: Sender
+    edge: SignedEdge, alice: Sender, bob: Sender, carol: Sender
 ) -> None:
     """A31."""
     far: dict[str, Any] = {"sub": "agent://a"}
     for host in "bcdefg":
         far = {"sub": f"agent://{host}", "act": far}
     token = sdk(alice, bob.identity, act=far)
-    door.refuses(door.message(bob, delegationToken=token), errors.DepthExceeded, EXCEEDED)
+    edge.refuses(edge.message(bob, delegationToken=token), errors.DepthExceeded, EXCEEDED)
     for depth in (0, -1):
         token = sdk(alice, bob.identity, maxDepth=depth)
-        door.refuses(door.message(bob, delegationToken=token), errors.DelegationExceeded, EXCEEDED)
-    here = {"sub": door.identity}
-    twice = ours(alice, bob.identity, door.identity, maxDepth=3)
-    twice = ours(bob, alice.identity, door.identity, parent=twice, maxDepth=2)
-    twice = ours(alice, carol.identity, door.identity, parent=twice, maxDepth=1)
+        edge.refuses(edge.message(bob, delegationToken=token), errors.DelegationExceeded, EXCEEDED)
+    here = {"sub": edge.identity}
+    twice = ours(alice, bob.identity, edge.identity, maxDepth=3)
+    twice = ours(bob, alice.identity, edge.identity, parent=twice, maxDepth=2)
+    twice = ours(alice, carol.identity, edge.identity, parent=twice, maxDepth=1)
     for sender, token in ((bob, sdk(alice, bob.identity, act=here)), (carol, twice)):
-        door.refuses(door.message(sender, delegationToken=token), errors.LoopDetected, EXCEEDED)
+        edge.refuses(edge.message(sender, delegationToken=token), errors.LoopDetected, EXCEEDED)
 
 
-def test_a_skill_outside_of_the_scope_is_refused(door: Door, alice: Sender, bob: Sender) -> None:
+def test_a_skill_outside_of_the_scope_is_refused(
+    edge: SignedEdge, alice: Sender, bob: Sender
+) -> None:
     for scope in ([], ["pay"], "pay order", "chatter"):
         token = sdk(alice, bob.identity, scope=scope)
-        door.refuses(door.message(bob, delegationToken=token), errors.DelegationExceeded, EXCEEDED)
+        edge.refuses(edge.message(bob, delegationToken=token), errors.DelegationExceeded, EXCEEDED)
 
 
-def test_one_hop_is_one_call(door: Door, alice: Sender, bob: Sender) -> None:
+def test_one_hop_is_one_call(edge: SignedEdge, alice: Sender, bob: Sender) -> None:
     """U10: an agent that is called with it may not call on."""
-    to = f"agent://deputy.{door.gateway.domain}"
-    request = door.message(
+    to = f"agent://deputy.{edge.gateway.domain}"
+    request = edge.message(
         bob,
         to,
         target="/agents/deputy/agent/message",
         payload={"text": "echo"},
         delegationToken=sdk(alice, bob.identity, maxDepth=1),
     )
-    reply = door.send(request)
+    reply = edge.send(request)
     assert (reply.status, reply.headers["carnet-code"]) == (400, "delegation_exceeded")
     assert "a larger --depth" in reply.json["error"]["message"]
 
@@ -214,24 +216,24 @@ def test_one_hop_is_one_call(door: Door, alice: Sender, bob: Sender) -> None:
 # ------------------------------------------------------------------------------ A32
 
 
-def test_a_token_for_one_call_is_taken_once(door: Door, alice: Sender, bob: Sender) -> None:
+def test_a_token_for_one_call_is_taken_once(edge: SignedEdge, alice: Sender, bob: Sender) -> None:
     """A32: a repeat of that very call is answered and runs nothing."""
-    token = ours(alice, bob.identity, door.identity, once=True)
+    token = ours(alice, bob.identity, edge.identity, once=True)
     names = {"traceId": "trace-of-one-call", "spanId": "span-of-one-call"}
-    door.accepts(door.message(bob, delegationToken=token, **names))
-    reply = door.refuses(door.message(bob, delegationToken=token), errors.DelegationReplayed)
+    edge.accepts(edge.message(bob, delegationToken=token, **names))
+    reply = edge.refuses(edge.message(bob, delegationToken=token), errors.DelegationReplayed)
     assert link_named(reply) == 1
-    door.accepts(door.message(bob, delegationToken=token, **names))
+    edge.accepts(edge.message(bob, delegationToken=token, **names))
 
 
 def test_what_is_refused_for_another_reason_uses_nothing_up(
-    door: Door, alice: Sender, bob: Sender
+    edge: SignedEdge, alice: Sender, bob: Sender
 ) -> None:
     """A32."""
-    token = ours(alice, bob.identity, door.identity, once=True)
-    request = door.message(bob, delegationToken=token, skill="no-such-skill")
-    door.refuses(request, errors.SkillNotFound, (404, "SKILL_NOT_FOUND"))
-    door.accepts(door.message(bob, delegationToken=token))
+    token = ours(alice, bob.identity, edge.identity, once=True)
+    request = edge.message(bob, delegationToken=token, skill="no-such-skill")
+    edge.refuses(request, errors.SkillNotFound, (404, "SKILL_NOT_FOUND"))
+    edge.accepts(edge.message(bob, delegationToken=token))
 
 
 # ------------------------------------------------------------------------------ a chain of three
@@ -240,8 +242,10 @@ def test_what_is_refused_for_another_reason_uses_nothing_up(
 class Chain:
     """What alice granted bob, bob passed on to carol, and carol to dave, who presents it."""
 
-    def __init__(self, door: Door, alice: Sender, bob: Sender, carol: Sender, dave: Sender) -> None:
-        self.door = door
+    def __init__(
+        self, edge: SignedEdge, alice: Sender, bob: Sender, carol: Sender, dave: Sender
+    ) -> None:
+        self.edge = edge
         self.people: tuple[Sender, ...] = (alice, bob, carol, dave)
 
     def token(self, changed: int = 0, order: tuple[int, ...] = (1, 2, 3), **more: Any) -> str:
@@ -254,27 +258,27 @@ class Chain:
                 claims["parent"] = text
             if number == changed:
                 claims |= more
-            text = ours(issuer, subject.identity, self.door.identity, **claims)
+            text = ours(issuer, subject.identity, self.edge.identity, **claims)
         return text
 
     def refused(
         self, token: str, why: type[errors.CarnetError], told: tuple[int, str] = AUTH
     ) -> int:
         """It is refused; the link that is named."""
-        request = self.door.message(self.people[3], delegationToken=token)
-        return link_named(self.door.refuses(request, why, told))
+        request = self.edge.message(self.people[3], delegationToken=token)
+        return link_named(self.edge.refuses(request, why, told))
 
 
 @pytest.fixture(scope="module")
-def chain(door: Door, alice: Sender, bob: Sender, carol: Sender, dave: Sender) -> Chain:
-    return Chain(door, alice, bob, carol, dave)
+def chain(edge: SignedEdge, alice: Sender, bob: Sender, carol: Sender, dave: Sender) -> Chain:
+    return Chain(edge, alice, bob, carol, dave)
 
 
 LINKS = (1, 2, 3)
 
 
 def test_a_chain_of_three_is_taken(chain: Chain) -> None:
-    chain.door.accepts(chain.door.message(chain.people[3], delegationToken=chain.token()))
+    chain.edge.accepts(chain.edge.message(chain.people[3], delegationToken=chain.token()))
 
 
 @pytest.mark.parametrize("link", LINKS)
@@ -296,12 +300,12 @@ def test_a_link_that_was_changed_on_the_way_is_named(
     chain: Chain, link: int, change: dict[str, Any]
 ) -> None:
     """Also to grant less: what its issuer did not sign is not its issuer's."""
-    door, people = chain.door, chain.people
+    edge, people = chain.edge, chain.people
     text = ""
     for number in LINKS:
         issuer, subject = people[number - 1 : number + 1]
         claims: dict[str, Any] = {"maxDepth": 4 - number, **({"parent": text} if text else {})}
-        text = ours(issuer, subject.identity, door.identity, **claims)
+        text = ours(issuer, subject.identity, edge.identity, **claims)
         text = altered(text, **change) if number == link else text
     assert chain.refused(text, errors.DelegationInvalid) == link
 
@@ -324,7 +328,7 @@ def test_an_expired_link_is_named(chain: Chain, link: int) -> None:
 @pytest.mark.parametrize("link", LINKS)
 def test_a_link_that_is_used_up_is_named(chain: Chain, link: int) -> None:
     """One use in all, however many chains its holder derives from it."""
-    door, people = chain.door, chain.people
+    edge, people = chain.edge, chain.people
     text = ""
     tokens: list[str] = []
     for number in LINKS:
@@ -332,11 +336,11 @@ def test_a_link_that_is_used_up_is_named(chain: Chain, link: int) -> None:
         claims: dict[str, Any] = {"maxDepth": 4 - number, "once": number >= link}
         above: dict[str, Any] = {"parent": text} if text else {}
         tokens = [
-            ours(issuer, subject.identity, door.identity, **claims, **above) for _ in range(2)
+            ours(issuer, subject.identity, edge.identity, **claims, **above) for _ in range(2)
         ]
         text = tokens[0] if number != 3 else text
     first, second = tokens
-    door.accepts(door.message(people[3], delegationToken=first))
+    edge.accepts(edge.message(people[3], delegationToken=first))
     again = second if link < 3 else first
     assert chain.refused(again, errors.DelegationReplayed) == link
 
@@ -357,7 +361,7 @@ def test_a_link_that_was_left_out_is_missed(chain: Chain) -> None:
 # ------------------------------------------------------------------------------ the real SDK
 
 
-def test_tokens_of_the_real_sdk_are_taken(door: Door, carol: Sender, dave: Sender) -> None:
+def test_tokens_of_the_real_sdk_are_taken(edge: SignedEdge, carol: Sender, dave: Sender) -> None:
     """R13: issued, and chained."""
     keys = {name: b64(seed) for name, seed in SEEDS.items()}
     issued = sdk_tokens.issue_token(
@@ -368,7 +372,7 @@ def test_tokens_of_the_real_sdk_are_taken(door: Door, carol: Sender, dave: Sende
         private_key_b64=keys["carol"],
         kid="k1",
     )
-    door.accepts(door.message(dave, delegationToken=issued))
+    edge.accepts(edge.message(dave, delegationToken=issued))
     chained = sdk_tokens.chain_token(
         issued,
         new_sub=carol.identity,
@@ -377,7 +381,7 @@ def test_tokens_of_the_real_sdk_are_taken(door: Door, carol: Sender, dave: Sende
         kid="k1",
         issuer_public_key_b64=carol.public,
     )
-    door.accepts(door.message(carol, delegationToken=chained))
+    edge.accepts(edge.message(carol, delegationToken=chained))
     spare = sdk_tokens.issue_token(
         iss=carol.identity,
         sub=dave.identity,
@@ -386,26 +390,28 @@ def test_tokens_of_the_real_sdk_are_taken(door: Door, carol: Sender, dave: Sende
         private_key_b64=keys["carol"],
         kid="k1",
     )
-    door.refuses(door.message(dave, delegationToken=spare), errors.DelegationExceeded, EXCEEDED)
+    edge.refuses(edge.message(dave, delegationToken=spare), errors.DelegationExceeded, EXCEEDED)
 
 
 def test_a_token_that_the_operator_made_is_taken_where_it_says(
-    scene: Scene, door: Door, bob: Sender
+    scene: Scene, edge: SignedEdge, bob: Sender
 ) -> None:
     """What we granted comes home."""
     page = scene.acme.json(
-        "tokens", "delegate", bob.identity, "--for", door.identity, "--scope", "chat", "--once"
+        "tokens", "delegate", bob.identity, "--for", edge.identity, "--scope", "chat", "--once"
     )
-    assert result(door.send(door.message(bob, delegationToken=page["token"]))) == {"text": CANARY}
-    door.refuses(door.message(bob, delegationToken=page["token"]), errors.DelegationReplayed)
+    assert result(edge.send(edge.message(bob, delegationToken=page["token"]))) == {"text": CANARY}
+    edge.refuses(edge.message(bob, delegationToken=page["token"]), errors.DelegationReplayed)
 
 
-def test_a_key_that_is_ended_ends_what_it_signed(scene: Scene, door: Door, bob: Sender) -> None:
+def test_a_key_that_is_ended_ends_what_it_signed(
+    scene: Scene, edge: SignedEdge, bob: Sender
+) -> None:
     """Also what was verified before, within seconds."""
     erin = Sender("agent://client-erin")
     scene.acme.carnet("peers", "add", erin.identity, "--key", erin.public)
-    token = ours(erin, bob.identity, door.identity)
-    until(lambda: door.send(door.message(bob, delegationToken=token)).status == 200)
+    token = ours(erin, bob.identity, edge.identity)
+    until(lambda: edge.send(edge.message(bob, delegationToken=token)).status == 200)
     scene.acme.carnet("peers", "revoke-key", erin.identity)
-    until(lambda: door.send(door.message(bob, delegationToken=token)).status == 401)
-    door.refuses(door.message(bob, delegationToken=token), errors.DelegationInvalid)
+    until(lambda: edge.send(edge.message(bob, delegationToken=token)).status == 401)
+    edge.refuses(edge.message(bob, delegationToken=token), errors.DelegationInvalid)

@@ -11,7 +11,7 @@ import pytest
 from carnet.errors import KeyRevoked, KeyUnknown, PeerUnreachable
 from carnet.ports.trust.keys import NotLearned, PinnedKey
 from carnet.ports.trust.trust import Peer
-from carnet.runtime.egress.client import EgressDoor
+from carnet.runtime.egress.client import EgressClient
 from carnet.runtime.peers.keyring import Ring
 from carnet.testing.clock import FakeClock
 from carnet.testing.trust import MemoryPeers
@@ -36,12 +36,12 @@ class House:
         self.addresses: list[str] = []
         self.looked_up: list[str] = []
         self.dialled: list[object] = []
-        self.door = EgressDoor(lookup=self._lookup)
+        self.http = EgressClient(lookup=self._lookup)
         peer = Peer(domain="kept.example", url=f"{cards.url}/kept")
         self.ring = Ring(
             pinned=NoPins(),  # type: ignore[arg-type]  # nothing else of it is asked
             peers=MemoryPeers(peer),
-            door=self.door,
+            http=self.http,
             clock=self.clock,
         )
         loop = asyncio.get_running_loop()
@@ -75,7 +75,7 @@ async def house(cards: CardHost, monkeypatch: pytest.MonkeyPatch) -> AsyncIterat
     house = House(cards, monkeypatch)
     yield house
     await house.ring.close()
-    await house.door.close()
+    await house.http.close()
 
 
 INWARD = [

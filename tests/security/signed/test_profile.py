@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.security.support.scene import fresh
-from tests.security.support.signing import Door
+from tests.security.support.signing import SignedEdge
 from tests.support.http import Reply, chat_body
 from tests.support.signing.signed import (
     CHAT,
@@ -30,24 +30,24 @@ BODY = chat_body("hi", "echo")
 
 
 @pytest.fixture
-def ask(door: Door, neighbour: Sender) -> Callable[..., Signed]:
+def ask(edge: SignedEdge, neighbour: Sender) -> Callable[..., Signed]:
     """A genuine request of the neighbour, changed before it is signed."""
-    assert door.gateway.domain == US
+    assert edge.gateway.domain == US
     return lambda **more: travelling(neighbour, US, more.pop("body", BODY), **more)
 
 
 Ask = Callable[..., Signed]
 
 
-def refused(door: Door, request: Signed | bytes) -> tuple[int, str]:
+def refused(edge: SignedEdge, request: Signed | bytes) -> tuple[int, str]:
     """What it was told; nothing is done meanwhile."""
-    with door.untouched():
-        reply = door.send(request)
+    with edge.untouched():
+        reply = edge.send(request)
     return reply.status, reply.code
 
 
-def accepted(door: Door, request: Signed) -> Reply:
-    reply = door.send(request)
+def accepted(edge: SignedEdge, request: Signed) -> Reply:
+    reply = edge.send(request)
     assert (reply.status, reply.text) == (200, "hi"), reply.body
     return reply
 
@@ -65,19 +65,19 @@ def signed_with(sender: Sender, **parameters: Any) -> str:
     return "".join(f";{name}={value}" for name, value in quoted.items())
 
 
-def test_a_request_that_is_all_signed_is_accepted_once(door: Door, ask: Ask) -> None:
+def test_a_request_that_is_all_signed_is_accepted_once(edge: SignedEdge, ask: Ask) -> None:
     """A09: the receipt of its answer is there."""
     request = ask()
-    reply = accepted(door, request)
+    reply = accepted(edge, request)
     assert reply.headers["carnet-receipt"].count(".") == 2
-    assert refused(door, request) == (401, "nonce_replayed")
+    assert refused(edge, request) == (401, "nonce_replayed")
 
 
 @pytest.mark.parametrize("missing", [*PROFILE, "carnet"])
-def test_whatever_is_not_covered_is_missed(door: Door, ask: Ask, missing: str) -> None:
+def test_whatever_is_not_covered_is_missed(edge: SignedEdge, ask: Ask, missing: str) -> None:
     """A06, A07."""
     components = [name for name in (*PROFILE, "carnet") if name != missing]
-    told = refused(door, ask(components=components))
+    told = refused(edge, ask(components=components))
     code = "header_not_signed" if missing == "carnet" else "insufficient_coverage"
     assert told == (401, code)
 
@@ -94,12 +94,12 @@ FIELDS = [
 
 @pytest.mark.parametrize("field", FIELDS, ids=lambda field: field[0])
 def test_a_header_that_was_added_on_the_way_is_refused(
-    door: Door, ask: Ask, field: tuple[str, str]
+    edge: SignedEdge, ask: Ask, field: tuple[str, str]
 ) -> None:
     """A07."""
     request = ask()
-    assert refused(door, request.beside(field)) == (401, "header_not_signed")
-    accepted(door, request)
+    assert refused(edge, request.beside(field)) == (401, "header_not_signed")
+    accepted(edge, request)
 
 
 ELSEWHERE: dict[str, Callable[[Signed], Signed | bytes]] = {
@@ -116,21 +116,21 @@ ELSEWHERE: dict[str, Callable[[Signed], Signed | bytes]] = {
 
 @pytest.mark.parametrize("change", ELSEWHERE.values(), ids=ELSEWHERE)
 def test_a_request_that_was_changed_on_the_way_is_another_one(
-    door: Door, ask: Ask, change: Callable[[Signed], Signed | bytes]
+    edge: SignedEdge, ask: Ask, change: Callable[[Signed], Signed | bytes]
 ) -> None:
     """A03, A04, A08."""
     request = ask()
-    status, code = refused(door, change(request))
+    status, code = refused(edge, change(request))
     assert status == 401
     assert code in {"signature_invalid", "header_not_signed", "digest_mismatch"}
-    accepted(door, request)
+    accepted(edge, request)
 
 
-def test_a_request_is_for_one_gateway(door: Door, second: Door, ask: Ask) -> None:
+def test_a_request_is_for_one_gateway(edge: SignedEdge, second: SignedEdge, ask: Ask) -> None:
     """A08: also under the same name of a host, from a peer that both know."""
     request = ask()
     assert refused(second, request) == (401, "destination_mismatch")
-    accepted(door, request)
+    accepted(edge, request)
 
 
 @pytest.mark.parametrize(
@@ -143,58 +143,58 @@ def test_a_request_is_for_one_gateway(door: Door, second: Door, ask: Ask) -> Non
     ],
 )
 def test_the_window_is_narrower_between_carnets(
-    door: Door, ask: Ask, neighbour: Sender, created: int | None, told: tuple[int, str]
+    edge: SignedEdge, ask: Ask, neighbour: Sender, created: int | None, told: tuple[int, str]
 ) -> None:
     """A16, R11."""
     moment = None if created is None else int(now()) + created
-    assert refused(door, ask(parameters=signed_with(neighbour, created=moment))) == told
+    assert refused(edge, ask(parameters=signed_with(neighbour, created=moment))) == told
 
 
 @pytest.mark.parametrize("expires", [-1, -3600])
 def test_a_signature_that_names_its_own_end_is_not_honoured_beyond_it(
-    door: Door, ask: Ask, neighbour: Sender, expires: int
+    edge: SignedEdge, ask: Ask, neighbour: Sender, expires: int
 ) -> None:
     """A17."""
     parameters = signed_with(neighbour, expires=int(now()) + expires)
-    assert refused(door, ask(parameters=parameters)) == (401, "signature_expired")
+    assert refused(edge, ask(parameters=parameters)) == (401, "signature_expired")
     created = int(now()) - 20
     parameters = signed_with(neighbour, created=created, expires=created + 5)
-    assert refused(door, ask(parameters=parameters)) == (401, "signature_expired")
+    assert refused(edge, ask(parameters=parameters)) == (401, "signature_expired")
 
 
 @pytest.mark.parametrize("nonce", [None, "", "short", "n" * 65, "with space"])
 def test_the_nonce_of_a_signature_has_one_form(
-    door: Door, ask: Ask, neighbour: Sender, nonce: str | None
+    edge: SignedEdge, ask: Ask, neighbour: Sender, nonce: str | None
 ) -> None:
     """A15."""
-    told = refused(door, ask(parameters=signed_with(neighbour, nonce=nonce)))
+    told = refused(edge, ask(parameters=signed_with(neighbour, nonce=nonce)))
     assert told == (400, "nonce_invalid")
 
 
 @pytest.mark.parametrize("more", [{"tag": "other"}, {"alg": "hmac-sha256"}, {"alg": "none"}])
 def test_a_signature_for_something_else_is_none(
-    door: Door, ask: Ask, neighbour: Sender, more: dict[str, str]
+    edge: SignedEdge, ask: Ask, neighbour: Sender, more: dict[str, str]
 ) -> None:
     """A02, A19."""
-    assert refused(door, ask(parameters=signed_with(neighbour, **more)))[0] == 401
+    assert refused(edge, ask(parameters=signed_with(neighbour, **more)))[0] == 401
 
 
 # ------------------------------------------------------------------------------ the document
 
 
 def test_a_document_is_its_senders_own(
-    door: Door, ask: Ask, neighbour: Sender, alice: Sender
+    edge: SignedEdge, ask: Ask, neighbour: Sender, alice: Sender
 ) -> None:
     """A18: neither signed by another, nor in the name of another, nor for another body."""
     other = Sender(neighbour.identity)
     claims = document(neighbour, US, BODY)
-    assert refused(door, ask(carnet=token(other, claims))) == (401, "signature_invalid")
+    assert refused(edge, ask(carnet=token(other, claims))) == (401, "signature_invalid")
     stolen = token(neighbour, {**claims, "iss": "globex.example"})
-    assert refused(door, ask(carnet=stolen))[0] == 401
+    assert refused(edge, ask(carnet=stolen))[0] == 401
     late = token(neighbour, {**claims, "dig": digest(b"other")})
-    assert refused(door, ask(carnet=late))[0] in {400, 401}
+    assert refused(edge, ask(carnet=late))[0] in {400, 401}
     renamed = token(neighbour, claims, kid="k2")
-    assert refused(door, ask(carnet=renamed)) == (401, "signature_invalid")
+    assert refused(edge, ask(carnet=renamed)) == (401, "signature_invalid")
     assert alice.identity != neighbour.identity
 
 
@@ -215,11 +215,11 @@ HEADERS: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("header", HEADERS, ids=str)
 def test_a_document_of_another_kind_is_none(
-    door: Door, ask: Ask, neighbour: Sender, header: dict[str, Any]
+    edge: SignedEdge, ask: Ask, neighbour: Sender, header: dict[str, Any]
 ) -> None:
     """A28, A19: whatever its header asks for, nothing is fetched."""
     paper = token(neighbour, document(neighbour, US, BODY), **header)
-    assert refused(door, ask(carnet=paper)) == (400, "travel_document_invalid")
+    assert refused(edge, ask(carnet=paper)) == (400, "travel_document_invalid")
 
 
 class From(int):
@@ -255,13 +255,13 @@ CLAIMS: list[tuple[dict[str, Any], tuple[int, str]]] = [
 
 @pytest.mark.parametrize(("claims", "told"), CLAIMS, ids=str)
 def test_a_document_that_may_not_be_honoured_is_refused(
-    door: Door, ask: Ask, claims: dict[str, Any], told: tuple[int, str]
+    edge: SignedEdge, ask: Ask, claims: dict[str, Any], told: tuple[int, str]
 ) -> None:
     """A38, A39: and costs the sender no nonce that it could not use again."""
     given = {
         name: value.moment() if isinstance(value, From) else value for name, value in claims.items()
     }
-    assert refused(door, ask(**given)) == told
+    assert refused(edge, ask(**given)) == told
 
 
 @pytest.mark.parametrize(
@@ -274,34 +274,34 @@ def test_a_document_that_may_not_be_honoured_is_refused(
     ],
 )
 def test_a_stamp_that_contradicts_the_document_is_refused(
-    door: Door, ask: Ask, name: str, value: str
+    edge: SignedEdge, ask: Ask, name: str, value: str
 ) -> None:
     """A40: signed or not, the two tell one chain."""
     request = ask(beside=((name, value),))
-    assert refused(door, request) == (400, "chain_mismatch")
+    assert refused(edge, request) == (400, "chain_mismatch")
 
 
-def test_a_hop_cannot_take_its_depth_back(door: Door, ask: Ask) -> None:
+def test_a_hop_cannot_take_its_depth_back(edge: SignedEdge, ask: Ask) -> None:
     """A40: below one parent turn everybody is as deep; another branch may be less so."""
     run = fresh("chain")
 
     def at(depth: int, parent: str, turn: str) -> Signed:
         return ask(run=run, turn=f"{run}.{turn}", parent=f"{run}.{parent}", d=depth)
 
-    accepted(door, at(3, "p", "one"))
+    accepted(edge, at(3, "p", "one"))
     for depth in (0, 1, 2):
-        told = refused(door, at(depth, "p", f"reset-{depth}"))
+        told = refused(edge, at(depth, "p", f"reset-{depth}"))
         assert told == (400, "chain_mismatch")
-    accepted(door, at(3, "p", "two"))
-    accepted(door, at(1, "q", "three"))
+    accepted(edge, at(3, "p", "two"))
+    accepted(edge, at(1, "q", "three"))
 
 
 def test_a_signature_over_another_paper_does_not_hold(
-    door: Door, ask: Ask, neighbour: Sender
+    edge: SignedEdge, ask: Ask, neighbour: Sender
 ) -> None:
     """A08: the document of one request does not travel with another."""
     first, request = ask(), ask()
-    assert refused(door, request.but(carnet=first.field("carnet"))) == (401, "signature_invalid")
-    accepted(door, request)
+    assert refused(edge, request.but(carnet=first.field("carnet"))) == (401, "signature_invalid")
+    accepted(edge, request)
     unsigned_again = sign(neighbour, request, components=PROFILE, newline=False)
-    assert refused(door, unsigned_again)[0] == 401
+    assert refused(edge, unsigned_again)[0] == 401

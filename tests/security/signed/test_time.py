@@ -8,7 +8,7 @@ import pytest
 
 from carnet import errors
 from tests.security.support.scene import Scene, fresh, ran
-from tests.security.support.signing import CANARY, REPLAY, SHAPE, Door
+from tests.security.support.signing import CANARY, REPLAY, SHAPE, SignedEdge
 from tests.support.signing.signed import (
     Sender,
     fresh_nonce,
@@ -25,25 +25,29 @@ from tests.support.signing.signed import (
 
 @pytest.mark.parametrize("ahead", [59, 30, 0, -240])
 def test_a_clock_that_differs_a_little_is_no_obstacle(
-    door: Door, alice: Sender, ahead: int
+    edge: SignedEdge, alice: Sender, ahead: int
 ) -> None:
     """F24: up to a minute ahead and five minutes behind."""
-    door.accepts(door.message(alice, timestamp=rfc3339(now() + ahead)))
+    edge.accepts(edge.message(alice, timestamp=rfc3339(now() + ahead)))
 
 
 @pytest.mark.parametrize("ahead", [120, 360, 86_400, -301, -3600, -86_400 * 365])
-def test_a_clock_that_differs_more_is_told_the_time(door: Door, alice: Sender, ahead: int) -> None:
+def test_a_clock_that_differs_more_is_told_the_time(
+    edge: SignedEdge, alice: Sender, ahead: int
+) -> None:
     """F24, A16: by the Date of the answer, so that it can be set."""
-    request = door.message(alice, timestamp=rfc3339(now() + ahead))
-    reply = door.refuses(request, errors.TimestampOutOfWindow, REPLAY)
+    request = edge.message(alice, timestamp=rfc3339(now() + ahead))
+    reply = edge.refuses(request, errors.TimestampOutOfWindow, REPLAY)
     assert abs(parsedate_to_datetime(reply.headers["date"]).timestamp() - now()) < 60
 
 
 @pytest.mark.parametrize("moment", ["9999-12-31T23:59:59Z", "1970-01-01T00:00:00Z"])
-def test_the_ends_of_time_are_outside_the_window(door: Door, alice: Sender, moment: str) -> None:
+def test_the_ends_of_time_are_outside_the_window(
+    edge: SignedEdge, alice: Sender, moment: str
+) -> None:
     """A16."""
-    request = door.message(alice, timestamp=moment)
-    door.refuses(request, errors.TimestampOutOfWindow, REPLAY)
+    request = edge.message(alice, timestamp=moment)
+    edge.refuses(request, errors.TimestampOutOfWindow, REPLAY)
 
 
 ODD_MOMENTS = [
@@ -77,16 +81,16 @@ ODD_MOMENTS = [
 
 
 @pytest.mark.parametrize("moment", ODD_MOMENTS, ids=str)
-def test_a_moment_has_one_form(door: Door, alice: Sender, moment: object) -> None:
+def test_a_moment_has_one_form(edge: SignedEdge, alice: Sender, moment: object) -> None:
     """A16."""
     nonce = fresh_nonce()
-    door.refuses(door.message(alice, timestamp=moment, nonce=nonce), errors.TimestampInvalid, SHAPE)
-    door.accepts(door.message(alice, nonce=nonce))
+    edge.refuses(edge.message(alice, timestamp=moment, nonce=nonce), errors.TimestampInvalid, SHAPE)
+    edge.accepts(edge.message(alice, nonce=nonce))
 
 
-def test_without_a_moment_nothing_is_answered(door: Door, alice: Sender) -> None:
+def test_without_a_moment_nothing_is_answered(edge: SignedEdge, alice: Sender) -> None:
     """A16."""
-    door.refuses(door.message(alice, without=("timestamp",)), errors.TimestampInvalid, SHAPE)
+    edge.refuses(edge.message(alice, without=("timestamp",)), errors.TimestampInvalid, SHAPE)
 
 
 # ------------------------------------------------------------------------------ A15
@@ -111,54 +115,56 @@ ODD_NONCES: list[object] = [
 
 
 @pytest.mark.parametrize("nonce", ODD_NONCES, ids=repr)
-def test_a_nonce_has_one_form(door: Door, alice: Sender, nonce: object) -> None:
+def test_a_nonce_has_one_form(edge: SignedEdge, alice: Sender, nonce: object) -> None:
     """A15."""
-    door.refuses(door.message(alice, nonce=nonce), errors.NonceInvalid, SHAPE)
+    edge.refuses(edge.message(alice, nonce=nonce), errors.NonceInvalid, SHAPE)
 
 
-def test_without_a_nonce_nothing_is_answered(door: Door, alice: Sender) -> None:
+def test_without_a_nonce_nothing_is_answered(edge: SignedEdge, alice: Sender) -> None:
     """A15."""
-    door.refuses(door.message(alice, without=("nonce",)), errors.NonceInvalid, SHAPE)
+    edge.refuses(edge.message(alice, without=("nonce",)), errors.NonceInvalid, SHAPE)
 
 
-def test_nonces_that_differ_by_case_alone_are_two(door: Door, alice: Sender) -> None:
+def test_nonces_that_differ_by_case_alone_are_two(edge: SignedEdge, alice: Sender) -> None:
     """A15."""
     nonce = fresh_nonce()
     for spelled in (nonce, nonce.upper()):
-        door.accepts(door.message(alice, nonce=spelled))
-        door.refuses(door.message(alice, nonce=spelled), errors.NonceReplayed, REPLAY)
+        edge.accepts(edge.message(alice, nonce=spelled))
+        edge.refuses(edge.message(alice, nonce=spelled), errors.NonceReplayed, REPLAY)
 
 
 @pytest.mark.parametrize("length", [8, 64])
 def test_the_shortest_and_the_longest_nonce_are_accepted_once(
-    door: Door, alice: Sender, length: int
+    edge: SignedEdge, alice: Sender, length: int
 ) -> None:
     """A15."""
     nonce = fresh_nonce()[-8:].ljust(length, "x")
-    request = door.message(alice, nonce=nonce)
-    door.accepts(request)
-    door.refuses(request, errors.NonceReplayed, REPLAY)
+    request = edge.message(alice, nonce=nonce)
+    edge.accepts(request)
+    edge.refuses(request, errors.NonceReplayed, REPLAY)
 
 
 # ------------------------------------------------------------------------------ A09, A13, A14
 
 
 def test_the_same_bytes_again_are_refused_and_the_first_result_stays(
-    door: Door, alice: Sender
+    edge: SignedEdge, alice: Sender
 ) -> None:
     """A09."""
-    request = door.message(alice)
-    first = door.send(request)
+    request = edge.message(alice)
+    first = edge.send(request)
     assert result(first) == {"text": CANARY}
     for _ in range(3):
-        reply = door.refuses(request, errors.NonceReplayed, REPLAY)
+        reply = edge.refuses(request, errors.NonceReplayed, REPLAY)
         assert reply.json["traceId"] == first.json["traceId"]
 
 
-def test_a_nonce_is_spent_whatever_else_the_next_request_says(door: Door, alice: Sender) -> None:
+def test_a_nonce_is_spent_whatever_else_the_next_request_says(
+    edge: SignedEdge, alice: Sender
+) -> None:
     """A09: another payload, moment, trace or skill does not make it new."""
     nonce = fresh_nonce()
-    door.accepts(door.message(alice, nonce=nonce))
+    edge.accepts(edge.message(alice, nonce=nonce))
     for more in (
         {"payload": {"text": "other"}},
         {"timestamp": rfc3339(now() + 20)},
@@ -166,29 +172,29 @@ def test_a_nonce_is_spent_whatever_else_the_next_request_says(door: Door, alice:
         {"skill": "no-such-skill"},
         {"payload": {"text": 1}},
     ):
-        door.refuses(door.message(alice, nonce=nonce, **more), errors.NonceReplayed, REPLAY)
+        edge.refuses(edge.message(alice, nonce=nonce, **more), errors.NonceReplayed, REPLAY)
 
 
-def test_copies_at_the_same_moment_are_one_call(door: Door, alice: Sender) -> None:
+def test_copies_at_the_same_moment_are_one_call(edge: SignedEdge, alice: Sender) -> None:
     """A10, I6: in one process; over several it is tried in the tests of replicas."""
-    request = door.message(alice)
+    request = edge.message(alice)
     with ThreadPoolExecutor(16) as pool:
-        replies = list(pool.map(lambda _: door.send_alone(request), range(32)))
+        replies = list(pool.map(lambda _: edge.send_alone(request), range(32)))
     assert sorted(reply.status for reply in replies) == [200] + [401] * 31
     assert {refusal(reply) for reply in replies if reply.status == 401} == {REPLAY}
 
 
 def test_a_stranger_cannot_burn_the_nonce_of_another(
-    door: Door, alice: Sender, mallory: Sender
+    edge: SignedEdge, alice: Sender, mallory: Sender
 ) -> None:
     """A13: neither with a bad signature, nor with one of its own, nor with none."""
-    genuine = door.message(alice)
+    genuine = edge.message(alice)
     forged = sign(mallory, unsigned(genuine.body))
-    door.refuses(forged, errors.SignatureInvalid)
-    door.refuses(genuine.but(without=("signature", "signature-input")), errors.SignatureMissing)
+    edge.refuses(forged, errors.SignatureInvalid)
+    edge.refuses(genuine.but(without=("signature", "signature-input")), errors.SignatureMissing)
     tampered = genuine.but(content_digest=genuine.field("content-digest"), body=genuine.body + b" ")
-    door.refuses(tampered, errors.DigestMismatch)
-    door.accepts(genuine)
+    edge.refuses(tampered, errors.DigestMismatch)
+    edge.accepts(genuine)
 
 
 @pytest.mark.parametrize(
@@ -205,27 +211,27 @@ def test_a_stranger_cannot_burn_the_nonce_of_another(
     ids=str,
 )
 def test_a_request_that_is_refused_for_what_it_says_burns_no_nonce(
-    door: Door, alice: Sender, more: dict[str, Any]
+    edge: SignedEdge, alice: Sender, more: dict[str, Any]
 ) -> None:
     """A13: it can be corrected and sent again."""
     nonce = fresh_nonce()
-    with door.untouched():
-        refusal(door.send(door.message(alice, nonce=nonce, **more)))
-    door.accepts(door.message(alice, nonce=nonce))
+    with edge.untouched():
+        refusal(edge.send(edge.message(alice, nonce=nonce, **more)))
+    edge.accepts(edge.message(alice, nonce=nonce))
 
 
-def test_a_nonce_is_its_senders_own(door: Door, alice: Sender, bob: Sender) -> None:
+def test_a_nonce_is_its_senders_own(edge: SignedEdge, alice: Sender, bob: Sender) -> None:
     """A14: the same one from two senders is accepted from both, once each."""
     nonce = fresh_nonce()
-    requests = [door.message(sender, nonce=nonce) for sender in (alice, bob)]
+    requests = [edge.message(sender, nonce=nonce) for sender in (alice, bob)]
     for request in requests:
-        door.accepts(request)
+        edge.accepts(request)
     for request in requests:
-        door.refuses(request, errors.NonceReplayed, REPLAY)
+        edge.refuses(request, errors.NonceReplayed, REPLAY)
 
 
 def test_sixty_forged_requests_lock_nobody_out(
-    second: Door, alice: Sender, mallory: Sender
+    second: SignedEdge, alice: Sender, mallory: Sender
 ) -> None:
     """A13, R10: neither whom they claim to come from, nor whoever calls from the same address.
 
@@ -245,45 +251,45 @@ def test_sixty_forged_requests_lock_nobody_out(
 
 
 def test_a_trace_and_span_of_another_are_nobodys_answer(
-    scene: Scene, door: Door, alice: Sender, bob: Sender
+    scene: Scene, edge: SignedEdge, alice: Sender, bob: Sender
 ) -> None:
     """A41: the same ids from another sender are another turn."""
     ids = {"traceId": fresh("shared"), "spanId": fresh("span")}
     for sender in (alice, bob):
-        door.accepts(door.message(sender, **ids))
+        edge.accepts(edge.message(sender, **ids))
     assert sum(line.startswith(f"echo {ids['spanId']} ") for line in ran(scene.acme)) == 2
 
 
 def test_a_repeat_with_a_nonce_of_its_own_is_answered_from_the_record(
-    scene: Scene, door: Door, alice: Sender
+    scene: Scene, edge: SignedEdge, alice: Sender
 ) -> None:
     """A43, A44: executed once, the same bytes; with another payload it is refused."""
     ids = {"traceId": fresh("repeated"), "spanId": fresh("span")}
-    first, again = (door.send(door.message(alice, **ids)) for _ in range(2))
+    first, again = (edge.send(edge.message(alice, **ids)) for _ in range(2))
     assert (first.status, first.body) == (200, again.body)
     assert sum(line.startswith(f"echo {ids['spanId']} ") for line in ran(scene.acme)) == 1
-    other = door.message(alice, **ids, payload={"text": "other"})
-    door.refuses(other, errors.IdempotencyMismatch, SHAPE)
+    other = edge.message(alice, **ids, payload={"text": "other"})
+    edge.refuses(other, errors.IdempotencyMismatch, SHAPE)
 
 
 def test_an_envelope_that_two_readers_could_read_differently_is_refused(
-    door: Door, alice: Sender
+    edge: SignedEdge, alice: Sender
 ) -> None:
     """A53: a signature over it makes it no clearer."""
-    genuine = door.message(alice)
+    genuine = edge.message(alice)
     for more in (b',"to":"agent://acme.example"}', b',"payload":{"text":"other"}}', b',"x":NaN}'):
-        door.refuses(sign(alice, unsigned(genuine.body[:-1] + more)), errors.InvalidJson, SHAPE)
-    door.refuses(sign(alice, unsigned(b"\xef\xbb\xbf" + genuine.body)), errors.InvalidJson, SHAPE)
-    door.accepts(genuine)
+        edge.refuses(sign(alice, unsigned(genuine.body[:-1] + more)), errors.InvalidJson, SHAPE)
+    edge.refuses(sign(alice, unsigned(b"\xef\xbb\xbf" + genuine.body)), errors.InvalidJson, SHAPE)
+    edge.accepts(genuine)
 
 
 @pytest.mark.parametrize("field", ["callbackUrl", "unknown", "kid", "signature"])
 def test_a_field_that_is_not_honoured_is_not_passed_over(
-    door: Door, alice: Sender, field: str
+    edge: SignedEdge, alice: Sender, field: str
 ) -> None:
     """R19: leaving it aside would widen rights, or lose an answer."""
-    door.refuses(
-        door.message(alice, **{field: "http://127.0.0.1:9/x"}), errors.InvalidRequest, SHAPE
+    edge.refuses(
+        edge.message(alice, **{field: "http://127.0.0.1:9/x"}), errors.InvalidRequest, SHAPE
     )
 
 
@@ -300,9 +306,9 @@ ODD: list[Any] = [
 
 @pytest.mark.parametrize("field", FIELDS)
 def test_whatever_a_field_holds_it_is_answered_or_refused_and_never_our_fault(
-    door: Door, alice: Sender, field: str
+    edge: SignedEdge, alice: Sender, field: str
 ) -> None:
     """D1, D2: signed by somebody whom we know, who may say anything."""
     for odd in ODD:
-        reply = door.send(door.message(alice, **{field: odd}))
+        reply = edge.send(edge.message(alice, **{field: odd}))
         assert reply.status < 500, (field, odd, reply.body)

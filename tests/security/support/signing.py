@@ -77,7 +77,7 @@ PUBLISHERS = [NEIGHBOUR, "carol", "flooded", "revoked", "rotated", "down", *BROK
 Refusal = type[CarnetError]
 
 
-class Door:
+class SignedEdge:
     """A gateway as signed callers see it, over one connection."""
 
     def __init__(self, scene: Scene, gateway: Organisation) -> None:
@@ -146,8 +146,8 @@ def says_nothing_back(reply: Reply, request: Signed, secret: str = "") -> None:
 
 
 @contextmanager
-def door_of(scene: Scene, gateway: Organisation) -> Iterator[Door]:
-    opened = Door(scene, gateway)
+def edge_of(scene: Scene, gateway: Organisation) -> Iterator[SignedEdge]:
+    opened = SignedEdge(scene, gateway)
     try:
         yield opened
     finally:

@@ -92,7 +92,7 @@ def _openai(parts: Parts, name: str, agent: AgentSettings) -> Built:
     _refuse_own_address(parts.settings, name, agent)
     token = parts.secret(agent.api_key, f"{name}.api_key")
     endpoint = _endpoint(parts, agent, token, local_name(name))
-    provider = Provider(parts.elsewhere.client.door, endpoint, system_prompt=agent.system)
+    provider = Provider(parts.elsewhere.client.http, endpoint, system_prompt=agent.system)
     return Built(agent=provider, endpoint=agent.url)
 
 

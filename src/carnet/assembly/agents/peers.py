@@ -13,7 +13,7 @@ from carnet.errors import PeerUnknown
 from carnet.ports.trust.keys import KeyRing
 from carnet.ports.trust.trust import Peer
 from carnet.ports.world.clock import Clock, Ids
-from carnet.ports.world.http_client import Bounds, Door
+from carnet.ports.world.http_client import Bounds, HttpClient
 from carnet.runtime.agents.remote import Endpoint, Lane, Remote, Skilled
 from carnet.runtime.agents.samvad_peer import Samvad
 from carnet.runtime.peers.cards import Place
@@ -32,7 +32,7 @@ from carnet.wire.stamps.stamp import Stamps
 class Elsewhere(Struct, frozen=True, kw_only=True, eq=False):
     """What every call out needs: who we are to others, and what of theirs is believed."""
 
-    client: SamvadClient  # with the door, and what others publish
+    client: SamvadClient  # with the HTTP client, and what others publish
     verifying: Verifying
     currency: str
     dialects: Mapping[str, Dialect]  # by the names that peers are listed with
@@ -59,7 +59,7 @@ class Elsewhere(Struct, frozen=True, kw_only=True, eq=False):
         """
         is_signed = endpoint.token is None and peer is not None
         return Remote(
-            self.client.door,
+            self.client.http,
             endpoint,
             most_cost=most_cost,
             stamping=replace(stamping, stamps=self.stamps),
@@ -150,7 +150,7 @@ class _Ways(Struct, frozen=True, eq=False):
 def build_elsewhere(
     settings: Settings,
     store: Store,
-    door: Door,
+    http: HttpClient,
     keys: KeyRing,
     clock: Clock,
     ids: Ids,
@@ -165,7 +165,7 @@ def build_elsewhere(
     domain, currency = settings.gateway.domain, settings.ledger.currency
     verifying = Verifying(keys, domain=domain, currency=currency, clock=clock)
     client = SamvadClient.of(
-        door,
+        http,
         store.keys,
         f"{AGENT}{domain}",
         clock=clock,

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from carnet.cli.failures import GatewaySaid
     from carnet.cli.reach.request import Asked, Composed
     from carnet.errors import Unreachable
-    from carnet.ports.world.http_client import Answer, Door, Outbound
+    from carnet.ports.world.http_client import Answer, HttpClient, Outbound
 
 DONE = "[DONE]"
 
@@ -111,19 +111,19 @@ def _goes_there(invocation: Invocation, asked: "Asked") -> bool:
 
 
 async def _call(invocation: Invocation, asked: "Asked") -> int:
-    from carnet.cli.reach.gateway import open_door
+    from carnet.cli.reach.gateway import open_http
     from carnet.cli.reach.request import compose, describe
     from carnet.errors import ProviderTimeout, Unreachable
 
     if asked.is_signed:
         return await _call_signed(invocation, asked)
-    async with open_door() as door, compose(invocation, asked, door) as (request, is_new):
+    async with open_http() as http, compose(invocation, asked, http) as (request, is_new):
         if asked.dry_run:
             page = describe(request)
             invocation.result(page, lambda: _as_http(page))
             return 0
         try:
-            await _send(invocation, asked, door, (request, is_new))
+            await _send(invocation, asked, http, (request, is_new))
         except ProviderTimeout as error:
             raise _too_late(asked) from error
         except Unreachable as error:
@@ -135,12 +135,12 @@ async def _call(invocation: Invocation, asked: "Asked") -> int:
 
 async def _call_signed(invocation: Invocation, asked: "Asked") -> int:
     from carnet.cli.call.signed import call_signed
-    from carnet.cli.reach.gateway import open_door, unreadable
+    from carnet.cli.reach.gateway import open_http, unreadable
     from carnet.errors import PeerAgentNotFound, PeerUnreachable, ProviderTimeout
 
     try:
-        async with open_door() as door:
-            await call_signed(invocation, asked, door)
+        async with open_http() as http:
+            await call_signed(invocation, asked, http)
     except ProviderTimeout as error:
         raise _too_late(asked) from error
     except (PeerUnreachable, PeerAgentNotFound) as error:
@@ -148,14 +148,16 @@ async def _call_signed(invocation: Invocation, asked: "Asked") -> int:
     return 0
 
 
-async def _send(invocation: Invocation, asked: "Asked", door: "Door", composed: "Composed") -> None:
+async def _send(
+    invocation: Invocation, asked: "Asked", http: "HttpClient", composed: "Composed"
+) -> None:
     from carnet.cli.call.task_view import print_own_task
     from carnet.cli.reach.gateway import credential_of, decode, sending
     from carnet.runtime.peers.samvad_tasks import SECRET_HEADER
 
     begun: dict[str, Any] = {}
     request, is_new = composed
-    async with sending(door, request, token_is_new=is_new) as answer:
+    async with sending(http, request, token_is_new=is_new) as answer:
         if asked.task:
             begun = {"webhook_secret": answer.header(SECRET_HEADER)} | decode(await answer.read())
         elif asked.stream:

@@ -27,7 +27,7 @@ from carnet.core.people.address import AGENT, is_agent_uri, parse_agent_uri
 from carnet.core.people.proof import Spending
 from carnet.errors import UsageInvalid
 from carnet.ports.trust.keys import SigningKeys
-from carnet.ports.world.http_client import Bounds, Door, Outbound
+from carnet.ports.world.http_client import Bounds, HttpClient, Outbound
 from carnet.runtime.agents.samvad_peer import as_text, text_field, text_skill
 from carnet.runtime.client.key import load_key
 from carnet.runtime.peers.keyring import Ring
@@ -51,12 +51,12 @@ class Signer(Struct, frozen=True):
     verifying: Verifying | None = None  # of a gateway: asks Carnets for their receipts
 
 
-async def call_signed(invocation: Invocation, asked: Asked, door: Door) -> None:
+async def call_signed(invocation: Invocation, asked: Asked, http: HttpClient) -> None:
     """Send the call from here and print its answer, or with --dry-run the request."""
     from carnet.cli.call.task_view import print_task
 
     _refuse_own(invocation, asked.address)
-    async with way_to(invocation, asked, door) as way:
+    async with way_to(invocation, asked, http) as way:
         errands = way.errands
         token = None if asked.delegate is None else presented(asked.delegate, way.sender)
         errand = await _errand(asked, errands, SystemIds(), token)
@@ -80,13 +80,13 @@ class Way(Struct, frozen=True, eq=False):
 
 
 @asynccontextmanager
-async def way_to(invocation: Invocation, asked: Asked, door: Door) -> AsyncIterator[Way]:
-    """The way to whoever is at an address; its connections are the door's."""
+async def way_to(invocation: Invocation, asked: Asked, http: HttpClient) -> AsyncIterator[Way]:
+    """The way to whoever is at an address; its connections are those of `http`."""
     clock, ids = SystemClock(), SystemIds()
     recipient, peer = await find_recipient(invocation, asked.address, _bounds(asked))
-    async with _signer(invocation, asked, door) as by:
+    async with _signer(invocation, asked, http) as by:
         client = SamvadClient.of(
-            door, by.keys, by.sender, clock=clock, ids=ids, verifying=by.verifying
+            http, by.keys, by.sender, clock=clock, ids=ids, verifying=by.verifying
         )
         try:
             yield Way(client.to(recipient), peer, by.sender, by.verifying is not None)
@@ -95,7 +95,7 @@ async def way_to(invocation: Invocation, asked: Asked, door: Door) -> AsyncItera
 
 
 @asynccontextmanager
-async def _signer(invocation: Invocation, asked: Asked, door: Door) -> AsyncIterator[Signer]:
+async def _signer(invocation: Invocation, asked: Asked, http: HttpClient) -> AsyncIterator[Signer]:
     from carnet.assembly.store import open_from
 
     if asked.key or not has_settings(invocation):
@@ -104,7 +104,7 @@ async def _signer(invocation: Invocation, asked: Asked, door: Door) -> AsyncIter
         return
     domain, clock = invocation.settings.gateway.domain, SystemClock()
     store = await open_from(invocation.settings, exclusive=False)
-    ring = Ring(pinned=store.pinned, peers=store.peers, door=door, clock=clock)
+    ring = Ring(pinned=store.pinned, peers=store.peers, http=http, clock=clock)
     currency = invocation.settings.ledger.currency
     try:
         await store.keys.ensure(clock.wall_us())

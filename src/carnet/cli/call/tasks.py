@@ -113,12 +113,12 @@ async def _tasks_at(
 ) -> AsyncIterator["TaskErrands"]:
     """The tasks of an agent elsewhere, as a signed call reaches it."""
     from carnet.cli.call.signed import way_to
-    from carnet.cli.reach.gateway import open_door
+    from carnet.cli.reach.gateway import open_http
     from carnet.cli.reach.request import Asked
     from carnet.runtime.peers.samvad_tasks import TaskErrands
 
     asked = Asked(address=address, key=key)
-    async with open_door() as door, way_to(invocation, asked, door) as way:
+    async with open_http() as http, way_to(invocation, asked, http) as way:
         yield TaskErrands(way.errands)
 
 
@@ -172,12 +172,12 @@ async def _cancel(
     if at is not None:
         async with _tasks_at(invocation, at, key) as there:
             return task_view.page_of(await there.cancel(task))
-    async with gateway.open_door() as door, gateway.reached(invocation, door) as (place, by):
+    async with gateway.open_http() as http, gateway.reached(invocation, http) as (place, by):
 
         async def told(task: str) -> dict[str, Any]:
             path = task_view.task_path(task, "/cancel")
             request = gateway.request_to(place, "POST", path, by)
-            async with gateway.sending(door, request, token_is_new=by.is_new) as answer:
+            async with gateway.sending(http, request, token_is_new=by.is_new) as answer:
                 return gateway.decode(await answer.read())
 
         try:

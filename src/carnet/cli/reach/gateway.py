@@ -35,7 +35,7 @@ from carnet.errors import (
     UsageInvalid,
 )
 from carnet.ports.trust.trust import NewToken
-from carnet.ports.world.http_client import Answer, Bounds, Door, Outbound
+from carnet.ports.world.http_client import Answer, Bounds, HttpClient, Outbound
 from carnet.wire.grammar.sse import SseEvent, SseReader
 
 OPERATOR_SECONDS: Final = 300
@@ -56,12 +56,12 @@ class Place(Struct, frozen=True):
 
 
 async def find_place(
-    invocation: Invocation, door: Door, env: Mapping[str, str] = os.environ
+    invocation: Invocation, http: HttpClient, env: Mapping[str, str] = os.environ
 ) -> Place:
     """The gateway that CARNET_URL names, else that of the configuration, wherever it listens."""
     url = env.get("CARNET_URL", "").rstrip("/")
     if not url:
-        place = await own_place(invocation.settings, door)
+        place = await own_place(invocation.settings, http)
         if place is None:
             host = invocation.settings.gateway.host
             raise Unreachable(url=f"{host} (its port is 0: the system chooses one at every start)")
@@ -75,7 +75,7 @@ async def find_place(
     return Place(url, is_ours=_is_ours(invocation, url))
 
 
-async def own_place(settings: Settings, door: Door) -> Place | None:
+async def own_place(settings: Settings, http: HttpClient) -> Place | None:
     """Where our gateway wrote that it listens, if it still answers there; else where it should.
 
     Of port 0 nobody knows where it should.
@@ -83,7 +83,7 @@ async def own_place(settings: Settings, door: Door) -> Place | None:
     written = written_url(settings)
     if written:
         place = Place(written, is_ours=True)
-        if await is_answering(door, place):
+        if await is_answering(http, place):
             return place
     return Place(gateway_url(settings), is_ours=True) if settings.gateway.port else None
 
@@ -174,10 +174,10 @@ async def credential(
 
 @asynccontextmanager
 async def reached(
-    invocation: Invocation, door: Door, given: str | None = None
+    invocation: Invocation, http: HttpClient, given: str | None = None
 ) -> AsyncIterator[tuple[Place, Credential]]:
     """The gateway and the token to send there."""
-    place = await find_place(invocation, door)
+    place = await find_place(invocation, http)
     async with credential(invocation, place, given) as by:
         yield place, by
 
@@ -204,26 +204,26 @@ async def operator_token(settings: Settings) -> AsyncIterator[Secret]:
 
 
 @asynccontextmanager
-async def open_door() -> AsyncIterator[Door]:
+async def open_http() -> AsyncIterator[HttpClient]:
     """The one way out, for the length of a command."""
-    from carnet.runtime.egress.client import EgressDoor
+    from carnet.runtime.egress.client import EgressClient
 
-    door = EgressDoor()
+    http = EgressClient()
     try:
-        yield door
+        yield http
     finally:
-        await door.close()
+        await http.close()
 
 
 @asynccontextmanager
 async def sending(
-    door: Door, request: Outbound, *, token_is_new: bool = False
+    http: HttpClient, request: Outbound, *, token_is_new: bool = False
 ) -> AsyncIterator[Answer]:
     """Send a request; an answer that is an error is raised, with the gateway's own words."""
     waited = 0.0 if token_is_new else SEEN_WITHIN_SECONDS
     while True:
         try:
-            async with door.send(request) as answer:
+            async with http.send(request) as answer:
                 if answer.status not in _OK:
                     raise said_by(answer, await answer.read())
                 yield answer
@@ -262,11 +262,11 @@ def request_to(
     )
 
 
-async def is_answering(door: Door, place: Place) -> bool:
+async def is_answering(http: HttpClient, place: Place) -> bool:
     """Whether a gateway is there at all."""
     request = Outbound(method="GET", url=f"{place.url}/healthz", body=b"", headers={}, bounds=QUICK)
     try:
-        async with door.send(request) as answer:
+        async with http.send(request) as answer:
             return answer.status in _OK
     except Upstream:
         return False

@@ -17,7 +17,7 @@ from carnet.runtime.system import SystemClock
 
 if TYPE_CHECKING:
     from carnet.config import Settings
-    from carnet.ports.world.http_client import Door
+    from carnet.ports.world.http_client import HttpClient
     from carnet.stores.open import Store
 
 RENEW_SECONDS: Final = gateway.OPERATOR_SECONDS * 0.8
@@ -56,7 +56,7 @@ class Pages:
         self._was_there = was_there
         self._stack = AsyncExitStack()
         self._place = gateway.Place("", is_ours=False)  # until it is entered
-        self._door: Door | None = None
+        self._http: HttpClient | None = None
         self._store: Store | None = None
         self._by = by
         self._until = 0.0 if by is None else SystemClock().monotonic() + RENEW_SECONDS
@@ -64,11 +64,11 @@ class Pages:
     async def __aenter__(self) -> "Pages":
         """Find out who answers."""
         try:
-            door = await self._stack.enter_async_context(gateway.open_door())
-            self._place = await gateway.find_place(self._invocation, door)
+            http = await self._stack.enter_async_context(gateway.open_http())
+            self._place = await gateway.find_place(self._invocation, http)
             is_expected = self._was_there and _is_named()
-            if is_expected or await gateway.is_answering(door, self._place):
-                self._door = door
+            if is_expected or await gateway.is_answering(http, self._place):
+                self._http = http
             else:
                 self._store = await self._open_store()
         except BaseException:
@@ -97,20 +97,20 @@ class Pages:
     @property
     def is_stored(self) -> bool:
         """Whether it reads the store, because no gateway answers."""
-        return self._door is None
+        return self._http is None
 
     async def find_again(self) -> None:
         """Find out where the gateway is now: one that was started again may listen elsewhere."""
-        if self._door is not None:
-            self._place = await gateway.find_place(self._invocation, self._door)
+        if self._http is not None:
+            self._place = await gateway.find_place(self._invocation, self._http)
 
     async def read(self, path: str) -> dict[str, Any]:
         """One page."""
-        if self._door is None:
+        if self._http is None:
             return await self._from_store(path)
         by = await self._credential()
         request = gateway.request_to(self._place, "GET", path, by)
-        async with gateway.sending(self._door, request, token_is_new=by.is_new) as answer:
+        async with gateway.sending(self._http, request, token_is_new=by.is_new) as answer:
             return gateway.decode(await answer.read())
 
     async def _credential(self) -> gateway.Credential:

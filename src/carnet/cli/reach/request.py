@@ -19,7 +19,7 @@ from carnet.core.people.address import Address, is_agent_uri, is_handle, parse_h
 from carnet.core.people.secret import Secret
 from carnet.errors import PeerUnknown, UsageInvalid
 from carnet.ports.trust.trust import Peer
-from carnet.ports.world.http_client import Bounds, Door, Outbound
+from carnet.ports.world.http_client import Bounds, HttpClient, Outbound
 from carnet.wire.dialects import DIALECTS, by_peer, openai
 
 CHAT = "/v1/chat/completions"
@@ -71,14 +71,16 @@ class Asked(Struct, kw_only=True):
 
 
 @asynccontextmanager
-async def compose(invocation: Invocation, asked: Asked, door: Door) -> AsyncIterator[Composed]:
+async def compose(
+    invocation: Invocation, asked: Asked, http: HttpClient
+) -> AsyncIterator[Composed]:
     """The request; a token made for it lives as long as the context."""
     if asked.is_url:
         yield _to_endpoint(asked), False
     elif asked.direct:
         yield await _to_peer(invocation, asked), False
     else:
-        async with _to_gateway(invocation, asked, door) as composed:
+        async with _to_gateway(invocation, asked, http) as composed:
             yield composed
 
 
@@ -151,13 +153,15 @@ def _check_task(asked: Asked) -> None:
 
 
 @asynccontextmanager
-async def _to_gateway(invocation: Invocation, asked: Asked, door: Door) -> AsyncIterator[Composed]:
+async def _to_gateway(
+    invocation: Invocation, asked: Asked, http: HttpClient
+) -> AsyncIterator[Composed]:
     path = TASKS if asked.task else CHAT
     if asked.dry_run:  # the token is not shown, so none is made
-        place = await find_place(invocation, door)
+        place = await find_place(invocation, http)
         yield _request(asked, f"{place.url}{path}", asked.address, Secret("")), False
         return
-    async with reached(invocation, door, asked.token) as (place, by):
+    async with reached(invocation, http, asked.token) as (place, by):
         yield _request(asked, f"{place.url}{path}", asked.address, by.token), by.is_new
 
 

@@ -7,7 +7,7 @@ import click
 from carnet.cli.invocation import Command, Invocation, pass_invocation, table, visible, wait
 
 if TYPE_CHECKING:
-    from carnet.ports.world.http_client import Door
+    from carnet.ports.world.http_client import HttpClient
     from carnet.runtime.peers.samvad_request import Recipient
     from carnet.wire.dialects.samvad import Card
     from carnet.wire.travel import WellKnown
@@ -29,14 +29,14 @@ def inspect(invocation: Invocation, address: str) -> None:
 
 
 async def _inspect(invocation: Invocation, address: str) -> dict[str, Any]:
-    from carnet.cli.reach.gateway import open_door, unreadable
+    from carnet.cli.reach.gateway import open_http, unreadable
     from carnet.errors import PeerAgentNotFound, PeerUnreachable
     from carnet.runtime.peers.cards import Cards
     from carnet.runtime.system import SystemClock
 
-    async with open_door() as door:
-        recipient = await _recipient(invocation, address, door)
-        cards = Cards(door, SystemClock())
+    async with open_http() as http:
+        recipient = await _recipient(invocation, address, http)
+        cards = Cards(http, SystemClock())
         try:
             card = await cards.card(recipient.place)
             carnet = await cards.carnet(recipient.home)
@@ -47,7 +47,7 @@ async def _inspect(invocation: Invocation, address: str) -> dict[str, Any]:
     return _page(recipient.place.url, card, carnet)
 
 
-async def _recipient(invocation: Invocation, address: str, door: "Door") -> "Recipient":
+async def _recipient(invocation: Invocation, address: str, http: "HttpClient") -> "Recipient":
     from carnet.cli.reach.gateway import QUICK, find_place, is_answering
     from carnet.cli.reach.recipient import find_own, find_recipient
     from carnet.errors import Unreachable
@@ -57,8 +57,8 @@ async def _recipient(invocation: Invocation, address: str, door: "Door") -> "Rec
     name = find_own(invocation, address)
     if name is None:
         return (await find_recipient(invocation, address, QUICK))[0]
-    place = await find_place(invocation, door)
-    if not await is_answering(door, place):
+    place = await find_place(invocation, http)
+    if not await is_answering(http, place):
         raise Unreachable(url=place.url)
     return Recipient(place=Place(f"{place.url}/agents/{name}" if name else place.url))
 

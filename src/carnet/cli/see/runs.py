@@ -148,9 +148,9 @@ def run_path(run_id: str, tail: str = "") -> str:
 async def _cancel(invocation: Invocation, run_id: str) -> dict[str, Any]:
     from carnet.cli.reach import gateway
 
-    async with gateway.open_door() as door, gateway.reached(invocation, door) as (place, by):
+    async with gateway.open_http() as http, gateway.reached(invocation, http) as (place, by):
         request = gateway.request_to(place, "POST", run_path(run_id, "/cancel"), by)
-        async with gateway.sending(door, request, token_is_new=by.is_new) as answer:
+        async with gateway.sending(http, request, token_is_new=by.is_new) as answer:
             return gateway.decode(await answer.read())
 
 
@@ -167,9 +167,9 @@ async def _tail_run(invocation: Invocation, run_id: str) -> None:
     from carnet.ports.world.http_client import Bounds
 
     long = Bounds(idle_seconds=3600, total_seconds=86_400)  # a quiet run is no fault
-    async with gateway.open_door() as door, gateway.reached(invocation, door) as (place, by):
+    async with gateway.open_http() as http, gateway.reached(invocation, http) as (place, by):
         request = gateway.request_to(place, "GET", run_path(run_id, "/events"), by, bounds=long)
-        async with gateway.sending(door, request, token_is_new=by.is_new) as answer:
+        async with gateway.sending(http, request, token_is_new=by.is_new) as answer:
             async for event in gateway.read_events(answer):
                 data = gateway.decode(event.data)
                 shown = {"id": event.id, "event": event.event, "data": data}

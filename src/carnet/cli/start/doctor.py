@@ -20,7 +20,7 @@ from carnet.ports.world.http_client import Bounds, Outbound
 
 if TYPE_CHECKING:
     from carnet.ports.trust.trust import Peer
-    from carnet.ports.world.http_client import Door
+    from carnet.ports.world.http_client import HttpClient
     from carnet.stores.open import Store
 
 SHORT = Bounds(connect_seconds=2, first_byte_seconds=3, idle_seconds=3, total_seconds=3)
@@ -52,15 +52,15 @@ async def examine(invocation: Invocation) -> list[Finding]:
     findings = [Finding("ok", "config", f"{settings.source} can be used.")]
     findings += _proxies(settings)
     findings += _secrets(settings)
-    async with gateway.open_door() as door:
-        findings += [finding async for finding in _agents(settings, door)]
-        running, of_port = await _gateway(settings, door)
+    async with gateway.open_http() as http:
+        findings += [finding async for finding in _agents(settings, http)]
+        running, of_port = await _gateway(settings, http)
         findings += of_port
         of_store, stored = await _store(settings, running=running)
         findings += of_store
         places = [(domain, peer.url, True) for domain, peer in settings.peers.items()]
         places += [(peer.domain, peer.url, False) for peer in stored]
-        findings += [await _peer(door, *place) for place in places]
+        findings += [await _peer(http, *place) for place in places]
     return findings
 
 
@@ -113,13 +113,13 @@ def _mode(path: Path) -> Finding:
     return Finding("ok", "secrets", f"{path} is readable by its owner alone.")
 
 
-async def _agents(settings: Settings, door: "Door") -> AsyncIterator[Finding]:
+async def _agents(settings: Settings, http: "HttpClient") -> AsyncIterator[Finding]:
     if not settings.agents:
         fix = f"Write a section [agents.NAME] into {settings.source}."
         yield Finding("warn", "agents", "No agent is configured.", fix)
     for name, agent in settings.agents.items():
         if agent.url is not None and agent.target is None:
-            yield await _upstream(door, name, agent.url)
+            yield await _upstream(http, name, agent.url)
             continue
         try:
             with own_modules(settings.base):
@@ -130,24 +130,24 @@ async def _agents(settings: Settings, door: "Door") -> AsyncIterator[Finding]:
             yield Finding("ok", "agents", f"{name} is {agent.target}.")
 
 
-async def _upstream(door: "Door", name: str, url: str) -> Finding:
+async def _upstream(http: "HttpClient", name: str, url: str) -> Finding:
     """Whether anything at all answers there; without a credential it may well refuse."""
     request = Outbound(method="GET", url=url, body=b"", headers={}, bounds=SHORT)
     try:
-        async with door.send(request):
+        async with http.send(request):
             return Finding("ok", "agents", f"{name} is at {url}, which answers.")
     except Upstream:
         text = f"{name} is at {url}, where nothing answers; calls to it will fail."
         return Finding("warn", "agents", text, f"Start it, or correct [agents.{name}] url.")
 
 
-async def _gateway(settings: Settings, door: "Door") -> tuple[bool, list[Finding]]:
+async def _gateway(settings: Settings, http: "HttpClient") -> tuple[bool, list[Finding]]:
     """Whether our gateway runs, and what is to be said of its address."""
     from carnet.assembly.sockets import bound
 
-    place = await gateway.own_place(settings, door)
-    if place is not None and await gateway.is_answering(door, place):
-        if await _is_our_own(settings, door, place):
+    place = await gateway.own_place(settings, http)
+    if place is not None and await gateway.is_answering(http, place):
+        if await _is_our_own(settings, http, place):
             return True, [Finding("ok", "port", f"Our gateway answers at {place.url}.")]
         text = f"Something answers at {place.url}, but it does not know the tokens of this store."
         fix = f"Stop it, or choose another port in {settings.source.name}: [gateway] port"
@@ -160,13 +160,13 @@ async def _gateway(settings: Settings, door: "Door") -> tuple[bool, list[Finding
     return False, [Finding("ok", "port", f"{where}; no gateway runs there.")]
 
 
-async def _is_our_own(settings: Settings, door: "Door", place: gateway.Place) -> bool:
+async def _is_our_own(settings: Settings, http: "HttpClient", place: gateway.Place) -> bool:
     """Whether a token of our store is good there."""
     try:
         async with gateway.operator_token(settings) as secret:
             by = gateway.Credential(secret, is_new=True)
             request = gateway.request_to(place, "GET", "/runs?limit=1", by)
-            async with gateway.sending(door, request, token_is_new=True):
+            async with gateway.sending(http, request, token_is_new=True):
                 return True
     except (CarnetError, GatewaySaid):
         return False
@@ -270,8 +270,8 @@ def _both_speak(settings: Settings, stored: Sequence["Peer"]) -> Iterator[Findin
             yield Finding("warn", "peers", text, fix)
 
 
-async def _peer(door: "Door", domain: str, url: str, from_file: bool) -> Finding:  # noqa: FBT001
-    if await gateway.is_answering(door, gateway.Place(url, is_ours=False)):
+async def _peer(http: "HttpClient", domain: str, url: str, from_file: bool) -> Finding:  # noqa: FBT001
+    if await gateway.is_answering(http, gateway.Place(url, is_ours=False)):
         return Finding("ok", "peers", f"{domain} answers at {url}.")
     text = f"{domain} does not answer at {url}; calls to it will fail."
     fix = f'[peers."{domain}"] url' if from_file else f"carnet peers add {domain} --url URL"

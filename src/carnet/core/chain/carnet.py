@@ -6,7 +6,7 @@ Law 3. The last depth never grows: a stamp may lower it, nothing raises it.
 Law 4. A carnet with no hops left cannot be extended.
 
 `depth` counts the agent-to-agent edges crossed to reach us (0: called by a person or a front
-door). `last_depth` is the last depth still answered, inclusive; None while no stamp has set one,
+end). `last_depth` is the last depth still answered, inclusive; None while no stamp has set one,
 then the dialect the call leaves by brings its default.
 """
 

@@ -4,9 +4,9 @@ A first net with wide meshes: ten well-known phrases, in any case and spacing. I
 careless and not the determined; a `classifier` can be set beside it.
 
 Law 1. It is asked after the sender is proved and before anything is told about the agent. Payloads
-       are scanned, and chats where a stranger has signed them: whoever is scanned at one door is at
-       the other. What people say, also those for whom a peer calls, is not, nor what is sent to an
-       agent whose operator switched the scan off.
+       are scanned, and chats where a stranger has signed them: whoever is scanned in one dialect
+       is in the other. What people say, also those for whom a peer calls, is not, nor what is sent
+       to an agent whose operator switched the scan off.
 Law 2. What one part holds does not hide another: a payload beside a chat is scanned, and so is the
        chat, with every text of the body as it was sent, whether or not we know what it is for. A
        dialect that keeps no body of its own makes its messages of the payload, if there is one.

@@ -1,7 +1,7 @@
 """The one way out, as everybody but `runtime.egress.client` sees it.
 
 Law 1. Whoever sends names the class of the destination: written down by the operator (`named`) or
-       learned from a peer (`learned`). The door checks the address before it dials.
+       learned from a peer (`learned`). The client checks the address before it dials.
 Law 2. Leaving the context, for whatever reason, ends the exchange at once.
 """
 
@@ -69,7 +69,7 @@ class NameUnknown(NotSent):
     """The host's name leads nowhere."""
 
 
-class Door(Protocol):
+class HttpClient(Protocol):
     """Sends requests."""
 
     def send(self, request: Outbound) -> AbstractAsyncContextManager[Answer]:

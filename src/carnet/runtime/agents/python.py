@@ -58,7 +58,7 @@ class Native:
         steps: Steps | None = None,
         progress: Progress | None = None,
     ) -> None:
-        """`dispatch` is its door to others; `auth_source` says who pays for the calls it makes.
+        """`dispatch` carries its calls to others; `auth_source` says who pays for them.
 
         `steps` keeps what it does, and `progress` is told how far its tasks are.
         """

@@ -31,7 +31,7 @@ from carnet.core.people.proof import Spending
 from carnet.core.people.secret import Secret
 from carnet.core.people.skill import CHAT
 from carnet.errors import ConfigInvalid, SkillNotFound
-from carnet.ports.world.http_client import Answer, Bounds, Door, Outbound
+from carnet.ports.world.http_client import Answer, Bounds, HttpClient, Outbound
 from carnet.runtime.peers.answer_reader import JSON, SSE, hear
 from carnet.runtime.peers.signing import Signing
 from carnet.runtime.peers.stamps import OWN, Stamping
@@ -104,7 +104,7 @@ class Remote:
 
     def __init__(
         self,
-        door: Door,
+        http: HttpClient,
         endpoint: Endpoint,
         *,
         most_cost: int,
@@ -115,14 +115,14 @@ class Remote:
         """Reach one agent.
 
         Args:
-            door: The way out.
+            http: Sends its requests.
             endpoint: Where it is.
             most_cost: The most it may charge for one call, in micro-units.
             stamping: What its calls carry, and whose credential.
             lane: Given where calls are signed, and receipts are asked for: by Carnets alone.
             skilled: Tells whether it is a Carnet where there is no lane.
         """
-        self._door = door
+        self._http = http
         self._endpoint = endpoint
         self._authorization = endpoint.authorization()
         self._most_cost = most_cost
@@ -134,7 +134,7 @@ class Remote:
         """Send the call and pass on the answer as it comes."""
         calling = Calling(call, out, dialect=self._endpoint.codec.dialect, bound=self._within_limit)
         try:
-            async with self._door.send(await self._outbound(call)) as answer:
+            async with self._http.send(await self._outbound(call)) as answer:
                 end = await self._hear(answer, call, calling)
         except BaseException as error:
             calling.ended(error)
@@ -208,9 +208,11 @@ class Remote:
 class Provider:
     """A model, reached like any client reaches it."""
 
-    def __init__(self, door: Door, endpoint: Endpoint, *, system_prompt: str | None = None) -> None:
+    def __init__(
+        self, http: HttpClient, endpoint: Endpoint, *, system_prompt: str | None = None
+    ) -> None:
         """`system_prompt` is said before everything else."""
-        self._door = door
+        self._http = http
         self._endpoint = endpoint
         self._authorization = endpoint.authorization()
         self._system_prompt = system_prompt
@@ -219,7 +221,7 @@ class Provider:
         """Ask the model. What it costs is ours to say, by the tokens it counts."""
         ask = self._ask(call)
         endpoint = self._endpoint
-        async with self._door.send(self._outbound(ask)) as answer:
+        async with self._http.send(self._outbound(ask)) as answer:
             return await hear(answer, ask, endpoint.codec, endpoint.currency, _Counting(out))
 
     def _ask(self, call: Call) -> Ask:

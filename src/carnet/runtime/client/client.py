@@ -27,7 +27,7 @@ from carnet.ports.world.http_client import Bounds
 from carnet.runtime.agents.samvad_peer import as_text, text_field, text_skill
 from carnet.runtime.client.key import ClientKey, load_key
 from carnet.runtime.client.tasks import Task, advised
-from carnet.runtime.egress.client import EgressDoor
+from carnet.runtime.egress.client import EgressClient
 from carnet.runtime.peers.cards import CARD_PATH, Place
 from carnet.runtime.peers.samvad_client import SamvadClient
 from carnet.runtime.peers.samvad_request import Errand, Recipient
@@ -60,8 +60,8 @@ class Client:
         self.sender = sender
         self._ids = ids
         self._within = within
-        self._door = EgressDoor()
-        self._client = SamvadClient.of(self._door, key, sender, clock=clock, ids=ids)
+        self._http = EgressClient()
+        self._client = SamvadClient.of(self._http, key, sender, clock=clock, ids=ids)
         self._errands = self._client.to(recipient)
         self._tasks = TaskErrands(self._errands)
 
@@ -161,7 +161,7 @@ class Client:
     async def aclose(self) -> None:
         """Close the connections."""
         await self._client.close()
-        await self._door.close()
+        await self._http.close()
 
     async def __aenter__(self) -> Self:
         return self

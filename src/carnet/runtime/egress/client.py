@@ -54,7 +54,7 @@ _HEAD: Final = re.compile(r"[^\r\n\0]*(?:\r\n[^\r\n\0]*)*")
 Where = tuple[str, str, int]  # scheme, host and port: whom a connection belongs to
 
 
-class EgressDoor:
+class EgressClient:
     """Sends requests. Used and closed within one event loop."""
 
     def __init__(
@@ -185,12 +185,12 @@ class _Exchange:
     """One request and its answer: the context, the answer, and the patience with both."""
 
     __slots__ = (
-        *("_bounds", "_connection", "_door", "_patience", "_received", "_request", "_reuse"),
+        *("_bounds", "_connection", "_client", "_patience", "_received", "_request", "_reuse"),
         *("_route", "status"),
     )
 
-    def __init__(self, door: EgressDoor, request: Outbound) -> None:
-        self._door = door
+    def __init__(self, client: EgressClient, request: Outbound) -> None:
+        self._client = client
         self._request = request
         self._bounds = request.bounds
         self._connection: Connection | None = None
@@ -199,7 +199,7 @@ class _Exchange:
 
     async def __aenter__(self) -> "_Exchange":
         request = self._request
-        self._route = route = self._door.route(request)
+        self._route = route = self._client.route(request)
         # A peer may answer before it has taken the whole of a large body, and leave the rest.
         self._reuse = route.reuse and len(request.body) <= _MOST_BODY_OF_KEPT
         head = _write_head(route, request)
@@ -235,9 +235,9 @@ class _Exchange:
         if connection is None:
             return
         if connection.release() and self._reuse:
-            self._door.keep(self._route, connection)
+            self._client.keep(self._route, connection)
         else:
-            self._door.drop(connection)  # not closed: what the peer has not read must not keep it
+            self._client.drop(connection)  # not closed: what the peer has not read must not keep it
 
     def _cut(self) -> None:
         if self._connection is not None:
@@ -247,7 +247,7 @@ class _Exchange:
 
     async def _ask(self, head: bytes) -> Connection:
         """Send, and wait for the head of the answer."""
-        old = self._door.idle(self._route) if self._reuse else None
+        old = self._client.idle(self._route) if self._reuse else None
         if old is None:
             return await self._ask_anew(head)
         try:
@@ -256,7 +256,7 @@ class _Exchange:
             if old.heard or TURN_HEADER not in self._request.headers:
                 raise ProviderUnavailable(str(lost)) from None
         self._connection = None
-        self._door.drop(old)
+        self._client.drop(old)
         try:
             return await self._ask_anew(head)
         except ProviderUnavailable as failure:  # "not sent" would be true of the second time only
@@ -265,7 +265,7 @@ class _Exchange:
     async def _ask_anew(self, head: bytes) -> Connection:
         self._patience.rest()
         seconds = min(self._bounds.connect_seconds, self._patience.left())
-        connection = await self._door.dial(self._route, seconds)
+        connection = await self._client.dial(self._route, seconds)
         try:
             return await self._ask_on(connection, head)
         except Lost as lost:

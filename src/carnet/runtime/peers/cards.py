@@ -1,4 +1,4 @@
-"""What others publish about themselves: fetched through the door, within bounds, and remembered.
+"""What others publish about themselves: fetched within bounds, and remembered.
 
 Law 1. A page is small and quick or it is not read: 256 KiB, 10 seconds, no redirect, no encoding,
        a certificate that holds.
@@ -26,7 +26,7 @@ from carnet.errors import (
     Upstream,
 )
 from carnet.ports.world.clock import Clock
-from carnet.ports.world.http_client import Bounds, Door, NameUnknown, NotSent, Outbound
+from carnet.ports.world.http_client import Bounds, HttpClient, NameUnknown, NotSent, Outbound
 from carnet.wire import travel
 from carnet.wire.dialects import samvad
 
@@ -75,10 +75,15 @@ class Fetching:
     """Fetches pages, a few at once."""
 
     def __init__(
-        self, door: Door, *, at_once: int = AT_ONCE, queue: int = QUEUE, bounds: Bounds = BOUNDS
+        self,
+        http: HttpClient,
+        *,
+        at_once: int = AT_ONCE,
+        queue: int = QUEUE,
+        bounds: Bounds = BOUNDS,
     ) -> None:
         """`queue` is how many more may wait, for each kind of place."""
-        self._door = door
+        self._http = http
         self._bounds = bounds
         self._queue = queue
         self._waiting = {"named": 0, "learned": 0}
@@ -115,7 +120,7 @@ class Fetching:
             bounds=self._bounds,
         )
         try:
-            async with self._door.send(request) as answer:
+            async with self._http.send(request) as answer:
                 if answer.status in _ABSENT:
                     raise NotPublished
                 if answer.status in _CLIENT_ERRORS:
@@ -250,8 +255,8 @@ class Remembered(Generic[T]):
 class Cards:
     """What those publish whom we call."""
 
-    def __init__(self, door: Door, clock: Clock) -> None:
-        self._fetching = Fetching(door)
+    def __init__(self, http: HttpClient, clock: Clock) -> None:
+        self._fetching = Fetching(http)
         self._cards = Remembered(self._load_card, clock)
         self._carnets = Remembered(self._load_carnet, clock)
 

@@ -30,7 +30,7 @@ from carnet.errors import (
 from carnet.ports.trust.keys import NotLearned, OwnKey, OwnKeys, PinnedKey, PinnedKeys
 from carnet.ports.trust.trust import Peers
 from carnet.ports.world.clock import Clock
-from carnet.ports.world.http_client import Door
+from carnet.ports.world.http_client import HttpClient
 from carnet.runtime.peers.cards import (
     AT_ONCE,
     CARD_PATH,
@@ -84,7 +84,7 @@ class Ring:
         *,
         pinned: PinnedKeys,
         peers: Peers,
-        door: Door,
+        http: HttpClient,
         clock: Clock,
         own: tuple[str, OwnKeys] | None = None,
         at_once: int = AT_ONCE,
@@ -95,7 +95,7 @@ class Ring:
         Args:
             pinned: The keys that the operator wrote down.
             peers: Where the peers are.
-            door: The way out.
+            http: Fetches the pages that keys are published on.
             clock: Time that never jumps, for how long a card holds.
             own: Our own domain and keys: what we signed ourselves is not looked up elsewhere.
             at_once: How many cards are fetched at once.
@@ -104,7 +104,7 @@ class Ring:
         self._pinned = pinned
         self._own = own
         self._peers = peers
-        self._fetching = Fetching(door, at_once=at_once, queue=queue)
+        self._fetching = Fetching(http, at_once=at_once, queue=queue)
         self._learned = Remembered(self._load, clock, most=MOST_SENDERS)
         self._versions: dict[Place, int] = {}  # of peers alone, of which there are few
         self._plain: set[Place] = set()  # peers that showed a card and are no Carnets

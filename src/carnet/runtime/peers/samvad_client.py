@@ -12,7 +12,7 @@ from carnet.core.people.address import AGENT
 from carnet.ports.trust.keys import SigningKeys
 from carnet.ports.trust.trust import Peer
 from carnet.ports.world.clock import Clock, Ids
-from carnet.ports.world.http_client import Bounds, Door
+from carnet.ports.world.http_client import Bounds, HttpClient
 from carnet.runtime.peers.cards import Cards, Place
 from carnet.runtime.peers.samvad_request import Errands, Recipient, identities_of
 from carnet.runtime.peers.signing import Signing
@@ -24,7 +24,7 @@ from carnet.wire.stamps.stamp import Stamps
 class SamvadClient(Struct, frozen=True, kw_only=True, eq=False):
     """Who we are to agents elsewhere, and what all calls to them share."""
 
-    door: Door
+    http: HttpClient
     cards: Cards
     signing: Signing
     sender: str  # the identity that we sign for
@@ -35,7 +35,7 @@ class SamvadClient(Struct, frozen=True, kw_only=True, eq=False):
     @classmethod
     def of(
         cls,
-        door: Door,
+        http: HttpClient,
         keys: SigningKeys,
         sender: str,
         *,
@@ -47,8 +47,8 @@ class SamvadClient(Struct, frozen=True, kw_only=True, eq=False):
         """The client of a sender, whose `keys` are ours; what `stamps` write is signed."""
         domain = sender.removeprefix(AGENT)
         return cls(
-            door=door,
-            cards=Cards(door, clock),
+            http=http,
+            cards=Cards(http, clock),
             signing=Signing(keys=keys, domain=domain, clock=clock, ids=ids, stamps=stamps),
             sender=sender,
             clock=clock,
@@ -59,7 +59,7 @@ class SamvadClient(Struct, frozen=True, kw_only=True, eq=False):
     def to(self, recipient: Recipient) -> Errands:
         """The way to one agent."""
         return Errands(
-            self.door,
+            self.http,
             recipient,
             cards=self.cards,
             signing=self.signing,
@@ -70,7 +70,7 @@ class SamvadClient(Struct, frozen=True, kw_only=True, eq=False):
         )
 
     async def close(self) -> None:
-        """End what is being fetched; the door is its owner's to close."""
+        """End what is being fetched; the HTTP client is its owner's to close."""
         await self.cards.close()
 
 

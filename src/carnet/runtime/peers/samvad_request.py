@@ -32,7 +32,7 @@ from carnet.core.people.secret import Secret
 from carnet.core.people.skill import Mode
 from carnet.errors import CarnetError, PeerAgentNotFound, ProviderError
 from carnet.ports.world.clock import Clock, Ids
-from carnet.ports.world.http_client import Answer, Bounds, Door, Outbound
+from carnet.ports.world.http_client import Answer, Bounds, HttpClient, Outbound
 from carnet.runtime.peers.answer_reader import JSON, SSE, hear_stream, is_stream, read_some, tell
 from carnet.runtime.peers.cards import Cards, Place
 from carnet.runtime.peers.delegations import Delegating
@@ -137,7 +137,7 @@ class Errands:
 
     def __init__(
         self,
-        door: Door,
+        http: HttpClient,
         recipient: Recipient,
         *,
         cards: Cards,
@@ -150,7 +150,7 @@ class Errands:
         """Errands to one agent.
 
         Args:
-            door: The way out.
+            http: Sends the requests.
             recipient: Where it is.
             cards: What others publish.
             signing: Signs what leaves.
@@ -159,7 +159,7 @@ class Errands:
             ids: Nonces.
             verifying: Asks a Carnet for receipts.
         """
-        self._door = door
+        self._http = http
         self._recipient = recipient
         self._cards = cards
         self._signing = signing
@@ -188,7 +188,7 @@ class Errands:
         slip = slip or Slip()
         forms = await self._forms(errand)
         for form in forms:
-            async with self._door.send(await self.request(errand, form)) as answer:
+            async with self._http.send(await self.request(errand, form)) as answer:
                 if not self._may_try_another(answer, form, forms):
                     heard = partial(_hear, answer, errand, slip, self._us)
                     return await self.proven(heard, form, errand, slip, sink)
@@ -215,7 +215,7 @@ class Errands:
         """What an errand was answered, and in which form it was signed."""
         forms = await self._forms(errand)
         for form in forms:
-            async with self._door.send(await self.request(errand, form)) as answer:
+            async with self._http.send(await self.request(errand, form)) as answer:
                 if not self._may_try_another(answer, form, forms):
                     yield answer, form
                     return
@@ -233,7 +233,7 @@ class Errands:
             kind=self._recipient.place.kind,
             bounds=structs.replace(bounds, total_seconds=min(bounds.total_seconds, _LOOK_SECONDS)),
         )
-        return self._door.send(self._signing.sign_samvad(plain, path=path) if signed else plain)
+        return self._http.send(self._signing.sign_samvad(plain, path=path) if signed else plain)
 
     async def refusal(self, answer: Answer) -> CarnetError:
         """The error that an answer stands for."""

@@ -1,4 +1,4 @@
-"""JSON Schemas of skills: compiled once at start, asked at every call. The one door to the library.
+"""JSON Schemas of skills: compiled once at start, asked at every call.
 
 Law 1. A schema stands for itself: a `$ref` that leads out of it, to the network or to a file, is
        refused at start, and nothing is ever fetched.

@@ -1,9 +1,9 @@
-"""What a user's function is given: the admitted call and its doors out.
+"""What a user's function is given: the admitted call, and the calls it may make.
 
-Law 1. Every door inherits run, depth, payer and deadline; none can widen them.
-Law 2. The ordinal of a call out is fixed when the door is used, so that a retry repeats it.
+Law 1. Every call out inherits run, depth, payer and deadline; none can widen them.
+Law 2. The ordinal of a call out is fixed when it is made, so that a retry repeats it.
 Law 3. A call that is refused before it leaves is noted in this turn: the trace shows where.
-Law 4. When the agent has ended its doors are closed: nothing is billed to a turn that is over.
+Law 4. When the agent has ended, it makes no more calls: nothing is billed to a turn that is over.
 Law 5. A step is done once, however often the turn runs; see `runtime.visit.steps`.
 """
 
@@ -46,7 +46,7 @@ MOST_NOTE: Final = 200  # characters
 THOUSAND: Final = 1000
 
 
-class Door:
+class Callee:
     """Another agent, as this turn may call it."""
 
     def __init__(self, visit: "Visit", address: str, auth: str) -> None:
@@ -206,13 +206,13 @@ class Visit:
         """Whether this hop may answer but not call on."""
         return self.carnet.is_final(self._last_depth)
 
-    def peer(self, address: str, *, auth: str | None = None) -> Door:
+    def peer(self, address: str, *, auth: str | None = None) -> Callee:
         """Another agent: `@name@domain`, or the name of one here.
 
         `auth` chooses who pays, "forward-user" or "agent-owned", for an agent whose `auth_source`
         is "per-call"; for any other its configuration has decided.
         """
-        return Door(self, check_name(address), self._payer_of(auth))
+        return Callee(self, check_name(address), self._payer_of(auth))
 
     def _payer_of(self, auth: str | None) -> str:
         if auth not in {None, FORWARD_USER, AGENT_OWNED}:
@@ -316,5 +316,5 @@ class Visit:
         self._out.usage(Usage(int(tokens_in), int(tokens_out)))
 
     def close(self) -> None:
-        """Close the doors: the agent has ended."""
+        """Make no more calls: the agent has ended."""
         self._is_over = True

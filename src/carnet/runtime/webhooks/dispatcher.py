@@ -25,7 +25,7 @@ from carnet.errors import (
 )
 from carnet.faults import point
 from carnet.ports.world.clock import Clock, Ids
-from carnet.ports.world.http_client import Answer, Door
+from carnet.ports.world.http_client import Answer, HttpClient
 from carnet.ports.world.outbox import Delivery, Outbox, Outcome, StoredDelivery
 from carnet.runtime.webhooks.callbacks import PREFIX, queue_of
 from carnet.runtime.webhooks.payload import Webhooks
@@ -52,7 +52,7 @@ class Dispatcher:
         self,
         *,
         outbox: Outbox,
-        door: Door,
+        http: HttpClient,
         webhooks: Webhooks,
         schedule: DeliverySchedule,
         clock: Clock,
@@ -64,7 +64,7 @@ class Dispatcher:
 
         Args:
             outbox: Where deliveries wait.
-            door: The way out.
+            http: Sends the requests.
             webhooks: Signs an attempt.
             schedule: Decides what becomes of a delivery.
             clock: Tells the time.
@@ -73,7 +73,7 @@ class Dispatcher:
             notify: Where the operator is told of deliveries that are dead.
         """
         self._outbox = outbox
-        self._door = door
+        self._http = http
         self._webhooks = webhooks
         self._schedule = schedule
         self._clock = clock
@@ -189,7 +189,7 @@ class Dispatcher:
         return Attempt(reason=reason)
 
     async def _send(self, delivery: Delivery) -> Attempt:
-        async with self._door.send(self._webhooks.request(delivery)) as answer:
+        async with self._http.send(self._webhooks.request(delivery)) as answer:
             wait = read_wait(answer.header("retry-after"), answer.header("date"))
             await _drop(answer)
             return Attempt(status=answer.status, wait=wait)

@@ -1,7 +1,7 @@
 """An Agent that answers only so many calls at once.
 
 Law. Those beyond wait in order, and not for ever; past `queue` of them the call is refused instead.
-     A task waits as long as it must: nobody stands at the door for it.
+     A task waits as long as it must: no connection is held open for it.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""The PostgreSQL driver: the one door to asyncpg.
+"""The PostgreSQL driver: the one module that imports asyncpg.
 
 For several gateways, on one machine or many. One connection writes turns (`postgres_writer`), a few
 read and write the rest (`sessions`).

@@ -1,4 +1,4 @@
-"""Keys, and sealing what must be readable again: the one door to PyNaCl.
+"""Keys, and sealing what must be readable again: the one module that seals with PyNaCl.
 
 Law 1. What is sealed opens only under the label it was sealed for: rows cannot be exchanged.
 Law 2. A secret that is derived tells nothing of the key, nor of one derived for another use.

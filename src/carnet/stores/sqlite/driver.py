@@ -1,4 +1,4 @@
-"""The SQLite driver: the one door to sqlite3.
+"""The SQLite driver: the one module that imports sqlite3.
 
 WAL with synchronous=FULL: a commit is on the disk before it is acknowledged. One connection writes
 (`writer`), one reads (`reader`), each on a thread of its own.

@@ -1,4 +1,4 @@
-"""Ed25519 keys and signatures: the one door to PyNaCl's curve.
+"""Ed25519 keys and signatures: the one module that uses PyNaCl's curve.
 
 Law 1. A public key has one spelling and lies in the main group. The 14 encodings of small order,
        which verify signatures that nobody made, those beyond the field, and points with a part of
