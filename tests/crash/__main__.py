@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.crash.loops.calls import Errands, errands
+from tests.crash.loops.calls import TaskScene, task_scene
 from tests.crash.loops.figures import Figures, left_over
 from tests.crash.loops.loop import kill_loop
 from tests.crash.loops.task_loop import task_loop
@@ -65,7 +65,7 @@ def every_point(pair: Pair, store: str, times: int) -> Figures:
     return figures
 
 
-def every_point_of_tasks(scene: Errands, store: str, times: int) -> Figures:
+def every_point_of_tasks(scene: TaskScene, store: str, times: int) -> Figures:
     """The same with tasks."""
     figures = Figures(f"{store}: tasks, every point")
     began = time.monotonic()
@@ -98,12 +98,12 @@ def crash_calls(server: servers.Server, store: str, options: argparse.Namespace)
 
 def crash_tasks(server: servers.Server, store: str, options: argparse.Namespace) -> list[Figures]:
     """Tasks, at random and at every point."""
-    with place(server, store) as at, errands(*at) as scene:
+    with place(server, store) as at, task_scene(*at) as scene:
         say(f"  {store}: {options.kills} random kills while tasks run")
         name = f"{store}: tasks, random"
         at_random = task_loop(scene, name, kills=options.kills, seed=options.seed)
         say(at_random.line())
-    with place(server, store) as at, errands(*at) as scene:
+    with place(server, store) as at, task_scene(*at) as scene:
         return [at_random, every_point_of_tasks(scene, store, options.times)]
 
 

@@ -24,7 +24,7 @@ async def echo(visit: carnet.Visit) -> str:
     return visit.text
 
 
-async def errand(visit: carnet.Visit) -> str:
+async def job(visit: carnet.Visit) -> str:
     run = visit.carnet.run
     first = await visit.step("first", leave, visit, "first")
     visit.progress(0.5)

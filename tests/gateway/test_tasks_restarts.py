@@ -36,7 +36,7 @@ async def echo(visit: carnet.Visit) -> str:
     return visit.text
 
 
-async def errand(visit: carnet.Visit) -> str:
+async def job(visit: carnet.Visit) -> str:
     """Do two things, each once, and wait between them while there is a file that says so."""
     first = await visit.step("first", note, f"first {visit.idempotency_key('first')}")
     visit.progress(0.5, "half way")
@@ -48,13 +48,13 @@ async def errand(visit: carnet.Visit) -> str:
     return f"{first.split()[0]} and {name}"
 '''
 CONFIG = """
-[agents.errand]
+[agents.job]
 kind = "python"
-target = "agents:errand"
+target = "agents:job"
 """
 
 
-class Errands:
+class TaskScene:
     """A gateway whose one agent does two things, and a sender that is known there."""
 
     def __init__(self, gateway: Organisation) -> None:
@@ -67,8 +67,8 @@ class Errands:
         auth = {"scheme": "bearer", "token": self.gateway.token}
         sent = message(
             self.sender,
-            f"agent://errand.{DOMAIN}",
-            target=f"/agents/errand{TASK}",
+            f"agent://job.{DOMAIN}",
+            target=f"/agents/job{TASK}",
             mode="async",
             auth=auth,
         )
@@ -78,7 +78,7 @@ class Errands:
         return str(reply.json["taskId"])
 
     def poll(self, task: str) -> Reply:
-        return request("GET", f"{self.gateway.url}/agents/errand{TASK}/{task}")
+        return request("GET", f"{self.gateway.url}/agents/job{TASK}/{task}")
 
     def half_way(self, task: str) -> None:
         """Wait until the first step is kept and told."""
@@ -104,7 +104,7 @@ class Errands:
 @pytest.fixture(scope="module", params=STORES)
 def settled(
     tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
-) -> Iterator[Errands]:
+) -> Iterator[TaskScene]:
     gateway = Organisation(tmp_path_factory.mktemp("restarts"), DOMAIN)
     if request.param == "postgres":
         server: servers.Server = request.getfixturevalue("server")
@@ -114,12 +114,12 @@ def settled(
     config.write_text(
         config.read_text().replace("[gateway]\n", "[gateway]\ndrain_seconds = 0.2\n", 1)
     )
-    yield Errands(gateway)
+    yield TaskScene(gateway)
     gateway.stop()
 
 
 @pytest.fixture
-def errands(settled: Errands) -> Iterator[Errands]:
+def scene(settled: TaskScene) -> Iterator[TaskScene]:
     settled.forget()
     settled.gateway.start()
     yield settled
@@ -127,86 +127,86 @@ def errands(settled: Errands) -> Iterator[Errands]:
     assert settled.gateway.stop() == 0
 
 
-def test_a_task_outlives_kill_9_and_its_steps_are_done_once(errands: Errands) -> None:
-    errands.hold.touch()
-    task = errands.accepted()
-    errands.half_way(task)
-    errands.gateway.kill()
-    end_leases(errands.gateway)
-    errands.hold.unlink()
-    errands.gateway.start()
-    assert errands.ended(task)["result"] == {"text": "first and second"}
-    assert [line.split()[0] for line in errands.done()] == ["first", "second"]
-    page = rows(errands.gateway, "SELECT attempt, state, tokens_out FROM turn ORDER BY n DESC")[0]
+def test_a_task_outlives_kill_9_and_its_steps_are_done_once(scene: TaskScene) -> None:
+    scene.hold.touch()
+    task = scene.accepted()
+    scene.half_way(task)
+    scene.gateway.kill()
+    end_leases(scene.gateway)
+    scene.hold.unlink()
+    scene.gateway.start()
+    assert scene.ended(task)["result"] == {"text": "first and second"}
+    assert [line.split()[0] for line in scene.done()] == ["first", "second"]
+    page = rows(scene.gateway, "SELECT attempt, state, tokens_out FROM turn ORDER BY n DESC")[0]
     assert page == (2, "done", 4)
 
 
 def test_a_gateway_that_stops_lets_its_tasks_go_and_the_next_one_runs_them(
-    errands: Errands,
+    scene: TaskScene,
 ) -> None:
-    errands.hold.touch()
-    task = errands.accepted()
-    errands.half_way(task)
-    assert errands.gateway.stop() == 0
+    scene.hold.touch()
+    task = scene.accepted()
+    scene.half_way(task)
+    assert scene.gateway.stop() == 0
     [(state, attempt)] = rows(
-        errands.gateway, "SELECT state, attempt FROM turn ORDER BY n DESC LIMIT 1"
+        scene.gateway, "SELECT state, attempt FROM turn ORDER BY n DESC LIMIT 1"
     )
     assert (state, attempt) == ("queued", 2)
-    errands.hold.unlink()
-    errands.gateway.start()
-    assert errands.ended(task)["status"] == "done"
-    assert [line.split()[0] for line in errands.done()] == ["first", "second"]
+    scene.hold.unlink()
+    scene.gateway.start()
+    assert scene.ended(task)["status"] == "done"
+    assert [line.split()[0] for line in scene.done()] == ["first", "second"]
 
 
 @pytest.mark.parametrize("settled", ["sqlite"], indirect=True)
 def test_a_crash_between_the_effect_and_its_record_does_it_again_under_the_same_key(
-    errands: Errands,
+    scene: TaskScene,
 ) -> None:
-    errands.gateway.stop()
-    errands.gateway.start(env={"CRASH_AT": "step.done"})
-    task = errands.accepted()
-    assert errands.gateway.died()
-    end_leases(errands.gateway)
-    errands.gateway.start()
-    assert errands.ended(task)["status"] == "done"
-    first, again, second = errands.done()
+    scene.gateway.stop()
+    scene.gateway.start(env={"CRASH_AT": "step.done"})
+    task = scene.accepted()
+    assert scene.gateway.died()
+    end_leases(scene.gateway)
+    scene.gateway.start()
+    assert scene.ended(task)["status"] == "done"
+    first, again, second = scene.done()
     assert first == again  # the same key: whoever was told twice can know
     assert second.startswith("second ")
 
 
 @pytest.mark.parametrize("settled", ["sqlite"], indirect=True)
-def test_an_agent_that_changed_between_two_attempts_ends_the_task(errands: Errands) -> None:
-    errands.gateway.stop()
-    errands.gateway.start(env={"CRASH_AT": "step.kept:2"})
-    task = errands.accepted()
-    assert errands.gateway.died()
-    end_leases(errands.gateway)
-    (errands.gateway.folder / "name").write_text("third")
-    errands.gateway.start()
-    assert errands.ended(task)["status"] == "failed"
-    assert errands.poll(task).headers["carnet-code"] == "definition_changed"
-    assert [line.split()[0] for line in errands.done()] == ["first", "second"]
+def test_an_agent_that_changed_between_two_attempts_ends_the_task(scene: TaskScene) -> None:
+    scene.gateway.stop()
+    scene.gateway.start(env={"CRASH_AT": "step.kept:2"})
+    task = scene.accepted()
+    assert scene.gateway.died()
+    end_leases(scene.gateway)
+    (scene.gateway.folder / "name").write_text("third")
+    scene.gateway.start()
+    assert scene.ended(task)["status"] == "failed"
+    assert scene.poll(task).headers["carnet-code"] == "definition_changed"
+    assert [line.split()[0] for line in scene.done()] == ["first", "second"]
 
 
 @pytest.mark.parametrize("settled", ["sqlite"], indirect=True)
 def test_a_task_that_was_accepted_and_never_answered_is_run_all_the_same(
-    errands: Errands,
+    scene: TaskScene,
 ) -> None:
-    errands.gateway.stop()
-    errands.gateway.start(env={"CRASH_AT": "task.queued"})
+    scene.gateway.stop()
+    scene.gateway.start(env={"CRASH_AT": "task.queued"})
     with pytest.raises((OSError, HTTPException)):
-        errands.accepted()
-    assert errands.gateway.died()
-    end_leases(errands.gateway)
-    errands.gateway.start()
-    until(errands.done, lambda lines: len(lines) == 2)
+        scene.accepted()
+    assert scene.gateway.died()
+    end_leases(scene.gateway)
+    scene.gateway.start()
+    until(scene.done, lambda lines: len(lines) == 2)
 
 
 @pytest.mark.parametrize("settled", ["sqlite"], indirect=True)
-def test_a_task_is_forgotten_when_its_time_has_passed(errands: Errands) -> None:
-    task = errands.accepted()
-    assert errands.ended(task)["status"] == "done"
-    rows(errands.gateway, "UPDATE task SET ended = ended - 86401000000")  # a day and a second
-    gone = errands.poll(task)
-    unknown = errands.poll("3fa85f64-5717-4562-b3fc-2c963f66afa6")
+def test_a_task_is_forgotten_when_its_time_has_passed(scene: TaskScene) -> None:
+    task = scene.accepted()
+    assert scene.ended(task)["status"] == "done"
+    rows(scene.gateway, "UPDATE task SET ended = ended - 86401000000")  # a day and a second
+    gone = scene.poll(task)
+    unknown = scene.poll("3fa85f64-5717-4562-b3fc-2c963f66afa6")
     assert (gone.status, gone.body) == (404, unknown.body)

@@ -3,7 +3,7 @@
 from tests.requirements.rows import Row
 
 _POINTS = "tests/crash/points/test_points.py::"
-_ERRANDS = "tests/crash/points/test_task_points.py::"
+_TASK_POINTS = "tests/crash/points/test_task_points.py::"
 _TASK_LOOP = "tests/crash/loops/test_task_loop.py::"
 _STREAMS = "tests/crash/test_streams.py::"
 _CLIENTS = "tests/faults/test_clients.py::"
@@ -345,8 +345,8 @@ _TASKS = (
         "A kill around a webhook delivers it at least once, with the same id.",
         "security.md F07",
         (
-            _ERRANDS + "test_f07_a_callback_arrives_under_one_id_after_a_kill_at",
-            _ERRANDS + "test_the_failure_of_a_task_is_told_after_a_kill_at",
+            _TASK_POINTS + "test_f07_a_callback_arrives_under_one_id_after_a_kill_at",
+            _TASK_POINTS + "test_the_failure_of_a_task_is_told_after_a_kill_at",
         ),
     ),
     Row(
@@ -355,11 +355,11 @@ _TASKS = (
         "and its callback is delivered under one id.",
         "security.md F28",
         (
-            _ERRANDS + "test_f28_a_task_goes_on_after_a_restart_and_its_callback_arrives",
-            _ERRANDS + "test_a_task_survives_a_kill_at",
-            _ERRANDS + "test_a_step_that_is_kept_is_not_taken_again_after_a_kill_at",
-            _ERRANDS + "test_a_task_survives_kills_in_a_row_of_its_recovery_at",
-            _ERRANDS + "test_a_task_survives_a_kill_of_a_gateway_that_stops_at",
+            _TASK_POINTS + "test_f28_a_task_goes_on_after_a_restart_and_its_callback_arrives",
+            _TASK_POINTS + "test_a_task_survives_a_kill_at",
+            _TASK_POINTS + "test_a_step_that_is_kept_is_not_taken_again_after_a_kill_at",
+            _TASK_POINTS + "test_a_task_survives_kills_in_a_row_of_its_recovery_at",
+            _TASK_POINTS + "test_a_task_survives_a_kill_of_a_gateway_that_stops_at",
             _TASK_LOOP + "test_f28_kills_while_tasks_run_lose_none_and_each_callback_arrives",
         ),
     ),

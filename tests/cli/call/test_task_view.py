@@ -15,7 +15,7 @@ from carnet.cli.call import task_view
 from carnet.cli.call.task_view import Seen
 from carnet.errors import ProviderUnavailable
 from carnet.runtime.client.key import ClientKey
-from carnet.runtime.peers.samvad_tasks import MOST_FAILURES, TaskErrands
+from carnet.runtime.peers.samvad_tasks import MOST_FAILURES, SamvadTasks
 from tests.cli.conftest import Cli
 from tests.runtime.peers.globex import card, refusal
 from tests.runtime.peers.task_peer import TASK, Taskful, told
@@ -158,7 +158,7 @@ async def test_an_agent_elsewhere_that_does_not_answer_is_waited_for(
 
     async def seen(peer: Taskful, *, is_known: bool) -> list[str]:
         async with peer, carnet.connect(f"http://127.0.0.1:{peer.port}", key=KEY) as client:
-            tasks = TaskErrands(client._errands)  # noqa: SLF001  as the command line has it
+            tasks = SamvadTasks(client._client)  # noqa: SLF001  as the command line has it
             silence = partial(silences.append, 1)
             states = task_view.seen_there(tasks, TASK, silence, is_known=is_known)
             return [state.status async for state in states]

@@ -23,7 +23,7 @@ from tests.support.webhooks.receivers import Receivers, receiving
 T = TypeVar("T")
 
 DOMAIN: Final = "acme.example"
-TARGET: Final = "/agents/errand/agent/task"
+TARGET: Final = "/agents/job/agent/task"
 ACCEPTED: Final = 202
 LATER: Final = {429, 503}
 PRICE: Final = 200  # micro-units
@@ -33,9 +33,9 @@ STEPS: Final = ("first", "second")
 LEASE_US: Final = 61_000_000  # more than a delivery is leased for
 AGENTS: Final = (Path(__file__).parents[1] / "agents_module.py").read_text()
 CONFIG: Final = """
-[agents.errand]
+[agents.job]
 kind = "python"
-target = "agents:errand"
+target = "agents:job"
 price = "0.0002"
 
 [outbox]
@@ -65,14 +65,14 @@ class Taken(NamedTuple):
     pid: str
 
 
-class Errands:
+class TaskScene:
     """The gateway and those around it."""
 
     def __init__(self, acme: Organisation, receivers: Receivers) -> None:
         self.acme = acme
         self.port = acme.port  # of the gateway that is asked
         self.receivers = receivers
-        self.sender = Sender("agent://client-errands")
+        self.sender = Sender("agent://client-jobs")
         self.held = acme.folder / "held"
         self.held.mkdir()
         self._is_armed = False
@@ -84,7 +84,7 @@ class Errands:
         """Ask for a task, or ask again: the same trace and span under a new nonce."""
         sent = message(
             self.sender,
-            f"agent://errand.{DOMAIN}",
+            f"agent://job.{DOMAIN}",
             target=TARGET,
             mode="async",
             payload={"text": text},
@@ -293,7 +293,7 @@ def step_faults(taken: list[Taken], again: str = "") -> Iterator[str]:
 
 
 @contextmanager
-def errands(folder: Path, database: str = "") -> Iterator[Errands]:
+def task_scene(folder: Path, database: str = "") -> Iterator[TaskScene]:
     """The gateway, not started, on SQLite if no database is given."""
     acme = Organisation(folder / "acme", DOMAIN)
     if database:
@@ -305,6 +305,6 @@ def errands(folder: Path, database: str = "") -> Iterator[Errands]:
             config.read_text().replace("[gateway]\n", "[gateway]\ndrain_seconds = 0.3\n", 1)
         )
         try:
-            yield Errands(acme, receivers)
+            yield TaskScene(acme, receivers)
         finally:
             acme.kill()

@@ -12,7 +12,7 @@ from typing import Any, Final
 from carnet.runtime.tasks.worker import MOST_LOST
 from carnet.testing.history import History
 from carnet.testing.wait import until
-from tests.crash.loops.calls import PRICE, STEPS, Errands, Heard
+from tests.crash.loops.calls import PRICE, STEPS, Heard, TaskScene
 from tests.crash.loops.figures import AGAIN, LOST, TWICE, Figures
 from tests.faults.stores import number, rows
 
@@ -32,7 +32,9 @@ class Client(threading.Thread):
     Every second client waits for the end of one before it sends the next.
     """
 
-    def __init__(self, name: str, scene: Errands, history: History, stop: threading.Event) -> None:
+    def __init__(
+        self, name: str, scene: TaskScene, history: History, stop: threading.Event
+    ) -> None:
         super().__init__(name=name, daemon=True)
         self._scene = scene
         self._history = history
@@ -58,7 +60,7 @@ class Client(threading.Thread):
             return False
 
 
-def kill_at_random(scene: Errands, history: History, *, kills: int, seed: int) -> None:
+def kill_at_random(scene: TaskScene, history: History, *, kills: int, seed: int) -> None:
     """Kill and start it again and again; each second time only once it has accepted something."""
     dice = random.Random(seed)  # noqa: S311  a time to kill is no secret
     for n in range(kills):
@@ -69,7 +71,7 @@ def kill_at_random(scene: Errands, history: History, *, kills: int, seed: int) -
         scene.restart()
 
 
-def under_load(scene: Errands, history: History, *, kills: int, seed: int) -> None:
+def under_load(scene: TaskScene, history: History, *, kills: int, seed: int) -> None:
     """Kill while clients ask; then let everything end that was accepted."""
     stop = threading.Event()
     clients = [Client(str(n), scene, history, stop) for n in range(CLIENTS)]
@@ -89,7 +91,7 @@ def under_load(scene: Errands, history: History, *, kills: int, seed: int) -> No
 class Found:
     """Everything that is there afterwards, by run."""
 
-    def __init__(self, scene: Errands) -> None:
+    def __init__(self, scene: TaskScene) -> None:
         acme = scene.acme
         self.turns = _by_first(rows(acme, f"SELECT r.id, t.state, t.attempt {IN_RUNS}"))
         tasks = (
@@ -167,7 +169,7 @@ def _by_first(found: list[tuple[Any, ...]]) -> dict[str, list[tuple[Any, ...]]]:
     return dict(by_first)
 
 
-def task_loop(scene: Errands, name: str, *, kills: int, seed: int) -> Figures:
+def task_loop(scene: TaskScene, name: str, *, kills: int, seed: int) -> Figures:
     """The whole of it: the load, the kills, and what is found afterwards."""
     began = time.monotonic()
     history = History()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.crash.loops.calls import errands
+from tests.crash.loops.calls import task_scene
 from tests.crash.loops.task_loop import task_loop
 from tests.stores.support import servers
 
@@ -21,7 +21,7 @@ def test_f28_kills_while_tasks_run_lose_none_and_each_callback_arrives(
     store: str, server: servers.Server, tmp_path: Path
 ) -> None:
     database = server.create() if store == "postgres" else ""
-    with errands(tmp_path, database) as scene:
+    with task_scene(tmp_path, database) as scene:
         figures = task_loop(scene, "loop", kills=KILLS, seed=SEED)
         assert figures.faults == []
         assert figures.refused == 0

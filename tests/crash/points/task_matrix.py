@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from carnet.testing.wait import until
-from tests.crash.loops.calls import Errands
+from tests.crash.loops.calls import TaskScene
 
 KILLED: Final = -9
 
@@ -61,7 +61,7 @@ CASES: Final = (*PASSED, *SECOND, *RECOVERING, *STOPPING)
 class TaskCase:
     """One kill at one point, and everything that is looked at afterwards."""
 
-    def __init__(self, scene: Errands, point: str, n: int = 0, *, fails: bool = False) -> None:
+    def __init__(self, scene: TaskScene, point: str, n: int = 0, *, fails: bool = False) -> None:
         self.kills = 0
         self._scene = scene
         self._point = point

@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 import pytest
 
 from carnet.testing.wait import until
-from tests.crash.loops.calls import Errands, errands
+from tests.crash.loops.calls import TaskScene, task_scene
 from tests.crash.points.choice import ByStore
 from tests.crash.points.task_matrix import (
     CASES,
@@ -34,11 +34,11 @@ BEFORE = [point for point in PASSED if point not in AROUND_A_DELIVERY]
 @pytest.fixture(scope="module")
 def scenes(
     server: servers.Server, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[ByStore[Errands]]:
+) -> Iterator[ByStore[TaskScene]]:
     @contextmanager
-    def made(store: str) -> Iterator[Errands]:
+    def made(store: str) -> Iterator[TaskScene]:
         database = server.create() if store == "postgres" else ""
-        with errands(tmp_path_factory.mktemp("errands"), database) as scene:
+        with task_scene(tmp_path_factory.mktemp("tasks"), database) as scene:
             yield scene
             assert list(scene.left_over()) == []
             assert scene.acme.stop() == 0
@@ -50,43 +50,45 @@ def scenes(
 
 
 @pytest.fixture
-def scene(store: str, scenes: ByStore[Errands]) -> Errands:
+def scene(store: str, scenes: ByStore[TaskScene]) -> TaskScene:
     return scenes[store]
 
 
 @pytest.mark.parametrize("point", BEFORE)
-def test_a_task_survives_a_kill_at(point: str, scene: Errands) -> None:
+def test_a_task_survives_a_kill_at(point: str, scene: TaskScene) -> None:
     assert TaskCase(scene, point).faults() == []
 
 
 @pytest.mark.parametrize("point", AROUND_A_DELIVERY)
-def test_f07_a_callback_arrives_under_one_id_after_a_kill_at(point: str, scene: Errands) -> None:
+def test_f07_a_callback_arrives_under_one_id_after_a_kill_at(point: str, scene: TaskScene) -> None:
     assert TaskCase(scene, point).faults() == []
 
 
 @pytest.mark.parametrize("point", SECOND)
-def test_a_step_that_is_kept_is_not_taken_again_after_a_kill_at(point: str, scene: Errands) -> None:
+def test_a_step_that_is_kept_is_not_taken_again_after_a_kill_at(
+    point: str, scene: TaskScene
+) -> None:
     assert TaskCase(scene, point).faults() == []
 
 
 @pytest.mark.parametrize("point", ["t3.before_commit", "t3.after_commit", "outbox.after_send"])
-def test_the_failure_of_a_task_is_told_after_a_kill_at(point: str, scene: Errands) -> None:
+def test_the_failure_of_a_task_is_told_after_a_kill_at(point: str, scene: TaskScene) -> None:
     assert TaskCase(scene, point, fails=True).faults() == []
 
 
 @pytest.mark.parametrize("point", RECOVERING)
-def test_a_task_survives_kills_in_a_row_of_its_recovery_at(point: str, scene: Errands) -> None:
+def test_a_task_survives_kills_in_a_row_of_its_recovery_at(point: str, scene: TaskScene) -> None:
     assert TaskCase(scene, point).faults() == []
 
 
 @pytest.mark.parametrize("point", STOPPING)
-def test_a_task_survives_a_kill_of_a_gateway_that_stops_at(point: str, scene: Errands) -> None:
+def test_a_task_survives_a_kill_of_a_gateway_that_stops_at(point: str, scene: TaskScene) -> None:
     assert TaskCase(scene, point).faults() == []
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
 def test_f28_a_task_goes_on_after_a_restart_and_its_callback_arrives(
-    how: signal.Signals, scene: Errands
+    how: signal.Signals, scene: TaskScene
 ) -> None:
     run = f"f28_{how.name}"
     scene.restart()
@@ -106,7 +108,7 @@ def test_f28_a_task_goes_on_after_a_restart_and_its_callback_arrives(
     assert scene.attempts(run) == [("done", 2)]
 
 
-def test_a_prune_of_tasks_that_is_killed_is_finished_by_the_next(scene: Errands) -> None:
+def test_a_prune_of_tasks_that_is_killed_is_finished_by_the_next(scene: TaskScene) -> None:
     scene.restart()
     old = scene.accepted("forgotten")
     scene.ended(old)
@@ -131,7 +133,7 @@ def test_a_prune_of_tasks_that_is_killed_is_finished_by_the_next(scene: Errands)
     assert list(scene.faults("remembered", task)) == []
 
 
-def test_these_are_all_the_points_that_a_task_with_a_callback_passes(scene: Errands) -> None:
+def test_these_are_all_the_points_that_a_task_with_a_callback_passes(scene: TaskScene) -> None:
     scene.restart(NOTING)
     whole = scene.accepted("noted")
     scene.ended(whole)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from carnet.testing.wait import until
-from tests.crash.loops.calls import Errands, errands
+from tests.crash.loops.calls import TaskScene, task_scene
 from tests.faults.stores import rows
 from tests.replicas.scene import Replica
 from tests.stores.support import servers
@@ -18,16 +18,16 @@ SHARED = {**LEASE, "CARNET__LIMITS__TASKS_PER_AGENT": str(AT_ONCE)}
 
 
 @pytest.fixture
-def scene(tmp_path_factory: pytest.TempPathFactory, server: servers.Server) -> Iterator[Errands]:
+def scene(tmp_path_factory: pytest.TempPathFactory, server: servers.Server) -> Iterator[TaskScene]:
     database = server.create()
-    with errands(tmp_path_factory.mktemp("shared"), database) as scene:
+    with task_scene(tmp_path_factory.mktemp("shared"), database) as scene:
         scene.acme.start(env=SHARED)
         yield scene
     server.drop(database)
 
 
 @pytest.fixture
-def other(scene: Errands) -> Iterator[Replica]:
+def other(scene: TaskScene) -> Iterator[Replica]:
     """A second gateway in the same folder, as another machine with the same configuration."""
     other = Replica(scene.acme.folder, "other", SHARED)
     other.start()
@@ -35,13 +35,13 @@ def other(scene: Errands) -> Iterator[Replica]:
     assert other.stop() == 0
 
 
-def runners(scene: Errands, step: str) -> dict[str, str]:
+def runners(scene: TaskScene, step: str) -> dict[str, str]:
     """Which process took a step of each run."""
     taken = [(run, one) for run, steps in scene.steps().items() for one in steps]
     return {run: one.pid for run, one in taken if one.name == step}
 
 
-def workers(scene: Errands) -> dict[str, str]:
+def workers(scene: TaskScene) -> dict[str, str]:
     """Which gateway holds each run."""
     sql = "SELECT r.id, t.worker FROM turn t JOIN run r ON r.n = t.run WHERE t.state = 'running'"
     return dict(rows(scene.acme, sql))
@@ -49,7 +49,7 @@ def workers(scene: Errands) -> dict[str, str]:
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
 def test_the_tasks_of_two_gateways_are_run_by_either_and_finished_by_the_one_that_lives(
-    how: signal.Signals, scene: Errands, other: Replica
+    how: signal.Signals, scene: TaskScene, other: Replica
 ) -> None:
     runs = [f"shared_{n:02}" for n in range(2 * AT_ONCE)]
     for run in runs:
@@ -77,7 +77,7 @@ def test_the_tasks_of_two_gateways_are_run_by_either_and_finished_by_the_one_tha
 
 
 def test_f27_a_gateway_that_stood_still_too_long_takes_no_more_steps_of_its_tasks(
-    scene: Errands, other: Replica
+    scene: TaskScene, other: Replica
 ) -> None:
     run = "paused"
     scene.hold(run)

@@ -26,7 +26,7 @@ from carnet.runtime.agents.samvad_peer import Samvad
 from carnet.runtime.client.key import ClientKey
 from carnet.runtime.peers.cards import Place
 from carnet.runtime.peers.samvad_client import SamvadClient
-from carnet.runtime.peers.samvad_request import Errands, Recipient, identities_of
+from carnet.runtime.peers.samvad_request import Recipient, RecipientClient, identities_of
 from carnet.runtime.peers.stamps import Stamping
 from carnet.runtime.receipts.verification import Verifying
 from carnet.runtime.wrappers.breaker import Breaker, Breaking
@@ -58,9 +58,9 @@ OURS = ClientKey(b"o" * 32, kid="k1")
 class Scene:
     """A way to that agent."""
 
-    def __init__(self, errands: Errands, clock: FakeClock, **more: Any) -> None:
+    def __init__(self, client: RecipientClient, clock: FakeClock, **more: Any) -> None:
         self.clock = clock
-        self.agent = Samvad(errands, **more)
+        self.agent = Samvad(client, **more)
 
     def retrying(self, retries: int = 2, of: Agent | None = None) -> Retrying:
         return Retrying(

@@ -85,7 +85,7 @@ async def test_a_fault_of_ours_leaves_a_record_without_a_code(
         async def broken(*_: object) -> None:
             raise LookupError
 
-        monkeypatch.setattr(at.agent, "_errand", broken)
+        monkeypatch.setattr(at.agent, "_request", broken)
         with pytest.raises(LookupError):
             await at.agent(make_call(), paper)
     assert paper.said == [leg("failed")]

@@ -19,7 +19,7 @@ from carnet.errors import (
     UsageInvalid,
 )
 from carnet.runtime.client.key import ClientKey
-from carnet.runtime.peers.samvad_tasks import MOST_FAILURES, TaskErrands
+from carnet.runtime.peers.samvad_tasks import MOST_FAILURES, SamvadTasks
 from carnet.testing.wait import until_so
 from carnet.wire.crypto import ed25519
 from tests.runtime.peer import LONG, reply
@@ -213,9 +213,9 @@ async def test_a_gateway_that_stays_away_is_lost_and_never_told_as_a_task_that_n
     async with Taskful() as peer:
         pass  # it was there
     async with carnet.connect(f"http://127.0.0.1:{peer.port}", key=KEY) as client:
-        errands = TaskErrands(client._errands, sleep=_no_sleep)  # noqa: SLF001
+        tasks = SamvadTasks(client._client, sleep=_no_sleep)  # noqa: SLF001
         with pytest.raises(ProviderUnavailable) as lost:
-            await errands.wait(TASK)
+            await tasks.wait(TASK)
     assert lost.value.__cause__ is None
     assert "took on a task" in lost.value.detail
 
@@ -229,8 +229,8 @@ async def test_a_gateway_that_asks_for_time_is_given_it() -> None:
     busy = refusal(429, "RATE_LIMITED", {"retry-after": "7"})
     peer = Taskful(busy, told("running"), told("running"), told("done", result={}))
     async with connected(peer) as client:
-        errands = TaskErrands(client._errands, sleep=sleep)  # noqa: SLF001
-        await errands.wait(TASK, every=1.0)
+        tasks = SamvadTasks(client._client, sleep=sleep)  # noqa: SLF001
+        await tasks.wait(TASK, every=1.0)
     assert slept[0] == 7
     assert slept[1:] == [1.0, 1.3]  # a change begins anew, and then the pauses grow
 
@@ -238,9 +238,9 @@ async def test_a_gateway_that_asks_for_time_is_given_it() -> None:
 async def test_a_gateway_that_is_busy_for_ever_is_lost_in_the_end() -> None:
     peer = Taskful(refusal(429, "RATE_LIMITED", {"retry-after": "1"}))
     async with connected(peer) as client:
-        errands = TaskErrands(client._errands, sleep=_no_sleep)  # noqa: SLF001
+        tasks = SamvadTasks(client._client, sleep=_no_sleep)  # noqa: SLF001
         with pytest.raises(ProviderUnavailable):
-            await errands.wait(TASK)
+            await tasks.wait(TASK)
     assert len(peer.looks) == MOST_FAILURES + 1
 
 

@@ -36,7 +36,7 @@ from carnet.ports.trust.keys import KeyRing
 from carnet.runtime.peers.answer_reader import tell
 from carnet.runtime.receipts.issue import Issuing, Receipted
 from carnet.runtime.receipts.outbound_calls import Tally, tally
-from carnet.runtime.receipts.verification import Slip, Verifying
+from carnet.runtime.receipts.verification import ExpectedReceipt, Verifying
 from carnet.testing.clock import FakeClock
 from carnet.testing.keys import MemoryRing
 from carnet.wire import travel
@@ -240,25 +240,27 @@ async def proven(
     *events: Event,
     ring: KeyRing | None = None,
     error: CarnetError | None = None,
-) -> tuple[list[Event], Slip]:
+) -> tuple[list[Event], ExpectedReceipt]:
     keys = ring or known()
     verifying = Verifying(keys, domain="a.example", currency="credits", clock=FakeClock())
-    slip = Slip()
-    slip.presented = presented
+    receipt = ExpectedReceipt()
+    receipt.presented = presented
     paper, carnet = Paper(), make_call().carnet
     read = heard(*events, error=error)
     end: End
     try:
-        end = await verifying.proven(read, carnet, slip, paper, peer="b.example", told=openai.told)
+        end = await verifying.proven(
+            read, carnet, receipt, paper, peer="b.example", told=openai.told
+        )
     except CarnetError as raised:
         end = Failed.of(raised)
-    return [*paper.said, end], slip
+    return [*paper.said, end], receipt
 
 
 async def test_an_answer_with_its_receipt_costs_what_the_receipt_says() -> None:
-    said, slip = await proven(written(), Text("well"), Usage(1, 2, 999, 999, "credits"), Done())
+    said, receipt = await proven(written(), Text("well"), Usage(1, 2, 999, 999, "credits"), Done())
     assert said == [Text("well"), Usage(1, 2, 200, 999, "credits"), Done()]
-    assert slip.proved == slip.presented
+    assert receipt.proved == receipt.presented
 
 
 async def test_a_cost_in_another_currency_is_unknown() -> None:
@@ -281,9 +283,9 @@ WRONG = [
 
 @pytest.mark.parametrize("presented", WRONG)
 async def test_an_answer_without_a_right_receipt_ends_unbilled(presented: str | None) -> None:
-    said, slip = await proven(presented, *SAID)
+    said, receipt = await proven(presented, *SAID)
     assert said == [Text("well"), Failed.of(PeerResponseInvalid())]
-    assert slip.proved is None
+    assert receipt.proved is None
 
 
 async def test_a_key_that_is_not_the_peers_proves_nothing() -> None:
@@ -298,12 +300,12 @@ async def test_a_failure_costs_what_is_signed_and_nothing_else() -> None:
     refused = PeerRefused(peer_status=500, peer_code="internal")
     charge = Usage(cost=200, currency="credits")
     signed = written(digest=None, code="internal")
-    said, slip = await proven(signed, charge, error=refused)
+    said, receipt = await proven(signed, charge, error=refused)
     assert said == [Usage(cost=200, currency="credits"), Failed.of(refused)]
-    assert slip.proved == signed
+    assert receipt.proved == signed
     for presented in (None, "a.b.c", written()):
-        said, slip = await proven(presented, charge, error=refused)
-        assert (said, slip.proved) == ([Failed.of(refused)], None)
+        said, receipt = await proven(presented, charge, error=refused)
+        assert (said, receipt.proved) == ([Failed.of(refused)], None)
     assert (await proven(signed, charge, error=refused, ring=Gone()))[0] == [Failed.of(refused)]
 
 
@@ -315,7 +317,7 @@ class Gone(MemoryRing):
 
 
 def test_the_receipt_of_a_stream_is_its_last_comment_of_that_name() -> None:
-    slip = Slip()
+    receipt = ExpectedReceipt()
     for comment in ("keep-alive", "carnet-receipt a.b.c", "keep-alive"):
-        slip.read_comment(comment)
-    assert slip.presented == "a.b.c"
+        receipt.read_comment(comment)
+    assert receipt.presented == "a.b.c"

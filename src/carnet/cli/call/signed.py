@@ -32,8 +32,8 @@ from carnet.runtime.agents.samvad_peer import as_text, text_field, text_skill
 from carnet.runtime.client.key import load_key
 from carnet.runtime.peers.keyring import Ring
 from carnet.runtime.peers.samvad_client import SamvadClient
-from carnet.runtime.peers.samvad_request import Errand, Errands
-from carnet.runtime.receipts.verification import Slip, Verifying
+from carnet.runtime.peers.samvad_request import RecipientClient, SamvadRequest
+from carnet.runtime.receipts.verification import ExpectedReceipt, Verifying
 from carnet.runtime.stream import closing
 from carnet.runtime.system import SystemClock, SystemIds
 from carnet.runtime.visit.pulled import pulled
@@ -57,23 +57,23 @@ async def call_signed(invocation: Invocation, asked: Asked, http: HttpClient) ->
 
     _refuse_own(invocation, asked.address)
     async with way_to(invocation, asked, http) as way:
-        errands = way.errands
+        client = way.client
         token = None if asked.delegate is None else presented(asked.delegate, way.sender)
-        errand = await _errand(asked, errands, SystemIds(), token)
+        request = await _request(asked, client, SystemIds(), token)
         if way.peer is not None and way.is_gateway:
-            errand = _documented(invocation, errand, way.peer)
+            request = _documented(invocation, request, way.peer)
         if asked.dry_run:
-            _show(invocation, await errands.request(errand), errand)
+            _show(invocation, await client.request(request), request)
         elif asked.task:
-            await print_task(invocation, asked, errands, errand)
+            await print_task(invocation, asked, client, request)
         else:
-            await _print(invocation, errands, errand)
+            await _print(invocation, client, request)
 
 
 class Way(Struct, frozen=True, eq=False):
     """The way to an agent elsewhere."""
 
-    errands: Errands
+    client: RecipientClient
     peer: "Peer | None"  # whose agent it is, if we list it
     sender: str  # who we sign as
     is_gateway: bool  # whether we sign with the key of our gateway
@@ -120,16 +120,16 @@ def _bounds(asked: Asked) -> Bounds:
     return Bounds(first_byte_seconds=seconds, idle_seconds=seconds, total_seconds=seconds)
 
 
-def _documented(invocation: Invocation, errand: Errand, peer: "Peer") -> Errand:
+def _documented(invocation: Invocation, request: SamvadRequest, peer: "Peer") -> SamvadRequest:
     """The same with the document that a Carnet is sent: this person is where the chain begins."""
     from carnet.assembly.stamps import depth_limits
 
     settings = invocation.settings
     return structs.replace(
-        errand,
+        request,
         carnet=Carnet(
-            run=errand.trace_id,
-            turn=errand.span_id,
+            run=request.trace_id,
+            turn=request.span_id,
             last_depth=depth_limits(settings).default,
         ),
         budget=Spending(money=peer.most_cost, currency=settings.ledger.currency),
@@ -147,13 +147,15 @@ def _refuse_own(invocation: Invocation, address: str) -> None:
         )
 
 
-async def _errand(asked: Asked, errands: Errands, ids: SystemIds, delegation: str | None) -> Errand:
+async def _request(
+    asked: Asked, client: RecipientClient, ids: SystemIds, delegation: str | None
+) -> SamvadRequest:
     skill, payload = asked.skill, asked.payload
     if skill is None:
-        card = await errands.card()
+        card = await client.card()
         skill = text_skill(card)
         payload = {text_field(card, skill): asked.text}
-    return Errand(
+    return SamvadRequest(
         skill=skill,
         payload=payload,
         stream=asked.stream,
@@ -166,16 +168,16 @@ async def _errand(asked: Asked, errands: Errands, ids: SystemIds, delegation: st
     )
 
 
-def _show(invocation: Invocation, request: Outbound, errand: Errand) -> None:
+def _show(invocation: Invocation, outbound: Outbound, request: SamvadRequest) -> None:
     from carnet.cli.reach.request import describe
 
-    page = describe(request)
-    raw = request.body.decode()
-    hidden = [errand.delegation] if errand.delegation is not None else []
-    if errand.delegation is not None:
+    page = describe(outbound)
+    raw = outbound.body.decode()
+    hidden = [request.delegation] if request.delegation is not None else []
+    if request.delegation is not None:
         page["body"]["delegationToken"] = "***"  # that it is there, not what it is
-    if errand.auth is not None:
-        hidden.append(errand.auth.reveal())
+    if request.auth is not None:
+        hidden.append(request.auth.reveal())
         page["body"]["auth"]["token"] = "***"  # noqa: S105
     for text in hidden:
         raw = raw.replace(to_json(text), '"***"')
@@ -187,28 +189,28 @@ def _show(invocation: Invocation, request: Outbound, errand: Errand) -> None:
         invocation.note("The token is shown as ***; digest and signature are of the body with it.")
 
 
-async def _print(invocation: Invocation, errands: Errands, errand: Errand) -> None:
+async def _print(invocation: Invocation, client: RecipientClient, request: SamvadRequest) -> None:
     said: list[Event] = []
     growing = Growing()
-    slip = Slip()
+    receipt = ExpectedReceipt()
     shown = False
-    async with closing(pulled(partial(errands.run, errand, slip=slip))) as events:
+    async with closing(pulled(partial(client.run, request, receipt=receipt))) as events:
         async for event in events:
             said.append(event)
-            if errand.stream and isinstance(event, Text | Data):
+            if request.stream and isinstance(event, Text | Data):
                 shown = _print_chunk(invocation, event, growing) or shown
     result = samvad.result_of(said)
-    page: dict[str, Any] = {"result": result, "run": errand.trace_id, "turn": errand.span_id}
+    page: dict[str, Any] = {"result": result, "run": request.trace_id, "turn": request.span_id}
     cost = _cost(said)
-    if slip.proved is not None:
-        page |= {"cost": cost, "receipt": slip.proved}
+    if receipt.proved is not None:
+        page |= {"cost": cost, "receipt": receipt.proved}
     if shown and invocation.format == "text":
         growing.end(result)
     else:
         invocation.result(page, lambda: visible(as_text(result)))
     if invocation.format == "text":
         told = "" if cost is None else f"  cost {cost}"
-        invocation.note(f"run {errand.trace_id}  turn {errand.span_id}{told}")
+        invocation.note(f"run {request.trace_id}  turn {request.span_id}{told}")
 
 
 def _cost(said: list[Event]) -> str | None:

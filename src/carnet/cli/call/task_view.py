@@ -28,8 +28,8 @@ from carnet.errors import (
     Unreachable,
 )
 from carnet.runtime.agents.samvad_peer import as_text
-from carnet.runtime.peers.samvad_request import Errand, Errands
-from carnet.runtime.peers.samvad_tasks import TaskErrands
+from carnet.runtime.peers.samvad_request import RecipientClient, SamvadRequest
+from carnet.runtime.peers.samvad_tasks import SamvadTasks
 from carnet.runtime.stream import closing
 from carnet.wire.dialects.samvad import TaskRecord
 
@@ -117,13 +117,13 @@ class Named(Struct, frozen=True):
 
 
 async def print_task(
-    invocation: Invocation, asked: Asked, errands: Errands, errand: Errand
+    invocation: Invocation, asked: Asked, client: RecipientClient, request: SamvadRequest
 ) -> None:
     """Hand a task over to an agent elsewhere, wait for it and print its result."""
-    tasks = TaskErrands(errands)
-    begun = await tasks.begin(errand)
+    tasks = SamvadTasks(client)
+    begun = await tasks.begin(request)
     named = Named.elsewhere(begun.id, asked.address, asked.key)
-    ids = {"taskId": begun.id, "run": errand.trace_id, "turn": errand.span_id}
+    ids = {"taskId": begun.id, "run": request.trace_id, "turn": request.span_id}
     if begun.webhook_secret is not None:
         ids["webhook_secret"] = begun.webhook_secret.reveal()
     if asked.no_wait:
@@ -180,7 +180,7 @@ async def _end(seen: AsyncIterator[Seen]) -> Seen:
 
 
 async def seen_there(
-    tasks: TaskErrands, task: str, silence: Callable[[], None], *, is_known: bool
+    tasks: SamvadTasks, task: str, silence: Callable[[], None], *, is_known: bool
 ) -> AsyncIterator[Seen]:
     """A task of an agent elsewhere, whenever it has changed.
 

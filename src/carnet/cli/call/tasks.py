@@ -9,7 +9,7 @@ import click
 from carnet.cli.invocation import Group, Invocation, more_of, pass_invocation, table, wait
 
 if TYPE_CHECKING:
-    from carnet.runtime.peers.samvad_tasks import TaskErrands
+    from carnet.runtime.peers.samvad_tasks import SamvadTasks
 
 MOST_TASKS = 200
 STATES = ("pending", "running", "done", "failed")
@@ -110,16 +110,16 @@ def show(invocation: Invocation, task: str, at: str | None, key: str | None) -> 
 @asynccontextmanager
 async def _tasks_at(
     invocation: Invocation, address: str, key: str | None
-) -> AsyncIterator["TaskErrands"]:
+) -> AsyncIterator["SamvadTasks"]:
     """The tasks of an agent elsewhere, as a signed call reaches it."""
     from carnet.cli.call.signed import way_to
     from carnet.cli.reach.gateway import open_http
     from carnet.cli.reach.request import Asked
-    from carnet.runtime.peers.samvad_tasks import TaskErrands
+    from carnet.runtime.peers.samvad_tasks import SamvadTasks
 
     asked = Asked(address=address, key=key)
     async with open_http() as http, way_to(invocation, asked, http) as way:
-        yield TaskErrands(way.errands)
+        yield SamvadTasks(way.client)
 
 
 async def _show(

@@ -147,13 +147,13 @@ class Remote:
         codec, currency = endpoint.codec, endpoint.currency
         if lane is None:
             return await hear(answer, ask, codec, currency, calling)
-        slip = calling.slip
+        receipt = calling.receipt
 
         def heard(sink: Sink) -> Awaitable[Done]:
-            return hear(answer, ask, codec, currency, sink, slip)
+            return hear(answer, ask, codec, currency, sink, receipt)
 
         return await lane.verifying.proven(
-            heard, call.carnet, slip, calling, peer=lane.peer, told=codec.result
+            heard, call.carnet, receipt, calling, peer=lane.peer, told=codec.result
         )
 
     async def _outbound(self, call: Call) -> Outbound:

@@ -19,8 +19,8 @@ from carnet.core.people.proof import Spending
 from carnet.core.people.secret import Secret
 from carnet.core.people.skill import CHAT, Mode
 from carnet.errors import SkillNotFound
-from carnet.runtime.peers.samvad_request import Errand, Errands
-from carnet.runtime.peers.samvad_tasks import TaskErrands
+from carnet.runtime.peers.samvad_request import RecipientClient, SamvadRequest
+from carnet.runtime.peers.samvad_tasks import SamvadTasks
 from carnet.runtime.peers.stamps import OWN, Stamping
 from carnet.runtime.receipts.outbound_calls import Calling
 from carnet.wire.dialects import samvad
@@ -35,7 +35,7 @@ class Samvad:
 
     def __init__(
         self,
-        errands: Errands,
+        client: RecipientClient,
         *,
         skill: str | None = None,
         token: Secret | None = None,
@@ -46,15 +46,15 @@ class Samvad:
         """Reach one agent.
 
         Args:
-            errands: The way to it.
+            client: Sends the requests to it.
             skill: What plain text is given to; by default the one that its card suggests.
             token: What it knows us by, beside our signature.
             most_cost: The most it may charge for one call, in micro-units; 0 if it is free.
             currency: That of the amounts.
             stamping: What its calls carry, and whose credential.
         """
-        self._errands = errands
-        self._tasks = TaskErrands(errands)
+        self._client = client
+        self._tasks = SamvadTasks(client)
         self._skill = skill
         self._token = token
         self._most_cost = most_cost
@@ -67,14 +67,14 @@ class Samvad:
         free = None if self._most_cost else 0
         calling = Calling(call, out, dialect=DIALECT, bound=self._bounded, cost=free)
         try:
-            errand = await self._errand(call)
-            way = self._tasks if errand.is_task else self._errands
+            request = await self._request(call)
+            way = self._tasks if request.is_task else self._client
             sink = _InWords(calling) if _is_talk(call.ask) else calling
-            end = await way.run(errand, sink, calling.slip)
+            end = await way.run(request, sink, calling.receipt)
         except BaseException as error:
             calling.ended(error)
             raise
-        if calling.slip.proved is None:
+        if calling.receipt.proved is None:
             out.usage(Usage(cost=calling.cost))
         calling.ended()
         return end
@@ -83,13 +83,13 @@ class Samvad:
         """What counts of a usage: its cost, as far as we pay it."""
         return Usage(cost=None if usage.cost is None else min(usage.cost, self._most_cost))
 
-    async def _errand(self, call: Call) -> Errand:
-        card = await self._errands.card()
+    async def _request(self, call: Call) -> SamvadRequest:
+        card = await self._client.card()
         carnet = call.carnet
         headers, secrets = self._stamping.write(call)
         skill, payload = self._asked(call.ask, card)
         modes = _modes(card, skill)
-        return Errand(
+        return SamvadRequest(
             skill=skill,
             payload=payload,
             stream=_in_stream(call.ask, modes),

@@ -30,8 +30,8 @@ from carnet.runtime.client.tasks import Task, advised
 from carnet.runtime.egress.client import EgressClient
 from carnet.runtime.peers.cards import CARD_PATH, Place
 from carnet.runtime.peers.samvad_client import SamvadClient
-from carnet.runtime.peers.samvad_request import Errand, Recipient
-from carnet.runtime.peers.samvad_tasks import TaskErrands
+from carnet.runtime.peers.samvad_request import Recipient, SamvadRequest
+from carnet.runtime.peers.samvad_tasks import SamvadTasks
 from carnet.runtime.stream import closing
 from carnet.runtime.system import SystemClock, SystemIds
 from carnet.runtime.visit.pulled import Listed, pulled
@@ -61,33 +61,33 @@ class Client:
         self._ids = ids
         self._within = within
         self._http = EgressClient()
-        self._client = SamvadClient.of(self._http, key, sender, clock=clock, ids=ids)
-        self._errands = self._client.to(recipient)
-        self._tasks = TaskErrands(self._errands)
+        self._samvad = SamvadClient.of(self._http, key, sender, clock=clock, ids=ids)
+        self._client = self._samvad.to(recipient)
+        self._tasks = SamvadTasks(self._client)
 
     async def card(self) -> samvad.Card:
         """What the agent says about itself: its id, its skills, its keys."""
         with advised():
-            return await self._errands.card()
+            return await self._client.card()
 
     async def call(
         self, skill: str, payload: Mapping[str, Any] | None = None, /, **fields: Any
     ) -> dict[str, Any]:
         """Ask for a skill and give its result. What goes in is a mapping, or named one by one."""
-        errand = self._errand(skill, {**(payload or {}), **fields}, stream=False)
+        request = self._request(skill, {**(payload or {}), **fields}, stream=False)
         with advised():
             answer = Listed()
-            await self._errands.run(errand, answer)
+            await self._client.run(request, answer)
             return samvad.result_of(answer.events)
 
     async def stream(
         self, skill: str, payload: Mapping[str, Any] | None = None, /, **fields: Any
     ) -> AsyncIterator[Text | Data | Result]:
         """Ask for a skill and give what it says as it comes: chunks, and in the end its result."""
-        errand = self._errand(skill, {**(payload or {}), **fields}, stream=True)
+        request = self._request(skill, {**(payload or {}), **fields}, stream=True)
         said: list[Event] = []
         with advised():
-            async with closing(pulled(partial(self._errands.run, errand))) as events:
+            async with closing(pulled(partial(self._client.run, request))) as events:
                 async for event in events:
                     if isinstance(event, Text | Data):
                         yield event
@@ -115,11 +115,11 @@ class Client:
         """
         asked = {**(payload or {}), **fields}
         changes = {"is_task": True, "callback": callback}
-        errand = structs.replace(self._errand(skill, asked, stream=False), **changes)
+        request = structs.replace(self._request(skill, asked, stream=False), **changes)
         if delegation is not None:
-            errand = structs.replace(errand, delegation=delegation)
+            request = structs.replace(request, delegation=delegation)
         with advised():
-            begun = await self._tasks.begin(errand)
+            begun = await self._tasks.begin(request)
         return Task(self._tasks, begun.id, webhook_secret=begun.webhook_secret)
 
     def task_of(self, task: str) -> Task:
@@ -160,7 +160,7 @@ class Client:
 
     async def aclose(self) -> None:
         """Close the connections."""
-        await self._client.close()
+        await self._samvad.close()
         await self._http.close()
 
     async def __aenter__(self) -> Self:
@@ -174,9 +174,9 @@ class Client:
     ) -> None:
         await self.aclose()
 
-    def _errand(self, skill: str, payload: dict[str, Any], *, stream: bool) -> Errand:
+    def _request(self, skill: str, payload: dict[str, Any], *, stream: bool) -> SamvadRequest:
         within = self._within
-        return Errand(
+        return SamvadRequest(
             skill=skill,
             payload=payload,
             stream=stream,

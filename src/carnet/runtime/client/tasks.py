@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from carnet.core.people.secret import Secret
 from carnet.errors import CarnetError, ProviderTimeout, UsageInvalid
-from carnet.runtime.peers.samvad_tasks import TaskErrands
+from carnet.runtime.peers.samvad_tasks import SamvadTasks
 from carnet.runtime.stream import closing
 from carnet.wire.dialects.samvad import TaskRecord, is_task_id
 
@@ -40,7 +40,7 @@ class Task:
     """Work that an agent has taken on."""
 
     def __init__(
-        self, errands: TaskErrands, task: str, *, webhook_secret: Secret | None = None
+        self, tasks: SamvadTasks, task: str, *, webhook_secret: Secret | None = None
     ) -> None:
         """Use `Client.task`, or `Client.task_of` to come back to one."""
         if not is_task_id(task):
@@ -49,7 +49,7 @@ class Task:
             )
         self.id = task
         self.webhook_secret = webhook_secret  # a Carnet signs what it sends to the callback with it
-        self._errands = errands
+        self._tasks = tasks
 
     def __repr__(self) -> str:
         return f"Task({self.id!r})"
@@ -57,7 +57,7 @@ class Task:
     async def status(self) -> TaskRecord:
         """How it goes now: `status`, `progress`, `result`, `error`."""
         with advised():
-            return await self._errands.look(self.id)
+            return await self._tasks.look(self.id)
 
     async def watch(self, every: float = EVERY_SECONDS) -> AsyncIterator[TaskRecord]:
         """Its record now and whenever that has changed; the last one is its end.
@@ -65,7 +65,7 @@ class Task:
         It is looked at after `every` seconds, and less often the longer nothing changes.
         """
         with advised():
-            async with closing(self._errands.watch(self.id, every=_positive(every))) as records:
+            async with closing(self._tasks.watch(self.id, every=_positive(every))) as records:
                 async for record in records:
                     yield record
 
@@ -104,7 +104,7 @@ class Task:
     async def cancel(self) -> TaskRecord:
         """Ask for its end, which may come a moment later. Of Carnets alone: no SDK knows it."""
         with advised():
-            return await self._errands.cancel(self.id)
+            return await self._tasks.cancel(self.id)
 
 
 def _positive(seconds: float) -> float:

@@ -14,7 +14,7 @@ from carnet.core.messages.events import Done, Event, Failed, Usage
 from carnet.core.messages.output import Sink
 from carnet.errors import CarnetError, ProviderError
 from carnet.ports.world.http_client import Answer
-from carnet.runtime.receipts.verification import Slip
+from carnet.runtime.receipts.verification import ExpectedReceipt
 from carnet.wire import travel
 from carnet.wire.dialects.outbound import Codec, Reader
 
@@ -26,18 +26,23 @@ _REST_SECONDS: Final = 0.1  # how long the end of a stream may take after its la
 
 
 async def hear(
-    answer: Answer, ask: Ask, codec: Codec, currency: str, sink: Sink, slip: Slip | None = None
+    answer: Answer,
+    ask: Ask,
+    codec: Codec,
+    currency: str,
+    sink: Sink,
+    receipt: ExpectedReceipt | None = None,
 ) -> Done:
     """Read an answer in the dialect of a codec into a Sink; anything but its end raises.
 
-    Where there is a `slip`, what the answer brings along as its receipt is put there.
+    What the answer brings along as its receipt is put into `receipt`, where there is one.
     """
-    if slip is not None:
-        slip.presented = answer.header(travel.RECEIPT_HEADER)
+    if receipt is not None:
+        receipt.presented = answer.header(travel.RECEIPT_HEADER)
     if not 200 <= answer.status < 300:  # noqa: PLR2004  the class of success
         await _refuse(answer, codec, currency, sink)
     if codec.follow is not None and is_stream(answer, wanted=ask.stream):
-        on_comment = None if slip is None else slip.read_comment
+        on_comment = None if receipt is None else receipt.read_comment
         reader = codec.follow(currency=currency, on_comment=on_comment)
         return await hear_stream(answer, reader, _failure, sink)
     return await tell(codec.read(await answer.read(), currency=currency), sink)

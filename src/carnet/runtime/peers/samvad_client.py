@@ -14,7 +14,7 @@ from carnet.ports.trust.trust import Peer
 from carnet.ports.world.clock import Clock, Ids
 from carnet.ports.world.http_client import Bounds, HttpClient
 from carnet.runtime.peers.cards import Cards, Place
-from carnet.runtime.peers.samvad_request import Errands, Recipient, identities_of
+from carnet.runtime.peers.samvad_request import Recipient, RecipientClient, identities_of
 from carnet.runtime.peers.signing import Signing
 from carnet.runtime.receipts.verification import Verifying
 from carnet.wire.stamps import STAMPS
@@ -56,9 +56,9 @@ class SamvadClient(Struct, frozen=True, kw_only=True, eq=False):
             verifying=verifying,
         )
 
-    def to(self, recipient: Recipient) -> Errands:
+    def to(self, recipient: Recipient) -> RecipientClient:
         """The way to one agent."""
-        return Errands(
+        return RecipientClient(
             self.http,
             recipient,
             cards=self.cards,

@@ -37,7 +37,7 @@ from carnet.runtime.peers.answer_reader import JSON, SSE, hear_stream, is_stream
 from carnet.runtime.peers.cards import Cards, Place
 from carnet.runtime.peers.delegations import Delegating
 from carnet.runtime.peers.signing import Signing
-from carnet.runtime.receipts.verification import Slip, Verifying
+from carnet.runtime.receipts.verification import ExpectedReceipt, Verifying
 from carnet.wire import travel
 from carnet.wire.dialects import samvad
 
@@ -54,7 +54,7 @@ _OK: Final = range(200, 300)
 _UNAUTHORIZED: Final = 401
 
 
-class Errand(Struct, frozen=True, kw_only=True):
+class SamvadRequest(Struct, frozen=True, kw_only=True):
     """What is to be asked."""
 
     skill: str
@@ -69,7 +69,7 @@ class Errand(Struct, frozen=True, kw_only=True):
     carnet: Carnet | None = None  # the document of the callee; without one there is one form
     payer: Account | None = None
     budget: Spending | None = None  # the most that we will pay
-    is_task: bool = False  # to be taken on now and answered later; see `errand_tasks`
+    is_task: bool = False  # to be taken on now and answered later; see `samvad_tasks`
     callback: str | None = None  # where the end of a task is to be told
     delegation: str | None = None  # the token that says for whom it is asked
     under: Delegation | None = None  # what it is made under: a token is derived for each request
@@ -132,8 +132,8 @@ def _is_this_machine(host: str) -> bool:
         return host == "localhost"
 
 
-class Errands:
-    """Runs errands to one agent."""
+class RecipientClient:
+    """Sends requests to one agent."""
 
     def __init__(
         self,
@@ -147,7 +147,7 @@ class Errands:
         ids: Ids,
         verifying: Verifying | None = None,
     ) -> None:
-        """Errands to one agent.
+        """RecipientClient to one agent.
 
         Args:
             http: Sends the requests.
@@ -180,42 +180,44 @@ class Errands:
             self._checked = card
         return card
 
-    async def run(self, errand: Errand, sink: Sink, slip: Slip | None = None) -> Done:
+    async def run(
+        self, request: SamvadRequest, sink: Sink, receipt: ExpectedReceipt | None = None
+    ) -> Done:
         """Read the answer into a Sink; anything but its end raises.
 
-        The receipt of a Carnet is put into the `slip`.
+        The receipt of a Carnet is put into `receipt`.
         """
-        slip = slip or Slip()
-        forms = await self._forms(errand)
+        receipt = receipt or ExpectedReceipt()
+        forms = await self._forms(request)
         for form in forms:
-            async with self._http.send(await self.request(errand, form)) as answer:
+            async with self._http.send(await self.request(request, form)) as answer:
                 if not self._may_try_another(answer, form, forms):
-                    heard = partial(_hear, answer, errand, slip, self._us)
-                    return await self.proven(heard, form, errand, slip, sink)
+                    heard = partial(_hear, answer, request, receipt, self._us)
+                    return await self.proven(heard, form, request, receipt, sink)
         raise ProviderError("no form of signature is left to try")
 
     async def proven(
         self,
         heard: Callable[[Sink], Awaitable[Done]],
         form: Form,
-        errand: Errand,
-        slip: Slip,
+        request: SamvadRequest,
+        receipt: ExpectedReceipt,
         sink: Sink,
     ) -> Done:
         """Read an answer into a Sink, its end proved by whoever must prove it."""
         peer = self._recipient.peer
-        if form != "carnet" or errand.carnet is None or self._verifying is None or peer is None:
+        if form != "carnet" or request.carnet is None or self._verifying is None or peer is None:
             return await heard(sink)
         return await self._verifying.proven(
-            heard, errand.carnet, slip, sink, peer=peer, told=samvad.result_of
+            heard, request.carnet, receipt, sink, peer=peer, told=samvad.result_of
         )
 
     @asynccontextmanager
-    async def sent(self, errand: Errand) -> AsyncIterator[tuple[Answer, Form]]:
-        """What an errand was answered, and in which form it was signed."""
-        forms = await self._forms(errand)
+    async def sent(self, request: SamvadRequest) -> AsyncIterator[tuple[Answer, Form]]:
+        """What a request was answered, and in which form it was signed."""
+        forms = await self._forms(request)
         for form in forms:
-            async with self._http.send(await self.request(errand, form)) as answer:
+            async with self._http.send(await self.request(request, form)) as answer:
                 if not self._may_try_another(answer, form, forms):
                     yield answer, form
                     return
@@ -247,55 +249,55 @@ class Errands:
         """Whom the other side's operator would have to admit, and with which key."""
         return {"sender": self._sender, "key": self._signing.public_key()}
 
-    async def request(self, errand: Errand, form: Form | None = None) -> Outbound:
-        """The signed request of an errand, as it would be sent now."""
-        card = errand.card or await self.card()
-        form = form or (await self._forms(errand))[0]
-        path = errand.path
+    async def request(self, request: SamvadRequest, form: Form | None = None) -> Outbound:
+        """A request, signed, as it would be sent now."""
+        card = request.card or await self.card()
+        form = form or (await self._forms(request))[0]
+        path = request.path
         plain = Outbound(
             url=f"{self._recipient.place.url}{path}",
-            body=self._write(errand, card, form),
+            body=self._write(request, card, form),
             headers={
                 "content-type": JSON,
-                "accept": SSE if errand.stream else JSON,
-                **errand.headers,
+                "accept": SSE if request.stream else JSON,
+                **request.headers,
             },
-            secrets=errand.secrets,
+            secrets=request.secrets,
             kind=self._recipient.place.kind,
             bounds=self._recipient.bounds,
         )
-        if form == "carnet" and errand.carnet is not None:
+        if form == "carnet" and request.carnet is not None:
             return self._signing.sign_carnet(
                 plain,
-                errand.carnet,
+                request.carnet,
                 audience=await self._audience(card),
-                payer=errand.payer,
-                budget=errand.budget,
+                payer=request.payer,
+                budget=request.budget,
             )
         return self._signing.sign_samvad(plain, path=path)
 
-    def _write(self, errand: Errand, card: samvad.Card, form: Form) -> bytes:
-        token = errand.delegation
-        if errand.under is not None:
+    def _write(self, request: SamvadRequest, card: samvad.Card, form: Form) -> bytes:
+        token = request.delegation
+        if request.under is not None:
             is_carnet = form == "carnet"
             token = self._delegating.derive(
-                errand.under, errand.carnet, errand.skill, recipient=card.id, ours=is_carnet
+                request.under, request.carnet, request.skill, recipient=card.id, ours=is_carnet
             )
         return samvad.write_request(
             samvad.Envelope(
                 sender=self._sender,
                 recipient=card.id,
-                skill=errand.skill,
-                mode=errand.mode,
+                skill=request.skill,
+                mode=request.mode,
                 nonce=self._ids.uuid(),
                 at=self._clock.wall_us(),
-                trace_id=errand.trace_id,
-                span_id=errand.span_id,
-                parent_span_id=errand.parent_span_id,
+                trace_id=request.trace_id,
+                span_id=request.span_id,
+                parent_span_id=request.parent_span_id,
                 delegation_token=token,
-                auth=errand.auth,
-                callback_url=errand.callback,
-                payload=errand.payload,
+                auth=request.auth,
+                callback_url=request.callback,
+                payload=request.payload,
             )
         )
 
@@ -307,9 +309,9 @@ class Errands:
         self._remember(forms[0] if is_refused else form, sure=not is_refused)
         return False
 
-    async def _forms(self, errand: Errand) -> tuple[Form, ...]:
+    async def _forms(self, request: SamvadRequest) -> tuple[Form, ...]:
         """The forms to try, in order."""
-        if errand.carnet is None:
+        if request.carnet is None:
             return ("samvad",)
         if self._recipient.form != "auto":
             return (self._recipient.form,)
@@ -337,15 +339,19 @@ class Errands:
 
 
 async def _hear(
-    answer: Answer, errand: Errand, slip: Slip, us: Callable[[], dict[str, str]], sink: Sink
+    answer: Answer,
+    request: SamvadRequest,
+    receipt: ExpectedReceipt,
+    us: Callable[[], dict[str, str]],
+    sink: Sink,
 ) -> Done:
-    slip.presented = answer.header(travel.RECEIPT_HEADER)
+    receipt.presented = answer.header(travel.RECEIPT_HEADER)
     if answer.status not in _OK:
         raise await _refusal(answer, us())
-    if not is_stream(answer, wanted=errand.stream):
+    if not is_stream(answer, wanted=request.stream):
         return await tell(samvad.read_answer(await answer.read()), sink)
     return await hear_stream(
-        answer, samvad.AnswerReader(on_comment=slip.read_comment), _failure, sink
+        answer, samvad.AnswerReader(on_comment=receipt.read_comment), _failure, sink
     )
 
 

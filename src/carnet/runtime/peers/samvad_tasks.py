@@ -32,8 +32,8 @@ from carnet.errors import (
 )
 from carnet.ports.world.http_client import Answer
 from carnet.runtime.peers.answer_reader import read_some, tell
-from carnet.runtime.peers.samvad_request import TASK, Errand, Errands, Form
-from carnet.runtime.receipts.verification import Slip
+from carnet.runtime.peers.samvad_request import TASK, Form, RecipientClient, SamvadRequest
+from carnet.runtime.receipts.verification import ExpectedReceipt
 from carnet.runtime.stream import closing
 from carnet.wire import travel
 from carnet.wire.dialects import samvad
@@ -63,39 +63,39 @@ class Begun(Struct, frozen=True):
     form: Form
 
 
-class TaskErrands:
+class SamvadTasks:
     """The tasks of one agent."""
 
-    def __init__(self, errands: Errands, *, sleep: Sleep = asyncio.sleep) -> None:
-        """`errands` is the way to it; `sleep` is where a cancellation finds who waits."""
-        self._errands = errands
+    def __init__(self, client: RecipientClient, *, sleep: Sleep = asyncio.sleep) -> None:
+        """`client` sends the requests to it; `sleep` is where a cancellation finds who waits."""
+        self._client = client
         self._sleep = sleep
         self._signs = False  # whether it answers only those who sign
         self._leaving: set[asyncio.Task[Any]] = set()
 
-    async def begin(self, errand: Errand) -> Begun:
+    async def begin(self, request: SamvadRequest) -> Begun:
         """Hand the task over."""
-        async with self._errands.sent(errand) as (answer, form):
+        async with self._client.sent(request) as (answer, form):
             if answer.status not in _OK:
-                raise await self._errands.refusal(answer)
+                raise await self._client.refusal(answer)
             secret = answer.header(SECRET_HEADER)
             task = samvad.read_accepted(await answer.read())
         return Begun(task, Secret(secret) if secret else None, form)
 
-    async def look(self, task: str, slip: Slip | None = None) -> samvad.TaskRecord:
+    async def look(self, task: str, receipt: ExpectedReceipt | None = None) -> samvad.TaskRecord:
         """How it goes; TaskNotFound if the other side does not know it, or no more."""
         path = f"{TASK}/{quote(task, safe='')}"
-        async with self._errands.asking("GET", path, signed=self._signs) as answer:
+        async with self._client.asking("GET", path, signed=self._signs) as answer:
             if answer.status != _UNAUTHORIZED or self._signs:
-                return await self._read(answer, task, slip)
+                return await self._read(answer, task, receipt)
         self._signs = True
-        async with self._errands.asking("GET", path, signed=True) as answer:
-            return await self._read(answer, task, slip)
+        async with self._client.asking("GET", path, signed=True) as answer:
+            return await self._read(answer, task, receipt)
 
     async def cancel(self, task: str) -> samvad.TaskRecord:
         """Ask for its end; UsageInvalid where the other side has no word for that."""
         path = f"{TASK}/{quote(task, safe='')}/cancel"
-        async with self._errands.asking("POST", path, signed=True) as answer:
+        async with self._client.asking("POST", path, signed=True) as answer:
             if answer.status in _MISSING and not samvad.is_unknown_task(await read_some(answer)):
                 raise UsageInvalid(
                     reason="The agent cannot cancel tasks: its protocol has no word for that.",
@@ -104,14 +104,14 @@ class TaskErrands:
             return await self._read(answer, task, None)
 
     async def watch(
-        self, task: str, *, every: float = FIRST_SECONDS, slip: Slip | None = None
+        self, task: str, *, every: float = FIRST_SECONDS, receipt: ExpectedReceipt | None = None
     ) -> AsyncIterator[samvad.TaskRecord]:
         """Its record whenever that has changed, the last one with its end."""
         pauses, failures = _Pauses(every), 0
         last: samvad.TaskRecord | None = None
         while True:
             try:
-                record = await self.look(task, slip)
+                record = await self.look(task, receipt)
             except _TRANSIENT as error:
                 failures += 1
                 if failures > MOST_FAILURES:
@@ -128,45 +128,47 @@ class TaskErrands:
             await self._sleep(pauses.next())
 
     async def wait(
-        self, task: str, *, every: float = FIRST_SECONDS, slip: Slip | None = None
+        self, task: str, *, every: float = FIRST_SECONDS, receipt: ExpectedReceipt | None = None
     ) -> samvad.TaskRecord:
         """Its last record."""
-        async with closing(self.watch(task, every=every, slip=slip)) as records:
+        async with closing(self.watch(task, every=every, receipt=receipt)) as records:
             async for record in records:
                 if record.is_over:
                     return record
         raise ProviderError("the task ended without an end")
 
-    async def run(self, errand: Errand, sink: Sink, slip: Slip) -> Done:
-        """Read the answer that the task ends with into a Sink, as `Errands.run` does a call's.
+    async def run(self, request: SamvadRequest, sink: Sink, receipt: ExpectedReceipt) -> Done:
+        """Read the answer that the task ends with into a Sink, as a call puts its own.
 
         Who leaves before asks for its end.
         """
-        begun = await self.begin(errand)
-        heard = partial(self._hear, begun.id, slip)
+        begun = await self.begin(request)
+        heard = partial(self._hear, begun.id, receipt)
         try:
-            return await self._errands.proven(heard, begun.form, errand, slip, sink)
+            return await self._client.proven(heard, begun.form, request, receipt, sink)
         except asyncio.CancelledError:
             self._leave(begun.id)
             raise
 
-    async def _hear(self, task: str, slip: Slip, sink: Sink) -> Done:
+    async def _hear(self, task: str, receipt: ExpectedReceipt, sink: Sink) -> Done:
         try:
-            events = samvad.task_events(await self.wait(task, slip=slip))
+            events = samvad.task_events(await self.wait(task, receipt=receipt))
         except (TaskNotFound, Cancelled) as error:  # of their doing, and not of our caller's
             raise ProviderError(f"the task that it took on has no end: {error.code}") from None
         return await tell(events, sink)
 
-    async def _read(self, answer: Answer, task: str, slip: Slip | None) -> samvad.TaskRecord:
+    async def _read(
+        self, answer: Answer, task: str, receipt: ExpectedReceipt | None
+    ) -> samvad.TaskRecord:
         if answer.status == _NOT_FOUND:
             raise TaskNotFound
         if answer.status not in _OK:
-            error = await self._errands.refusal(answer)
+            error = await self._client.refusal(answer)
             if answer.status >= _SERVER_FAULT and not isinstance(error, PeerBusy):
                 raise ProviderUnavailable(error.detail)  # of the gateway, not of the task
             raise error
-        if slip is not None:
-            slip.presented = answer.header(travel.RECEIPT_HEADER)
+        if receipt is not None:
+            receipt.presented = answer.header(travel.RECEIPT_HEADER)
         code = answer.header(samvad.CODE_HEADER)
         return samvad.read_task(await answer.read(), task=task, carnet_code=code)
 
@@ -178,7 +180,7 @@ class TaskErrands:
     async def _give_up(self, task: str) -> None:
         try:
             async with asyncio.timeout(GIVE_UP_SECONDS):
-                if await self._errands.is_carnet():
+                if await self._client.is_carnet():
                     await self.cancel(task)
         except (CarnetError, TimeoutError):
             pass  # it ends when it ends

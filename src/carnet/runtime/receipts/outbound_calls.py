@@ -23,7 +23,7 @@ from carnet.errors import (
     ProviderTimeout,
     Refused,
 )
-from carnet.runtime.receipts.verification import Slip
+from carnet.runtime.receipts.verification import ExpectedReceipt
 from carnet.wire import travel
 from carnet.wire.grammar.json import MAX_INTEGER
 
@@ -36,7 +36,7 @@ _DONE: Final[Ending] = ("done", None, {})
 class Calling:
     """One call out while it is made: a Sink for its answer, which knows what it costs."""
 
-    __slots__ = ("_bound", "_call", "_dialect", "_out", "cost", "slip", "write")
+    __slots__ = ("_bound", "_call", "_dialect", "_out", "cost", "receipt", "write")
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class Calling:
         self._bound = bound
         self.write = out.write
         self.cost = cost
-        self.slip = Slip()  # what its answer brings along as its receipt
+        self.receipt = ExpectedReceipt()  # what its answer brings along as its receipt
 
     def usage(self, usage: Usage, /) -> None:
         """Pass on what it used, and remember what that costs."""
@@ -79,7 +79,7 @@ class Calling:
                 code=code,
                 peer_status=_fact(facts, "peer_status", int) if facts else None,
                 peer_code=_fact(facts, "peer_code", str) if facts else None,
-                receipt=self.slip.proved,
+                receipt=self.receipt.proved,
             )
         )
 

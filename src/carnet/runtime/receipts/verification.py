@@ -30,7 +30,7 @@ Told = Callable[[Sequence[Event]], dict[str, Any]]
 _NO_USAGE: Final = Usage()
 
 
-class Slip:
+class ExpectedReceipt:
     """What an answer brought along as its receipt, and whether it is one."""
 
     __slots__ = ("presented", "proved")
@@ -77,7 +77,7 @@ class Verifying:
         self,
         heard: Callable[[Sink], Awaitable[Done]],
         carnet: Carnet,
-        slip: Slip,
+        expected: ExpectedReceipt,
         sink: Sink,
         *,
         peer: str,
@@ -90,30 +90,32 @@ class Verifying:
         holding = _Holding(sink)
         try:
             end = await heard(holding)
-            receipt = await self.check(slip.presented, carnet, peer=peer)
+            receipt = await self.check(expected.presented, carnet, peer=peer)
             _compare(receipt, told((*holding.said, end)))
         except PeerResponseInvalid:
             raise  # asked again, it may give a right one, and the cost with it
         except CarnetError:
-            charged = await self._failed(slip, carnet, holding.used, peer=peer)
+            charged = await self._failed(expected, carnet, holding.used, peer=peer)
             if charged is not None:
                 sink.usage(charged)
             raise
-        slip.proved = slip.presented
+        expected.proved = expected.presented
         sink.usage(self._charged(holding.used, receipt))
         return end
 
-    async def _failed(self, slip: Slip, carnet: Carnet, usage: Usage, *, peer: str) -> Usage | None:
+    async def _failed(
+        self, expected: ExpectedReceipt, carnet: Carnet, usage: Usage, *, peer: str
+    ) -> Usage | None:
         """What a call that failed has cost; nothing that is not signed."""
-        if slip.presented is None:
+        if expected.presented is None:
             return None
         try:
-            receipt = await self.check(slip.presented, carnet, peer=peer)
+            receipt = await self.check(expected.presented, carnet, peer=peer)
         except CarnetError:
             return None
         if receipt.code is None:
             return None
-        slip.proved = slip.presented
+        expected.proved = expected.presented
         return self._charged(usage, receipt)
 
     async def check(self, presented: str | None, carnet: Carnet, *, peer: str) -> travel.Receipt:
