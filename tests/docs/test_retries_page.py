@@ -6,7 +6,7 @@ from carnet.assembly.agents import agents
 from carnet.cli.call import task_view
 from carnet.cli.reach import gateway
 from carnet.config.settings import OutboxSettings, StoreSettings
-from carnet.runtime.peers import cards, keyring, samvad_request, samvad_tasks
+from carnet.runtime.peers import cards, keyring, samvad_client, samvad_tasks
 from carnet.runtime.tasks import worker
 from carnet.runtime.turns import unfinished
 from carnet.runtime.webhooks import schedule
@@ -40,7 +40,7 @@ TOLD = {
         f"up to {seconds(retrying.MOST_SECONDS)}",
         f"more than {seconds(retrying.LONGEST_ASKED_SECONDS)}",
     ],
-    "the other form": [seconds(samvad_request._DOUBTED_SECONDS)],  # noqa: SLF001
+    "the other form": [seconds(samvad_client._DOUBTED_SECONDS)],  # noqa: SLF001
     "a task at another agent": [
         seconds(samvad_tasks.FIRST_SECONDS),
         f"by {samvad_tasks.GROWTH:g} up to {seconds(samvad_tasks.LONGEST_SECONDS)}",
@@ -80,7 +80,7 @@ def test_a_row_says_what_the_constants_say(begins: str) -> None:
 
 
 def test_the_hours_and_the_second_are_those_of_the_code() -> None:
-    hours = (samvad_request._REMEMBERED_SECONDS, cards.MOST_SECONDS, schedule.GRACE_SECONDS)  # noqa: SLF001
+    hours = (samvad_client._REMEMBERED_SECONDS, cards.MOST_SECONDS, schedule.GRACE_SECONDS)  # noqa: SLF001
     assert (*hours, store.LOOK_SECONDS) == (3600, 3600, 3600, 1)
 
 

@@ -25,8 +25,8 @@ from carnet.ports.work.agent import Agent
 from carnet.runtime.agents.samvad_peer import Samvad
 from carnet.runtime.client.key import ClientKey
 from carnet.runtime.peers.cards import Place
-from carnet.runtime.peers.samvad_client import SamvadClient
-from carnet.runtime.peers.samvad_request import Recipient, RecipientClient, identities_of
+from carnet.runtime.peers.samvad_client import RecipientClient, SamvadClient
+from carnet.runtime.peers.samvad_request import Recipient, identities_of
 from carnet.runtime.peers.stamps import Stamping
 from carnet.runtime.receipts.verification import Verifying
 from carnet.runtime.wrappers.breaker import Breaker, Breaking

@@ -31,8 +31,8 @@ from carnet.ports.world.http_client import Bounds, HttpClient, Outbound
 from carnet.runtime.agents.samvad_peer import as_text, text_field, text_skill
 from carnet.runtime.client.key import load_key
 from carnet.runtime.peers.keyring import Ring
-from carnet.runtime.peers.samvad_client import SamvadClient
-from carnet.runtime.peers.samvad_request import RecipientClient, SamvadRequest
+from carnet.runtime.peers.samvad_client import RecipientClient, SamvadClient
+from carnet.runtime.peers.samvad_request import SamvadRequest
 from carnet.runtime.receipts.verification import ExpectedReceipt, Verifying
 from carnet.runtime.stream import closing
 from carnet.runtime.system import SystemClock, SystemIds
@@ -63,7 +63,7 @@ async def call_signed(invocation: Invocation, asked: Asked, http: HttpClient) ->
         if way.peer is not None and way.is_gateway:
             request = _documented(invocation, request, way.peer)
         if asked.dry_run:
-            _show(invocation, await client.request(request), request)
+            _show(invocation, await client.written(request), request)
         elif asked.task:
             await print_task(invocation, asked, client, request)
         else:

@@ -28,7 +28,8 @@ from carnet.errors import (
     Unreachable,
 )
 from carnet.runtime.agents.samvad_peer import as_text
-from carnet.runtime.peers.samvad_request import RecipientClient, SamvadRequest
+from carnet.runtime.peers.samvad_client import RecipientClient
+from carnet.runtime.peers.samvad_request import SamvadRequest
 from carnet.runtime.peers.samvad_tasks import SamvadTasks
 from carnet.runtime.stream import closing
 from carnet.wire.dialects.samvad import TaskRecord

@@ -19,7 +19,8 @@ from carnet.core.people.proof import Spending
 from carnet.core.people.secret import Secret
 from carnet.core.people.skill import CHAT, Mode
 from carnet.errors import SkillNotFound
-from carnet.runtime.peers.samvad_request import RecipientClient, SamvadRequest
+from carnet.runtime.peers.samvad_client import RecipientClient
+from carnet.runtime.peers.samvad_request import SamvadRequest
 from carnet.runtime.peers.samvad_tasks import SamvadTasks
 from carnet.runtime.peers.stamps import OWN, Stamping
 from carnet.runtime.receipts.outbound_calls import Calling

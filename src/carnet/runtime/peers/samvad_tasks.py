@@ -32,7 +32,8 @@ from carnet.errors import (
 )
 from carnet.ports.world.http_client import Answer
 from carnet.runtime.peers.answer_reader import read_some, tell
-from carnet.runtime.peers.samvad_request import TASK, Form, RecipientClient, SamvadRequest
+from carnet.runtime.peers.samvad_client import RecipientClient
+from carnet.runtime.peers.samvad_request import TASK, Form, SamvadRequest
 from carnet.runtime.receipts.verification import ExpectedReceipt
 from carnet.runtime.stream import closing
 from carnet.wire import travel
