@@ -119,8 +119,8 @@ def test_the_receipt_of_a_skill_covers_its_result_and_is_kept(
     wanted = {"skill": "recite", "payload": {"lines": ["a", "b"]}}
     answer = scene.acme.chat("x", "@clerk@globex.example", carnet=wanted, stream=stream)
     assert (answer.status, b'"carnet":{"result":{"count":2}}' in answer.body) == (200, True)
-    (leg,) = turn_of(scene.acme, answer.headers["x-tangle-runid"])["legs"]
-    assert (leg["status"], leg["receipt"].count(".")) == ("done", 2)
+    (outbound,) = turn_of(scene.acme, answer.headers["x-tangle-runid"])["legs"]
+    assert (outbound["status"], outbound["receipt"].count(".")) == ("done", 2)
 
 
 def test_an_agent_asks_a_peer_for_a_skill(scene: Scene) -> None:

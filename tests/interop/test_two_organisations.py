@@ -46,9 +46,9 @@ def test_a_call_crosses_two_gateways_and_both_ledgers_agree(pair: Pair) -> None:
     run = a.json("runs")["runs"][0]["run"]
     page = a.json("run", "show", run)
     (turn,) = page["turns"]
-    (leg,) = turn["legs"]
+    (outbound,) = turn["legs"]
     assert (turn["depth"], turn["agent"], turn["state"]) == (0, "@paid@b.example", "done")
-    assert (leg["depth"], leg["to"], leg["cost"]) == (1, "@paid@b.example", "0.0002")
+    assert (outbound["depth"], outbound["to"], outbound["cost"]) == (1, "@paid@b.example", "0.0002")
     theirs = b.json("ledger", "--run", run)["entries"]
     ours = a.json("ledger", "--run", run)["entries"]
     assert total(ours, credit="peer:b.example") == total(theirs, debit="@a.example")

@@ -9,9 +9,18 @@ import msgspec
 from carnet.core.call import Ask, Call
 from carnet.core.chain.carnet import Carnet
 from carnet.core.chain.turn import Turn
-from carnet.core.messages.events import LEG, Done, End, Event, Extension, Text, Usage, is_terminal
+from carnet.core.messages.events import (
+    OUTBOUND_CALL,
+    Done,
+    End,
+    Event,
+    Extension,
+    Text,
+    Usage,
+    is_terminal,
+)
 from carnet.core.messages.message import Message
-from carnet.core.messages.outbound_call import OutboundCall, leg_event, read_leg
+from carnet.core.messages.outbound_call import OutboundCall, outbound_event, read_outbound_event
 from carnet.core.messages.output import Output, Sink
 from carnet.core.people.identity import Account, Actor, Caller, Payer
 from carnet.core.people.secret import Secret
@@ -96,7 +105,7 @@ class Paper:
         self.said.append(usage)
 
     def called(self, call: OutboundCall, /) -> None:
-        self.said.append(leg_event(call))
+        self.said.append(outbound_event(call))
 
     def mark(self) -> int:
         return len(self.said)
@@ -154,8 +163,8 @@ def speaking(function: Callable[[Call], AsyncIterator[Event]]) -> Agent:
                     return event
                 if isinstance(event, Usage):
                     out.usage(event)
-                elif isinstance(event, Extension) and event.name == LEG:
-                    out.called(read_leg(event.payload, 0))
+                elif isinstance(event, Extension) and event.name == OUTBOUND_CALL:
+                    out.called(read_outbound_event(event.payload, 0))
                 else:
                     await out.write(event)
         return Done()

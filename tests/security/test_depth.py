@@ -93,6 +93,10 @@ def test_the_last_hop_that_calls_on_is_refused_and_its_trace_says_so(
     assert runs_of(scene.globex, "paid", run) == 0
     assert bills(scene.acme, run) == []
     page = scene.acme.get(f"/runs/{run}", token=scene.bridge)
-    (leg,) = page.json["turns"][0]["legs"]
-    assert (leg["status"], leg["code"], leg["depth"]) == ("refused", "bridge_depth_exceeded", 4)
+    (outbound,) = page.json["turns"][0]["legs"]
+    assert (outbound["status"], outbound["code"], outbound["depth"]) == (
+        "refused",
+        "bridge_depth_exceeded",
+        4,
+    )
     assert leaks(scene, secret, reply, page) == []

@@ -11,7 +11,7 @@ from tests.travel.conftest import Scene
 from tests.travel.scene import claims
 
 
-def legs(organisation: Organisation, run: str) -> list[dict[str, str]]:
+def outbound_calls(organisation: Organisation, run: str) -> list[dict[str, str]]:
     found: list[dict[str, str]] = organisation.json("run", "show", run)["turns"][0]["legs"]
     return found
 
@@ -35,8 +35,8 @@ def test_a_call_without_a_token_is_signed_and_its_answer_receipted(scene: Scene)
     assert entry["debit"] == "starter@a.example"
     (ours,) = a.json("ledger", "--run", run)["entries"]
     assert (ours["credit"], ours["amount"]) == ("peer:b.example", entry["amount"])
-    (leg,) = legs(a, run)
-    assert leg["receipt"] == box.answered[-1].headers["carnet-receipt"]
+    (outbound,) = outbound_calls(a, run)
+    assert outbound["receipt"] == box.answered[-1].headers["carnet-receipt"]
     assert "receipt" in a.carnet("run", "show", run).stdout
 
 
@@ -48,8 +48,8 @@ def test_a_stream_brings_its_receipt_before_its_last_frame(scene: Scene) -> None
     stream = box.answered[-1].body
     assert 0 < stream.index(b": carnet-receipt ") < stream.index(b"data: [DONE]")
     assert b"carnet-receipt" not in reply.body  # the client came without a document
-    (leg,) = legs(a, reply.headers["x-tangle-runid"])
-    assert leg["receipt"]
+    (outbound,) = outbound_calls(a, reply.headers["x-tangle-runid"])
+    assert outbound["receipt"]
 
 
 def test_who_comes_with_a_token_gets_neither_document_nor_receipt(scene: Scene) -> None:
@@ -68,8 +68,8 @@ def test_the_document_and_the_receipt_ride_on_the_signed_dialect_as_well(
     reply = scene.a.chat("one two", "@words@c.example", **how)
     assert reply.status == 200, reply.body
     run = reply.headers["x-tangle-runid"]
-    (leg,) = legs(scene.a, run)
-    receipt = claims(leg["receipt"])
+    (outbound,) = outbound_calls(scene.a, run)
+    receipt = claims(outbound["receipt"])
     assert (receipt["iss"], receipt["run"], receipt["max_d"]) == ("c.example", run, 1)
     (entry,) = scene.c.json("ledger", "--run", run)["entries"]
     assert entry["debit"] == "starter@a.example"

@@ -83,7 +83,7 @@ async def run_page(
     if not turns:
         return None
     outbound = await records.outbound(run, reader=reader)
-    legs = {turn: [leg_page(call) for call in calls] for turn, calls in outbound.items()}
+    outgoing = {turn: [outbound_page(call) for call in calls] for turn, calls in outbound.items()}
     entries = await records.ledger(run=run, account=None, limit=MOST_ENTRIES)
     ended = [turn.ended for turn in turns]
     return {
@@ -94,13 +94,13 @@ async def run_page(
         "currency": currency,
         "started": when(turns[0].created),
         "ended": None if None in ended else when(max(end for end in ended if end is not None)),
-        "depth": _deepest(turns, legs),
+        "depth": _deepest(turns, outgoing),
         "limit": limit,
-        "turns": tree(turns, legs),
+        "turns": tree(turns, outgoing),
     }
 
 
-def leg_page(call: OutboundCall) -> Page:
+def outbound_page(call: OutboundCall) -> Page:
     """A call to another organisation."""
     return {
         "turn": call.child_turn,
@@ -113,9 +113,9 @@ def leg_page(call: OutboundCall) -> Page:
     }
 
 
-def tree(turns: Sequence[Turn], legs: Mapping[int, list[Page]]) -> list[Page]:
+def tree(turns: Sequence[Turn], outgoing: Mapping[int, list[Page]]) -> list[Page]:
     """The turns, each under its parent; those whose parent is elsewhere stand at the top."""
-    pages = [turn_page(turn, legs.get(turn.n, [])) for turn in turns]
+    pages = [turn_page(turn, outgoing.get(turn.n, [])) for turn in turns]
     by_turn = {page["turn"]: page for page in reversed(pages)}
     roots: list[Page] = []
     levels: dict[int, int] = {}
@@ -131,7 +131,7 @@ def tree(turns: Sequence[Turn], legs: Mapping[int, list[Page]]) -> list[Page]:
     return roots
 
 
-def turn_page(turn: Turn, legs: list[Page]) -> Page:
+def turn_page(turn: Turn, outgoing: list[Page]) -> Page:
     """One turn."""
     return {
         "turn": turn.turn,
@@ -148,7 +148,7 @@ def turn_page(turn: Turn, legs: list[Page]) -> Page:
         "started": when(turn.created),
         "ended": when(turn.ended),
         "code": turn.code,
-        "legs": legs,
+        "legs": outgoing,
         "children": [],
     }
 
@@ -159,10 +159,13 @@ def _cost(turns: Sequence[Turn], entries: Sequence[LedgerEntry]) -> int:
     return sum(entry.amount for entry in entries if (entry.turn, entry.debit) in shown)
 
 
-def _deepest(turns: Sequence[Turn], legs: Mapping[int, list[Page]]) -> int:
+def _deepest(turns: Sequence[Turn], outgoing: Mapping[int, list[Page]]) -> int:
     here = max(turn.depth for turn in turns)
     out = [
-        int(leg["depth"]) for found in legs.values() for leg in found if leg["status"] != "refused"
+        int(call["depth"])
+        for found in outgoing.values()
+        for call in found
+        if call["status"] != "refused"
     ]
     return max([here, *out])
 

@@ -51,7 +51,7 @@ def run_page(*turns: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_a_run_is_drawn_as_a_tree_with_calls_out_indented() -> None:
-    leg = {
+    outbound = {
         "turn": "r.t0.critic",
         "to": "@critic@globex.example",
         "depth": 1,
@@ -60,7 +60,7 @@ def test_a_run_is_drawn_as_a_tree_with_calls_out_indented() -> None:
         "code": None,
     }
     child = turn(turn="r.t1.helper", agent="helper", depth=1)
-    assert draw(run_page(turn(legs=[leg], children=[child]))).splitlines() == [
+    assert draw(run_page(turn(legs=[outbound], children=[child]))).splitlines() == [
         "run conv_1  done  payer alice@token:alice  cost 0.5 credits  deepest 1 of 4",
         "started 2026-11-15T09:00:00.000+00:00",
         "└─ echo  depth 0 of 4  done  cost 0.5  payer alice@token:alice  r.t0.echo",
@@ -71,8 +71,8 @@ def test_a_run_is_drawn_as_a_tree_with_calls_out_indented() -> None:
 
 def test_the_refusal_is_marked_where_it_happened() -> None:
     code = "bridge_depth_exceeded"
-    leg = {"turn": "l", "to": "@x@b.example", "depth": 4, "status": "refused", "code": code}
-    deep = turn(turn="b", agent="deep", state="failed", code=code, depth=3, legs=[leg])
+    outbound = {"turn": "l", "to": "@x@b.example", "depth": 4, "status": "refused", "code": code}
+    deep = turn(turn="b", agent="deep", state="failed", code=code, depth=3, legs=[outbound])
     lines = draw(run_page(turn(state="failed", code=code, children=[deep]))).splitlines()
     marked = [line for line in lines if "◀" in line]
     assert len(marked) == 1

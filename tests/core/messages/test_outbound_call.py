@@ -5,16 +5,16 @@ import pytest
 from carnet.core.messages.events import Done, Event, Text, read_events, write_events
 from carnet.core.messages.outbound_call import (
     OutboundCall,
-    leg_event,
+    outbound_event,
     pointer,
     points,
-    read_leg,
+    read_outbound_event,
     with_records,
 )
 
 
-def test_a_leg_of_the_former_layout_is_read_as_a_call_out() -> None:
-    leg = {
+def test_an_event_of_the_former_layout_is_read_as_an_outbound_call() -> None:
+    outbound = {
         "turn": "r.t0.critic",
         "to": "@critic@globex.example",
         "depth": 1,
@@ -23,7 +23,7 @@ def test_a_leg_of_the_former_layout_is_read_as_a_call_out() -> None:
         "code": "peer_refused",
         "receipt": "a.b.c",
     }
-    assert read_leg(leg, 3) == OutboundCall(
+    assert read_outbound_event(outbound, 3) == OutboundCall(
         ordinal=3,
         child_turn="r.t0.critic",
         to="@critic@globex.example",
@@ -35,9 +35,9 @@ def test_a_leg_of_the_former_layout_is_read_as_a_call_out() -> None:
     )
 
 
-def test_what_is_no_leg_is_refused() -> None:
+def test_an_event_of_another_kind_is_refused() -> None:
     with pytest.raises(ValueError, match="no record of a call out"):
-        read_leg({"turn": "r.t0.critic"}, 0)
+        read_outbound_event({"turn": "r.t0.critic"}, 0)
 
 
 def test_a_batch_that_points_to_calls_out_is_read_with_them_in_their_place() -> None:
@@ -49,11 +49,11 @@ def test_a_batch_that_points_to_calls_out_is_read_with_them_in_their_place() -> 
     ]
     events: list[Event] = [Text("so"), pointer(3, 0), pointer(3, 1), Done()]
     read = with_records(write_events(events), {(3, 0): first, (3, 1): second})
-    assert read_events(read) == [Text("so"), leg_event(first), leg_event(second), Done()]
+    assert read_events(read) == [Text("so"), outbound_event(first), outbound_event(second), Done()]
     assert points(read)
     assert not points(write_events([Text("so"), Done()]))
-    payload = leg_event(second).payload
-    assert read_leg(payload, 1) == second
+    payload = outbound_event(second).payload
+    assert read_outbound_event(payload, 1) == second
 
 
 def test_a_call_out_that_is_no_longer_kept_stays_pointed_to() -> None:

@@ -95,9 +95,9 @@ def test_a_chat_reaches_an_agent_of_the_peer_signed_and_with_its_chain(scene: Sc
     run = answer.headers["x-tangle-runid"]
     here, there = turn_of(scene.ours, run), turn_of(scene.theirs, run)
     assert (there["agent"], there["depth"], there["actor"]) == ("words", 1, "peer:acme.example")
-    (leg,) = here["legs"]
-    assert (leg["status"], leg["turn"]) == ("done", there["turn"])
-    assert leg["receipt"].count(".") == 2  # what the other gateway signed about its answer
+    (outbound,) = here["legs"]
+    assert (outbound["status"], outbound["turn"]) == ("done", there["turn"])
+    assert outbound["receipt"].count(".") == 2  # what the other gateway signed about its answer
 
 
 def test_the_default_agent_of_a_peer_is_reached_by_its_identity(scene: Scene) -> None:

@@ -124,8 +124,8 @@ def test_chat_is_bridged_to_the_skill_of_the_real_server(scene: Scene, model: st
     assert (answer.status, answer.text) == (200, "you said hello")
     run = answer.headers["x-tangle-runid"]
     (turn,) = scene.gateway.get(f"/runs/{run}").json["turns"]
-    (leg,) = turn["legs"]
-    assert (leg["status"], leg["depth"]) == ("done", 1)
+    (outbound,) = turn["legs"]
+    assert (outbound["status"], outbound["depth"]) == ("done", 1)
 
 
 def test_chat_is_bridged_to_a_stream_of_the_real_server(scene: Scene) -> None:

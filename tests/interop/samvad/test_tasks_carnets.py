@@ -96,9 +96,9 @@ def test_a_skill_that_is_only_to_be_had_as_a_task_is_bridged_and_its_cost_proved
     assert (answer.status, answer.text) == (200, "report of november")
     run = answer.headers["x-tangle-runid"]
     (turn,) = acme.get(f"/runs/{run}").json["turns"]
-    (leg,) = turn["legs"]
-    assert (leg["status"], leg["cost"]) == ("done", "0.0002")
-    assert leg["receipt"]
+    (outbound,) = turn["legs"]
+    assert (outbound["status"], outbound["cost"]) == ("done", "0.0002")
+    assert outbound["receipt"]
     (theirs,) = globex.json("ledger", "--run", run)["entries"]
     (ours,) = acme.json("ledger", "--run", run)["entries"]
     assert theirs["amount"] == ours["amount"] == "0.0002"

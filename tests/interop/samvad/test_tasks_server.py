@@ -153,8 +153,8 @@ def test_chat_is_bridged_to_a_skill_that_is_only_to_be_had_as_a_task(
     assert (answer.status, answer.text) == (200, "you said hello")
     run = answer.headers["x-tangle-runid"]
     (turn,) = scene.gateway.get(f"/runs/{run}").json["turns"]
-    (leg,) = turn["legs"]
-    assert (leg["status"], leg["depth"]) == ("done", 1)
+    (outbound,) = turn["legs"]
+    assert (outbound["status"], outbound["depth"]) == ("done", 1)
 
 
 def test_a_task_that_fails_reaches_the_caller_of_the_gateway(scene: Scene) -> None:

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from carnet.core.messages.events import LEG, Extension
+from carnet.core.messages.events import OUTBOUND_CALL, Extension
 from carnet.core.people.secret import Secret
 from carnet.runtime.agents.remote import Endpoint, Provider, Remote
 from carnet.runtime.egress.client import EgressClient
@@ -39,10 +39,10 @@ async def provider_to(script: Script, **more: Any) -> AsyncIterator[tuple[Provid
             await http.close()
 
 
-def leg(**fields: Any) -> Extension:
+def call_record(**fields: Any) -> Extension:
     """The record of a call to the critic."""
     told = {"turn": "run_1.t0.critic", "to": "@critic@globex.example", "depth": 1}
-    return Extension(LEG, {**told, "cost": None, "code": None, "receipt": None, **fields})
+    return Extension(OUTBOUND_CALL, {**told, "cost": None, "code": None, "receipt": None, **fields})
 
 
 def streamed(*frames: bytes) -> bytes:

@@ -9,7 +9,7 @@ import pytest
 
 from carnet.core.call import Call
 from carnet.core.chain.carnet import Trace
-from carnet.core.messages.events import LEG, RESULT, Done, Extension, Text
+from carnet.core.messages.events import OUTBOUND_CALL, RESULT, Done, Extension, Text
 from carnet.core.people.secret import Secret
 from carnet.errors import (
     ConfigInvalid,
@@ -25,7 +25,7 @@ from carnet.runtime.agents.remote import Endpoint, Skilled
 from carnet.runtime.peers.stamps import Stamping
 from carnet.runtime.wrappers.retrying import Retrying
 from carnet.testing.clock import FakeClock, FakeIds
-from tests.runtime.agents.elsewhere import ANSWER, leg, provider_to, remote_to, streamed
+from tests.runtime.agents.elsewhere import ANSWER, call_record, provider_to, remote_to, streamed
 from tests.runtime.peer import JSON, Line, Peer, answering, chunk, head, reply
 from tests.runtime.scene import END, FINISH, collect, completion, delta, fail, make_call
 
@@ -70,7 +70,7 @@ async def test_a_skill_is_passed_on_to_a_carnet_beside_a_message() -> None:
     body = json.loads(peer.requests[0].body)
     assert body["carnet"] == {"skill": "add", "payload": {"a": 2}}
     assert body["messages"] == [{"role": "user", "content": '{"a":2}'}]
-    assert said == [Extension(RESULT, {"total": 5}), leg(status="done"), Done()]
+    assert said == [Extension(RESULT, {"total": 5}), call_record(status="done"), Done()]
 
 
 async def test_what_a_skill_says_before_its_result_is_kept() -> None:
@@ -91,7 +91,7 @@ async def test_a_skill_is_not_asked_of_who_would_read_it_as_chat() -> None:
         assert peer.requests == []
     assert type(error) is SkillNotFound
     assert "carnet peers add globex.example --dialect samvad" in error.next_step
-    assert said == [leg(status="refused", code="skill_not_found")]
+    assert said == [call_record(status="refused", code="skill_not_found")]
 
 
 async def test_a_chat_that_came_as_a_skill_stays_a_chat() -> None:
@@ -259,7 +259,7 @@ async def test_a_credential_that_may_not_leave_keeps_the_call_from_being_made() 
     async with remote_to(answering(ANSWER)) as (remote, peer):
         error, said = await fail(remote, make_call(credential=CREDENTIAL))
     assert isinstance(error, PeerNotListed)
-    assert said == [leg(status="refused", code="peer_not_listed")]
+    assert said == [call_record(status="refused", code="peer_not_listed")]
     assert peer.connections == 0
 
 
@@ -302,7 +302,7 @@ async def test_a_depth_refusal_is_final_and_never_retried() -> None:
         error, said = await fail(agent, make_call())
     assert isinstance(error, DepthExceeded)
     assert error.public_facts() == {"observed": 4, "limit": 4}
-    assert said == [leg(status="refused", code="bridge_depth_exceeded")]
+    assert said == [call_record(status="refused", code="bridge_depth_exceeded")]
     assert len(peer.requests) == 1
     assert clock.slept == []
 
@@ -313,7 +313,7 @@ async def test_a_413_depth_refusal_is_read_like_a_429() -> None:
         error, said = await fail(remote, make_call())
     assert isinstance(error, DepthExceeded)
     assert error.public_facts() == {"observed": 7, "limit": 4}
-    assert said == [leg(status="refused", code="bridge_depth_exceeded")]
+    assert said == [call_record(status="refused", code="bridge_depth_exceeded")]
 
 
 async def test_another_413_is_not_a_depth_refusal() -> None:
@@ -321,7 +321,7 @@ async def test_another_413_is_not_a_depth_refusal() -> None:
         error, said = await fail(remote, make_call())
     assert isinstance(error, PeerRefused)
     assert error.public_facts() == {"peer_status": 413, "peer_code": "body_too_large"}
-    assert said == [leg(status="refused", code="peer_refused")]
+    assert said == [call_record(status="refused", code="peer_refused")]
 
 
 async def test_a_rate_limit_of_a_peer_says_how_long_to_wait() -> None:
@@ -351,7 +351,7 @@ async def test_a_fault_of_a_peer_is_a_peer_that_cannot_be_reached(status: int) -
     async with remote_to(answering(reply(b"trace: /srv/x.py", status=status))) as (remote, _):
         error, said = await fail(remote, make_call())
     assert isinstance(error, ProviderUnavailable)
-    assert said == [leg(status="failed", code="provider_unavailable")]
+    assert said == [call_record(status="failed", code="provider_unavailable")]
     assert "/srv" not in error.safe_text
 
 
@@ -405,4 +405,4 @@ async def test_no_error_or_record_holds_a_credential() -> None:
         told = [f"{error} {error.safe_text} {error.facts} {said}"]
         told += [f"{link!r} {link.args}" for link in chain_of(error)]
         assert [text for text in told if "sk-canary" in text or "tok-secret" in text] == []
-        assert said[-1].name == LEG  # type: ignore[union-attr]
+        assert said[-1].name == OUTBOUND_CALL  # type: ignore[union-attr]

@@ -14,7 +14,7 @@ from carnet.ports.world.http_client import Bounds
 from carnet.runtime.wrappers.timed import Timed
 from carnet.testing.clock import FakeClock
 from carnet.testing.wait import until_so
-from tests.runtime.agents.elsewhere import ANSWER, leg, provider_to, remote_to, streamed
+from tests.runtime.agents.elsewhere import ANSWER, call_record, provider_to, remote_to, streamed
 from tests.runtime.peer import Line, answering, chunk, reply, stream_head
 from tests.runtime.scene import (
     END,
@@ -36,7 +36,7 @@ async def test_a_whole_answer_becomes_events_with_a_record_before_the_end() -> N
     assert said == [
         Text("well"),
         Usage(3, 5, 200, None, "credits"),
-        leg(status="done", cost=200),
+        call_record(status="done", cost=200),
         Done(),
     ]
 
@@ -73,7 +73,7 @@ async def test_a_stream_that_does_not_hang_up_does_not_hold_the_end_back() -> No
     async with remote_to(script) as (remote, peer):
         said = await asyncio.wait_for(collect(remote, make_call(stream=True)), 1)
         await asyncio.wait_for(peer.gone.wait(), 1)
-    assert said == [Text("one"), leg(status="done"), Done()]
+    assert said == [Text("one"), call_record(status="done"), Done()]
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -81,7 +81,7 @@ async def test_what_came_decides_how_it_is_read(stream: bool) -> None:  # noqa: 
     other = ANSWER if stream else streamed(delta("well"), FINISH, END)
     async with remote_to(answering(other)) as (remote, _):
         said = await collect(remote, make_call(stream=stream))
-    assert said == [Text("well"), leg(status="done"), Done()]
+    assert said == [Text("well"), call_record(status="done"), Done()]
 
 
 async def test_a_tool_call_passes_through() -> None:
@@ -108,7 +108,7 @@ async def test_a_charge_beyond_the_limit_is_cut_and_logged(
         async with remote_to(answering(reply(completion(**usage)))) as (remote, _):
             said = await collect(remote, make_call())
     assert Usage(None, None, 1_000_000, 3_000_000, "credits") in said
-    assert leg(status="done", cost=1_000_000) in said
+    assert call_record(status="done", cost=1_000_000) in said
     (record,) = caplog.records
     assert (record.run, record.turn) == ("run_1", "run_1.t0.critic")  # type: ignore[attr-defined]
     assert (record.charged, record.limit) == (2_500_000, 1_000_000)  # type: ignore[attr-defined]
@@ -135,7 +135,7 @@ async def test_an_answer_that_is_none_is_a_providers_error(answer: bytes) -> Non
     async with remote_to(answering(answer)) as (remote, _):
         error, said = await fail(remote, make_call(stream=True))
     assert isinstance(error, ProviderError)
-    assert said == [leg(status="failed", code="provider_error")]
+    assert said == [call_record(status="failed", code="provider_error")]
     assert "srv" not in error.safe_text
 
 
@@ -149,14 +149,14 @@ async def test_a_stream_that_is_cut_off_is_not_complete() -> None:
         async with remote_to(script) as (remote, _):
             error, said = await fail(remote, make_call(stream=True))
         assert isinstance(error, ProviderError)
-        assert said == [Text("half"), leg(status="failed", code="provider_error")]
+        assert said == [Text("half"), call_record(status="failed", code="provider_error")]
 
 
 async def test_a_stream_that_goes_on_after_its_end_is_no_answer() -> None:
     async with remote_to(answering(streamed(delta("one") + FINISH + END + END))) as (remote, _):
         error, said = await fail(remote, make_call(stream=True))
     assert isinstance(error, ProviderError)
-    assert said == [Text("one"), leg(status="failed", code="provider_error")]
+    assert said == [Text("one"), call_record(status="failed", code="provider_error")]
 
 
 async def test_what_comes_after_the_end_is_not_heard() -> None:
@@ -169,7 +169,7 @@ async def test_what_comes_after_the_end_is_not_heard() -> None:
 
     async with remote_to(script) as (remote, _):
         said = await collect(remote, make_call(stream=True))
-    assert said == [Text("one"), leg(status="done"), Done()]
+    assert said == [Text("one"), call_record(status="done"), Done()]
 
 
 async def test_a_code_of_ours_inside_a_stream_keeps_its_meaning() -> None:
@@ -177,7 +177,7 @@ async def test_a_code_of_ours_inside_a_stream_keeps_its_meaning() -> None:
     async with remote_to(answering(streamed(delta("one"), frame))) as (remote, _):
         error, said = await fail(remote, make_call(stream=True))
     assert isinstance(error, DepthExceeded)
-    assert said[-1] == leg(status="refused", code="bridge_depth_exceeded")
+    assert said[-1] == call_record(status="refused", code="bridge_depth_exceeded")
 
 
 async def test_a_peer_that_hangs_is_recorded_as_failed() -> None:
@@ -189,7 +189,7 @@ async def test_a_peer_that_hangs_is_recorded_as_failed() -> None:
         error, said = await fail(remote, make_call())
         await asyncio.wait_for(peer.gone.wait(), 1)
     assert isinstance(error, ProviderTimeout)
-    assert said == [leg(status="failed", code="provider_timeout")]
+    assert said == [call_record(status="failed", code="provider_timeout")]
 
 
 # ---------------------------------------------------------------------- what failed and cost
@@ -212,7 +212,7 @@ async def test_what_a_failed_call_has_cost_is_owed_within_the_limit(
     assert isinstance(error, ProviderError)
     assert said == [
         Usage(3, None, owed, None, "credits"),
-        leg(status="failed", code="provider_error", cost=owed),
+        call_record(status="failed", code="provider_error", cost=owed),
     ]
 
 
@@ -220,7 +220,7 @@ async def test_a_cost_in_another_currency_is_not_owed() -> None:
     body = b'{"error": {"code": "agent_failed"}, ' + CHARGE % (b"0.5", b"USD") + b"}"
     async with remote_to(answering(reply(body, status=500))) as (remote, _):
         _, said = await fail(remote, make_call())
-    assert said == [leg(status="failed", code="provider_error")]
+    assert said == [call_record(status="failed", code="provider_error")]
 
 
 # ---------------------------------------------------------------------- nobody listens any more
@@ -249,7 +249,7 @@ async def test_a_cancelled_call_closes_the_socket_and_leaves_a_record() -> None:
         with pytest.raises(asyncio.CancelledError):
             await task
         await asyncio.wait_for(peer.gone.wait(), 1)
-    assert paper.said == [Text("one"), leg(status="failed", code="provider_timeout")]
+    assert paper.said == [Text("one"), call_record(status="failed", code="provider_timeout")]
 
 
 async def test_a_call_that_takes_too_long_leaves_a_record() -> None:
@@ -258,7 +258,7 @@ async def test_a_call_that_takes_too_long_leaves_a_record() -> None:
         error, said = await fail(timed, make_call(stream=True))
         await asyncio.wait_for(peer.gone.wait(), 1)
     assert isinstance(error, ProviderTimeout)
-    assert said == [Text("one"), leg(status="failed", code="provider_timeout")]
+    assert said == [Text("one"), call_record(status="failed", code="provider_timeout")]
 
 
 async def test_the_record_says_what_the_other_side_answered() -> None:

@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from carnet.core.call import Call
-from carnet.core.messages.events import LEG, RESULT, Data, Done, Extension, Text, Usage
+from carnet.core.messages.events import OUTBOUND_CALL, RESULT, Data, Done, Extension, Text, Usage
 from carnet.core.people.secret import Secret
 from carnet.errors import (
     PeerAgentNotFound,
@@ -108,10 +108,10 @@ def asking(skill: str, payload: dict[str, Any], *, stream: bool = False) -> Call
     return replace(call, ask=replace(call.ask, skill=skill, payload=payload))
 
 
-def leg(status: str, **more: Any) -> Extension:
+def call_record(status: str, **more: Any) -> Extension:
     told: dict[str, Any] = {"turn": "run_1.t0.critic", "to": "@critic@globex.example", "depth": 1}
     rest = {"status": status, "cost": 0, "code": None, "receipt": None}
-    return Extension(LEG, told | rest | more)
+    return Extension(OUTBOUND_CALL, told | rest | more)
 
 
 # ---------------------------------------------------------------------- what is sent
@@ -120,7 +120,7 @@ def leg(status: str, **more: Any) -> Extension:
 async def test_an_answer_in_words_is_text_and_leaves_a_record_of_the_call() -> None:
     async with reaching(Globex(WELL)) as at:
         said = await collect(at.agent, make_call())
-    assert said == [Text("well"), Usage(cost=0), leg("done"), Done()]
+    assert said == [Text("well"), Usage(cost=0), call_record("done"), Done()]
 
 
 async def test_the_envelope_names_sender_recipient_skill_run_and_turn() -> None:
@@ -196,7 +196,7 @@ async def test_a_policy_answer_is_final(status: int, code: str) -> None:
         error, said = await fail(at.retrying(), make_call())
     assert isinstance(error, PeerRefused)
     assert error.facts["peer_code"] == code
-    assert said[-1] == leg("refused", code="peer_refused")
+    assert said[-1] == call_record("refused", code="peer_refused")
     assert len(peer.posts) == 1
 
 
@@ -279,7 +279,7 @@ async def test_a_card_of_somebody_else_is_not_believed_and_nothing_is_sent() -> 
         error, said = await fail(at.agent, make_call())
     assert type(error) is PeerAgentNotFound
     assert peer.posts == []
-    assert said == [leg("refused", code="peer_agent_not_found")]
+    assert said == [call_record("refused", code="peer_agent_not_found")]
 
 
 async def test_the_default_agent_of_a_peer_has_a_name_and_the_identity_of_its_domain() -> None:
@@ -373,7 +373,7 @@ async def test_a_skill_is_passed_on_by_name_with_its_payload_and_result() -> Non
     async with reaching(peer) as at:
         said = await collect(at.agent, asking("add", {"a": 2, "b": 3}))
     assert peer.bodies[0]["payload"] == {"a": 2, "b": 3}
-    assert said == [Extension(RESULT, {"total": 5}), Usage(cost=0), leg("done"), Done()]
+    assert said == [Extension(RESULT, {"total": 5}), Usage(cost=0), call_record("done"), Done()]
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
@@ -393,7 +393,7 @@ async def test_chunks_become_events_and_the_result_comes_last(end: str) -> None:
         Data({"n": 1}),
         Extension(RESULT, {"total": 5}),
         Usage(cost=0),
-        leg("done"),
+        call_record("done"),
         Done(),
     ]
 
@@ -411,7 +411,7 @@ async def test_an_error_at_the_end_of_a_stream_is_raised_with_its_code() -> None
         error, said = await fail(at.agent, make_call(stream=True))
     assert isinstance(error, ProviderError)
     assert "secret" not in str(error)
-    assert said[-1] == leg("failed", code="provider_error")
+    assert said[-1] == call_record("failed", code="provider_error")
 
 
 async def test_a_stream_that_is_cut_off_has_failed() -> None:
@@ -433,7 +433,7 @@ async def test_a_peer_that_is_busy_says_for_how_long() -> None:
         error, said = await fail(at.agent, make_call())
     assert isinstance(error, PeerBusy)
     assert error.retry_after == 7
-    assert said[-1] == leg("refused", code="peer_busy")
+    assert said[-1] == call_record("refused", code="peer_busy")
 
 
 # ---------------------------------------------------------------------- what a Carnet proves
@@ -469,7 +469,7 @@ async def test_a_receipt_tells_the_cost_within_its_limit_and_is_kept(
     peer = Globex(proved(signed), is_carnet=True)
     async with reaching(peer, listed="globex.example", most_cost=1000) as at:
         said = await collect(at.agent, make_call())
-    done = leg("done", cost=owed, receipt=signed)
+    done = call_record("done", cost=owed, receipt=signed)
     assert said == [Text("well"), Usage(cost=owed), done, Done()]
 
 
@@ -483,14 +483,14 @@ async def test_an_answer_that_a_listed_carnet_does_not_prove_is_no_answer(given:
         error, said = await fail(at.agent, make_call())
     assert isinstance(error, PeerResponseInvalid)
     assert not [event for event in said if isinstance(event, Usage | Done)]
-    assert said[-1] == leg("failed", cost=None, code="peer_response_invalid")
+    assert said[-1] == call_record("failed", cost=None, code="peer_response_invalid")
 
 
 async def test_the_receipt_of_a_carnet_that_is_not_listed_counts_for_nothing() -> None:
     peer = Globex(proved(receipt()), is_carnet=True)
     async with reaching(peer, most_cost=1000) as at:
         said = await collect(at.agent, make_call())
-    assert said == [Text("well"), Usage(), leg("done", cost=None), Done()]
+    assert said == [Text("well"), Usage(), call_record("done", cost=None), Done()]
 
 
 async def test_a_page_of_another_domain_does_not_make_a_carnet_of_a_peer() -> None:
@@ -506,7 +506,7 @@ async def test_a_page_of_another_domain_does_not_make_a_carnet_of_a_peer() -> No
 async def test_what_an_agent_with_a_price_charges_is_unknown_without_a_receipt() -> None:
     async with reaching(Globex(WELL), most_cost=1000) as at:
         said = await collect(at.agent, make_call())
-    assert said == [Text("well"), Usage(), leg("done", cost=None), Done()]
+    assert said == [Text("well"), Usage(), call_record("done", cost=None), Done()]
 
 
 async def test_a_payers_credential_leaves_to_nobody_who_is_not_listed() -> None:
@@ -543,4 +543,4 @@ async def test_a_call_that_is_left_is_recorded_and_its_connection_ends() -> None
         with pytest.raises(asyncio.CancelledError):
             await task
         await until_so(peer.gone.is_set)
-    assert paper.said == [leg("failed", code="provider_timeout")]
+    assert paper.said == [call_record("failed", code="provider_timeout")]

@@ -13,7 +13,7 @@ from carnet.testing.wait import until_so
 from carnet.wire import travel
 from carnet.wire.crypto import ed25519
 from carnet.wire.dialects import samvad
-from tests.runtime.agents.test_samvad_peer import asking, leg, reaching
+from tests.runtime.agents.test_samvad_peer import asking, call_record, reaching
 from tests.runtime.peer import LONG
 from tests.runtime.peers.globex import ADD, THEIRS, WELL, card, refusal
 from tests.runtime.peers.task_peer import TASK, UNKNOWN, Taskful, told
@@ -32,7 +32,7 @@ async def test_a_skill_that_is_only_to_be_had_as_a_task_is_waited_for() -> None:
     peer = peer_of(told("pending"), told("running", progress=0.5), DONE)
     async with reaching(peer) as at:
         said = await collect(at.agent, make_call())
-    assert said == [Text("well"), Usage(cost=0), leg("done"), Done()]
+    assert said == [Text("well"), Usage(cost=0), call_record("done"), Done()]
     (sent,) = peer.bodies
     assert (sent["mode"], sent["skill"], sent["spanId"]) == ("async", "later", "run_1.t0.critic")
     assert peer.cancels == []
@@ -42,7 +42,7 @@ async def test_it_is_answered_in_one_piece_as_well_and_asked_for_by_name() -> No
     peer = peer_of(told("done", result={"total": 5}))
     async with reaching(peer) as at:
         said = await collect(at.agent, asking("later", {"a": 2}, stream=True))
-    assert said == [Extension(RESULT, {"total": 5}), Usage(cost=0), leg("done"), Done()]
+    assert said == [Extension(RESULT, {"total": 5}), Usage(cost=0), call_record("done"), Done()]
     assert peer.bodies[0]["mode"] == "async"
 
 
@@ -59,7 +59,7 @@ async def test_a_task_that_fails_is_an_error_with_its_code_and_leaves_a_record()
     async with reaching(peer_of(failed)) as at:
         error, said = await fail(at.agent, make_call())
     assert isinstance(error, PeerRefused)
-    assert said[-1] == leg("refused", code="peer_refused")
+    assert said[-1] == call_record("refused", code="peer_refused")
     assert "canary" not in str(error)
 
 
@@ -76,7 +76,7 @@ async def test_a_task_that_is_forgotten_or_ended_over_there_is_their_fault(end: 
     async with reaching(peer) as at:
         error, said = await fail(at.retrying(), make_call())
     assert type(error) is ProviderError
-    assert said[-1] == leg("failed", code="provider_error")
+    assert said[-1] == call_record("failed", code="provider_error")
     assert len(peer.begun) == 1
 
 

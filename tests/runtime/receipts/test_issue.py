@@ -11,7 +11,7 @@ from carnet.core.call import Call
 from carnet.core.chain.turn import Turn
 from carnet.core.messages.events import (
     CHILD,
-    LEG,
+    OUTBOUND_CALL,
     RECEIPT,
     Done,
     End,
@@ -179,21 +179,25 @@ async def test_nothing_is_answered_with_a_receipt_that_could_not_be_kept() -> No
 # ------------------------------------------------------------------------- what they count
 
 
-def leg(turn: str, depth: int, **more: Any) -> Event:
+def call_record(turn: str, depth: int, **more: Any) -> Event:
     told = {"turn": turn, "to": "@x@c.example", "depth": depth, "status": "done", **more}
-    return Extension(LEG, told)
+    return Extension(OUTBOUND_CALL, told)
 
 
 def test_calls_are_counted_once_however_often_they_were_tried() -> None:
     child = Extension(CHILD, {"cost": 0, "calls": 3, "deepest": 4})
-    tried = [leg("t1", 2, status="failed"), leg("t1", 2), leg("t2", 2, status="refused")]
+    tried = [
+        call_record("t1", 2, status="failed"),
+        call_record("t1", 2),
+        call_record("t2", 2, status="refused"),
+    ]
     assert tally(1, [Text("x"), *tried, child]) == Tally(5, 4)
-    assert tally(2, [leg("t1", 2)]) == Tally(1, 2)  # the turn is that call itself
+    assert tally(2, [call_record("t1", 2)]) == Tally(1, 2)  # the turn is that call itself
     assert tally(1, [Extension("else", None), Extension(CHILD, {"cost": 0})]) == Tally(2, 1)
 
 
 def test_what_another_organisation_has_signed_for_is_counted_as_it_says() -> None:
-    assert tally(1, [leg("t1", 2, receipt=written(calls=7, max_depth=3))]) == Tally(8, 3)
+    assert tally(1, [call_record("t1", 2, receipt=written(calls=7, max_depth=3))]) == Tally(8, 3)
 
 
 # --------------------------------------------------------------------- those we ask for

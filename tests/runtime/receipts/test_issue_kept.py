@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from carnet.core.messages.events import LEG, Event, Extension, Failed, Text, Usage
+from carnet.core.messages.events import OUTBOUND_CALL, Event, Extension, Failed, Text, Usage
 from carnet.errors import CarnetError, Internal, Overloaded, RunNotFound, StorageUnavailable
 from carnet.runtime.receipts.issue import Issuing, Receipted
 from carnet.wire.dialects import openai
@@ -69,7 +69,7 @@ async def test_a_recorded_end_is_receipted_whatever_its_code() -> None:
 
 async def test_a_callee_that_counts_beyond_all_bounds_does_not_spoil_our_receipt() -> None:
     told = {"turn": "t1", "to": "@x@c.example", "depth": 2, "status": "done"}
-    leg = Extension(LEG, {**told, "receipt": written(calls=MAX_INTEGER)})
-    events = (leg, *SAID)
+    call_record = Extension(OUTBOUND_CALL, {**told, "receipt": written(calls=MAX_INTEGER)})
+    events = (call_record, *SAID)
     receipt = receipt_in(await with_journal(Kept(), *events).whole(travelled()))
     assert receipt.calls == MAX_INTEGER

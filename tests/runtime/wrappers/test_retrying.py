@@ -32,7 +32,7 @@ from carnet.runtime.wrappers.retrying import Retrying
 from carnet.testing.clock import FakeClock, FakeIds
 from carnet.wire.dialects.refusal import BY_PEER, BY_STATUS
 from tests.runtime.agents.elsewhere import ANSWER, provider_to, remote_to, streamed
-from tests.runtime.agents.elsewhere import leg as record
+from tests.runtime.agents.elsewhere import call_record as record
 from tests.runtime.peer import Line, answering, reply
 from tests.runtime.scene import GOOD, Paper, collect, fail, in_turn, make_call, saying
 
@@ -43,7 +43,7 @@ def failing(error: CarnetError, *before: Event) -> Agent:
     return saying(*before, then=error)
 
 
-def leg(code: str | None = None) -> Extension:
+def call_record(code: str | None = None) -> Extension:
     return record(status="failed" if code else "done", code=code)
 
 
@@ -132,9 +132,9 @@ async def test_a_call_that_may_have_been_taken_is_not_repeated_where_repeats_are
 
 
 async def test_what_an_attempt_has_cost_and_called_stays() -> None:
-    agent, calls = in_turn(failing(busy(0), Usage(cost=5), leg("x")), GOOD)
+    agent, calls = in_turn(failing(busy(0), Usage(cost=5), call_record("x")), GOOD)
     said = await collect(retrying(agent, FakeClock()), make_call())
-    assert said == [Usage(cost=5), leg("x"), Text("well"), Done()]
+    assert said == [Usage(cost=5), call_record("x"), Text("well"), Done()]
     assert len(calls) == 2
 
 
@@ -158,28 +158,28 @@ async def test_nothing_is_repeated_once_something_was_said() -> None:
 
 
 async def test_what_nobody_has_seen_is_taken_back() -> None:
-    agent, calls = in_turn(failing(ProviderTimeout(), Text("one"), leg("x")), GOOD)
+    agent, calls = in_turn(failing(ProviderTimeout(), Text("one"), call_record("x")), GOOD)
     said = await collect(retrying(agent, FakeClock()), make_call())
-    assert said == [leg("x"), Text("well"), Done()]
+    assert said == [call_record("x"), Text("well"), Done()]
     assert len(calls) == 2
 
 
 async def test_a_failed_end_is_repeated_like_an_error() -> None:
-    agent, calls = in_turn(saying(leg("x"), Failed("provider_unavailable")), GOOD)
+    agent, calls = in_turn(saying(call_record("x"), Failed("provider_unavailable")), GOOD)
     said = await collect(retrying(agent, FakeClock()), make_call())
-    assert said == [leg("x"), Text("well"), Done()]
+    assert said == [call_record("x"), Text("well"), Done()]
     assert len(calls) == 2
 
 
 async def test_every_attempt_leaves_its_record() -> None:
-    first, second = leg("provider_timeout"), leg("provider_unavailable")
+    first, second = call_record("provider_timeout"), call_record("provider_unavailable")
     agent, _ = in_turn(
         failing(ProviderTimeout(), first),
         failing(ProviderUnavailable(), second),
-        saying(Text("well"), leg(), Done()),
+        saying(Text("well"), call_record(), Done()),
     )
     said = await collect(retrying(agent, FakeClock()), make_call())
-    assert said == [first, second, Text("well"), leg(), Done()]
+    assert said == [first, second, Text("well"), call_record(), Done()]
     agent, _ = in_turn(failing(ProviderTimeout(), first), failing(ProviderUnavailable(), second))
     error, said = await fail(retrying(agent, FakeClock(), retries=1), make_call())
     assert isinstance(error, ProviderUnavailable)
@@ -226,7 +226,7 @@ async def test_a_cancellation_is_not_an_error_to_repeat() -> None:
 
 
 async def test_waiting_can_be_cancelled() -> None:
-    agent, calls = in_turn(failing(busy(30), leg("peer_busy")), GOOD)
+    agent, calls = in_turn(failing(busy(30), call_record("peer_busy")), GOOD)
     waiting = Retrying(agent, retries=3, clock=FakeClock(), ids=FakeIds())
     paper = Paper()
     task = asyncio.create_task(collect(waiting, make_call(), paper))
@@ -235,7 +235,7 @@ async def test_waiting_can_be_cancelled() -> None:
     with pytest.raises(asyncio.CancelledError):
         await task
     assert len(calls) == 1
-    assert paper.said == [leg("peer_busy")]
+    assert paper.said == [call_record("peer_busy")]
 
 
 @pytest.mark.parametrize("retries", [-1, 4, 100])

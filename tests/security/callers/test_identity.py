@@ -202,8 +202,10 @@ def test_an_agent_lends_nobody_its_rights(scene: Scene) -> None:
         assert len(scene.hostile.heard) == heard
     assert [runs_of(scene.acme, agent, run) for agent in ("echo", "paid")] == [0, 0]
     assert runs_of(scene.globex, "echo", run) == 0
-    legs = [turn["legs"][0]["code"] for turn in scene.acme.json("run", "show", run)["turns"]]
-    assert legs == ["permission_missing"] * 4
+    outbound_calls = [
+        turn["legs"][0]["code"] for turn in scene.acme.json("run", "show", run)["turns"]
+    ]
+    assert outbound_calls == ["permission_missing"] * 4
     reply = scene.acme.chat("relay echo hi", "relay", token=only_relay, headers=[(RUN, run)])
     assert (reply.status, reply.code) == (403, "permission_missing")
     assert (runs_of(scene.acme, "relay", run), runs_of(scene.acme, "echo", run)) == (1, 0)

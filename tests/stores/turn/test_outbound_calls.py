@@ -1,7 +1,7 @@
 """Calls out in a table of their own: the journal points to them, readers are shown them."""
 
 from carnet.core.messages.events import Done, Event, Text, write_events
-from carnet.core.messages.outbound_call import OutboundCall, leg_event, pointer
+from carnet.core.messages.outbound_call import OutboundCall, outbound_event, pointer
 from carnet.stores.open import Store
 from tests.stores.support.scenes import Place, a_claim, a_finish, claimed
 
@@ -27,7 +27,7 @@ async def test_a_receipt_lies_beside_the_journal_and_is_read_with_it(
     )
     kept = place.rows("SELECT data FROM journal WHERE kind = 'events'")
     assert all(b"what-they-signed" not in bytes(data) for (data,) in kept)
-    shown = write_events([Text("so"), leg_event(CALL), Done()])
+    shown = write_events([Text("so"), outbound_event(CALL), Done()])
     assert await store.turns.events(ended) == [shown]
     entries = await store.records.entries("r1", reader=None, after=0, limit=10)
     assert [entry.data for entry in entries if entry.kind == "events"] == [shown]

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from carnet.core.messages.events import LEG, Extension, Text, write_events
+from carnet.core.messages.events import OUTBOUND_CALL, Extension, Text, write_events
 from carnet.core.messages.outbound_call import OutboundCall
 from carnet.core.people.identity import Account, Payer
 from carnet.errors import RunNotFound
@@ -145,7 +145,7 @@ async def test_calls_out_of_the_former_layout_are_read_from_the_events(store: St
     told = {"turn": "t1", "to": "@critic@globex.example", "depth": 1, "status": "done", "cost": 5}
     said = Text('it says "carnet.leg" here')
     await store.turns.append(turn, 0, 0, write_events([said]))
-    await store.turns.append(turn, 1, 1, write_events([Extension(LEG, told)]))
+    await store.turns.append(turn, 1, 1, write_events([Extension(OUTBOUND_CALL, told)]))
     await store.turns.finish(a_finish(turn))
     found = OutboundCall(
         ordinal=0, child_turn="t1", to="@critic@globex.example", depth=1, state="done", cost=5

@@ -35,8 +35,8 @@ def draw(page: Node) -> str:
 
 
 def _branch(node: Node, page: Node, *, prefix: str, last: bool) -> Iterator[str]:
-    is_leg = "to" in node
-    line = _leg(node) if is_leg else _turn(node, page)
+    is_outbound = "to" in node
+    line = _outbound(node) if is_outbound else _turn(node, page)
     yield prefix + ("└─ " if last else "├─ ") + line
     inner = prefix + ("   " if last else "│  ")
     below = _below(node)
@@ -62,7 +62,7 @@ def _turn(node: Node, page: Node) -> str:
     return "  ".join(words) + _verdict(node, node["state"])
 
 
-def _leg(node: Node) -> str:
+def _outbound(node: Node) -> str:
     words = [
         f"→ {node['to']}",
         f"depth {node['depth']}",

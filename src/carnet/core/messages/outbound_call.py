@@ -11,12 +11,12 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from carnet.core.messages.events import LEG, Extension, read_events, write_events
+from carnet.core.messages.events import OUTBOUND_CALL, Extension, read_events, write_events
 
 OutboundState = Literal["done", "failed", "refused", "waiting"]
 Matched = Literal["ours", "theirs", "both"]  # whose ledger has it
 
-_LEG = f'"{LEG}"'.encode()
+_OUTBOUND_CALL = f'"{OUTBOUND_CALL}"'.encode()
 
 
 class OutboundCall(Struct, frozen=True, kw_only=True):
@@ -37,10 +37,10 @@ class OutboundCall(Struct, frozen=True, kw_only=True):
     matched: Matched | None = None  # None: nobody has compared the ledgers yet
 
 
-def leg_event(call: OutboundCall) -> Extension:
+def outbound_event(call: OutboundCall) -> Extension:
     """The record as whoever reads the events of its turn is shown it."""
     return Extension(
-        LEG,
+        OUTBOUND_CALL,
         {
             "turn": call.child_turn,
             "to": call.to,
@@ -55,12 +55,12 @@ def leg_event(call: OutboundCall) -> Extension:
 
 def pointer(fence: int, ordinal: int) -> Extension:
     """What stands for a record among the last events of its turn."""
-    return Extension(LEG, [fence, ordinal])
+    return Extension(OUTBOUND_CALL, [fence, ordinal])
 
 
 def points(data: bytes) -> bool:
     """Whether a batch of the journal may hold a record, or point to one."""
-    return _LEG in data
+    return _OUTBOUND_CALL in data
 
 
 def with_records(data: bytes, records: Mapping[tuple[int, int], OutboundCall]) -> bytes:
@@ -70,36 +70,40 @@ def with_records(data: bytes, records: Mapping[tuple[int, int], OutboundCall]) -
     """
     events = read_events(data)
     for place, event in enumerate(events):
-        if type(event) is Extension and event.name == LEG and isinstance(event.payload, list):
+        if (
+            type(event) is Extension
+            and event.name == OUTBOUND_CALL
+            and isinstance(event.payload, list)
+        ):
             fence, ordinal = event.payload
             call = records.get((fence, ordinal))
-            events[place] = event if call is None else leg_event(call)
+            events[place] = event if call is None else outbound_event(call)
     return write_events(events)
 
 
-def read_leg(payload: dict[str, Any], ordinal: int) -> OutboundCall:
+def read_outbound_event(payload: dict[str, Any], ordinal: int) -> OutboundCall:
     """The record of a call out as turns of the former layout hold it, among their events.
 
     Raises:
         ValueError: It is none.
     """
     try:
-        leg = msgspec.convert(payload, _Leg)
+        record = msgspec.convert(payload, _EventPayload)
     except msgspec.ValidationError as error:
         raise ValueError(f"no record of a call out: {error}") from None
     return OutboundCall(
         ordinal=ordinal,
-        child_turn=leg.turn,
-        to=leg.to,
-        depth=leg.depth,
-        state=leg.status,
-        cost=leg.cost,
-        code=leg.code,
-        receipt=leg.receipt,
+        child_turn=record.turn,
+        to=record.to,
+        depth=record.depth,
+        state=record.status,
+        cost=record.cost,
+        code=record.code,
+        receipt=record.receipt,
     )
 
 
-class _Leg(Struct, frozen=True, kw_only=True):
+class _EventPayload(Struct, frozen=True, kw_only=True):
     turn: str
     to: str
     depth: int

@@ -12,8 +12,8 @@ from typing import Any, Final, TypeVar
 from msgspec import Struct
 
 from carnet.core.call import Call
-from carnet.core.messages.events import CHILD, LEG, Event, Extension, Usage
-from carnet.core.messages.outbound_call import OutboundCall, OutboundState, read_leg
+from carnet.core.messages.events import CHILD, OUTBOUND_CALL, Event, Extension, Usage
+from carnet.core.messages.outbound_call import OutboundCall, OutboundState, read_outbound_event
 from carnet.core.messages.output import Output
 from carnet.errors import (
     CarnetError,
@@ -107,25 +107,25 @@ class Tally(Struct, frozen=True):
 
 def tally(depth: int, events: Iterable[Event]) -> Tally:
     """The calls that a turn at `depth` took, by what was noted in it."""
-    legs: dict[str, Tally] = {}
+    outbound: dict[str, Tally] = {}
     children: list[Tally] = []
-    is_leg = False  # the turn is a call to somebody else, not one that makes such a call
+    is_outbound = False  # the turn is a call to somebody else, not one that makes such a call
     for event in events:
         if type(event) is not Extension:
             continue
-        if event.name == LEG:
-            leg = read_leg(event.payload, 0)
-            is_leg = is_leg or leg.depth == depth
-            legs[leg.child_turn] = _of_leg(leg)
+        if event.name == OUTBOUND_CALL:
+            call = read_outbound_event(event.payload, 0)
+            is_outbound = is_outbound or call.depth == depth
+            outbound[call.child_turn] = _of_call(call)
         elif event.name == CHILD:
             children.append(Tally(event.payload.get("calls", 1), event.payload.get("deepest", 0)))
-    found = [*legs.values(), *children, Tally(0 if is_leg else 1, depth)]
+    found = [*outbound.values(), *children, Tally(0 if is_outbound else 1, depth)]
     calls = min(sum(each.calls for each in found), MAX_INTEGER)  # what a receipt can say
     return Tally(calls, max(each.deepest for each in found))
 
 
-def _of_leg(leg: OutboundCall) -> Tally:
-    if leg.receipt is not None:  # it was verified before it was noted
-        receipt = travel.read_receipt(leg.receipt)
+def _of_call(call: OutboundCall) -> Tally:
+    if call.receipt is not None:  # it was verified before it was noted
+        receipt = travel.read_receipt(call.receipt)
         return Tally(receipt.calls, receipt.max_depth)
-    return Tally(0, 0) if leg.state == "refused" else Tally(1, leg.depth)
+    return Tally(0, 0) if call.state == "refused" else Tally(1, call.depth)

@@ -37,7 +37,7 @@ from carnet.core.messages.events import (
     journaled,
     write_event,
 )
-from carnet.core.messages.outbound_call import OutboundCall, leg_event, pointer
+from carnet.core.messages.outbound_call import OutboundCall, outbound_event, pointer
 from carnet.core.sealed_call import sealed_call_of, write_sealed_call
 from carnet.errors import (
     AgentFailed,
@@ -243,7 +243,7 @@ class Recording:
         self._keep(journaled(end) if type(end) is Waiting else end)
         batch, encoded = self._take()
         if self._outbound:  # the journal points to them; who reads now is shown them
-            batch[-1 - len(self._outbound) : -1] = map(leg_event, self._outbound)
+            batch[-1 - len(self._outbound) : -1] = map(outbound_event, self._outbound)
         has_purse = call.quota is not None or call.task_purse is not None
         record = await self._turns.finish(
             TurnFinish(

@@ -10,8 +10,13 @@ from typing import Any, Final
 import msgspec
 
 from carnet.core.chain.turn import Turn
-from carnet.core.messages.events import LEG, Extension, read_events
-from carnet.core.messages.outbound_call import OutboundCall, points, read_leg, with_records
+from carnet.core.messages.events import OUTBOUND_CALL, Extension, read_events
+from carnet.core.messages.outbound_call import (
+    OutboundCall,
+    points,
+    read_outbound_event,
+    with_records,
+)
 from carnet.stores.database import Database, Row, marks
 from carnet.stores.turn.journal import EVENTS
 
@@ -53,17 +58,17 @@ def read_outbound(row: Row) -> OutboundCall:
     return msgspec.convert(named, OutboundCall)
 
 
-def legs_in(batches: Sequence[bytes]) -> list[OutboundCall]:
+def calls_in(batches: Sequence[bytes]) -> list[OutboundCall]:
     """The calls out among events of the former layout."""
     found: list[OutboundCall] = []
     for batch in batches:
         if not points(batch):
             continue
         for event in read_events(batch):
-            if not isinstance(event, Extension) or event.name != LEG:
+            if not isinstance(event, Extension) or event.name != OUTBOUND_CALL:
                 continue
             if isinstance(event.payload, dict):  # else it points to the table
-                found.append(read_leg(event.payload, len(found)))
+                found.append(read_outbound_event(event.payload, len(found)))
     return found
 
 

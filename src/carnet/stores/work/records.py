@@ -16,7 +16,7 @@ from carnet.ports.world.records import ANY_RUN, JournalEntry, LedgerEntry, RunFi
 from carnet.stores.database import Database, Row, Value, marks
 from carnet.stores.turn.journal import ACCEPTED, EVENTS, grounds_in, verified
 from carnet.stores.turn.lookup import SELECT_TURN
-from carnet.stores.turn.outbound_calls import SELECT, legs_in, read_outbound, shown
+from carnet.stores.turn.outbound_calls import SELECT, calls_in, read_outbound, shown
 from carnet.stores.turn.row import read_turn
 
 IN_PROCESS: Final = "agent:"  # how the name of an actor in process begins
@@ -149,8 +149,8 @@ class StoredRecords:
         for _, turn, _, _, _, data, _ in verified(await self._database.fetch(which, turns)):
             if turn not in found:
                 batches.setdefault(turn, []).append(data)
-        former = {turn: legs_in(said) for turn, said in batches.items()}
-        return {**found, **{turn: legs for turn, legs in former.items() if legs}}
+        former = {turn: calls_in(said) for turn, said in batches.items()}
+        return {**found, **{turn: calls for turn, calls in former.items() if calls}}
 
     async def grounds(self, run: str, *, reader: str | None) -> dict[int, bytes]:
         """Why the turns of a run were admitted; turns of the former form are left out."""
