@@ -9,7 +9,7 @@ import time
 from dataclasses import dataclass
 
 from bench.cpu import Cores
-from bench.load import Crowd, Wrong, crowd_at, whole
+from bench.load import Clients, Wrong, clients_at, whole
 from bench.measures import Reading, Window
 from bench.subjects import CONNECTIONS, Target
 
@@ -56,27 +56,27 @@ async def flat(
     """
     each = requests // PARTS
     some = itertools.islice(target.requests, each * PARTS)
-    async with crowd_at(
+    async with clients_at(
         target.port, some, connections=CONNECTIONS, answer=whole(target.mark)
-    ) as crowd:
+    ) as clients:
         deadline = time.perf_counter() + (patience or MOST_SECONDS)
-        readings = [Reading.now(target.pid, cores, crowd)]
-        crowd.start()
+        readings = [Reading.now(target.pid, cores, clients)]
+        clients.start()
         for number in range(1, PARTS + 1):
-            is_there = await _until(crowd, number * each, deadline)
+            is_there = await _until(clients, number * each, deadline)
             if not is_there and patience is None:
-                raise Wrong(f"{crowd.answered} were answered within {MOST_SECONDS:.0f} s")
-            readings.append(Reading.now(target.pid, cores, crowd))
+                raise Wrong(f"{clients.answered} were answered within {MOST_SECONDS:.0f} s")
+            readings.append(Reading.now(target.pid, cores, clients))
             if not is_there:
                 break
     parts = [Window.between(*pair).large_enough() for pair in itertools.pairwise(readings)]
     return Flat(parts=parts)
 
 
-async def _until(crowd: Crowd, answered: int, deadline: float) -> bool:
+async def _until(clients: Clients, answered: int, deadline: float) -> bool:
     """Wait until so many are answered; False if the time is over."""
-    while crowd.answered < answered:
+    while clients.answered < answered:
         if time.perf_counter() > deadline:
             return False
-        await crowd.keep_going(LOOK_SECONDS)
+        await clients.keep_going(LOOK_SECONDS)
     return True

@@ -10,7 +10,7 @@ import time
 from dataclasses import dataclass
 
 from bench.cpu import open_files, resident_bytes
-from bench.load import Crowd, Wrong, crowd_at, events
+from bench.load import Clients, Wrong, clients_at, events
 from bench.process import allow_files
 from bench.subjects import Gateway
 
@@ -62,27 +62,27 @@ async def held(gateway: Gateway, *, streams: int) -> Held:
     await asyncio.sleep(SETTLE_SECONDS)
     idle, files = resident_bytes(gateway.pid), open_files(gateway.pid)
     requests = itertools.repeat(gateway.request("hold", stream=True), streams)
-    async with crowd_at(gateway.port, requests, connections=0, answer=events) as crowd:
+    async with clients_at(gateway.port, requests, connections=0, answer=events) as clients:
         deadline = time.perf_counter() + MOST_SECONDS
-        while crowd.events < streams:
-            number = min(AT_A_TIME, streams - crowd.events)
-            await _open(crowd, gateway.port, number, deadline)
-        await crowd.keep_going(SETTLE_SECONDS)
+        while clients.events < streams:
+            number = min(AT_A_TIME, streams - clients.events)
+            await _open(clients, gateway.port, number, deadline)
+        await clients.keep_going(SETTLE_SECONDS)
         opened = resident_bytes(gateway.pid)
     await _until_closed(gateway.pid, files + FILES_BESIDE)
     await asyncio.sleep(SETTLE_SECONDS)
     return Held(streams=streams, idle=idle, open=opened, closed=resident_bytes(gateway.pid))
 
 
-async def _open(crowd: Crowd, port: int, number: int, deadline: float) -> None:
+async def _open(clients: Clients, port: int, number: int, deadline: float) -> None:
     """Open some more, and wait for the first event of each."""
-    before = crowd.events
-    await crowd.connect(port, number, events)
-    crowd.start()
-    while crowd.events < before + number:
+    before = clients.events
+    await clients.connect(port, number, events)
+    clients.start()
+    while clients.events < before + number:
         if time.perf_counter() > deadline:
-            raise Wrong(f"{crowd.events} streams were open after {MOST_SECONDS:.0f} s")
-        await crowd.keep_going(LOOK_SECONDS)
+            raise Wrong(f"{clients.events} streams were open after {MOST_SECONDS:.0f} s")
+        await clients.keep_going(LOOK_SECONDS)
 
 
 async def _until_closed(pid: int, files: int) -> None:

@@ -135,7 +135,7 @@ class Hop:
     async def call(self) -> Call:
         """A call that was admitted and recorded like any other."""
         call = await self.gate.admit(self.claim(self.exchange()))
-        self.answering._crowd.leave(call.caller.actor.name, stream=False)
+        self.answering._concurrency.leave(call.caller.actor.name, stream=False)
         return call
 
     def examined(self) -> Candidate:

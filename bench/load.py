@@ -112,8 +112,8 @@ class Events:
 class Connection(asyncio.Protocol):
     """One connection with at most one request on its way."""
 
-    def __init__(self, crowd: "Crowd", answer: Answer) -> None:
-        self._crowd = crowd
+    def __init__(self, clients: "Clients", answer: Answer) -> None:
+        self._clients = clients
         self._answer = answer
         self._parser: Any = httptools.HttpResponseParser(self)
         self._transport: Any = None
@@ -123,7 +123,7 @@ class Connection(asyncio.Protocol):
         self._transport = transport
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._crowd.fail(f"a connection was closed by the other side ({exc or 'end of file'})")
+        self._clients.fail(f"a connection was closed by the other side ({exc or 'end of file'})")
 
     def close(self) -> None:
         self._transport.abort()
@@ -136,7 +136,7 @@ class Connection(asyncio.Protocol):
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserError as error:
-            self._crowd.fail(f"the answer is not HTTP/1.1: {error}")
+            self._clients.fail(f"the answer is not HTTP/1.1: {error}")
 
     def on_body(self, piece: bytes) -> None:
         self._answer.feed(piece)
@@ -144,14 +144,14 @@ class Connection(asyncio.Protocol):
     def on_message_complete(self) -> None:
         status = self._parser.get_status_code()
         if status not in RIGHT or not self._answer.is_right():
-            self._crowd.fail(f"answered {status}: {self._answer.excerpt()}")
+            self._clients.fail(f"answered {status}: {self._answer.excerpt()}")
             return
-        self._crowd.latencies.add(time.perf_counter() - self._since)
-        self._crowd.answered += 1
-        self._crowd.free(self)
+        self._clients.latencies.add(time.perf_counter() - self._since)
+        self._clients.answered += 1
+        self._clients.free(self)
 
 
-class Crowd:
+class Clients:
     """All connections to one process, and what they have seen."""
 
     def __init__(self, requests: Iterator[bytes]) -> None:
@@ -165,7 +165,7 @@ class Crowd:
         self._closed_loop = False
         self._ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
-    async def connect(self, port: int, number: int, answer: Callable[["Crowd"], Answer]) -> None:
+    async def connect(self, port: int, number: int, answer: Callable[["Clients"], Answer]) -> None:
         loop = asyncio.get_running_loop()
         for _ in range(number):
             _, connection = await loop.create_connection(
@@ -226,35 +226,35 @@ class Crowd:
             connection.close()
 
 
-def whole(mark: bytes) -> Callable[[Crowd], Answer]:
+def whole(mark: bytes) -> Callable[[Clients], Answer]:
     """Answers that contain the mark."""
     return lambda _: Whole(mark)
 
 
-def events(crowd: Crowd) -> Answer:
-    """Streams whose events the crowd counts."""
-    return Events(crowd.count)
+def events(clients: Clients) -> Answer:
+    """Streams whose events the clients count."""
+    return Events(clients.count)
 
 
 @asynccontextmanager
-async def crowd_at(
-    port: int, requests: Iterator[bytes], *, connections: int, answer: Callable[[Crowd], Answer]
-) -> AsyncIterator[Crowd]:
+async def clients_at(
+    port: int, requests: Iterator[bytes], *, connections: int, answer: Callable[[Clients], Answer]
+) -> AsyncIterator[Clients]:
     """Connections to a port, closed at the end whatever happens."""
-    crowd = Crowd(requests)
+    clients = Clients(requests)
     try:
         async with asyncio.timeout(CONNECT_SECONDS):
-            await crowd.connect(port, connections, answer)
-        yield crowd
+            await clients.connect(port, connections, answer)
+        yield clients
     finally:
-        crowd.close()
+        clients.close()
 
 
-async def open_loop(crowd: Crowd, *, per_second: int, seconds: float) -> None:
+async def open_loop(clients: Clients, *, per_second: int, seconds: float) -> None:
     """Send at a fixed rate, whatever is still unanswered."""
     start = time.perf_counter()
     for number in range(int(per_second * seconds)):
         due = start + number / per_second
-        if await crowd.keep_going(max(0.0, due - time.perf_counter())):
+        if await clients.keep_going(max(0.0, due - time.perf_counter())):
             return
-        crowd.send_now()
+        clients.send_now()

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from bench.bodies import CHAT_PATH, COMPLETION_ID, chat_request, post
 from bench.cpu import Cores, busy_seconds, tree_seconds
-from bench.load import Crowd, Latencies, Wrong, crowd_at, events, open_loop, whole
+from bench.load import Clients, Latencies, Wrong, clients_at, events, open_loop, whole
 from bench.subjects import CONNECTIONS, Gateway, Target
 from bench.upstream import BURST_EVENTS
 
@@ -36,13 +36,13 @@ class Reading:
     events: int
 
     @classmethod
-    def now(cls, pid: int, cores: Cores, crowd: Crowd) -> "Reading":
+    def now(cls, pid: int, cores: Cores, clients: Clients) -> "Reading":
         return cls(
             at=time.perf_counter(),
             cpu=tree_seconds(pid),
             core_busy=busy_seconds(cores.subject),
-            answered=crowd.answered,
-            events=crowd.events,
+            answered=clients.answered,
+            events=clients.events,
         )
 
 
@@ -89,16 +89,16 @@ class Throughput:
 
 async def throughput(target: Target, *, seconds: float, cores: Cores) -> Throughput:
     """Requests for a second of CPU time, with as much load as the connections can make."""
-    async with crowd_at(
+    async with clients_at(
         target.port, target.requests, connections=CONNECTIONS, answer=whole(target.mark)
-    ) as crowd:
-        crowd.start()
-        await crowd.keep_going(target.warm_up)
-        crowd.latencies.clear()
-        first = Reading.now(target.pid, cores, crowd)
-        await crowd.keep_going(seconds)
-        window = Window.between(first, Reading.now(target.pid, cores, crowd)).large_enough()
-        latencies = crowd.latencies
+    ) as clients:
+        clients.start()
+        await clients.keep_going(target.warm_up)
+        clients.latencies.clear()
+        first = Reading.now(target.pid, cores, clients)
+        await clients.keep_going(seconds)
+        window = Window.between(first, Reading.now(target.pid, cores, clients)).large_enough()
+        latencies = clients.latencies
         return Throughput(window=window, p50=latencies.quantile(0.5), p99=latencies.quantile(0.99))
 
 
@@ -125,12 +125,12 @@ async def added_latency(gateway: Gateway, *, upstream: int, seconds: float) -> A
 
 async def _latencies(port: int, request: bytes, mark: bytes, seconds: float) -> Latencies:
     requests = itertools.repeat(request)
-    async with crowd_at(port, requests, connections=CONNECTIONS, answer=whole(mark)) as crowd:
-        await open_loop(crowd, per_second=RATE, seconds=1.0)
-        crowd.latencies.clear()
-        await open_loop(crowd, per_second=RATE, seconds=seconds)
-        await crowd.keep_going(1.0)  # the last answers
-        return crowd.latencies
+    async with clients_at(port, requests, connections=CONNECTIONS, answer=whole(mark)) as clients:
+        await open_loop(clients, per_second=RATE, seconds=1.0)
+        clients.latencies.clear()
+        await open_loop(clients, per_second=RATE, seconds=seconds)
+        await clients.keep_going(1.0)  # the last answers
+        return clients.latencies
 
 
 async def burst(gateway: Gateway, *, cores: Cores) -> Window:
@@ -142,12 +142,14 @@ async def burst(gateway: Gateway, *, cores: Cores) -> Window:
 async def _burst(gateway: Gateway, *, rounds: int, cores: Cores) -> Window:
     streams = rounds * CONNECTIONS
     requests = itertools.repeat(gateway.request("burst", stream=True), streams)
-    async with crowd_at(gateway.port, requests, connections=CONNECTIONS, answer=events) as crowd:
-        first = Reading.now(gateway.pid, cores, crowd)
-        crowd.start()
-        if not await crowd.keep_going(BURST_SECONDS):
+    async with clients_at(
+        gateway.port, requests, connections=CONNECTIONS, answer=events
+    ) as clients:
+        first = Reading.now(gateway.pid, cores, clients)
+        clients.start()
+        if not await clients.keep_going(BURST_SECONDS):
             raise Wrong(f"{streams} streams had not ended after {BURST_SECONDS:.0f} s")
-        window = Window.between(first, Reading.now(gateway.pid, cores, crowd))
+        window = Window.between(first, Reading.now(gateway.pid, cores, clients))
     if window.events < streams * BURST_EVENTS:
         raise Wrong(f"{window.events} of {streams * BURST_EVENTS} events arrived")
     return window
@@ -156,17 +158,17 @@ async def _burst(gateway: Gateway, *, rounds: int, cores: Cores) -> Window:
 async def trickle(gateway: Gateway, *, seconds: float, cores: Cores) -> Window:
     """Streams whose events come one by one."""
     request = gateway.request("trickle", stream=True)
-    async with crowd_at(
+    async with clients_at(
         gateway.port,
         itertools.repeat(request, CONNECTIONS),
         connections=CONNECTIONS,
         answer=events,
-    ) as crowd:
-        crowd.start()
-        await crowd.keep_going(1.0)
-        first = Reading.now(gateway.pid, cores, crowd)
-        await crowd.keep_going(seconds)
-        return Window.between(first, Reading.now(gateway.pid, cores, crowd)).large_enough()
+    ) as clients:
+        clients.start()
+        await clients.keep_going(1.0)
+        first = Reading.now(gateway.pid, cores, clients)
+        await clients.keep_going(seconds)
+        return Window.between(first, Reading.now(gateway.pid, cores, clients)).large_enough()
 
 
 def sync_seconds(folder: Path) -> float:

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from bench.bodies import encode, post
 from bench.cpu import Cores
-from bench.load import Wrong, crowd_at, whole
+from bench.load import Wrong, clients_at, whole
 from bench.measures import Throughput, Window, throughput
 from bench.subjects import CONNECTIONS, Gateway, Site, gateway
 from carnet.testing.address import Address
@@ -143,12 +143,12 @@ async def _have_accepted(laden: Gateway, agent: str, count: int, down: int) -> N
     body = encode({"model": agent, "messages": [message], "callback": callback})
     request = post("/tasks", body, {"authorization": f"Bearer {laden.token}"})
     requests = itertools.repeat(request, count)
-    async with crowd_at(
+    async with clients_at(
         laden.port, requests, connections=CONNECTIONS, answer=whole(ACCEPTED)
-    ) as crowd:
-        crowd.start()
-        if not await crowd.keep_going(MOST_SECONDS):
-            raise Wrong(f"{crowd.answered} of {count} tasks were accepted")
+    ) as clients:
+        clients.start()
+        if not await clients.keep_going(MOST_SECONDS):
+            raise Wrong(f"{clients.answered} of {count} tasks were accepted")
 
 
 async def _round(

@@ -124,7 +124,7 @@ def test_f22_a_client_that_stalls_does_not_hold_up_the_others(pair: Pair) -> Non
 
 @pytest.mark.parametrize("agent", ["echo", "spoken"], ids=["here", "there"])
 def test_f25_the_same_turn_many_times_at_once_runs_once(agent: str, pair: Pair) -> None:
-    run = f"conv_crowd_{agent}"
+    run = f"conv_together_{agent}"
     bodies: list[bytes] = []
 
     def ask() -> None:

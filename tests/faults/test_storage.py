@@ -102,7 +102,7 @@ def test_f11_a_replay_does_not_make_a_full_store_ready(acme: Organisation) -> No
         numbers = count()
 
         def is_unready() -> bool:
-            _fail_soon(acme, f"conv_crowded_{next(numbers)}", History())
+            _fail_soon(acme, f"conv_together_{next(numbers)}", History())
             ask(acme, "conv_replayed")
             return acme.get("/readyz").status == 503
 

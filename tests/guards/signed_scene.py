@@ -14,7 +14,7 @@ from carnet.core.people.secret import Secret
 from carnet.core.people.skill import CHAT
 from carnet.guards.admission.gate import Gate, Signed
 from carnet.guards.candidate import Candidate
-from carnet.guards.limits.concurrency import Crowd
+from carnet.guards.limits.concurrency import Concurrency
 from carnet.guards.target.injection import Injection
 from carnet.ports.trust.trust import Peer
 from carnet.ports.work.agent import Target
@@ -147,7 +147,7 @@ class SignedScene:
         self.ring = MemoryRing()
         for sender in (STRANGER, PEER, ONE_LABEL):
             self.ring.pin(sender, "k1", PUBLIC)
-        self.crowd = Crowd(per_caller=100, in_all=100)
+        self.concurrency = Concurrency(per_caller=100, in_all=100)
         self.gate = Gate(
             router=Directory(*targets()),
             tokens=self.tokens,
@@ -157,7 +157,7 @@ class SignedScene:
             ids=FakeIds(),
             domain=DOMAIN,
             depths=DepthLimits(),
-            crowd=self.crowd,
+            concurrency=self.concurrency,
             most_run_calls=100,
             look_again=self._look_again,
             by_proof=Signed(

@@ -10,7 +10,7 @@ from carnet.core.chain.carnet import DepthLimits, Mark
 from carnet.core.messages.events import Event, Failed, Usage
 from carnet.errors import CarnetError
 from carnet.guards.admission.gate import Gate
-from carnet.guards.limits.concurrency import Crowd
+from carnet.guards.limits.concurrency import Concurrency
 from carnet.ports.work.agent import Target
 from carnet.runtime.agents.python import Native
 from carnet.runtime.turns.runner import Journaled
@@ -48,7 +48,7 @@ class Stage:
             ids=ids,
             domain=DOMAIN,
             depths=DepthLimits(),
-            crowd=Crowd(per_caller=100, in_all=100),
+            concurrency=Concurrency(per_caller=100, in_all=100),
             most_run_calls=100,
             look_again=nothing_new,
         )

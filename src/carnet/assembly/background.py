@@ -1,7 +1,7 @@
 """From settings and an open store to what works beside the calls: webhooks out, tasks run."""
 
 from carnet.config import Settings
-from carnet.guards.limits.concurrency import Crowd
+from carnet.guards.limits.concurrency import Concurrency
 from carnet.ports.work.agent import Router
 from carnet.ports.world.clock import Clock, Ids
 from carnet.ports.world.http_client import HttpClient
@@ -46,7 +46,7 @@ def build_worker(
     router: Router,
     clock: Clock,
     telling: Telling,
-    crowd: Crowd,
+    concurrency: Concurrency,
 ) -> TaskWorker:
     """What runs tasks; it has not started."""
     worker = TaskWorker(
@@ -57,7 +57,7 @@ def build_worker(
         most=settings.limits.tasks,
         per_agent=settings.limits.tasks_per_agent,
         on_start=telling.begin,
-        is_busy=lambda: crowd.total > 0,
+        is_busy=lambda: concurrency.total > 0,
     )
     store.expiring.teller = worker.expired
     return worker

@@ -15,7 +15,7 @@ from carnet.gateway.questions import Questions
 from carnet.gateway.tasks import TaskRecords
 from carnet.guards.admission.gate import Gate
 from carnet.guards.caller.owner import Owners
-from carnet.guards.limits.concurrency import Crowd
+from carnet.guards.limits.concurrency import Concurrency
 from carnet.http.router import Row
 from carnet.ports.world.clock import Clock
 from carnet.runtime.egress.client import EgressClient
@@ -36,7 +36,7 @@ class Behind(Struct, frozen=True, kw_only=True, eq=False):
     """What stands behind the endpoints: the gate and the agents."""
 
     gate: Gate
-    crowd: Crowd
+    concurrency: Concurrency
     router: Routing
     identities: Identities
     journal: Journaled
@@ -123,7 +123,7 @@ class _Building:
             self._house,
             admission=self._behind.gate,
             journal=Receipted(self._behind.journal, self._issuing, dialect.result),
-            crowd=self._behind.crowd,
+            concurrency=self._behind.concurrency,
             clock=self._clock,
             metrics=self._metrics,
             max_bytes=limits.chat_body_bytes if dialect.has_long_bodies else limits.body_bytes,
@@ -165,6 +165,6 @@ def _published(settings: Settings, store: Store, behind: Behind, clock: Clock) -
         public_url=settings.gateway.public_url,
         agent_calls=settings.limits.agent_calls_per_minute,
         sender_calls=settings.limits.sender_calls_per_minute,
-        open_calls=lambda: behind.crowd.total,
+        open_calls=lambda: behind.concurrency.total,
         waiting_tasks=lambda: behind.worker.waiting,
     )

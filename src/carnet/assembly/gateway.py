@@ -28,7 +28,7 @@ from carnet.gateway.well_known import ROUTES as WELL_KNOWN
 from carnet.gateway.well_known import WellKnown
 from carnet.guards.admission.gate import Gate, Signed
 from carnet.guards.caller.failures import Failures
-from carnet.guards.limits.concurrency import Crowd
+from carnet.guards.limits.concurrency import Concurrency
 from carnet.guards.target.injection import Injection
 from carnet.http.access import Access
 from carnet.http.openapi import describe
@@ -127,17 +127,20 @@ def build_behind(
     agents = Agents(parts, kinds)
     router = agents.router(store.peers)
     identities = Identities(settings.agents, domain=domain, default=settings.default_agent)
-    crowd, journal = _crowd(settings.limits), _journal(settings, store, clock, ids, dialects)
+    concurrency, journal = (
+        _concurrency(settings.limits),
+        _journal(settings, store, clock, ids, dialects),
+    )
     by_proof = _signed(settings, store, ring, identities, schemas, http)
-    gate = _gate(settings, store, clock, ids, router, crowd, stamps, by_proof)
+    gate = _gate(settings, store, clock, ids, router, concurrency, stamps, by_proof)
     dispatching.connect(gate, journal)
     return Behind(
         gate=gate,
-        crowd=crowd,
+        concurrency=concurrency,
         router=router,
         identities=identities,
         journal=journal,
-        worker=build_worker(settings, store, journal, router, clock, telling, crowd),
+        worker=build_worker(settings, store, journal, router, clock, telling, concurrency),
         http=http,
         ring=ring,
         agents=agents,
@@ -150,7 +153,7 @@ def _gate(
     clock: Clock,
     ids: Ids,
     router: Routing,
-    crowd: Crowd,
+    concurrency: Concurrency,
     stamps: Stamps,
     by_proof: Signed,
 ) -> Gate:
@@ -163,7 +166,7 @@ def _gate(
         ids=ids,
         domain=settings.gateway.domain,
         depths=stamps.limits,
-        crowd=crowd,
+        concurrency=concurrency,
         most_run_calls=settings.limits.run_calls,
         look_again=store.look_again,
         by_proof=by_proof,
@@ -194,8 +197,8 @@ def _ring(domain: str, store: Store, http: EgressClient, clock: Clock) -> Ring:
     return Ring(pinned=store.pinned, peers=store.peers, http=http, clock=clock, own=own)
 
 
-def _crowd(limits: Limits) -> Crowd:
-    return Crowd(
+def _concurrency(limits: Limits) -> Concurrency:
+    return Concurrency(
         per_caller=limits.calls_per_caller,
         in_all=limits.calls,
         streams=limits.streams_per_caller,
@@ -260,7 +263,7 @@ def build(
     known = known_stamps(settings, stamps)
     behind = build_behind(settings, store, clock, ids, stamps=known, dialects=dialects, kinds=kinds)
     metrics = Metrics(
-        open_calls=lambda: behind.crowd.total,
+        open_calls=lambda: behind.concurrency.total,
         circuits=lambda: len(behind.agents.circuits()),
         waiting_tasks=lambda: behind.worker.waiting,
         running_tasks=lambda: behind.worker.running,
@@ -319,7 +322,7 @@ def _pages(
     runs = Runs(
         records=store.records,
         journal=behind.journal,
-        crowd=behind.crowd,
+        concurrency=behind.concurrency,
         watch=store.watch,
         currency=settings.ledger.currency,
         limit=stamps.limits.default + 1,

@@ -15,7 +15,7 @@ from carnet import faults
 from carnet.core.call import Call, Claim
 from carnet.core.messages.events import RECEIPT, Event, Extension, Failed, Usage, Waiting
 from carnet.errors import CarnetError, OutcomeUnknown, ShuttingDown
-from carnet.guards.limits.concurrency import Crowd
+from carnet.guards.limits.concurrency import Concurrency
 from carnet.http.exchange import Disconnected, Exchange, RawHeaders, Watch, check_json_body
 from carnet.ports.work.admission import Admission
 from carnet.ports.work.agent import Journal
@@ -40,7 +40,7 @@ class Answering:
         *,
         admission: Admission,
         journal: Journal,
-        crowd: Crowd,
+        concurrency: Concurrency,
         clock: Clock,
         metrics: Metrics,
         max_bytes: int,
@@ -50,7 +50,7 @@ class Answering:
         self._house = house
         self._admission = admission
         self._journal = journal
-        self._crowd = crowd
+        self._concurrency = concurrency
         self._clock = clock
         self._metrics = metrics
         self._max_bytes = max_bytes
@@ -94,7 +94,7 @@ class Answering:
             state = error.code
             raise
         finally:
-            self._crowd.leave(actor, stream=call.ask.stream)
+            self._concurrency.leave(actor, stream=call.ask.stream)
             self._note(exchange, call, state, self._clock.monotonic() - began)
 
     async def _whole(self, exchange: Exchange, call: Call) -> str:

@@ -15,7 +15,7 @@ from carnet.core.messages.events import Event, read_events
 from carnet.core.people.identity import Caller
 from carnet.errors import InvalidRequest, RunNotFound
 from carnet.gateway import pages
-from carnet.guards.limits.concurrency import Crowd
+from carnet.guards.limits.concurrency import Concurrency
 from carnet.http.access import SEES_ALL, reader_of
 from carnet.http.exchange import Disconnected, Exchange, Watch, reply_json
 from carnet.http.router import Row
@@ -66,15 +66,15 @@ class Runs:
         *,
         records: Records,
         journal: Journal,
-        crowd: Crowd,
+        concurrency: Concurrency,
         watch: Callable[[str], Watching],
         currency: str,
         limit: int,
     ) -> None:
-        """`watch` tells when the journal of a run grows; `crowd` counts those who follow it."""
+        """`watch` tells when a journal grows; `concurrency` counts those who follow a run."""
         self._records = records
         self._journal = journal
-        self._crowd = crowd
+        self._concurrency = concurrency
         self._watch = watch
         self._currency = currency
         self._limit = limit
@@ -128,7 +128,7 @@ class Runs:
         if not await self._records.run(run, reader=reader):
             raise RunNotFound
         row, sequence = _cursor(exchange.headers.get("last-event-id"))
-        with self._crowd.watching(caller.actor.name):
+        with self._concurrency.watching(caller.actor.name):
             await self._follow(exchange, self._frames(run, reader, row, sequence))
 
     async def _follow(self, exchange: Exchange, following: AsyncGenerator[bytes, None]) -> None:

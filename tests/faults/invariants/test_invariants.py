@@ -22,7 +22,7 @@ from carnet.core.chain.carnet import DepthLimits, Mark
 from carnet.core.messages.events import Done, Event, Failed, Text, joined_text
 from carnet.errors import CarnetError, DepthExceeded, IdempotencyMismatch
 from carnet.guards.admission.gate import Gate
-from carnet.guards.limits.concurrency import Crowd
+from carnet.guards.limits.concurrency import Concurrency
 from carnet.runtime.turns.runner import Journaled
 from carnet.runtime.visit.dispatch import Dispatching
 from carnet.runtime.visit.visit import Visit
@@ -79,7 +79,7 @@ class Life:
             ids=ids,
             domain=DOMAIN,
             depths=DepthLimits(default=LAST_DEPTH),
-            crowd=Crowd(per_caller=10**6, in_all=10**6),
+            concurrency=Concurrency(per_caller=10**6, in_all=10**6),
             most_run_calls=10**6,
             look_again=nothing_new,
         )
@@ -190,7 +190,7 @@ class Calls(RuleBasedStateMachine):
 
     @rule(agent=agents, run=runs, token=tokens)
     def call_many_times_at_once(self, agent: str, run: str, token: str) -> None:
-        async def crowd() -> None:
+        async def call_at_once() -> None:
             given = [self._life.read(asked(agent, run, token)) for _ in range(3)]
             heard = await asyncio.gather(*given, return_exceptions=True)
             for events in heard:
@@ -199,7 +199,7 @@ class Calls(RuleBasedStateMachine):
                 else:
                     assert isinstance(events, CarnetError), events
 
-        self._do(crowd())
+        self._do(call_at_once())
 
     def _told_before(self, number: int) -> Key | None:
         # Not a precondition: what was told depends on threads, and the search must not.

@@ -26,7 +26,7 @@ from carnet.errors import (
 )
 from carnet.guards.admission.gate import Gate
 from carnet.guards.admission.transaction import quote
-from carnet.guards.limits.concurrency import Crowd
+from carnet.guards.limits.concurrency import Concurrency
 from carnet.ports.trust.trust import NewToken, Peer
 from carnet.ports.work.agent import Target
 from carnet.ports.work.turns import Denied, TurnClaim, Verdict
@@ -59,14 +59,16 @@ class Nowhere(Directory):
 class Scene:
     """A gate over the usual agents."""
 
-    def __init__(self, *more: Target, crowd: int = 100, router: Directory | None = None) -> None:
+    def __init__(
+        self, *more: Target, concurrency: int = 100, router: Directory | None = None
+    ) -> None:
         self.turns = Turns()
         self.tokens: MemoryTokens = known_tokens()
         self.peers = MemoryPeers(
             Peer(domain="b.example", url="http://127.0.0.1:1", may_forward=True, credit=300)
         )
         self.learns: Callable[[], object] | None = None
-        self.crowd = Crowd(per_caller=crowd, in_all=100)
+        self.concurrency = Concurrency(per_caller=concurrency, in_all=100)
         self.gate = Gate(
             router=router or Directory(*directory().local(), *more),
             tokens=self.tokens,
@@ -76,7 +78,7 @@ class Scene:
             ids=FakeIds(),
             domain=DOMAIN,
             depths=DepthLimits(),
-            crowd=self.crowd,
+            concurrency=self.concurrency,
             most_run_calls=7,
             look_again=self._look_again,
         )
@@ -129,19 +131,19 @@ async def test_a_repeat_is_known() -> None:
         (Denied("spending"), "ck_b", PaymentRequired),
     ],
 )
-async def test_what_the_transaction_refuses_is_told_and_leaves_the_crowd(
+async def test_what_the_transaction_refuses_is_told_and_no_longer_counts_as_open(
     denied: Denied, token: str, error: type[CarnetError]
 ) -> None:
     scene = Scene()
     scene.turns.denial = denied
     with pytest.raises(error):
         await scene.gate.admit(claim("paid", token=token))
-    assert scene.crowd.total == 0
+    assert scene.concurrency.total == 0
     assert scene.tokens.uses == []
 
 
 async def test_a_call_is_counted_until_whoever_answers_it_leaves() -> None:
-    scene = Scene(crowd=1)
+    scene = Scene(concurrency=1)
     await scene.gate.admit(claim())
     with pytest.raises(TooManyCalls):
         await scene.gate.admit(claim())

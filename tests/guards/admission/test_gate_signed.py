@@ -58,14 +58,14 @@ async def refused(scene: SignedScene, claim: Claim) -> type[CarnetError]:
     with pytest.raises(CarnetError) as error:
         await scene.gate.admit(claim)
     assert (len(scene.turns.turns), len(scene.turns.nonces)) == (turns, nonces)
-    assert scene.crowd.total == 0
+    assert scene.concurrency.total == 0
     assert scene.tokens.uses == []
     return type(error.value)
 
 
 async def admit(scene: SignedScene, claim: Claim) -> Call:
     call = await scene.gate.admit(claim)
-    scene.crowd.leave(call.caller.actor.name, stream=claim.ask.stream)
+    scene.concurrency.leave(call.caller.actor.name, stream=claim.ask.stream)
     return call
 
 

@@ -52,7 +52,7 @@ async def spend(scene: SignedScene, call: Call, tokens: int, state: TurnState = 
 
 async def admit(scene: SignedScene, claim: Claim) -> Call:
     call = await scene.gate.admit(claim)
-    scene.crowd.leave(call.caller.actor.name, stream=False)
+    scene.concurrency.leave(call.caller.actor.name, stream=False)
     return call
 
 

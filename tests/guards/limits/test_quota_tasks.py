@@ -62,14 +62,14 @@ def task(span: str = "span-1", nonce: str = "nonce-00000001", **fields: Any) -> 
     return replace(signed_claim(span=span, nonce=nonce, **fields), is_task=True)
 
 
-async def test_a_task_is_claimed_with_its_sealed_call_and_has_left_the_crowd() -> None:
+async def test_a_task_is_claimed_with_its_sealed_call_and_no_longer_counts_as_open() -> None:
     here, turns, _ = scene()
     call = await here.gate.admit(task())
     kept = asked(turns.claims)
     assert call.task == kept.id
     assert (kept.sender, kept.skill, kept.callback) == (STRANGER, "chat", None)
     assert read_sealed_call(kept.call_bytes).admitted.ask == call.ask
-    assert here.crowd.total == 0
+    assert here.concurrency.total == 0
 
 
 async def test_a_deadline_from_outside_is_kept_by_the_clock_that_all_share() -> None:

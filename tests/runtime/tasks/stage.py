@@ -10,7 +10,7 @@ from carnet.core.call import Call
 from carnet.core.chain.carnet import DepthLimits, Mark
 from carnet.core.people.address import Identities
 from carnet.guards.admission.gate import Gate, Signed
-from carnet.guards.limits.concurrency import Crowd
+from carnet.guards.limits.concurrency import Concurrency
 from carnet.guards.target.injection import Injection
 from carnet.ports.work.agent import Target
 from carnet.ports.work.tasks import Task
@@ -72,7 +72,7 @@ class TaskStage:
             worker=store.worker,
             tasks=store.tasks,
         )
-        self.crowd = Crowd(per_caller=100, in_all=100)
+        self.concurrency = Concurrency(per_caller=100, in_all=100)
         self.gate = Gate(
             router=self.router,
             tokens=known_tokens(),
@@ -82,7 +82,7 @@ class TaskStage:
             ids=ids,
             domain=DOMAIN,
             depths=DepthLimits(),
-            crowd=self.crowd,
+            concurrency=self.concurrency,
             most_run_calls=100,
             look_again=nothing_new,
             by_proof=Signed(
@@ -110,7 +110,7 @@ class TaskStage:
             most=most,
             per_agent=per_agent,
             on_start=self.telling.begin,
-            is_busy=lambda: self.crowd.total > 0,
+            is_busy=lambda: self.concurrency.total > 0,
         )
         worker.connect(metrics=self.metrics, on_end=lambda: None)
         return worker

@@ -72,7 +72,7 @@ async def last_event(stage: TaskStage, call: Any) -> Any:
 async def test_a_task_runs_without_a_reader_and_is_paid_for(stage: Staging) -> None:
     here = stage(echo=echo, prices={"echo": 7})
     call = await here.accept("echo", "later")
-    assert (call.record.state, here.crowd.total) == ("queued", 0)
+    assert (call.record.state, here.concurrency.total) == ("queued", 0)
     task = await here.ended(call)
     assert (task.state, task.turn.cost, task.turn.attempt) == ("done", 7, 1)
     await until_so(lambda: not here.worker.running)
@@ -116,11 +116,11 @@ async def test_while_calls_are_open_tasks_are_begun_in_small_steps_and_all_the_s
     stage: Staging,
 ) -> None:
     here = stage(start=False, echo=echo, per_agent=2)
-    here.crowd.enter("somebody")
+    here.concurrency.enter("somebody")
     calls = [await here.accept("echo") for _ in range(6)]
     here.worker.start()
     assert [(await here.ended(call)).state for call in calls] == ["done"] * 6
-    here.crowd.leave("somebody")
+    here.concurrency.leave("somebody")
 
 
 async def test_a_task_accepted_by_another_process_is_found_within_a_look(stage: Staging) -> None:

@@ -36,7 +36,7 @@ from carnet.guards.caller.delegation import Delegated, InScope, once_of
 from carnet.guards.caller.sender import KnownSender
 from carnet.guards.caller.trust import Trusted
 from carnet.guards.candidate import Candidate, Guard
-from carnet.guards.limits.concurrency import Crowd
+from carnet.guards.limits.concurrency import Concurrency
 from carnet.guards.limits.payer import Paying
 from carnet.guards.limits.quota import counted_as, daily_tokens, make_later, unfinished
 from carnet.guards.limits.rate import WithinRate, bucket_of
@@ -90,7 +90,7 @@ class Gate:
         ids: Ids,
         domain: str,
         depths: DepthLimits,
-        crowd: Crowd,
+        concurrency: Concurrency,
         most_run_calls: int,
         look_again: Callable[[], Awaitable[bool]],
         by_proof: Signed | None = None,
@@ -107,7 +107,7 @@ class Gate:
         self._ids = ids
         self._domain = domain
         self._last_depth = depths.default
-        self._crowd = crowd
+        self._concurrency = concurrency
         self._most_run_calls = most_run_calls
         tasks = None if by_proof is None else by_proof.tasks
         self._called_back = CalledBack(None if by_proof is None else by_proof.callbacks)
@@ -170,8 +170,8 @@ class Gate:
     async def admit(self, claim: Claim) -> Call:
         """Show a claim to every guard; then claim its turn.
 
-        The call is counted in the crowd; whoever answers it calls `crowd.leave` at its end. A task
-        has left the crowd when it is accepted.
+        The call counts as open; whoever answers it calls `concurrency.leave` at its end. A task
+        no longer counts when it is accepted.
         """
         is_plain = claim.proof is None and claim.callback is None and claim.forwarded is None
         has_looked = False
@@ -180,14 +180,14 @@ class Gate:
                 candidate = self._examine(claim) if is_plain else await self._examine_all(claim)
                 entry = self._entry(candidate)
                 actor = candidate.caller.actor.name
-                self._crowd.enter(actor, stream=claim.ask.stream)
+                self._concurrency.enter(actor, stream=claim.ask.stream)
                 try:
                     # In a run of our own nobody else can have made a call yet.
                     is_alone = entry.nonce is None and entry.admitted.carnet.run_is_ours
                     claim_turn = self._transaction.claim if is_alone else self._claim_once
                     call = await claim_turn(entry)
                 except BaseException:
-                    self._crowd.leave(actor, stream=claim.ask.stream)
+                    self._concurrency.leave(actor, stream=claim.ask.stream)
                     raise
             except (TokenInvalid, PeerUnknown, PaymentRequired, KeyUnknown, SkillForbidden):
                 if has_looked or not await self._look_again():  # perhaps granted a moment ago
@@ -195,7 +195,7 @@ class Gate:
                 has_looked = True
             else:
                 if claim.is_task:  # nobody waits for it
-                    self._crowd.leave(actor, stream=claim.ask.stream)
+                    self._concurrency.leave(actor, stream=claim.ask.stream)
                 if candidate.shown is not None:
                     self._tokens.used(candidate.shown, candidate.now)
                 return call

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from carnet.errors import Overloaded, TooManyCalls, TooManyStreams
 
 
-class Crowd:
+class Concurrency:
     """The open calls of each caller, and how many of them are streamed."""
 
     def __init__(self, *, per_caller: int, in_all: int, streams: int | None = None) -> None:

@@ -59,7 +59,7 @@ def read(body: bytes, *, max_levels: int = MAX_LEVELS, max_members: int = MAX_ME
             never more values than that, and it can be counted before anything is built.
     """
     if len(body) > max_members:
-        _refuse_crowd(body, max_members)
+        _refuse_many_members(body, max_members)
     value = _read_plain(body)
     if value is None:
         value = _read_any(body, max_levels)
@@ -149,7 +149,7 @@ def _parse(text: str, decoder: json.JSONDecoder) -> object:
     return value
 
 
-def _refuse_crowd(body: bytes, max_members: int) -> None:
+def _refuse_many_members(body: bytes, max_members: int) -> None:
     if _count_marks(body) <= max_members:
         return  # not even with the commas and brackets of its prose
     # Without escaped backslashes and then escaped quotes, every second piece between quotes is
@@ -159,7 +159,7 @@ def _refuse_crowd(body: bytes, max_members: int) -> None:
     for start in range(0, len(text), _STRETCH):
         pieces = text[start : start + _STRETCH].split(b'"')
         found += _count_marks(b"".join(pieces[within::2]))
-        if found > max_members:  # by the first stretches of a crowd, not by all of it
+        if found > max_members:  # by the first stretches that hold too many, not by all of them
             raise InvalidJson(f"more than {max_members} members")
         within ^= (len(pieces) - 1) & 1
 
