@@ -56,7 +56,7 @@ ADMITTED = Admitted(
         ceiling=Ceiling(deny=frozenset({"pay"})),
         standing=Standing(sender="agent://b.example", listed=True),
     ),
-    payer=Payer(account=ALICE, purse="token:alice", limit=10),
+    payer=Payer(account=ALICE, quota="token:alice", limit=10),
     onward=replace(CARNET, depth=2),
     document=Document(
         issuer="b.example",
@@ -77,7 +77,7 @@ ADMITTED = Admitted(
     delegation=replace(DELEGATION, parent=replace(DELEGATION, hops=3)),
     callback="https://receiver.example/x",
     quota="tokens/2026-11-15/critic/agent://b.example",
-    task_purse="tasks/critic/agent://b.example",
+    task_quota="tasks/critic/agent://b.example",
 )
 SEALED_CALL = SealedCall(
     admitted=ADMITTED,
@@ -116,10 +116,10 @@ def test_the_call_is_the_one_that_was_admitted() -> None:
     assert call.allowance is not None
     assert call.allowance.left() == SEALED_CALL.budget
     assert (call.reserve, call.set_aside) == (9, 1)
-    assert (call.callback, call.quota, call.task_purse) == (
+    assert (call.callback, call.quota, call.task_quota) == (
         ADMITTED.callback,
         ADMITTED.quota,
-        ADMITTED.task_purse,
+        ADMITTED.task_quota,
     )
     assert call.delegation == ADMITTED.delegation
     assert (call.known, call.is_child) == (False, False)

@@ -93,8 +93,8 @@ def add_up(place: Place) -> None:
     assert place.rows("SELECT COUNT(*), COALESCE(SUM(amount), 0) FROM ledger") == [(done, cost)]
     assert place.rows("SELECT COUNT(DISTINCT run || turn) FROM ledger") == [(done,)]
     assert place.rows("SELECT COALESCE(SUM(cost), 0) FROM run") == [(cost,)]
-    purse = place.rows("SELECT COALESCE(SUM(spent), 0), COALESCE(SUM(reserved), 0) FROM purse")
-    assert purse == [(cost, 0)]
+    quota = place.rows("SELECT COALESCE(SUM(spent), 0), COALESCE(SUM(reserved), 0) FROM purse")
+    assert quota == [(cost, 0)]
 
 
 @pytest.mark.parametrize("point", CALLING)

@@ -54,7 +54,7 @@ def make_call(
         ask=Ask(messages=(Message("user", (text,)),), stream=stream),
         carnet=document,
         caller=Caller(actor=Actor(name="agent:researcher"), scopes=frozenset({"*"})),
-        payer=Payer(account=ALICE, purse="token:alice"),
+        payer=Payer(account=ALICE, quota="token:alice"),
         record=Turn(
             n=1,
             agent="@critic@globex.example",

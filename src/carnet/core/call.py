@@ -8,7 +8,7 @@ Law 2. From the wire, only `guards.admission.gate` turns a Claim into a `Call`; 
 from collections.abc import Callable
 from typing import Any, Final, Protocol
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import astuple
 
 from carnet.core.chain.allowance import Allowance
@@ -138,8 +138,9 @@ class Admitted(Struct, frozen=True):
     reserve: int = 0  # micro-units the claim holds until the finish
     delegation: Delegation | None = None  # verified; what is called for it is narrowed by it
     callback: str | None = None  # where the end of a task is told
-    quota: str | None = None  # the purse that counts the tokens it uses
-    task_purse: str | None = None  # the purse that counts the unfinished tasks of its sender
+    quota: str | None = None  # that counts the tokens it uses
+    # The quota that counts the unfinished tasks of its sender, and the name it is sealed under.
+    task_quota: str | None = field(default=None, name="task_purse")
 
 
 class Call(Admitted, frozen=True, kw_only=True):

@@ -11,7 +11,7 @@ Law 3. A deadline is kept by the wall clock: the clock that is never set begins 
 from typing import Any, Final
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from carnet.core.call import Admitted, Ask, Call, Target, call_of
@@ -34,7 +34,7 @@ class Later(Struct, frozen=True, kw_only=True):
 
     id: str  # of a new one; who repeats the call is told the id that it has
     sender: str  # the identity that signed
-    purse: str  # that counts the unfinished tasks of the sender
+    quota: str  # that counts the unfinished tasks of the sender
     callback: str | None = None
 
 
@@ -113,7 +113,7 @@ class _Former(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     delegation: Delegation | None = None
     callback: str | None = None
     quota: str | None = None
-    task_purse: str | None = None
+    task_quota: str | None = field(default=None, name="task_purse")
     deadline: float | None = None
 
 
@@ -198,6 +198,6 @@ def _read_former(former: _Former) -> SealedCall:
         delegation=former.delegation,
         callback=former.callback,
         quota=former.quota,
-        task_purse=former.task_purse,
+        task_quota=former.task_quota,
     )
     return SealedCall(admitted=admitted, budget=former.budget, deadline=former.deadline)

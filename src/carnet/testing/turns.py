@@ -47,7 +47,7 @@ class MemoryTurns:
         self._depths: dict[Row, set[int]] = {}
         self._costs: dict[int, int] = {}  # of runs
         self._rest: dict[int, dict[str, Any]] = {}  # of turns, what their record does not have
-        self._held: dict[str, int] = {}  # spent and reserved of each purse
+        self._held: dict[str, int] = {}  # spent and reserved of each quota
         self.rates: dict[str, int] = {}  # the mark of each bucket
         self.nonces: dict[Row, int] = {}  # those consumed, and until when
         self.tasks: dict[int, TaskClaim] = {}  # of the turns that wait
@@ -61,7 +61,7 @@ class MemoryTurns:
         self.before_write: Callable[[], None] = lambda: None  # raise here to break a write
 
     @property
-    def purses(self) -> dict[str, int]:
+    def quotas(self) -> dict[str, int]:
         """What is used of each quota."""
         quotas = (TOKENS, TASKS)
         return {name: used for name, used in self._held.items() if name.startswith(quotas)}
@@ -165,8 +165,8 @@ class MemoryTurns:
         self._keep(record.n, ENDED, rules.turns)
         self._write(rules.journal)
         self._costs |= rules.run_costs
-        for purse, (spent, reserved) in rules.purses.items():
-            self._held[purse] = self._held.get(purse, 0) + spent + reserved
+        for quota, (spent, reserved) in rules.quotas.items():
+            self._held[quota] = self._held.get(quota, 0) + spent + reserved
         self.deliveries += [delivery for delivery, _ in rules.deliveries]
         self.debits += finish.debits
         self.finishes.append(finish)

@@ -69,7 +69,7 @@ def test_an_account_is_written_with_its_issuer_and_sorts_by_it() -> None:
 
 
 def test_a_payer_is_an_account_of_ours_unless_said() -> None:
-    payer = Payer(account=Account("acme.example", "alice"), purse="token:alice")
+    payer = Payer(account=Account("acme.example", "alice"), quota="token:alice")
     assert (payer.limit, payer.own_issue, payer.by_forwarding) == (None, True, False)
 
 

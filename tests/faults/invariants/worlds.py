@@ -33,7 +33,7 @@ class World(Protocol):
         ...
 
     def held(self) -> int:
-        """What is reserved of purses."""
+        """What is reserved of quotas."""
         ...
 
     def image(self) -> Self:

@@ -240,14 +240,14 @@ async def test_a_stranger_pays_nothing_and_so_calls_nothing_that_has_a_price() -
     scene = SignedScene(turns=Broke())
     call = await admit(scene, signed_claim())
     assert call.payer.account == Account("stranger.example", STRANGER)
-    assert (call.payer.purse, call.payer.limit) == (f"sender:{STRANGER}", 0)
+    assert (call.payer.quota, call.payer.limit) == (f"sender:{STRANGER}", 0)
     assert await refused(scene, signed_claim("paid", nonce="nonce-2")) is PaymentRequired
 
 
 async def test_a_listed_peer_pays_up_to_its_credit() -> None:
     payer = (await admit(SignedScene(), signed_claim("paid", sender=PEER))).payer
     assert payer.account == Account("b.example", "b.example")
-    assert (payer.purse, payer.limit, payer.own_issue) == ("peer:b.example", 300, False)
+    assert (payer.quota, payer.limit, payer.own_issue) == ("peer:b.example", 300, False)
 
 
 async def test_a_travel_document_names_the_account_that_its_issuer_answers_for() -> None:

@@ -18,7 +18,7 @@ def scene(sender_calls: int = 100) -> SignedScene:
 
 async def test_an_agent_that_the_peer_vouches_for_spends_the_peers_credit() -> None:
     call = await admit(scene(), signed_claim("paid", sender=AGENT_OF_PEER))
-    assert (call.payer.account, call.payer.purse) == (
+    assert (call.payer.account, call.payer.quota) == (
         Account("b.example", "b.example"),
         "peer:b.example",
     )
@@ -31,7 +31,7 @@ async def test_who_has_a_key_of_its_own_there_spends_nothing_of_the_peers() -> N
     assert await refused(asked, signed_claim("paid", sender=TENANT)) is PaymentRequired
     call = await admit(asked, signed_claim(sender=TENANT))
     own = f"sender:{TENANT}"
-    assert (call.caller.actor.name, call.payer.purse, call.payer.limit) == (own, own, 0)
+    assert (call.caller.actor.name, call.payer.quota, call.payer.limit) == (own, own, 0)
 
 
 async def test_the_names_of_one_peer_share_one_rate() -> None:

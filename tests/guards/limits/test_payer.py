@@ -24,7 +24,7 @@ def pay(candidate: Candidate) -> Payer:
 
 def test_without_a_forwarded_credential_the_caller_pays() -> None:
     payer = pay(proved(claim("paid")))
-    assert payer == Payer(account=Account(DOMAIN, "alice"), purse="token:alice", limit=1000)
+    assert payer == Payer(account=Account(DOMAIN, "alice"), quota="token:alice", limit=1000)
 
 
 def test_what_is_remembered_of_a_token_is_forgotten_with_it(
@@ -61,7 +61,7 @@ def test_what_is_remembered_of_a_token_is_forgotten_with_it(
 def test_a_peer_pays_from_its_own_account_up_to_its_credit() -> None:
     payer = pay(proved(claim("paid", token="ck_b")))
     assert payer.account == Account("b.example", "b.example")
-    assert (payer.purse, payer.limit, payer.own_issue) == ("peer:b.example", 300, False)
+    assert (payer.quota, payer.limit, payer.own_issue) == ("peer:b.example", 300, False)
 
 
 def test_a_peer_that_is_only_a_token_has_no_credit() -> None:
@@ -79,7 +79,7 @@ def test_a_credential_of_somebody_else_becomes_an_account_the_peer_vouches_for()
     payer = pay(candidate)
     assert payer.account.issuer == "b.example"
     assert payer.account.id.startswith("fp_")
-    assert (payer.purse, payer.limit) == ("peer:b.example", 300)
+    assert (payer.quota, payer.limit) == ("peer:b.example", 300)
     assert payer.by_forwarding
     assert candidate.credential is not None
     assert candidate.credential.reveal() == STRANGER
@@ -87,7 +87,7 @@ def test_a_credential_of_somebody_else_becomes_an_account_the_peer_vouches_for()
 
 def test_a_listed_token_without_a_domain_vouches_in_its_own_name() -> None:
     payer = pay(proved(claim("paid", token="ck_listed", forwarded=STRANGER)))
-    assert (payer.account.issuer, payer.purse, payer.limit) == ("token:listed", "token:listed", 50)
+    assert (payer.account.issuer, payer.quota, payer.limit) == ("token:listed", "token:listed", 50)
 
 
 def test_a_forwarded_credential_of_ours_pays_from_its_own_account() -> None:

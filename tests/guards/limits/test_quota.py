@@ -83,7 +83,7 @@ async def test_tokens_are_each_senders_own_and_each_agents() -> None:
     assert unbounded.quota is None
 
 
-async def test_the_names_below_a_peer_share_one_purse() -> None:
+async def test_the_names_below_a_peer_share_one_quota() -> None:
     scene = SignedScene()
     scene.ring.publish(BELOW_PEER, "k1", PUBLIC)
     first = await admit(scene, asking(sender=PEER))
@@ -101,7 +101,7 @@ async def test_what_a_call_that_failed_has_used_is_used() -> None:
         await scene.gate.admit(asking())
 
 
-async def test_calls_made_in_process_use_the_purse_of_the_call_they_are_made_for() -> None:
+async def test_calls_made_in_process_use_the_quota_of_the_call_they_are_made_for() -> None:
     scene = SignedScene()
     parent = await admit(scene, asking())
     ask = Ask(messages=(Message("user", ("below",)),))
@@ -135,13 +135,13 @@ class Watched(MemoryTurns):
         return await super().claim(claim)
 
 
-async def test_the_purse_names_day_agent_and_sender() -> None:
+async def test_the_quota_names_day_agent_and_sender() -> None:
     turns = Watched()
     scene = SignedScene(turns=turns)
     await admit(scene, asking())
     await admit(scene, asking(sender=PEER))
     left = DAY_SECONDS - NOW // SECOND_US % DAY_SECONDS
     assert [claim.quotas for claim in turns.claims] == [
-        (Quota(purse=f"tokens/2027-01-15/counted/{who}", limit=1000, retry_after=left),)
+        (Quota(name=f"tokens/2027-01-15/counted/{who}", limit=1000, retry_after=left),)
         for who in (STRANGER, PEER)
     ]

@@ -468,8 +468,8 @@ _BUDGETING = (
         (
             _USAGE + "test_what_is_reported_is_added_up_recorded_and_priced",
             _USAGE + "test_what_was_used_before_it_failed_is_used_and_costs_nothing",
-            _USAGE + "test_what_is_called_in_process_uses_the_purse_of_its_caller",
-            _QUOTA + "test_calls_made_in_process_use_the_purse_of_the_call_they_are_made_for",
+            _USAGE + "test_what_is_called_in_process_uses_the_quota_of_its_caller",
+            _QUOTA + "test_calls_made_in_process_use_the_quota_of_the_call_they_are_made_for",
             _BUDGETS + "test_tokens_are_counted_over_all_gateways_until_the_day_ends",
         ),
     ),

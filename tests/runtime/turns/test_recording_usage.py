@@ -1,4 +1,4 @@
-"""What an agent says that it used: in its record, in its price, and in the purse of its sender."""
+"""What an agent says that it used: in its record, in its price, and in the quota of its sender."""
 
 from collections.abc import AsyncIterator, Callable
 from typing import Any
@@ -18,7 +18,7 @@ from carnet.runtime.visit.visit import Visit
 from tests.guards.scene import claim, target
 from tests.runtime.stage import Stage, native
 
-PURSE = "tokens/2027-01-15/counted/agent://b.example"
+QUOTA = "tokens/2027-01-15/counted/agent://b.example"
 NEEDED = Interrupt(id="int_1", state="secret", kind="approval", message="May I?")
 PRICE = Price(per_million_in=1 * MICROS, per_million_out=2 * MICROS)
 
@@ -50,7 +50,7 @@ async def played(function: Callable[[Visit], Any], name: str = "counted") -> tup
     stage = Stage(replace(counted, price=PRICE), target("above", agent=native(above, dispatch)))
     dispatch.connect(stage.gate, stage.journal)
     call = await stage.gate.admit(claim(name))
-    return stage, (await stage.read(replace(call, quota=PURSE)))[-1]
+    return stage, (await stage.read(replace(call, quota=QUOTA)))[-1]
 
 
 @pytest.mark.parametrize("function", [reporting, saying])
@@ -59,19 +59,19 @@ async def test_what_is_reported_is_added_up_recorded_and_priced(function: Any) -
     assert isinstance(end, Done)
     assert (stage.turns.turns[1].tokens_in, stage.turns.turns[1].tokens_out) == (40, 5)
     assert [debit.amount for debit in stage.turns.debits] == [50]
-    assert stage.turns.purses == {PURSE: 45}
+    assert stage.turns.quotas == {QUOTA: 45}
 
 
 async def test_what_was_used_before_it_failed_is_used_and_costs_nothing() -> None:
     stage, end = await played(failing)
     assert isinstance(end, Failed)
-    assert (stage.turns.purses, stage.turns.debits) == ({PURSE: 45}, [])
+    assert (stage.turns.quotas, stage.turns.debits) == ({QUOTA: 45}, [])
 
 
-async def test_what_is_called_in_process_uses_the_purse_of_its_caller() -> None:
+async def test_what_is_called_in_process_uses_the_quota_of_its_caller() -> None:
     stage, end = await played(reporting, "above")
     assert isinstance(end, Done)
-    assert stage.turns.purses == {PURSE: 46}
+    assert stage.turns.quotas == {QUOTA: 46}
 
 
 @pytest.mark.parametrize("tokens", [-1, 2**53])
@@ -83,7 +83,7 @@ async def test_less_than_nothing_or_more_than_can_be_recorded_is_not_reported(to
 
     stage, end = await played(lying)
     assert isinstance(end, Done)
-    assert stage.turns.purses == {}
+    assert stage.turns.quotas == {}
 
 
 async def test_what_an_agent_says_of_itself_stays_within_what_can_be_recorded() -> None:
@@ -108,7 +108,7 @@ async def test_what_was_used_until_a_turn_waits_is_debited_then_and_the_rest_at_
     careful_one = replace(target("careful", agent=careful), price=price)
     stage = Stage(careful_one)
     call = await stage.gate.admit(claim("careful"))
-    assert isinstance((await stage.read(replace(call, quota=PURSE)))[-1], Waiting)
+    assert isinstance((await stage.read(replace(call, quota=QUOTA)))[-1], Waiting)
     assert [debit.amount for debit in stage.turns.debits] == [50]
     kept = read_sealed_call(stage.turns.finishes[-1].call_bytes).admitted
     assert call.reserve - kept.reserve == 50
@@ -131,4 +131,4 @@ async def test_what_was_used_until_a_turn_waits_is_debited_then_and_the_rest_at_
     ended = stage.turns.turns[1]
     assert (ended.tokens_in, ended.tokens_out, ended.cost) == (50, 5, 67)
     assert events[-2] == Usage(50, 5, 67, 67, "credits")
-    assert stage.turns.purses == {PURSE: 55}
+    assert stage.turns.quotas == {QUOTA: 55}

@@ -137,7 +137,7 @@ async def test_a_changed_amount_is_the_only_posting_named(store: Store, place: P
     assert named(found) == {2, None}
     assert [fault.what for fault in found.faults] == [
         "the posting is not as it was written",
-        "the sums differ: debits 601, credits 601, and the purses have spent 800 (millionths)",
+        "the sums differ: debits 601, credits 601, and the quotas have spent 800 (millionths)",
     ]
 
 

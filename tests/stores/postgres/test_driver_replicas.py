@@ -34,7 +34,7 @@ from tests.stores.support.scenes import (
 
 T = TypeVar("T")
 TEN = Rate(bucket="b", calls=10, seconds=60)
-LIMITED = Payer(account=ALICE.account, purse="token:alice", limit=1000)
+LIMITED = Payer(account=ALICE.account, quota="token:alice", limit=1000)
 
 
 @pytest.fixture
@@ -314,11 +314,11 @@ async def test_the_calls_of_a_run_are_counted_over_all_postgres_replicas(
 
 
 def a_meeting_claim(store: Store, meet: str, i: int) -> TurnClaim:
-    """A claim that meets those of other stores in its run, its rate, its purse or nonce alone."""
-    kinds = ("run", "rate", "purse", "nonce")
+    """A claim that meets those of other stores in its run, its rate, its quota or nonce alone."""
+    kinds = ("run", "rate", "quota", "nonce")
     own = {kind: "" if kind == meet else store.worker for kind in kinds}
-    purse = f"p{own['purse']}{i}"
-    payer = Payer(account=Account("token", str(i % 7)), purse=purse, limit=10**9)
+    quota = f"p{own['quota']}{i}"
+    payer = Payer(account=Account("token", str(i % 7)), quota=quota, limit=10**9)
     rate = Rate(bucket=f"b{own['rate']}{i}", calls=10**6, seconds=1)
     name = f"r{own['run']}{i}"
     nonce = a_nonce(f"n{own['nonce']}{i}")
@@ -339,7 +339,7 @@ async def patiently(ask: Callable[[], Awaitable[T]]) -> T:
             await asyncio.sleep(0)  # the others' batches go on meanwhile
 
 
-@pytest.mark.parametrize("meet", ["run", "rate", "purse", "nonce"])
+@pytest.mark.parametrize("meet", ["run", "rate", "quota", "nonce"])
 async def test_overlapping_batches_of_four_postgres_writers_never_deadlock(
     place: Place, meet: str
 ) -> None:

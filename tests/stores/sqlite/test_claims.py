@@ -163,7 +163,7 @@ async def test_another_payer_with_the_same_run_id_neither_sees_nor_disturbs_it(
 
 
 async def test_a_refused_claim_leaves_no_trace(store: Store, place: Place) -> None:
-    poor = Payer(account=ALICE.account, purse="poor", limit=10)
+    poor = Payer(account=ALICE.account, quota="poor", limit=10)
     before = place.counts()
     assert await store.turns.claim(a_claim(payer=poor, reserve=11)) == Denied("spending")
     assert await store.turns.claim(a_claim(most_run_calls=0)) == Denied("run_calls")
@@ -171,7 +171,7 @@ async def test_a_refused_claim_leaves_no_trace(store: Store, place: Place) -> No
 
 
 async def test_a_refused_row_does_not_affect_its_neighbours(store: Store, place: Place) -> None:
-    poor = Payer(account=BOB.account, purse="poor", limit=10)
+    poor = Payer(account=BOB.account, quota="poor", limit=10)
     verdicts = await asyncio.gather(
         store.turns.claim(a_claim("r1")),
         store.turns.claim(a_claim("r2", payer=poor, reserve=11)),

@@ -101,7 +101,7 @@ async def test_a_turn_cannot_finish_as_running(store: Store) -> None:
         await store.turns.finish(a_finish(turn, state="running"))
 
 
-async def test_every_amount_stands_in_the_ledger_the_purse_and_the_run(
+async def test_every_amount_stands_in_the_ledger_the_quota_and_the_run(
     store: Store, place: Place
 ) -> None:
     for i in range(20):
@@ -110,7 +110,7 @@ async def test_every_amount_stands_in_the_ledger_the_purse_and_the_run(
         debits = (Debit("agent:echo", i), Debit("peer:globex.example", 2 * i))
         await store.turns.finish(a_finish(turn, payer=payer, debits=debits))
     by_payer = "SELECT issuer, SUM(amount) FROM ledger GROUP BY issuer ORDER BY issuer"
-    by_purse = "SELECT name, spent FROM purse ORDER BY name"
+    by_quota = "SELECT name, spent FROM purse ORDER BY name"
     by_run = "SELECT issuer, SUM(cost) FROM run GROUP BY issuer ORDER BY issuer"
     by_turn = (
         "SELECT r.issuer, SUM(t.cost) FROM turn t JOIN run r ON r.n = t.run"
@@ -118,7 +118,7 @@ async def test_every_amount_stands_in_the_ledger_the_purse_and_the_run(
     )
     sums = place.rows(by_payer)
     assert sums == [("token:alice", 270), ("token:bob", 300)]
-    assert place.rows(by_purse) == place.rows(by_run) == place.rows(by_turn) == sums
+    assert place.rows(by_quota) == place.rows(by_run) == place.rows(by_turn) == sums
 
 
 async def test_a_call_at_price_zero_has_its_ledger_entry(store: Store) -> None:

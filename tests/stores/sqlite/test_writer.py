@@ -53,7 +53,7 @@ async def test_the_error_of_a_broken_row_does_not_repeat_its_values(store: Store
 async def test_a_claim_that_nobody_waits_for_is_not_left_running(
     store: Store, place: Place
 ) -> None:
-    payer = Payer(account=ALICE.account, purse="p", limit=1000)
+    payer = Payer(account=ALICE.account, quota="p", limit=1000)
     claim = a_claim(payer=payer, reserve=100)
     waiting = asyncio.ensure_future(store.turns.claim(claim))
     await asyncio.sleep(0)  # it is queued

@@ -29,9 +29,9 @@ from carnet.stores.secrets import secrets_file
 from carnet.testing.clock import FakeClock, FakeIds
 from tests.stores.support import servers
 
-ALICE = Payer(account=Account("token:alice", "alice"), purse="token:alice")
-BOB = Payer(account=Account("token:bob", "bob"), purse="token:bob")
-LIMITED = Payer(account=ALICE.account, purse="token:alice", limit=10**9)
+ALICE = Payer(account=Account("token:alice", "alice"), quota="token:alice")
+BOB = Payer(account=Account("token:bob", "bob"), quota="token:bob")
+LIMITED = Payer(account=ALICE.account, quota="token:alice", limit=10**9)
 NOW = 1_800_000_000_000_000  # where the clock stands, in microseconds
 SECOND = 1_000_000
 ANSWER: tuple[Event, ...] = (Text("hello"), Done())

@@ -39,7 +39,7 @@ from tests.stores.support.scenes import (
 )
 
 CALLERS = 8
-UNFINISHED = Quota(purse="tasks/echo/b", limit=1000, take=1)
+UNFINISHED = Quota(name="tasks/echo/b", limit=1000, take=1)
 
 
 def say(*words: object) -> None:
@@ -59,7 +59,7 @@ def an_end(task: Task) -> TurnFinish:
         payer=LIMITED,
         reserve=500,
         is_task=True,
-        uses=(Use(UNFINISHED.purse, -1),),
+        uses=(Use(UNFINISHED.name, -1),),
         deliveries=(a_delivery(task.turn.run),),
     )
 

@@ -1,4 +1,4 @@
-"""Rates and purses: exact, also within one batch."""
+"""Rates and quotas: exact, also within one batch."""
 
 import asyncio
 
@@ -15,7 +15,7 @@ from tests.stores.support.scenes import ALICE, Place, a_claim, a_finish, claimed
 SECOND = 1_000_000
 NOW = 1_800_000_000_000_000
 TEN_A_MINUTE = Rate(bucket="token:alice", calls=10, seconds=60)
-LIMITED = Payer(account=ALICE.account, purse="token:alice", limit=1000)
+LIMITED = Payer(account=ALICE.account, quota="token:alice", limit=1000)
 
 
 def at(seconds: float) -> int:

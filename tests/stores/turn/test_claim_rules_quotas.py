@@ -22,9 +22,9 @@ from tests.stores.support.scenes import (
     finished,
 )
 
-TOKENS = Quota(purse="tokens/2027-01-15/echo/b", limit=10, retry_after=3600)
+TOKENS = Quota(name="tokens/2027-01-15/echo/b", limit=10, retry_after=3600)
 ONE_A_MINUTE = Rate(bucket="b", calls=1, seconds=60)
-POOR = Payer(account=ALICE.account, purse="poor", limit=10)
+POOR = Payer(account=ALICE.account, quota="poor", limit=10)
 SPENT = Denied("spent")
 TABLES = ("run", "turn", "journal", "purse", "rate", "nonce", "task", "outbox")
 
@@ -38,15 +38,15 @@ def once(name: str = "jti-1", *, life: int = 900) -> Nonce:
 
 
 def of_tasks(limit: int) -> Quota:
-    return Quota(purse="tasks/echo/b", limit=limit, take=1, retry_after=5)
+    return Quota(name="tasks/echo/b", limit=limit, take=1, retry_after=5)
 
 
 async def use(store: Store, name: str, amount: int) -> None:
     turn = claimed(await store.turns.claim(a_claim(name, quotas=(TOKENS,))))
-    await store.turns.finish(a_finish(turn, uses=(Use(TOKENS.purse, amount),)))
+    await store.turns.finish(a_finish(turn, uses=(Use(TOKENS.name, amount),)))
 
 
-async def test_a_purse_that_is_used_up_refuses_until_then_it_is_added_to(
+async def test_a_quota_that_is_used_up_refuses_until_then_it_is_added_to(
     store: Store, place: Place
 ) -> None:
     await use(store, "r1", 9)
@@ -54,7 +54,7 @@ async def test_a_purse_that_is_used_up_refuses_until_then_it_is_added_to(
     assert place.rows("SELECT spent, reserved FROM purse WHERE name LIKE 'tokens/%'") == [(59, 0)]
     before = everything(place)
     refused = a_claim("r3", quotas=(TOKENS,), rates=(ONE_A_MINUTE,), nonce=a_nonce())
-    assert await store.turns.claim(refused) == Denied("quota", 3600, TOKENS.purse)
+    assert await store.turns.claim(refused) == Denied("quota", 3600, TOKENS.name)
     assert everything(place) == before
     ended = await finished(store, "r1x")
     known = a_claim("r1x", quotas=(TOKENS,))
@@ -80,8 +80,8 @@ async def test_all_quotas_must_pass_and_the_longest_wait_is_told(store: Store) -
     full = of_tasks(0)
     for quotas in ((full, TOKENS), (TOKENS, full)):
         refusal = await store.turns.claim(a_claim("r2", quotas=quotas))
-        assert refusal == Denied("quota", 3600, TOKENS.purse)
-    assert await store.turns.claim(a_claim("r2", quotas=(full,))) == Denied("quota", 5, full.purse)
+        assert refusal == Denied("quota", 3600, TOKENS.name)
+    assert await store.turns.claim(a_claim("r2", quotas=(full,))) == Denied("quota", 5, full.name)
 
 
 @pytest.mark.parametrize(

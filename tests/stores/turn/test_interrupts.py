@@ -28,7 +28,7 @@ from tests.stores.support.scenes import (
     leased,
 )
 
-PURSE = Payer(account=ALICE.account, purse="p", limit=1000)
+QUOTA = Payer(account=ALICE.account, quota="p", limit=1000)
 HOUR = 3600 * SECOND
 
 
@@ -49,17 +49,17 @@ async def test_a_turn_that_waits_is_repeated_as_waiting_with_the_same_interrupt(
 async def test_a_turn_that_waits_holds_what_it_reserved_less_what_it_spent(
     store: Store, place: Place
 ) -> None:
-    asked = a_claim(payer=PURSE, reserve=800)
+    asked = a_claim(payer=QUOTA, reserve=800)
     turn = claimed(await store.turns.claim(asked))
     spent = (Debit("agent:echo", 300),)
-    waiting = await store.turns.finish(a_wait(turn, payer=PURSE, debits=spent))
+    waiting = await store.turns.finish(a_wait(turn, payer=QUOTA, debits=spent))
     assert waiting.cost == 300
     assert place.rows("SELECT spent, reserved FROM purse WHERE name = 'p'") == [(300, 500)]
-    too_much = a_claim("r2", payer=PURSE, reserve=300)
+    too_much = a_claim("r2", payer=QUOTA, reserve=300)
     assert await store.turns.claim(too_much) == Denied("spending")
-    resumed = claimed(await store.turns.claim(a_claim(payer=PURSE, resolution=an_answer())))
+    resumed = claimed(await store.turns.claim(a_claim(payer=QUOTA, resolution=an_answer())))
     assert place.rows("SELECT spent, reserved FROM purse WHERE name = 'p'") == [(300, 500)]
-    ended = await store.turns.finish(a_finish(resumed, payer=PURSE))
+    ended = await store.turns.finish(a_finish(resumed, payer=QUOTA))
     assert ended.cost == 500  # what it cost before it waited, too
     assert place.rows("SELECT spent, reserved FROM purse WHERE name = 'p'") == [(500, 0)]
     assert place.rows("SELECT COUNT(*) FROM kept_call") == [(0,)]
@@ -122,11 +122,11 @@ async def test_a_turn_that_waits_for_several_runs_on_after_the_last(store: Store
 async def test_a_turn_whose_time_is_over_fails_and_gives_back_what_it_held(
     store: Store, place: Place
 ) -> None:
-    count = Quota(purse="tasks/echo/b", limit=5, take=1)
-    asked = a_claim(payer=PURSE, reserve=800, quotas=(count,))
+    count = Quota(name="tasks/echo/b", limit=5, take=1)
+    asked = a_claim(payer=QUOTA, reserve=800, quotas=(count,))
     turn = claimed(await store.turns.claim(asked))
     held = (Use("tasks/echo/b", 1),)
-    await store.turns.finish(a_wait(turn, payer=PURSE, holding=held))
+    await store.turns.finish(a_wait(turn, payer=QUOTA, holding=held))
     place.clock.advance(3599)
     await store.upkeep()
     assert (await store.turns.reload(turn)).state == "waiting"

@@ -112,7 +112,7 @@ async def test_what_no_store_could_hold_is_not_waited_for(store: Store) -> None:
 async def test_a_task_that_has_waited_gives_back_its_place_though_its_sealed_call_is_lost(
     store: Store, place: Place
 ) -> None:
-    counted = Quota(purse="tasks/echo/b", limit=5, take=1)
+    counted = Quota(name="tasks/echo/b", limit=5, take=1)
     await store.turns.claim(a_task(quotas=(counted,)))
     (task,) = await leased(store)
     held = (Use("tasks/echo/b", 1),)
@@ -122,13 +122,13 @@ async def test_a_task_that_has_waited_gives_back_its_place_though_its_sealed_cal
     ((sealed,),) = place.rows("SELECT sealed FROM kept_call")
     place.rows("UPDATE kept_call SET sealed = ?", bytes(sealed)[:-1])
     (again,) = await leased(store)
-    assert (again.call_bytes, again.purse) == (b"", "tasks/echo/b")
+    assert (again.call_bytes, again.quota) == (b"", "tasks/echo/b")
 
 
 async def test_a_task_that_is_cancelled_while_it_waits_fails_and_gives_back_what_it_held(
     store: Store, place: Place
 ) -> None:
-    counted = Quota(purse="tasks/echo/b", limit=5, take=1)
+    counted = Quota(name="tasks/echo/b", limit=5, take=1)
     for name in ("r1", "r2"):
         await store.turns.claim(a_task(name, quotas=(counted,), reserve=300, payer=ALICE))
     held = (Use("tasks/echo/b", 1),)
@@ -165,14 +165,14 @@ async def taken_back(store: Store, answer: TurnClaim) -> None:
 async def test_an_answer_whose_caller_went_away_can_be_given_again(
     store: Store, place: Place
 ) -> None:
-    counted = Quota(purse="tokens/echo/b", limit=5, take=1)
+    counted = Quota(name="tokens/echo/b", limit=5, take=1)
     asked = a_claim(payer=LIMITED, reserve=300, quotas=(counted,))
     turn = claimed(await store.turns.claim(asked))
     end = a_wait(turn, payer=LIMITED, debits=(Debit("agent:echo", 100),), reserve=300)
     waiting = await store.turns.finish(end)
     said = await store.turns.events(waiting)
-    purses = "SELECT name, spent, reserved FROM purse ORDER BY name"
-    held = place.rows(purses)
+    quotas = "SELECT name, spent, reserved FROM purse ORDER BY name"
+    held = place.rows(quotas)
     answer = replace(asked, resolution=an_answer(value=b"{}", resolver="alice"))
     await taken_back(store, answer)
     again = await store.turns.claim(asked)
@@ -183,7 +183,7 @@ async def test_an_answer_whose_caller_went_away_can_be_given_again(
     assert (open_again.interrupt, open_again.status) == (an_interrupt(), "open")
     assert (open_again.outcome, open_again.resolver, open_again.value) == (None, None, None)
     assert place.rows("SELECT COUNT(*) FROM kept_call") == [(1,)]
-    assert place.rows(purses) == held
+    assert place.rows(quotas) == held
     resumed = claimed(await store.turns.claim(answer))
     assert (resumed.fence, resumed.attempt) == (3, 1)
     await store.turns.finish(a_finish(resumed, payer=LIMITED))

@@ -12,7 +12,7 @@ from carnet.stores.upkeep.recovery import recover
 from carnet.stores.upkeep.retention import DAY, Pruned
 from tests.stores.support.scenes import ALICE, Place, a_claim, a_finish, claimed, finished
 
-LIMITED = Payer(account=ALICE.account, purse="p", limit=1000)
+LIMITED = Payer(account=ALICE.account, quota="p", limit=1000)
 
 
 async def test_turns_of_a_worker_that_is_gone_are_unknown_and_released(place: Place) -> None:

@@ -29,7 +29,7 @@ async def done_task(store: Store, name: str, now: int) -> None:
     await store.turns.finish(a_finish(task.turn, is_task=True, now=now))
 
 
-def purses(place: Place) -> list[str]:
+def quota_names(place: Place) -> list[str]:
     return [name for (name,) in place.rows("SELECT name FROM purse ORDER BY name")]
 
 
@@ -72,14 +72,14 @@ async def test_deliveries_are_forgotten_a_month_after_their_end(store: Store, pl
     assert await store.outbox.find("msg_2") is not None
 
 
-async def test_purses_of_earlier_days_and_of_no_task_are_forgotten(
+async def test_quotas_of_earlier_days_and_of_no_task_are_forgotten(
     store: Store, place: Place
 ) -> None:
     place.clock.advance((NOW - place.clock.wall_us()) / 1_000_000)
     day_before, next_day = "2027-01-14", "2027-01-16"
     used = tuple(
-        Use(purse, amount)
-        for purse, amount in (
+        Use(quota, amount)
+        for quota, amount in (
             (f"tokens/{day_before}/echo/b", 5),
             ("tokens/1999-12-31/echo/b", 5),
             (f"tokens/{TODAY}/echo/b", 5),
@@ -88,12 +88,12 @@ async def test_purses_of_earlier_days_and_of_no_task_are_forgotten(
             ("token:alice", 0),
         )
     )
-    quotas = [Quota(purse=f"tasks/echo/{name}", limit=5, take=1) for name in ("ended", "b")]
+    quotas = [Quota(name=f"tasks/echo/{name}", limit=5, take=1) for name in ("ended", "b")]
     turn = claimed(await store.turns.claim(a_claim(quotas=tuple(quotas))))
     await store.turns.finish(a_finish(turn, uses=used))
     forgotten = await store._forgetting.forget()  # noqa: SLF001
-    assert forgotten == Forgotten(purses=3)
-    assert purses(place) == [
+    assert forgotten == Forgotten(quotas=3)
+    assert quota_names(place) == [
         "tasks/echo/b",
         "token:alice",
         f"tokens/{TODAY}/echo/b",
@@ -101,7 +101,7 @@ async def test_purses_of_earlier_days_and_of_no_task_are_forgotten(
     ]
 
 
-async def test_many_old_purses_are_forgotten_in_pieces(store: Store, place: Place) -> None:
+async def test_many_old_quotas_are_forgotten_in_pieces(store: Store, place: Place) -> None:
     place.clock.advance((NOW - place.clock.wall_us()) / 1_000_000)
     turn = claimed(await store.turns.claim(a_claim()))
     many = [Use(f"tokens/2026-01-01/echo/{i}", 1) for i in range(450)]
@@ -112,7 +112,7 @@ async def test_many_old_purses_are_forgotten_in_pieces(store: Store, place: Plac
         store._forgetting.forget(),  # noqa: SLF001
         store._forgetting.forget(),  # noqa: SLF001
     )
-    left = purses(place)
+    left = quota_names(place)
     assert all(name.startswith("tasks/") for name in left)
     assert place.rows("SELECT COUNT(*) FROM purse WHERE spent = 0") == [(0,)]
     assert len(left) == 225

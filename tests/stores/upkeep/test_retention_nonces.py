@@ -37,7 +37,7 @@ from tests.stores.support.scenes import (
 T = TypeVar("T")
 REPLAYED = Denied("replayed")
 ONE_A_MINUTE = Rate(bucket="b", calls=1, seconds=60)
-POOR = Payer(account=ALICE.account, purse="token:poor", limit=10)
+POOR = Payer(account=ALICE.account, quota="token:poor", limit=10)
 LIVE_NONCES = int(os.environ.get("CARNET_NONCES", "20000"))
 
 

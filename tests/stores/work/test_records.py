@@ -60,7 +60,7 @@ async def test_runs_come_newest_first_a_page_at_a_time(store: Store) -> None:
 async def test_a_reader_sees_its_own_runs_and_what_was_done_below_them(store: Store) -> None:
     mine = await finished(store, turn="t0")
     below = await finished(store, turn="t1", actor="agent:echo", parent_turn="t0")
-    agents = Payer(account=Account("acme.example", "agent:echo"), purse="agent:echo")
+    agents = Payer(account=Account("acme.example", "agent:echo"), quota="agent:echo")
     paid = await finished(store, turn="t2", actor="agent:echo", parent_turn="t1", payer=agents)
     await finished(store, "r2", actor="token:bob", payer=BOB)
     assert await store.records.run("r1", reader="token:alice") == [mine, below, paid]

@@ -28,7 +28,7 @@ from tests.stores.support.scenes import (
     leased,
 )
 
-RESERVED = Payer(account=ALICE.account, purse="p", limit=1000)
+RESERVED = Payer(account=ALICE.account, quota="p", limit=1000)
 
 
 async def test_a_task_waits_with_its_turn_and_is_found_by_its_id(
@@ -362,7 +362,7 @@ async def test_what_was_not_leased_although_nobody_was_told_waits(
 
 
 async def test_a_task_takes_of_its_quota_until_it_ends(store: Store, place: Place) -> None:
-    quota = Quota(purse="tasks/echo/b", limit=2, take=1)
+    quota = Quota(name="tasks/echo/b", limit=2, take=1)
     for i in range(2):
         claimed(await store.turns.claim(a_task(f"r{i}", quotas=(quota,))))
     before = place.counts(), place.rows("SELECT * FROM task ORDER BY turn")

@@ -23,7 +23,7 @@ from tests.stores.support.scenes import (
     leased,
 )
 
-PURSE = "tasks/echo/agent://b.example"
+QUOTA = "tasks/echo/agent://b.example"
 
 
 async def test_a_task_that_an_earlier_version_gave_up_waits_again_at_the_next_start(
@@ -32,7 +32,7 @@ async def test_a_task_that_an_earlier_version_gave_up_waits_again_at_the_next_st
     store = await place.start()
     await store.turns.claim(a_task())
     (task,) = await leased(store)
-    payer = Payer(account=ALICE.account, purse="")
+    payer = Payer(account=ALICE.account, quota="")
     await store.turns.finish(end_unknown(task.turn, payer, now=NOW))  # as it would any turn
     call = claimed(await store.turns.claim(a_claim("call")))
     await store.turns.finish(end_unknown(call, payer, now=NOW))
@@ -58,12 +58,12 @@ async def test_the_agents_are_named_for_which_tasks_wait(store: Store) -> None:
     assert set(await store.tasks.waiting_for()) == {"a", "b"}
 
 
-async def test_the_purse_of_a_task_is_known_although_its_sealed_call_cannot_be_opened(
+async def test_the_quota_of_a_task_is_known_although_its_sealed_call_cannot_be_opened(
     place: Place,
 ) -> None:
     store = await place.start()
-    tokens = Quota(purse="tokens/2027-01-15/echo/agent://b.example", limit=9)
-    counted = Quota(purse=PURSE, limit=5, take=1)
+    tokens = Quota(name="tokens/2027-01-15/echo/agent://b.example", limit=9)
+    counted = Quota(name=QUOTA, limit=5, take=1)
     await store.turns.claim(a_task(quotas=(tokens, counted)))
     await store.turns.claim(a_task("r2"))
     await store.close()
@@ -72,8 +72,8 @@ async def test_the_purse_of_a_task_is_known_although_its_sealed_call_cannot_be_o
     place.rows("DELETE FROM own_key")  # which cannot be opened either
     store = await place.start()
     first, second = await leased(store)
-    assert (first.call_bytes, first.purse) == (b"", PURSE)
-    assert (second.call_bytes, second.purse) == (b"", None)
+    assert (first.call_bytes, first.quota) == (b"", QUOTA)
+    assert (second.call_bytes, second.quota) == (b"", None)
     await store.close()
 
 
@@ -163,7 +163,7 @@ async def test_the_failures_of_a_receiver_are_forgotten_with_its_deliveries(
 async def test_a_task_whose_row_is_damaged_comes_without_its_call_and_holds_up_no_other(
     store: Store, place: Place
 ) -> None:
-    await store.turns.claim(a_task("r1", quotas=(Quota(purse=PURSE, limit=5, take=1),)))
+    await store.turns.claim(a_task("r1", quotas=(Quota(name=QUOTA, limit=5, take=1),)))
     await store.turns.claim(a_task("r2"))
     await store.turns.claim(a_task("r3"))
     for name, sealed in (("r1", bytes(range(255, 0, -1))), ("r3", b"")):
@@ -172,6 +172,6 @@ async def test_a_task_whose_row_is_damaged_comes_without_its_call_and_holds_up_n
             sealed,
             f"task-{name}",
         )
-    found = {task.id: (task.call_bytes, task.purse) for task in await leased(store, most=9)}
+    found = {task.id: (task.call_bytes, task.quota) for task in await leased(store, most=9)}
     assert found["task-r1"] == found["task-r3"] == (b"", None)
     assert found["task-r2"][0] != b""

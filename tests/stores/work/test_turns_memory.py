@@ -19,9 +19,9 @@ from tests.stores.support.scenes import (
     claimed,
 )
 
-TAKEN = Quota(purse="tasks/echo/b", limit=1, take=1, retry_after=5)
-LOOKED_AT = Quota(purse="tokens/2027-01-15/echo/b", limit=10, retry_after=9)
-LIMITED = Payer(account=ALICE.account, purse="p", limit=1000)
+TAKEN = Quota(name="tasks/echo/b", limit=1, take=1, retry_after=5)
+LOOKED_AT = Quota(name="tokens/2027-01-15/echo/b", limit=10, retry_after=9)
+LIMITED = Payer(account=ALICE.account, quota="p", limit=1000)
 ONE = Rate(bucket="b", calls=1, seconds=60)
 
 
@@ -46,7 +46,7 @@ async def scene(turns: Turns) -> list[tuple[object, ...]]:
     await claim(a_claim("r2", once=once))
     await claim(a_claim("r2", quotas=(TAKEN,), nonce=a_nonce(), rates=(ONE,)))
     await claim(a_claim("r1", once=once, quotas=(TAKEN,)))
-    uses = (Use(TAKEN.purse, -1), Use(LOOKED_AT.purse, 10))
+    uses = (Use(TAKEN.name, -1), Use(LOOKED_AT.name, 10))
     await turns.finish(a_finish(first, state="failed", retryable=True, uses=uses, debits=()))
     await claim(a_claim("r2", quotas=(LOOKED_AT,)))
     await claim(a_claim("r2", quotas=(TAKEN,), nonce=a_nonce(), rates=(ONE,)))

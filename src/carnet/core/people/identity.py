@@ -7,7 +7,7 @@ Law 3. The payer is an account, never a credential.
 
 from collections.abc import Sequence
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from carnet.core.people.skill import Trust
 
@@ -103,13 +103,13 @@ class Caller(Struct, frozen=True, kw_only=True):
 
 
 class Payer(Struct, frozen=True, kw_only=True):
-    """The account that is debited, and the purse whose limit bounds it.
+    """The account that is debited, and the quota whose limit bounds it.
 
-    A token's purse is its own; all accounts that one peer vouches for share the peer's purse.
+    A token has a quota of its own; all accounts that one peer vouches for share the peer's quota.
     """
 
     account: Account
-    purse: str
+    quota: str = field(name="purse")  # the name it is sealed under
     limit: int | None = None  # micro-units; None is unlimited
     own_issue: bool = True  # False: another organisation answers for this account
     by_forwarding: bool = False  # the account came from a forwarded credential

@@ -269,8 +269,8 @@ class Gate:
             reserve=0 if payer.limit is None else quote(target, claim.ask, len(claim.request)),
             delegation=candidate.delegation,
             callback=claim.callback,
-            quota=None if tokens is None else tokens.purse,
-            task_purse=None if later is None else later.purse,
+            quota=None if tokens is None else tokens.name,
+            task_quota=None if later is None else later.quota,
         )
         quotas = () if tokens is None and later is None else self._quotas(tokens, later)
         return self._entry_of(candidate, admitted, key, allowance, quotas, later)

@@ -42,5 +42,5 @@ def grounds_of(
         limit=payer.limit,
         reserve=admitted.reserve,
         rates=tuple([rate.bucket for rate in rates]) if rates else (),
-        quotas=tuple([quota.purse for quota in quotas]) if quotas else (),
+        quotas=tuple([quota.name for quota in quotas]) if quotas else (),
     )

@@ -171,8 +171,8 @@ def refusal(denied: Denied, entry: Entry, most_run_calls: int) -> CarnetError:
 
 
 def _used_up(denied: Denied, quotas: Sequence[Quota]) -> CarnetError:
-    """The error that a purse without anything left stands for."""
-    purse = denied.bucket or ""
-    quota = next((quota for quota in quotas if quota.purse == purse), Quota(purse=purse, limit=0))
+    """The error for a quota that is used up."""
+    name = denied.bucket or ""
+    quota = next((quota for quota in quotas if quota.name == name), Quota(name=name, limit=0))
     facts = {"limit": quota.limit, "retry_after": denied.retry_after or quota.retry_after}
-    return TooManyTasks(**facts) if purse.startswith(TASKS) else TokenBudgetExceeded(**facts)
+    return TooManyTasks(**facts) if name.startswith(TASKS) else TokenBudgetExceeded(**facts)

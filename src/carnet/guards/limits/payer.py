@@ -74,7 +74,7 @@ class Paying:
         issuer = actor.domain or actor.name
         return Payer(
             account=Account(issuer, self._tokens.fingerprint(credential)),
-            purse=actor.name,
+            quota=actor.name,
             limit=self._credit_of(candidate),
             own_issue=False,
             by_forwarding=True,
@@ -96,13 +96,13 @@ class Paying:
             document = proof.document
             return Payer(
                 account=Account(peer.domain, peer.domain) if document is None else document.account,
-                purse=f"peer:{peer.domain}",
+                quota=f"peer:{peer.domain}",
                 limit=peer.credit,
                 own_issue=False,
             )
         return Payer(
             account=Account(host_of(proof.sender), proof.sender),
-            purse=f"sender:{proof.sender}",
+            quota=f"sender:{proof.sender}",
             limit=0,
             own_issue=False,
         )
@@ -119,13 +119,13 @@ class Paying:
     def _own(self, token: Token, *, by_forwarding: bool = False) -> Payer:
         if token.peer is not None:
             account = Account(token.peer, token.peer)
-            purse = f"peer:{token.peer}"
+            quota = f"peer:{token.peer}"
         else:
             account = Account(self._domain, token.account)
-            purse = f"token:{token.account}"
+            quota = f"token:{token.account}"
         return Payer(
             account=account,
-            purse=purse,
+            quota=quota,
             limit=self._credit(token),
             own_issue=token.peer is None,
             by_forwarding=by_forwarding,
@@ -140,7 +140,7 @@ class Paying:
 
     def agent_account(self, agent: str) -> Payer:
         """The account of one of our own agents, which pays for what it calls `agent-owned`."""
-        return Payer(account=Account(self._domain, f"agent:{agent}"), purse=f"agent:{agent}")
+        return Payer(account=Account(self._domain, f"agent:{agent}"), quota=f"agent:{agent}")
 
 
 def check_pay(caller: Caller, target: Target) -> None:

@@ -1,14 +1,14 @@
 """How much of a day's tokens has this sender used, and how many of its tasks are not finished yet?
 
-The store counts. The purse of tokens has the day in its name: a new day begins with an empty one.
-Tasks have one of each agent and sender: one is taken when a task is accepted, and given back with
-its end, whichever that is.
+The store counts. The name of a quota of tokens has the day in it: a new day begins with an empty
+one. Tasks have one of each agent and sender: one is taken when a task is accepted, and given back
+with its end, whichever that is.
 
 Law 1. What a call uses is told at its end. So a sender that has anything left is answered, and one
        that has nothing left is refused until midnight, UTC.
 Law 2. Only calls whose signature held are counted, whatever they ended in; calls that an agent
-       makes for one of them in process use up the same purse.
-Law 3. A peer can give itself as many names as it likes: they share one purse and one rate.
+       makes for one of them in process use up the same quota.
+Law 3. A peer can give itself as many names as it likes: they share one quota and one rate.
 Law 4. A task costs its sender a place in the queue from the claim on; who repeats one that is known
        takes no second place.
 Law 5. The id of a task is drawn here, of at least 122 random bits: who knows it may ask how far it
@@ -30,7 +30,7 @@ _EPOCH: Final = date(1970, 1, 1).toordinal()
 
 
 def counted_as(candidate: Candidate) -> str:
-    """The sender whose rate and purses a signed claim uses."""
+    """The sender whose rate and quotas a signed claim uses."""
     peer = candidate.peer
     return candidate.proof.sender if peer is None else AGENT + peer.domain
 
@@ -43,7 +43,7 @@ def daily_tokens(candidate: Candidate) -> Quota | None:
     days, seconds = divmod(candidate.now // SECOND_US, DAY_SECONDS)
     day = date.fromordinal(_EPOCH + days).isoformat()
     return Quota(
-        purse=f"{TOKENS}{day}/{target.name}/{counted_as(candidate)}",
+        name=f"{TOKENS}{day}/{target.name}/{counted_as(candidate)}",
         limit=target.tokens_per_day,
         retry_after=DAY_SECONDS - seconds,
     )
@@ -61,11 +61,11 @@ def make_later(candidate: Candidate, ids: Ids) -> Later:
     return Later(
         id=ids.uuid(),
         sender=sender,
-        purse=f"{TASKS}{candidate.target.name}/{counted}",
+        quota=f"{TASKS}{candidate.target.name}/{counted}",
         callback=claim.callback,
     )
 
 
 def unfinished(later: Later, limit: int) -> Quota:
     """The place that a task takes until it has ended."""
-    return Quota(purse=later.purse, limit=limit, take=1)
+    return Quota(name=later.quota, limit=limit, take=1)

@@ -53,7 +53,7 @@ class Task(Struct, frozen=True, kw_only=True):
     cancelled: int | None = None  # when somebody asked for its end
     lost: int = 0  # how often whoever ran it was gone before its end
     call_bytes: bytes = b""  # unsealed; of a leased task only
-    purse: str | None = None  # that counts it until its end; of a leased task only
+    quota: str | None = None  # that counts it until its end; of a leased task only
 
     @property
     def state(self) -> TaskState:

@@ -23,7 +23,7 @@ from carnet.core.people.identity import Payer
 from carnet.ports.work.tasks import Callback, TaskClaim
 from carnet.ports.world.outbox import Delivery
 
-TOKENS: Final = "tokens/"  # what the purses of each kind of quota begin with
+TOKENS: Final = "tokens/"  # what the names of each kind of quota begin with
 TASKS: Final = "tasks/"
 
 
@@ -44,12 +44,12 @@ class Nonce(Struct, frozen=True):
 
 
 class Quota(Struct, frozen=True, kw_only=True):
-    """At most `limit` of something, held in a purse; `take` of it is used until the finish.
+    """At most `limit` of something, counted under a name; `take` is used until the finish.
 
-    With nothing to take, a purse that is used up refuses: what is used is told at the end.
+    With nothing to take, a quota that is used up refuses: what is used is known at the end.
     """
 
-    purse: str
+    name: str
     limit: int
     take: int = 0
     retry_after: int = 1
@@ -133,7 +133,7 @@ class Denied(Struct, frozen=True, tag=True):
         "resolution",  # no turn waits for that answer, or no longer
     ]
     retry_after: int | None = None
-    bucket: str | None = None  # the rate (full for longest) or the purse that refused
+    bucket: str | None = None  # the rate (full for longest) or the quota that refused
 
 
 Verdict = Claimed | Known | Denied
@@ -147,9 +147,9 @@ class Debit(Struct, frozen=True):
 
 
 class Use(Struct, frozen=True):
-    """What a finish adds to the purse of a quota; less than nothing gives back what was taken."""
+    """What a finish adds to a quota; less than nothing gives back what was taken."""
 
-    purse: str
+    quota: str
     amount: int
 
 

@@ -311,13 +311,13 @@ def _nameless(task: Task) -> Call:
             scopes=frozenset(),
             standing=Standing(sender=task.sender) if is_signed else None,
         ),
-        payer=Payer(account=turn.payer, purse=""),
+        payer=Payer(account=turn.payer, quota=""),
         dialect=turn.dialect or "",
         target=absent(turn.agent),
         record=turn,
         task=task.id,
         callback=task.callback,
-        task_purse=task.purse,
+        task_quota=task.quota,
     )
 
 

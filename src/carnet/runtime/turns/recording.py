@@ -244,7 +244,7 @@ class Recording:
         batch, encoded = self._take()
         if self._outbound:  # the journal points to them; who reads now is shown them
             batch[-1 - len(self._outbound) : -1] = map(outbound_event, self._outbound)
-        has_purse = call.quota is not None or call.task_purse is not None
+        has_quota = call.quota is not None or call.task_quota is not None
         record = await self._turns.finish(
             TurnFinish(
                 turn=call.record,
@@ -261,7 +261,7 @@ class Recording:
                 tokens_out=tokens[1],
                 code=end.code if type(end) is Failed else None,
                 retryable=type(end) is Failed and self._may_run_again(end),
-                uses=self._uses(tokens, is_over=state != "waiting") if has_purse else (),
+                uses=self._uses(tokens, is_over=state != "waiting") if has_quota else (),
                 tell=None if call.task is None else self._tell_of(batch, end, tokens, debits),
                 is_task=call.task is not None,
                 outbound=tuple(self._outbound),
@@ -288,7 +288,7 @@ class Recording:
             "call_bytes": write_sealed_call(
                 sealed_call_of(call, sum(debit.amount for debit in debits))
             ),
-            "holding": () if call.task_purse is None else (Use(call.task_purse, 1),),
+            "holding": () if call.task_quota is None else (Use(call.task_quota, 1),),
         }
 
     def _tell_of(
@@ -299,14 +299,14 @@ class Recording:
         return partial(self._deliveries, self._call, batch, end, self._used(batch, tokens, debits))
 
     def _uses(self, tokens: Tokens, *, is_over: bool) -> tuple[Use, ...]:
-        """What the end tells the purses of quotas."""
+        """What the end adds to quotas."""
         call = self._call
         uses: list[Use] = []
         used = (tokens[0] or 0) + (tokens[1] or 0)
         if call.quota is not None and used > 0:
             uses.append(Use(call.quota, used))
-        if call.task_purse is not None and is_over:
-            uses.append(Use(call.task_purse, -1))
+        if call.task_quota is not None and is_over:
+            uses.append(Use(call.task_quota, -1))
         return tuple(uses)
 
     def _may_run_again(self, end: Failed) -> bool:

@@ -1,7 +1,7 @@
 """Ending a turn whose end could not be recorded.
 
 Law 1. It is ended as unknown, without events and without a price: a repeat runs again under the
-       same id. What it held of its payer's purse is released with it.
+       same id. What it held of its payer's quota is released with it.
 Law 2. A task is not ended: it waits again, and is run again one attempt later.
 """
 

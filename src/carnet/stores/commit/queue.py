@@ -205,7 +205,7 @@ def given_back(claim: TurnClaim, turn: Turn) -> TurnFinish:
     end = end_unknown(turn, claim.admitted.payer, now=claim.now, reserve=claim.admitted.reserve)
     if claim.resolution is not None:  # which took nothing but the answer
         return unanswered(end, claim.resolution)
-    taken = tuple(Use(quota.purse, -quota.take) for quota in claim.quotas if quota.take)
+    taken = tuple(Use(quota.name, -quota.take) for quota in claim.quotas if quota.take)
     return replace(end, uses=taken) if taken else end
 
 

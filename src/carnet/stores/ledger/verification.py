@@ -23,7 +23,7 @@ _CHECKPOINTS = "SELECT n, at, lanes, seal FROM checkpoint ORDER BY n"
 _LANES = "SELECT id, postings, head, seal FROM lane ORDER BY id"
 _SEALED = "SELECT lane, postings FROM sealed ORDER BY lane"
 _LEDGER = f"SELECT {POSTING}, lane, seq, hash FROM ledger ORDER BY n"  # noqa: S608
-_SPENT = (  # of money: the purses of quotas count tokens and tasks
+_SPENT = (  # of money: other quotas count tokens and tasks
     "SELECT CAST(COALESCE(SUM(spent), 0) AS BIGINT) FROM purse"
     " WHERE NOT (name >= 'tokens/' AND name < 'tokens0')"
     " AND NOT (name >= 'tasks/' AND name < 'tasks0')"
@@ -53,7 +53,7 @@ class Verified(Struct, kw_only=True):
     seal: str = ""  # its seal; who keeps it elsewhere finds out if the whole ledger is set back
     debits: int = 0
     credits: int = 0
-    spent: int = 0  # what the purses say
+    spent: int = 0  # what the quotas of payers say
     faults: list[Fault] = []
     fault_count: int = 0
 
@@ -246,7 +246,7 @@ class Walk:
         found.spent = spent
         if not found.debits == found.credits == spent:
             self.fault(
-                f"the sums differ: debits {found.debits}, credits {found.credits}, and the purses"
+                f"the sums differ: debits {found.debits}, credits {found.credits}, and the quotas"
                 f" have spent {spent} (millionths)"
             )
 

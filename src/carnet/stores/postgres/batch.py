@@ -3,7 +3,7 @@
 First every lock is taken, then everything is decided in memory (`claim_rules`, `finish_rules`),
 then all is written with one statement.
 
-Law 1. Locks are taken in one order: nonces, runs, rates, purses, and by key within each (D17).
+Law 1. Locks are taken in one order: nonces, runs, rates, quotas, and by key within each (D17).
        Nothing is waited for after that, so overlapping batches wait for one another and never in a
        circle. A nonce that was used before is refused at once: its claim locks nothing more.
 Law 2. Turns and their journal are changed under the lock of their run.
@@ -34,7 +34,7 @@ from carnet.stores.turn.sealed_calls import WaitingRows
 Columns = list[Sequence[Any]]
 
 _N, _KEY, _STATE, _WORKER = place("n"), place("key"), place("state"), place("worker")
-_RESERVE, _PURSE = place("reserve"), place("purse")
+_RESERVE, _QUOTA = place("reserve"), place("purse")
 _FOREVER: Final = 1 << 62  # a time that never comes
 
 
@@ -74,7 +74,7 @@ class HotBatch:
         self._costs: dict[int, int] = {}  # of each run that is locked, as it was
         self._new_runs: list[int] = []
         self._new_rates: list[str] = []
-        self._new_purses: list[str] = []
+        self._new_quotas: list[str] = []
         self._new_nonces: dict[Row, int] = {}
 
     async def apply(self) -> list[Outcome]:
@@ -84,7 +84,7 @@ class HotBatch:
         await self._read_turns()
         await self._read_depths()
         await self._lock_rates()
-        await self._lock_purses()
+        await self._lock_quotas()
         verdicts = [self._claiming.decide(claim) for claim in self._asked]
         for row in (*self._claiming.again, *self._claiming.resumed):
             self._fences.pop(row[-1], None)
@@ -224,8 +224,8 @@ class HotBatch:
                 if is_new:
                     self._new_rates.append(bucket)
 
-    async def _lock_purses(self) -> None:
-        """Lock all purses if a verdict depends on one; else they are locked by the write.
+    async def _lock_quotas(self) -> None:
+        """Lock all quotas if a verdict depends on one; else they are locked by the write.
 
         A quota of which nothing is taken is only looked at.
         """
@@ -235,27 +235,27 @@ class HotBatch:
             for claim in self._claims
         )
         if limits or any(quota.take for quota in quotas):
-            await self._lock_all_purses({quota.purse for quota in quotas if quota.take})
-        looked_at = sorted({quota.purse for quota in quotas} - self._claiming.held.keys())
+            await self._lock_all_quotas({quota.name for quota in quotas if quota.take})
+        looked_at = sorted({quota.name for quota in quotas} - self._claiming.held.keys())
         if looked_at:
-            self._claiming.held.update(await self._session.query(sql.READ_PURSES, looked_at))
+            self._claiming.held.update(await self._session.query(sql.READ_QUOTAS, looked_at))
 
-    async def _lock_all_purses(self, names: set[str]) -> None:
-        names |= {claim.admitted.payer.purse for claim in self._claims if claim.admitted.reserve}
-        names |= {row[_PURSE] for row in self._claiming.known.values() if row[_RESERVE]}
+    async def _lock_all_quotas(self, names: set[str]) -> None:
+        names |= {claim.admitted.payer.quota for claim in self._claims if claim.admitted.reserve}
+        names |= {row[_QUOTA] for row in self._claiming.known.values() if row[_RESERVE]}
         names |= {row[3] for row in self._finishing.held.values() if row[2]}
         holding = [row[6] for row in self._finishing.held.values() if row[6]]
         names |= {hold[0] for holds in holding for hold in read_holds(holds)}
-        names |= {finish.payer.purse for finish in self._finishes if finish.debits}
-        names |= {use.purse for finish in self._finishes for use in finish.uses}
-        found = await self._session.query(sql.LOCK_PURSES, sorted(names))
+        names |= {finish.payer.quota for finish in self._finishes if finish.debits}
+        names |= {use.quota for finish in self._finishes for use in finish.uses}
+        found = await self._session.query(sql.LOCK_QUOTAS, sorted(names))
         for name, held, is_new in found:
             self._claiming.held[name] = held
             if is_new:
-                self._new_purses.append(name)
+                self._new_quotas.append(name)
 
-    def _purses(self) -> list[Row]:
-        more = dict(self._finishing.purses)
+    def _quotas(self) -> list[Row]:
+        more = dict(self._finishing.quotas)
         for name, reserved in self._claiming.reserved.items():
             spent, before = more.get(name, (0, 0))
             more[name] = (spent, before + reserved)
@@ -276,9 +276,9 @@ class HotBatch:
         claiming, finishing = self._claiming, self._finishing
         journal = claiming.journal + appends + finishing.journal
         rates = list(claiming.counted.items())
-        purses = self._purses()
+        quotas = self._quotas()
         postings = self._lane.link(finishing.ledger, iter(self._postings))
-        if not (journal or rates or purses or claiming.resolved or finishing.reopened):
+        if not (journal or rates or quotas or claiming.resolved or finishing.reopened):
             return
         await self._session.query(
             sql.WRITE,
@@ -290,7 +290,7 @@ class HotBatch:
             *columns(postings, len(sql.LEDGER)),
             *columns([self._lane.row()] if postings else [], len(sql.LANE)),
             *columns(rates, len(sql.RATE)),
-            *columns(purses, len(sql.PURSE)),
+            *columns(quotas, len(sql.QUOTA)),
         )
         if claiming.waiting.tasks:
             await self._put_tasks(claiming.waiting)
@@ -338,9 +338,9 @@ class HotBatch:
         called = {run.n for run in self._claiming.runs.values() if run.calls}
         runs = [n for n in self._new_runs if n not in called]
         rates = [bucket for bucket in self._new_rates if bucket not in self._claiming.counted]
-        moved = {row[0] for row in self._purses()} if self._new_purses else set()
-        purses = [name for name in self._new_purses if name not in moved]
+        moved = {row[0] for row in self._quotas()} if self._new_quotas else set()
+        quotas = [name for name in self._new_quotas if name not in moved]
         used = {(use.sender, use.nonce) for use in self._claiming.used}
         nonces = [n for name, n in self._new_nonces.items() if name not in used]
-        if runs or rates or purses or nonces:
-            await self._session.query(sql.CLEAN, runs, rates, purses, nonces)
+        if runs or rates or quotas or nonces:
+            await self._session.query(sql.CLEAN, runs, rates, quotas, nonces)

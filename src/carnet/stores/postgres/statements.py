@@ -74,7 +74,7 @@ JOIN turn t ON t.run = ANY (ARRAY[w.run]) AND t.key = w.key
 JOIN run r ON r.n = ANY (ARRAY[t.run]) LEFT JOIN worker l ON l.id = ANY (ARRAY[t.worker])
 """
 
-# Below the turns come numbers for as many postings as there may be; they have no purse. The state
+# Below the turns come numbers for as many postings as there may be; they have no quota. The state
 # is compared so that no index of it is used: that one names everything that runs.
 HELD_TURNS: Final = """
 SELECT t.n, t.fence, t.reserve, t.purse, t.run, t.state, t.holds, t.cost
@@ -93,13 +93,13 @@ INSERT INTO rate (bucket, tat) SELECT w.bucket, 0 FROM unnest($1::text[]) AS w (
 ON CONFLICT (bucket) DO UPDATE SET tat = rate.tat RETURNING bucket, tat, xmax = 0
 """
 
-LOCK_PURSES: Final = """
+LOCK_QUOTAS: Final = """
 INSERT INTO purse (name, spent, reserved) SELECT w.name, 0, 0 FROM unnest($1::text[]) AS w (name)
 ON CONFLICT (name) DO UPDATE SET spent = purse.spent
 RETURNING name, spent + reserved, xmax = 0
 """
 
-READ_PURSES: Final = """
+READ_QUOTAS: Final = """
 SELECT p.name, p.spent + p.reserved FROM unnest($1::text[]) AS w (name)
 JOIN purse p ON p.name = ANY (ARRAY[w.name])
 """
@@ -167,7 +167,7 @@ RESOLVED: Final = _columns(
     resolved="int", resolver="text", outcome="text", value_sealed="bytes", turn="int", id="text"
 )
 RATE: Final = _columns(bucket="text", tat="int")
-PURSE: Final = _columns(name="text", spent="int", reserved="int")
+QUOTA: Final = _columns(name="text", spent="int", reserved="int")
 
 # No row comes twice: a turn that is claimed again was not running, and one that ends was.
 _write = _Arrays()
@@ -197,7 +197,7 @@ WITH begun AS (
 ), rates AS (
     UPDATE rate SET tat = w.tat FROM {_write.rows(RATE)} WHERE rate.bucket = ANY (ARRAY[w.bucket])
 )
-INSERT INTO purse ({names(PURSE)}) SELECT {names(PURSE, "w.{}")} FROM {_write.rows(PURSE)}
+INSERT INTO purse ({names(QUOTA)}) SELECT {names(QUOTA, "w.{}")} FROM {_write.rows(QUOTA)}
 ON CONFLICT (name) DO UPDATE
     SET spent = purse.spent + excluded.spent, reserved = purse.reserved + excluded.reserved
 """

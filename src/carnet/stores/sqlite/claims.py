@@ -15,7 +15,7 @@ import carnet.faults
 from carnet.faults import point
 from carnet.ports.work.turns import Nonce, TurnClaim, Verdict
 from carnet.stores.database import Row
-from carnet.stores.sqlite.finishes import ADD_TO_PURSE, INSERT_JOURNAL, KEEP_CALL
+from carnet.stores.sqlite.finishes import ADD_TO_QUOTA, INSERT_JOURNAL, KEEP_CALL
 from carnet.stores.turn.claim_rules import ClaimRules, Run, names_of
 from carnet.stores.turn.interrupts import PENDING, RESOLVE
 from carnet.stores.turn.lookup import Connection, Lookup
@@ -38,7 +38,7 @@ _RATES = Lookup(
     " SELECT x.bucket, x.tat FROM w CROSS JOIN rate x ON x.bucket = w.bucket",
     width=1,
 )
-_PURSES = Lookup(
+_QUOTAS = Lookup(
     "WITH w (name) AS (VALUES {keys})"
     " SELECT p.name, p.spent + p.reserved FROM w CROSS JOIN purse p ON p.name = w.name",
     width=1,
@@ -95,7 +95,7 @@ class _Asked(Struct):
     runs: dict[bytes, Row] = field(default_factory=dict)  # of each key
     buckets: dict[str, None] = field(default_factory=dict)
     nonces: list[str] = field(default_factory=list)
-    paying: list[TurnClaim] = field(default_factory=list)  # those with a purse
+    paying: list[TurnClaim] = field(default_factory=list)  # those that look at a quota
     placed: list[TurnClaim] = field(default_factory=list)  # those whose parent a peer names
 
 
@@ -151,15 +151,15 @@ class ClaimBatch:
         if asked.buckets:
             rules.tats = dict(_RATES(self._connection, [*asked.buckets]))
         if asked.paying:
-            self._read_purses(asked.paying)
+            self._read_quotas(asked.paying)
         if asked.nonces:
             for sender, nonce, expires in _NONCES(self._connection, asked.nonces):
                 rules.nonces[(sender, nonce)] = expires
 
-    def _read_purses(self, claims: Sequence[TurnClaim]) -> None:
-        purses = {claim.admitted.payer.purse for claim in claims if claim.admitted.reserve}
-        purses |= {quota.purse for claim in claims for quota in claim.quotas}
-        self._rules.held = dict(_PURSES(self._connection, [*purses]))
+    def _read_quotas(self, claims: Sequence[TurnClaim]) -> None:
+        quotas = {claim.admitted.payer.quota for claim in claims if claim.admitted.reserve}
+        quotas |= {quota.name for claim in claims for quota in claim.quotas}
+        self._rules.held = dict(_QUOTAS(self._connection, [*quotas]))
 
     def _read_runs(self, claims: Sequence[TurnClaim], asked: dict[bytes, Row]) -> None:
         """The runs, the turns of the same keys, and what is known of both."""
@@ -211,14 +211,14 @@ class ClaimBatch:
         if rules.counted:
             write(_SET_RATE, list(rules.counted.items()))
         if rules.reserved:
-            write(ADD_TO_PURSE, [(name, 0, more) for name, more in rules.reserved.items()])
+            write(ADD_TO_QUOTA, [(name, 0, more) for name, more in rules.reserved.items()])
 
     def _write_tasks(self) -> None:
         """What only quotas, tasks and turns that wait have."""
         write = self._connection.executemany
         rules = self._rules
         if rules.taken:
-            write(ADD_TO_PURSE, [(name, more, 0) for name, more in rules.taken.items()])
+            write(ADD_TO_QUOTA, [(name, more, 0) for name, more in rules.taken.items()])
         if rules.resolved:
             write(RESOLVE, rules.resolved)
             write(RESUME, rules.resumed)

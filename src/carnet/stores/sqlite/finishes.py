@@ -23,7 +23,7 @@ from carnet.stores.turn.row import END_TURN
 INSERT_JOURNAL: Final = (
     "INSERT INTO journal (turn, kind, first, last, data, crc) VALUES (?, ?, ?, ?, ?, ?)"
 )
-ADD_TO_PURSE: Final = (
+ADD_TO_QUOTA: Final = (
     "INSERT INTO purse (name, spent, reserved) VALUES (?, ?, ?) ON CONFLICT (name)"
     " DO UPDATE SET spent = spent + excluded.spent, reserved = reserved + excluded.reserved"
 )
@@ -102,8 +102,8 @@ class FinishBatch:
             self._connection.execute(_END_LANE, self._lane.row())
         if rules.run_costs_changed:
             write(_SET_RUN_COST, [(cost, run) for run, cost in rules.run_costs_changed.items()])
-        if rules.purses:
-            write(ADD_TO_PURSE, [(name, *more) for name, more in rules.purses.items()])
+        if rules.quotas:
+            write(ADD_TO_QUOTA, [(name, *more) for name, more in rules.quotas.items()])
         self._write_more()
 
     def _write_more(self) -> None:

@@ -41,7 +41,7 @@ _RUNNING, _QUEUED = begins("running"), begins("queued")
 _RESUMED: Final[TurnState] = "running"
 _HOLDS = place("holds")
 _DIGEST, _RETRYABLE = place("digest"), place("retryable")
-_RESERVE, _PURSE = place("reserve"), place("purse")
+_RESERVE, _QUOTA = place("reserve"), place("purse")
 
 
 class Run(Struct):
@@ -102,7 +102,7 @@ class ClaimRules:
         self.known: dict[bytes, Row] = {}  # by the key; as TURN_COLUMNS has them
         self.alive: set[str | None] = {worker}  # the workers whose turns are not taken over
         self.tats: dict[str, int] = {}
-        self.held: dict[str, int] = {}  # spent and reserved of each purse
+        self.held: dict[str, int] = {}  # spent and reserved of each quota
         self.nonces: dict[Row, int] = {}  # until when those are refused that were used before
         self.tasks_lost: set[int] = set()  # turns of tasks that wait for another worker
         self.depths: dict[Row, set[int]] | None = None  # that calls below (run, turn) may have
@@ -112,7 +112,7 @@ class ClaimRules:
         self.resolved: list[Row] = []  # the arguments of RESOLVE
         self.resumed: list[Row] = []  # and of RESUME
         self.counted: dict[str, int] = {}  # the buckets that changed, and their marks
-        self.reserved: dict[str, int] = {}  # what this batch adds to each purse
+        self.reserved: dict[str, int] = {}  # what this batch adds to each quota
         self.taken: dict[str, int] = {}  # and what it uses of quotas
         self.turns: list[Row] = []
         self.again: list[Row] = []
@@ -187,33 +187,33 @@ class ClaimRules:
         if denied is not None:
             return denied
         if claim.admitted.reserve:
-            purse, limit = claim.admitted.payer.purse, claim.admitted.payer.limit
-            held = self.held.get(purse, 0) - released + claim.admitted.reserve
+            name, limit = claim.admitted.payer.quota, claim.admitted.payer.limit
+            held = self.held.get(name, 0) - released + claim.admitted.reserve
             if limit is not None and held > limit:
                 return Denied("spending")
-            self._reserve(purse, claim.admitted.reserve)
+            self._reserve(name, claim.admitted.reserve)
         if tats:
             self.tats |= tats
             self.counted |= tats
         for quota in claim.quotas:
             if quota.take:
-                self.held[quota.purse] = self.held.get(quota.purse, 0) + quota.take
-                self.taken[quota.purse] = self.taken.get(quota.purse, 0) + quota.take
+                self.held[quota.name] = self.held.get(quota.name, 0) + quota.take
+                self.taken[quota.name] = self.taken.get(quota.name, 0) + quota.take
         if claim.once is not None:
             self.used += (claim.once, in_turn(claim.once, claim.key))
         return None
 
     def _used_up(self, claim: TurnClaim) -> Denied | None:
-        """The refusal of the purse that is empty for longest."""
+        """The refusal of the quota that is used up for longest."""
         empty = [
             quota
             for quota in claim.quotas
-            if self.held.get(quota.purse, 0) + max(quota.take, 1) > quota.limit
+            if self.held.get(quota.name, 0) + max(quota.take, 1) > quota.limit
         ]
         if not empty:
             return None
         longest = max(empty, key=lambda quota: quota.retry_after)
-        return Denied("quota", longest.retry_after, longest.purse)
+        return Denied("quota", longest.retry_after, longest.name)
 
     def _arrivals(self, claim: TurnClaim) -> tuple[dict[str, int], Denied | None]:
         """The new mark of each bucket, or the refusal of the one that is full for longest."""
@@ -231,9 +231,9 @@ class ClaimRules:
                 longest, full = wait, bucket
         return tats, Denied("rate", longest, full) if longest else None
 
-    def _reserve(self, purse: str, amount: int) -> None:
-        self.held[purse] = self.held.get(purse, 0) + amount
-        self.reserved[purse] = self.reserved.get(purse, 0) + amount
+    def _reserve(self, quota: str, amount: int) -> None:
+        self.held[quota] = self.held.get(quota, 0) + amount
+        self.reserved[quota] = self.reserved.get(quota, 0) + amount
 
     def _begin(self, claim: TurnClaim, run: Run) -> Claimed:
         run.calls += 1
@@ -261,7 +261,7 @@ class ClaimRules:
 
     def _repeat(self, claim: TurnClaim, row: Row) -> Verdict:
         turn = read_turn(row)
-        reserve, purse = row[_RESERVE], row[_PURSE]
+        reserve, quota = row[_RESERVE], row[_QUOTA]
         repeat = on_repeat(
             turn.state,
             same_digest=row[_DIGEST] == claim.digest,
@@ -276,11 +276,11 @@ class ClaimRules:
             its_own = in_turn(claim.once, claim.key)
             if not self._is_spent(claim, its_own):
                 return Denied("spent")
-        denied = self._admit(claim, released=reserve if purse == claim.admitted.payer.purse else 0)
+        denied = self._admit(claim, released=reserve if quota == claim.admitted.payer.quota else 0)
         if denied is not None:
             return denied
         if reserve:  # held by an attempt that nobody ended
-            self._reserve(purse, -reserve)
+            self._reserve(quota, -reserve)
         return self._begin_again(claim, turn)
 
     def _resolve(self, claim: TurnClaim, answer: Answer, row: Row) -> Verdict:
@@ -295,7 +295,7 @@ class ClaimRules:
         if len(still) > 1:
             return Known(turn)
         # It keeps its attempt; what it held, it holds as any other turn that runs.
-        reserve = sum(h[1] for h in read_holds(row[_HOLDS]) if h[0] == row[_PURSE])
+        reserve = sum(h[1] for h in read_holds(row[_HOLDS]) if h[0] == row[_QUOTA])
         resumed = (turn, _RESUMED, self._worker, turn.fence + 1, reserve)
         self.resumed.append(resumed_row(*resumed))
         note = b'{"attempt":%d,"resolved":true}' % turn.attempt

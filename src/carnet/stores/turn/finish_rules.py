@@ -64,7 +64,7 @@ class FinishRules:
         self.callbacks: list[Row] = []  # of tasks whose end is told, as TOLD has them
         # What the driver writes.
         self.run_costs_changed: dict[int, int] = {}
-        self.purses: dict[str, tuple[int, int]] = {}  # more spent, more reserved
+        self.quotas: dict[str, tuple[int, int]] = {}  # more spent, more reserved
         self.turns: list[Row] = []
         self.journal: list[Row] = []
         self.ledger: list[Row] = []
@@ -106,13 +106,13 @@ class FinishRules:
 
     def _end(self, finish: TurnFinish, held: Row) -> Turn:
         turn = finish.turn
-        _, _, reserve, purse, run, state, holds, before, _ = held
+        _, _, reserve, quota, run, state, holds, before, _ = held
         debited = self._post(finish, run) if finish.debits else 0
         kept = max(reserve - debited, 0) if finish.state == "waiting" else 0
         if reserve:
-            self._move(purse, 0, kept - reserve)
+            self._move(quota, 0, kept - reserve)
         if debited:
-            self._move(finish.payer.purse, debited, 0)
+            self._move(finish.payer.quota, debited, 0)
         if state == "waiting":
             self._let_go(turn.n, holds)
         data = finish.events
@@ -127,7 +127,7 @@ class FinishRules:
             self._tell(finish, is_kept=finish.is_task or has_waited)
         cost = debited + finish.children_cost + (before or 0)  # also what it cost until it waited
         if finish.state == "waiting":
-            return self._wait(finish, cost, self.run_costs[run], [purse, kept, 0, 0])
+            return self._wait(finish, cost, self.run_costs[run], [quota, kept, 0, 0])
         row, record = ended(finish, finish.state, finish.now, cost, self.run_costs[run], None, None)
         self.turns.append(row)
         return record
@@ -137,7 +137,7 @@ class FinishRules:
         if not isinstance(finish, WaitingFinish):
             raise TypeError("what a turn waits for is sealed before it is stored")
         held = [kept] if kept[1] else []
-        held += [[use.purse, 0, use.amount, 0] for use in finish.holding]
+        held += [[use.quota, 0, use.amount, 0] for use in finish.holding]
         self.interrupts += finish.rows
         self.calls.append((finish.turn.n, finish.call_bytes, finish.key_id))
         holds = write_holds(held) if held else None
@@ -152,8 +152,8 @@ class FinishRules:
 
     def _let_go(self, turn: int, holds: str | None) -> None:
         """Give back what a turn held while it waited for an answer that did not come."""
-        for purse, money, calls, tokens in read_holds(holds):
-            self._move(purse, -calls - tokens, -money)
+        for quota, money, calls, tokens in read_holds(holds):
+            self._move(quota, -calls - tokens, -money)
         self.closed.append(turn)
 
     def _wait_again(self, finish: TurnFinish) -> Turn:
@@ -174,7 +174,7 @@ class FinishRules:
         if is_kept and finish.state != "waiting":
             self.tasks.append((finish.now, finish.turn.n))
         for use in finish.uses:
-            self._move(use.purse, use.amount, 0)
+            self._move(use.quota, use.amount, 0)
         for delivery in finish.deliveries:
             self.deliveries.append((delivery, finish.now))
 
@@ -194,7 +194,7 @@ class FinishRules:
             self.run_costs_changed[run] = self.run_costs[run]
         return debited
 
-    def _move(self, purse: str, spent: int, reserved: int) -> None:
+    def _move(self, quota: str, spent: int, reserved: int) -> None:
         if spent or reserved:
-            before = self.purses.get(purse, (0, 0))
-            self.purses[purse] = (before[0] + spent, before[1] + reserved)
+            before = self.quotas.get(quota, (0, 0))
+            self.quotas[quota] = (before[0] + spent, before[1] + reserved)

@@ -4,7 +4,7 @@ Law 1. Of the secret of an interrupt the hash is compared, and what is sealed is
        repeats the call; nothing else of it is written.
 Law 2. An interrupt is open, and then resolved or expired: once, and by whoever changes it first.
        An answer that nobody ran the turn on with was not given: it is open again.
-Law 3. What a turn holds while it waits stands in its row: [[purse, money, calls, tokens], ...]. It
+Law 3. What a turn holds while it waits stands in its row: [[quota, money, calls, tokens], ...]. It
        stands there until the turn has ended, or waits for something else.
 """
 
@@ -124,7 +124,7 @@ class Interrupts:
         call_bytes = self._seal.seal_bytes(finish.call_bytes, label=call_label(finish.turn.key))
         given = {name: getattr(finish, name) for name in TurnFinish.__struct_fields__}
         rows = tuple(self._row(finish, place) for place in range(len(finish.interrupts)))
-        head = head_of(use.purse for use in finish.holding)
+        head = head_of(use.quota for use in finish.holding)
         return WaitingFinish(
             **{**given, "call_bytes": head + call_bytes}, rows=rows, key_id=self._key_id
         )

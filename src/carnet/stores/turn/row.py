@@ -85,7 +85,7 @@ COLUMNS: Final = (
         ends="0",
         resumes="reserve",
     ),
-    Column("purse", TEXT, begins="admitted.payer.purse", again="claim.admitted.payer.purse"),
+    Column("purse", TEXT, begins="admitted.payer.quota", again="claim.admitted.payer.quota"),
     Column("code", TEXT, again="None", ends="finish.code"),
     Column("retryable", INT, again="0", ends="int(finish.retryable)"),
     Column("last_depth", INT, begins="carnet.last_depth"),

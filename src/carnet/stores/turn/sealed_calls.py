@@ -1,8 +1,9 @@
 """What is kept of a task so that it can run later: sealed, and readable by whoever runs it.
 
 Law 1. The sealed call of one turn opens for that turn alone.
-Law 2. The purse that counts the task stands before it, in the clear: it is given back also when
-       the call cannot be opened any more. So it does when the task has waited for an answer.
+Law 2. The name of the quota that counts the task stands before it, in the clear: the quota gets
+       back what the task took also when the call cannot be opened any more. So it does when the
+       task has waited for an answer.
 """
 
 from collections.abc import Iterable
@@ -18,7 +19,7 @@ from carnet.stores.secrets.secrets_file import Keys
 
 _LABEL: Final = "task "
 _OF_TASK: Final = "callback "
-_AFTER_PURSE: Final = b"\x00"
+_AFTER_QUOTA: Final = b"\x00"
 
 
 class SealedTask(TaskClaim, frozen=True, kw_only=True):
@@ -56,7 +57,7 @@ class CallSeal:
 
     def seal(self, claim: TurnClaim, task: TaskClaim) -> SealedTask:
         """The task of a claim, with its call sealed for its turn."""
-        head = head_of(quota.purse for quota in claim.quotas)
+        head = head_of(quota.name for quota in claim.quotas)
         return SealedTask(
             id=task.id,
             sender=task.sender,
@@ -68,7 +69,7 @@ class CallSeal:
 
     def open(self, sealed: bytes, turn_key: bytes) -> bytes:
         """The bytes of the call again. Raises Unsealable."""
-        _, _, call_bytes = sealed.partition(_AFTER_PURSE)
+        _, _, call_bytes = sealed.partition(_AFTER_QUOTA)
         return self._seal.open_bytes(call_bytes, label=call_label(turn_key))
 
     def seal_word(self, word: str, task: str) -> tuple[bytes, str]:
@@ -80,19 +81,19 @@ class CallSeal:
         return self._seal.open(sealed, label=_OF_TASK + task)
 
 
-def head_of(purses: Iterable[str]) -> bytes:
-    """What stands before a sealed call: the purse that counts the task, if one of these does."""
-    counting = [purse for purse in purses if purse.startswith(TASKS)]
-    return "".join(counting[:1]).encode() + _AFTER_PURSE
+def head_of(quotas: Iterable[str]) -> bytes:
+    """What stands before a sealed call: the quota that counts the task, if one of these does."""
+    counting = [quota for quota in quotas if quota.startswith(TASKS)]
+    return "".join(counting[:1]).encode() + _AFTER_QUOTA
 
 
-def purse_of(sealed: bytes) -> str | None:
-    """The purse that counts a task, whoever sealed its call; None if there is none to be read."""
+def quota_of(sealed: bytes) -> str | None:
+    """The quota that counts a task, whoever sealed its call; None if there is none to be read."""
     try:
-        purse = sealed.partition(_AFTER_PURSE)[0].decode()
+        quota = sealed.partition(_AFTER_QUOTA)[0].decode()
     except UnicodeDecodeError:  # the row is damaged: it must not keep others from being run
         return None
-    return purse if purse.startswith(TASKS) else None
+    return quota if quota.startswith(TASKS) else None
 
 
 def call_label(turn_key: bytes) -> str:

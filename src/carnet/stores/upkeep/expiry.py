@@ -85,7 +85,7 @@ def _ended(turn: Turn, failed: Failed, said: int, now: int) -> TurnFinish:
     return TurnFinish(
         turn=turn,
         state="failed",
-        payer=Payer(account=turn.payer, purse=""),  # nothing is spent; the row says what it held
+        payer=Payer(account=turn.payer, quota=""),  # nothing is spent; the row says what it held
         events=write_events([failed]),
         first=said,
         last=said,

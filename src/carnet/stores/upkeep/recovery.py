@@ -85,7 +85,7 @@ def _given_up(turn: Turn, now: int) -> TurnFinish:
     return TurnFinish(
         turn=turn,
         state="unknown",
-        payer=Payer(account=turn.payer, purse=""),  # nothing is spent; the row says what it held
+        payer=Payer(account=turn.payer, quota=""),  # nothing is spent; the row says what it held
         events=b"",
         first=0,
         last=0,

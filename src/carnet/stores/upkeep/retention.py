@@ -1,4 +1,4 @@
-"""Forgetting what has had its time: turns, events, ended tasks, webhooks, purses and used nonces.
+"""Forgetting what has had its time: turns, events, ended tasks, webhooks, quotas and used nonces.
 
 `prune` forgets what is older than the retention says, when an operator asks. `Forgetting` and
 `Nonces` do their part by themselves, each minute, beside the calls. A delegation that was good for
@@ -167,7 +167,7 @@ async def _forget_the_rest(database: Database, *, now: int, cutoff: int) -> int:
     return gone[2]
 
 
-# ------------------------------- beside the calls: ended tasks, webhooks, the purses of a day
+# ------------------------------- beside the calls: ended tasks, webhooks, the quotas of a day
 
 # The names are compared by their bytes, in both databases: `0` follows `/`.
 _OF_OLD_DAYS = f"name >= '{TOKENS}' AND name < ?"
@@ -191,7 +191,7 @@ class Forgotten(Struct, frozen=True, kw_only=True):
 
     tasks: int = 0
     deliveries: int = 0
-    purses: int = 0
+    quotas: int = 0
 
 
 class Forgetting:
@@ -226,11 +226,11 @@ class Forgetting:
         return Forgotten(
             tasks=await self._tasks.forget(now - self._task_hours * HOUR),
             deliveries=await self._outbox.forget(now - DELIVERY_DAYS * DAY),
-            purses=await self._forget_days(now) + await self._forget_empty(),
+            quotas=await self._forget_days(now) + await self._forget_empty(),
         )
 
     async def _forget_days(self, now: int) -> int:
-        """What was used of tokens on earlier days: a new day has a purse of its own."""
+        """What was used of tokens on earlier days: a new day has a quota of its own."""
         today = datetime.fromtimestamp(now // 1_000_000, UTC).date().isoformat()
         gone = 0
         while found := await self._database.fetch(_OLD_DAYS, (f"{TOKENS}{today}", AT_A_TIME)):
@@ -238,7 +238,7 @@ class Forgetting:
         return gone
 
     async def _forget_empty(self) -> int:
-        """The purses of senders none of whose tasks waits or runs."""
+        """The quotas of senders none of whose tasks waits or runs."""
         gone, last = 0, ""
         while found := await self._database.fetch(_NO_TASKS, (last, AT_A_TIME)):
             last = found[-1][0]

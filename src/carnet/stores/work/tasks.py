@@ -28,7 +28,7 @@ from carnet.stores.secrets.seal import Unsealable
 from carnet.stores.turn.callbacks import StoredCallbacks
 from carnet.stores.turn.moves import becomes, moves
 from carnet.stores.turn.row import TURN_COLUMNS, TURN_WIDTH, place, read_turn
-from carnet.stores.turn.sealed_calls import CallSeal, purse_of
+from carnet.stores.turn.sealed_calls import CallSeal, quota_of
 from carnet.stores.work.search import Seen
 from carnet.stores.work.watch import Watches
 
@@ -219,7 +219,7 @@ class StoredTasks:
             call_bytes = self._call_seal.open(sealed, key)
         except Unsealable:
             _log.warning("task %s was sealed with another secrets file", task.id)
-        return replace(task, call_bytes=call_bytes, purse=purse_of(sealed))
+        return replace(task, call_bytes=call_bytes, quota=quota_of(sealed))
 
     async def release(self, turn: Turn, now: int, *, lost: bool = False) -> bool:
         """Let a task that we run wait again, one attempt later; False if it is not ours."""
@@ -318,7 +318,7 @@ def waits_again(turn: Turn, now: int, *, lost: bool) -> TurnFinish:
     return TurnFinish(
         turn=turn,
         state="queued",
-        payer=Payer(account=turn.payer, purse=""),
+        payer=Payer(account=turn.payer, quota=""),
         events=b"",
         first=0,
         last=0,
