@@ -59,7 +59,7 @@ def test_a_store_that_is_moved_to_postgres_and_back_answers_as_before(
         assert house.json("ledger", "verify")["ok"]
         assert house.stop() == 0
     page = house.json("ledger", "verify")
-    assert (page["ok"], page["postings"], page["lanes"]) == (True, 3, 3)
+    assert (page["ok"], page["postings"], page["shards"]) == (True, 3, 3)
 
 
 def test_keys_nonces_receipts_tasks_and_deliveries_are_moved_with_a_store(

@@ -1,4 +1,4 @@
-"""Telling how far long work has come: on a terminal, in one line that is written over."""
+"""How far long work has come: on a terminal, in one line that is written over."""
 
 import sys
 from types import TracebackType
@@ -7,7 +7,7 @@ from typing import Self
 _CLEAR = "\r\x1b[K"
 
 
-class Told:
+class ProgressLine:
     """A line on stderr while it is entered; nothing where no person looks."""
 
     def __init__(self, what: str = "") -> None:

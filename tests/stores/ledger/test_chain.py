@@ -86,7 +86,7 @@ async def test_an_untouched_ledger_fits(store: Store) -> None:
     await a_ledger(store)
     found = await store.verify_ledger()
     assert (found.ok, found.faults) == (True, [])
-    assert (found.postings, found.unchained, found.lanes, found.checkpoints) == (6, 0, 1, 2)
+    assert (found.postings, found.unchained, found.shards, found.checkpoints) == (6, 0, 1, 2)
     assert (found.debits, found.credits, found.spent) == (812, 812, 812)
 
 
@@ -190,14 +190,14 @@ async def test_a_swapped_pair_is_found(store: Store, place: Place) -> None:
     assert {2, 3} <= named(found)
 
 
-@pytest.mark.parametrize("lane", ["lane", "NULL", "'another.1'"])
-async def test_an_invented_posting_is_found(store: Store, place: Place, lane: str) -> None:
+@pytest.mark.parametrize("shard", ["lane", "NULL", "'another.1'"])
+async def test_an_invented_posting_is_found(store: Store, place: Place, shard: str) -> None:
     await a_ledger(store)
-    seq, hashed = ("NULL", "NULL") if lane == "NULL" else ("5 - 4 * (n / 4)", "hash")
+    seq, hashed = ("NULL", "NULL") if shard == "NULL" else ("5 - 4 * (n / 4)", "hash")
     forge(
         place,
         "INSERT INTO ledger (n, at, run, turn, issuer, account, credit, amount, lane, seq, hash)"
-        f" SELECT 77, at, run, 'again', issuer, account, credit, amount, {lane}, {seq}, {hashed}"
+        f" SELECT 77, at, run, 'again', issuer, account, credit, amount, {shard}, {seq}, {hashed}"
         " FROM ledger WHERE n = 4",
         SPENT.format("200 WHERE name = 'token:alice'"),
     )
@@ -205,7 +205,7 @@ async def test_an_invented_posting_is_found(store: Store, place: Place, lane: st
     assert 77 in named(found)
 
 
-async def test_an_end_that_was_cut_off_is_found_also_if_its_lane_was_set_back(
+async def test_an_end_that_was_cut_off_is_found_also_if_its_shard_was_set_back(
     store: Store, place: Place
 ) -> None:
     await a_ledger(store)
@@ -224,7 +224,7 @@ async def test_an_end_that_was_cut_off_is_found_also_if_its_lane_was_set_back(
     ]
 
 
-async def test_a_lane_that_is_gone_with_all_its_postings_is_found(
+async def test_a_shard_that_is_gone_with_all_its_postings_is_found(
     store: Store, place: Place
 ) -> None:
     await a_ledger(store)
@@ -330,14 +330,14 @@ async def test_after_a_kill_the_ledger_fits_before_and_after_the_next_start(
     await finished(store, "after")
     found = await store.verify_ledger()
     assert found.faults == []
-    assert found.lanes == 2
+    assert found.shards == 2
     # What the killed one left unsealed was sealed by the start.
     assert place.rows("SELECT COUNT(*) FROM sealed WHERE lane <> ''") == [(1,)]
     await store.close()
     assert place.rows("SELECT COUNT(*) FROM sealed WHERE lane <> ''") == [(2,)]
 
 
-async def test_several_postgres_writers_have_a_lane_each(store: Store, place: Place) -> None:
+async def test_several_postgres_writers_have_a_shard_each(store: Store, place: Place) -> None:
     others = [await place.start() for _ in range(2)]
     stores = [store, *others]
 
@@ -351,10 +351,10 @@ async def test_several_postgres_writers_have_a_lane_each(store: Store, place: Pl
     for other in others:
         await other.close()
     found = await store.verify_ledger()
-    assert (found.faults, found.postings, found.lanes) == ([], 36, 3)
+    assert (found.faults, found.postings, found.shards) == ([], 36, 3)
 
 
-async def test_after_a_postgres_commit_that_nobody_knows_of_a_new_lane_begins(
+async def test_after_a_postgres_commit_that_nobody_knows_of_a_new_shard_begins(
     store: Store, place: Place
 ) -> None:
     await finished(store, "before")
@@ -366,7 +366,7 @@ async def test_after_a_postgres_commit_that_nobody_knows_of_a_new_lane_begins(
             await waiting
     await finished(store, "after")
     found = await store.verify_ledger()
-    assert (found.faults, found.postings, found.lanes) == ([], 3, 2)
+    assert (found.faults, found.postings, found.shards) == ([], 3, 2)
 
 
 async def test_postings_from_before_the_chain_are_counted_and_sealed(place: Place) -> None:
@@ -375,12 +375,12 @@ async def test_postings_from_before_the_chain_are_counted_and_sealed(place: Plac
         place.rows(PREDATING.format(i))
     place.rows("INSERT INTO purse (name, spent, reserved) VALUES ('token:alice', 300, 0)")
     found = await early.verify_ledger()  # nothing has sealed them yet
-    assert (found.faults, found.postings, found.unchained, found.lanes) == ([], 3, 3, 0)
+    assert (found.faults, found.postings, found.unchained, found.shards) == ([], 3, 3, 0)
     await early.close()
     store = await place.start()
     await finished(store)
     found = await store.verify_ledger()
-    assert (found.faults, found.postings, found.unchained, found.lanes) == ([], 4, 3, 1)
+    assert (found.faults, found.postings, found.unchained, found.shards) == ([], 4, 3, 1)
     forge(place, "UPDATE ledger SET credit = 'agent:mine' WHERE turn = 't1'")
     (fault,) = (await store.verify_ledger()).faults
     assert "3 postings from before the chain are not the ones" in fault.what

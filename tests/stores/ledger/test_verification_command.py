@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from carnet.cli.progress import Told
+from carnet.cli.progress import ProgressLine
 from tests.stores.support.organisations import House
 
 
@@ -26,7 +26,7 @@ def test_the_ledger_is_verified_beside_a_gateway_and_a_change_is_named(house: Ho
     for name in ("conv_a", "conv_b", "conv_c"):
         house.call(name)
     ran = house.carnet("ledger", "verify")
-    assert ran.stdout.startswith("The ledger is as it was written.\n  3 postings in 1 lane\n")
+    assert ran.stdout.startswith("The ledger is as it was written.\n  3 postings in 1 shard\n")
     assert "debits 0.0006, credits 0.0006 credits" in ran.stdout
     assert ran.stderr == ""  # nobody looks at a terminal
     house.stop()
@@ -42,7 +42,7 @@ def test_the_ledger_is_verified_beside_a_gateway_and_a_change_is_named(house: Ho
         connection.commit()
     ran = house.try_carnet("ledger", "verify")
     assert ran.returncode == 4
-    assert "row 2, lane " in ran.stdout
+    assert "row 2, shard " in ran.stdout
     assert "the posting is not as it was written" in ran.stdout
     assert "Keep a copy of the database" in ran.stdout
     assert house.carnet("ledger").stdout.splitlines()[2].split()[0] == "2"  # where it is found
@@ -81,7 +81,7 @@ class Terminal(io.StringIO):
 def test_progress_is_shown_on_a_terminal_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     for stream, shown in ((Terminal(), True), (io.StringIO(), False)):
         monkeypatch.setattr(sys, "stderr", stream)
-        with Told("rows") as told:
+        with ProgressLine("rows") as told:
             told.so_far(2000)
             told.of_table("turn", 2000, 4000)
         assert ("2,000 rows" in stream.getvalue()) is shown

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from carnet.cli.failures import GATEWAY_TROUBLE, GatewaySaid, error_object
 from carnet.cli.invocation import Invocation, find_begun, in_line, visible
-from carnet.cli.progress import Told
+from carnet.cli.progress import ProgressLine
 from carnet.cli.reach.gateway import Credential
 from carnet.cli.reach.pages import Pages
 from carnet.cli.reach.request import Asked
@@ -78,7 +78,7 @@ class Silence:
         """Nobody answers just now."""
         if not self._is_told:
             self._is_told = True
-            Told().say("")  # the line with the progress
+            ProgressLine().say("")  # the line with the progress
             self._invocation.note(self._invocation.spell(self._text))
 
     @classmethod
@@ -171,7 +171,7 @@ async def follow(
 
 
 async def _end(seen: AsyncIterator[Seen]) -> Seen:
-    with Told() as told:
+    with ProgressLine() as told:
         async with closing(seen) as states:
             async for state in states:
                 if state.is_over:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from carnet.cli.invocation import Command, Invocation, count, pass_invocation, wait
-from carnet.cli.progress import Told
+from carnet.cli.progress import ProgressLine
 
 if TYPE_CHECKING:
     from carnet.config import Settings
@@ -21,14 +21,14 @@ def backup(invocation: Invocation, file: Path, *, force: bool, with_secrets: boo
     """Copy the store into a SQLite file, complete and checked, while the gateway runs."""
     from carnet.assembly.backup import backup_from
 
-    with Told("rows") as told:
+    with ProgressLine("rows") as progress:
         made = wait(
             backup_from(
                 invocation.settings,
                 file,
                 replaces=force,
                 with_secrets=with_secrets,
-                progress=told.of_table,
+                progress=progress.of_table,
             )
         )
     page = {
@@ -45,8 +45,10 @@ def backup(invocation: Invocation, file: Path, *, force: bool, with_secrets: boo
 
 def _warn_of(faults: int, invocation: Invocation) -> None:
     if faults:
-        told = f"The ledger does not verify ({count(faults, 'fault')}), in the copy as in the store"
-        invocation.note(f"Warning: {told}. See: carnet ledger verify")
+        warning = (
+            f"The ledger does not verify ({count(faults, 'fault')}), in the copy as in the store"
+        )
+        invocation.note(f"Warning: {warning}. See: carnet ledger verify")
 
 
 def _not_inside(settings: "Settings", secrets: Path | None) -> str:
@@ -67,8 +69,8 @@ def move(invocation: Invocation, target: str) -> None:
 
     settings = invocation.settings
     url = _checked(target)
-    with Told("rows") as told:
-        copied = wait(move_from(settings, url, progress=told.of_table))
+    with ProgressLine("rows") as progress:
+        copied = wait(move_from(settings, url, progress=progress.of_table))
     counts = copied.rows
     page: dict[str, Any] = {
         "from": settings.store.url,

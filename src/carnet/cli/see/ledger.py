@@ -7,7 +7,7 @@ import click
 
 from carnet.cli.failures import OK, UNVERIFIED
 from carnet.cli.invocation import Group, Invocation, count, pass_invocation, table, wait
-from carnet.cli.progress import Told
+from carnet.cli.progress import ProgressLine
 
 if TYPE_CHECKING:
     from carnet.stores.ledger.verification import Fault, Verified
@@ -86,8 +86,8 @@ async def _verified(invocation: Invocation, expected: str) -> "Verified":
 
     store = await open_from(invocation.settings, exclusive=False)
     try:
-        with Told("postings checked") as told:
-            return await store.verify_ledger(expected=expected, progress=told.so_far)
+        with ProgressLine("postings checked") as progress:
+            return await store.verify_ledger(expected=expected, progress=progress.so_far)
     finally:
         await store.close()
 
@@ -100,7 +100,7 @@ def _verified_page(found: "Verified", currency: str) -> dict[str, Any]:
         "ok": found.ok,
         "postings": found.postings,
         "before_the_chain": found.unchained,
-        "lanes": found.lanes,
+        "shards": found.shards,
         "checkpoints": found.checkpoints,
         "last_checkpoint": when(found.last),
         "seal": found.seal or None,
@@ -115,7 +115,7 @@ def _verified_page(found: "Verified", currency: str) -> dict[str, Any]:
 def _fault(fault: "Fault") -> dict[str, Any]:
     import msgspec
 
-    return {"row": fault.row, "lane": fault.lane, **msgspec.to_builtins(fault)}
+    return {"row": fault.row, "shard": fault.shard, **msgspec.to_builtins(fault)}
 
 
 def _verified_lines(page: dict[str, Any]) -> list[str]:
@@ -123,7 +123,7 @@ def _verified_lines(page: dict[str, Any]) -> list[str]:
     old = page["before_the_chain"]
     lines = [
         head,
-        f"  {count(page['postings'], 'posting')} in {count(page['lanes'], 'lane')}"
+        f"  {count(page['postings'], 'posting')} in {count(page['shards'], 'shard')}"
         + (f", {old} of them from before the chain" if old else ""),
         f"  debits {page['debits']}, credits {page['credits']} {page['currency']}",
     ]
@@ -140,5 +140,5 @@ def _verified_lines(page: dict[str, Any]) -> list[str]:
 
 
 def _place(fault: dict[str, Any]) -> str:
-    named = [f"{word} {fault[word]}" for word in ("row", "lane", "checkpoint") if fault.get(word)]
+    named = [f"{word} {fault[word]}" for word in ("row", "shard", "checkpoint") if fault.get(word)]
     return ", ".join(named) or "ledger"

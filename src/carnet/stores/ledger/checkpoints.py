@@ -1,4 +1,4 @@
-"""Sealing where the lanes of the ledger end, each minute and at every start and stop.
+"""Sealing where the shards of the ledger end, each minute and at every start and stop.
 
 Law 1. A checkpoint is one row, chained to the one before it; the first also seals the postings
        from before the chain, so that none can be added to them.
@@ -35,18 +35,18 @@ _MARK = (  # only if the checkpoint of that number is ours
     " ON CONFLICT (lane) DO UPDATE SET postings = excluded.postings"
 )
 
-End = tuple[str, int, bytes]  # a lane, how many postings it has, the hash of the last
+End = tuple[str, int, bytes]  # a shard, how many postings it has, the hash of the last
 
 
 def write_ends(ends: Iterable[End]) -> str:
-    """The ends of lanes as a checkpoint has them."""
-    return msgspec.json.encode([(lane, count, head.hex()) for lane, count, head in ends]).decode()
+    """The ends of shards as a checkpoint has them."""
+    return msgspec.json.encode([(shard, count, head.hex()) for shard, count, head in ends]).decode()
 
 
 def read_ends(text: str) -> list[End]:
-    """The ends of lanes in a checkpoint. Raises ValueError."""
+    """The ends of shards in a checkpoint. Raises ValueError."""
     found = msgspec.json.decode(text, type=list[tuple[str, int, str]])
-    return [(lane, count, bytes.fromhex(head)) for lane, count, head in found]
+    return [(shard, count, bytes.fromhex(head)) for shard, count, head in found]
 
 
 class Checkpoints:
@@ -57,7 +57,7 @@ class Checkpoints:
         self._seals = seals
 
     async def write(self, now: int) -> bool:
-        """Seal the lanes that grew since the last one; whether there were any."""
+        """Seal the shards that grew since the last one; whether there were any."""
         for _ in range(MOST_ATTEMPTS):
             last = await self._database.fetch(_LAST)
             n, before = last[0] if last else (0, START)
@@ -68,17 +68,17 @@ class Checkpoints:
                 return False
             if await self._put(n + 1, now, before, ends):
                 return True
-        return False  # others do the same just now, and seal our lane as well
+        return False  # others do the same just now, and seal our shard as well
 
     async def _put(self, n: int, now: int, before: bytes, ends: list[End]) -> bool:
-        lanes = write_ends(ends)
-        seal = self._seals.checkpoint(before, n, now, lanes)
-        marks: list[Statement] = [(_MARK, (lane, count, n, seal)) for lane, count, _ in ends]
-        done = await self._database.transact([(_WRITE, (n, now, lanes, seal)), *marks])
+        shards = write_ends(ends)
+        seal = self._seals.checkpoint(before, n, now, shards)
+        marks: list[Statement] = [(_MARK, (shard, count, n, seal)) for shard, count, _ in ends]
+        done = await self._database.transact([(_WRITE, (n, now, shards, seal)), *marks])
         return bool(done[0])
 
     async def _unchained(self) -> End:
-        """The postings from before the chain, as a lane whose hashes are kept nowhere else."""
+        """The postings from before the chain, as a shard whose hashes are kept nowhere else."""
         count, last, head = 0, 0, START
         while rows := await self._database.fetch(_UNCHAINED, (last, AT_A_TIME)):
             for row in rows:

@@ -1,9 +1,9 @@
-"""Checking the whole ledger: every posting, every lane, every checkpoint, and the sums.
+"""Checking the whole ledger: every posting, every shard, every checkpoint, and the sums.
 
 Law 1. Each fault names its row. A row that was changed is named alone: what follows it is checked
        against what it was.
-Law 2. A posting that is missing is found by its lane's count, also the last one: where a lane ends
-       is written beside it under a seal, and again in the checkpoints.
+Law 2. A posting that is missing is found by its shard's count, also the last one: where a shard
+       ends is written beside it under a seal, and again in the checkpoints.
 Law 3. Nothing is believed of a damaged table, not even the type of a value.
 """
 
@@ -20,7 +20,7 @@ from carnet.stores.snapshots import all_rows
 MOST_FAULTS: Final = 1000  # that are named; all are counted
 
 _CHECKPOINTS = "SELECT n, at, lanes, seal FROM checkpoint ORDER BY n"
-_LANES = "SELECT id, postings, head, seal FROM lane ORDER BY id"
+_SHARDS = "SELECT id, postings, head, seal FROM lane ORDER BY id"
 _SEALED = "SELECT lane, postings FROM sealed ORDER BY lane"
 _LEDGER = f"SELECT {POSTING}, lane, seq, hash FROM ledger ORDER BY n"  # noqa: S608
 _SPENT = (  # of money: other quotas count tokens and tasks
@@ -28,7 +28,7 @@ _SPENT = (  # of money: other quotas count tokens and tasks
     " WHERE NOT (name >= 'tokens/' AND name < 'tokens0')"
     " AND NOT (name >= 'tasks/' AND name < 'tasks0')"
 )
-_LANE, _SEQ = 8, 9  # places in a row of _LEDGER
+_SHARD, _SEQ = 8, 9  # places in a row of _LEDGER
 
 Progress = Callable[[int], object]
 
@@ -37,7 +37,7 @@ class Fault(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One thing that does not fit."""
 
     what: str
-    lane: str | None = None
+    shard: str | None = None
     row: int | None = None  # of the ledger
     checkpoint: int | None = None
 
@@ -47,7 +47,7 @@ class Verified(Struct, kw_only=True):
 
     postings: int = 0
     unchained: int = 0  # of them, from before the chain
-    lanes: int = 0
+    shards: int = 0
     checkpoints: int = 0
     last: int | None = None  # when the last checkpoint was written
     seal: str = ""  # its seal; who keeps it elsewhere finds out if the whole ledger is set back
@@ -66,7 +66,7 @@ class Verified(Struct, kw_only=True):
 async def verify(
     snapshot: Snapshot, seals: Seals, *, expected: str = "", progress: Progress | None = None
 ) -> Verified:
-    """Walk checkpoints, lanes and postings. `expected` is the seal of a checkpoint kept elsewhere.
+    """Walk checkpoints, shards and postings. `expected` is the seal of a checkpoint kept elsewhere.
 
     `progress` is told how many postings have been checked.
     """
@@ -74,7 +74,7 @@ async def verify(
     async for piece in snapshot.pieces(_CHECKPOINTS):
         for row in piece:
             walk.checkpoint(row)
-    walk.lanes_told(await all_rows(snapshot, _LANES), await all_rows(snapshot, _SEALED))
+    walk.read_shards(await all_rows(snapshot, _SHARDS), await all_rows(snapshot, _SEALED))
     async for piece in snapshot.pieces(_LEDGER):
         for row in piece:
             walk.posting(row)
@@ -85,8 +85,8 @@ async def verify(
     return walk.found
 
 
-class Seen:
-    """What has been walked of one lane."""
+class ShardWalk:
+    """What has been walked of one shard."""
 
     __slots__ = ("before", "count", "head", "row")
 
@@ -105,10 +105,10 @@ class Walk:
         self._expected = expected  # the seal of a checkpoint that must be there
         self.found = Verified(faults=[])
         self._last = (0, START)  # the last checkpoint: its number and seal
-        self._ends: dict[str, dict[int, tuple[bytes, int]]] = {}  # lane: count: head, checkpoint
-        self._sealed: dict[str, int] = {}  # the most postings a checkpoint has of each lane
-        self._told: dict[str, tuple[int, bytes]] = {}
-        self._seen: dict[str, Seen] = {}
+        self._ends: dict[str, dict[int, tuple[bytes, int]]] = {}  # shard: count: head, checkpoint
+        self._sealed: dict[str, int] = {}  # the most postings a checkpoint has of each shard
+        self._own_rows: dict[str, tuple[int, bytes]] = {}  # how each shard ends by its own row
+        self._seen: dict[str, ShardWalk] = {}
         self._debits: dict[Any, int] = {}
         self._credits: dict[Any, int] = {}
         self._fitting = 0  # postings whose hash fits
@@ -121,30 +121,32 @@ class Walk:
 
     def checkpoint(self, row: Row) -> None:
         """The next checkpoint."""
-        n, at, lanes, seal = row
+        n, at, shards, seal = row
         number, before = self._last
         if n != number + 1:
             what = f"checkpoint {number + 1} is missing: {n} follows {number}"
             self.fault(what, checkpoint=number + 1)
-        elif seal != self._try(self._seals.checkpoint, before, n, at, lanes):
+        elif seal != self._try(self._seals.checkpoint, before, n, at, shards):
             self.fault("the seal of the checkpoint does not fit", checkpoint=n)
         else:
             self.found.last, self.found.seal = at, seal.hex()
             if self.found.seal == self._expected:
                 self._expected = ""
         try:
-            for lane, count, head in read_ends(lanes):
-                self._end_of(lane, count, head, n)
+            for shard, count, head in read_ends(shards):
+                self._end_of(shard, count, head, n)
         except (ValueError, TypeError):
             self.fault("the checkpoint cannot be read", checkpoint=n)
         self._last = (n, seal) if isinstance(seal, bytes) else (n, START)
         self.found.checkpoints += 1
 
-    def _end_of(self, lane: str, count: int, head: bytes, n: int) -> None:
-        if count <= self._sealed.get(lane, -1):
-            self.fault("the lane is shorter than in an earlier checkpoint", lane=lane, checkpoint=n)
-        self._sealed[lane] = max(count, self._sealed.get(lane, 0))
-        self._ends.setdefault(lane, {})[count] = (head, n)
+    def _end_of(self, shard: str, count: int, head: bytes, n: int) -> None:
+        if count <= self._sealed.get(shard, -1):
+            self.fault(
+                "the shard is shorter than in an earlier checkpoint", shard=shard, checkpoint=n
+            )
+        self._sealed[shard] = max(count, self._sealed.get(shard, 0))
+        self._ends.setdefault(shard, {})[count] = (head, n)
 
     def _try(self, function: Callable[..., bytes], *args: Any) -> bytes | None:  # noqa: ANN401, RUF100
         """A hash; None of values that cannot even be spelled."""
@@ -153,31 +155,31 @@ class Walk:
         except (ValueError, TypeError, OverflowError):
             return None
 
-    def lanes_told(self, lanes: list[Row], sealed: list[Row]) -> None:
-        """Where the lanes end by their own rows, and how far the checkpoints have got."""
-        for lane, count, head, seal in lanes:
-            if seal != self._try(self._seals.lane, lane, count, head):
-                self.fault("the seal of the lane's end does not fit", lane=lane)
-            self._told[lane] = (count, head)
+    def read_shards(self, shards: list[Row], sealed: list[Row]) -> None:
+        """Where the shards end by their own rows, and how far the checkpoints have got."""
+        for shard, count, head, seal in shards:
+            if seal != self._try(self._seals.shard, shard, count, head):
+                self.fault("the seal of the shard's end does not fit", shard=shard)
+            self._own_rows[shard] = (count, head)
         reached = self._sealed
         marked: dict[str, int] = dict(sealed)
-        for lane in sorted(reached.keys() | marked.keys(), key=str):
-            if reached.get(lane) != marked.get(lane):
+        for shard in sorted(reached.keys() | marked.keys(), key=str):
+            if reached.get(shard) != marked.get(shard):
                 what = (
-                    f"checkpoints seal {reached.get(lane, 0)} postings of the lane,"
-                    f" and the note beside them says {marked.get(lane, 0)}"
+                    f"checkpoints seal {reached.get(shard, 0)} postings of the shard,"
+                    f" and the note beside them says {marked.get(shard, 0)}"
                 )
-                self.fault(what, lane=lane)
+                self.fault(what, shard=shard)
 
     def posting(self, row: Row) -> None:
         """The next posting, in the order of their numbers."""
         self.found.postings += 1
         self._sum(row)
-        lane = row[_LANE]
-        if lane is None and row[_SEQ] is None and row[-1] is None:
+        shard = row[_SHARD]
+        if shard is None and row[_SEQ] is None and row[-1] is None:
             self._unchained(row)
             return
-        seen = self._seen.setdefault(lane, Seen())
+        seen = self._seen.setdefault(shard, ShardWalk())
         seq, stored, n = row[_SEQ], row[-1], row[0]
         if not isinstance(seq, int) or seq != seen.count + 1:
             self._out_of_order(row, seen)
@@ -187,39 +189,39 @@ class Walk:
                 self._fitting += 1
                 seen.before = (stored,)
             else:
-                self.fault("the posting is not as it was written", lane=lane, row=n)
+                self.fault("the posting is not as it was written", shard=shard, row=n)
                 seen.before = tuple(h for h in (stored, *hashes) if isinstance(h, bytes))
-            self._reach(lane, seen, row)
+            self._reach(shard, seen, row)
 
-    def _reach(self, lane: str, seen: Seen, row: Row) -> None:
+    def _reach(self, shard: str, seen: ShardWalk, row: Row) -> None:
         seen.count, seen.head, seen.row = row[_SEQ], row[-1], row[0]
-        sealed = self._ends.get(lane, {}).get(seen.count)
+        sealed = self._ends.get(shard, {}).get(seen.count)
         if sealed is not None and sealed[0] not in seen.before:
             what = f"checkpoint {sealed[1]} sealed another posting at this place"
-            self.fault(what, lane=lane, row=row[0], checkpoint=sealed[1])
+            self.fault(what, shard=shard, row=row[0], checkpoint=sealed[1])
 
-    def _out_of_order(self, row: Row, seen: Seen) -> None:
-        n, lane, seq, stored = row[0], row[_LANE], row[_SEQ], row[-1]
+    def _out_of_order(self, row: Row, seen: ShardWalk) -> None:
+        n, shard, seq, stored = row[0], row[_SHARD], row[_SEQ], row[-1]
         if isinstance(seq, int) and seq > seen.count + 1:
             missing = seq - seen.count - 1
-            what = f"{missing} missing before it: place {seq} follows {seen.count} in the lane"
-            self.fault(what, lane=lane, row=n)
+            what = f"{missing} missing before it: place {seq} follows {seen.count} in the shard"
+            self.fault(what, shard=shard, row=n)
             # What stood before it is gone, so it cannot be checked itself; what follows can.
             seen.before = (stored,) if isinstance(stored, bytes) else ()
             seen.count, seen.head, seen.row = seq, stored, n
         else:
-            what = f"it does not belong here: place {seq} follows {seen.count} in the lane"
-            self.fault(what, lane=lane, row=n)
+            what = f"it does not belong here: place {seq} follows {seen.count} in the shard"
+            self.fault(what, shard=shard, row=n)
 
     def _unchained(self, row: Row) -> None:
         self.found.unchained += 1
-        seen = self._seen.setdefault(BEFORE_THE_CHAIN, Seen())
+        seen = self._seen.setdefault(BEFORE_THE_CHAIN, ShardWalk())
         seen.count += 1
-        whole = (*row[:_LANE], BEFORE_THE_CHAIN, seen.count)
+        whole = (*row[:_SHARD], BEFORE_THE_CHAIN, seen.count)
         seen.head = self._try(self._seals.posting, seen.head, whole) or START
         sealed = self._sealed.get(BEFORE_THE_CHAIN)
         if sealed is not None and seen.count > sealed:
-            what = "it has no lane, and was written after the chain began"
+            what = "it has no shard, and was written after the chain began"
             self.fault(f"{what}: by hand, or by an older Carnet beside this one", row=row[0])
 
     def _sum(self, row: Row) -> None:
@@ -235,10 +237,10 @@ class Walk:
         if self._expected:
             self.fault("no checkpoint has the seal that was expected: the ledger was set back")
         self._end_unchained()
-        for lane in sorted(self._seen.keys() | self._told.keys() | self._ends.keys(), key=str):
-            if lane != BEFORE_THE_CHAIN:
-                self.found.lanes += 1
-                self._end_lane(lane)
+        for shard in sorted(self._seen.keys() | self._own_rows.keys() | self._ends.keys(), key=str):
+            if shard != BEFORE_THE_CHAIN:
+                self.found.shards += 1
+                self._end_shard(shard)
         found = self.found
         if found.postings > found.unchained and not self._fitting:
             self.fault("no posting fits at all: they were written with another secrets file")
@@ -255,7 +257,7 @@ class Walk:
         if count is None:
             return
         head, checkpoint = self._ends[BEFORE_THE_CHAIN][count]
-        seen = self._seen.get(BEFORE_THE_CHAIN, Seen())
+        seen = self._seen.get(BEFORE_THE_CHAIN, ShardWalk())
         if seen.count < count or (seen.count == count and seen.head != head):
             what = (
                 f"the {count} postings from before the chain are not the ones that"
@@ -263,20 +265,20 @@ class Walk:
             )
             self.fault(what, checkpoint=checkpoint)
 
-    def _end_lane(self, lane: str) -> None:
-        seen = self._seen.get(lane, Seen())
-        told = self._told.get(lane)
+    def _end_shard(self, shard: str) -> None:
+        seen = self._seen.get(shard, ShardWalk())
+        own = self._own_rows.get(shard)
         after = "" if seen.row is None else f" after row {seen.row}"
-        if told is None:
-            self.fault("the row that says where the lane ends is missing", lane=lane)
-        elif told[0] != seen.count:
-            what = f"the lane has {told[0]} postings by its own row, and {seen.count} are there"
-            many = f": {seen.count - told[0]} too many, the last is row {seen.row}"
+        if own is None:
+            self.fault("the row that says where the shard ends is missing", shard=shard)
+        elif own[0] != seen.count:
+            what = f"the shard has {own[0]} postings by its own row, and {seen.count} are there"
+            many = f": {seen.count - own[0]} too many, the last is row {seen.row}"
             few = f": its end is missing{after}"
-            self.fault(what + (many if seen.count > told[0] else few), lane=lane, row=seen.row)
-        elif told[1] not in seen.before:
-            self.fault("the lane does not end with the hash its own row has", lane=lane)
-        sealed = self._sealed.get(lane, 0)
+            self.fault(what + (many if seen.count > own[0] else few), shard=shard, row=seen.row)
+        elif own[1] not in seen.before:
+            self.fault("the shard does not end with the hash its own row has", shard=shard)
+        sealed = self._sealed.get(shard, 0)
         if sealed > seen.count:
             what = f"a checkpoint sealed {sealed} postings, and {seen.count} are there"
-            self.fault(what + f": its end is missing{after}", lane=lane, row=seen.row)
+            self.fault(what + f": its end is missing{after}", shard=shard, row=seen.row)

@@ -22,7 +22,7 @@ from carnet.faults import point
 from carnet.ports.work.turns import TurnClaim, TurnFinish
 from carnet.stores.commit.batch import Batch, Outcome
 from carnet.stores.database import Flush, Row
-from carnet.stores.ledger.chain import Lane
+from carnet.stores.ledger.chain import Shard
 from carnet.stores.outbox import GONE, delivery_row
 from carnet.stores.postgres import statements as sql
 from carnet.stores.turn.claim_rules import ClaimRules, Run, nonces_of
@@ -55,11 +55,11 @@ class HotBatch:
     """One batch: what was read for it, and what will be written."""
 
     def __init__(
-        self, session: Session, worker: str, batch: Batch, lane: Lane, *, lease_us: int
+        self, session: Session, worker: str, batch: Batch, shard: Shard, *, lease_us: int
     ) -> None:
         """`lease_us` is how long a lease of the worker lasts; 0: it has none yet."""
         self._session = session
-        self._lane = lane
+        self._shard = shard
         self._worker = worker
         self._lease_us = lease_us
         self._batch = batch
@@ -277,7 +277,7 @@ class HotBatch:
         journal = claiming.journal + appends + finishing.journal
         rates = list(claiming.counted.items())
         quotas = self._quotas()
-        postings = self._lane.link(finishing.ledger, iter(self._postings))
+        postings = self._shard.link(finishing.ledger, iter(self._postings))
         if not (journal or rates or quotas or claiming.resolved or finishing.reopened):
             return
         await self._session.query(
@@ -288,7 +288,7 @@ class HotBatch:
             *columns(self._runs(), len(sql.RUN)),
             *columns(journal, len(sql.JOURNAL)),
             *columns(postings, len(sql.LEDGER)),
-            *columns([self._lane.row()] if postings else [], len(sql.LANE)),
+            *columns([self._shard.row()] if postings else [], len(sql.SHARD)),
             *columns(rates, len(sql.RATE)),
             *columns(quotas, len(sql.QUOTA)),
         )

@@ -148,7 +148,7 @@ LEDGER: Final = _columns(
     seq="int",
     hash="bytes",
 )
-LANE: Final = _columns(id="text", postings="int", head="bytes", seal="bytes")
+SHARD: Final = _columns(id="text", postings="int", head="bytes", seal="bytes")
 _BYTES: Final = ("state_hash", "state_sealed")
 _INTS: Final = (
     *("turn", "place", "amount", "retry_after", "created", "expires"),
@@ -190,8 +190,8 @@ WITH begun AS (
 ), postings AS (
     INSERT INTO ledger ({names(LEDGER)}) SELECT {names(LEDGER, "w.{}")}
     FROM {_write.rows(LEDGER)}
-), lanes AS (
-    INSERT INTO lane ({names(LANE)}) SELECT {names(LANE, "w.{}")} FROM {_write.rows(LANE)}
+), shards AS (
+    INSERT INTO lane ({names(SHARD)}) SELECT {names(SHARD, "w.{}")} FROM {_write.rows(SHARD)}
     ON CONFLICT (id) DO UPDATE
         SET postings = excluded.postings, head = excluded.head, seal = excluded.seal
 ), rates AS (

@@ -23,7 +23,7 @@ from carnet.errors import CarnetError, Internal, OutcomeUnknown, Overloaded, Sto
 from carnet.stores.commit.batch import Batch, Committed, Job, pass_last_points, pass_points, refused
 from carnet.stores.commit.queue import MOST_WAITING, Queue
 from carnet.stores.database import Row
-from carnet.stores.ledger.chain import Lane, Seals
+from carnet.stores.ledger.chain import Seals, Shard
 from carnet.stores.postgres.batch import HotBatch
 
 _log = logging.getLogger(__name__)
@@ -75,7 +75,7 @@ class PostgresWriter:
     ) -> None:
         self._connect = connect
         self._worker = worker
-        self._lane = Lane(seals, worker)
+        self._shard = Shard(seals, worker)
         self._arrived = asyncio.Event()
         self.queue = Queue(loop, self._arrived.set, most_waiting)
         self._session: Session | None = None
@@ -103,7 +103,7 @@ class PostgresWriter:
             except Exception as error:  # noqa: BLE001  the task must go on: others wait for it
                 _log.exception("a batch was not served")
                 self._drop()
-                self._lane.leave()
+                self._shard.leave()
                 trouble = f"a batch was not served: {type(error).__name__}"
                 done = Committed(refused(batch.jobs(), OutcomeUnknown, trouble), trouble)
             outcomes = done.outcomes + [(job, None) for job in gone]
@@ -167,7 +167,7 @@ class PostgresWriter:
             pass_points(batch, claims="t1.begin", appends="event.before_t2", finishes="t3.begin")
             async with asyncio.timeout(BATCH_SECONDS):
                 outcomes = await HotBatch(
-                    session, self._worker, batch, self._lane, lease_us=self.lease_us
+                    session, self._worker, batch, self._shard, lease_us=self.lease_us
                 ).apply()
             pass_points(batch, claims="t1.before_commit", finishes="t3.before_commit")
         except Exception as error:  # noqa: BLE001  whatever it is, nobody in the batch was written
@@ -177,10 +177,10 @@ class PostgresWriter:
                 await session.commit()
         except Exception as error:  # noqa: BLE001  whatever it is, the batch may be written or not
             session.drop()
-            self._lane.leave()
+            self._shard.leave()
             trouble = f"a commit failed: {session.name(error)}"
             return Committed(refused(batch.changes(), OutcomeUnknown, trouble), trouble)
-        self._lane.keep()
+        self._shard.keep()
         if carnet.faults.is_armed:
             pass_last_points(batch)
         return Committed(outcomes)
@@ -190,7 +190,7 @@ class PostgresWriter:
     ) -> Committed:
         fault = session.blame(error)
         trouble = session.name(error)
-        self._lane.back()
+        self._shard.back()
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
                 await session.rollback()

@@ -27,7 +27,7 @@ from carnet.ports.work.turns import Fenced, TurnClaim, TurnFinish, Verdict
 from carnet.stores.commit.batch import Fault
 from carnet.stores.commit.queue import MOST_WAITING
 from carnet.stores.database import Flush, Lease, Row, Snapshot, Statement, Value
-from carnet.stores.ledger.chain import Lane, Seals
+from carnet.stores.ledger.chain import Seals, Shard
 from carnet.stores.migration import APPLIED, migrate, migrations, missing
 from carnet.stores.snapshots import SqliteSnapshot
 from carnet.stores.sqlite.claims import ClaimBatch, Numbers
@@ -67,7 +67,7 @@ _STORE_CODES: Final = frozenset(
 _PRIMARY: Final = 0xFF  # the low byte of an extended code
 
 _LAST_POSTING: Final = "SELECT COALESCE(MAX(n), 0) FROM ledger"
-_LANE_END: Final = "SELECT postings, head FROM lane WHERE id = ?"
+_SHARD_END: Final = "SELECT postings, head FROM lane WHERE id = ?"
 
 _RENEW: Final = (
     "INSERT INTO worker (id, started, until) VALUES (?, ?, ?)"
@@ -224,31 +224,31 @@ class SqliteDriver:
         self._worker = worker
         self._numbers = Numbers(connection)
         self._postings = count(connection.execute(_LAST_POSTING).fetchone()[0] + 1)
-        self._lane = Lane(seals, worker)
-        for end in connection.execute(_LANE_END, (self._lane.name,)):
-            self._lane.resume(*end)
+        self._shard = Shard(seals, worker)
+        for end in connection.execute(_SHARD_END, (self._shard.name,)):
+            self._shard.resume(*end)
 
     def begin(self) -> None:
         self._connection.execute("BEGIN IMMEDIATE")
 
     def commit(self) -> None:
         self._connection.execute("COMMIT")
-        self._lane.keep()
+        self._shard.keep()
 
     def rollback(self) -> None:
-        self._lane.back()
+        self._shard.back()
         if self._connection.in_transaction:  # some errors have rolled back already
             self._connection.execute("ROLLBACK")
 
     def savepoint(self) -> None:
-        self._lane.mark()
+        self._shard.mark()
         self._connection.execute("SAVEPOINT one")
 
     def release(self) -> None:
         self._connection.execute("RELEASE one")
 
     def undo(self) -> None:
-        self._lane.undo()
+        self._shard.undo()
         self._connection.execute("ROLLBACK TO one")
         self._connection.execute("RELEASE one")
 
@@ -262,7 +262,7 @@ class SqliteDriver:
         return append(self._connection, flushes)
 
     def finish(self, finishes: Sequence[TurnFinish]) -> list[Turn | Fenced | Untold]:
-        return FinishBatch(self._connection, self._lane, self._postings).finish(finishes)
+        return FinishBatch(self._connection, self._shard, self._postings).finish(finishes)
 
     def write(self, statements: Sequence[Statement]) -> list[int]:
         return [self._connection.execute(sql, args).rowcount for sql, args in statements]

@@ -9,7 +9,7 @@ from typing import Final
 from carnet.core.chain.turn import Turn
 from carnet.ports.work.turns import Fenced, TurnFinish
 from carnet.stores.database import Flush
-from carnet.stores.ledger.chain import Lane
+from carnet.stores.ledger.chain import Shard
 from carnet.stores.outbox import END_IF_GONE, GONE, PUT, delivery_row
 from carnet.stores.turn.callbacks import TOLD, Untold
 from carnet.stores.turn.finish_rules import FinishRules, appended
@@ -57,7 +57,7 @@ _INSERT_LEDGER = (
     "INSERT INTO ledger (n, at, run, turn, issuer, account, credit, amount, lane, seq, hash)"
     " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
-_END_LANE = (
+_END_SHARD = (
     "INSERT INTO lane (id, postings, head, seal) VALUES (?, ?, ?, ?) ON CONFLICT (id) DO UPDATE"
     " SET postings = excluded.postings, head = excluded.head, seal = excluded.seal"
 )
@@ -74,10 +74,10 @@ def append(connection: Connection, flushes: Sequence[Flush]) -> list[Fenced | No
 class FinishBatch:
     """One batch: reads for the rules, and writes what they ended."""
 
-    def __init__(self, connection: Connection, lane: Lane, numbers: Iterator[int]) -> None:
+    def __init__(self, connection: Connection, shard: Shard, numbers: Iterator[int]) -> None:
         """`numbers` are those of the next postings."""
         self._connection = connection
-        self._lane = lane
+        self._shard = shard
         self._numbers = numbers
         self._rules = FinishRules()
 
@@ -98,8 +98,8 @@ class FinishBatch:
         write(END_TURN, rules.turns)
         write(INSERT_JOURNAL, rules.journal)
         if rules.ledger:
-            write(_INSERT_LEDGER, self._lane.link(rules.ledger, self._numbers))
-            self._connection.execute(_END_LANE, self._lane.row())
+            write(_INSERT_LEDGER, self._shard.link(rules.ledger, self._numbers))
+            self._connection.execute(_END_SHARD, self._shard.row())
         if rules.run_costs_changed:
             write(_SET_RUN_COST, [(cost, run) for run, cost in rules.run_costs_changed.items()])
         if rules.quotas:
