@@ -142,8 +142,8 @@ class Hop:
         return self.gate._examine(self.claim(self.exchange()))
 
     def entry(self, candidate: Candidate) -> Entry:
-        """What `Gate._admit` makes of a candidate before it asks the store."""
-        return self.gate._entry(candidate)
+        """What `Gate.admit` makes of a candidate before it asks the store."""
+        return self.gate._intake.entry(candidate)
 
     def turn_claim(self, entry: Entry) -> TurnClaim:
         return self.gate._transaction._turn_claim(entry, self.gate._most_run_calls)

@@ -12,7 +12,8 @@ from carnet.core.people.address import Identities
 from carnet.core.people.proof import SECOND_US, Document, Proof
 from carnet.core.people.secret import Secret
 from carnet.core.people.skill import CHAT
-from carnet.guards.admission.gate import Gate, Signed
+from carnet.guards.admission.gate import Gate
+from carnet.guards.admission.order import GateParts, Signed
 from carnet.guards.candidate import Candidate
 from carnet.guards.limits.concurrency import Concurrency
 from carnet.guards.target.injection import Injection
@@ -136,7 +137,9 @@ class SignedScene:
         sender_calls: int = 100,
         agent_calls: int = 1000,
         turns: MemoryTurns | None = None,
+        **more: Any,
     ) -> None:
+        """`more` is what else signed claims are judged with."""
         self.clock = FakeClock()
         self.turns = turns or MemoryTurns()
         self.learns: Callable[[], None] | None = None
@@ -149,14 +152,16 @@ class SignedScene:
             self.ring.pin(sender, "k1", PUBLIC)
         self.concurrency = Concurrency(per_caller=100, in_all=100)
         self.gate = Gate(
-            router=Directory(*targets()),
-            tokens=self.tokens,
-            peers=self.peers,
+            GateParts(
+                router=Directory(*targets()),
+                tokens=self.tokens,
+                peers=self.peers,
+                clock=self.clock,
+                ids=FakeIds(),
+                domain=DOMAIN,
+                depths=DepthLimits(),
+            ),
             turns=self.turns,
-            clock=self.clock,
-            ids=FakeIds(),
-            domain=DOMAIN,
-            depths=DepthLimits(),
             concurrency=self.concurrency,
             most_run_calls=100,
             look_again=self._look_again,
@@ -168,6 +173,7 @@ class SignedScene:
                 currency="credits",
                 sender_calls=sender_calls,
                 agent_calls=agent_calls,
+                **more,
             ),
         )
 

@@ -10,6 +10,7 @@ from carnet.core.chain.carnet import DepthLimits, Mark
 from carnet.core.messages.events import Event, Failed, Usage
 from carnet.errors import CarnetError
 from carnet.guards.admission.gate import Gate
+from carnet.guards.admission.order import GateParts
 from carnet.guards.limits.concurrency import Concurrency
 from carnet.ports.work.agent import Target
 from carnet.runtime.agents.python import Native
@@ -40,14 +41,16 @@ class Stage:
             worker="w",
         )
         self.gate = Gate(
-            router=router,
-            tokens=known_tokens(),
-            peers=known_peers(),
+            GateParts(
+                router=router,
+                tokens=known_tokens(),
+                peers=known_peers(),
+                clock=clock,
+                ids=ids,
+                domain=DOMAIN,
+                depths=DepthLimits(),
+            ),
             turns=self.turns,
-            clock=clock,
-            ids=ids,
-            domain=DOMAIN,
-            depths=DepthLimits(),
             concurrency=Concurrency(per_caller=100, in_all=100),
             most_run_calls=100,
             look_again=nothing_new,

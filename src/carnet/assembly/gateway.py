@@ -26,7 +26,8 @@ from carnet.gateway.runs import ROUTES as RUNS
 from carnet.gateway.runs import Runs
 from carnet.gateway.well_known import ROUTES as WELL_KNOWN
 from carnet.gateway.well_known import WellKnown
-from carnet.guards.admission.gate import Gate, Signed
+from carnet.guards.admission.gate import Gate
+from carnet.guards.admission.order import GateParts, Signed
 from carnet.guards.caller.failures import Failures
 from carnet.guards.limits.concurrency import Concurrency
 from carnet.guards.target.injection import Injection
@@ -158,14 +159,16 @@ def _gate(
     by_proof: Signed,
 ) -> Gate:
     return Gate(
-        router=router,
-        tokens=store.tokens,
-        peers=store.peers,
+        GateParts(
+            router=router,
+            tokens=store.tokens,
+            peers=store.peers,
+            clock=clock,
+            ids=ids,
+            domain=settings.gateway.domain,
+            depths=stamps.limits,
+        ),
         turns=store.turns,
-        clock=clock,
-        ids=ids,
-        domain=settings.gateway.domain,
-        depths=stamps.limits,
         concurrency=concurrency,
         most_run_calls=settings.limits.run_calls,
         look_again=store.look_again,

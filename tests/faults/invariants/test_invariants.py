@@ -22,6 +22,7 @@ from carnet.core.chain.carnet import DepthLimits, Mark
 from carnet.core.messages.events import Done, Event, Failed, Text, joined_text
 from carnet.errors import CarnetError, DepthExceeded, IdempotencyMismatch
 from carnet.guards.admission.gate import Gate
+from carnet.guards.admission.order import GateParts
 from carnet.guards.limits.concurrency import Concurrency
 from carnet.runtime.turns.runner import Journaled
 from carnet.runtime.visit.dispatch import Dispatching
@@ -71,14 +72,16 @@ class Life:
             worker="w",
         )
         self.gate = Gate(
-            router=router,
-            tokens=known_tokens(),
-            peers=known_peers(),
+            GateParts(
+                router=router,
+                tokens=known_tokens(),
+                peers=known_peers(),
+                clock=clock,
+                ids=ids,
+                domain=DOMAIN,
+                depths=DepthLimits(default=LAST_DEPTH),
+            ),
             turns=world.turns,
-            clock=clock,
-            ids=ids,
-            domain=DOMAIN,
-            depths=DepthLimits(default=LAST_DEPTH),
             concurrency=Concurrency(per_caller=10**6, in_all=10**6),
             most_run_calls=10**6,
             look_again=nothing_new,

@@ -25,6 +25,7 @@ from carnet.errors import (
     TooManyCalls,
 )
 from carnet.guards.admission.gate import Gate
+from carnet.guards.admission.order import GateParts
 from carnet.guards.admission.transaction import quote
 from carnet.guards.limits.concurrency import Concurrency
 from carnet.ports.trust.trust import NewToken, Peer
@@ -70,14 +71,16 @@ class Scene:
         self.learns: Callable[[], object] | None = None
         self.concurrency = Concurrency(per_caller=concurrency, in_all=100)
         self.gate = Gate(
-            router=router or Directory(*directory().local(), *more),
-            tokens=self.tokens,
-            peers=self.peers,
+            GateParts(
+                router=router or Directory(*directory().local(), *more),
+                tokens=self.tokens,
+                peers=self.peers,
+                clock=FakeClock(),
+                ids=FakeIds(),
+                domain=DOMAIN,
+                depths=DepthLimits(),
+            ),
             turns=self.turns,
-            clock=FakeClock(),
-            ids=FakeIds(),
-            domain=DOMAIN,
-            depths=DepthLimits(),
             concurrency=self.concurrency,
             most_run_calls=7,
             look_again=self._look_again,

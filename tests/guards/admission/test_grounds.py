@@ -19,13 +19,13 @@ def names(guards: tuple[object, ...]) -> list[str]:
 
 
 def guards_of(gate: Gate, which: str) -> tuple[object, ...]:
-    found: tuple[object, ...] = getattr(gate, which)
+    found: tuple[object, ...] = getattr(gate._order, which)  # noqa: SLF001  the one that is used
     return found
 
 
 def test_the_order_that_is_told_is_the_order_of_the_gate() -> None:
     gate = SignedScene().gate
-    for by, which in (("token", "_guards"), ("signature", "_proof_guards")):
+    for by, which in (("token", "by_token"), ("signature", "by_proof")):
         told = [name for name, _ in ORDER[by]]  # type: ignore[index]  # both are keys of it
         assert told == [*names(guards_of(gate, which)), "transaction"]
 

@@ -10,6 +10,7 @@ from carnet.core.call import Claim
 from carnet.core.messages.interrupt import Interrupt, hash_state
 from carnet.core.sealed_call import read_sealed_call
 from carnet.errors import CallbackForbidden, SchemaInvalid, TaskNotFound, TooManyTasks
+from carnet.guards.target.callback import Callbacks
 from carnet.ports.work.tasks import Task, TaskClaim
 from carnet.ports.work.turns import Answer, Asked, TurnClaim, Verdict
 from carnet.testing.turns import MemoryTurns
@@ -43,12 +44,11 @@ class Accepted:
         return self.found.get(turn)
 
 
-def scene(*, most: int = 1000) -> tuple[SignedScene, Noting, Accepted]:
+def scene(
+    *, most: int = 1000, callbacks: Callbacks | None = None
+) -> tuple[SignedScene, Noting, Accepted]:
     turns, accepted = Noting(), Accepted()
-    made = SignedScene(turns=turns)
-    gate: Any = made.gate
-    gate._by_proof = replace(gate._by_proof, tasks_per_sender=most)  # noqa: SLF001
-    gate._transaction._tasks = accepted  # noqa: SLF001
+    made = SignedScene(turns=turns, tasks=accepted, tasks_per_sender=most, callbacks=callbacks)
     return made, turns, accepted
 
 
@@ -133,8 +133,7 @@ async def test_what_is_asked_with_a_token_is_a_task_too_and_its_callback_is_judg
         async def check(self, url: str, sender: str, /) -> None:
             judged.append((url, sender))
 
-    gate: Any = here.gate
-    gate._called_back._callbacks = Judging()  # noqa: SLF001
+    here, _, _ = scene(callbacks=Judging())
     called = replace(token_claim("echo"), is_task=True, callback="https://hooks.example/in")
     await here.gate.admit(called)
     assert judged == [("https://hooks.example/in", call.caller.actor.name)]

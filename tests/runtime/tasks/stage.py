@@ -9,7 +9,8 @@ from msgspec.structs import replace
 from carnet.core.call import Call
 from carnet.core.chain.carnet import DepthLimits, Mark
 from carnet.core.people.address import Identities
-from carnet.guards.admission.gate import Gate, Signed
+from carnet.guards.admission.gate import Gate
+from carnet.guards.admission.order import GateParts, Signed
 from carnet.guards.limits.concurrency import Concurrency
 from carnet.guards.target.injection import Injection
 from carnet.ports.work.agent import Target
@@ -74,14 +75,16 @@ class TaskStage:
         )
         self.concurrency = Concurrency(per_caller=100, in_all=100)
         self.gate = Gate(
-            router=self.router,
-            tokens=known_tokens(),
-            peers=known_peers(),
+            GateParts(
+                router=self.router,
+                tokens=known_tokens(),
+                peers=known_peers(),
+                clock=self.clock,
+                ids=ids,
+                domain=DOMAIN,
+                depths=DepthLimits(),
+            ),
             turns=store.turns,
-            clock=self.clock,
-            ids=ids,
-            domain=DOMAIN,
-            depths=DepthLimits(),
             concurrency=self.concurrency,
             most_run_calls=100,
             look_again=nothing_new,

@@ -15,14 +15,13 @@ from carnet.core.people.identity import Actor, Payer
 from carnet.core.people.proof import SECOND_US, Spending
 from carnet.core.people.secret import Secret
 from carnet.guards.admission.child_request import child_digest, child_request
+from carnet.guards.admission.order import GateParts, Signed
 from carnet.guards.admission.transaction import Entry, Transaction, quote
 from carnet.guards.caller.trust import check_rights
 from carnet.guards.limits.payer import Paying, check_pay
 from carnet.guards.target.departure import check_credential
 from carnet.guards.target.skill import find_skill
 from carnet.guards.target.target import permit
-from carnet.ports.trust.schemas import Schemas
-from carnet.ports.work.agent import Router
 from carnet.ports.world.clock import Clock
 
 
@@ -30,26 +29,17 @@ class Children:
     """Admits children."""
 
     def __init__(
-        self,
-        *,
-        router: Router,
-        clock: Clock,
-        transaction: Transaction,
-        paying: Paying,
-        schemas: Schemas | None,
-        domain: str,
-        last_depth: int,
-        currency: str,
+        self, parts: GateParts, transaction: Transaction, paying: Paying, by: Signed | None
     ) -> None:
-        """What they are judged with; `last_depth` is for chains that no stamp bounds."""
-        self._router = router
-        self._clock = clock
+        """What they are judged with; the depth of `parts` is for chains that no stamp bounds."""
+        self._router = parts.router
+        self._clock = parts.clock
+        self._domain = parts.domain
+        self._last_depth = parts.depths.default
         self._transaction = transaction
         self._paying = paying
-        self._schemas = schemas
-        self._domain = domain
-        self._last_depth = last_depth
-        self._currency = currency
+        self._schemas = None if by is None else by.schemas
+        self._currency = "" if by is None else by.currency
 
     async def admit(self, parent: Call, name: str, ask: Ask, *, index: int, auth: str) -> Call:
         """Claim the turn of a call that an agent makes."""
@@ -70,7 +60,7 @@ class Children:
         allowance, taken = parent.allowance, 0
         if allowance is not None:
             most = 0 if auth == AGENT_OWNED else quote(target, ask, len(request))
-            taken, left = self.take(allowance, target, most)
+            taken, left = set_aside(allowance, target, most, self._currency)
             carnet = msgspec.structs.replace(carnet, budget=left)
         actor = Actor(name=f"agent:{parent.agent}", how="in_process")
         admitted = Admitted(
@@ -90,12 +80,6 @@ class Children:
             _entry(admitted, target, parent, request, self._clock.wall_us())
         )
 
-    def take(self, allowance: Allowance, target: Target, most: int) -> tuple[int, Spending]:
-        """Set aside what a call may cost; that, and the budget that it is given in turn."""
-        # An agent elsewhere can be told to cost less, and must not cost more than was set aside.
-        taken = allowance.take(most, self._currency, shrinks=target.is_remote)
-        return taken, allowance.left(taken if target.is_remote else None)
-
     def _permit(self, parent: Call, target: Target, ask: Ask) -> None:
         caller, skill = parent.caller, find_skill(target, ask)
         if caller.standing is None:
@@ -110,6 +94,15 @@ class Children:
             return self._paying.agent_account(parent.agent), None
         check_pay(parent.caller, target)
         return parent.payer, parent.credential
+
+
+def set_aside(
+    allowance: Allowance, target: Target, most: int, currency: str
+) -> tuple[int, Spending]:
+    """Set aside what a call may cost; that, and the budget that it is given in turn."""
+    # An agent elsewhere can be told to cost less, and must not cost more than was set aside.
+    taken = allowance.take(most, currency, shrinks=target.is_remote)
+    return taken, allowance.left(taken if target.is_remote else None)
 
 
 def _entry(admitted: Admitted, target: Target, parent: Call, request: bytes, now: int) -> Entry:
