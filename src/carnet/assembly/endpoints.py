@@ -10,7 +10,7 @@ from carnet.core.people.address import Identities
 from carnet.gateway.answer import Answering
 from carnet.gateway.dialects import rows_of
 from carnet.gateway.endpoint import DialectEndpoint
-from carnet.gateway.published import Published
+from carnet.gateway.published import Capacity, Published
 from carnet.gateway.questions import Questions
 from carnet.gateway.tasks import TaskRecords
 from carnet.guards.admission.gate import Gate
@@ -163,8 +163,10 @@ def _published(settings: Settings, store: Store, behind: Behind, clock: Clock) -
         clock=clock,
         domain=settings.gateway.domain,
         public_url=settings.gateway.public_url,
-        agent_calls=settings.limits.agent_calls_per_minute,
-        sender_calls=settings.limits.sender_calls_per_minute,
-        open_calls=lambda: behind.concurrency.total,
-        waiting_tasks=lambda: behind.worker.waiting,
+        capacity=Capacity(
+            agent_calls=settings.limits.agent_calls_per_minute,
+            sender_calls=settings.limits.sender_calls_per_minute,
+            open_calls=lambda: behind.concurrency.total,
+            waiting_tasks=lambda: behind.worker.waiting,
+        ),
     )

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from urllib.parse import quote
 
+from msgspec import Struct
+
 from carnet.core.people.address import Identities
 from carnet.core.people.skill import CHAT
 from carnet.errors import AgentNotFound
@@ -11,6 +13,15 @@ from carnet.ports.trust.keys import OwnKeys
 from carnet.ports.work.agent import Router, Target
 from carnet.ports.world.clock import Clock
 from carnet.wire.dialects.dialect import AgentKey, AgentTold
+
+
+class Capacity(Struct, frozen=True, kw_only=True, eq=False):
+    """What may be asked of us in a minute, and how much there is to do now."""
+
+    agent_calls: int  # of all senders to one agent
+    sender_calls: int  # of one sender
+    open_calls: Callable[[], int] = int
+    waiting_tasks: Callable[[], int] = int
 
 
 class Published:
@@ -25,26 +36,16 @@ class Published:
         clock: Clock,
         domain: str,
         public_url: str,
-        agent_calls: int,
-        sender_calls: int,
-        open_calls: Callable[[], int] = int,
-        waiting_tasks: Callable[[], int] = int,
+        capacity: Capacity,
     ) -> None:
-        """`agent_calls` and `sender_calls` are what may be asked in a minute.
-
-        `public_url` is where others reach us; it may be known only when the server listens.
-        `open_calls` and `waiting_tasks` tell how much is to do.
-        """
+        """`public_url` is where others reach us; it may be known only when the server listens."""
         self._router = router
         self._identities = identities
         self._keys = keys
         self._clock = clock
         self._domain = domain
         self.public_url = public_url
-        self._agent_calls = agent_calls
-        self._sender_calls = sender_calls
-        self._open_calls = open_calls
-        self._waiting_tasks = waiting_tasks
+        self._capacity = capacity
         self._started = clock.monotonic()
 
     def named(self, exchange: Exchange) -> str:
@@ -76,12 +77,12 @@ class Published:
                 ]
             ),
             trust=target.trust,
-            requests_per_minute=self._agent_calls,
-            requests_per_sender=self._sender_calls,
+            requests_per_minute=self._capacity.agent_calls,
+            requests_per_sender=self._capacity.sender_calls,
             tokens_per_sender_per_day=target.tokens_per_day,
             uptime=int(self._clock.monotonic() - self._started),
-            active=self._open_calls(),
-            queued=self._waiting_tasks(),
+            active=self._capacity.open_calls(),
+            queued=self._capacity.waiting_tasks(),
         )
 
     def target(self, name: str) -> Target:
