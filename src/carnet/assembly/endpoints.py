@@ -12,7 +12,7 @@ from carnet.gateway.dialects import rows_of
 from carnet.gateway.endpoint import DialectEndpoint
 from carnet.gateway.published import Capacity, Published
 from carnet.gateway.questions import Questions
-from carnet.gateway.tasks import TaskRecords
+from carnet.gateway.tasks import TaskAccess, TaskRecords
 from carnet.guards.admission.gate import Gate
 from carnet.guards.caller.owner import Owners
 from carnet.guards.limits.concurrency import Concurrency
@@ -110,11 +110,10 @@ class _Building:
             domain=settings.gateway.domain,
             currency=settings.ledger.currency,
         )
-        self._records = TaskRecords(
-            store.tasks, store.turns, clock, kept_hours=settings.retention.task_hours
-        )
-        self._owners = Owners(behind.ring)
         self.published = _published(settings, store, behind, clock)
+        hours = settings.retention.task_hours
+        records = TaskRecords(store.tasks, store.turns, clock, kept_hours=hours)
+        self._tasks = TaskAccess(records, Owners(behind.ring), self.published, clock)
 
     def answering(self, dialect: Dialect) -> Answering:
         limits = self._settings.limits
@@ -143,11 +142,9 @@ class _Building:
         store = self._store
         return Questions(
             dialect,
-            self._records,
+            self._tasks,
             house=self._house,
             published=self.published,
-            owners=self._owners,
-            clock=self._clock,
             polling=self._settings.gateway.task_polling,
             wake=self._behind.worker.wake,
             receipt=TaskReceipts(self._issuing, store.peers, store.turns, dialect.result),

@@ -1,25 +1,19 @@
 """Questions about what exists: tasks and agents, in the words of the dialect that asks.
 
-Law 1. An id that is unknown, of another agent, or of a task that is no longer kept gets the same
-       bytes. Who polls proves nothing unless the operator wants it; who cancels always does. What
-       was asked for with a token is told to tokens alone.
-Law 2. What can be refused without looking a task up is refused before that.
-Law 3. A token sees the tasks it asked for; an operator sees all.
+Law. Who polls proves nothing unless the operator wants it; who cancels always does. Which tasks an
+asker sees, `tasks` says.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
 
-from carnet.core.people.address import is_agent_uri
 from carnet.core.people.identity import Caller
-from carnet.errors import CarnetError, Internal, RouteNotFound, TaskNotFound
+from carnet.errors import Internal, RouteNotFound
 from carnet.gateway.endpoint import request_of
 from carnet.gateway.published import Published
-from carnet.gateway.tasks import TaskRecords, told_of
-from carnet.guards.caller.owner import Owners, check_time
+from carnet.gateway.tasks import TaskAccess, told_of
 from carnet.http.access import reader_of
 from carnet.http.exchange import Exchange
 from carnet.ports.work.tasks import Task
-from carnet.ports.world.clock import Clock
 from carnet.wire.dialects.dialect import (
     AgentList,
     Arrival,
@@ -45,12 +39,10 @@ class Questions:
     def __init__(
         self,
         dialect: Dialect,
-        records: TaskRecords,
+        tasks: TaskAccess,
         *,
         house: House,
         published: Published,
-        owners: Owners,
-        clock: Clock,
         polling: str,
         wake: Callable[[], None],
         receipt: Receipt,
@@ -61,11 +53,10 @@ class Questions:
         `receipt` gives the proof of a task that has ended, to whoever is owed it.
         """
         self._dialect = dialect
-        self._records = records
+        self._tasks = tasks
+        self._records = tasks.records
         self._house = house
         self._published = published
-        self._owners = owners
-        self._clock = clock
         self._is_open = polling == "open"
         self._wake = wake
         self._receipt = receipt
@@ -103,9 +94,9 @@ class Questions:
         told: Told
         match question.about:
             case "task":
-                told = await self._task(await self._find(question, caller), caller)
+                told = await self._task(await self._tasks.find(question, caller), caller)
             case "cancel":
-                found = await self._records.cancel(await self._find(question, caller))
+                found = await self._records.cancel(await self._tasks.find(question, caller))
                 self._wake()
                 told = await self._task(found, caller, is_cancel=True)
             case "tasks":
@@ -140,27 +131,3 @@ class Questions:
         """The agents that a caller may call."""
         local = self._published.local()
         return tuple([one.name for one in local if caller is not None and caller.may(one.needs)])
-
-    async def _find(self, question: Question, caller: Caller | None) -> Task:
-        if caller is not None:
-            return await self._seen(question.task, reader_of(caller))
-        asking = question.asking
-        if asking is not None:
-            check_time(asking, self._clock.wall_us())
-        found = await self._records.find(question.task)
-        try:
-            name = self._published.target(question.agent or "").name
-        except CarnetError:  # no such agent, so no such task of it
-            raise TaskNotFound from None
-        if found.turn.agent != name or not is_agent_uri(found.sender):  # a token asked for it
-            raise TaskNotFound
-        now = self._clock.wall_us()
-        if asking is not None and not await self._owners.is_signed_by(found.sender, asking, now):
-            raise TaskNotFound
-        return found
-
-    async def _seen(self, task: str, reader: str | None) -> Task:
-        found = await self._records.find(task)
-        if reader is not None and found.turn.actor != reader:
-            raise TaskNotFound
-        return found

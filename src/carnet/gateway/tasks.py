@@ -1,14 +1,25 @@
-"""What is told about tasks, whoever asks and in whichever dialect."""
+"""What is told about tasks, to whom, in whichever dialect.
+
+Law 1. An id that is unknown, of another agent, or of a task that is no longer kept gets the same
+       bytes. What was asked for with a token is told to tokens alone.
+Law 2. What can be refused without looking a task up is refused before that.
+Law 3. A token sees the tasks it asked for; an operator sees all.
+"""
 
 from collections.abc import Sequence
 from typing import Any
 
 from carnet.core.messages.events import Event, is_terminal, read_events
-from carnet.errors import TaskNotFound
+from carnet.core.people.address import is_agent_uri
+from carnet.core.people.identity import Caller
+from carnet.errors import CarnetError, TaskNotFound
+from carnet.gateway.published import Published
+from carnet.guards.caller.owner import Owners, check_time
+from carnet.http.access import reader_of
 from carnet.ports.work.tasks import Task, Tasks
 from carnet.ports.work.turns import Turns
 from carnet.ports.world.clock import Clock
-from carnet.wire.dialects.dialect import TaskTold
+from carnet.wire.dialects.dialect import Question, TaskTold
 
 ENDED = frozenset({"done", "failed"})
 
@@ -51,6 +62,44 @@ class TaskRecords:
         found = await self._tasks.list(limit=limit, **chosen)
         kept = [task for task in found if task.turn.ended is None or task.turn.ended >= since]
         return kept, found[-1].turn.n if len(found) == limit else None
+
+
+class TaskAccess:
+    """Finds a task for those who may see it."""
+
+    def __init__(
+        self, records: TaskRecords, owners: Owners, published: Published, clock: Clock
+    ) -> None:
+        """`owners` know who signed for a task, `published` the agents that tasks are of."""
+        self.records = records
+        self._owners = owners
+        self._published = published
+        self._clock = clock
+
+    async def find(self, question: Question, caller: Caller | None) -> Task:
+        """The task that a question is about; `caller` has shown a token."""
+        if caller is not None:
+            return await self._seen(question.task, reader_of(caller))
+        asking = question.asking
+        if asking is not None:
+            check_time(asking, self._clock.wall_us())
+        found = await self.records.find(question.task)
+        try:
+            name = self._published.target(question.agent or "").name
+        except CarnetError:  # no such agent, so no such task of it
+            raise TaskNotFound from None
+        if found.turn.agent != name or not is_agent_uri(found.sender):  # a token asked for it
+            raise TaskNotFound
+        now = self._clock.wall_us()
+        if asking is not None and not await self._owners.is_signed_by(found.sender, asking, now):
+            raise TaskNotFound
+        return found
+
+    async def _seen(self, task: str, reader: str | None) -> Task:
+        found = await self.records.find(task)
+        if reader is not None and found.turn.actor != reader:
+            raise TaskNotFound
+        return found
 
 
 def told_of(task: Task, events: Sequence[Event] = (), **more: Any) -> TaskTold:
