@@ -17,11 +17,12 @@ from carnet.stores.ledger.chain import Seals
 from carnet.stores.lock import Lock
 from carnet.stores.secrets import secrets_file
 from carnet.stores.sqlite import driver as sqlite
-from carnet.stores.store import LEASE_SECONDS, Store
+from carnet.stores.store import LEASE_SECONDS, Store, Worker
 from carnet.stores.trust.own_keys import StoredKeys
 from carnet.stores.trust.peers import StoredPeers
 from carnet.stores.trust.pinned_keys import StoredPinnedKeys
 from carnet.stores.trust.tokens import StoredTokens
+from carnet.stores.trust.trust import StoredTrust
 from carnet.stores.turn.interrupts import WAIT_HOURS
 from carnet.stores.upkeep.retention import TASK_HOURS, Hours
 
@@ -64,16 +65,20 @@ async def open_store(
         )
     store = Store(
         database=database,
-        tokens=StoredTokens(database, keys, ids),
-        peers=StoredPeers(database, keys, file_peers),
-        keys=StoredKeys(database, keys, clock),
-        pinned=StoredPinnedKeys(database, file_keys),
+        trust=StoredTrust(
+            tokens=StoredTokens(database, keys, ids),
+            peers=StoredPeers(database, keys, file_peers),
+            keys=StoredKeys(database, keys, clock),
+            pinned=StoredPinnedKeys(database, file_keys),
+        ),
         secrets=keys,
         clock=clock,
-        worker=worker,
-        serves=exclusive,
-        release=None if lock is None else lock.release,
-        lease_seconds=lease_seconds,
+        worker=Worker(
+            name=worker,
+            serves=exclusive,
+            lease_seconds=lease_seconds,
+            release=None if lock is None else lock.release,
+        ),
         hours=Hours(task_hours, wait_hours),
     )
     return await _refreshed(store)

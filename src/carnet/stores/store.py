@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from carnet.errors import CarnetError, ConfigInvalid
@@ -22,11 +23,8 @@ from carnet.stores.ledger.verification import Progress, Verified, verify
 from carnet.stores.outbox import StoredOutbox
 from carnet.stores.secrets.seal import derive
 from carnet.stores.secrets.secrets_file import Keys
-from carnet.stores.trust.own_keys import StoredKeys
-from carnet.stores.trust.peers import StoredPeers
-from carnet.stores.trust.pinned_keys import StoredPinnedKeys
 from carnet.stores.trust.receipts import StoredReceipts
-from carnet.stores.trust.tokens import StoredTokens
+from carnet.stores.trust.trust import StoredTrust, TrustReader
 from carnet.stores.turn.callbacks import StoredCallbacks
 from carnet.stores.turn.interrupts import Interrupts
 from carnet.stores.turn.sealed_calls import CallSeal
@@ -50,7 +48,6 @@ from carnet.stores.work.turns import StoredTurns
 from carnet.stores.work.watch import Watch, Watches
 
 LOOK_SECONDS: Final = 1.0
-LOOK_AGAIN_SECONDS: Final = 0.05
 FLUSH_SECONDS: Final = 5.0
 LEASE_SECONDS: Final = 30.0
 POLL_SECONDS: Final = 0.1  # how late a reader of a run sees what another gateway wrote
@@ -68,6 +65,15 @@ _PROBE = "UPDATE meta SET value = value WHERE name = ?"
 _END_LEASE = "DELETE FROM worker WHERE id = ?"
 
 
+class Worker(Struct, frozen=True, kw_only=True, eq=False):
+    """Who has opened a store, and for what."""
+
+    name: str
+    serves: bool  # as a gateway, which runs turns
+    lease_seconds: float = LEASE_SECONDS
+    release: Callable[[], object] | None = None  # lets its lock go, where there is one
+
+
 class Store:
     """What survives a crash."""
 
@@ -75,47 +81,41 @@ class Store:
         self,
         *,
         database: Database,
-        tokens: StoredTokens,
-        peers: StoredPeers,
-        keys: StoredKeys,
-        pinned: StoredPinnedKeys,
+        trust: StoredTrust,
         secrets: Keys,
         clock: Clock,
-        worker: str,
-        serves: bool,
-        release: Callable[[], object] | None = None,
-        lease_seconds: float = LEASE_SECONDS,
+        worker: Worker,
         hours: Hours = HOURS,
     ) -> None:
-        """`serves` is for a gateway; `release` lets its lock go, where there is one."""
+        """`worker` is us."""
         self._database, self._clock = database, clock
-        self._serves, self._release, self._lease_seconds = serves, release, lease_seconds
+        self._serves, self._release = worker.serves, worker.release
+        self._lease_seconds = worker.lease_seconds
         self._watches = Watches(poll_seconds=POLL_SECONDS if database.is_shared else None)
         self._upkeep: asyncio.Task[None] | None = None
-        self._version = self._readings = 0  # of tokens, peers and keys; one at a time
-        self._reading = asyncio.Lock()
-        self._looked = clock.monotonic() - LOOK_AGAIN_SECONDS  # when somebody last asked for it
-        self._looking: asyncio.Task[bool] | None = None  # many who ask at once share one look
+        self._trust = TrustReader(trust, database, clock, self._watches.touch_all)
         self._flushed = self._renewed = self._sealed = clock.monotonic()
         self._secrets, self._seals = secrets, Seals(secrets.names)
         self._nonces, self._seen = Nonces(database, clock), Seen(database)
         self._checkpoints = Checkpoints(database, self._seals)
-        self.worker: Final = worker
-        self.tokens: Final = tokens
-        self.peers: Final = peers
-        self.keys: Final = keys
-        self.pinned: Final = pinned
+        self.worker: Final = worker.name
+        self.tokens: Final = trust.tokens
+        self.peers: Final = trust.peers
+        self.keys: Final = trust.keys
+        self.pinned: Final = trust.pinned
         self.receipts: Final = StoredReceipts(database)
         call_seal, seen = CallSeal(secrets), self._seen
         waiting = Interrupts(database, secrets, wait_hours=hours.waiting)
         told = StoredCallbacks(database, call_seal)
         self.turns: Final = StoredTurns(database, self._watches, call_seal, waiting, told, seen)
-        self.tasks: Final = StoredTasks(database, self._watches, call_seal, told, worker, seen)
+        self.tasks: Final = StoredTasks(database, self._watches, call_seal, told, self.worker, seen)
         self.expiring: Final = Expiring(database, self.tasks, told)
         self.steps: Final = StoredSteps(database)
         self.outbox: Final = StoredOutbox(database)
         self.records: Final = StoredRecords(database)
-        self.neighbours: Final = StoredNeighbours(database, worker) if database.is_shared else None
+        self.neighbours: Final = (
+            StoredNeighbours(database, self.worker) if database.is_shared else None
+        )
         self._forgetting = Forgetting(
             database, self.tasks, self.outbox, clock, task_hours=hours.tasks
         )
@@ -169,44 +169,15 @@ class Store:
 
     async def refresh(self) -> None:
         """Read tokens, peers and keys again."""
-        async with self._reading:
-            await self._read(await self._database.changes())
-
-    async def _read(self, version: int) -> None:
-        await self.tokens.refresh()
-        await self.peers.refresh()
-        await self.keys.refresh()
-        await self.pinned.refresh()
-        self._version = version
-        self._readings += 1
+        await self._trust.refresh()
 
     async def look(self) -> bool:
         """Read tokens, peers and keys again if somebody else has written; whether they had."""
-        async with self._reading:  # a look that finds nothing new found it all read
-            version = await self._database.changes()
-            if version == self._version:
-                return False
-            await self._read(version)
-        self._watches.touch_all()
-        return True
+        return await self._trust.look()
 
     async def look_again(self) -> bool:
-        """Look out of turn, for a token or peer that is not known yet; seldom, however often asked.
-
-        A token made a moment ago works at once, and a flood of unknown ones costs little: those who
-        ask share one look, which begins after the last of them has asked.
-        """
-        if self._looking is None:
-            self._looking = asyncio.create_task(self._look_soon(self._readings))
-        return await asyncio.shield(self._looking)
-
-    async def _look_soon(self, before: int) -> bool:
-        """Look, not too soon after the last time; whether more was read than `before`."""
-        await asyncio.sleep(LOOK_AGAIN_SECONDS - self._clock.monotonic() + self._looked)
-        self._looking = None  # what is written from now on may not be seen by this look
-        self._looked = self._clock.monotonic()
-        await self.look()
-        return self._readings != before
+        """Look out of turn, for a token or peer that is not known yet."""
+        return await self._trust.look_again()
 
     async def upkeep(self) -> None:
         """One look: what is due to be written, and what others wrote.
