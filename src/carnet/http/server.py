@@ -26,6 +26,7 @@ Main = Callable[[], Coroutine[Any, Any, int]]
 Drain = Callable[[], Awaitable[None]]
 
 BACKLOG = 2048  # connections that wait to be accepted
+KEEP_ALIVE_SECONDS = 30  # of a connection between two requests
 TICK_SECONDS = 0.1  # how often uvicorn calls `on_tick`
 OTHER_FILES = 128  # what a gateway opens beside its callers' connections: store, peers, log
 TICKS_A_SWEEP = round(SWEEP_SECONDS / TICK_SECONDS)
@@ -147,7 +148,7 @@ def make_server(
         server_header=False,
         proxy_headers=False,
         backlog=BACKLOG,
-        timeout_keep_alive=30,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=2,
     )
     return Server(config, sockets=sockets, drain=drain, on_listening=on_listening)
