@@ -42,6 +42,43 @@ def test_every_file_that_the_life_of_a_call_names_is_there() -> None:
     assert [name for name in named if not (PACKAGE / name).exists()] == []
 
 
+def rooms_drawn() -> list[dict[str, list[str]]]:
+    """The floors of the picture, from the top: each room with its folders."""
+    text = (ROOT / "docs" / "life-of-a-call.md").read_text()
+    (drawn,) = re.findall(r"```text\n room .*?\n(-.*?)```", text, re.DOTALL)
+    floors: list[dict[str, list[str]]] = []
+    for line in drawn.splitlines():
+        if line.startswith("-"):
+            floors.append({})
+            continue
+        room, folders = line[1:12].strip(), line[12:68].split()
+        floors[-1].setdefault(room or [*floors[-1]][-1], []).extend(folders)
+    return floors
+
+
+def test_the_picture_shows_every_room_with_its_folders() -> None:
+    drawn = {room: folders for floor in rooms_drawn() for room, folders in floor.items()}
+    rooms = [path for path in PACKAGE.iterdir() if not path.name.startswith("__")]
+    there = {
+        path.stem: sorted(
+            below.name for below in path.glob("*/") if below.is_dir() and below.name[0] != "_"
+        )
+        for path in rooms
+        if path.is_dir() or path.suffix == ".py"
+    }
+    assert drawn == there
+
+
+def test_the_floors_of_the_picture_are_those_that_are_checked() -> None:
+    checked = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
+    (layers,) = [contract["layers"] for contract in checked["contracts"] if "layers" in contract]
+    floors = [
+        [room.strip() for room in layer.split("|") if "(" not in room]  # those in brackets may come
+        for layer in layers
+    ]
+    assert [[*floor] for floor in rooms_drawn()] == [floor for floor in floors if floor]
+
+
 def _plain(name: str) -> str:
     return name.lower().replace("_", "")
 
