@@ -14,7 +14,7 @@ from carnet.core.messages.message import Message
 from carnet.core.people.delegation import Delegation
 from carnet.core.people.proof import WINDOWS
 from carnet.gateway.pages import task_page
-from carnet.ports.work.tasks import Task
+from carnet.ports.work.tasks import StoredTask
 from carnet.runtime.agents.python import Native
 from carnet.runtime.tasks.progress import REST_SECONDS
 from carnet.runtime.tasks.worker import MOST_LOST
@@ -46,7 +46,7 @@ def test_it_names_the_fields_of_a_record_and_of_a_page() -> None:
     assert [name for name in TaskRecord.__struct_fields__ if f"| `{name}` |" not in text] == []
     [shown] = [json.loads(block.text) for block in blocks_of(PAGE) if block.language == "json"]
     done = replace(make_call().record, state="done")
-    task = Task(id="task-1", turn=done, sender="token:alice")
+    task = StoredTask(id="task-1", turn=done, sender="token:alice")
     assert list(shown) == list(task_page(task, [Text("hello"), Done()]))
 
 

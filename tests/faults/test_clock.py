@@ -12,7 +12,7 @@ import pytest
 from carnet.core.call import Call
 from carnet.core.messages.events import Done, Event, Text
 from carnet.errors import ProviderTimeout, ProviderUnavailable
-from carnet.runtime.clock_skew import Steps
+from carnet.runtime.clock_skew import ClockSkew
 from carnet.runtime.system import SystemClock
 from carnet.runtime.wrappers.retrying import Retrying
 from carnet.runtime.wrappers.timed import Timed
@@ -178,16 +178,16 @@ def test_f23_a_clock_that_is_slowly_corrected_is_no_step(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     clock = FakeClock()
-    steps = Steps(clock)
+    skew = ClockSkew(clock)
     with caplog.at_level(logging.WARNING):
         for _ in range(1000):
             clock.advance(0.5)
             clock.jump(0.01)
-            assert steps.look() == 0
+            assert skew.look() == 0
     assert caplog.records == []
     clock.jump(-600)
-    assert steps.look() == pytest.approx(-600)
-    assert steps.look() == 0
+    assert skew.look() == pytest.approx(-600)
+    assert skew.look() == 0
     assert [record.getMessage() for record in caplog.records] == [
         "clock skew: the wall clock was set back"
     ]

@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from carnet.core.messages.events import Done, Text
 from carnet.gateway import pages
-from carnet.ports.work.tasks import Task
+from carnet.ports.work.tasks import StoredTask
 from tests.runtime.scene import make_call
 
 
@@ -24,6 +24,6 @@ def test_the_tokens_that_a_turn_has_used_are_shown_with_it_and_with_its_task(
     turn = replace(make_call().record, tokens_in=used[0], tokens_out=used[1])
     assert pages.turn_page(turn, [])["tokens"] == told
     done = replace(turn, state="done")
-    task = Task(id="task-1", turn=done, sender="agent://a.example")
+    task = StoredTask(id="task-1", turn=done, sender="agent://a.example")
     assert pages.task_line(task)["tokens"] == told
     assert pages.task_page(task, [Text("well"), Done()])["result"] == {"text": "well"}

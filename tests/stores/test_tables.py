@@ -54,7 +54,7 @@ async def test_a_prune_leaves_nothing_of_a_turn_behind(store: Store, place: Plac
     full = {name for name in of_turns if place.rows(f"SELECT 1 FROM {name} WHERE turn = 1")}  # noqa: S608
     assert full == of_turns
     place.clock.advance(3 * DAY)
-    store.expiring.teller = lambda _, __: lambda _: ()
+    store.expiry.teller = lambda _, __: lambda _: ()
     await store.upkeep()  # its time is over
     last = claimed(await store.turns.claim(a_claim("last", now=place.clock.wall_us())))
     await store.turns.finish(a_finish(last, now=place.clock.wall_us()))

@@ -6,7 +6,7 @@ from carnet.ports.work.agent import Router
 from carnet.ports.world.clock import Clock, Ids
 from carnet.ports.world.http_client import HttpClient
 from carnet.runtime.peers.signing import Signing
-from carnet.runtime.tasks.progress import Telling
+from carnet.runtime.tasks.progress import ProgressWriter
 from carnet.runtime.tasks.worker import TaskWorker
 from carnet.runtime.turns.runner import Journaled
 from carnet.runtime.webhooks.dispatcher import Dispatcher
@@ -45,7 +45,7 @@ def build_worker(
     journal: Journaled,
     router: Router,
     clock: Clock,
-    telling: Telling,
+    progress_writer: ProgressWriter,
     concurrency: Concurrency,
 ) -> TaskWorker:
     """What runs tasks; it has not started."""
@@ -56,8 +56,8 @@ def build_worker(
         clock=clock,
         most=settings.limits.tasks,
         per_agent=settings.limits.tasks_per_agent,
-        on_start=telling.begin,
+        on_start=progress_writer.begin,
         is_busy=lambda: concurrency.total > 0,
     )
-    store.expiring.teller = worker.expired
+    store.expiry.teller = worker.expired
     return worker

@@ -39,11 +39,11 @@ from carnet.ports.world.clock import Clock, Ids
 from carnet.runtime.egress.client import EgressClient
 from carnet.runtime.peers.keyring import Ring
 from carnet.runtime.skills.schemas import Schemas
-from carnet.runtime.tasks.progress import Telling
+from carnet.runtime.tasks.progress import ProgressWriter
 from carnet.runtime.turns.runner import Journaled
 from carnet.runtime.visit.dispatch import Dispatching
 from carnet.runtime.visit.routing import Routing
-from carnet.runtime.webhooks.callbacks import CallbackDeliveries, Callbacks
+from carnet.runtime.webhooks.callbacks import CallbackAddresses, CallbackDeliveries
 from carnet.runtime.webhooks.dispatcher import Dispatcher
 from carnet.stores.open import Store
 from carnet.telemetry import Metrics
@@ -120,11 +120,11 @@ def build_behind(
     domain = settings.gateway.domain
     http = EgressClient(allow=settings.egress.allow)
     ring = _ring(domain, store, http, clock)
-    dispatching, schemas, telling = Dispatching(), Schemas(), Telling(store.tasks)
+    dispatching, schemas, progress_writer = Dispatching(), Schemas(), ProgressWriter(store.tasks)
     elsewhere = build_elsewhere(
         settings, store, http, ring, clock, ids, stamps=stamps, dialects=dialects
     )
-    parts = _parts(settings, store, elsewhere, dispatching, schemas, telling)
+    parts = _parts(settings, store, elsewhere, dispatching, schemas, progress_writer)
     agents = Agents(parts, kinds)
     router = agents.router(store.peers)
     identities = Identities(settings.agents, domain=domain, default=settings.default_agent)
@@ -141,7 +141,7 @@ def build_behind(
         router=router,
         identities=identities,
         journal=journal,
-        worker=build_worker(settings, store, journal, router, clock, telling, concurrency),
+        worker=build_worker(settings, store, journal, router, clock, progress_writer, concurrency),
         http=http,
         ring=ring,
         agents=agents,
@@ -182,7 +182,7 @@ def _parts(
     elsewhere: Elsewhere,
     dispatching: Dispatching,
     schemas: Schemas,
-    telling: Telling,
+    progress_writer: ProgressWriter,
 ) -> Parts:
     return Parts(
         settings=settings,
@@ -191,7 +191,7 @@ def _parts(
         last_depth=elsewhere.stamps.limits.default,
         schemas=schemas,
         steps=store.steps,
-        progress=telling,
+        progress=progress_writer,
     )
 
 
@@ -246,7 +246,7 @@ def _signed(
         currency=settings.ledger.currency,
         sender_calls=settings.limits.sender_calls_per_minute,
         agent_calls=settings.limits.agent_calls_per_minute,
-        callbacks=Callbacks(http, store.outbox),
+        callbacks=CallbackAddresses(http, store.outbox),
         tasks=store.tasks,
         tasks_per_sender=settings.limits.tasks_per_sender,
     )

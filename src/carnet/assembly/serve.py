@@ -21,7 +21,7 @@ from carnet.config.settings import local_url
 from carnet.http.head import EdgeLimits
 from carnet.http.proxies import Proxies
 from carnet.http.server import Server, make_server, room_for, run
-from carnet.runtime.clock_skew import watch_steps
+from carnet.runtime.clock_skew import watch_clock_skew
 from carnet.runtime.system import SystemClock, SystemIds
 from carnet.stores.open import database_path, is_postgres
 from carnet.telemetry import start_logging
@@ -63,11 +63,11 @@ async def _serve(settings: Settings, sockets: Sockets) -> int:
         raise
     _settle_memory()
     gateway.start()
-    steps = asyncio.create_task(watch_steps(clock))
+    skew = asyncio.create_task(watch_clock_skew(clock))
     try:
         await _listen(settings, sockets, gateway)
     finally:
-        steps.cancel()
+        skew.cancel()
         # What a second Ctrl-C did not wait for is ended while it can still be told.
         await gateway.behind.worker.stop()
         await gateway.journal.drain(0)

@@ -13,7 +13,7 @@ from carnet.gateway.published import Published
 from carnet.gateway.tasks import TaskAccess, told_of
 from carnet.http.access import reader_of
 from carnet.http.exchange import Exchange
-from carnet.ports.work.tasks import Task
+from carnet.ports.work.tasks import StoredTask
 from carnet.wire.dialects.dialect import (
     AgentList,
     Arrival,
@@ -30,7 +30,7 @@ from carnet.wire.stamps.stamp import Stamps
 
 MOST_BYTES = 64 * 1024  # of a question
 
-Receipt = Callable[[Task], Awaitable[str | None]]
+Receipt = Callable[[StoredTask], Awaitable[str | None]]
 
 
 class Questions:
@@ -108,7 +108,7 @@ class Questions:
         return self._dialect.tell(way.name, told)
 
     async def _task(
-        self, task: Task, caller: Caller | None, *, is_cancel: bool = False
+        self, task: StoredTask, caller: Caller | None, *, is_cancel: bool = False
     ) -> TaskTold:
         events = await self._records.events(task)
         # Who came with a token is no peer, and is owed none.

@@ -16,7 +16,7 @@ from carnet.errors import CarnetError, TaskNotFound
 from carnet.gateway.published import Published
 from carnet.guards.caller.owner import Owners, check_time
 from carnet.http.access import reader_of
-from carnet.ports.work.tasks import Task, Tasks
+from carnet.ports.work.tasks import StoredTask, Tasks
 from carnet.ports.work.turns import Turns
 from carnet.ports.world.clock import Clock
 from carnet.wire.dialects.dialect import Question, TaskTold
@@ -34,19 +34,19 @@ class TaskRecords:
         self._clock = clock
         self._kept_us = kept_hours * 3600 * 1_000_000
 
-    async def find(self, task: str) -> Task:
+    async def find(self, task: str) -> StoredTask:
         """A task that is kept, or TaskNotFound."""
         found = await self._tasks.find(task, kept_since=self._clock.wall_us() - self._kept_us)
         if found is None:
             raise TaskNotFound
         return found
 
-    async def cancel(self, task: Task) -> Task:
+    async def cancel(self, task: StoredTask) -> StoredTask:
         """Ask for its end, and give it as it is then."""
         await self._tasks.cancel(task.id, self._clock.wall_us())
         return await self.find(task.id)
 
-    async def events(self, task: Task) -> Sequence[Event]:
+    async def events(self, task: StoredTask) -> Sequence[Event]:
         """All that was said by a task that has ended; nothing of any other."""
         if task.turn.state not in ENDED:
             return ()
@@ -56,7 +56,7 @@ class TaskRecords:
             raise TaskNotFound  # its events are forgotten before the task is
         return events
 
-    async def newest(self, *, limit: int, **chosen: Any) -> tuple[list[Task], int | None]:
+    async def newest(self, *, limit: int, **chosen: Any) -> tuple[list[StoredTask], int | None]:
         """Some of those that are kept, the newest first, and where the next ones begin."""
         since = self._clock.wall_us() - self._kept_us
         found = await self._tasks.list(limit=limit, **chosen)
@@ -76,7 +76,7 @@ class TaskAccess:
         self._published = published
         self._clock = clock
 
-    async def find(self, question: Question, caller: Caller | None) -> Task:
+    async def find(self, question: Question, caller: Caller | None) -> StoredTask:
         """The task that a question is about; `caller` has shown a token."""
         if caller is not None:
             return await self._seen(question.task, reader_of(caller))
@@ -95,14 +95,14 @@ class TaskAccess:
             raise TaskNotFound
         return found
 
-    async def _seen(self, task: str, reader: str | None) -> Task:
+    async def _seen(self, task: str, reader: str | None) -> StoredTask:
         found = await self.records.find(task)
         if reader is not None and found.turn.actor != reader:
             raise TaskNotFound
         return found
 
 
-def told_of(task: Task, events: Sequence[Event] = (), **more: Any) -> TaskTold:
+def told_of(task: StoredTask, events: Sequence[Event] = (), **more: Any) -> TaskTold:
     """A task as it is told."""
     return TaskTold(
         id=task.id,

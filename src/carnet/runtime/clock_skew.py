@@ -1,9 +1,9 @@
 """Noticing that the wall clock of the machine was set.
 
-Nothing here waits by the wall clock, so a step does no harm to a call. It does move what is judged
-by the time of day (tokens that end, retention, windows), and an operator should know why.
+Nothing here waits by the wall clock, so setting it does no harm to a call. It does move what
+depends on the time of day (tokens that expire, retention, windows); an operator should know why.
 
-Law. What is compared is one look with the one before: a clock that is slowly corrected is no step.
+Law. Each look is compared with the one before: a clock that is slowly corrected is not reported.
 """
 
 import asyncio
@@ -18,8 +18,8 @@ LOOK_SECONDS: Final = 0.5
 SMALLEST_SECONDS: Final = 1.0
 
 
-class Steps:
-    """Compares the wall clock with the one that is never set."""
+class ClockSkew:
+    """Compares the wall clock with the monotonic clock."""
 
     def __init__(self, clock: Clock) -> None:
         """Begin with how far apart they are now."""
@@ -43,9 +43,9 @@ class Steps:
         return seconds
 
 
-async def watch_steps(clock: Clock) -> NoReturn:
+async def watch_clock_skew(clock: Clock) -> NoReturn:
     """Look for as long as the gateway runs."""
-    steps = Steps(clock)
+    skew = ClockSkew(clock)
     while True:
         await asyncio.sleep(LOOK_SECONDS)
-        steps.look()
+        skew.look()

@@ -24,7 +24,7 @@ from carnet.stores.trust.pinned_keys import StoredPinnedKeys
 from carnet.stores.trust.tokens import StoredTokens
 from carnet.stores.trust.trust import StoredTrust
 from carnet.stores.turn.interrupts import WAIT_HOURS
-from carnet.stores.upkeep.retention import TASK_HOURS, Hours
+from carnet.stores.upkeep.retention import TASK_HOURS, RetentionHours
 
 __all__ = ["Store", "is_postgres", "migrate_store", "open_store"]
 
@@ -79,7 +79,7 @@ async def open_store(
             lease_seconds=lease_seconds,
             release=None if lock is None else lock.release,
         ),
-        hours=Hours(task_hours, wait_hours),
+        hours=RetentionHours(task_hours, wait_hours),
     )
     return await _refreshed(store)
 

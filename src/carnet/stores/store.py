@@ -29,23 +29,23 @@ from carnet.stores.turn.callbacks import StoredCallbacks
 from carnet.stores.turn.interrupts import Interrupts
 from carnet.stores.turn.sealed_calls import CallSeal
 from carnet.stores.upkeep.cluster import StoredNeighbours
-from carnet.stores.upkeep.expiry import Expiring
+from carnet.stores.upkeep.expiry import Expiry
 from carnet.stores.upkeep.recovery import recover, take_up
 from carnet.stores.upkeep.retention import (
-    HOURS,
-    Forgetting,
-    Hours,
+    RETENTION_HOURS,
+    Cleanup,
     Nonces,
     Pruned,
+    RetentionHours,
     count_old,
     prune,
 )
 from carnet.stores.work.records import StoredRecords
-from carnet.stores.work.search import Seen
+from carnet.stores.work.search import SearchRows
 from carnet.stores.work.steps import StoredSteps
 from carnet.stores.work.tasks import StoredTasks
 from carnet.stores.work.turns import StoredTurns
-from carnet.stores.work.watch import Watch, Watches
+from carnet.stores.work.watch import RunWatch, RunWatches
 
 LOOK_SECONDS: Final = 1.0
 FLUSH_SECONDS: Final = 5.0
@@ -85,18 +85,18 @@ class Store:
         secrets: Keys,
         clock: Clock,
         worker: Worker,
-        hours: Hours = HOURS,
+        hours: RetentionHours = RETENTION_HOURS,
     ) -> None:
         """`worker` is us."""
         self._database, self._clock = database, clock
         self._serves, self._release = worker.serves, worker.release
         self._lease_seconds = worker.lease_seconds
-        self._watches = Watches(poll_seconds=POLL_SECONDS if database.is_shared else None)
+        self._watches = RunWatches(poll_seconds=POLL_SECONDS if database.is_shared else None)
         self._upkeep: asyncio.Task[None] | None = None
         self._trust = TrustReader(trust, database, clock, self._watches.touch_all)
         self._flushed = self._renewed = self._sealed = clock.monotonic()
         self._secrets, self._seals = secrets, Seals(secrets.names)
-        self._nonces, self._seen = Nonces(database, clock), Seen(database)
+        self._nonces, self._search_rows = Nonces(database, clock), SearchRows(database)
         self._checkpoints = Checkpoints(database, self._seals)
         self.worker: Final = worker.name
         self.tokens: Final = trust.tokens
@@ -104,21 +104,23 @@ class Store:
         self.keys: Final = trust.keys
         self.pinned: Final = trust.pinned
         self.receipts: Final = StoredReceipts(database)
-        call_seal, seen = CallSeal(secrets), self._seen
+        call_seal, search_rows = CallSeal(secrets), self._search_rows
         waiting = Interrupts(database, secrets, wait_hours=hours.waiting)
         told = StoredCallbacks(database, call_seal)
-        self.turns: Final = StoredTurns(database, self._watches, call_seal, waiting, told, seen)
-        self.tasks: Final = StoredTasks(database, self._watches, call_seal, told, self.worker, seen)
-        self.expiring: Final = Expiring(database, self.tasks, told)
+        self.turns: Final = StoredTurns(
+            database, self._watches, call_seal, waiting, told, search_rows
+        )
+        self.tasks: Final = StoredTasks(
+            database, self._watches, call_seal, told, self.worker, search_rows
+        )
+        self.expiry: Final = Expiry(database, self.tasks, told)
         self.steps: Final = StoredSteps(database)
         self.outbox: Final = StoredOutbox(database)
         self.records: Final = StoredRecords(database)
         self.neighbours: Final = (
             StoredNeighbours(database, self.worker) if database.is_shared else None
         )
-        self._forgetting = Forgetting(
-            database, self.tasks, self.outbox, clock, task_hours=hours.tasks
-        )
+        self._cleanup = Cleanup(database, self.tasks, self.outbox, clock, task_hours=hours.tasks)
 
     def is_writable(self) -> bool:
         """Whether the last write succeeded."""
@@ -202,15 +204,15 @@ class Store:
         if self._serves and now - self._sealed >= EVERY_SECONDS:
             parts.append(self._seal)
         if self._serves:
-            parts += [self._seen.keep, self._nonces.keep, self._expire, self._forgetting.keep]
+            parts += [self._search_rows.keep, self._nonces.keep, self._expire, self._cleanup.keep]
         await _all_of(parts)
 
     async def _recover(self) -> None:
         if await recover(self._database, now=self._clock.wall_us()):
-            self._seen.look_back()
+            self._search_rows.look_back()
 
     async def _expire(self) -> None:
-        await self.expiring.end(self._clock.wall_us())
+        await self.expiry.end(self._clock.wall_us())
 
     async def _seal(self) -> None:
         self._sealed = self._clock.monotonic()
@@ -233,7 +235,7 @@ class Store:
             except Exception:  # noqa: BLE001  a task has no caller; the next look may be well
                 _log.exception("store upkeep failed")
 
-    def watch(self, run: str) -> Watch:
+    def watch(self, run: str) -> RunWatch:
         """Be woken when something of a run is committed here: `with store.watch(run) as watch`."""
         return self._watches.on(run)
 
@@ -248,7 +250,7 @@ class Store:
                 self._database, now=now, turn_days=turn_days, event_days=event_days
             )
         gone = await prune(self._database, now=now, turn_days=turn_days, event_days=event_days)
-        late = await self._forgetting.forget()
+        late = await self._cleanup.forget()
         return replace(gone, tasks=gone.tasks + late.tasks, deliveries=late.deliveries)
 
     def snapshot(self) -> AbstractAsyncContextManager[Snapshot]:
@@ -273,7 +275,7 @@ class Store:
                 if not self._database.is_shared:
                     await self._database.execute(_REMOVE_MARK, (_MARK, self.worker))
                 await self._database.execute(_END_LEASE, (self.worker,))
-                await self._seen.keep()
+                await self._search_rows.keep()
                 await self._seal()
         await self._database.close()
         if self._release is not None:

@@ -10,8 +10,8 @@ from carnet.core.call import Claim
 from carnet.core.messages.interrupt import Interrupt, hash_state
 from carnet.core.sealed_call import read_sealed_call
 from carnet.errors import CallbackForbidden, SchemaInvalid, TaskNotFound, TooManyTasks
-from carnet.guards.target.callback import Callbacks
-from carnet.ports.work.tasks import Task, TaskClaim
+from carnet.guards.target.callback import CallbackCheck
+from carnet.ports.work.tasks import StoredTask, TaskClaim
 from carnet.ports.work.turns import Answer, Asked, TurnClaim, Verdict
 from carnet.testing.turns import MemoryTurns
 from tests.guards.scene import claim as token_claim
@@ -38,14 +38,14 @@ class Accepted:
     """The tasks of turns, by their number."""
 
     def __init__(self) -> None:
-        self.found: dict[int, Task] = {}
+        self.found: dict[int, StoredTask] = {}
 
-    async def of_turn(self, turn: int) -> Task | None:
+    async def of_turn(self, turn: int) -> StoredTask | None:
         return self.found.get(turn)
 
 
 def scene(
-    *, most: int = 1000, callbacks: Callbacks | None = None
+    *, most: int = 1000, callbacks: CallbackCheck | None = None
 ) -> tuple[SignedScene, Noting, Accepted]:
     turns, accepted = Noting(), Accepted()
     made = SignedScene(turns=turns, tasks=accepted, tasks_per_sender=most, callbacks=callbacks)
@@ -88,7 +88,7 @@ async def test_a_repeat_gets_the_id_of_the_first_and_none_when_that_is_forgotten
     with pytest.raises(TaskNotFound):
         await here.gate.admit(task(nonce="nonce-00000002"))
     assert first.task is not None
-    accepted.found[first.record.n] = Task(id=first.task, turn=first.record, sender=STRANGER)
+    accepted.found[first.record.n] = StoredTask(id=first.task, turn=first.record, sender=STRANGER)
     again = await here.gate.admit(task(nonce="nonce-00000003"))
     assert (again.task, again.known) == (first.task, True)
 
@@ -99,7 +99,7 @@ async def test_a_task_that_runs_on_after_it_has_waited_keeps_its_id() -> None:
     waiting = replace(first.record, state="waiting")
     turns.turns[1] = waiting
     turns.interrupted[1] = [Asked(interrupt=ASKED, status="open", expires=NOW + 1)]
-    accepted.found[1] = Task(id="first", turn=waiting, sender=STRANGER)
+    accepted.found[1] = StoredTask(id="first", turn=waiting, sender=STRANGER)
     turns.answer = Answer(state_hash=hash_state(ASKED.state), outcome="accepted")
     again = await here.gate.admit(task(nonce="nonce-00000002"))
     assert (again.known, again.record.attempt, again.task) == (False, 1, "first")

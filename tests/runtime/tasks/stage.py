@@ -14,11 +14,11 @@ from carnet.guards.admission.order import GateParts, Signed
 from carnet.guards.limits.concurrency import Concurrency
 from carnet.guards.target.injection import Injection
 from carnet.ports.work.agent import Target
-from carnet.ports.work.tasks import Task
+from carnet.ports.work.tasks import StoredTask
 from carnet.runtime.agents.python import Native
 from carnet.runtime.skills.schemas import Schemas
 from carnet.runtime.system import SystemIds
-from carnet.runtime.tasks.progress import Telling
+from carnet.runtime.tasks.progress import ProgressWriter
 from carnet.runtime.tasks.worker import TaskWorker
 from carnet.runtime.turns.runner import Journaled
 from carnet.runtime.visit.dispatch import Dispatching
@@ -53,7 +53,7 @@ class TaskStage:
     ) -> None:
         self.store = store
         self.clock, ids = FakeClock(), SystemIds()
-        self.telling = Telling(store.tasks, rest_seconds=0.05)
+        self.progress_writer = ProgressWriter(store.tasks, rest_seconds=0.05)
         dispatching = Dispatching()
         self.router = Directory(
             *[
@@ -112,7 +112,7 @@ class TaskStage:
             clock=self.clock,
             most=most,
             per_agent=per_agent,
-            on_start=self.telling.begin,
+            on_start=self.progress_writer.begin,
             is_busy=lambda: self.concurrency.total > 0,
         )
         worker.connect(metrics=self.metrics, on_end=lambda: None)
@@ -131,7 +131,7 @@ class TaskStage:
             dispatching,
             last_depth=3,
             steps=self.store.steps,
-            progress=self.telling,
+            progress=self.progress_writer,
         )
         return target(name, price=prices.get(name, 0), agent=agent, seconds=seconds)
 
@@ -145,16 +145,16 @@ class TaskStage:
         self.worker.wake()
         return call
 
-    async def find(self, call: Call) -> Task:
+    async def find(self, call: Call) -> StoredTask:
         found = await self.store.tasks.find(call.task or "")
         assert found is not None
         return found
 
-    async def ended(self, call: Call) -> Task:
+    async def ended(self, call: Call) -> StoredTask:
         """The task when it has ended."""
         return await self.seen(call, lambda task: task.state in {"done", "failed"})
 
-    async def seen(self, call: Call, holds: Callable[[Task], bool]) -> Task:
+    async def seen(self, call: Call, holds: Callable[[StoredTask], bool]) -> StoredTask:
         return await until_so(lambda: self.find(call), holds)
 
     async def close(self) -> None:

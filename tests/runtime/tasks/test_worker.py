@@ -354,7 +354,7 @@ async def test_progress_is_told_and_the_last_word_is_always_written(stage: Stagi
         written.append(thousandths)
         await progress(turn, thousandths, note)
 
-    here.telling._tasks = type("Counting", (), {"progress": staticmethod(counting)})()  # noqa: SLF001
+    here.progress_writer._tasks = type("Counting", (), {"progress": staticmethod(counting)})()  # noqa: SLF001
     call = await here.accept("works")
     task = await here.seen(call, lambda task: task.progress == 750)
     assert task.note == "x" * 200

@@ -54,7 +54,7 @@ async def test_a_task_that_waits_for_an_answer_too_long_tells_that_it_failed(
 ) -> None:
     place, store = opened
     here = TaskStage(store, more=[target("asks", agent=asks)])
-    store.expiring.teller = here.worker.expired
+    store.expiry.teller = here.worker.expired
     here.worker.start()
     call = await here.accept("asks")
     await store.tasks.add_callback(call.task or "", LATE)
@@ -91,7 +91,7 @@ async def test_a_task_that_is_cancelled_while_it_waits_for_an_answer_tells_so(
 ) -> None:
     store = opened[1]
     here = TaskStage(store, more=[target("asks", agent=asks)])
-    store.expiring.teller = here.worker.expired
+    store.expiry.teller = here.worker.expired
     here.worker.start()
     call = await here.accept("asks")
     await store.tasks.add_callback(call.task or "", LATE)

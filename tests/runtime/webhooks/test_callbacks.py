@@ -14,7 +14,12 @@ from carnet.errors import AgentFailed, CallbackForbidden, Cancelled, EgressRefus
 from carnet.ports.work.tasks import Callback
 from carnet.ports.world.outbox import Outcome
 from carnet.runtime.egress.client import EgressClient
-from carnet.runtime.webhooks.callbacks import CallbackDeliveries, Callbacks, queue_of, receiver_of
+from carnet.runtime.webhooks.callbacks import (
+    CallbackAddresses,
+    CallbackDeliveries,
+    queue_of,
+    receiver_of,
+)
 from carnet.wire.dialects import DIALECTS, openai, samvad
 from carnet.wire.dialects.dialect import House
 from tests.runtime.egress.test_addresses_destinations import FORBIDDEN
@@ -147,7 +152,7 @@ def test_each_sender_has_a_queue_of_its_own_at_a_receiver() -> None:
 async def forbidden(http: EgressClient, url: str, outbox: MemoryOutbox | None = None) -> str:
     """Why an address may not be registered."""
     with pytest.raises(CallbackForbidden) as refused:
-        await Callbacks(http, outbox or MemoryOutbox()).check(url, SENDER)
+        await CallbackAddresses(http, outbox or MemoryOutbox()).check(url, SENDER)
     return str(refused.value.facts["reason"])
 
 
@@ -193,7 +198,7 @@ async def test_a_name_that_leads_inward_is_refused(address: str) -> None:
 async def test_a_public_name_is_accepted_and_not_called() -> None:
     lookup, asked = leading_to("8.8.8.8")
     async with opened(lookup=lookup) as http:
-        await Callbacks(http, MemoryOutbox()).check(URL, SENDER)
+        await CallbackAddresses(http, MemoryOutbox()).check(URL, SENDER)
     assert len(asked) == 1
 
 
@@ -202,7 +207,7 @@ async def test_a_name_that_cannot_be_looked_up_now_is_accepted() -> None:
         raise OSError(2, "no such host")
 
     async with opened(lookup=nowhere) as http:
-        await Callbacks(http, MemoryOutbox()).check(URL, SENDER)
+        await CallbackAddresses(http, MemoryOutbox()).check(URL, SENDER)
 
 
 async def test_a_name_whose_server_is_silent_is_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -212,12 +217,12 @@ async def test_a_name_whose_server_is_silent_is_accepted(monkeypatch: pytest.Mon
 
     monkeypatch.setattr("carnet.runtime.egress.client.JUDGE_SECONDS", 0.01)
     async with opened(lookup=silent) as http:
-        await Callbacks(http, MemoryOutbox()).check(URL, SENDER)
+        await CallbackAddresses(http, MemoryOutbox()).check(URL, SENDER)
 
 
 async def test_what_the_operator_allows_may_be_called_back() -> None:
     async with opened(allow=["127.0.0.1:8099"]) as http:
-        await Callbacks(http, MemoryOutbox()).check("http://127.0.0.1:8099/in", SENDER)
+        await CallbackAddresses(http, MemoryOutbox()).check("http://127.0.0.1:8099/in", SENDER)
         await forbidden(http, "http://127.0.0.1:8098/in")
 
 
@@ -239,10 +244,10 @@ async def test_a_receiver_for_whom_too_many_wait_is_refused_until_they_came(
     await outbox.put([delivery("1", f"{host}/a"), delivery("2", f"{host}/b")], 0)
     async with opened(lookup=lookup) as http:
         assert await forbidden(http, URL, outbox) == "2 of your deliveries wait for it already"
-        await Callbacks(http, outbox).check("https://other.example/in", SENDER)
+        await CallbackAddresses(http, outbox).check("https://other.example/in", SENDER)
         (first, _) = await outbox.lease(0, until=1, at_most=2, per_receiver=2)
         await outbox.mark(first, Outcome(state="delivered", now=0))
-        await Callbacks(http, outbox).check(URL, SENDER)
+        await CallbackAddresses(http, outbox).check(URL, SENDER)
 
 
 async def test_an_address_of_two_kilobytes_is_too_long() -> None:

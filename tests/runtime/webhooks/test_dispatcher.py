@@ -13,7 +13,7 @@ from carnet.errors import StorageUnavailable
 from carnet.ports.world.outbox import Outcome, StoredDelivery
 from carnet.runtime.egress.client import EgressClient
 from carnet.runtime.system import SystemClock
-from carnet.runtime.webhooks.callbacks import Callbacks
+from carnet.runtime.webhooks.callbacks import CallbackAddresses
 from carnet.runtime.webhooks.dispatcher import Dispatcher
 from carnet.stores.open import Store
 from carnet.testing.wait import until_so
@@ -144,7 +144,7 @@ async def test_a63_a_name_that_is_public_when_it_is_named_and_inward_when_dialle
 
     async with Peer(WELL) as peer, opened(lookup=rebinding) as http:
         url = "https://hooks.example:8443/in"
-        await Callbacks(http, store.outbox).check(url, SENDER)
+        await CallbackAddresses(http, store.outbox).check(url, SENDER)
         async with running(store.outbox, http) as dispatching:
             await put(store.outbox, delivery(url=url), wake=dispatching)
             dead = await ended(store.outbox, state="dead")

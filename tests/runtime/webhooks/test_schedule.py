@@ -18,7 +18,7 @@ from carnet.errors import (
 )
 from carnet.ports.world.outbox import StoredDelivery
 from carnet.runtime.webhooks.dispatcher import AT_ONCE
-from carnet.runtime.webhooks.schedule import SCHEDULE, Attempt, DeliverySchedule
+from carnet.runtime.webhooks.schedule import SCHEDULE, DeliveryAttempt, DeliverySchedule
 from carnet.telemetry import Metrics
 from carnet.testing.clock import FakeClock, FakeIds
 from tests.runtime.webhooks.deliveries import (
@@ -67,7 +67,7 @@ async def test_the_schedule_is_that_of_the_standard() -> None:
 @pytest.mark.parametrize(("fraction", "seconds"), [(0.0, 270.0), (0.5, 300.0), (0.999, 329.94)])
 def test_the_jitter_is_a_tenth_either_way(fraction: float, seconds: float) -> None:
     plan = DeliverySchedule(SCHEDULE, FakeIds(fraction=fraction))
-    outcome = plan.outcome(stored(1), Attempt(status=500), NOW)
+    outcome = plan.outcome(stored(1), DeliveryAttempt(status=500), NOW)
     assert outcome.due == NOW + int(seconds * SECOND)
 
 
@@ -135,9 +135,9 @@ async def test_a_wait_that_is_shorter_than_the_schedule_or_of_another_status_cou
 async def test_a_delivery_that_is_sent_again_after_weeks_has_its_whole_schedule_once_more() -> None:
     long_ago = stored(1, created=NOW - 30 * 86_400 * SECOND)
     plan = DeliverySchedule(SCHEDULE, FakeIds())
-    assert plan.outcome(long_ago, Attempt(status=500), NOW).state == "dead"
+    assert plan.outcome(long_ago, DeliveryAttempt(status=500), NOW).state == "dead"
     again = replace(long_ago, replayed=NOW)
-    assert plan.outcome(again, Attempt(status=500), NOW).state == "pending"
+    assert plan.outcome(again, DeliveryAttempt(status=500), NOW).state == "pending"
 
 
 async def test_a_delivery_that_was_put_off_again_and_again_dies_an_hour_after_the_schedule() -> (
@@ -154,7 +154,7 @@ def test_a_receiver_that_fails_is_left_alone_for_longer_each_time() -> None:
     plan = DeliverySchedule(SCHEDULE, FakeIds())
     pauses = []
     for failures in range(12):
-        outcome = plan.outcome(stored(1, failures=failures), Attempt(reason="down"), NOW)
+        outcome = plan.outcome(stored(1, failures=failures), DeliveryAttempt(reason="down"), NOW)
         assert outcome.pause_until is not None
         pauses.append((outcome.pause_until - NOW) / SECOND)
     assert pauses == [5, 10, 20, 40, 80, 160, 300, 300, 300, 300, 300, 300]
@@ -162,7 +162,7 @@ def test_a_receiver_that_fails_is_left_alone_for_longer_each_time() -> None:
 
 def test_a_receiver_that_asks_for_time_gets_it() -> None:
     outcome = DeliverySchedule(SCHEDULE, FakeIds()).outcome(
-        stored(), Attempt(status=429, wait=7200), NOW
+        stored(), DeliveryAttempt(status=429, wait=7200), NOW
     )
     assert outcome.pause_until == NOW + 7200 * SECOND
 
@@ -170,7 +170,7 @@ def test_a_receiver_that_asks_for_time_gets_it() -> None:
 def test_with_a_short_schedule_the_pauses_are_short() -> None:
     plan = DeliverySchedule((0, 0.2, 0.4), FakeIds())
     ends = [
-        plan.outcome(stored(failures=failures), Attempt(status=500), NOW).pause_until
+        plan.outcome(stored(failures=failures), DeliveryAttempt(status=500), NOW).pause_until
         for failures in (0, 1, 5)
     ]
     assert ends == [NOW + 200_000, NOW + 400_000, NOW + 400_000]
@@ -178,7 +178,7 @@ def test_with_a_short_schedule_the_pauses_are_short() -> None:
 
 def test_a_schedule_of_one_attempt_is_one() -> None:
     plan = DeliverySchedule((0,), FakeIds())
-    assert plan.outcome(stored(), Attempt(status=500), NOW).state == "dead"
+    assert plan.outcome(stored(), DeliveryAttempt(status=500), NOW).state == "dead"
 
 
 @pytest.mark.parametrize(

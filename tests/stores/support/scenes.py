@@ -19,7 +19,7 @@ from carnet.core.messages.interrupt import Interrupt, hash_state
 from carnet.core.people.identity import Account, Actor, Caller, Payer
 from carnet.ports.trust.keys import PinnedKey
 from carnet.ports.trust.trust import Peer
-from carnet.ports.work.tasks import Task, TaskClaim
+from carnet.ports.work.tasks import StoredTask, TaskClaim
 from carnet.ports.work.turns import Answer, Claimed, Debit, Nonce, TurnClaim, TurnFinish, Verdict
 from carnet.ports.world.clock import Ids
 from carnet.ports.world.outbox import Delivery
@@ -163,7 +163,7 @@ def a_task(name: str = "r1", **changes: Any) -> TurnClaim:  # noqa: ANN401, RUF1
     return a_claim(name, **({"task": task} | changes))
 
 
-async def leased(store: Store, *, most: int = 8) -> list[Task]:
+async def leased(store: Store, *, most: int = 8) -> list[StoredTask]:
     """Take what waits for the agent of these scenes."""
     return list(await store.tasks.lease([("echo", most)]))
 

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from carnet.core.messages.events import Text, write_events
 from carnet.ports.work.steps import Step
-from carnet.ports.work.tasks import Task
+from carnet.ports.work.tasks import StoredTask
 from carnet.ports.work.turns import Nonce, Quota, TurnClaim, TurnFinish, Use
 from carnet.runtime.system import SystemIds
 from carnet.stores.open import Store
@@ -52,7 +52,7 @@ def a_waiting(name: str) -> TurnClaim:
     return a_task(name, payer=LIMITED, reserve=500, quotas=(UNFINISHED,))
 
 
-def an_end(task: Task) -> TurnFinish:
+def an_end(task: StoredTask) -> TurnFinish:
     """Its end, told to its sender."""
     return a_finish(
         task.turn,

@@ -9,7 +9,7 @@ from carnet.core.messages.events import Failed
 from carnet.core.messages.interrupt import hash_state
 from carnet.core.people.identity import Payer
 from carnet.errors import Internal
-from carnet.ports.work.tasks import Callback, Task
+from carnet.ports.work.tasks import Callback, StoredTask
 from carnet.ports.work.turns import Claimed, Debit, Denied, Fenced, Known, Quota, Tell, Use
 from carnet.stores.open import Store
 from tests.stores.support.scenes import (
@@ -157,14 +157,14 @@ async def test_a_task_whose_time_is_over_tells_its_addresses_with_its_end(
     assert (await store.turns.reload(task.turn)).state == "waiting"  # nobody could tell of it
     broken: dict[str, Any] = {"body": None}
 
-    def teller(kept: Task, end: Failed) -> Tell:
+    def teller(kept: StoredTask, end: Failed) -> Tell:
         assert (kept.id, kept.call_bytes) == ("task-r1", b"the call")
         assert end.code == "interrupt_expired"
         return lambda addresses: tuple(
             a_delivery(str(one.place), url=one.url, **broken) for one in addresses
         )
 
-    store.expiring.teller = teller
+    store.expiry.teller = teller
     with pytest.raises(Internal):
         await store.upkeep()  # a delivery cannot be kept, so there is no end
     assert (await store.turns.reload(task.turn)).state == "waiting"

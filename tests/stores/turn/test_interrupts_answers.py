@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from carnet.core.messages.events import Failed
-from carnet.ports.work.tasks import Task
+from carnet.ports.work.tasks import StoredTask
 from carnet.ports.work.turns import Claimed, Debit, Fenced, Known, Quota, Tell, TurnClaim, Use
 from carnet.stores.commit.queue import given_back
 from carnet.stores.open import Store
@@ -137,11 +137,11 @@ async def test_a_task_that_is_cancelled_while_it_waits_fails_and_gives_back_what
         await store.turns.finish(a_wait(turn, is_task=True, holding=held))
     told: list[tuple[str, str]] = []
 
-    def teller(task: Task, end: Failed) -> Tell:
+    def teller(task: StoredTask, end: Failed) -> Tell:
         told.append((task.id, end.code))
         return lambda callbacks: tuple(a_delivery(url=each.url) for each in callbacks)
 
-    store.expiring.teller = teller
+    store.expiry.teller = teller
     assert await store.tasks.cancel("task-r1", NOW)
     await store.upkeep()
     ended = await store.turns.reload(first)

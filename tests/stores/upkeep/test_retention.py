@@ -6,7 +6,7 @@ from carnet.ports.work.steps import Step
 from carnet.ports.work.turns import Quota, Use
 from carnet.ports.world.outbox import Outcome
 from carnet.stores.open import Store
-from carnet.stores.upkeep.retention import HOUR, Forgotten, Pruned
+from carnet.stores.upkeep.retention import HOUR, CleanupCounts, Pruned
 from tests.stores.support.scenes import (
     NOW,
     Place,
@@ -66,9 +66,9 @@ async def test_deliveries_are_forgotten_a_month_after_their_end(store: Store, pl
     (first,) = await store.outbox.lease(now, until=now + 1, at_most=1, per_receiver=1)
     await store.outbox.mark(first, Outcome(state="dead", now=now))
     place.clock.advance(29 * 86_400)
-    assert await store._forgetting.forget() == Forgotten()  # noqa: SLF001
+    assert await store._cleanup.forget() == CleanupCounts()  # noqa: SLF001
     place.clock.advance(86_401)
-    assert await store._forgetting.forget() == Forgotten(deliveries=1)  # noqa: SLF001
+    assert await store._cleanup.forget() == CleanupCounts(deliveries=1)  # noqa: SLF001
     assert await store.outbox.find("msg_2") is not None
 
 
@@ -91,8 +91,8 @@ async def test_quotas_of_earlier_days_and_of_no_task_are_forgotten(
     quotas = [Quota(name=f"tasks/echo/{name}", limit=5, take=1) for name in ("ended", "b")]
     turn = claimed(await store.turns.claim(a_claim(quotas=tuple(quotas))))
     await store.turns.finish(a_finish(turn, uses=used))
-    forgotten = await store._forgetting.forget()  # noqa: SLF001
-    assert forgotten == Forgotten(quotas=3)
+    forgotten = await store._cleanup.forget()  # noqa: SLF001
+    assert forgotten == CleanupCounts(quotas=3)
     assert quota_names(place) == [
         "tasks/echo/b",
         "token:alice",
@@ -109,8 +109,8 @@ async def test_many_old_quotas_are_forgotten_in_pieces(store: Store, place: Plac
     await store.turns.finish(a_finish(turn, uses=tuple(many), debits=()))
     place.rows("UPDATE purse SET spent = 0 WHERE name LIKE 'tasks/%1'")
     await asyncio.gather(
-        store._forgetting.forget(),  # noqa: SLF001
-        store._forgetting.forget(),  # noqa: SLF001
+        store._cleanup.forget(),  # noqa: SLF001
+        store._cleanup.forget(),  # noqa: SLF001
     )
     left = quota_names(place)
     assert all(name.startswith("tasks/") for name in left)

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from carnet.core.people.identity import Payer
 from carnet.errors import OutcomeUnknown
-from carnet.ports.work.tasks import Task, TaskClaim
+from carnet.ports.work.tasks import StoredTask, TaskClaim
 from carnet.ports.work.turns import Claimed, Denied, Fenced, Known, Quota, Use
 from carnet.stores.database import Database, Statement
 from carnet.stores.open import Store
@@ -37,7 +37,7 @@ async def test_a_task_waits_with_its_turn_and_is_found_by_its_id(
     turn = claimed(await store.turns.claim(a_task()))
     assert (turn.state, turn.worker, turn.attempt, turn.fence) == ("queued", None, 1, 1)
     task = await store.tasks.find("task-r1")
-    assert task == Task(
+    assert task == StoredTask(
         id="task-r1",
         turn=turn,
         sender="agent://b.example",

@@ -18,7 +18,7 @@ from carnet.guards.limits.rate import WithinRate
 from carnet.guards.proof.replay import Unrepeated
 from carnet.guards.proof.signature import Addressed, in_time, signed
 from carnet.guards.proof.travel import Travelled, Unlooped
-from carnet.guards.target.callback import Callbacks, CalledBack
+from carnet.guards.target.callback import CallbackCheck, CalledBack
 from carnet.guards.target.chain import within_chain
 from carnet.guards.target.injection import Scan, Scanned
 from carnet.guards.target.skill import WellFormed, known_skill
@@ -55,7 +55,7 @@ class Signed(Struct, frozen=True, kw_only=True, eq=False):
     agent_calls: int  # a minute, of all senders to one agent
     tasks: Tasks | None = None  # those that were accepted
     tasks_per_sender: int = 1000  # unfinished ones, at one agent
-    callbacks: Callbacks | None = None  # judges where a task may call back to
+    callbacks: CallbackCheck | None = None  # judges where a task may call back to
 
 
 class Order:

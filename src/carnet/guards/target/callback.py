@@ -11,8 +11,8 @@ from carnet.errors import CallbackForbidden
 from carnet.guards.candidate import Candidate
 
 
-class Callbacks(Protocol):
-    """Judges addresses for callbacks."""
+class CallbackCheck(Protocol):
+    """Checks the addresses of callbacks."""
 
     async def check(self, url: str, sender: str, /) -> None:
         """Raise CallbackForbidden, or return."""
@@ -22,8 +22,8 @@ class Callbacks(Protocol):
 class CalledBack:
     """Refuses a callback to where no peer may make us call."""
 
-    def __init__(self, callbacks: Callbacks | None) -> None:
-        """`callbacks` knows which addresses may be dialled; without it there are none."""
+    def __init__(self, callbacks: CallbackCheck | None) -> None:
+        """`callbacks` checks addresses; without it no callback is accepted."""
         self._callbacks = callbacks
 
     def __call__(self, candidate: Candidate, /) -> Awaitable[None] | None:

@@ -40,8 +40,8 @@ class Callback(Struct, frozen=True, kw_only=True):
     created: int = 0  # microseconds since the epoch
 
 
-class Task(Struct, frozen=True, kw_only=True):
-    """A task as it is shown and run."""
+class StoredTask(Struct, frozen=True, kw_only=True):
+    """A task as the store has it: what is shown, and what is run."""
 
     id: str
     turn: Turn
@@ -65,15 +65,15 @@ class Task(Struct, frozen=True, kw_only=True):
 class Tasks(Protocol):
     """The tasks of one store."""
 
-    async def find(self, task: str, *, kept_since: int = 0) -> Task | None:
+    async def find(self, task: str, *, kept_since: int = 0) -> StoredTask | None:
         """A task by its id; None also for one that ended before `kept_since`."""
         ...
 
-    async def of_turn(self, turn: int) -> Task | None:
+    async def of_turn(self, turn: int) -> StoredTask | None:
         """The task of a turn."""
         ...
 
-    async def lease(self, agents: Sequence[tuple[str, int]]) -> Sequence[Task]:
+    async def lease(self, agents: Sequence[tuple[str, int]]) -> Sequence[StoredTask]:
         """Take waiting tasks, the oldest first: of each agent at most so many, ours to run.
 
         Those whose end was asked for come beside them, of whichever agent: they are only ended.
@@ -127,7 +127,7 @@ class Tasks(Protocol):
         before: int | None = None,
         state: TaskState | None = None,
         agent: str | None = None,
-    ) -> Sequence[Task]:
+    ) -> Sequence[StoredTask]:
         """The newest; `reader` None sees all, otherwise an actor its own."""
         ...
 

@@ -26,7 +26,7 @@ from carnet.core.people.proof import SECOND_US, Document
 from carnet.ports.trust.keys import OwnKeys
 from carnet.ports.trust.receipts import Receipts
 from carnet.ports.work.agent import Journal
-from carnet.ports.work.tasks import Task
+from carnet.ports.work.tasks import StoredTask
 from carnet.runtime.receipts.outbound_calls import tally
 from carnet.runtime.stream import closing
 from carnet.wire import travel
@@ -67,7 +67,9 @@ class Issuing:
         # replaced meanwhile: then the one counts that was kept first.
         return await self._kept.put(call.record, self._make(call, document, events, told))
 
-    async def of_task(self, task: Task, peer: str, events: Sequence[Event], told: Told) -> str:
+    async def of_task(
+        self, task: StoredTask, peer: str, events: Sequence[Event], told: Told
+    ) -> str:
         """The receipt of a task that has ended, for the peer that asked for it and now polls it.
 
         Its document is gone by then: what it said of the call stands in the record.

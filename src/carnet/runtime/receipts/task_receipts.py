@@ -7,7 +7,7 @@ however often it is polled. Nobody else could use one: who is not listed is not 
 from carnet.core.messages.events import Event, is_terminal, read_events
 from carnet.core.people.address import AGENT
 from carnet.ports.trust.trust import Peers
-from carnet.ports.work.tasks import Task
+from carnet.ports.work.tasks import StoredTask
 from carnet.ports.work.turns import Turns
 from carnet.runtime.receipts.issue import Issuing, Told
 
@@ -25,7 +25,7 @@ class TaskReceipts:
         self._turns = turns
         self._told = told
 
-    async def __call__(self, task: Task, /) -> str | None:
+    async def __call__(self, task: StoredTask, /) -> str | None:
         """The receipt of a task, if there is to be one."""
         peer = task.sender.removeprefix(AGENT)
         if task.turn.state not in {"done", "failed"} or self._peers.find(peer) is None:

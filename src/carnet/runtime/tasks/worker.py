@@ -32,7 +32,7 @@ from carnet.core.people.proof import SECOND_US
 from carnet.core.sealed_call import SealedCall, read_sealed_call
 from carnet.errors import Cancelled, CarnetError, Internal, OutcomeUnknown
 from carnet.ports.work.agent import Router, Target
-from carnet.ports.work.tasks import Task, Tasks
+from carnet.ports.work.tasks import StoredTask, Tasks
 from carnet.ports.work.turns import Tell
 from carnet.ports.world.clock import Clock
 from carnet.runtime.turns.execution import absent
@@ -206,13 +206,13 @@ class TaskWorker:
             most = min(most, target.at_once)
         return most - self._agents[target.name]
 
-    def _begin(self, task: Task) -> None:
+    def _begin(self, task: StoredTask) -> None:
         turn = task.turn
         self._agents[turn.agent] += 1
         running = asyncio.get_running_loop().create_task(self._run(task))
         self._running[turn.n, turn.fence] = running
 
-    async def _run(self, task: Task) -> None:
+    async def _run(self, task: StoredTask) -> None:
         began = self._clock.monotonic()
         call, state = _nameless(task), "released"
         try:
@@ -232,11 +232,11 @@ class TaskWorker:
             self._on_end()
         self._note(task, call, state, self._clock.monotonic() - began)
 
-    def expired(self, task: Task, end: Failed) -> Tell:
+    def expired(self, task: StoredTask, end: Failed) -> Tell:
         """What tells of the end of a task that waited for an answer longer than it may."""
         return self._journal.tell(self._read(task)[0], end)
 
-    def _prepared(self, task: Task) -> tuple[Call, Failed | None]:
+    def _prepared(self, task: StoredTask) -> tuple[Call, Failed | None]:
         """The call of a task, and its end where it is not to be run."""
         call, end = self._read(task)
         if end is not None:
@@ -249,7 +249,7 @@ class TaskWorker:
             logger.info("task is taken up again", extra={**_names(task), "lost": task.lost})
         return call, None
 
-    def _read(self, task: Task) -> tuple[Call, Failed | None]:
+    def _read(self, task: StoredTask) -> tuple[Call, Failed | None]:
         """The call that was kept, or one in its place and why."""
         try:
             sealed_call = read_sealed_call(task.call_bytes)
@@ -260,7 +260,7 @@ class TaskWorker:
         deadline = self._deadline(target, sealed_call)
         return sealed_call.call(target, task.turn, task=task.id, deadline=deadline), None
 
-    def _target(self, task: Task) -> Target:
+    def _target(self, task: StoredTask) -> Target:
         try:
             return self._router.find(task.turn.agent)
         except CarnetError:  # the agent was taken out of the configuration meanwhile
@@ -276,7 +276,7 @@ class TaskWorker:
             deadlines.append(now + target.seconds)
         return min(deadlines, default=None)
 
-    def _note(self, task: Task, call: Call, state: str, seconds: float) -> None:
+    def _note(self, task: StoredTask, call: Call, state: str, seconds: float) -> None:
         if self._metrics is not None:
             self._metrics.tasks.labels(task.turn.agent, state).inc()
         trace = call.carnet.trace
@@ -299,7 +299,7 @@ class TaskWorker:
         )
 
 
-def _nameless(task: Task) -> Call:
+def _nameless(task: StoredTask) -> Call:
     """A call that can be ended and not be run: what was asked cannot be read any more."""
     turn, is_signed = task.turn, task.sender.startswith(AGENT)
     return Call(
@@ -321,7 +321,7 @@ def _nameless(task: Task) -> Call:
     )
 
 
-def _names(task: Task) -> dict[str, object]:
+def _names(task: StoredTask) -> dict[str, object]:
     turn = task.turn
     names = {"run": turn.run, "turn": turn.turn, "agent": turn.agent}
     return {**names, "task": task.id[:SHOWN], "attempt": turn.attempt}

@@ -1,9 +1,9 @@
-"""What is told to the callback of a task when the task has ended.
+"""The webhooks to the callbacks of a task, written when the task has ended.
 
 Law 1. A delivery is a function of the end that it tells: its body is what a caller who waited would
        have got in the dialect that it asked in, of a success and of a failure alike.
-Law 2. Every end is told, and only to addresses that the sender of the task named: to those that
-       the task has when its end is recorded (`TurnFinish.tell`).
+Law 2. Every end is delivered, and only to addresses that the sender of the task named: to those
+       that the task has when its end is recorded (`TurnFinish.tell`).
 Law 3. An address is judged when it is named, and again whenever it is dialled.
 """
 
@@ -116,18 +116,18 @@ def _why(url: str) -> str:
     return NOT_PUBLIC if at.port in LEARNED_PORTS else "its port is neither 443 nor 8443"
 
 
-class Judge(Protocol):
-    """Knows which addresses peers may make us call."""
+class AddressJudge(Protocol):
+    """Knows which addresses we may be made to dial."""
 
     async def judge(self, url: str) -> None:
         """Raise EgressRefused, or return."""
         ...
 
 
-class Callbacks:
-    """Judges the addresses that are named for callbacks."""
+class CallbackAddresses:
+    """Checks the addresses that callers name for callbacks."""
 
-    def __init__(self, judge: Judge, outbox: Outbox) -> None:
+    def __init__(self, judge: AddressJudge, outbox: Outbox) -> None:
         """`outbox` remembers the addresses that have answered 410."""
         self._judge = judge
         self._outbox = outbox

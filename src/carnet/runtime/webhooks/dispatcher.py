@@ -29,7 +29,7 @@ from carnet.ports.world.http_client import Answer, HttpClient
 from carnet.ports.world.outbox import Delivery, Outbox, Outcome, StoredDelivery
 from carnet.runtime.webhooks.callbacks import PREFIX, queue_of
 from carnet.runtime.webhooks.payload import Webhooks
-from carnet.runtime.webhooks.schedule import SECOND_US, Attempt, DeliverySchedule
+from carnet.runtime.webhooks.schedule import SECOND_US, DeliveryAttempt, DeliverySchedule
 from carnet.telemetry import Metrics
 from carnet.wire.grammar import json
 from carnet.wire.grammar.retry_after import read_wait
@@ -175,7 +175,7 @@ class Dispatcher:
             extra = {"delivery": stored.delivery.id, "detail": str(error)}
             logger.warning("the outcome of a delivery could not be written", extra=extra)
 
-    async def _attempt(self, delivery: Delivery) -> Attempt:
+    async def _attempt(self, delivery: Delivery) -> DeliveryAttempt:
         point("outbox.before_send")
         try:
             return await self._send(delivery)
@@ -186,13 +186,13 @@ class Dispatcher:
             reason = "it could not be sent"
         finally:
             point("outbox.after_send")
-        return Attempt(reason=reason)
+        return DeliveryAttempt(reason=reason)
 
-    async def _send(self, delivery: Delivery) -> Attempt:
+    async def _send(self, delivery: Delivery) -> DeliveryAttempt:
         async with self._http.send(self._webhooks.request(delivery)) as answer:
             wait = read_wait(answer.header("retry-after"), answer.header("date"))
             await _drop(answer)
-            return Attempt(status=answer.status, wait=wait)
+            return DeliveryAttempt(status=answer.status, wait=wait)
 
     def _note(self, stored: StoredDelivery, outcome: Outcome, seconds: float) -> None:
         delivery = stored.delivery

@@ -2,9 +2,9 @@
 
 Law 1. Only 2xx delivers. 410 ends the delivery and its address; everything else is tried again, as
        often as the schedule says, each time with a jitter of a tenth.
-Law 2. Who says how long to wait (429, 503) is waited for, a day at the most.
-Law 3. A receiver that fails is left alone for a while, longer each time: one that is down costs a
-       few attempts, and holds up nobody else.
+Law 2. A receiver that says how long to wait (429, 503) is left alone for that long, at most a day.
+Law 3. A receiver that fails is paused, longer each time: one that is down costs a few attempts,
+       and holds up nobody else.
 """
 
 from collections.abc import Sequence
@@ -41,8 +41,8 @@ _ELSEWHERE: Final = range(300, 400)
 _BUSY: Final = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE})
 
 
-class Attempt(Struct, frozen=True, kw_only=True):
-    """How one attempt went."""
+class DeliveryAttempt(Struct, frozen=True, kw_only=True):
+    """One attempt to deliver a webhook, and its answer."""
 
     status: int | None = None  # None if there was no answer
     reason: str | None = None  # why there was none
@@ -60,7 +60,7 @@ class Attempt(Struct, frozen=True, kw_only=True):
 
     @property
     def asked_seconds(self) -> int | None:
-        """How long the receiver wants to be left alone."""
+        """How many seconds the receiver asked us to wait."""
         if self.wait is None or self.status not in _BUSY:
             return None
         return min(self.wait, MOST_ASKED_SECONDS)
@@ -76,7 +76,7 @@ class Attempt(Struct, frozen=True, kw_only=True):
 
 
 class DeliverySchedule:
-    """Decides what becomes of deliveries, and how long a receiver that fails is left alone."""
+    """Decides when a delivery is tried again, and how long a receiver that fails is paused."""
 
     def __init__(self, schedule: Sequence[float], ids: Ids) -> None:
         """`schedule` holds the seconds before each attempt; the first attempt is made at once."""
@@ -87,7 +87,7 @@ class DeliverySchedule:
         self._most_pause = min(MOST_PAUSE_SECONDS, longest)
         self._lasts_us = int((sum(self._schedule) * (1 + JITTER) + GRACE_SECONDS) * SECOND_US)
 
-    def outcome(self, stored: StoredDelivery, attempt: Attempt, now: int) -> Outcome:
+    def outcome(self, stored: StoredDelivery, attempt: DeliveryAttempt, now: int) -> Outcome:
         """What is noted of an attempt; `stored` is as it was before."""
         if attempt.is_delivered or attempt.is_gone:
             return Outcome(
@@ -107,7 +107,7 @@ class DeliverySchedule:
             pause_until=now + int(self._pause(stored, attempt) * SECOND_US),
         )
 
-    def _due(self, stored: StoredDelivery, attempt: Attempt, now: int) -> int | None:
+    def _due(self, stored: StoredDelivery, attempt: DeliveryAttempt, now: int) -> int | None:
         """When it is tried again; None if never."""
         made = stored.attempts + 1
         if made >= len(self._schedule):
@@ -117,8 +117,8 @@ class DeliverySchedule:
         begun = stored.created if stored.replayed is None else stored.replayed
         return None if due > begun + self._lasts_us else due
 
-    def _pause(self, stored: StoredDelivery, attempt: Attempt) -> float:
-        """For how many seconds its receiver is left alone."""
+    def _pause(self, stored: StoredDelivery, attempt: DeliveryAttempt) -> float:
+        """For how many seconds its receiver is paused."""
         if attempt.asked_seconds is not None:
             return attempt.asked_seconds
         doubled = self._first_pause * (1 << min(stored.failures, _MOST_DOUBLED))

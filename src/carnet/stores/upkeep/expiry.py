@@ -1,8 +1,8 @@
-"""Turns that wait for an answer no longer: it did not come in its time, or nobody wants it.
+"""Ending turns that wait for an answer: it did not come in time, or the task was cancelled.
 
-Law 1. One that waits longer than it may, or a task whose end was asked for, fails, gives back what
-       it held, and if it is a task tells its addresses, in one transaction.
-Law 2. Several gateways that do it at once do no harm: the fence and the state decide.
+Law 1. A turn that waits longer than it may, or whose task was cancelled, fails, gives back what it
+       held, and if it is a task writes its webhooks, in one transaction.
+Law 2. Several gateways may do it at once: the fence and the state decide.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from carnet.core.messages.events import Failed, write_events
 from carnet.core.people.identity import Payer
 from carnet.errors import Cancelled, InterruptExpired
 from carnet.faults import point
-from carnet.ports.work.tasks import Task
+from carnet.ports.work.tasks import StoredTask
 from carnet.ports.work.turns import Fenced, Tell, TurnFinish
 from carnet.stores.database import Database
 from carnet.stores.turn.callbacks import StoredCallbacks
@@ -27,7 +27,7 @@ AT_A_TIME: Final = 100
 OVER: Final = Failed(InterruptExpired.code)
 CANCELLED: Final = Failed(Cancelled.code)
 
-Teller = Callable[[Task, Failed], Tell]  # writes what is told of the end of a task
+Teller = Callable[[StoredTask, Failed], Tell]  # writes what is told of the end of a task
 
 _OVER = (
     f"{SELECT_TURN} WHERE t.state = 'waiting' AND t.waits_until <= ? ORDER BY t.waits_until LIMIT ?"
@@ -44,8 +44,8 @@ _SAID = (
 )
 
 
-class Expiring:
-    """Ends what waits in vain. Nobody but a gateway does it."""
+class Expiry:
+    """Ends turns that wait in vain. Only a gateway does it."""
 
     def __init__(self, database: Database, tasks: StoredTasks, callbacks: StoredCallbacks) -> None:
         self._database = database
@@ -54,7 +54,7 @@ class Expiring:
         self.teller: Teller | None = None  # a task waits on until there is one
 
     async def end(self, now: int) -> int:
-        """End the turns whose time is over, or whose end was asked for; how many there were."""
+        """End the turns whose time is over, or whose task was cancelled; how many there were."""
         ended = 0
         for (n,) in await self._database.fetch(_UNWANTED, (AT_A_TIME,)):
             for row in await self._database.fetch(_NUMBERED, (n,)):

@@ -1,6 +1,6 @@
-"""Forgetting what has had its time: turns, events, ended tasks, webhooks, quotas and used nonces.
+"""Deleting what was kept long enough: turns, events, ended tasks, webhooks, quotas and used nonces.
 
-`prune` forgets what is older than the retention says, when an operator asks. `Forgetting` and
+`prune` deletes what is older than the retention says, when an operator asks. `Cleanup` and
 `Nonces` do their part by themselves, each minute, beside the calls. A delegation that was good for
 one call is kept as a nonce is; it lives longer, and is looked at again each minute.
 
@@ -176,26 +176,26 @@ _OLD_DAYS = f"SELECT name FROM purse WHERE {_OF_OLD_DAYS} ORDER BY name LIMIT ?"
 _NO_TASKS = f"SELECT name FROM purse WHERE name > ? AND {_OF_NO_TASK} ORDER BY name LIMIT ?"
 
 
-class Hours(NamedTuple):
-    """How long what has no end of its own is kept."""
+class RetentionHours(NamedTuple):
+    """How many hours tasks and waiting turns are kept."""
 
     tasks: int = TASK_HOURS  # after their end
     waiting: int = WAIT_HOURS  # turns, for an answer
 
 
-HOURS: Final = Hours()
+RETENTION_HOURS: Final = RetentionHours()
 
 
-class Forgotten(Struct, frozen=True, kw_only=True):
-    """What was forgotten."""
+class CleanupCounts(Struct, frozen=True, kw_only=True):
+    """How many rows of each kind were deleted."""
 
     tasks: int = 0
     deliveries: int = 0
     quotas: int = 0
 
 
-class Forgetting:
-    """What one store forgets by itself."""
+class Cleanup:
+    """Deletes what one store has kept long enough."""
 
     def __init__(
         self,
@@ -214,16 +214,16 @@ class Forgetting:
         self._done: float | None = None
 
     async def keep(self) -> None:
-        """Forget what is due, each minute."""
+        """Delete what is due, each minute."""
         now = self._clock.monotonic()
         if self._done is None or now - self._done >= EVERY_SECONDS:
             self._done = now
             await self.forget()
 
-    async def forget(self) -> Forgotten:
-        """Forget all that is due."""
+    async def forget(self) -> CleanupCounts:
+        """Delete all that is due."""
         now = self._clock.wall_us()
-        return Forgotten(
+        return CleanupCounts(
             tasks=await self._tasks.forget(now - self._task_hours * HOUR),
             deliveries=await self._outbox.forget(now - DELIVERY_DAYS * DAY),
             quotas=await self._forget_days(now) + await self._forget_empty(),

@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from carnet.core.chain.turn import Turn
 from carnet.core.people.identity import Payer
 from carnet.faults import point
-from carnet.ports.work.tasks import Callback, Task, TaskState
+from carnet.ports.work.tasks import Callback, StoredTask, TaskState
 from carnet.ports.work.turns import Fenced, TurnFinish
 from carnet.stores.database import Database, Row, Statement, Value, marks
 from carnet.stores.secrets.seal import Unsealable
@@ -29,8 +29,8 @@ from carnet.stores.turn.callbacks import StoredCallbacks
 from carnet.stores.turn.moves import becomes, moves
 from carnet.stores.turn.row import TURN_COLUMNS, TURN_WIDTH, place, read_turn
 from carnet.stores.turn.sealed_calls import CallSeal, quota_of
-from carnet.stores.work.search import Seen
-from carnet.stores.work.watch import Watches
+from carnet.stores.work.search import SearchRows
+from carnet.stores.work.watch import RunWatches
 
 _log = logging.getLogger(__name__)
 
@@ -90,7 +90,7 @@ _FORGET_CALLBACKS = (
 )
 _N, _RUN, _KEY, _AGENT = place("n"), place("run"), place("key"), place("agent")
 _STATE, _WORKER, _FENCE = place("state"), place("worker"), place("fence")
-_STATES: Final[dict[TaskState, str]] = {  # as `Task.state` reads them
+_STATES: Final[dict[TaskState, str]] = {  # as `StoredTask.state` reads them
     "pending": "t.state = 'queued'",
     "running": "t.state NOT IN ('queued', 'done', 'failed')",
     "done": "t.state = 'done'",
@@ -104,13 +104,13 @@ class StoredTasks:
     def __init__(
         self,
         database: Database,
-        watches: Watches,
+        watches: RunWatches,
         call_seal: CallSeal,
         callbacks: StoredCallbacks,
         worker: str,
-        seen: Seen,
+        search_rows: SearchRows,
     ) -> None:
-        self._seen = seen
+        self._search_rows = search_rows
         self._callbacks = callbacks
         self._database = database
         self._call_seal = call_seal
@@ -123,20 +123,20 @@ class StoredTasks:
         self._lease = _LEASE.format(alive=alive if database.is_shared else "1 = 1")
         self._alive_args = (worker,) if database.is_shared else ()
 
-    async def find(self, task: str, *, kept_since: int = 0) -> Task | None:
+    async def find(self, task: str, *, kept_since: int = 0) -> StoredTask | None:
         """A task by its id; None also for one that ended before `kept_since`."""
         return _only(await self._database.fetch(_FIND, (task, kept_since)))
 
-    async def of_turn(self, turn: int) -> Task | None:
+    async def of_turn(self, turn: int) -> StoredTask | None:
         """The task of a turn."""
         return _only(await self._database.fetch(_OF_TURN, (turn,)))
 
-    async def kept(self, turn: int) -> Task | None:
+    async def kept(self, turn: int) -> StoredTask | None:
         """The task of a turn that waits for an answer, with what is kept to run it on."""
         rows = await self._database.fetch(_NUMBERED.format(marks(1)), (turn,))
         return self._opened(rows[0]) if rows else None
 
-    async def lease(self, agents: Sequence[tuple[str, int]]) -> builtins.list[Task]:
+    async def lease(self, agents: Sequence[tuple[str, int]]) -> builtins.list[StoredTask]:
         """Take waiting tasks, the oldest first: of each agent at most so many, ours to run.
 
         Those whose end was asked for come beside them: there is nothing to run. One whose
@@ -159,7 +159,7 @@ class StoredTasks:
         for row in taken:
             self._doubtful.discard(_named(row))
             turns = (read_turn(row),)
-            self._seen.note(turns)
+            self._search_rows.note(turns)
             self._watches.touch(turns)
         return [self._leased(row) for row in taken]
 
@@ -206,12 +206,12 @@ class StoredTasks:
         self._doubtful.intersection_update(map(_named, ours + waiting))
         return [row for row in ours if _named(row) in self._doubtful]
 
-    def _leased(self, row: Row) -> Task:
+    def _leased(self, row: Row) -> StoredTask:
         task = self._opened(row)
         turn = replace(task.turn, state="running", worker=self._worker)
         return replace(task, turn=turn)
 
-    def _opened(self, row: Row) -> Task:
+    def _opened(self, row: Row) -> StoredTask:
         task = _read(row)
         sealed, key = row[-1], row[_KEY]
         call_bytes = b""
@@ -270,7 +270,7 @@ class StoredTasks:
         before: int | None = None,
         state: TaskState | None = None,
         agent: str | None = None,
-    ) -> builtins.list[Task]:
+    ) -> builtins.list[StoredTask]:
         """The newest; `reader` None sees all, otherwise an actor its own. `before` is a turn."""
         conditions = ["1 = 1"]
         args: list[Value] = []
@@ -335,13 +335,13 @@ def _named(row: Row) -> tuple[int, int]:
     return row[_N], row[_FENCE]
 
 
-def _only(rows: Sequence[Row]) -> Task | None:
+def _only(rows: Sequence[Row]) -> StoredTask | None:
     return _read(rows[0]) if rows else None
 
 
-def _read(row: Row) -> Task:
+def _read(row: Row) -> StoredTask:
     task, sender, skill, progress, note, cancelled, lost, callback, _ = row[TURN_WIDTH:]
-    return Task(
+    return StoredTask(
         id=task,
         turn=read_turn(row),
         sender=sender,

@@ -18,8 +18,8 @@ from carnet.stores.turn.lookup import SELECT_TURN
 from carnet.stores.turn.outbound_calls import shown
 from carnet.stores.turn.row import read_turn
 from carnet.stores.turn.sealed_calls import CallSeal
-from carnet.stores.work.search import Seen
-from carnet.stores.work.watch import Watches
+from carnet.stores.work.search import SearchRows
+from carnet.stores.work.watch import RunWatches
 
 _ENDS: Final = TRANSITIONS["running"] - {"running"}
 _DATA: Final = 5  # the place of `data` in a row of the journal
@@ -38,14 +38,14 @@ class StoredTurns:
     def __init__(
         self,
         database: Database,
-        watches: Watches,
+        watches: RunWatches,
         call_seal: CallSeal,
         interrupts: Interrupts,
         callbacks: StoredCallbacks,
-        seen: Seen,
+        search_rows: SearchRows,
     ) -> None:
         self._callbacks = callbacks
-        self._seen = seen
+        self._search_rows = search_rows
         self._interrupts = interrupts
         self._database = database
         self._watches = watches
@@ -54,7 +54,7 @@ class StoredTurns:
 
     def _changed(self, turns: Sequence[Turn]) -> None:
         """What was claimed or ended is committed."""
-        self._seen.note(turns)
+        self._search_rows.note(turns)
         self._watches.touch(turns)
 
     async def claim(self, claim: TurnClaim) -> Verdict:

@@ -1,8 +1,8 @@
-"""Waking whoever reads a run while it happens.
+"""Waking the readers of a run while it happens.
 
 Law. A change is never missed: it is noted from the moment the watch begins, also while its reader
-is busy reading. What changed is not told; the reader asks the store. Where other processes write
-too, nobody tells us: a reader is woken to ask each `poll_seconds`, or less often if there are many.
+is busy. A watch does not say what changed; the reader asks the store. What other processes write is
+not noted here: a reader is woken each `poll_seconds` to ask, or less often if there are many.
 """
 
 import asyncio
@@ -15,12 +15,12 @@ from carnet.core.chain.turn import Turn
 WATCH_SECONDS: Final = 0.01  # between two looks, for each who watches
 
 
-class Watches:
+class RunWatches:
     """The runs that somebody watches. Costs one look at an empty table when nobody does."""
 
     def __init__(self, *, poll_seconds: float | None = None) -> None:
         self._poll_seconds = poll_seconds
-        self._by_run: dict[str, set[Watch]] = {}
+        self._by_run: dict[str, set[RunWatch]] = {}
         self._count = 0
 
     @property
@@ -30,18 +30,18 @@ class Watches:
             return None
         return max(self._poll_seconds, WATCH_SECONDS * self._count)
 
-    def on(self, run: str) -> "Watch":
+    def on(self, run: str) -> "RunWatch":
         """A watch on one run, to be used in a `with` statement."""
-        return Watch(self, run)
+        return RunWatch(self, run)
 
     def touch(self, turns: Iterable[Turn]) -> None:
-        """Something of these turns was committed."""
+        """These turns were changed in a commit."""
         if self._by_run:
             for turn in turns:
                 self._wake(turn.run)
 
     def touch_all(self) -> None:
-        """Somebody else wrote; nobody knows what."""
+        """Another process wrote; it is not known what."""
         for run in self._by_run:
             self._wake(run)
 
@@ -49,11 +49,11 @@ class Watches:
         for watch in self._by_run.get(run, ()):
             watch.wake()
 
-    def add(self, watch: "Watch") -> None:
+    def add(self, watch: "RunWatch") -> None:
         self._by_run.setdefault(watch.run, set()).add(watch)
         self._count += 1
 
-    def discard(self, watch: "Watch") -> None:
+    def discard(self, watch: "RunWatch") -> None:
         left = self._by_run.get(watch.run, set())
         left.discard(watch)
         self._count -= 1
@@ -61,10 +61,10 @@ class Watches:
             self._by_run.pop(watch.run, None)
 
 
-class Watch:
+class RunWatch:
     """One reader of one run."""
 
-    def __init__(self, watches: Watches, run: str) -> None:
+    def __init__(self, watches: RunWatches, run: str) -> None:
         self.run = run
         self._watches = watches
         self._changed = asyncio.Event()
