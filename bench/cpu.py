@@ -1,6 +1,6 @@
 """Cores and the time spent on them; the memory and files of a process.
 
-Law 1. A process counts with its whole tree, and with the children it has already buried.
+Law 1. A process counts with its whole tree, and with its children that have already ended.
 Law 2. Where there are not two cores, nothing is pinned and the report says so.
 """
 
