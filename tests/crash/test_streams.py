@@ -65,12 +65,12 @@ def restart(pair: Pair, crash_at: str = "") -> None:
     pair.a.start(env={"CRASH_AT": crash_at})
 
 
-@pytest.mark.parametrize("heard", [0, 2])
+@pytest.mark.parametrize("received", [0, 2])
 def test_f06_a_stream_cut_off_by_a_kill_is_never_done_and_a_retry_is_a_new_attempt(
-    heard: int, pair: Pair
+    received: int, pair: Pair
 ) -> None:
-    run = f"conv_cut_{heard}"
-    restart(pair, f"event.after_socket_write:{heard}" if heard else "reply.half_written")
+    run = f"conv_cut_{received}"
+    restart(pair, f"event.after_socket_write:{received}" if received else "reply.half_written")
     cut = ask(pair, run)
     assert pair.a.died()
     assert b"data: [DONE]\n" not in cut
@@ -89,7 +89,7 @@ def test_f06_a_stream_cut_off_by_a_kill_is_never_done_and_a_retry_is_a_new_attem
     assert kinds[-1] == "end"
 
 
-def test_f06_a_reader_that_reconnects_misses_nothing_and_hears_nothing_twice(pair: Pair) -> None:
+def test_f06_a_reader_that_reconnects_misses_nothing_and_reads_nothing_twice(pair: Pair) -> None:
     run = "conv_resumed"
     restart(pair, "event.after_socket_write:2")
     ask(pair, run)

@@ -72,7 +72,7 @@ def test_streams_that_are_opened_and_left_leave_nothing_behind(
             for wire in wires:
                 wire.send(ask(acme.token, "go", "flood", stream=True))
             for number, wire in enumerate(wires):
-                if number % 2:  # the others leave before they have heard anything
+                if number % 2:  # the others leave before they have received anything
                     assert wire.socket.recv(10)
         until(lambda: open_calls(acme, scraper) == NONE)
     begun = len(executions(acme.folder, "flood")) - ran

@@ -177,9 +177,11 @@ class Stage:
         return written
 
     def _passed(self, one: Passed, hides: str) -> Written:
-        heard = one.heard
-        body = hides or (self._body(heard.body) if heard.body else None)
-        request = self._head(f"{heard.method} {heard.target}", heard.headers, heard.body)
+        received = one.received
+        body = hides or (self._body(received.body) if received.body else None)
+        request = self._head(
+            f"{received.method} {received.target}", received.headers, received.body
+        )
         if body is not None:
             request["body"] = body
         written: Written = {"by": one.by, "request": request}
@@ -212,11 +214,13 @@ def exchange(port: int, request: Signed, host: str) -> Answer:
 def _last_polls(passed: list[Passed]) -> list[Passed]:
     """Of questions after a task that follow one another the last: how many depends on the time."""
     seen = tuple(passed)
-    following = [*(one.heard.target for one in seen[1:]), ""]
+    following = [*(one.received.target for one in seen[1:]), ""]
     return [
         one
         for one, after in zip(seen, following, strict=False)
-        if one.heard.method != "GET" or "/agent/task/" not in after or one.heard.target != after
+        if one.received.method != "GET"
+        or "/agent/task/" not in after
+        or one.received.target != after
     ]
 
 

@@ -15,7 +15,7 @@ Fields = list[tuple[str, str]]
 _OWN = {"transfer-encoding", "content-length", "connection", "date"}
 
 
-class Heard(Struct, frozen=True, kw_only=True):
+class Received(Struct, frozen=True, kw_only=True):
     """A request as it arrived."""
 
     method: str
@@ -37,11 +37,11 @@ class Passed(Struct, frozen=True, kw_only=True):
     """One exchange that a tap has seen."""
 
     by: str
-    heard: Heard
+    received: Received
     answer: Answer
 
 
-Play = Callable[[Heard], Answer]
+Play = Callable[[Received], Answer]
 
 
 class Tap:
@@ -65,16 +65,16 @@ class Tap:
 
             def handle_one(self) -> None:
                 body = self.rfile.read(int(self.headers.get("content-length") or 0))
-                heard = Heard(
+                received = Received(
                     method=self.command,
                     target=self.path,
                     headers=list(self.headers.items()),
                     body=body,
                 )
-                answer = play(heard)
+                answer = play(received)
                 kept = answer if tells else Answer(status=answer.status)
                 with tap.lock:
-                    passed.append(Passed(by=name, heard=heard, answer=kept))
+                    passed.append(Passed(by=name, received=received, answer=kept))
                 self._say(answer)
 
             do_GET = do_POST = handle_one  # noqa: N815  names of the standard library
@@ -115,13 +115,15 @@ class Tap:
 def passing_on(port_of: Callable[[], int]) -> Play:
     """Pass everything on to a port of this machine, known when the first request comes."""
 
-    def play(heard: Heard) -> Answer:
+    def play(received: Received) -> Answer:
         onward = http.client.HTTPConnection("127.0.0.1", port_of(), timeout=60)
         try:
-            onward.putrequest(heard.method, heard.target, skip_host=True, skip_accept_encoding=True)
-            for name, value in heard.headers:
+            onward.putrequest(
+                received.method, received.target, skip_host=True, skip_accept_encoding=True
+            )
+            for name, value in received.headers:
                 onward.putheader(name, value.encode("latin-1"))
-            onward.endheaders(heard.body or None)
+            onward.endheaders(received.body or None)
             answer = onward.getresponse()
             body = answer.read()
         finally:

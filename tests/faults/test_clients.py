@@ -73,9 +73,9 @@ def test_f21_a_client_that_leaves_mid_stream_cancels_the_turn_at_both(
     run = f"conv_{leave.__name__}"
     before = descriptors(pair.a), descriptors(pair.b), pair.proxy.open
     line = dial(pair.a, run, "patient", "300")
-    heard = b""
-    while b"0 " not in heard:
-        heard += line.recv(4096)
+    received = b""
+    while b"0 " not in received:
+        received += line.recv(4096)
     leave(line)
     until(state_of(pair.b, run))
     until(state_of(pair.a, run))

@@ -55,7 +55,7 @@ class Stream:
     def __init__(self, gateway: Organisation, n: int) -> None:
         self.run = f"conv_{n:04}"
         self.until = "go" if n % 2 else "never"  # what its agent waits for
-        self.heard = b""
+        self.received = b""
         self._gateway = gateway
         self.begun = asyncio.Event()
 
@@ -64,8 +64,8 @@ class Stream:
         try:
             writer.write(self._request())
             while data := await reader.read(65_536):
-                self.heard += data
-                if b"half " in self.heard:
+                self.received += data
+                if b"half " in self.received:
                     self.begun.set()
         finally:
             self.begun.set()
@@ -87,9 +87,13 @@ class Stream:
     @property
     def end(self) -> str:
         """How it ended for its client."""
-        if b"data: [DONE]" in self.heard:
-            return "done" if b"whole " in self.heard and b'"error"' not in self.heard else "false"
-        return "shutting_down" if b'"shutting_down"' in self.heard else "broken"
+        if b"data: [DONE]" in self.received:
+            return (
+                "done"
+                if b"whole " in self.received and b'"error"' not in self.received
+                else "false"
+            )
+        return "shutting_down" if b'"shutting_down"' in self.received else "broken"
 
 
 def check_refusing(gateway: Organisation) -> None:

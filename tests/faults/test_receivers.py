@@ -141,19 +141,19 @@ def test_f29_each_receiver_gets_what_it_can_take_and_none_holds_up_another(
     assert house.delivery(gone).status == 410
 
     for name, id_ in (("broken", broken), ("busy", busy), ("hanging", hanging), ("moved", moved)):
-        heard = receivers.heard(name)
-        assert {one["headers"]["webhook-id"] for one in heard} == {id_}
-        assert len({one["headers"]["carnet-task"] for one in heard}) == 1
-        times = [int(one["headers"]["webhook-timestamp"]) for one in heard]
+        received = receivers.received(name)
+        assert {one["headers"]["webhook-id"] for one in received} == {id_}
+        assert len({one["headers"]["carnet-task"] for one in received}) == 1
+        times = [int(one["headers"]["webhook-timestamp"]) for one in received]
         assert times == sorted(times)
-    first, second = (int(one["headers"]["webhook-timestamp"]) for one in receivers.heard("busy"))
+    first, second = (int(one["headers"]["webhook-timestamp"]) for one in receivers.received("busy"))
     assert second > first  # it asked for two seconds
 
     # The others had theirs while one of them was silent.
     (silent, *_) = receivers.events("hanging", "over")
     for name in ("well", "slow", "moved", "gone"):
-        assert receivers.heard(name)[0]["at"] < silent["at"]
-    assert "/moved" not in {one["path"] for one in receivers.heard("well")}
+        assert receivers.received(name)[0]["at"] < silent["at"]
+    assert "/moved" not in {one["path"] for one in receivers.received("well")}
 
 
 def test_f29_what_arrives_verifies_with_the_secret_and_the_key_that_the_commands_show(
@@ -161,15 +161,15 @@ def test_f29_what_arrives_verifies_with_the_secret_and_the_key_that_the_commands
 ) -> None:
     (name,) = house.post(receivers.url("well", "/verified?x=1"), prefix="verified")
     house.wait_for(name, "delivered")
-    (heard,) = [one for one in receivers.heard("well") if one["path"].startswith("/verified")]
-    body = heard["body"].encode()
+    (received,) = [one for one in receivers.received("well") if one["path"].startswith("/verified")]
+    body = received["body"].encode()
     secret = house.carnet("outbox", "secret", SENDER).stdout.strip()
     (key,) = [one["key"] for one in house.json("keys", "list")["keys"]]
     told = json.loads(BODY)
     assert body == BODY
-    assert Webhook(secret).verify(body, heard["headers"]) == told
-    assert carnet.verify_webhook(heard["headers"], body, secret=secret) == told
-    assert carnet.verify_webhook(heard["headers"], body, key=key, path="/verified") == told
+    assert Webhook(secret).verify(body, received["headers"]) == told
+    assert carnet.verify_webhook(received["headers"], body, secret=secret) == told
+    assert carnet.verify_webhook(received["headers"], body, key=key, path="/verified") == told
     assert house.carnet("outbox", "secret", "notify").stdout.strip() != secret
 
 
@@ -186,7 +186,7 @@ def test_f29_a_dead_delivery_is_shown_and_sent_again_when_its_receiver_is_back(
     house.wait_for(name, "dead")
 
     def noticed() -> list[dict[str, Any]]:
-        told = [json.loads(one["body"])["data"] for one in receivers.heard("notified")]
+        told = [json.loads(one["body"])["data"] for one in receivers.received("notified")]
         return [data for data in told if data["delivery"] == name]
 
     until(lambda: len(noticed()) == 1)
@@ -204,8 +204,8 @@ def test_f29_a_dead_delivery_is_shown_and_sent_again_when_its_receiver_is_back(
         assert replayed == {"replayed": 1, "deliveries": [name]}
         ended = house.wait_for(name, "delivered")
         assert ended.attempts == 1
-        (heard,) = back.heard("late")
-        assert heard["headers"]["webhook-id"] == name
+        (received,) = back.received("late")
+        assert received["headers"]["webhook-id"] == name
 
 
 def test_f29_an_address_that_said_410_gets_nothing_more_until_it_is_let_off(
@@ -217,12 +217,12 @@ def test_f29_an_address_that_said_410_gets_nothing_more_until_it_is_let_off(
     (second,) = house.post(url, prefix="after")
     assert house.wait_for(second, "dead").attempts == 0
 
-    def heard() -> int:
-        return len([one for one in receivers.heard("gone") if one["path"] == "/for-good"])
+    def received() -> int:
+        return len([one for one in receivers.received("gone") if one["path"] == "/for-good"])
 
-    assert heard() == 1
+    assert received() == 1
     house.carnet("outbox", "replay", second)
-    until(lambda: heard() == 2)
+    until(lambda: received() == 2)
     assert house.wait_for(second, "dead").attempts == 1
 
 
@@ -235,19 +235,19 @@ def test_a64_a_receiver_that_answers_for_ever_or_byte_by_byte_is_cut_off(
         assert (ended.attempts, ended.status) == (1, 200)
     for name in NAMES_OF_A64:
         until(lambda name=name: len(receivers.events(name, "over")) == 1)  # type: ignore[misc]
-        assert len(receivers.heard(name)) == 1
+        assert len(receivers.received(name)) == 1
 
 
 def test_f29_a_stop_lets_what_is_on_its_way_arrive_and_sends_it_no_second_time(
     house: House, receivers: Receivers
 ) -> None:
-    before = len(receivers.heard("slow"))
+    before = len(receivers.received("slow"))
     (name,) = house.post(receivers.url("slow", "/drained"), prefix="drained")
-    until(lambda: len(receivers.heard("slow")) == before + 1)
+    until(lambda: len(receivers.received("slow")) == before + 1)
     assert house.stop() == 0
     assert house.delivery(name).state == "delivered"
     house.start()
-    assert len(receivers.heard("slow")) == before + 1
+    assert len(receivers.received("slow")) == before + 1
 
 
 @pytest.mark.parametrize(("agent", "status"), [("open", "ok"), ("failing", "error")])
@@ -268,11 +268,11 @@ def test_the_end_of_a_task_is_told_to_its_callback_whichever_it_is(
     assert accepted.status == 202, accepted.body
     secret = accepted.headers["carnet-webhook-secret"]
 
-    def heard() -> list[dict[str, Any]]:
-        return [one for one in receivers.heard("well") if one["path"] == path]
+    def received() -> list[dict[str, Any]]:
+        return [one for one in receivers.received("well") if one["path"] == path]
 
-    until(lambda: len(heard()) == 1)
-    (told,) = heard()
+    until(lambda: len(received()) == 1)
+    (told,) = received()
     said = Webhook(secret).verify(told["body"], told["headers"])
     assert said["traceId"] == json.loads(asked.body)["traceId"]
     assert said["status"] == status

@@ -68,7 +68,7 @@ class Calls(RuleBasedStateMachine):
             self._side(side), self._prefix + run, agent, text, token=token, stream=stream
         )
 
-    def _hear(self, key: Key, answer: Answer, *, stream: bool) -> None:
+    def _receive(self, key: Key, answer: Answer, *, stream: bool) -> None:
         """I7: one end, and it is the last. I1: what was acknowledged is told again unchanged."""
         if stream and answer.status == 200:
             ends = answer.body.count(b"[DONE]") + answer.body.count(b'data: {"error"')
@@ -84,7 +84,7 @@ class Calls(RuleBasedStateMachine):
     @rule(agent=agents, run=runs, whose=tokens, side=sides, stream=st.booleans())
     def call(self, agent: str, run: str, whose: int, side: int, *, stream: bool) -> None:
         key = (agent, run, whose)
-        self._hear(key, self._do(self._ask(key, side, stream=stream)), stream=stream)
+        self._receive(key, self._do(self._ask(key, side, stream=stream)), stream=stream)
 
     @rule(agent=agents, run=runs, whose=tokens, stream=st.booleans())
     def send_copies_to_both(self, agent: str, run: str, whose: int, *, stream: bool) -> None:
@@ -94,9 +94,11 @@ class Calls(RuleBasedStateMachine):
             asking = [self._ask(key, number % 2, stream=stream) for number in range(6)]
             return await asyncio.gather(*asking)
 
-        heard = self._do(copies())
-        for answer in sorted(heard, key=lambda answer: is_good(answer, stream=stream)):
-            self._hear(key, answer, stream=stream)  # a failure may come before a success, not after
+        received = self._do(copies())
+        for answer in sorted(received, key=lambda answer: is_good(answer, stream=stream)):
+            self._receive(
+                key, answer, stream=stream
+            )  # a failure may come before a success, not after
 
     def _told_before(self, number: int) -> Key | None:
         known = sorted(self._told)
@@ -105,7 +107,7 @@ class Calls(RuleBasedStateMachine):
     @rule(number=any_number, side=sides, stream=st.booleans())
     def repeat(self, number: int, side: int, *, stream: bool) -> None:
         if (key := self._told_before(number)) is not None:
-            self._hear(key, self._do(self._ask(key, side, stream=stream)), stream=stream)
+            self._receive(key, self._do(self._ask(key, side, stream=stream)), stream=stream)
 
     @rule(number=any_number, side=sides)
     def repeat_with_another_body(self, number: int, side: int) -> None:
@@ -152,7 +154,7 @@ class Calls(RuleBasedStateMachine):
 
         answer = self._do(die())
         if answer.is_whole:
-            self._hear(key, answer, stream=True)
+            self._receive(key, answer, stream=True)
 
     def _kill(self, side: int) -> None:
         """A crash. What its lease would take to run out is spared."""
@@ -211,7 +213,7 @@ class Calls(RuleBasedStateMachine):
         try:
             for key in self._told:
                 for side in (0, 1):
-                    self._hear(key, self._do(self._ask(key, side, stream=False)), stream=False)
+                    self._receive(key, self._do(self._ask(key, side, stream=False)), stream=False)
         finally:
             self._do(self._open.aclose())
             self._loop.close()

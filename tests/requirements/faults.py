@@ -73,12 +73,12 @@ _CRASHES = (
         "faults:f06",
         "A stream that a kill cuts off is never told as done; a retry is a new attempt from its "
         "first event behind a discard marker, and nobody who follows the run misses an event or "
-        "hears one twice.",
+        "reads one twice.",
         "security.md F06",
         (
             _STREAMS
             + "test_f06_a_stream_cut_off_by_a_kill_is_never_done_and_a_retry_is_a_new_attempt",
-            _STREAMS + "test_f06_a_reader_that_reconnects_misses_nothing_and_hears_nothing_twice",
+            _STREAMS + "test_f06_a_reader_that_reconnects_misses_nothing_and_reads_nothing_twice",
             _POINTS + "test_a_stream_survives_a_kill_at",
         ),
     ),

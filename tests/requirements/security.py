@@ -335,7 +335,7 @@ _A43 = (
 _A44 = (
     Row(
         "security:a44:attach",
-        "Copies of a running turn attach to its one execution; an upstream hears of it once, and "
+        "Copies of a running turn attach to its one execution; an upstream is called once, and "
         "it is billed once.",
         "security.md A44",
         (

@@ -138,7 +138,7 @@ async def fail(
     raise AssertionError("the call did not fail")
 
 
-def heard(agent: Agent, call: Call) -> AsyncGenerator[Event, None]:
+def streamed_events(agent: Agent, call: Call) -> AsyncGenerator[Event, None]:
     """What an Agent says, while it does."""
 
     class Reading(Paper):

@@ -57,7 +57,7 @@ class Stage:
         )
 
     async def ask(self, name: str, text: str = "hi", **more: Any) -> list[Event]:
-        """Admit a call and hear it to its end; a refusal is told as a failure."""
+        """Admit a call and read it to its end; a refusal is told as a failure."""
         try:
             call = await self.gate.admit(claim(name, text=text, **more))
         except CarnetError as refused:

@@ -90,7 +90,7 @@ def test_a_function_that_never_ends_does_not_keep_the_process() -> None:
     assert ran.stderr == b""
 
 
-def test_a_function_that_ends_after_its_loop_has_gone_is_heard_by_nobody() -> None:
+def test_a_function_that_ends_after_its_loop_has_gone_is_read_by_nobody() -> None:
     let_go = threading.Event()
     told: list[object] = []
 

@@ -85,11 +85,11 @@ def test_the_last_hop_that_calls_on_is_refused_and_its_trace_says_so(
 ) -> None:
     """A39: the refusal stands in the run, and the credential does not."""
     run, secret = fresh("last"), canary()
-    heard = len(scene.hostile.heard)
+    received = len(scene.hostile.received)
     headers = [(DEPTH, "3"), (RUN, run), forwarding(secret)]
     reply = scene.acme.chat(f"{address} hi", "relay", token=scene.bridge, headers=headers)
     assert (reply.status, reply.code) == (429, "bridge_depth_exceeded")
-    assert len(scene.hostile.heard) == heard
+    assert len(scene.hostile.received) == received
     assert runs_of(scene.globex, "paid", run) == 0
     assert bills(scene.acme, run) == []
     page = scene.acme.get(f"/runs/{run}", token=scene.bridge)

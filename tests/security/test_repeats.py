@@ -110,7 +110,7 @@ def test_three_hundred_copies_of_one_turn_are_one_call_on_both_sides(scene: Scen
 
 
 def test_copies_that_come_when_it_is_over_are_answered_from_the_record(scene: Scene) -> None:
-    """A44: as a stream too, and an upstream hears of the first alone."""
+    """A44: as a stream too, and an upstream gets the first alone."""
     run = fresh("over")
     first = scene.acme.chat("hi", "answer", token=scene.alice, headers=ids(run), stream=True)
     with nothing_done(scene), ThreadPoolExecutor(16) as pool:

@@ -35,7 +35,7 @@ def test_a_credential_that_an_upstream_says_back_is_told_to_nobody(scene: Scene,
     for stream in (False, True):
         headers = [forwarding(secret), *ids(run, f"{stream}")]
         told.append(scene.acme.chat("hi", name, token=scene.bridge, headers=headers, stream=stream))
-        assert scene.hostile.heard[-1].headers[FORWARDED] == f"Bearer {secret}"
+        assert scene.hostile.received[-1].headers[FORWARDED] == f"Bearer {secret}"
     told += pages_of(scene.acme, run, scene.bridge)
     assert UPSTREAM_TOKEN.encode() not in b"".join(map(seen, told))
     assert sum(amount for _, _, amount in bills(scene.acme, run)) == 0

@@ -21,13 +21,15 @@ WAITED = ("running", "queued", "signed")
 
 
 class Opened(NamedTuple):
-    """The gateway of this release on a former store, and what its hooks have heard."""
+    """The gateway of this release on a former store, and what its hooks have received."""
 
     house: House
-    heard: list[Passed]
+    received: list[Passed]
 
     def deliveries(self, task: str) -> list[Passed]:
-        return [one for one in tuple(self.heard) if ("carnet-task", task) in one.heard.headers]
+        return [
+            one for one in tuple(self.received) if ("carnet-task", task) in one.received.headers
+        ]
 
 
 def restored(folder: Path, store: str, server: servers.Server, hooks: Hooks) -> House:
@@ -62,7 +64,7 @@ def opened(
         (house.folder / "open").touch()
         house.start()
         try:
-            yield Opened(house, hooks.heard)
+            yield Opened(house, hooks.received)
         finally:
             house.kill()
 
@@ -128,7 +130,7 @@ def test_a_turn_that_ran_when_its_gateway_died_runs_again(opened: Opened) -> Non
 def test_a_task_that_had_not_ended_ends_and_is_called_back(opened: Opened, name: str) -> None:
     until(lambda: opened.deliveries(TASKS[name]))
     (delivery, *_) = opened.deliveries(TASKS[name])
-    assert b"worked True" in delivery.heard.body
+    assert b"worked True" in delivery.received.body
     if name != "signed":
         page = opened.house.ask("GET", f"/tasks/{TASKS[name]}").json
         assert (page["status"], page["result"]) == ("done", {"text": "worked True"})

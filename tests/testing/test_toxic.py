@@ -53,7 +53,7 @@ def call(proxy: ToxicProxy) -> socket.socket:
     return line
 
 
-def hear(line: socket.socket) -> bytes:
+def receive(line: socket.socket) -> bytes:
     said = b""
     while data := line.recv(1024):
         said += data
@@ -61,7 +61,7 @@ def hear(line: socket.socket) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("given", "heard"),
+    ("given", "received"),
     [
         (Toxic(), ANSWER),
         (toxic.latency(0.01), ANSWER),
@@ -77,18 +77,18 @@ def hear(line: socket.socket) -> bytes:
     ],
 )
 def test_an_answer_arrives_as_the_toxic_lets_it(
-    given: Toxic, heard: bytes, proxy: ToxicProxy
+    given: Toxic, received: bytes, proxy: ToxicProxy
 ) -> None:
     proxy.toxic = given
     with closing(call(proxy)) as line:
-        assert hear(line) == heard
+        assert receive(line) == received
 
 
 @pytest.mark.parametrize("at", [0, 25])
 def test_a_reset_is_a_reset(at: int, proxy: ToxicProxy) -> None:
     proxy.toxic = toxic.reset(at)
     with closing(call(proxy)) as line, pytest.raises(ConnectionResetError):
-        hear(line)
+        receive(line)
 
 
 @pytest.mark.parametrize("given", [toxic.hang(), toxic.hang(5), toxic.half_close(5)])
@@ -100,9 +100,9 @@ def test_a_line_that_hangs_is_open_until_its_caller_lets_go(
         line.settimeout(0.05)
         if given.then == "hang":
             with pytest.raises(TimeoutError):
-                hear(line)
+                receive(line)
         else:
-            assert hear(line) == ANSWER[:5]
+            assert receive(line) == ANSWER[:5]
         assert proxy.open == 1
     until(lambda: proxy.open == 0)
 
@@ -113,7 +113,7 @@ def test_a_proxy_that_is_down_refuses_and_comes_back_on_its_port(proxy: ToxicPro
         call(proxy)
     proxy.up()
     with closing(call(proxy)) as line:
-        assert hear(line) == ANSWER
+        assert receive(line) == ANSWER
 
 
 @pytest.mark.parametrize("wrong", [{"slice_bytes": 0}, {"at": -1}, {"at": b""}])

@@ -88,13 +88,13 @@ def unbilled(organisation: Organisation, run: str) -> bool:
     return (page["state"], page["cost"]) == ("failed", "0")
 
 
-def test_a_call_that_was_heard_on_the_way_is_not_accepted_again(scene: Scene) -> None:
+def test_a_call_that_was_overheard_on_the_way_is_not_accepted_again(scene: Scene) -> None:
     first = scene.a.chat("hi", f"@{AGENT}@b.example")
     assert first.text == "hi"
     ran = executions(scene.b.folder, AGENT)
-    heard = scene.box.asked[-1]
+    received = scene.box.asked[-1]
     for _ in range(2):
-        again = send("POST", heard, scene.b.port)
+        again = send("POST", received, scene.b.port)
         assert again.status == 401
         assert b'"nonce_replayed"' in again.body
     assert executions(scene.b.folder, AGENT) == ran
@@ -102,13 +102,13 @@ def test_a_call_that_was_heard_on_the_way_is_not_accepted_again(scene: Scene) ->
     assert len(scene.b.json("ledger", "--run", run)["entries"]) == 1
 
 
-def test_a_call_that_was_heard_is_good_for_no_other_host(scene: Scene) -> None:
+def test_a_call_that_was_overheard_is_good_for_no_other_host(scene: Scene) -> None:
     assert scene.a.chat("hi", f"@{AGENT}@b.example").text == "hi"
-    heard = scene.box.asked[-1]
-    unchanged = send("POST", heard, scene.c.port)
+    received = scene.box.asked[-1]
+    unchanged = send("POST", received, scene.c.port)
     assert (unchanged.status, b'"destination_mismatch"' in unchanged.body) == (401, True)
-    heard.headers["host"] = f"127.0.0.1:{scene.c.port}"
-    redirected = send("POST", heard, scene.c.port)
+    received.headers["host"] = f"127.0.0.1:{scene.c.port}"
+    redirected = send("POST", received, scene.c.port)
     assert (redirected.status, b'"signature_invalid"' in redirected.body) == (401, True)
     assert executions(scene.c.folder, AGENT) == []
 

@@ -249,7 +249,7 @@ class OutboxSettings(Struct, frozen=True, kw_only=True):
 
 
 class InboxSettings(Struct, frozen=True, kw_only=True):
-    """The `[inbox]` section: what the operator hears of, and how long a question waits."""
+    """The `[inbox]` section: what the operator is notified of, and how long a question waits."""
 
     notify: Annotated[
         tuple[str, ...],

@@ -1,6 +1,6 @@
 """The line between an application and the connection of its request, beside ASGI.
 
-Over ASGI, hearing that a client has gone takes a task that waits for it, a kilobyte for every open
+Over ASGI, noticing that a client has gone takes a task that waits for it, a kilobyte for every open
 stream, and an answer is two messages whose headers uvicorn checks one by one.
 
 Law 1. A line does not keep its request: the request's scope holds the line.
@@ -66,7 +66,7 @@ class Held:
 
 
 def has_ended(transport: asyncio.Transport) -> bool:
-    """Whether the other side has gone, for who does not read and so does not hear it."""
+    """Whether the other side has gone, for who does not read and so does not notice."""
     kernel = transport.get_extra_info("socket")
     if kernel is None or kernel.fileno() < 0:
         return False

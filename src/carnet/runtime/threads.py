@@ -1,7 +1,7 @@
 """Plain functions beside the event loop, each in a thread of its own.
 
 Law 1. Whoever waits can leave at any time: the thread goes on, since Python cannot stop it, and
-       what it gives is heard by nobody.
+       nobody reads what it gives.
 Law 2. A thread that never ends does not keep the process from ending.
 Law 3. At most `most` run at once; the rest wait.
 """

@@ -43,17 +43,17 @@ class Toxic:
         if self.slice_bytes < 1 or (isinstance(self.at, int) and self.at < 0) or self.at == b"":
             raise ValueError("slices and limits are counted in whole bytes")
 
-    def cut(self, heard: bytes, fresh: int) -> int | None:
+    def cut(self, received: bytes, fresh: int) -> int | None:
         """How many of the last `fresh` bytes are passed on before the end; None: all, no end."""
         if self.at is None:
             return None
         if isinstance(self.at, int):
             end = self.at
         else:
-            found = heard.find(self.at)
-            end = len(heard) + 1 if found < 0 else found + len(self.at)
-        before = len(heard) - fresh
-        return max(0, end - before) if end <= len(heard) else None
+            found = received.find(self.at)
+            end = len(received) + 1 if found < 0 else found + len(self.at)
+        before = len(received) - fresh
+        return max(0, end - before) if end <= len(received) else None
 
 
 def latency(seconds: float) -> Toxic:
@@ -218,12 +218,12 @@ class _Line:
         return None
 
     async def _answer(self, far: StreamReader) -> None:
-        toxic, heard = self._proxy.toxic, bytearray()
+        toxic, received = self._proxy.toxic, bytearray()
         while data := await far.read(_PIECE):
             if toxic is not self._proxy.toxic:
-                toxic, heard = self._proxy.toxic, bytearray()
-            heard += data
-            cut = toxic.cut(bytes(heard), len(data))
+                toxic, received = self._proxy.toxic, bytearray()
+            received += data
+            cut = toxic.cut(bytes(received), len(data))
             await self._say(data[:cut], toxic)
             if cut is not None:
                 # `_ask` reads the near side; it notices when that has let go.

@@ -49,7 +49,7 @@ sender_calls_per_minute = 1000000
 """
 
 
-class Heard(NamedTuple):
+class Received(NamedTuple):
     """One copy of a delivery, as it arrived."""
 
     id: str
@@ -177,16 +177,16 @@ class TaskScene:
 
     # ----------------------------------------------------------------- looking
 
-    def heard(self, run: str) -> list[Heard]:
+    def received(self, run: str) -> list[Received]:
         """The copies of its delivery that have arrived."""
-        return self.all_heard().get(run, [])
+        return self.all_received().get(run, [])
 
-    def all_heard(self) -> dict[str, list[Heard]]:
+    def all_received(self) -> dict[str, list[Received]]:
         """The copies of all deliveries, by run."""
-        found: dict[str, list[Heard]] = {}
-        for one in self.receivers.heard("well"):
+        found: dict[str, list[Received]] = {}
+        for one in self.receivers.received("well"):
             fields = one["headers"]
-            copy = Heard(fields["webhook-id"], one["body"], fields["carnet-task"])
+            copy = Received(fields["webhook-id"], one["body"], fields["carnet-task"])
             found.setdefault(one["path"].removeprefix("/"), []).append(copy)
         return found
 
@@ -226,14 +226,14 @@ class TaskScene:
         state = "failed" if fails else "done"
         if record["status"] != state:
             yield f"the task ended as {record}"
-        copies = self.heard(run)
+        copies = self.received(run)
         yield from self._delivery_faults(task, copies)
         for body in {copy.body for copy in copies}:
             yield from _body_faults(json.loads(body), record, run)
         yield from step_faults(self.steps().get(run, []), again)
         yield from self._record_faults(run, task, state)
 
-    def _delivery_faults(self, task: str, copies: list[Heard]) -> Iterator[str]:
+    def _delivery_faults(self, task: str, copies: list[Received]) -> Iterator[str]:
         kept = self.deliveries(task)
         if [state for _, state in kept] != ["delivered"]:
             yield f"the deliveries are {kept}"

@@ -12,7 +12,7 @@ from typing import Any, Final
 from carnet.runtime.tasks.worker import MOST_LOST
 from carnet.testing.history import History
 from carnet.testing.wait import until
-from tests.crash.loops.calls import PRICE, STEPS, Heard, TaskScene
+from tests.crash.loops.calls import PRICE, STEPS, Received, TaskScene
 from tests.crash.loops.figures import AGAIN, LOST, TWICE, Figures
 from tests.faults.stores import number, rows
 
@@ -100,7 +100,7 @@ class Found:
         self.tasks = _by_first(rows(acme, tasks))
         self.deliveries = _by_first(rows(acme, "SELECT task, id, state FROM outbox"))
         self.billed = _by_first(rows(acme, "SELECT run, amount FROM ledger"))
-        self.heard = scene.all_heard()
+        self.received = scene.all_received()
         self.steps = scene.steps()
 
     @property
@@ -132,7 +132,7 @@ class Found:
         kept = [
             delivery for (task,) in self.tasks[run] for delivery in self.deliveries.get(task, [])
         ]
-        copies = set(self.heard.get(run, []))
+        copies = set(self.received.get(run, []))
         if [state for _, state in kept] != ["delivered"] or len(copies) != 1:
             yield f"{run}: its deliveries are {kept}, and {copies} arrived"
         elif {copy.id for copy in copies} != {delivery for delivery, _ in kept}:
@@ -158,7 +158,7 @@ class Found:
 
     def doubled(self) -> int:
         """How many copies of deliveries arrived beyond the first."""
-        runs: list[list[Heard]] = [c for run, c in self.heard.items() if run.startswith(LOAD)]
+        runs: list[list[Received]] = [c for run, c in self.received.items() if run.startswith(LOAD)]
         return sum(len(copies) - 1 for copies in runs)
 
 
@@ -185,7 +185,7 @@ def task_loop(scene: TaskScene, name: str, *, kills: int, seed: int) -> Figures:
     figures.faults += scene.left_over()
     figures.more = {
         "given up": sum(state == "failed" for ((state, _),) in found.turns.values()),
-        "deliveries": len(found.heard),
+        "deliveries": len(found.received),
         "deliveries again": found.doubled(),
         "steps again": found.taken_again(),
     }

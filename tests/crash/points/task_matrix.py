@@ -155,6 +155,6 @@ class TaskCase:
             expected = expected[self._point]
         if attempts not in expected:
             yield f"it took {attempts} attempts, and not {expected}"
-        copies = len(self._scene.heard(self.run))
+        copies = len(self._scene.received(self.run))
         if self._point != IN_DOUBT and copies != (2 if self._point in SENT_TWICE else 1):
             yield f"the delivery arrived {copies} times"

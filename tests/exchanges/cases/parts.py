@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from tests.exchanges.tap import Answer, Fields, Heard
+from tests.exchanges.tap import Answer, Fields, Received
 from tests.support.signing.signed import Sender
 
 JSON: Fields = [("content-type", "application/json")]
@@ -57,13 +57,13 @@ def _events(*pages: Any, done: bool = True) -> Answer:
     return Answer(headers=SSE, body=("".join(frames) + end).encode(), is_cut=not done)
 
 
-def _asked(heard: Heard) -> dict[str, Any]:
-    asked: dict[str, Any] = json.loads(heard.body)
+def _asked(received: Received) -> dict[str, Any]:
+    asked: dict[str, Any] = json.loads(received.body)
     return asked
 
 
-def _model(heard: Heard) -> Answer:
-    asked = _asked(heard)
+def _model(received: Received) -> Answer:
+    asked = _asked(received)
     if asked.get("stream"):
         return _events(
             _chunk({"role": "assistant", "content": ""}),
@@ -75,8 +75,8 @@ def _model(heard: Heard) -> Answer:
     return _json(_completion({"content": "good day"}, "stop"))
 
 
-def _tooled(heard: Heard) -> Answer:
-    if _asked(heard).get("stream"):
+def _tooled(received: Received) -> Answer:
+    if _asked(received).get("stream"):
         call = {"index": 0, **_TOOL}
         return _events(
             _chunk({"role": "assistant", "tool_calls": [call]}),
@@ -86,9 +86,9 @@ def _tooled(heard: Heard) -> Answer:
     return _json(_completion({"content": None, "tool_calls": [_TOOL]}, "tool_calls"))
 
 
-def _tangle(heard: Heard) -> Answer:
+def _tangle(received: Received) -> Answer:
     usage = {**_USAGE, "cost": "0.002", "currency": "credits", "run_cost": "0.002"}
-    if _asked(heard).get("stream"):
+    if _asked(received).get("stream"):
         return _events(
             _chunk({"role": "assistant", "content": "from "}),
             _chunk({"content": "afar"}),
@@ -98,7 +98,7 @@ def _tangle(heard: Heard) -> Answer:
     return _json(_completion({"content": "from afar"}, "stop", usage=usage))
 
 
-def _refusing(status: int, page: Any, *more: tuple[str, str]) -> Callable[[Heard], Answer]:
+def _refusing(status: int, page: Any, *more: tuple[str, str]) -> Callable[[Received], Answer]:
     return lambda _: _json(page, status, *more)
 
 
@@ -145,29 +145,29 @@ def _card(sender: Sender, *, active: bool = True) -> dict[str, Any]:
     }
 
 
-def _envelope(heard: Heard, **more: Any) -> dict[str, Any]:
-    return {"traceId": _asked(heard)["traceId"], "spanId": "their-span", **more}
+def _envelope(received: Received, **more: Any) -> dict[str, Any]:
+    return {"traceId": _asked(received)["traceId"], "spanId": "their-span", **more}
 
 
-def _message(heard: Heard) -> Answer:
-    asked = _asked(heard)
+def _message(received: Received) -> Answer:
+    asked = _asked(received)
     if asked["payload"].get("text") == "refuse":
         error = {"code": "RATE_LIMITED", "message": "later"}
-        return _json(_envelope(heard, status="error", error=error), 429, ("retry-after", "7"))
-    return _json(_envelope(heard, status="ok", result={"text": "from the SDK"}))
+        return _json(_envelope(received, status="error", error=error), 429, ("retry-after", "7"))
+    return _json(_envelope(received, status="ok", result={"text": "from the SDK"}))
 
 
-def _stream(heard: Heard) -> Answer:
+def _stream(received: Received) -> Answer:
     pages = [
         {"chunk": "from ", "done": False},
         {"chunk": "the SDK", "done": False},
-        {**_envelope(heard), "done": True, "result": {"text": "from the SDK"}},
+        {**_envelope(received), "done": True, "result": {"text": "from the SDK"}},
     ]
     frames = "".join(f"data: {json.dumps(page)}\r\n\r\n" for page in pages)
     return Answer(headers=SSE, body=frames.encode())
 
 
-PARTS: dict[str, Callable[[Heard], Answer]] = {
+PARTS: dict[str, Callable[[Received], Answer]] = {
     "/model/v1/chat/completions": _model,
     "/tooled/v1/chat/completions": _tooled,
     "/tangle/v1/chat/completions": _tangle,
@@ -198,7 +198,7 @@ PARTS: dict[str, Callable[[Heard], Answer]] = {
 }
 
 
-def play(heard: Heard) -> Answer:
+def play(received: Received) -> Answer:
     """Answer as the path says."""
-    found = PARTS.get(heard.target.partition("?")[0])
-    return Answer(status=404) if found is None else found(heard)
+    found = PARTS.get(received.target.partition("?")[0])
+    return Answer(status=404) if found is None else found(received)

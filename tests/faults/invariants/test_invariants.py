@@ -89,7 +89,7 @@ class Life:
         dispatching.connect(self.gate, self.journal)
 
     async def read(self, asked: Claim) -> list[Event]:
-        """Admit and hear to the end; a refusal raises."""
+        """Admit and read to the end; a refusal raises."""
         return [
             event
             async for batch in self.journal.batches(await self.gate.admit(asked))
@@ -167,7 +167,7 @@ class Calls(RuleBasedStateMachine):
     def _do(self, act: Coroutine[Any, Any, T]) -> T:
         return self._loop.run_until_complete(asyncio.wait_for(act, 20))
 
-    def _hear(self, key: Key, events: list[Event]) -> None:
+    def _receive(self, key: Key, events: list[Event]) -> None:
         """I7: one end, and it is the last. I1: what was acknowledged is told again unchanged."""
         ends = [event for event in events if isinstance(event, Done | Failed)]
         assert ends == events[-1:]
@@ -185,7 +185,7 @@ class Calls(RuleBasedStateMachine):
             assert self._life.world.records() == before  # a refusal leaves no trace
             assert key not in self._told
             return
-        self._hear(key, events)
+        self._receive(key, events)
 
     @rule(agent=agents, run=runs, token=tokens, stream=st.booleans())
     def call(self, agent: str, run: str, token: str, *, stream: bool) -> None:
@@ -195,10 +195,10 @@ class Calls(RuleBasedStateMachine):
     def call_many_times_at_once(self, agent: str, run: str, token: str) -> None:
         async def call_at_once() -> None:
             given = [self._life.read(asked(agent, run, token)) for _ in range(3)]
-            heard = await asyncio.gather(*given, return_exceptions=True)
-            for events in heard:
+            received = await asyncio.gather(*given, return_exceptions=True)
+            for events in received:
                 if isinstance(events, list):
-                    self._hear((agent, run, token), events)
+                    self._receive((agent, run, token), events)
                 else:
                     assert isinstance(events, CarnetError), events
 
@@ -223,8 +223,10 @@ class Calls(RuleBasedStateMachine):
             self._do(self._life.read(asked(*key, text="else")))
         assert (self._life.world.records(), self._life.world.billed()) == before
 
-    @rule(agent=st.sampled_from([*ENDING, "held"]), run=runs, token=tokens, heard=st.integers(0, 2))
-    def leave_midway(self, agent: str, run: str, token: str, heard: int) -> None:
+    @rule(
+        agent=st.sampled_from([*ENDING, "held"]), run=runs, token=tokens, received=st.integers(0, 2)
+    )
+    def leave_midway(self, agent: str, run: str, token: str, received: int) -> None:
         async def leave() -> None:
             try:
                 call = await self._life.gate.admit(asked(agent, run, token, stream=True))
@@ -234,7 +236,7 @@ class Calls(RuleBasedStateMachine):
                 texts = 0
                 async for batch in batches:
                     texts += sum(type(event) is Text for event in batch)
-                    if texts >= heard or agent == "held":
+                    if texts >= received or agent == "held":
                         break
             await until_so(lambda: self._life.journal.running == 0)
 
@@ -251,7 +253,7 @@ class Calls(RuleBasedStateMachine):
             for _ in range(moment):
                 await asyncio.sleep(0 if moment % 2 else 0.0002)
             if reading.done() and not reading.exception():
-                self._hear(key, reading.result())
+                self._receive(key, reading.result())
             await self._crash(reading)
 
         self._do(crash())
@@ -277,10 +279,10 @@ class Calls(RuleBasedStateMachine):
             reading = asyncio.ensure_future(self._life.read(asked("held", run, token)))
             await until_so(lambda: self._life.journal.running > 0 or reading.done())
             await self._life.journal.drain(0)
-            (heard,) = await asyncio.gather(reading, return_exceptions=True)
-            if isinstance(heard, list):
-                assert isinstance(heard[-1], Failed)
-                assert heard[-1].code in {"shutting_down", "cancelled"}
+            (received,) = await asyncio.gather(reading, return_exceptions=True)
+            if isinstance(received, list):
+                assert isinstance(received[-1], Failed)
+                assert received[-1].code in {"shutting_down", "cancelled"}
             await self._crash()
 
         self._do(drain())

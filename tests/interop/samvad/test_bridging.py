@@ -189,8 +189,12 @@ async def test_a_signed_chat_reaches_a_tangle_upstream_in_its_run(
 
 
 async def test_a_tangle_upstream_is_streamed_to_a_signed_client(bridge: carnet.Client) -> None:
-    heard = [event async for event in bridge.stream("chat", text="one two")]
-    assert heard == [carnet.Text("one "), carnet.Text("two "), carnet.Result({"text": "one two "})]
+    received = [event async for event in bridge.stream("chat", text="one two")]
+    assert received == [
+        carnet.Text("one "),
+        carnet.Text("two "),
+        carnet.Result({"text": "one two "}),
+    ]
 
 
 async def test_a_tangle_upstream_judges_for_itself_which_skills_it_has(
@@ -216,9 +220,9 @@ async def test_a_skill_is_passed_on_with_its_payload_and_its_result(clerk: carne
 
 
 async def test_the_chunks_of_a_skill_are_passed_on(clerk: carnet.Client) -> None:
-    heard = [event async for event in clerk.stream("count", to=3)]
-    assert heard[:3] == [carnet.Data(0), carnet.Data(1), carnet.Data(2)]
-    assert isinstance(heard[-1], carnet.Result)
+    received = [event async for event in clerk.stream("count", to=3)]
+    assert received[:3] == [carnet.Data(0), carnet.Data(1), carnet.Data(2)]
+    assert isinstance(received[-1], carnet.Result)
 
 
 async def test_a_payload_that_does_not_fit_is_refused_by_whose_skill_it_is(

@@ -46,8 +46,8 @@ async def test_a_skill_of_the_real_server_is_called(agent: carnet.Client) -> Non
 
 
 async def test_a_stream_of_the_real_server_ends_in_its_result(agent: carnet.Client) -> None:
-    heard = [event async for event in agent.within(trace_id="trace-2").stream("add", a=2, b=3)]
-    (result,) = heard  # its handlers cannot give chunks
+    received = [event async for event in agent.within(trace_id="trace-2").stream("add", a=2, b=3)]
+    (result,) = received  # its handlers cannot give chunks
     assert isinstance(result, carnet.Result)
     assert result.value["total"] == 5
     assert result.value["trace"] == "trace-2"

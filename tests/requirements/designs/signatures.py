@@ -115,7 +115,7 @@ _WHAT_IS_SIGNED = (
             _DESTINATIONS + "test_a_request_to_somebody_else_is_refused_though_its_signature_holds",
             _PROFILE + "test_a_request_is_for_one_gateway",
             _PROFILE + "test_a_request_that_was_changed_on_the_way_is_another_one",
-            _MIDDLEBOX + "test_a_call_that_was_heard_is_good_for_no_other_host",
+            _MIDDLEBOX + "test_a_call_that_was_overheard_is_good_for_no_other_host",
         ),
     ),
 )
@@ -129,7 +129,7 @@ _REPLAY = (
             _TIME + "test_the_same_bytes_again_are_refused_and_the_first_result_stays",
             _TIME + "test_a_nonce_is_spent_whatever_else_the_next_request_says",
             _PROFILE + "test_a_request_that_is_all_signed_is_accepted_once",
-            _MIDDLEBOX + "test_a_call_that_was_heard_on_the_way_is_not_accepted_again",
+            _MIDDLEBOX + "test_a_call_that_was_overheard_on_the_way_is_not_accepted_again",
         ),
     ),
     Row(

@@ -25,7 +25,7 @@ from carnet.runtime.agents.python import Native
 from carnet.runtime.skills.definition import Definition
 from carnet.runtime.visit.dispatch import Dispatching
 from carnet.runtime.visit.visit import Visit
-from tests.runtime.scene import Paper, collect, fail, heard, make_call
+from tests.runtime.scene import Paper, collect, fail, make_call, streamed_events
 
 
 def asking(skill: str | None, payload: dict[str, Any] | None = None, text: str = "") -> Ask:
@@ -332,7 +332,7 @@ async def test_a_listener_that_leaves_closes_the_generator() -> None:
         finally:
             closed.append(True)
 
-    events = heard(native(tell), replace(make_call(), ask=asking("tell")))
+    events = streamed_events(native(tell), replace(make_call(), ask=asking("tell")))
     assert await anext(events) == Text("more")
     await events.aclose()
     assert closed == [True]
@@ -443,7 +443,7 @@ async def test_a_skill_of_another_agent_is_asked_for_its_result() -> None:
     assert (ask.skill, ask.payload, ask.messages, ask.stream) == ("count", {"a": 1}, (), False)
 
 
-async def test_a_skill_of_another_agent_is_heard_as_it_speaks() -> None:
+async def test_a_skill_of_another_agent_is_read_as_it_streams() -> None:
     elsewhere = Elsewhere(Text("a"), Data(1), Extension(RESULT, {"n": 1}), Done())
     stream = visiting(elsewhere).peer("x").stream_skill("count")
     said = [item async for item in stream]
@@ -458,7 +458,7 @@ async def test_one_that_only_talks_gives_its_text_as_the_result() -> None:
     assert elsewhere.asked[0].text == "hi"
 
 
-async def test_a_conversation_does_not_hear_the_result_of_a_skill() -> None:
+async def test_a_conversation_is_not_given_the_result_of_a_skill() -> None:
     elsewhere = Elsewhere(Text("a"), Extension(RESULT, {"n": 1}), Done())
     http = visiting(elsewhere).peer("x")
     assert [event async for event in http("hi")] == [Text("a")]

@@ -24,8 +24,8 @@ from tests.runtime.scene import (
     completion,
     delta,
     fail,
-    heard,
     make_call,
+    streamed_events,
 )
 
 
@@ -54,7 +54,7 @@ async def test_a_stream_is_given_as_it_comes_and_its_connection_is_used_again() 
 
     said: list[Event] = []
     async with remote_to(script) as (remote, peer):
-        async for event in heard(remote, make_call(stream=True)):
+        async for event in streamed_events(remote, make_call(stream=True)):
             said.append(event)
             go_on.set()
         await collect(remote, make_call(stream=True))
@@ -159,7 +159,7 @@ async def test_a_stream_that_goes_on_after_its_end_is_no_answer() -> None:
     assert said == [Text("one"), call_record(status="failed", code="provider_error")]
 
 
-async def test_what_comes_after_the_end_is_not_heard() -> None:
+async def test_what_comes_after_the_end_is_not_read() -> None:
     async def script(line: Line) -> None:
         await line.request()
         await line.say(stream_head() + chunk(delta("one") + FINISH + END))
@@ -235,7 +235,7 @@ async def one_and_no_more(line: Line) -> None:
 
 async def test_a_reader_that_leaves_closes_the_socket() -> None:
     async with remote_to(one_and_no_more) as (remote, peer):
-        async with aclosing(heard(remote, make_call(stream=True))) as events:
+        async with aclosing(streamed_events(remote, make_call(stream=True))) as events:
             assert await anext(events) == Text("one")
         await asyncio.wait_for(peer.gone.wait(), 1)
 

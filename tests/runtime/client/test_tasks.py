@@ -116,17 +116,17 @@ async def test_a_task_is_watched_until_its_end_and_told_when_something_changed()
 
 async def test_the_result_comes_in_the_end_and_progress_before_it() -> None:
     peer = Taskful(told("pending"), told("running", progress=0.5), told("done", result={"n": 1}))
-    heard: list[float | None] = []
+    received: list[float | None] = []
 
     async def later(record: carnet.TaskRecord) -> None:
-        heard.append(record.progress)
+        received.append(record.progress)
 
     async with connected(peer) as client:
         task = await client.task("add")
         assert await task.result(on_progress=later, every=SOON) == {"n": 1}
         plain: list[carnet.TaskRecord] = []
         assert await task.result(on_progress=plain.append, every=SOON) == {"n": 1}
-    assert heard == [None, 0.5]
+    assert received == [None, 0.5]
     assert plain == []  # it had ended
 
 

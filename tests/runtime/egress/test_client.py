@@ -25,10 +25,10 @@ from tests.runtime.peer import (
 )
 
 
-async def listen(http: EgressClient, request: Outbound, heard: asyncio.Event) -> None:
+async def listen(http: EgressClient, request: Outbound, received: asyncio.Event) -> None:
     async with http.send(request) as answer:
         async for _ in answer.chunks():
-            heard.set()
+            received.set()
 
 
 # ---------------------------------------------------------------------- what leaves
@@ -255,12 +255,12 @@ async def test_a_slow_drip_is_bounded_by_the_total() -> None:
             await line.say(chunk(b"."))
             await asyncio.sleep(0.02)
 
-    heard = asyncio.Event()
+    received = asyncio.Event()
     bounds = Bounds(idle_seconds=0.2, total_seconds=0.5)
     async with Peer(script) as peer, opened() as http:
         with pytest.raises(ProviderTimeout):
-            await listen(http, post(peer.url, bounds=bounds), heard)
-    assert heard.is_set()
+            await listen(http, post(peer.url, bounds=bounds), received)
+    assert received.is_set()
 
 
 async def test_a_reader_that_takes_its_time_is_not_taken_for_silence() -> None:
@@ -313,17 +313,17 @@ async def test_an_answer_in_broken_framing_is_no_answer(answer: bytes) -> None:
 
 
 async def test_a_reset_within_the_answer_is_no_answer() -> None:
-    heard = asyncio.Event()
+    received = asyncio.Event()
 
     async def script(line: Line) -> None:
         await line.request()
         await line.say(stream_head() + chunk(b"one"))
-        await heard.wait()
+        await received.wait()
         line.reset()
 
     async with Peer(script) as peer, opened() as http:
         with pytest.raises(ProviderError):
-            await listen(http, post(peer.url), heard)
+            await listen(http, post(peer.url), received)
 
 
 @pytest.mark.parametrize("by_reset", [False, True])

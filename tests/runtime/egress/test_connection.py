@@ -17,7 +17,17 @@ from carnet.runtime.egress.connection import (
     Connection,
     Lost,
 )
-from tests.runtime.egress.wire import Heard, Wire, asked, broken, head, hear, loop, more, outcome
+from tests.runtime.egress.wire import (
+    Received,
+    Wire,
+    asked,
+    broken,
+    head,
+    loop,
+    more,
+    outcome,
+    receive,
+)
 
 OK = b"HTTP/1.1 200 OK\r\n"
 EMPTY = b"content-length: 0\r\n\r\n"
@@ -36,7 +46,7 @@ def ended_loop() -> Iterator[None]:
 def test_an_answer_has_a_status_fields_and_a_body() -> None:
     answer = OK + b"X-One:  1\r\nx-one: 2\r\nX-None:\r\ncontent-length: 3\r\n\r\nabc"
     fields = {b"x-one": b"1", b"x-none": b"", b"content-length": b"3"}
-    assert hear([answer], ends=False) == Heard(200, fields, b"abc", "done", kept=True)
+    assert receive([answer], ends=False) == Received(200, fields, b"abc", "done", kept=True)
 
 
 @pytest.mark.parametrize(
@@ -48,14 +58,14 @@ def test_an_answer_has_a_status_fields_and_a_body() -> None:
     ],
 )
 def test_a_chunked_answer_is_its_chunks_without_extensions_and_trailers(rest: bytes) -> None:
-    heard = hear([CHUNKED + rest], ends=False)
-    assert (heard.body, heard.end) == (b"abcde", "done")
-    assert heard.fields == {b"transfer-encoding": b"chunked"}
+    received = receive([CHUNKED + rest], ends=False)
+    assert (received.body, received.end) == (b"abcde", "done")
+    assert received.fields == {b"transfer-encoding": b"chunked"}
 
 
 def test_an_answer_without_a_length_ends_with_its_connection() -> None:
-    assert hear([OK + b"\r\n", b"abc"], ends=False).end == "waits"
-    assert hear([OK + b"\r\n", b"abc"]) == Heard(200, {}, b"abc", "done", kept=False)
+    assert receive([OK + b"\r\n", b"abc"], ends=False).end == "waits"
+    assert receive([OK + b"\r\n", b"abc"]) == Received(200, {}, b"abc", "done", kept=False)
 
 
 def test_an_answer_without_a_length_that_is_reset_is_cut() -> None:
@@ -81,16 +91,16 @@ def test_an_answer_that_has_no_body_by_its_status_ends_with_its_head(
     claim: bytes,
     kept: bool,  # noqa: FBT001
 ) -> None:
-    heard = hear([b"HTTP/1.1 " + status + b" Word\r\n" + claim + b"\r\n"], ends=False)
-    assert (heard.body, heard.end, heard.kept) == (b"", "done", kept)
+    received = receive([b"HTTP/1.1 " + status + b" Word\r\n" + claim + b"\r\n"], ends=False)
+    assert (received.body, received.end, received.kept) == (b"", "done", kept)
 
 
 def test_interim_answers_are_passed_over() -> None:
     interim = b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Hints\r\nlink: a\r\n\r\n"
-    heard = hear([interim, OK + b"x-one: 1\r\n" + EMPTY], ends=False)
-    assert heard.status == 200
-    assert heard.fields == {b"x-one": b"1", b"content-length": b"0"}
-    assert heard.kept
+    received = receive([interim, OK + b"x-one: 1\r\n" + EMPTY], ends=False)
+    assert received.status == 200
+    assert received.fields == {b"x-one": b"1", b"content-length": b"0"}
+    assert received.kept
 
 
 @pytest.mark.parametrize(
@@ -104,7 +114,7 @@ def test_interim_answers_are_passed_over() -> None:
     ],
 )
 def test_a_connection_is_kept_if_both_sides_mean_to(line: bytes, fields: bytes, kept: bool) -> None:  # noqa: FBT001
-    assert hear([line + b" 200 OK\r\n" + fields + EMPTY], ends=False).kept is kept
+    assert receive([line + b" 200 OK\r\n" + fields + EMPTY], ends=False).kept is kept
 
 
 def test_one_connection_serves_one_request_after_the_other() -> None:
@@ -187,7 +197,7 @@ def test_a_large_head_is_refused_beside_its_body_as_well() -> None:
     large = b"x: " + b"a" * MOST_HEAD_BYTES + b"\r\n"
     assert broken(OK + large + b"content-length: 3\r\n\r\nabc") == "its head is too large"
     body = b"a" * (2 * MOST_HEAD_BYTES)
-    assert hear([OK + b"content-length: %d\r\n\r\n" % len(body) + body], ends=False).body == body
+    assert receive([OK + b"content-length: %d\r\n\r\n" % len(body) + body], ends=False).body == body
 
 
 def test_framing_without_a_body_is_bounded() -> None:
@@ -196,8 +206,8 @@ def test_framing_without_a_body_is_bounded() -> None:
     assert "framing" in broken(CHUNKED, extension)
     assert "framing" in broken(CHUNKED + trailer, b"x-late: ", b"a" * MOST_HEAD_BYTES)
     chatty = b"1;ext=abcdefgh\r\nx\r\n" * MOST_HEAD_BYTES  # much framing, but between pieces
-    heard = hear([CHUNKED, chatty, b"0\r\n\r\n"], ends=False)
-    assert (len(heard.body), heard.end) == (MOST_HEAD_BYTES, "done")
+    received = receive([CHUNKED, chatty, b"0\r\n\r\n"], ends=False)
+    assert (len(received.body), received.end) == (MOST_HEAD_BYTES, "done")
 
 
 @pytest.mark.parametrize(
@@ -205,7 +215,7 @@ def test_framing_without_a_body_is_bounded() -> None:
     [b"", b"HTTP/1.1 2", OK, OK + b"content-length: 2\r\n\r\n1", CHUNKED + b"1\r\nx\r\n"],
 )
 def test_an_answer_that_ends_early_is_lost(answer: bytes) -> None:
-    assert hear([answer]).end == "Lost: closed"
+    assert receive([answer]).end == "Lost: closed"
 
 
 # ---------------------------------------------------------------------- what was not asked for
@@ -213,7 +223,7 @@ def test_an_answer_that_ends_early_is_lost(answer: bytes) -> None:
 
 @pytest.mark.parametrize("surplus", [b"HTTP/1.1 500 Evil\r\n" + EMPTY, b"H", b"\0", b"x" * 9])
 @pytest.mark.parametrize("together", [True, False])
-def test_what_follows_an_answer_is_not_heard_and_ends_the_connection(
+def test_what_follows_an_answer_is_not_read_and_ends_the_connection(
     surplus: bytes,
     together: bool,  # noqa: FBT001
 ) -> None:
@@ -358,7 +368,7 @@ def test_nothing_that_ended_needs_the_collector_of_cycles() -> None:
     gc.disable()
     try:
         for answer in (OK + EMPTY, b"garbage\r\n\r\n", OK + b"a\0: b\r\n", CHUNKED):
-            hear([answer])
+            receive([answer])
         assert gc.collect() == 0
     finally:
         gc.enable()
@@ -407,11 +417,11 @@ def test_how_an_answer_is_cut_into_pieces_changes_nothing(
     at: list[int],
     ends: bool,  # noqa: FBT001
 ) -> None:
-    assert hear(cut(data, at), ends=ends) == hear([data], ends=ends)
+    assert receive(cut(data, at), ends=ends) == receive([data], ends=ends)
 
 
 @given(st.lists(st.binary(max_size=30), max_size=5) | near)
 def test_no_bytes_raise_or_hang(segments: list[bytes]) -> None:
-    heard = hear(segments)
-    assert heard.end == "done" or heard.end.split(":")[0] in {"Broken", "Lost"}
-    assert heard.kept is False
+    received = receive(segments)
+    assert received.end == "done" or received.end.split(":")[0] in {"Broken", "Lost"}
+    assert received.kept is False

@@ -73,7 +73,7 @@ def outcome(waiting: Coroutine[Any, Any, None]) -> str:
     return "waits"
 
 
-class Heard(NamedTuple):
+class Received(NamedTuple):
     """What a reader gets out of an answer."""
 
     status: int
@@ -83,7 +83,7 @@ class Heard(NamedTuple):
     kept: bool
 
 
-def hear(segments: Sequence[bytes], *, ends: bool = True) -> Heard:
+def receive(segments: Sequence[bytes], *, ends: bool = True) -> Received:
     """Read an answer that comes in these pieces; afterwards the peer closes, if it `ends`."""
     connection, wire = asked()
     body = b""
@@ -96,12 +96,12 @@ def hear(segments: Sequence[bytes], *, ends: bool = True) -> Heard:
         connection.connection_lost(None)
     end = outcome(more(connection))
     fields = connection.fields if connection.has_head else {}
-    return Heard(connection.status, fields, body, end, connection.release())
+    return Received(connection.status, fields, body, end, connection.release())
 
 
 def broken(*segments: bytes) -> str:
     """Why these bytes are no answer, as the reader is told."""
-    heard = hear(segments, ends=False)
-    assert heard.end.startswith("Broken: ")
-    assert not heard.kept
-    return heard.end.removeprefix("Broken: ")
+    received = receive(segments, ends=False)
+    assert received.end.startswith("Broken: ")
+    assert not received.kept
+    return received.end.removeprefix("Broken: ")

@@ -222,7 +222,7 @@ def written(**changed: Any) -> str:
     return travel.write_receipt(receipt, sign=lambda message: ed25519.sign(seed, message))
 
 
-def heard(*events: Event, error: CarnetError | None = None) -> Callable[[Sink], Awaitable[Done]]:
+def reading(*events: Event, error: CarnetError | None = None) -> Callable[[Sink], Awaitable[Done]]:
     async def read(sink: Sink) -> Done:
         if error is None:
             return await tell(events, sink)
@@ -250,7 +250,7 @@ async def proven(
     receipt = ExpectedReceipt()
     receipt.presented = presented
     paper, carnet = Paper(), make_call().carnet
-    read = heard(*events, error=error)
+    read = reading(*events, error=error)
     end: End
     try:
         end = await verifying.proven(

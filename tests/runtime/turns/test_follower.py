@@ -73,33 +73,33 @@ class Two(Stage):
             self.left.set()
 
     async def begin(self) -> tuple["asyncio.Task[list[Event]]", list[Event]]:
-        """Start the turn; what is heard of it here and, as it comes, there."""
+        """Start the turn; what is received of it here and, as it comes, there."""
         here = asyncio.create_task(self.listen(self.journal))
         await until_so(lambda: bool(self.turns.batches.get(1)))
-        heard: list[Event] = []
-        self.reading = asyncio.create_task(self.listen(self.there, heard))
-        await until_so(lambda: Text("first ") in heard)
-        return here, heard
+        received: list[Event] = []
+        self.reading = asyncio.create_task(self.listen(self.there, received))
+        await until_so(lambda: Text("first ") in received)
+        return here, received
 
-    async def listen(self, journal: Journaled, heard: list[Event] | None = None) -> list[Event]:
+    async def listen(self, journal: Journaled, received: list[Event] | None = None) -> list[Event]:
         call = await self.gate.admit(replace(streamed("held"), marks=in_run()))
-        heard = [] if heard is None else heard
+        received = [] if received is None else received
         async with aclosing(journal.batches(call)) as batches:
             async for batch in batches:
-                heard += batch
-        return heard
+                received += batch
+        return received
 
 
-async def test_a_reader_elsewhere_hears_what_is_said_while_it_is_said() -> None:
+async def test_a_reader_elsewhere_gets_events_while_they_are_written() -> None:
     stage = Two()
-    here, heard = await stage.begin()
+    here, received = await stage.begin()
     assert (stage.turns.turns[1].state, stage.wishes.readers) == ("running", [1])
     again = asyncio.create_task(stage.listen(stage.there))
     await asyncio.sleep(0)
     stage.go.set()
-    assert await here == await stage.reading == await again == heard
-    assert joined_text(heard) == "first hi"
-    assert [event for event in heard if isinstance(event, Done | Failed)] == [Done()]
+    assert await here == await stage.reading == await again == received
+    assert joined_text(received) == "first hi"
+    assert [event for event in received if isinstance(event, Done | Failed)] == [Done()]
     assert (len(stage.turns.debits), stage.wishes.readers) == (1, [])
 
 

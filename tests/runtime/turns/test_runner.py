@@ -67,7 +67,7 @@ async def test_tokens_are_priced() -> None:
     assert events[-1] == Done("length")
 
 
-async def test_what_follows_the_end_is_not_heard() -> None:
+async def test_what_follows_the_end_is_not_read() -> None:
     @speaking
     async def chatty(_: Call, /) -> AsyncIterator[Event]:
         yield Done()

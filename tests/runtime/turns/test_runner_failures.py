@@ -166,7 +166,7 @@ async def test_a_detached_agent_that_waits_for_its_reader_ends_at_once_when_it_i
     assert asyncio.get_running_loop().time() - began < 1.0
 
 
-async def test_what_an_agent_says_that_was_let_go_is_heard_by_nobody() -> None:
+async def test_what_an_agent_says_that_was_let_go_is_read_by_nobody() -> None:
     late: list[str] = []
     free = asyncio.Event()
 

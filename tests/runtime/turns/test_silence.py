@@ -12,7 +12,7 @@ def waiters(count: int) -> list[Waiter]:
     return [loop.create_future() for _ in range(count)]
 
 
-async def test_whoever_heard_nothing_is_told_and_whoever_has_time_is_not() -> None:
+async def test_whoever_received_nothing_is_told_and_whoever_has_time_is_not() -> None:
     silence = Silence(asyncio.get_running_loop())
     patient, first, second = waiters(3)
     silence.watch(patient, LONG)
@@ -35,15 +35,15 @@ async def test_those_whose_time_is_near_are_told_by_the_same_look() -> None:
 
 async def test_what_has_come_or_is_forgotten_is_left_alone() -> None:
     silence = Silence(asyncio.get_running_loop())
-    heard, gone, cancelled, told = waiters(4)
-    for waiter in (heard, gone, cancelled, told):
+    received, gone, cancelled, told = waiters(4)
+    for waiter in (received, gone, cancelled, told):
         silence.watch(waiter, 0.01)
-    heard.set_result(True)
+    received.set_result(True)
     silence.forget(gone)
     silence.forget(gone)
     cancelled.cancel()
     assert not await told
-    assert heard.result()
+    assert received.result()
     assert not gone.done()
     assert cancelled.cancelled()
 

@@ -26,7 +26,7 @@ from carnet.ports.work.agent import Agent
 from carnet.runtime.wrappers.breaker import Breaker, Breaking
 from carnet.testing.clock import FakeClock
 from carnet.wire.dialects.refusal import BY_PEER, BY_STATUS, UNRECOGNISED
-from tests.runtime.scene import GOOD, collect, heard, in_turn, make_call, saying, speaking
+from tests.runtime.scene import GOOD, collect, in_turn, make_call, saying, speaking, streamed_events
 
 BAD = saying(then=ProviderUnavailable())
 
@@ -206,7 +206,7 @@ async def test_a_caller_that_goes_away_is_no_failure() -> None:
     breaker, _ = make_breaker(1)
     with suppress(asyncio.CancelledError):
         await ask(saying(Text("one"), then=asyncio.CancelledError()), breaker)
-    events = heard(Breaking(saying(Text("one"), Done()), breaker), make_call())
+    events = streamed_events(Breaking(saying(Text("one"), Done()), breaker), make_call())
     await anext(events)
     await events.aclose()
     assert (state(breaker), breaker.failures) == ("closed", 0)

@@ -159,10 +159,10 @@ async def told(patience_of: "list[Patience]", *, seconds: float = 30) -> None:
 
 def test_every_loop_has_its_own_look_at_the_deadlines() -> None:
     async def scene() -> None:
-        heard: list[int] = []
-        several = [Patience(0.01 * number, lambda: heard.append(1)) for number in range(4)]
+        received: list[int] = []
+        several = [Patience(0.01 * number, lambda: received.append(1)) for number in range(4)]
         await told(several)
-        assert heard == [1] * 4
+        assert received == [1] * 4
 
     first = asyncio.new_event_loop()
     second = asyncio.new_event_loop()
@@ -175,12 +175,12 @@ def test_every_loop_has_its_own_look_at_the_deadlines() -> None:
 
 
 async def test_a_deadline_that_was_stopped_does_not_come() -> None:
-    heard: list[str] = []
-    stopped = Patience(0.01, lambda: heard.append("stopped"))
-    later = Patience(0.05, lambda: heard.append("later"))
+    received: list[str] = []
+    stopped = Patience(0.01, lambda: received.append("stopped"))
+    later = Patience(0.05, lambda: received.append("later"))
     stopped.stop()
     await told([later])
-    assert heard == ["later"]
+    assert received == ["later"]
     later.stop()  # once it has come, this does no harm
     stopped.stop()
     assert not stopped.ended
@@ -211,12 +211,12 @@ async def test_time_that_is_over_is_not_given_again() -> None:
 
 
 async def test_an_earlier_deadline_is_not_kept_waiting_by_a_later_one() -> None:
-    heard: list[str] = []
-    late = Patience(60, lambda: heard.append("late"))
-    early = Patience(60, lambda: heard.append("early"))
+    received: list[str] = []
+    late = Patience(60, lambda: received.append("late"))
+    early = Patience(60, lambda: received.append("early"))
     early.allow(0.01)
     await told([early])
-    assert heard == ["early"]
+    assert received == ["early"]
     late.stop()
 
 

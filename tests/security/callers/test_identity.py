@@ -50,10 +50,10 @@ def test_an_upstream_sees_our_headers_and_none_of_the_callers(
     """A36: neither claims of identity, nor the caller's own credential."""
     reply = scene.acme.chat("hi", agent, token=scene.alice, headers=CLAIMS)
     assert reply.text == "hi"
-    heard = scene.hostile.heard[-1]
-    assert set(heard.headers) == expected
-    assert scene.alice not in str(heard.headers)
-    assert "of-somebody" not in str(heard.headers)
+    received = scene.hostile.received[-1]
+    assert set(received.headers) == expected
+    assert scene.alice not in str(received.headers)
+    assert "of-somebody" not in str(received.headers)
 
 
 @pytest.mark.parametrize("path", ["/metrics", "/runs", "/runs/{run}", "/runs/{run}/events"])
@@ -196,10 +196,10 @@ def test_an_agent_lends_nobody_its_rights(scene: Scene) -> None:
     only_relay = scene.acme.new_token("only-relay", "--scope", "call:relay")
     run = fresh("deputy")
     for address in ("echo", "paid", "answer", "@echo@globex.example"):
-        heard = len(scene.hostile.heard)
+        received = len(scene.hostile.received)
         reply = scene.acme.chat(f"{address} hi", "relay", token=only_relay, headers=[(RUN, run)])
         assert (reply.status, reply.code) == (403, "permission_missing")
-        assert len(scene.hostile.heard) == heard
+        assert len(scene.hostile.received) == received
     assert [runs_of(scene.acme, agent, run) for agent in ("echo", "paid")] == [0, 0]
     assert runs_of(scene.globex, "echo", run) == 0
     outbound_calls = [

@@ -24,7 +24,7 @@ AWAY = '[agents.away]\nkind = "samvad"\nurl = "{url}"\n'
 THEIRS = "agent://away.example"
 
 
-class Heard(Struct, frozen=True):
+class Received(Struct, frozen=True):
     """One request as it arrived."""
 
     headers: dict[str, str]
@@ -50,10 +50,10 @@ class Heard(Struct, frozen=True):
 
 
 class Away:
-    """An agent elsewhere that answers everything, and keeps what it heard."""
+    """An agent elsewhere that answers everything, and keeps what it received."""
 
     def __init__(self) -> None:
-        heard: list[Heard] = []
+        received: list[Received] = []
         key = Sender(THEIRS)
 
         class Serving(BaseHTTPRequestHandler):
@@ -65,9 +65,9 @@ class Away:
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["content-length"]))
                 fields = {name.lower(): value for name, value in self.headers.items()}
-                heard.append(Heard(fields, body))
+                received.append(Received(fields, body))
                 said = {"traceId": json.loads(body)["traceId"], "spanId": "s", "status": "ok"}
-                self._say(200, {**said, "result": {"text": "heard"}})
+                self._say(200, {**said, "result": {"text": "received"}})
 
             def _say(self, status: int, value: dict[str, Any]) -> None:
                 data = json.dumps(value).encode()
@@ -80,7 +80,7 @@ class Away:
             def log_message(self, *_: object) -> None:
                 """Stay quiet."""
 
-        self.heard = heard
+        self.received = received
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Serving)
         self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
 
@@ -136,10 +136,14 @@ def test_no_request_leaves_unsigned_while_the_key_is_replaced(
     # What a command did is seen within a second.
     until(lambda: sorted(key["active"] for key in shown(gateway)) == [False, True])
     keys |= published(gateway)
-    assert gateway.chat("the last", "away").text == "heard"
-    assert all(heard.holds(keys) for heard in away.heard)
-    assert len({heard.envelope["nonce"] for heard in away.heard}) == len(away.heard) == CALLS + 1
-    last = away.heard[-1].headers["signature-input"]
+    assert gateway.chat("the last", "away").text == "received"
+    assert all(received.holds(keys) for received in away.received)
+    assert (
+        len({received.envelope["nonce"] for received in away.received})
+        == len(away.received)
+        == CALLS + 1
+    )
+    last = away.received[-1].headers["signature-input"]
     assert f'keyid="{first}"' not in last
-    assert {heard.envelope["to"] for heard in away.heard} == {THEIRS}
-    assert {heard.envelope["from"] for heard in away.heard} == {"agent://acme.example"}
+    assert {received.envelope["to"] for received in away.received} == {THEIRS}
+    assert {received.envelope["from"] for received in away.received} == {"agent://acme.example"}

@@ -80,7 +80,7 @@ def test_an_agent_lends_a_signed_caller_none_of_the_gateways_rights(
 ) -> None:
     """A35: what the sender may not call, an agent does not call for it."""
     for address in ("slow", "members", "@echo@globex.example", "answer"):
-        heard, before = len(scene.hostile.heard), ran(scene.globex)
+        received, before = len(scene.hostile.received), ran(scene.globex)
         request = edge.message(
             alice,
             "agent://deputy.acme.example",
@@ -89,7 +89,7 @@ def test_an_agent_lends_a_signed_caller_none_of_the_gateways_rights(
         )
         reply = edge.send(request)
         assert reply.status >= 400
-        assert len(scene.hostile.heard) == heard
+        assert len(scene.hostile.received) == received
         assert ran(scene.globex) == before
 
 

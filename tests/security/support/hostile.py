@@ -20,7 +20,7 @@ _OVER = threading.Event()
 PIECE = "all work and no play " * 9_000  # one frame below the bound of an event
 
 
-class Heard(Struct, frozen=True):
+class Received(Struct, frozen=True):
     """One request as it arrived."""
 
     path: str
@@ -39,7 +39,7 @@ class Heard(Struct, frozen=True):
         return "~".join(value.rpartition(" ")[2] for value in values)
 
 
-Script = Callable[[Heard], Iterator[bytes]]
+Script = Callable[[Received], Iterator[bytes]]
 
 
 def head(*lines: str, status: str = "200 OK") -> bytes:
@@ -79,88 +79,88 @@ def _echoing_fields(loot: str) -> list[str]:
 
 
 def _refusing(status: str) -> Script:
-    def script(heard: Heard) -> Iterator[bytes]:
-        yield head(JSON, *_echoing_fields(heard.loot), status=status)
-        yield json.dumps(echoed(heard.loot)).encode()
+    def script(received: Received) -> Iterator[bytes]:
+        yield head(JSON, *_echoing_fields(received.loot), status=status)
+        yield json.dumps(echoed(received.loot)).encode()
 
     return script
 
 
-def _sse_error(heard: Heard) -> Iterator[bytes]:
+def _sse_error(received: Received) -> Iterator[bytes]:
     yield head(SSE)
-    yield frame(echoed(heard.loot))
+    yield frame(echoed(received.loot))
 
 
-def _sse_error_midway(heard: Heard) -> Iterator[bytes]:
-    yield head(SSE, *_echoing_fields(heard.loot))
+def _sse_error_midway(received: Received) -> Iterator[bytes]:
+    yield head(SSE, *_echoing_fields(received.loot))
     yield delta("so far ")
-    yield frame(echoed(heard.loot))
+    yield frame(echoed(received.loot))
 
 
-def _sse_known_code(heard: Heard) -> Iterator[bytes]:
+def _sse_known_code(received: Received) -> Iterator[bytes]:
     """A code of ours whose sentence has blanks for words."""
     yield head(SSE)
     yield delta("so far ")
-    yield frame({"error": echoed(heard.loot)["error"] | {"code": "permission_missing"}})
+    yield frame({"error": echoed(received.loot)["error"] | {"code": "permission_missing"}})
 
 
-def _sse_garbage(heard: Heard) -> Iterator[bytes]:
+def _sse_garbage(received: Received) -> Iterator[bytes]:
     yield head(SSE)
     yield delta("so far ")
-    yield f"{heard.loot}: {heard.loot}\ndata: {heard.loot}\n\n".encode()
+    yield f"{received.loot}: {received.loot}\ndata: {received.loot}\n\n".encode()
 
 
-def _headers(heard: Heard) -> Iterator[bytes]:
-    yield head(JSON, *_echoing_fields(heard.loot))
+def _headers(received: Received) -> Iterator[bytes]:
+    yield head(JSON, *_echoing_fields(received.loot))
     yield whole("fine")
 
 
-def _half_head(heard: Heard) -> Iterator[bytes]:
-    yield f"HTTP/1.1 200 OK\r\nx-echo: {heard.loot}\r\n".encode()
+def _half_head(received: Received) -> Iterator[bytes]:
+    yield f"HTTP/1.1 200 OK\r\nx-echo: {received.loot}\r\n".encode()
 
 
-def _no_head(heard: Heard) -> Iterator[bytes]:
-    yield f"{heard.loot}\r\n\r\n".encode()
+def _no_head(received: Received) -> Iterator[bytes]:
+    yield f"{received.loot}\r\n\r\n".encode()
 
 
-def _bad_status(heard: Heard) -> Iterator[bytes]:
-    yield f"HTTP/1.1 {heard.loot} OK\r\n\r\n".encode()
+def _bad_status(received: Received) -> Iterator[bytes]:
+    yield f"HTTP/1.1 {received.loot} OK\r\n\r\n".encode()
 
 
-def _bad_header(heard: Heard) -> Iterator[bytes]:
-    yield f"HTTP/1.1 200 OK\r\n\x01{heard.loot}\x01: {heard.loot}\r\n\r\n".encode()
+def _bad_header(received: Received) -> Iterator[bytes]:
+    yield f"HTTP/1.1 200 OK\r\n\x01{received.loot}\x01: {received.loot}\r\n\r\n".encode()
 
 
-def _bad_chunk(heard: Heard) -> Iterator[bytes]:
-    piece, loot = delta("so far "), heard.loot.encode()
+def _bad_chunk(received: Received) -> Iterator[bytes]:
+    piece, loot = delta("so far "), received.loot.encode()
     chunks = b"%x\r\n%b\r\n%b\r\n%b\r\n" % (len(piece), piece, loot, loot)
     yield head(SSE, "transfer-encoding: chunked") + chunks
 
 
-def _cut_off(heard: Heard) -> Iterator[bytes]:
+def _cut_off(received: Received) -> Iterator[bytes]:
     """Less than was announced, after a word."""
-    yield head(SSE, "content-length: 9999", *_echoing_fields(heard.loot))
+    yield head(SSE, "content-length: 9999", *_echoing_fields(received.loot))
     yield delta("so far ")
 
 
-def _bad_json(heard: Heard) -> Iterator[bytes]:
+def _bad_json(received: Received) -> Iterator[bytes]:
     yield head(JSON)
-    yield f'{{"{heard.loot}": {heard.loot}'.encode()
+    yield f'{{"{received.loot}": {received.loot}'.encode()
 
 
-def _bad_shape(heard: Heard) -> Iterator[bytes]:
+def _bad_shape(received: Received) -> Iterator[bytes]:
     yield head(JSON)
-    message = {"content": {heard.loot: heard.loot}}
-    yield json.dumps({heard.loot: 1, "choices": [{"message": message}]}).encode()
+    message = {"content": {received.loot: received.loot}}
+    yield json.dumps({received.loot: 1, "choices": [{"message": message}]}).encode()
 
 
-def _bad_media(heard: Heard) -> Iterator[bytes]:
-    yield head(f"content-type: {heard.loot}/x", f"content-encoding: {heard.loot}")
-    yield heard.loot.encode()
+def _bad_media(received: Received) -> Iterator[bytes]:
+    yield head(f"content-type: {received.loot}/x", f"content-encoding: {received.loot}")
+    yield received.loot.encode()
 
 
-def _redirect(heard: Heard) -> Iterator[bytes]:
-    yield head(f"location: /{heard.loot}", status=f"302 {heard.loot}")
+def _redirect(received: Received) -> Iterator[bytes]:
+    yield head(f"location: /{received.loot}", status=f"302 {received.loot}")
 
 
 STACK = (
@@ -172,41 +172,41 @@ STOP = {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
 ENDED = b"data: [DONE]\n\n"
 
 
-def _stack(_: Heard) -> Iterator[bytes]:
+def _stack(_: Received) -> Iterator[bytes]:
     yield head(JSON, "x-debug: /srv/canary-house", status="500 canary-house")
     yield json.dumps({"error": {"message": STACK, "type": STACK, "code": STACK}}).encode()
 
 
-def _stack_midway(_: Heard) -> Iterator[bytes]:
+def _stack_midway(_: Received) -> Iterator[bytes]:
     yield head(SSE, "x-debug: /srv/canary-house")
     yield delta("so far ")
     yield frame({"error": {"message": STACK, "type": STACK, "code": STACK}})
 
 
-def _unknown_event(_: Heard) -> Iterator[bytes]:
+def _unknown_event(_: Received) -> Iterator[bytes]:
     yield head(SSE)
     yield delta("so far ")
     yield b"event: surprise\n" + frame({"type": "surprise", "text": AFTER})
     yield frame(STOP) + ENDED
 
 
-def _after_done(_: Heard) -> Iterator[bytes]:
+def _after_done(_: Received) -> Iterator[bytes]:
     yield head(SSE)
     yield delta("so far ") + frame(STOP) + ENDED + delta(AFTER)
 
 
-def _two_done(_: Heard) -> Iterator[bytes]:
+def _two_done(_: Received) -> Iterator[bytes]:
     yield head(SSE)
     yield delta("so far ") + frame(STOP) + ENDED
     yield ENDED + delta(AFTER) + ENDED
 
 
-def _no_done(_: Heard) -> Iterator[bytes]:
+def _no_done(_: Received) -> Iterator[bytes]:
     yield head(SSE)
     yield delta("so far ")
 
 
-def _huge_event(_: Heard) -> Iterator[bytes]:
+def _huge_event(_: Received) -> Iterator[bytes]:
     yield head(SSE)
     yield delta("so far ") + b"data: "
     for _megabyte in range(100):
@@ -214,16 +214,16 @@ def _huge_event(_: Heard) -> Iterator[bytes]:
     yield b"\n\n" + frame(STOP) + ENDED
 
 
-def _bad_utf8(_: Heard) -> Iterator[bytes]:
+def _bad_utf8(_: Received) -> Iterator[bytes]:
     yield head(SSE)
     yield delta("so far ")
     yield delta("@").replace(b"@", b"\xff\xfe") + frame(STOP) + ENDED
 
 
-def _bill(heard: Heard) -> Iterator[bytes]:
+def _bill(received: Received) -> Iterator[bytes]:
     """The usage is what the caller says it is, as it stands."""
-    usage = b'"usage": %b' % heard.said.encode()
-    if not heard.body.get("stream"):
+    usage = b'"usage": %b' % received.said.encode()
+    if not received.body.get("stream"):
         yield head(JSON)
         yield whole("served").replace(b'"usage": null', usage)
         return
@@ -232,15 +232,15 @@ def _bill(heard: Heard) -> Iterator[bytes]:
     yield b'data: {"choices": [], %b}\n\ndata: [DONE]\n\n' % usage
 
 
-def _bill_then_break(heard: Heard) -> Iterator[bytes]:
+def _bill_then_break(received: Received) -> Iterator[bytes]:
     yield head(SSE)
     yield delta("so far ")
-    yield b'data: {"choices": [], "usage": %b}\n\n' % heard.said.encode()
+    yield b'data: {"choices": [], "usage": %b}\n\n' % received.said.encode()
     yield frame({"error": {"code": "no such code"}})
 
 
-def _endless(heard: Heard) -> Iterator[bytes]:
-    if heard.body.get("stream"):
+def _endless(received: Received) -> Iterator[bytes]:
+    if received.body.get("stream"):
         yield head(SSE)
         piece = delta(PIECE)
     else:
@@ -251,16 +251,16 @@ def _endless(heard: Heard) -> Iterator[bytes]:
         yield piece
 
 
-def _drip(_: Heard) -> Iterator[bytes]:
+def _drip(_: Received) -> Iterator[bytes]:
     """A word now and then, for ever."""
     yield head(SSE)
     while not _OVER.wait(0.05):
         yield delta("and ")
 
 
-def _answer(heard: Heard) -> Iterator[bytes]:
+def _answer(received: Received) -> Iterator[bytes]:
     yield head(JSON)
-    yield whole(heard.said)
+    yield whole(received.said)
 
 
 LEAKING: dict[str, Script] = {
@@ -306,7 +306,7 @@ SCRIPTS = LEAKING | TALKING | ENDLESSLY | OTHERS
 
 
 class Hostile:
-    """The upstream; `heard` holds every request, `sent` the bytes of the last answer."""
+    """The upstream; `received` holds every request, `sent` the bytes of the last answer."""
 
     def __init__(self) -> None:
         hostile = self
@@ -316,7 +316,7 @@ class Hostile:
                 request = _read(self.rfile)
                 if request is None:
                     return
-                hostile.heard.append(request)
+                hostile.received.append(request)
                 sent = 0
                 with suppress(OSError):
                     for data in SCRIPTS[request.path.split("/")[1]](request):
@@ -324,7 +324,7 @@ class Hostile:
                         sent += len(data)
                 hostile.sent = sent
 
-        self.heard: list[Heard] = []
+        self.received: list[Received] = []
         self.sent = 0
         self._server = _Server(("127.0.0.1", 0), Connection)
         self.port = int(self._server.server_address[1])
@@ -352,7 +352,7 @@ class _Server(socketserver.ThreadingTCPServer):
     request_queue_size = 128
 
 
-def _read(stream: Any) -> Heard | None:
+def _read(stream: Any) -> Received | None:
     first = stream.readline().decode("latin-1")
     if not first:
         return None
@@ -362,7 +362,7 @@ def _read(stream: Any) -> Heard | None:
         assert name.lower() not in headers
         headers[name.lower()] = value
     body = stream.read(int(headers.get("content-length", "0")))
-    return Heard(first.split(" ")[1], headers, json.loads(body) if body else None)
+    return Received(first.split(" ")[1], headers, json.loads(body) if body else None)
 
 
 def agents(url: str, token_file: str) -> str:

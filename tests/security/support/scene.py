@@ -111,9 +111,9 @@ def _done(gateway: Organisation) -> list[object]:
 @contextmanager
 def nothing_done(scene: Scene) -> Iterator[None]:
     """Nothing is executed, recorded, reserved or billed; no nonce is taken, and nothing leaves."""
-    before = [_done(scene.acme), _done(scene.globex), len(scene.hostile.heard)]
+    before = [_done(scene.acme), _done(scene.globex), len(scene.hostile.received)]
     yield
-    assert [_done(scene.acme), _done(scene.globex), len(scene.hostile.heard)] == before
+    assert [_done(scene.acme), _done(scene.globex), len(scene.hostile.received)] == before
 
 
 # ---------------------------------------------------------------------- what was told

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from tests.exchanges.cases.carnets import Travelling
 from tests.exchanges.stage import Answer as Got
 from tests.exchanges.stage import exchange
-from tests.exchanges.tap import Answer, Heard, Passed, Tap
+from tests.exchanges.tap import Answer, Passed, Received, Tap
 from tests.support.organisation import environment
 from tests.support.signing.signed import Sender, Signed, message
 
@@ -58,13 +58,13 @@ def until(condition: Callable[[], object]) -> None:
         time.sleep(LOOK_SECONDS)
 
 
-def elsewhere(broken: int) -> Callable[[Heard], Answer]:
+def elsewhere(broken: int) -> Callable[[Received], Answer]:
     """A gateway and hooks; one of the hooks answers with the status that is given."""
     hooks = {"/hooks/well": 200, "/hooks/gone": 410, "/hooks/broken": broken}
 
-    def play(heard: Heard) -> Answer:
-        if heard.target in hooks:
-            return Answer(status=hooks[heard.target])
+    def play(received: Received) -> Answer:
+        if received.target in hooks:
+            return Answer(status=hooks[received.target])
         fields = [("content-type", "application/json")]
         return Answer(headers=fields, body=json.dumps(_COMPLETION).encode())
 
@@ -72,10 +72,10 @@ def elsewhere(broken: int) -> Callable[[Heard], Answer]:
 
 
 class Hooks(NamedTuple):
-    """The server that is called: where it listens, and what it heard."""
+    """The server that is called: where it listens, and what it received."""
 
     address: str
-    heard: list[Passed]
+    received: list[Passed]
 
     def named_in(self, text: str) -> str:
         """What was kept, with the address of now."""
@@ -89,10 +89,10 @@ class Hooks(NamedTuple):
 @contextmanager
 def listening(*, broken: int) -> Iterator[Hooks]:
     """The server that is called, while the context is entered."""
-    heard: list[Passed] = []
-    tap = Tap("hooks", elsewhere(broken), heard).start()
+    received: list[Passed] = []
+    tap = Tap("hooks", elsewhere(broken), received).start()
     try:
-        yield Hooks(f"127.0.0.1:{tap.port}", heard)
+        yield Hooks(f"127.0.0.1:{tap.port}", received)
     finally:
         tap.stop()
 

@@ -3,8 +3,8 @@
     python -m tests.support.webhooks.receiver FILE NAME[=PORT]...
 
 Each name is a behaviour and gets a port of its own, which is printed as one line of JSON. What is
-heard is written to FILE, one JSON object a line. This is bytes on sockets: it shares no code with
-what it receives from.
+received is written to FILE, one JSON object a line. This is bytes on sockets: it shares no code
+with what it receives from.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-Reply = Callable[["Heard"], Awaitable[None]]
+Reply = Callable[["Received"], Awaitable[None]]
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\nok"
 
 
@@ -27,12 +27,12 @@ def empty(status: int, *fields: str) -> bytes:
     return "\r\n".join([*lines, "", ""]).encode()
 
 
-class Heard:
+class Received:
     """One request, and the way back."""
 
     def __init__(self, receiver: "Receiver", writer: asyncio.StreamWriter, number: int) -> None:
         self.receiver = receiver
-        self.number = number  # of those that this receiver heard, from one
+        self.number = number  # of those that this receiver received, from one
         self._writer = writer
 
     async def say(self, data: bytes) -> None:
@@ -40,49 +40,49 @@ class Heard:
         await self._writer.drain()
 
 
-async def well(heard: Heard) -> None:
-    await heard.say(OK)
+async def well(received: Received) -> None:
+    await received.say(OK)
 
 
-async def slow(heard: Heard) -> None:
+async def slow(received: Received) -> None:
     await asyncio.sleep(1.0)
-    await heard.say(OK)
+    await received.say(OK)
 
 
-async def hanging(heard: Heard) -> None:
+async def hanging(received: Received) -> None:
     """Takes the first one and never answers it."""
-    if heard.number == 1:
+    if received.number == 1:
         await asyncio.sleep(3600)
-    await heard.say(OK)
+    await received.say(OK)
 
 
-async def broken(heard: Heard) -> None:
-    await heard.say(empty(500) if heard.number <= 2 else OK)
+async def broken(received: Received) -> None:
+    await received.say(empty(500) if received.number <= 2 else OK)
 
 
-async def busy(heard: Heard) -> None:
-    await heard.say(empty(429, "retry-after: 2") if heard.number == 1 else OK)
+async def busy(received: Received) -> None:
+    await received.say(empty(429, "retry-after: 2") if received.number == 1 else OK)
 
 
-async def gone(heard: Heard) -> None:
-    await heard.say(empty(410))
+async def gone(received: Received) -> None:
+    await received.say(empty(410))
 
 
-async def moved(heard: Heard) -> None:
-    port = heard.receiver.ports["well"]
-    await heard.say(empty(302, f"location: http://127.0.0.1:{port}/moved"))
+async def moved(received: Received) -> None:
+    port = received.receiver.ports["well"]
+    await received.say(empty(302, f"location: http://127.0.0.1:{port}/moved"))
 
 
-async def endless(heard: Heard) -> None:
-    await heard.say(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n")
+async def endless(received: Received) -> None:
+    await received.say(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n")
     while True:
-        await heard.say(b"10000\r\n" + bytes(65536) + b"\r\n")
+        await received.say(b"10000\r\n" + bytes(65536) + b"\r\n")
 
 
-async def dripping(heard: Heard) -> None:
-    await heard.say(b"HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n")
+async def dripping(received: Received) -> None:
+    await received.say(b"HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n")
     while True:
-        await heard.say(b"x")
+        await received.say(b"x")
         await asyncio.sleep(0.2)
 
 
@@ -133,7 +133,7 @@ class Receiver:
                 body=body.decode(),
                 number=number,
             )
-            answering = asyncio.ensure_future(self._behave(Heard(self, writer, number)))
+            answering = asyncio.ensure_future(self._behave(Received(self, writer, number)))
             leaving = asyncio.ensure_future(reader.read())
             await asyncio.wait([answering, leaving], return_when=asyncio.FIRST_COMPLETED)
             for one in (answering, leaving):

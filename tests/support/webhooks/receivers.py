@@ -1,4 +1,4 @@
-"""Starting receivers of webhooks, and reading what they heard."""
+"""Starting receivers of webhooks, and reading what they received."""
 
 import json
 import subprocess
@@ -30,7 +30,7 @@ class Receivers:
         lines = [json.loads(line) for line in whole.splitlines()]
         return [line for line in lines if (line["name"], line["event"]) == (name, event)]
 
-    def heard(self, name: str) -> list[dict[str, Any]]:
+    def received(self, name: str) -> list[dict[str, Any]]:
         """The requests that one of them got, oldest first."""
         return self.events(name)
 
@@ -38,7 +38,7 @@ class Receivers:
 @contextmanager
 def receiving(folder: Path, *names: str, **held: Address) -> Iterator[Receivers]:
     """Receivers of these behaviours, on ports of the system's choice or at addresses of ours."""
-    file = folder / f"heard-{len(list(folder.glob('heard-*')))}.jsonl"
+    file = folder / f"received-{len(list(folder.glob('received-*')))}.jsonl"
     file.touch()
     handed = [f"{name}={address.fd}" for name, address in held.items()]
     process = _start([str(file), *names, *handed], [address.fd for address in held.values()])

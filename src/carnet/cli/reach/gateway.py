@@ -136,7 +136,7 @@ def read_token(given: str) -> Secret:
 
 
 class Credential(Struct, frozen=True):
-    """A token to send. A gateway may not have heard yet of one that is new."""
+    """A token to send. A gateway may not know yet one that is new."""
 
     token: Secret
     is_new: bool = False

@@ -32,7 +32,7 @@ from carnet.core.people.secret import Secret
 from carnet.core.people.skill import CHAT
 from carnet.errors import ConfigInvalid, SkillNotFound
 from carnet.ports.world.http_client import Answer, Bounds, HttpClient, Outbound
-from carnet.runtime.peers.answer_reader import JSON, SSE, hear
+from carnet.runtime.peers.answer_reader import JSON, SSE, read_answer
 from carnet.runtime.peers.signing import Signing
 from carnet.runtime.peers.stamps import OWN, Stamping
 from carnet.runtime.receipts.outbound_calls import Calling
@@ -135,25 +135,25 @@ class Remote:
         calling = Calling(call, out, dialect=self._endpoint.codec.dialect, bound=self._within_limit)
         try:
             async with self._http.send(await self._outbound(call)) as answer:
-                end = await self._hear(answer, call, calling)
+                end = await self._read_answer(answer, call, calling)
         except BaseException as error:
             calling.ended(error)
             raise
         calling.ended()
         return end
 
-    async def _hear(self, answer: Answer, call: Call, calling: Calling) -> Done:
+    async def _read_answer(self, answer: Answer, call: Call, calling: Calling) -> Done:
         endpoint, ask, lane = self._endpoint, call.ask, self._lane
         codec, currency = endpoint.codec, endpoint.currency
         if lane is None:
-            return await hear(answer, ask, codec, currency, calling)
+            return await read_answer(answer, ask, codec, currency, calling)
         receipt = calling.receipt
 
-        def heard(sink: Sink) -> Awaitable[Done]:
-            return hear(answer, ask, codec, currency, sink, receipt)
+        def read(sink: Sink) -> Awaitable[Done]:
+            return read_answer(answer, ask, codec, currency, sink, receipt)
 
         return await lane.verifying.proven(
-            heard, call.carnet, receipt, calling, peer=lane.peer, told=codec.result
+            read, call.carnet, receipt, calling, peer=lane.peer, told=codec.result
         )
 
     async def _outbound(self, call: Call) -> Outbound:
@@ -222,7 +222,7 @@ class Provider:
         ask = self._ask(call)
         endpoint = self._endpoint
         async with self._http.send(self._outbound(ask)) as answer:
-            return await hear(answer, ask, endpoint.codec, endpoint.currency, _Counting(out))
+            return await read_answer(answer, ask, endpoint.codec, endpoint.currency, _Counting(out))
 
     def _ask(self, call: Call) -> Ask:
         prompt = self._system_prompt

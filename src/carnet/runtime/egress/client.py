@@ -253,7 +253,7 @@ class _Exchange:
         try:
             return await self._ask_on(old, head)
         except Lost as lost:
-            if old.heard or TURN_HEADER not in self._request.headers:
+            if old.has_received or TURN_HEADER not in self._request.headers:
                 raise ProviderUnavailable(str(lost)) from None
         self._connection = None
         self._client.drop(old)

@@ -41,7 +41,7 @@ class Connection(asyncio.Protocol):
     __slots__ = (
         *("_ahead", "_asked", "_barren", "_failure", "_interim", "_is_paused", "_keeps", "_lines"),
         *("_parser", "_pieces", "_poll", "_transport", "_until_closed", "_waiter"),
-        *("complete", "fields", "has_head", "heard", "idle_since", "loop", "status"),
+        *("complete", "fields", "has_head", "has_received", "idle_since", "loop", "status"),
     )
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -60,7 +60,7 @@ class Connection(asyncio.Protocol):
         self._failure: tuple[type[Exception], str] | None = None
         self._ahead = self._barren = self._interim = self._lines = self.status = 0
         self._keeps = self._until_closed = self.has_head = self.complete = False
-        self.heard = False  # whether any byte of the answer came
+        self.has_received = False  # whether any byte of the answer came
         self.fields: dict[bytes, bytes] = {}  # by their names in lower case, the first of each
 
     # ------------------------------------------------------------------ for whoever asks
@@ -154,7 +154,7 @@ class Connection(asyncio.Protocol):
         if not self._asked:
             self.abort()
             return
-        self.heard = True
+        self.has_received = True
         self._barren += len(data)
         try:
             self._parser.feed_data(data)

@@ -25,7 +25,7 @@ _MOST_REFUSAL_BYTES: Final = 64 * 1024
 _REST_SECONDS: Final = 0.1  # how long the end of a stream may take after its last word
 
 
-async def hear(
+async def read_answer(
     answer: Answer,
     ask: Ask,
     codec: Codec,
@@ -44,7 +44,7 @@ async def hear(
     if codec.follow is not None and is_stream(answer, wanted=ask.stream):
         on_comment = None if receipt is None else receipt.read_comment
         reader = codec.follow(currency=currency, on_comment=on_comment)
-        return await hear_stream(answer, reader, _failure, sink)
+        return await read_stream(answer, reader, _failure, sink)
     return await tell(codec.read(await answer.read(), currency=currency), sink)
 
 
@@ -60,7 +60,7 @@ async def tell(events: Iterable[Event], sink: Sink) -> Done:
     raise ProviderError("the answer has no end")
 
 
-async def hear_stream(
+async def read_stream(
     answer: Answer, reader: Reader, failure: Callable[[Failed, str], CarnetError], sink: Sink
 ) -> Done:
     """Read a stream as `reader` finds it; `failure` says what to raise for another end."""

@@ -25,7 +25,7 @@ from carnet.ports.trust.keys import SigningKeys
 from carnet.ports.trust.trust import Peer
 from carnet.ports.world.clock import Clock, Ids
 from carnet.ports.world.http_client import Answer, Bounds, HttpClient, Outbound
-from carnet.runtime.peers.answer_reader import hear_stream, is_stream, read_some, tell
+from carnet.runtime.peers.answer_reader import is_stream, read_some, read_stream, tell
 from carnet.runtime.peers.cards import Cards, Place
 from carnet.runtime.peers.samvad_request import (
     Form,
@@ -173,7 +173,7 @@ async def _read_answer(
         raise await _refusal(answer, us())
     if not is_stream(answer, wanted=request.stream):
         return await tell(samvad.read_answer(await answer.read()), sink)
-    return await hear_stream(
+    return await read_stream(
         answer, samvad.AnswerReader(on_comment=receipt.read_comment), _failure, sink
     )
 

@@ -144,14 +144,14 @@ class SamvadTasks:
         Who leaves before asks for its end.
         """
         begun = await self.begin(request)
-        heard = partial(self._hear, begun.id, receipt)
+        read = partial(self._read_end, begun.id, receipt)
         try:
-            return await self._client.proven(heard, begun.form, request, receipt, sink)
+            return await self._client.proven(read, begun.form, request, receipt, sink)
         except asyncio.CancelledError:
             self._leave(begun.id)
             raise
 
-    async def _hear(self, task: str, receipt: ExpectedReceipt, sink: Sink) -> Done:
+    async def _read_end(self, task: str, receipt: ExpectedReceipt, sink: Sink) -> Done:
         try:
             events = samvad.task_events(await self.wait(task, receipt=receipt))
         except (TaskNotFound, Cancelled) as error:  # of their doing, and not of our caller's

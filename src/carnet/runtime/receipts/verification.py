@@ -75,7 +75,7 @@ class Verifying:
 
     async def proven(
         self,
-        heard: Callable[[Sink], Awaitable[Done]],
+        read: Callable[[Sink], Awaitable[Done]],
         carnet: Carnet,
         expected: ExpectedReceipt,
         sink: Sink,
@@ -83,13 +83,13 @@ class Verifying:
         peer: str,
         told: Told,
     ) -> Done:
-        """Pass on an answer as it is heard; its usage and its end only where a receipt proves them.
+        """Pass on an answer as it is read; its usage and its end only where a receipt proves them.
 
-        `heard` reads the answer into a Sink; `told` gives what its events tell.
+        `read` reads the answer into a Sink; `told` gives what its events tell.
         """
         holding = _Holding(sink)
         try:
-            end = await heard(holding)
+            end = await read(holding)
             receipt = await self.check(expected.presented, carnet, peer=peer)
             _compare(receipt, told((*holding.said, end)))
         except PeerResponseInvalid:

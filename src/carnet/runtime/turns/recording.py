@@ -217,7 +217,7 @@ class Recording:
             self._flush = None
 
     def _break(self, error: CarnetError | Fenced) -> None:
-        """Let nothing more be said: the agent may be silent for long, and nobody hears it."""
+        """Let nothing more be said: the agent may be silent for long, and nobody reads it."""
         self.broken = error
         self._on_broken()
 

@@ -1,4 +1,4 @@
-"""Runs agents: records what they say before anybody hears it, and can say it again.
+"""Runs agents: records what they say before anybody reads it, and can say it again.
 
 Law 1. Claimed turns run once, whoever reads; repeats are answered from the record.
 Law 2. A stream's events are durable before they are shown; a call without a stream is written

@@ -238,7 +238,7 @@ class Visit:
             self._out.called(child.refusal(refused))
             raise
         noted: list[Event] = []
-        return [event for event in events if await self._hear(child, event, auth, noted)]
+        return [event for event in events if await self._is_for_agent(child, event, auth, noted)]
 
     def _next(self, address: str) -> Child:
         if self._is_over:
@@ -253,7 +253,7 @@ class Visit:
             async with closing(called) as events:
                 async for event in events:
                     has_begun = True
-                    if await self._hear(child, event, auth, noted):
+                    if await self._is_for_agent(child, event, auth, noted):
                         yield event
                     elif isinstance(event, Done):
                         return
@@ -262,7 +262,9 @@ class Visit:
                 self._out.called(child.refusal(refused))
             raise
 
-    async def _hear(self, child: Child, event: Event, auth: str, noted: list[Event]) -> bool:
+    async def _is_for_agent(
+        self, child: Child, event: Event, auth: str, noted: list[Event]
+    ) -> bool:
         """Whether an event of a child is for the agent; what else it says is noted, or raised."""
         if isinstance(event, Failed | Waiting):
             raise event.error()

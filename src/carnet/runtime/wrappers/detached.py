@@ -3,7 +3,7 @@
 For agents that others wrote: they may swallow a cancellation or wait for ever on their way out.
 
 Law 1. Leaving cancels the agent and waits a moment for it; one that does not end is let go, and
-       what it still says is heard by nobody: the Output of a turn that has ended takes nothing.
+       nobody reads what it still says: the Output of a turn that has ended takes nothing.
 Law 2. An agent that ends by a cancellation nobody asked for has failed.
 """
 
@@ -53,17 +53,17 @@ class Detached:
         speaking.cancel()
         await asyncio.wait([speaking], timeout=self._grace_seconds)
         if speaking.done():
-            _heard(speaking)
+            _discard_result(speaking)
             return
         carnet = call.carnet
         extra = {"run": carnet.run, "turn": carnet.turn, "agent": call.agent}
         logger.warning("the agent ignores its cancellation and is let go", extra=extra)
         _LET_GO.add(speaking)
         speaking.add_done_callback(_LET_GO.discard)
-        speaking.add_done_callback(_heard)
+        speaking.add_done_callback(_discard_result)
 
 
-def _heard(task: "asyncio.Task[Any]") -> None:
+def _discard_result(task: "asyncio.Task[Any]") -> None:
     """Take note of how a task ended that nobody waits for."""
     if not task.cancelled():
         task.exception()

@@ -175,7 +175,7 @@ class Queue:
         if not isinstance(payload, TurnClaim) or payload.task is not None or self.refusal:
             return
         if isinstance(answer, Claimed):
-            self.finish(given_back(payload, answer.turn)).add_done_callback(heard)
+            self.finish(given_back(payload, answer.turn)).add_done_callback(discard_result)
 
 
 def _nobody(_: Sequence[Turn]) -> None:
@@ -209,7 +209,7 @@ def given_back(claim: TurnClaim, turn: Turn) -> TurnFinish:
     return replace(end, uses=taken) if taken else end
 
 
-def heard(future: Future[Turn]) -> None:
-    """Take the answer of a job nobody waits for, so that an error in it is not called unheard."""
+def discard_result(future: Future[Turn]) -> None:
+    """Take the result of a job that nobody waits for, so that its error is not reported as lost."""
     if not future.cancelled():
         future.exception()

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from carnet.core.chain.turn import TRANSITIONS, Turn
 from carnet.errors import RunNotFound
 from carnet.ports.work.turns import Asked, Claimed, TurnClaim, TurnFinish, Verdict
-from carnet.stores.commit.queue import given_back, heard
+from carnet.stores.commit.queue import discard_result, given_back
 from carnet.stores.database import Database, Flush
 from carnet.stores.turn.callbacks import StoredCallbacks
 from carnet.stores.turn.interrupts import Interrupts
@@ -77,7 +77,7 @@ class StoredTurns:
             return  # the writer gives back what it claims later
         verdict = claiming.result()
         if type(verdict) is Claimed and claim.task is None:
-            self._database.finish(given_back(claim, verdict.turn)).add_done_callback(heard)
+            self._database.finish(given_back(claim, verdict.turn)).add_done_callback(discard_result)
 
     async def append(self, turn: Turn, first: int, last: int, events: bytes) -> None:
         """Make a batch of events durable. Raises Fenced."""

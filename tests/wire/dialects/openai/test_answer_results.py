@@ -58,10 +58,10 @@ def read_stream(events: list[Event]) -> list[Event]:
 @pytest.mark.parametrize("read", [read_whole, read_stream])
 def test_what_is_read_tells_what_was_written(case: str, read: object) -> None:
     events: list[Event] = [*ANSWERS[case], Done()]
-    heard = read(events)  # type: ignore[operator]
-    assert answer_digest(told(heard)) == answer_digest(told(events))
+    reread = read(events)  # type: ignore[operator]
+    assert answer_digest(told(reread)) == answer_digest(told(events))
     if SMALL in events:
-        assert SMALL in heard
+        assert SMALL in reread
 
 
 def test_a_result_that_no_receipt_would_cover_is_left_out() -> None:

@@ -32,7 +32,7 @@ def frames(*events: Event) -> list[Any]:
     return [json.read(event.data.encode()) for event in SseReader().feed(written(*events))]
 
 
-def heard(*chunks: bytes) -> list[Event]:
+def read_all(*chunks: bytes) -> list[Event]:
     reader = AnswerReader()
     events = [event for chunk in chunks for event in reader.feed(chunk)]
     return [*events, *reader.close()]
@@ -124,12 +124,12 @@ PING = b": ping - 2026-11-15 06:46:52.993488+00:00\r\n\r\n"
 
 
 def test_the_streams_of_both_sdks_are_read() -> None:
-    assert heard(PING, PYTHON_SDK) == [Text("hi"), Done()]
-    assert heard(KEEP_ALIVE, TS_SDK) == [Extension(RESULT, {"n": 1}), Done()]
+    assert read_all(PING, PYTHON_SDK) == [Text("hi"), Done()]
+    assert read_all(KEEP_ALIVE, TS_SDK) == [Extension(RESULT, {"n": 1}), Done()]
 
 
 def test_nothing_is_read_after_the_last_frame() -> None:
-    assert heard(TS_SDK + PYTHON_SDK, TS_SDK) == [Extension(RESULT, {"n": 1}), Done()]
+    assert read_all(TS_SDK + PYTHON_SDK, TS_SDK) == [Extension(RESULT, {"n": 1}), Done()]
 
 
 def test_chunks_are_told_as_they_come_and_a_text_not_twice() -> None:
@@ -142,7 +142,7 @@ def test_chunks_are_told_as_they_come_and_a_text_not_twice() -> None:
 
 def test_a_result_that_differs_from_what_was_streamed_is_told_as_well() -> None:
     body = written(Text("hm"), Extension(RESULT, {"text": "yes"}), Done())
-    assert heard(body) == [Text("hm"), Extension(RESULT, {"text": "yes"}), Done()]
+    assert read_all(body) == [Text("hm"), Extension(RESULT, {"text": "yes"}), Done()]
 
 
 @pytest.mark.parametrize(
@@ -178,7 +178,7 @@ def test_an_event_that_is_too_large_ends_in_one_failure() -> None:
 
 def test_an_error_at_the_end_keeps_the_word_of_the_protocol() -> None:
     error = b'{"code":"RATE_LIMITED","message":"hush-hush"}'
-    [text, failed] = heard(
+    [text, failed] = read_all(
         b'data: {"chunk":"a","done":false}\n\ndata: {"done":true,"error":'
         + error
         + b"}\n\n"
@@ -201,7 +201,7 @@ RESULTS = st.none() | st.dictionaries(st.sampled_from(["text", "n"]), st.text("x
 
 def test_a_result_of_no_text_after_other_chunks_is_told_as_well() -> None:
     body = written(Data(1), Extension(RESULT, {"text": ""}), Done())
-    assert heard(body) == [Data(1), Extension(RESULT, {"text": ""}), Done()]
+    assert read_all(body) == [Data(1), Extension(RESULT, {"text": ""}), Done()]
 
 
 @given(CHUNKS, RESULTS, st.integers(1, 50))
@@ -211,7 +211,7 @@ def test_a_stream_is_read_as_it_was_written(
     end = [] if result is None else [Extension(RESULT, result)]
     said = [*chunks, *end, Done()]
     body = written(*said)
-    told = heard(*(body[at : at + size] for at in range(0, len(body), size)))
+    told = read_all(*(body[at : at + size] for at in range(0, len(body), size)))
     assert told[: len(chunks)] == chunks
     assert told[-1] == Done()
     assert result_of(told) == result_of(said)
@@ -226,4 +226,4 @@ def test_where_the_batches_are_cut_makes_no_difference(chunks: list[Event]) -> N
 
 @given(st.lists(st.binary(max_size=60), max_size=5))
 def test_any_bytes_end_in_exactly_one_terminal_event(chunks: list[bytes]) -> None:
-    assert [type(event) for event in heard(*chunks)] == [Failed]
+    assert [type(event) for event in read_all(*chunks)] == [Failed]
