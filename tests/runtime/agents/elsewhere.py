@@ -6,7 +6,7 @@ from typing import Any
 
 from carnet.core.messages.events import OUTBOUND_CALL, Extension
 from carnet.core.people.secret import Secret
-from carnet.runtime.agents.remote import Endpoint, Provider, Remote
+from carnet.runtime.agents.remote import Provider, Remote, RemoteEndpoint
 from carnet.runtime.egress.client import EgressClient
 from tests.runtime.peer import Peer, Script, chunk, reply, stream_head
 from tests.runtime.scene import completion
@@ -20,7 +20,7 @@ async def remote_to(script: Script, **more: Any) -> AsyncIterator[tuple[Remote, 
     fields = {name: more.pop(name) for name in ("token", "bounds") if name in more}
     async with Peer(script) as peer:
         http = EgressClient()
-        endpoint = Endpoint(url=peer.url, model="critic", **fields)
+        endpoint = RemoteEndpoint(url=peer.url, model="critic", **fields)
         try:
             yield Remote(http, endpoint, **{"most_cost": 1_000_000, **more}), peer
         finally:
@@ -32,7 +32,7 @@ async def provider_to(script: Script, **more: Any) -> AsyncIterator[tuple[Provid
     """A Provider and the server it leads to."""
     async with Peer(script) as peer:
         http = EgressClient()
-        endpoint = Endpoint(url=peer.url, model="gpt-x", token=Secret("sk-model"))
+        endpoint = RemoteEndpoint(url=peer.url, model="gpt-x", token=Secret("sk-model"))
         try:
             yield Provider(http, endpoint, **more), peer
         finally:

@@ -21,7 +21,7 @@ from carnet.errors import (
     ProviderUnavailable,
     SkillNotFound,
 )
-from carnet.runtime.agents.remote import Endpoint, Skilled
+from carnet.runtime.agents.remote import RemoteEndpoint, Skilled
 from carnet.runtime.peers.stamps import Stamping
 from carnet.runtime.wrappers.retrying import Retrying
 from carnet.testing.clock import FakeClock, FakeIds
@@ -266,7 +266,7 @@ async def test_a_credential_that_may_not_leave_keeps_the_call_from_being_made() 
 def test_a_token_that_no_header_can_carry_is_refused_at_the_start() -> None:
     for token in ("a\r\nb", "a b", "ä", ""):
         with pytest.raises(ConfigInvalid):
-            Endpoint(url="http://127.0.0.1/", model="m", token=Secret(token)).authorization()
+            RemoteEndpoint(url="http://127.0.0.1/", model="m", token=Secret(token)).authorization()
 
 
 async def test_a_system_prompt_is_said_first_and_the_rest_of_the_body_is_kept() -> None:

@@ -22,9 +22,9 @@ from carnet.errors import (
     SkillNotFound,
 )
 from carnet.ports.work.agent import Agent
-from carnet.runtime.agents.samvad_peer import Samvad
+from carnet.runtime.agents.samvad_peer import SamvadPeer
 from carnet.runtime.client.key import ClientKey
-from carnet.runtime.peers.cards import Place
+from carnet.runtime.peers.cards import Site
 from carnet.runtime.peers.samvad_client import RecipientClient, SamvadClient
 from carnet.runtime.peers.samvad_request import Recipient, identities_of
 from carnet.runtime.peers.stamps import Stamping
@@ -60,7 +60,7 @@ class Scene:
 
     def __init__(self, client: RecipientClient, clock: FakeClock, **more: Any) -> None:
         self.clock = clock
-        self.agent = Samvad(client, **more)
+        self.agent = SamvadPeer(client, **more)
 
     def retrying(self, retries: int = 2, of: Agent | None = None) -> Retrying:
         return Retrying(
@@ -89,7 +89,7 @@ async def reaching(
     ring.pin("agent://globex.example", "theirs", ed25519.public_of(THEIRS))
     async with peer, opened() as http:
         recipient = Recipient(
-            place=Place(f"http://127.0.0.1:{peer.port}{path}"),
+            site=Site(f"http://127.0.0.1:{peer.port}{path}"),
             identities=identities or frozenset({identity} if identity else ()),
             peer=listed,
             form=form,
@@ -319,7 +319,7 @@ async def test_on_this_machine_a_host_says_nothing_of_who_is_meant() -> None:
 def test_a_card_is_believed_for_its_host_and_for_whom_the_operator_expects(
     url: str, identities: Sequence[str], believed: str
 ) -> None:
-    recipient = Recipient(place=Place(url), identities=frozenset(identities))
+    recipient = Recipient(site=Site(url), identities=frozenset(identities))
     recipient.check(samvad.read_card(card(identity=believed)))
     with pytest.raises(PeerAgentNotFound):
         recipient.check(samvad.read_card(card(identity="agent://victim.example")))

@@ -13,7 +13,13 @@ import pytest
 
 from carnet.errors import EgressRefused, ProviderUnavailable
 from carnet.ports.world.http_client import NotSent
-from carnet.runtime.egress.addresses import Allowed, IPAddress, Route, find_route, read_destination
+from carnet.runtime.egress.addresses import (
+    Allowed,
+    EgressRoute,
+    IPAddress,
+    find_route,
+    read_destination,
+)
 from carnet.runtime.egress.connection import Connection
 from carnet.runtime.egress.dialler import Dialler, in_turn
 from carnet.testing.wait import until_so
@@ -45,11 +51,11 @@ def stuck(port: int, host: str = "127.0.0.2") -> Iterator[str]:
                 one.close()
 
 
-def named(port: int, scheme: str = "http") -> Route:
+def named(port: int, scheme: str = "http") -> EgressRoute:
     return find_route(f"{scheme}://model.example:{port}/", "named", Allowed())
 
 
-async def dial(addresses: Sequence[str], route: Route, seconds: float = LONG) -> Connection:
+async def dial(addresses: Sequence[str], route: EgressRoute, seconds: float = LONG) -> Connection:
     lookup, _ = leading_to(*addresses)
     return await Dialler(lookup, TRUST).dial(route, seconds)
 
@@ -165,7 +171,7 @@ async def test_a_refusal_is_not_covered_up_by_another_address() -> None:
     async with Peer(silent) as peer:
         at = read_destination(f"http://model.example:{peer.port}/")
         with pytest.raises(EgressRefused):
-            await dial(["127.0.0.1", "127.0.0.2"], Route(at, may_dial, reuse=False))
+            await dial(["127.0.0.1", "127.0.0.2"], EgressRoute(at, may_dial, reuse=False))
         assert peer.connections == 0
 
 
@@ -178,7 +184,7 @@ async def test_the_other_of_two_that_connect_at_once_is_closed() -> None:
             self.made: list[Connection] = []
             self._both = asyncio.Event()
 
-        async def _connect(self, ip: IPAddress, route: Route) -> Connection:  # noqa: ARG002
+        async def _connect(self, ip: IPAddress, route: EgressRoute) -> Connection:  # noqa: ARG002
             connection = await super()._connect(IPv4Address("127.0.0.1"), route)
             self.made.append(connection)
             if len(self.made) == 2:

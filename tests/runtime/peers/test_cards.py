@@ -19,7 +19,7 @@ from carnet.errors import (
 from carnet.ports.world.http_client import Bounds
 from carnet.runtime.egress.client import EgressClient
 from carnet.runtime.peers import cards
-from carnet.runtime.peers.cards import CARD_PATH, Cards, Fetching, NotPublished, Place, Remembered
+from carnet.runtime.peers.cards import CARD_PATH, Cards, Fetching, NotPublished, Remembered, Site
 from carnet.testing.clock import FakeClock
 from carnet.testing.wait import until_so
 from tests.runtime.peer import (
@@ -49,22 +49,22 @@ def test_a_page_is_bounded_by_256_kib_and_ten_seconds() -> None:
 
 
 @asynccontextmanager
-async def fetching(script: Script, **more: Any) -> AsyncIterator[tuple[Fetching, Place, Peer]]:
+async def fetching(script: Script, **more: Any) -> AsyncIterator[tuple[Fetching, Site, Peer]]:
     """A place that a stranger named, which the operator lets be on this machine."""
     async with Peer(script) as peer, opened(allow=[f"127.0.0.1:{peer.port}"]) as http:
-        place = Place(f"http://127.0.0.1:{peer.port}", "learned")
-        yield Fetching(http, **more), place, peer
+        site = Site(f"http://127.0.0.1:{peer.port}", "learned")
+        yield Fetching(http, **more), site, peer
 
 
-async def why(fetch: Fetching, place: Place) -> CarnetError:
+async def why(fetch: Fetching, site: Site) -> CarnetError:
     with pytest.raises(CarnetError) as refused:
-        await fetch.page(place, CARD_PATH)
+        await fetch.page(site, CARD_PATH)
     return refused.value
 
 
 async def test_a_page_is_asked_for_plainly_and_given_as_it_is() -> None:
-    async with fetching(answering(reply(b'{"a":1}'))) as (fetch, place, peer):
-        assert await fetch.page(place, CARD_PATH) == b'{"a":1}'
+    async with fetching(answering(reply(b'{"a":1}'))) as (fetch, site, peer):
+        assert await fetch.page(site, CARD_PATH) == b'{"a":1}'
     (asked,) = peer.requests
     assert asked.lines[0] == "GET /.well-known/agent.json HTTP/1.1"
     assert asked.headers["accept-encoding"] == "identity"
@@ -82,8 +82,8 @@ async def test_an_endless_page_is_left_after_its_bound() -> None:
             await line.say(chunk(b"x" * 65536))
             sent += 65536
 
-    async with fetching(endless) as (fetch, place, peer):
-        assert type(await why(fetch, place)) is PeerUnreachable
+    async with fetching(endless) as (fetch, site, peer):
+        assert type(await why(fetch, site)) is PeerUnreachable
         await until_so(lambda: all(task.done() for task in peer._tasks))  # noqa: SLF001
     assert sent < 64 * 1024 * 1024  # what the kernel takes ahead, and no more
 
@@ -96,16 +96,16 @@ async def test_a_page_that_drips_is_left_when_its_time_is_over() -> None:
             await line.say(b" ")
             await asyncio.sleep(0.05)
 
-    async with fetching(dripping, bounds=QUICK) as (fetch, place, _), asyncio.timeout(LONG):
-        assert type(await why(fetch, place)) is PeerUnreachable
+    async with fetching(dripping, bounds=QUICK) as (fetch, site, _), asyncio.timeout(LONG):
+        assert type(await why(fetch, site)) is PeerUnreachable
 
 
 async def test_a_place_that_says_nothing_is_left_when_its_time_is_over() -> None:
     async with (
-        fetching(Line.until_gone, bounds=QUICK) as (fetch, place, peer),
+        fetching(Line.until_gone, bounds=QUICK) as (fetch, site, peer),
         asyncio.timeout(LONG),
     ):
-        assert type(await why(fetch, place)) is PeerUnreachable
+        assert type(await why(fetch, site)) is PeerUnreachable
         await peer.gone.wait()
 
 
@@ -113,31 +113,31 @@ async def test_a_place_that_says_nothing_is_left_when_its_time_is_over() -> None
 async def test_no_redirect_is_followed(status: int) -> None:
     async with Peer(answering(reply(b"{}"))) as other:
         where = {"location": f"http://127.0.0.1:{other.port}/"}
-        async with fetching(answering(reply(status=status, headers=where))) as (fetch, place, _):
-            assert type(await why(fetch, place)) is PeerUnreachable
+        async with fetching(answering(reply(status=status, headers=where))) as (fetch, site, _):
+            assert type(await why(fetch, site)) is PeerUnreachable
         assert other.connections == 0
 
 
 async def test_an_encoded_page_is_refused_unread() -> None:
     bomb = gzip.compress(b" " * 10_000_000)
     packed = reply(bomb, headers={"content-encoding": "gzip"})
-    async with fetching(answering(packed)) as (fetch, place, _):
-        refused = await why(fetch, place)
+    async with fetching(answering(packed)) as (fetch, site, _):
+        refused = await why(fetch, site)
     assert type(refused) is PeerUnreachable
     assert "encoded" in str(refused)
 
 
 @pytest.mark.parametrize("status", [500, 502, 503, 204])
 async def test_a_place_in_trouble_is_unreachable(status: int) -> None:
-    async with fetching(answering(reply(status=status))) as (fetch, place, _):
-        assert type(await why(fetch, place)) is PeerUnreachable
+    async with fetching(answering(reply(status=status))) as (fetch, site, _):
+        assert type(await why(fetch, site)) is PeerUnreachable
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 410])
 async def test_a_place_without_the_page_has_not_published_it(status: int) -> None:
-    async with fetching(answering(reply(status=status))) as (fetch, place, _):
+    async with fetching(answering(reply(status=status))) as (fetch, site, _):
         with pytest.raises(NotPublished):
-            await fetch.page(place, CARD_PATH)
+            await fetch.page(site, CARD_PATH)
 
 
 async def test_a_certificate_that_does_not_hold_is_unreachable(tmp_path: Path) -> None:
@@ -146,8 +146,8 @@ async def test_a_certificate_that_does_not_hold_is_unreachable(tmp_path: Path) -
     async with Peer(answering(reply(b"{}")), tls=certificate.serving()) as peer:
         allow = [f"agent.example:{peer.port}"]
         async with opened(allow=allow, lookup=lookup) as http:
-            place = Place(f"https://agent.example:{peer.port}", "learned")
-            assert type(await why(Fetching(http), place)) is PeerUnreachable
+            site = Site(f"https://agent.example:{peer.port}", "learned")
+            assert type(await why(Fetching(http), site)) is PeerUnreachable
         assert peer.requests == []
 
 
@@ -166,7 +166,7 @@ async def test_what_no_peer_may_make_us_call_counts_as_not_published(url: str) -
     lookup, asked = leading_to("93.184.216.34")
     async with opened(lookup=lookup) as http:
         with pytest.raises(NotPublished):
-            await Fetching(http).page(Place(url, "learned"), CARD_PATH)
+            await Fetching(http).page(Site(url, "learned"), CARD_PATH)
     assert asked == []
 
 
@@ -174,7 +174,7 @@ async def test_a_name_that_leads_inward_counts_as_not_published() -> None:
     lookup, asked = leading_to("93.184.216.34", "10.0.0.7")
     async with opened(lookup=lookup) as http:
         with pytest.raises(NotPublished):
-            await Fetching(http).page(Place("https://agent.example", "learned"), CARD_PATH)
+            await Fetching(http).page(Site("https://agent.example", "learned"), CARD_PATH)
     assert asked == ["agent.example"]
 
 
@@ -184,7 +184,7 @@ async def test_a_name_that_leads_nowhere_has_published_nothing() -> None:
 
     async with opened(lookup=lookup) as http:
         with pytest.raises(NotPublished):
-            await Fetching(http).page(Place("https://agent.example", "learned"), CARD_PATH)
+            await Fetching(http).page(Site("https://agent.example", "learned"), CARD_PATH)
 
 
 async def test_a_card_that_is_not_there_is_told_from_a_place_that_is_not() -> None:
@@ -193,7 +193,7 @@ async def test_a_card_that_is_not_there_is_told_from_a_place_that_is_not() -> No
 
     async def why_not(http: EgressClient, url: str) -> CarnetError:
         with pytest.raises(CarnetError) as refused:
-            await Cards(http, FakeClock()).card(Place(url))
+            await Cards(http, FakeClock()).card(Site(url))
         return refused.value
 
     async with opened(lookup=lookup) as http:
@@ -213,7 +213,7 @@ async def test_a_card_that_is_not_there_is_told_from_a_place_that_is_not() -> No
 async def test_the_operator_is_told_that_a_place_of_theirs_may_not_be_called() -> None:
     async with opened() as http:
         with pytest.raises(EgressRefused):
-            await Fetching(http).page(Place("http://93.184.216.34", "named"), CARD_PATH)
+            await Fetching(http).page(Site("http://93.184.216.34", "named"), CARD_PATH)
 
 
 async def test_eight_fetches_run_at_once_and_whoever_finds_the_queue_full_is_told_so() -> None:
@@ -224,18 +224,18 @@ async def test_eight_fetches_run_at_once_and_whoever_finds_the_queue_full_is_tol
         await go.wait()
         await line.say(reply(b"{}"))
 
-    async with fetching(waiting, at_once=8, queue=4) as (fetch, place, peer):
+    async with fetching(waiting, at_once=8, queue=4) as (fetch, site, peer):
         async with asyncio.timeout(LONG), asyncio.TaskGroup() as group:
-            tasks = [group.create_task(fetch.page(place, CARD_PATH)) for _ in range(12)]
+            tasks = [group.create_task(fetch.page(site, CARD_PATH)) for _ in range(12)]
             await until_so(lambda: len(peer.requests) == 8)
             with pytest.raises(Overloaded):
-                await fetch.page(place, CARD_PATH)
-            named = Place(place.url, "named")  # these do not queue behind those of strangers
+                await fetch.page(site, CARD_PATH)
+            named = Site(site.url, "named")  # these do not queue behind those of strangers
             other = group.create_task(fetch.page(named, CARD_PATH))
             await until_so(lambda: len(peer.requests) == 9)
             go.set()
         assert [task.result() for task in (*tasks, other)] == [b"{}"] * 13
-        assert await fetch.page(place, CARD_PATH) == b"{}"
+        assert await fetch.page(site, CARD_PATH) == b"{}"
 
 
 # ---------------------------------------------------------------------- what is remembered
@@ -246,14 +246,14 @@ class Shelf:
 
     def __init__(self, *answers: tuple[str, float] | Exception, most: int = 1024) -> None:
         self.clock = FakeClock()
-        self.loads: list[Place] = []
+        self.loads: list[Site] = []
         self._answers = answers
         self.go = asyncio.Event()
         self.go.set()
         self.known = Remembered(self._load, self.clock, most=most)
 
-    async def _load(self, place: Place) -> tuple[str, float]:
-        self.loads.append(place)
+    async def _load(self, site: Site) -> tuple[str, float]:
+        self.loads.append(site)
         await self.go.wait()
         answer = self._answers[min(len(self.loads), len(self._answers)) - 1]
         if isinstance(answer, Exception):
@@ -261,7 +261,7 @@ class Shelf:
         return answer
 
 
-HERE, THERE, ELSEWHERE = (Place(f"https://{name}.example") for name in "abc")
+HERE, THERE, ELSEWHERE = (Site(f"https://{name}.example") for name in "abc")
 
 
 @pytest.mark.parametrize(("said", "holds"), [(300, 300), (0, 60), (-5, 60), (10**9, 3600)])
@@ -320,8 +320,8 @@ async def test_a_full_queue_is_not_remembered_as_a_failure() -> None:
 
 async def test_the_oldest_places_are_forgotten_first() -> None:
     shelf = Shelf(("one", 300), most=2)
-    for place in (HERE, THERE, ELSEWHERE):
-        await shelf.known.find(place)
+    for site in (HERE, THERE, ELSEWHERE):
+        await shelf.known.find(site)
     assert shelf.known.peek(HERE) is None
     assert shelf.known.peek(ELSEWHERE) is not None
 

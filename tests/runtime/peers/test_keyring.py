@@ -13,7 +13,7 @@ from carnet.core.people.skill import CHAT
 from carnet.errors import KeyRevoked, KeyUnknown, Overloaded, PeerUnreachable
 from carnet.ports.trust.keys import KeyState, NotLearned, OwnKey, PinnedKey
 from carnet.ports.trust.trust import Peer as Known
-from carnet.runtime.peers.cards import NotPublished, Place
+from carnet.runtime.peers.cards import NotPublished, Site
 from carnet.runtime.peers.keyring import EARLY_SECONDS, MOST_WAITING, Ring
 from carnet.testing.clock import FakeClock
 from carnet.testing.trust import MemoryPeers
@@ -273,8 +273,8 @@ async def test_one_keyid_that_was_made_up_has_a_peer_be_asked_a_minute_later_aga
 async def test_a_stranger_is_asked_no_sooner() -> None:
     lookup, asked = leading_to("93.184.216.34")
     async with scene("http://127.0.0.1:1", lookup=lookup) as at:
-        place = Place("https://else.example", "learned", "else.example")
-        at.ring._learned._keep_good(place, {}, 300)  # noqa: SLF001  a page that was read
+        site = Site("https://else.example", "learned", "else.example")
+        at.ring._learned._keep_good(site, {}, 300)  # noqa: SLF001  a page that was read
         for _ in range(3):
             with pytest.raises(KeyUnknown):
                 await at.find("k1", "agent://else.example")
@@ -456,7 +456,7 @@ async def test_the_card_of_a_strangers_host_must_be_the_strangers(identity: str)
     async with Peer(publishing(page)) as peer, opened(allow=[f"127.0.0.1:{peer.port}"]) as http:
         pins: Any = Pins()
         ring = Ring(pinned=pins, peers=MemoryPeers(), http=http, clock=FakeClock())
-        loading = ring._load(Place(where(peer), "learned", "stranger.example"))  # noqa: SLF001
+        loading = ring._load(Site(where(peer), "learned", "stranger.example"))  # noqa: SLF001
         if identity == GLOBEX:
             with pytest.raises(NotPublished):
                 await loading

@@ -7,7 +7,12 @@ from hypothesis import strategies as st
 from msgspec import UNSET
 
 from carnet.core.people.proof import Spending
-from carnet.wire.crypto.budget_claim import Claim, SpendingInvalid, read_spending, write_spending
+from carnet.wire.crypto.budget_claim import (
+    SpendingClaim,
+    SpendingInvalid,
+    read_spending,
+    write_spending,
+)
 
 BOUND = st.none() | st.integers(0, 2**53 - 1)
 
@@ -19,7 +24,7 @@ def test_what_is_written_is_read_again(
     budget = Spending(
         money=money, currency=None if money is None else "credits", calls=calls, tokens=tokens
     )
-    told = msgspec.convert(msgspec.to_builtins(write_spending(budget)), Claim)
+    told = msgspec.convert(msgspec.to_builtins(write_spending(budget)), SpendingClaim)
     assert read_spending(told) == budget
 
 
@@ -31,11 +36,11 @@ def test_no_claim_is_no_budget() -> None:
 @pytest.mark.parametrize(
     ("claim", "why"),
     [
-        (Claim(money="1e3", currency="credits"), "names an amount that is none"),
-        (Claim(money="-1", currency="credits"), "names an amount that is none"),
-        (Claim(money="1"), "names an amount of no currency"),
+        (SpendingClaim(money="1e3", currency="credits"), "names an amount that is none"),
+        (SpendingClaim(money="-1", currency="credits"), "names an amount that is none"),
+        (SpendingClaim(money="1"), "names an amount of no currency"),
     ],
 )
-def test_half_an_amount_is_refused(claim: Claim, why: str) -> None:
+def test_half_an_amount_is_refused(claim: SpendingClaim, why: str) -> None:
     with pytest.raises(SpendingInvalid, match=why):
         read_spending(claim)

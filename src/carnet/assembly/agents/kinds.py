@@ -25,8 +25,8 @@ from carnet.ports.trust.schemas import Schemas
 from carnet.ports.work.admission import Dispatch
 from carnet.ports.work.steps import Progress, Steps
 from carnet.runtime.agents.python import Native
-from carnet.runtime.agents.remote import Endpoint, Provider
-from carnet.runtime.peers.cards import Place
+from carnet.runtime.agents.remote import Provider, RemoteEndpoint
+from carnet.runtime.peers.cards import Site
 from carnet.runtime.peers.samvad_request import Recipient
 from carnet.runtime.peers.stamps import Stamping
 from carnet.wire.dialects.openai import COMPLETIONS
@@ -116,7 +116,7 @@ def _tangle(parts: Parts, name: str, agent: AgentSettings) -> Built:
 def _samvad(parts: Parts, name: str, agent: AgentSettings) -> Built:
     url = (agent.url or "").rstrip("/")
     recipient = Recipient(
-        place=Place(url),
+        site=Site(url),
         identities=frozenset({agent.identity} if agent.identity else ()),
         peer=_peer_at(parts.settings, url),
         form=agent.signature_form,
@@ -145,8 +145,10 @@ def _stamping(agent: AgentSettings) -> Stamping:
     return Stamping(takes_credential=agent.may_forward_authorization, forwards=agent.auth_source)
 
 
-def _endpoint(parts: Parts, agent: AgentSettings, token: Secret | None, model: str) -> Endpoint:
-    return Endpoint(
+def _endpoint(
+    parts: Parts, agent: AgentSettings, token: Secret | None, model: str
+) -> RemoteEndpoint:
+    return RemoteEndpoint(
         url=(agent.url or "").rstrip("/") + COMPLETIONS,
         model=agent.model or model,
         token=token,

@@ -14,9 +14,9 @@ from carnet.ports.trust.keys import KeyRing
 from carnet.ports.trust.trust import Peer
 from carnet.ports.world.clock import Clock, Ids
 from carnet.ports.world.http_client import Bounds, HttpClient
-from carnet.runtime.agents.remote import Endpoint, Lane, Remote, Skilled
-from carnet.runtime.agents.samvad_peer import Samvad
-from carnet.runtime.peers.cards import Place
+from carnet.runtime.agents.remote import Remote, RemoteEndpoint, SignedLink, Skilled
+from carnet.runtime.agents.samvad_peer import SamvadPeer
+from carnet.runtime.peers.cards import Site
 from carnet.runtime.peers.samvad_client import SamvadClient, recipient_of
 from carnet.runtime.peers.samvad_request import Recipient
 from carnet.runtime.peers.stamps import Stamping
@@ -40,7 +40,7 @@ class Elsewhere(Struct, frozen=True, kw_only=True, eq=False):
 
     def tangle(
         self,
-        endpoint: Endpoint,
+        endpoint: RemoteEndpoint,
         *,
         most_cost: int,
         stamping: Stamping,
@@ -63,7 +63,7 @@ class Elsewhere(Struct, frozen=True, kw_only=True, eq=False):
             endpoint,
             most_cost=most_cost,
             stamping=replace(stamping, stamps=self.stamps),
-            lane=Lane(self.client.signing, self.verifying, peer or "") if is_signed else None,
+            link=SignedLink(self.client.signing, self.verifying, peer or "") if is_signed else None,
             skilled=skilled,
         )
 
@@ -72,7 +72,7 @@ class Elsewhere(Struct, frozen=True, kw_only=True, eq=False):
 
         `way` is another way to ask for skills, as its operator would write it.
         """
-        home = Place(url.partition("/agents/")[0].rstrip("/").removesuffix("/v1"))
+        home = Site(url.partition("/agents/")[0].rstrip("/").removesuffix("/v1"))
         return Skilled(lambda: self.client.cards.is_carnet(home, domain), way)
 
     def samvad(
@@ -83,9 +83,9 @@ class Elsewhere(Struct, frozen=True, kw_only=True, eq=False):
         most_cost: int,
         stamping: Stamping,
         skill: str | None = None,
-    ) -> Samvad:
+    ) -> SamvadPeer:
         """An agent that is called by signed envelopes; plain text is given to its `skill`."""
-        return Samvad(
+        return SamvadPeer(
             self.client.to(recipient),
             skill=skill,
             token=token,
@@ -117,7 +117,7 @@ class _Ways(Struct, frozen=True, eq=False):
     def by_request(self, codec: Codec, /) -> Agent:
         """One request for a call."""
         peer, local, elsewhere = self.peer, self.local, self.elsewhere
-        endpoint = Endpoint(
+        endpoint = RemoteEndpoint(
             url=peer.url.rstrip("/") + codec.path(local),
             model=local or f"{AGENT}{peer.domain}",
             token=peer.token,

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from carnet.cli.failures import GatewaySaid
     from carnet.cli.reach.request import Asked, Composed
     from carnet.errors import Unreachable
-    from carnet.ports.world.http_client import Answer, HttpClient, Outbound
+    from carnet.ports.world.http_client import HttpAnswer, HttpClient, Outbound
 
 DONE = "[DONE]"
 
@@ -194,7 +194,7 @@ def _as_http(page: dict[str, Any]) -> str:
     return "\n".join([*head, "", to_json(page["body"], indent=2)])
 
 
-async def _print_answer(invocation: Invocation, answer: "Answer", skill: str | None) -> None:
+async def _print_answer(invocation: Invocation, answer: "HttpAnswer", skill: str | None) -> None:
     from carnet.cli.call.output import text_of
     from carnet.cli.reach.gateway import decode
 
@@ -205,7 +205,7 @@ async def _print_answer(invocation: Invocation, answer: "Answer", skill: str | N
         invocation.note(_summary(answer, usage))
 
 
-async def _print_stream(invocation: Invocation, request: "Outbound", answer: "Answer") -> None:
+async def _print_stream(invocation: Invocation, request: "Outbound", answer: "HttpAnswer") -> None:
     from carnet.cli.call.output import Growing, result_in
     from carnet.cli.reach.gateway import decode, read_events
 
@@ -235,7 +235,7 @@ async def _print_stream(invocation: Invocation, request: "Outbound", answer: "An
         _refuse_unended(request)
 
 
-def _refuse_error_frame(chunk: dict[str, Any], answer: "Answer") -> None:
+def _refuse_error_frame(chunk: dict[str, Any], answer: "HttpAnswer") -> None:
     from carnet.cli.failures import GatewaySaid
     from carnet.cli.reach.gateway import names_in
 
@@ -255,7 +255,7 @@ def _delta_of(chunk: dict[str, Any]) -> str:
     return str(choices[0].get("delta", {}).get("content") or "")
 
 
-def _summary(answer: "Answer", usage: dict[str, Any]) -> str:
+def _summary(answer: "HttpAnswer", usage: dict[str, Any]) -> str:
     from carnet.cli.reach.gateway import names_in
 
     words = [f"{word} {value}" for word, value in names_in(answer).items()]

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from carnet.ports.trust.trust import Peer
 
 
-class Signer(Struct, frozen=True):
+class SigningIdentity(Struct, frozen=True):
     """Who signs, and with which keys."""
 
     sender: str
@@ -56,12 +56,12 @@ async def call_signed(invocation: Invocation, asked: Asked, http: HttpClient) ->
     from carnet.cli.call.task_view import print_task
 
     _refuse_own(invocation, asked.address)
-    async with way_to(invocation, asked, http) as way:
-        client = way.client
-        token = None if asked.delegate is None else presented(asked.delegate, way.sender)
+    async with open_direct(invocation, asked, http) as direct:
+        client = direct.client
+        token = None if asked.delegate is None else presented(asked.delegate, direct.sender)
         request = await _request(asked, client, SystemIds(), token)
-        if way.peer is not None and way.is_gateway:
-            request = _documented(invocation, request, way.peer)
+        if direct.peer is not None and direct.is_gateway:
+            request = _documented(invocation, request, direct.peer)
         if asked.dry_run:
             _show(invocation, await client.written(request), request)
         elif asked.task:
@@ -70,8 +70,8 @@ async def call_signed(invocation: Invocation, asked: Asked, http: HttpClient) ->
             await _print(invocation, client, request)
 
 
-class Way(Struct, frozen=True, eq=False):
-    """The way to an agent elsewhere."""
+class DirectClient(Struct, frozen=True, eq=False):
+    """The client of an agent elsewhere, called from here and not by our gateway."""
 
     client: RecipientClient
     peer: "Peer | None"  # whose agent it is, if we list it
@@ -80,27 +80,31 @@ class Way(Struct, frozen=True, eq=False):
 
 
 @asynccontextmanager
-async def way_to(invocation: Invocation, asked: Asked, http: HttpClient) -> AsyncIterator[Way]:
-    """The way to whoever is at an address; its connections are those of `http`."""
+async def open_direct(
+    invocation: Invocation, asked: Asked, http: HttpClient
+) -> AsyncIterator[DirectClient]:
+    """The client of whoever is at an address; its connections are those of `http`."""
     clock, ids = SystemClock(), SystemIds()
     recipient, peer = await find_recipient(invocation, asked.address, _bounds(asked))
-    async with _signer(invocation, asked, http) as by:
+    async with _signing_identity(invocation, asked, http) as by:
         client = SamvadClient.of(
             http, by.keys, by.sender, clock=clock, ids=ids, verifying=by.verifying
         )
         try:
-            yield Way(client.to(recipient), peer, by.sender, by.verifying is not None)
+            yield DirectClient(client.to(recipient), peer, by.sender, by.verifying is not None)
         finally:
             await client.close()
 
 
 @asynccontextmanager
-async def _signer(invocation: Invocation, asked: Asked, http: HttpClient) -> AsyncIterator[Signer]:
+async def _signing_identity(
+    invocation: Invocation, asked: Asked, http: HttpClient
+) -> AsyncIterator[SigningIdentity]:
     from carnet.assembly.store import open_from
 
     if asked.key or not has_settings(invocation):
         key = load_key(asked.key)
-        yield Signer(f"{AGENT}client-{key.kid}", key)
+        yield SigningIdentity(f"{AGENT}client-{key.kid}", key)
         return
     domain, clock = invocation.settings.gateway.domain, SystemClock()
     store = await open_from(invocation.settings, exclusive=False)
@@ -109,7 +113,7 @@ async def _signer(invocation: Invocation, asked: Asked, http: HttpClient) -> Asy
     try:
         await store.keys.ensure(clock.wall_us())
         verifying = Verifying(ring, domain=domain, currency=currency, clock=clock)
-        yield Signer(f"{AGENT}{domain}", store.keys, verifying)
+        yield SigningIdentity(f"{AGENT}{domain}", store.keys, verifying)
     finally:
         await ring.close()
         await store.close()

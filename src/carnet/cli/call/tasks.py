@@ -112,14 +112,14 @@ async def _tasks_at(
     invocation: Invocation, address: str, key: str | None
 ) -> AsyncIterator["SamvadTasks"]:
     """The tasks of an agent elsewhere, as a signed call reaches it."""
-    from carnet.cli.call.signed import way_to
+    from carnet.cli.call.signed import open_direct
     from carnet.cli.reach.gateway import open_http
     from carnet.cli.reach.request import Asked
     from carnet.runtime.peers.samvad_tasks import SamvadTasks
 
     asked = Asked(address=address, key=key)
-    async with open_http() as http, way_to(invocation, asked, http) as way:
-        yield SamvadTasks(way.client)
+    async with open_http() as http, open_direct(invocation, asked, http) as direct:
+        yield SamvadTasks(direct.client)
 
 
 async def _show(

@@ -35,7 +35,7 @@ from carnet.errors import (
     UsageInvalid,
 )
 from carnet.ports.trust.trust import NewToken
-from carnet.ports.world.http_client import Answer, Bounds, HttpClient, Outbound
+from carnet.ports.world.http_client import Bounds, HttpAnswer, HttpClient, Outbound
 from carnet.wire.grammar.sse import SseEvent, SseReader
 
 OPERATOR_SECONDS: Final = 300
@@ -205,7 +205,7 @@ async def operator_token(settings: Settings) -> AsyncIterator[Secret]:
 
 @asynccontextmanager
 async def open_http() -> AsyncIterator[HttpClient]:
-    """The one way out, for the length of a command."""
+    """An HTTP client, for the length of a command."""
     from carnet.runtime.egress.client import EgressClient
 
     http = EgressClient()
@@ -218,7 +218,7 @@ async def open_http() -> AsyncIterator[HttpClient]:
 @asynccontextmanager
 async def sending(
     http: HttpClient, request: Outbound, *, token_is_new: bool = False
-) -> AsyncIterator[Answer]:
+) -> AsyncIterator[HttpAnswer]:
     """Send a request; an answer that is an error is raised, with the gateway's own words."""
     waited = 0.0 if token_is_new else SEEN_WITHIN_SECONDS
     while True:
@@ -238,7 +238,7 @@ async def sending(
         await asyncio.sleep(LOOK_AGAIN_SECONDS)
 
 
-async def read_events(answer: Answer) -> AsyncIterator[SseEvent]:
+async def read_events(answer: HttpAnswer) -> AsyncIterator[SseEvent]:
     """The server-sent events of an answer."""
     reader = SseReader(max_event_bytes=1024 * 1024, deliver_trailing=True)
     async for chunk in answer.chunks():
@@ -280,7 +280,7 @@ def decode(data: bytes | str) -> dict[str, Any]:
         raise ProviderError("the gateway sent something that is no JSON object") from None
 
 
-def said_by(answer: Answer, body: bytes) -> GatewaySaid:
+def said_by(answer: HttpAnswer, body: bytes) -> GatewaySaid:
     """The error that an answer holds, with the run and the turn that its headers name."""
     status = answer.status
     try:
@@ -300,7 +300,7 @@ def said_by(answer: Answer, body: bytes) -> GatewaySaid:
     )
 
 
-def _wait_in(answer: Answer) -> dict[str, int]:
+def _wait_in(answer: HttpAnswer) -> dict[str, int]:
     """The seconds that an answer says to wait, as a Carnet writes them."""
     told = answer.header("retry-after") or ""
     return {"retry_after": int(told)} if told.isascii() and told.isdigit() else {}
@@ -313,7 +313,7 @@ def unreadable(error: PeerUnreachable | PeerAgentNotFound) -> GatewaySaid:
     return GatewaySaid({"code": error.code, "message": message, "hint": hint}, error.status)
 
 
-def names_in(answer: Answer) -> dict[str, str]:
+def names_in(answer: HttpAnswer) -> dict[str, str]:
     """The run and the turn that an answer names."""
     named = {"run": answer.header("x-tangle-runid"), "turn": answer.header("x-tangle-turnid")}
     return {word: value for word, value in named.items() if value}

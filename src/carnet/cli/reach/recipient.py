@@ -9,7 +9,7 @@ from carnet.core.people.address import is_agent_uri, is_handle, parse_agent_uri,
 from carnet.errors import AgentNotFound, CarnetError, PeerUnknown
 from carnet.ports.world.http_client import Bounds
 from carnet.runtime.client.client import read_address
-from carnet.runtime.peers.cards import Place
+from carnet.runtime.peers.cards import Site
 from carnet.runtime.peers.samvad_client import recipient_of
 from carnet.runtime.peers.samvad_request import Recipient
 
@@ -52,7 +52,7 @@ async def find_recipient(
     if peer is None:
         url, expected = read_address(address)
         identities = frozenset({expected} if expected else ())
-        return Recipient(place=Place(url), identities=identities, bounds=bounds), None
+        return Recipient(site=Site(url), identities=identities, bounds=bounds), None
     return recipient_of(peer, local, bounds), peer
 
 

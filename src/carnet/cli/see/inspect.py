@@ -38,20 +38,20 @@ async def _inspect(invocation: Invocation, address: str) -> dict[str, Any]:
         recipient = await _recipient(invocation, address, http)
         cards = Cards(http, SystemClock())
         try:
-            card = await cards.card(recipient.place)
+            card = await cards.card(recipient.site)
             carnet = await cards.carnet(recipient.home)
         except (PeerUnreachable, PeerAgentNotFound) as error:
             raise unreadable(error) from error
         finally:
             await cards.close()
-    return _page(recipient.place.url, card, carnet)
+    return _page(recipient.site.url, card, carnet)
 
 
 async def _recipient(invocation: Invocation, address: str, http: "HttpClient") -> "Recipient":
     from carnet.cli.reach.gateway import QUICK, find_place, is_answering
     from carnet.cli.reach.recipient import find_own, find_recipient
     from carnet.errors import Unreachable
-    from carnet.runtime.peers.cards import Place
+    from carnet.runtime.peers.cards import Site
     from carnet.runtime.peers.samvad_request import Recipient
 
     name = find_own(invocation, address)
@@ -60,7 +60,7 @@ async def _recipient(invocation: Invocation, address: str, http: "HttpClient") -
     place = await find_place(invocation, http)
     if not await is_answering(http, place):
         raise Unreachable(url=place.url)
-    return Recipient(place=Place(f"{place.url}/agents/{name}" if name else place.url))
+    return Recipient(site=Site(f"{place.url}/agents/{name}" if name else place.url))
 
 
 def _page(url: str, card: "Card", carnet: "WellKnown | None") -> dict[str, Any]:

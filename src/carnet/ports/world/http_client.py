@@ -36,7 +36,7 @@ class Outbound(Struct, frozen=True, kw_only=True):
     bounds: Bounds = Bounds()
 
 
-class Answer(Protocol):
+class HttpAnswer(Protocol):
     """What came back; the body is still on the wire."""
 
     @property
@@ -72,7 +72,7 @@ class NameUnknown(NotSent):
 class HttpClient(Protocol):
     """Sends requests."""
 
-    def send(self, request: Outbound) -> AbstractAsyncContextManager[Answer]:
+    def send(self, request: Outbound) -> AbstractAsyncContextManager[HttpAnswer]:
         """Send and give the answer's head.
 
         Raises ProviderUnavailable (its `__cause__` is NotSent if nothing left), ProviderTimeout,

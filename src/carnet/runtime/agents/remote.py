@@ -31,7 +31,7 @@ from carnet.core.people.proof import Spending
 from carnet.core.people.secret import Secret
 from carnet.core.people.skill import CHAT
 from carnet.errors import ConfigInvalid, SkillNotFound
-from carnet.ports.world.http_client import Answer, Bounds, HttpClient, Outbound
+from carnet.ports.world.http_client import Bounds, HttpAnswer, HttpClient, Outbound
 from carnet.runtime.peers.answer_reader import JSON, SSE, read_answer
 from carnet.runtime.peers.signing import Signing
 from carnet.runtime.peers.stamps import OWN, Stamping
@@ -46,7 +46,7 @@ logger = logging.getLogger("carnet.runtime")
 _TOKEN: Final = re.compile(r"[!-~]+", re.ASCII)
 
 
-class Endpoint(Struct, frozen=True, kw_only=True):
+class RemoteEndpoint(Struct, frozen=True, kw_only=True):
     """Where a dialect is served, and how we are known there."""
 
     url: str  # in full, with the path of the request
@@ -84,7 +84,7 @@ class Endpoint(Struct, frozen=True, kw_only=True):
         )
 
 
-class Lane(Struct, frozen=True, eq=False):
+class SignedLink(Struct, frozen=True, eq=False):
     """How we and another gateway know one another without a token: by our keys."""
 
     signing: Signing
@@ -105,11 +105,11 @@ class Remote:
     def __init__(
         self,
         http: HttpClient,
-        endpoint: Endpoint,
+        endpoint: RemoteEndpoint,
         *,
         most_cost: int,
         stamping: Stamping = OWN,
-        lane: Lane | None = None,
+        link: SignedLink | None = None,
         skilled: Skilled | None = None,
     ) -> None:
         """Reach one agent.
@@ -119,15 +119,15 @@ class Remote:
             endpoint: Where it is.
             most_cost: The most it may charge for one call, in micro-units.
             stamping: What its calls carry, and whose credential.
-            lane: Given where calls are signed, and receipts are asked for: by Carnets alone.
-            skilled: Tells whether it is a Carnet where there is no lane.
+            link: Given where calls are signed, and receipts are asked for: by Carnets alone.
+            skilled: Tells whether it is a Carnet where there is no link.
         """
         self._http = http
         self._endpoint = endpoint
         self._authorization = endpoint.authorization()
         self._most_cost = most_cost
         self._stamping = stamping
-        self._lane = lane
+        self._link = link
         self._skilled = skilled
 
     async def __call__(self, call: Call, out: Output, /) -> Done:
@@ -142,18 +142,18 @@ class Remote:
         calling.ended()
         return end
 
-    async def _read_answer(self, answer: Answer, call: Call, calling: Calling) -> Done:
-        endpoint, ask, lane = self._endpoint, call.ask, self._lane
+    async def _read_answer(self, answer: HttpAnswer, call: Call, calling: Calling) -> Done:
+        endpoint, ask, link = self._endpoint, call.ask, self._link
         codec, currency = endpoint.codec, endpoint.currency
-        if lane is None:
+        if link is None:
             return await read_answer(answer, ask, codec, currency, calling)
         receipt = calling.receipt
 
         def read(sink: Sink) -> Awaitable[Done]:
             return read_answer(answer, ask, codec, currency, sink, receipt)
 
-        return await lane.verifying.proven(
-            read, call.carnet, receipt, calling, peer=lane.peer, told=codec.result
+        return await link.verifying.proven(
+            read, call.carnet, receipt, calling, peer=link.peer, told=codec.result
         )
 
     async def _outbound(self, call: Call) -> Outbound:
@@ -164,21 +164,21 @@ class Remote:
         outbound = self._endpoint.outbound(
             call.ask, headers, {**self._authorization, **secrets}, with_skill=named
         )
-        return outbound if self._lane is None else self._signed(outbound, call, self._lane)
+        return outbound if self._link is None else self._signed(outbound, call, self._link)
 
     async def _refuse_without_skills(self) -> None:
         """Refuse to ask for a skill by name where that would be read as mere chat."""
-        if self._lane is not None:
+        if self._link is not None:
             return
         if self._skilled is None or not await self._skilled.is_carnet():
             way = "" if self._skilled is None else self._skilled.way
             raise SkillNotFound("the other side is no Carnet", way=way)
 
-    def _signed(self, outbound: Outbound, call: Call, lane: Lane) -> Outbound:
+    def _signed(self, outbound: Outbound, call: Call, link: SignedLink) -> Outbound:
         """The same with the travel document: who pays, and how much we will at the most."""
         most = Spending(money=self._most_cost, currency=self._endpoint.currency)
-        return lane.signing.sign_carnet(
-            outbound, call.carnet, audience=lane.peer, payer=call.payer.account, budget=most
+        return link.signing.sign_carnet(
+            outbound, call.carnet, audience=link.peer, payer=call.payer.account, budget=most
         )
 
     def _within_limit(self, usage: Usage, call: Call) -> Usage:
@@ -209,7 +209,7 @@ class Provider:
     """A model, reached like any client reaches it."""
 
     def __init__(
-        self, http: HttpClient, endpoint: Endpoint, *, system_prompt: str | None = None
+        self, http: HttpClient, endpoint: RemoteEndpoint, *, system_prompt: str | None = None
     ) -> None:
         """`system_prompt` is said before everything else."""
         self._http = http

@@ -31,7 +31,7 @@ DIALECT: Final = "samvad"
 TEXT: Final = "text"
 
 
-class Samvad:
+class SamvadPeer:
     """An agent elsewhere, reached through the dialect of signed envelopes."""
 
     def __init__(

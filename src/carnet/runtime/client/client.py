@@ -28,13 +28,13 @@ from carnet.runtime.agents.samvad_peer import as_text, text_field, text_skill
 from carnet.runtime.client.key import ClientKey, load_key
 from carnet.runtime.client.tasks import Task, advised
 from carnet.runtime.egress.client import EgressClient
-from carnet.runtime.peers.cards import CARD_PATH, Place
+from carnet.runtime.peers.cards import CARD_PATH, Site
 from carnet.runtime.peers.samvad_client import SamvadClient
 from carnet.runtime.peers.samvad_request import Recipient, SamvadRequest
 from carnet.runtime.peers.samvad_tasks import SamvadTasks
 from carnet.runtime.stream import closing
 from carnet.runtime.system import SystemClock, SystemIds
-from carnet.runtime.visit.pulled import Listed, pulled
+from carnet.runtime.visit.pulled import CollectedAnswer, pulled
 from carnet.wire.dialects import samvad
 
 SECONDS: Final = 600.0
@@ -76,7 +76,7 @@ class Client:
         """Ask for a skill and give its result. What goes in is a mapping, or named one by one."""
         request = self._request(skill, {**(payload or {}), **fields}, stream=False)
         with advised():
-            answer = Listed()
+            answer = CollectedAnswer()
             await self._client.run(request, answer)
             return samvad.result_of(answer.events)
 
@@ -213,7 +213,7 @@ def connect(
     signer = key if isinstance(key, ClientKey) else load_key(key)
     url, expected = read_address(address)
     recipient = Recipient(
-        place=Place(url),
+        site=Site(url),
         identities=frozenset(filter(None, (expected, identity))),
         bounds=Bounds(total_seconds=timeout, first_byte_seconds=min(120.0, timeout)),
     )

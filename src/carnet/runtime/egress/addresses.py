@@ -227,7 +227,7 @@ class Allowed:
         )
 
 
-class Route:
+class EgressRoute:
     """Where requests for one URL go, and which addresses may be dialled for them."""
 
     __slots__ = ("destination", "may_dial", "reuse", "target", "where")
@@ -245,15 +245,15 @@ class Route:
         self.where = (destination.scheme, destination.host, destination.port)
 
 
-def find_route(url: str, kind: Literal["named", "learned"], allowed: Allowed) -> Route:
+def find_route(url: str, kind: Literal["named", "learned"], allowed: Allowed) -> EgressRoute:
     """The route of a destination of its class, or EgressRefused."""
     destination = read_destination(url)
     if kind == "named" or allowed.names(destination):
         plain = destination.scheme == "http"
         may_dial = is_private_or_loopback if plain else _anywhere
-        return Route(destination, may_dial, reuse=kind == "named")
+        return EgressRoute(destination, may_dial, reuse=kind == "named")
     check_learned(destination)
-    return Route(destination, lambda ip: is_global(ip) or allowed.holds(ip), reuse=False)
+    return EgressRoute(destination, lambda ip: is_global(ip) or allowed.holds(ip), reuse=False)
 
 
 def _anywhere(_: IPAddress) -> bool:

@@ -27,7 +27,7 @@ from carnet.core.memo import Memo
 from carnet.errors import ProviderError, ProviderTimeout, ProviderUnavailable
 from carnet.ports.world.http_client import NotSent, Outbound
 from carnet.runtime.deadlines import Patience
-from carnet.runtime.egress.addresses import Allowed, Route, find_route
+from carnet.runtime.egress.addresses import Allowed, EgressRoute, find_route
 from carnet.runtime.egress.connection import Broken, Connection, Lost
 from carnet.runtime.egress.dialler import Dialler, Lookup
 from carnet.runtime.system import SystemLookup
@@ -79,7 +79,7 @@ class EgressClient:
         self._learned_dialler = Dialler(lookup or SystemLookup(LEARNED_LOOKUPS), tls)
         # Names that are only looked at have threads of their own: slow ones hold up no webhook.
         self._judging_dialler = Dialler(lookup or SystemLookup(JUDGED_LOOKUPS), tls)
-        self._routes: Memo[str, Route] = Memo(_MOST_ROUTES)
+        self._routes: Memo[str, EgressRoute] = Memo(_MOST_ROUTES)
         self._idle: dict[Where, list[Connection]] = {}
         self._sweeping: asyncio.TimerHandle | None = None
         self._open: set[Connection] = set()
@@ -100,7 +100,7 @@ class EgressClient:
         self._open.clear()
         await asyncio.sleep(0)  # so that the sockets are gone when this returns
 
-    def route(self, request: Outbound) -> Route:
+    def route(self, request: Outbound) -> EgressRoute:
         """Where a request goes, or EgressRefused."""
         if request.kind == "learned":  # judged anew each time
             return find_route(request.url, request.kind, self._allowed)
@@ -120,7 +120,7 @@ class EgressClient:
 
     # ------------------------------------------------------------------ connections
 
-    def idle(self, route: Route) -> Connection | None:
+    def idle(self, route: EgressRoute) -> Connection | None:
         """A connection that is there already, and can have no answer waiting in it."""
         waiting = self._idle.get(route.where)
         if not waiting:
@@ -133,7 +133,7 @@ class EgressClient:
             self.drop(connection)
         return None
 
-    async def dial(self, route: Route, seconds: float) -> Connection:
+    async def dial(self, route: EgressRoute, seconds: float) -> Connection:
         """A new connection; whatever goes wrong, nothing has been sent."""
         if self._closed:
             raise ProviderUnavailable("the way out is closed") from NotSent()
@@ -145,7 +145,7 @@ class EgressClient:
         self._open.add(connection)
         return connection
 
-    def keep(self, route: Route, connection: Connection) -> None:
+    def keep(self, route: EgressRoute, connection: Connection) -> None:
         """Keep a connection for the next request."""
         waiting = self._idle.get(route.where)
         if waiting is None:
@@ -341,7 +341,7 @@ class _Exchange:
         return self._connection
 
 
-def _write_head(route: Route, request: Outbound) -> bytes:
+def _write_head(route: EgressRoute, request: Outbound) -> bytes:
     """The head of a request; nothing that could end its line leaves."""
     if request.method in _OTHER_ENDS:
         raise ValueError("the answers to this method end elsewhere")

@@ -17,7 +17,7 @@ from typing import Final
 
 from carnet.errors import EgressRefused, ProviderUnavailable
 from carnet.ports.world.http_client import NameUnknown, NotSent
-from carnet.runtime.egress.addresses import IPAddress, Route
+from carnet.runtime.egress.addresses import EgressRoute, IPAddress
 from carnet.runtime.egress.connection import Connection
 
 Lookup = Callable[[str, int], Awaitable[Sequence[str]]]
@@ -33,7 +33,7 @@ class Dialler:
         self._lookup = lookup
         self._tls = tls
 
-    async def dial(self, route: Route, seconds: float) -> Connection:
+    async def dial(self, route: EgressRoute, seconds: float) -> Connection:
         """Connect within so many seconds; whatever goes wrong, nothing has been sent."""
         try:
             async with asyncio.timeout(seconds):
@@ -44,13 +44,13 @@ class Dialler:
             reason = f"{type(error).__name__}{f': {error.strerror}' if error.strerror else ''}"
         raise ProviderUnavailable(reason) from NotSent(reason)
 
-    async def judge(self, route: Route, seconds: float) -> None:
+    async def judge(self, route: EgressRoute, seconds: float) -> None:
         """Refuse a route whose name leads to where it may not; one that leads nowhere may later."""
         with contextlib.suppress(TimeoutError, OSError, ProviderUnavailable):
             async with asyncio.timeout(seconds):
                 await self._addresses(route)
 
-    async def _addresses(self, route: Route) -> list[IPAddress]:
+    async def _addresses(self, route: EgressRoute) -> list[IPAddress]:
         at = route.destination
         if at.ip is not None:
             return [at.ip]  # judged when the route was found
@@ -67,7 +67,7 @@ class Dialler:
             raise OSError(errno.ENOENT, "the name has no address")
         return in_turn(found)
 
-    async def _first_of(self, addresses: Sequence[IPAddress], route: Route) -> Connection:
+    async def _first_of(self, addresses: Sequence[IPAddress], route: EgressRoute) -> Connection:
         if len(addresses) == 1:
             return await self._connect(addresses[0], route)
         tasks: list[asyncio.Task[Connection]] = []
@@ -86,7 +86,7 @@ class Dialler:
                     task.add_done_callback(_close_late)
         return tasks[-1].result()  # all have failed, and this one says how
 
-    async def _connect(self, ip: IPAddress, route: Route) -> Connection:
+    async def _connect(self, ip: IPAddress, route: EgressRoute) -> Connection:
         if not route.may_dial(ip):
             raise EgressRefused("the address may not be dialled")
         loop = asyncio.get_running_loop()

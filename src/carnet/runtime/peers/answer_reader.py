@@ -13,7 +13,7 @@ from carnet.core.call import Ask
 from carnet.core.messages.events import Done, Event, Failed, Usage
 from carnet.core.messages.output import Sink
 from carnet.errors import CarnetError, ProviderError
-from carnet.ports.world.http_client import Answer
+from carnet.ports.world.http_client import HttpAnswer
 from carnet.runtime.receipts.verification import ExpectedReceipt
 from carnet.wire import travel
 from carnet.wire.dialects.outbound import Codec, Reader
@@ -26,7 +26,7 @@ _REST_SECONDS: Final = 0.1  # how long the end of a stream may take after its la
 
 
 async def read_answer(
-    answer: Answer,
+    answer: HttpAnswer,
     ask: Ask,
     codec: Codec,
     currency: str,
@@ -61,7 +61,7 @@ async def tell(events: Iterable[Event], sink: Sink) -> Done:
 
 
 async def read_stream(
-    answer: Answer, reader: Reader, failure: Callable[[Failed, str], CarnetError], sink: Sink
+    answer: HttpAnswer, reader: Reader, failure: Callable[[Failed, str], CarnetError], sink: Sink
 ) -> Done:
     """Read a stream as `reader` finds it; `failure` says what to raise for another end."""
     while chunk := await answer.next():
@@ -89,7 +89,7 @@ async def _pass_on(
         await sink.write(event)
 
 
-def is_stream(answer: Answer, *, wanted: bool) -> bool:
+def is_stream(answer: HttpAnswer, *, wanted: bool) -> bool:
     """Whether an answer is a stream. Some stream whatever was asked for: what came decides."""
     written = answer.header("content-type")
     if written is None:
@@ -104,7 +104,7 @@ def _failure(failed: Failed, fault: str) -> CarnetError:
     return ProviderError(fault) if fault else failed.error()
 
 
-async def _finish(answer: Answer) -> None:
+async def _finish(answer: HttpAnswer) -> None:
     """Read the end of a stream that has said all, so that its connection can be used again."""
     try:
         async with asyncio.timeout(_REST_SECONDS):
@@ -114,7 +114,7 @@ async def _finish(answer: Answer) -> None:
         pass  # then it cannot
 
 
-async def _refuse(answer: Answer, codec: Codec, currency: str, sink: Sink) -> NoReturn:
+async def _refuse(answer: HttpAnswer, codec: Codec, currency: str, sink: Sink) -> NoReturn:
     """Raise what a refusal stands for; what it charges all the same is told before."""
     refusal = codec.refusal(
         answer.status,
@@ -128,7 +128,7 @@ async def _refuse(answer: Answer, codec: Codec, currency: str, sink: Sink) -> No
     raise refusal.error
 
 
-async def read_some(answer: Answer) -> bytes:
+async def read_some(answer: HttpAnswer) -> bytes:
     """What a refusal says, as far as it is short and comes."""
     body = bytearray()
     try:

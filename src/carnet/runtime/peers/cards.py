@@ -55,7 +55,7 @@ _ABSENT: Final = frozenset({404, 410})
 _CLIENT_ERRORS: Final = range(400, 500)
 
 
-class Place(Struct, frozen=True):
+class Site(Struct, frozen=True):
     """Where pages are: the URL before their path, who named it, and whose they must be."""
 
     url: str
@@ -64,7 +64,7 @@ class Place(Struct, frozen=True):
 
 
 class NotPublished(Exception):
-    """There is no such page, or no such place; `fault` says which, where it is not the page."""
+    """There is no such page, or no such site; `fault` says which, where it is not the page."""
 
     def __init__(self, fault: str | None = None) -> None:
         super().__init__(fault)
@@ -82,19 +82,19 @@ class Fetching:
         queue: int = QUEUE,
         bounds: Bounds = BOUNDS,
     ) -> None:
-        """`queue` is how many more may wait, for each kind of place."""
+        """`queue` is how many more may wait, for each kind of site."""
         self._http = http
         self._bounds = bounds
         self._queue = queue
         self._waiting = {"named": 0, "learned": 0}
         self._free = {kind: asyncio.Semaphore(at_once) for kind in self._waiting}
 
-    async def page(self, place: Place, path: str) -> bytes:
+    async def page(self, site: Site, path: str) -> bytes:
         """One page. Raises NotPublished, PeerUnreachable, or Overloaded."""
-        free = self._free[place.kind]
-        await self._enter(free, place.kind)
+        free = self._free[site.kind]
+        await self._enter(free, site.kind)
         try:
-            return await self._get(place, path)
+            return await self._get(site, path)
         finally:
             free.release()
 
@@ -110,13 +110,13 @@ class Fetching:
         finally:
             self._waiting[kind] -= 1
 
-    async def _get(self, place: Place, path: str) -> bytes:
+    async def _get(self, site: Site, path: str) -> bytes:
         request = Outbound(
             method="GET",
-            url=f"{place.url}{path}",
+            url=f"{site.url}{path}",
             body=b"",
             headers={"accept": "application/json"},
-            kind=place.kind,
+            kind=site.kind,
             bounds=self._bounds,
         )
         try:
@@ -129,19 +129,19 @@ class Fetching:
                     raise PeerUnreachable(f"answered with {answer.status}")
                 return await answer.read()
         except EgressRefused:
-            if place.kind == "named":
+            if site.kind == "named":
                 raise
             raise NotPublished from None  # what is behind a private address is not told
         except Upstream as error:
-            raise _unanswered(error, place) from None
+            raise _unanswered(error, site) from None
 
 
-def _unanswered(error: Upstream, place: Place) -> PeerUnreachable | NotPublished:
+def _unanswered(error: Upstream, site: Site) -> PeerUnreachable | NotPublished:
     if isinstance(error.__cause__, NameUnknown):
         return NotPublished("no host has that name")
     fault = reason(error)
     never_left = isinstance(error.__cause__, NotSent)
-    return PeerUnreachable(f"nothing answers at {place.url} ({fault})" if never_left else fault)
+    return PeerUnreachable(f"nothing answers at {site.url} ({fault})" if never_left else fault)
 
 
 def reason(error: CarnetError) -> str:
@@ -150,7 +150,7 @@ def reason(error: CarnetError) -> str:
 
 
 class Found(Struct, Generic[T]):
-    """What is known of a place. Times are of the clock that never jumps."""
+    """What is known of a site. Times are of the clock that never jumps."""
 
     value: T | None
     fault: str | None  # why it could not be read; None also for a page that is not there
@@ -160,58 +160,58 @@ class Found(Struct, Generic[T]):
 
 
 class Remembered(Generic[T]):
-    """What one kind of page says, for many places."""
+    """What one kind of page says, for many sites."""
 
     def __init__(
         self,
-        load: Callable[[Place], Awaitable[tuple[T, float]]],
+        load: Callable[[Site], Awaitable[tuple[T, float]]],
         clock: Clock,
         *,
         most: int = 1024,
     ) -> None:
-        """`load` reads a place and says for how many seconds that holds.
+        """`load` reads a site and says for how many seconds that holds.
 
         It raises NotPublished, or an error of ours that says why it cannot be read.
         """
         self._load = load
         self._clock = clock
-        self._good: Memo[Place, Found[T]] = Memo(most)
-        self._bad: Memo[Place, Found[T]] = Memo(most)
-        self._running: dict[Place, asyncio.Task[Found[T]]] = {}
+        self._good: Memo[Site, Found[T]] = Memo(most)
+        self._bad: Memo[Site, Found[T]] = Memo(most)
+        self._running: dict[Site, asyncio.Task[Found[T]]] = {}
 
-    def peek(self, place: Place) -> Found[T] | None:
+    def peek(self, site: Site) -> Found[T] | None:
         """What is known and still holds."""
         now = self._clock.monotonic()
         for known in (self._good, self._bad):
-            found = known.get(place)
+            found = known.get(site)
             if found is not None and found.until > now:
                 return found
         return None
 
     def is_due(self, found: Found[T], seconds: float = FAILED_SECONDS) -> bool:
-        """Whether a place may be asked again, for something that its page did not say."""
+        """Whether a site may be asked again, for something that its page did not say."""
         return self._clock.monotonic() >= found.tried + seconds
 
-    async def find(self, place: Place, *, after: float | None = None) -> Found[T]:
+    async def find(self, site: Site, *, after: float | None = None) -> Found[T]:
         """What is known, fetched if it is not.
 
         With `after` also if that many seconds have passed since it was last asked for.
         """
-        found = self.peek(place)
+        found = self.peek(site)
         if found is not None and (after is None or not self.is_due(found, after)):
             return found
-        task = self._running.get(place)
+        task = self._running.get(site)
         if task is None:
-            task = asyncio.create_task(self._fetch(place))
-            self._running[place] = task
-            task.add_done_callback(lambda _: self._running.pop(place, None))
+            task = asyncio.create_task(self._fetch(site))
+            self._running[site] = task
+            task.add_done_callback(lambda _: self._running.pop(site, None))
         # Whoever leaves while it runs leaves alone: others may wait for the same.
         return await asyncio.shield(task)
 
-    def forget(self, place: Place) -> None:
+    def forget(self, site: Site) -> None:
         """Ask anew the next time."""
-        self._good.pop(place, None)
-        self._bad.pop(place, None)
+        self._good.pop(site, None)
+        self._bad.pop(site, None)
 
     async def close(self) -> None:
         """End what is running."""
@@ -220,10 +220,10 @@ class Remembered(Generic[T]):
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
 
-    async def _fetch(self, place: Place) -> Found[T]:
+    async def _fetch(self, site: Site) -> Found[T]:
         fault = absent = None
         try:
-            value, seconds = await self._load(place)
+            value, seconds = await self._load(site)
         except NotPublished as error:
             absent = error.fault
         except (Overloaded, EgressRefused):
@@ -231,25 +231,25 @@ class Remembered(Generic[T]):
         except CarnetError as error:
             fault = reason(error)
         else:
-            return self._keep_good(place, value, seconds)
-        return self._keep_bad(place, fault, absent)
+            return self._keep_good(site, value, seconds)
+        return self._keep_bad(site, fault, absent)
 
-    def _keep_good(self, place: Place, value: T, seconds: float) -> Found[T]:
+    def _keep_good(self, site: Site, value: T, seconds: float) -> Found[T]:
         now = self._clock.monotonic()
         holds = min(max(seconds, LEAST_SECONDS), MOST_SECONDS)
         found = Found(value, None, now + holds, now)
-        self._bad.pop(place, None)
-        return self._good.keep(place, found)
+        self._bad.pop(site, None)
+        return self._good.keep(site, found)
 
-    def _keep_bad(self, place: Place, fault: str | None, absent: str | None) -> Found[T]:
+    def _keep_bad(self, site: Site, fault: str | None, absent: str | None) -> Found[T]:
         now = self._clock.monotonic()
-        before = self._good.get(place)
+        before = self._good.get(site)
         if before is not None and before.until > now:  # F33: until its own end
             before.tried = now
             return before
         found: Found[T] = Found(None, fault, now + FAILED_SECONDS, now, absent)
-        self._good.pop(place, None)
-        return self._bad.keep(place, found)
+        self._good.pop(site, None)
+        return self._bad.keep(site, found)
 
 
 class Cards:
@@ -260,33 +260,33 @@ class Cards:
         self._cards = Remembered(self._load_card, clock)
         self._carnets = Remembered(self._load_carnet, clock)
 
-    async def card(self, place: Place) -> samvad.Card:
+    async def card(self, site: Site) -> samvad.Card:
         """The card of an agent; PeerAgentNotFound if there is none, or PeerUnreachable."""
-        found = await self._cards.find(place)
+        found = await self._cards.find(site)
         if found.value is None:
-            found = await self._cards.find(place, after=NEEDED_SECONDS)
+            found = await self._cards.find(site, after=NEEDED_SECONDS)
         if found.value is not None:
             return found.value
         fault = found.fault or found.absent
         if fault is None:  # an answer like any other: what is asked for is not there
-            raise PeerAgentNotFound(f"there is no card at {place.url}{CARD_PATH}")
+            raise PeerAgentNotFound(f"there is no card at {site.url}{CARD_PATH}")
         raise PeerUnreachable(fault)
 
-    async def carnet(self, place: Place) -> travel.WellKnown | None:
+    async def carnet(self, site: Site) -> travel.WellKnown | None:
         """What a Carnet says of itself; None if there is none, or it cannot be read."""
-        return (await self._carnet(place)).value
+        return (await self._carnet(site)).value
 
-    async def is_carnet(self, place: Place, domain: str | None) -> bool:
+    async def is_carnet(self, site: Site, domain: str | None) -> bool:
         """Whether a Carnet is there, and that of the domain; PeerUnreachable if nobody can tell."""
-        found = await self._carnet(place)
+        found = await self._carnet(site)
         if found.fault is not None:
             raise PeerUnreachable(found.fault)
         return found.value is not None and domain in {None, found.value.domain}
 
-    async def _carnet(self, place: Place) -> Found[travel.WellKnown]:
-        found = await self._carnets.find(place)
+    async def _carnet(self, site: Site) -> Found[travel.WellKnown]:
+        found = await self._carnets.find(site)
         if found.fault is not None:
-            found = await self._carnets.find(place, after=NEEDED_SECONDS)
+            found = await self._carnets.find(site, after=NEEDED_SECONDS)
         return found
 
     async def close(self) -> None:
@@ -294,10 +294,10 @@ class Cards:
         await self._cards.close()
         await self._carnets.close()
 
-    async def _load_card(self, place: Place) -> tuple[samvad.Card, float]:
-        card = samvad.read_card(await self._fetching.page(place, CARD_PATH))
+    async def _load_card(self, site: Site) -> tuple[samvad.Card, float]:
+        card = samvad.read_card(await self._fetching.page(site, CARD_PATH))
         return card, card.ttl
 
-    async def _load_carnet(self, place: Place) -> tuple[travel.WellKnown, float]:
-        page = await self._fetching.page(place, CARNET_PATH)
+    async def _load_carnet(self, site: Site) -> tuple[travel.WellKnown, float]:
+        page = await self._fetching.page(site, CARNET_PATH)
         return travel.read_well_known(page), samvad.DEFAULT_TTL

@@ -41,8 +41,8 @@ from carnet.runtime.peers.cards import (
     Fetching,
     Found,
     NotPublished,
-    Place,
     Remembered,
+    Site,
 )
 from carnet.wire import travel
 from carnet.wire.dialects import samvad
@@ -51,7 +51,7 @@ logger = logging.getLogger("carnet.runtime")
 
 MOST_SENDERS: Final = 4096
 EARLY_SECONDS: Final = 5.0  # for a listed peer whose page has not been found lacking
-MOST_WAITING: Final = 1024  # requests that nobody has vouched for yet, of each kind of place
+MOST_WAITING: Final = 1024  # requests that nobody has vouched for yet, of each kind of site
 
 
 class LearnedKey(Struct, frozen=True):
@@ -73,7 +73,7 @@ class _Holder(Struct, frozen=True):
     """Who holds the keys of a sender, and where they are shown."""
 
     identity: str
-    place: Place | None  # None: never fetched
+    site: Site | None  # None: never fetched
 
 
 class Ring:
@@ -106,9 +106,9 @@ class Ring:
         self._peers = peers
         self._fetching = Fetching(http, at_once=at_once, queue=queue)
         self._learned = Remembered(self._load, clock, most=MOST_SENDERS)
-        self._versions: dict[Place, int] = {}  # of peers alone, of which there are few
-        self._plain: set[Place] = set()  # peers that showed a card and are no Carnets
-        self._lacking: dict[Place, float] = {}  # peers' pages that lacked a keyid when they came
+        self._versions: dict[Site, int] = {}  # of peers alone, of which there are few
+        self._plain: set[Site] = set()  # peers that showed a card and are no Carnets
+        self._lacking: dict[Site, float] = {}  # peers' pages that lacked a keyid when they came
         self._waiting = {"named": 0, "learned": 0}
 
     def find(self, sender: str, keyid: str, now: int) -> bytes:
@@ -122,9 +122,9 @@ class Ring:
         pins = self._pinned.of(holder.identity)
         if pins:
             return _of_pinned(pins, keyid, sender)
-        if holder.place is None:
+        if holder.site is None:
             raise KeyUnknown("a host that is never asked", sender=sender)
-        key = self._of_learned(holder.place, keyid, sender)
+        key = self._of_learned(holder.site, keyid, sender)
         if not key.holds(now):
             raise KeyRevoked
         return key.public
@@ -137,27 +137,27 @@ class Ring:
         pins = self._pinned.of(sender) or self._pinned.of(holder.identity)
         if pins:
             return [pin.public for pin in pins if pin.revoked is None]
-        if holder.place is None:
+        if holder.site is None:
             raise KeyUnknown("a host that is never asked", sender=sender)
-        _, learned = self._shown(holder.place, sender)
+        _, learned = self._shown(holder.site, sender)
         return [key.public for key in learned.values() if key.holds(now)]
 
     def is_pinned(self, sender: str) -> bool:
         """Whether a key was written down for this very sender; see `ports.trust.keys.KeyRing`."""
         return bool(self._pinned.of(sender))
 
-    def _of_learned(self, place: Place, keyid: str, sender: str) -> LearnedKey:
-        found, learned = self._shown(place, sender)
+    def _of_learned(self, site: Site, keyid: str, sender: str) -> LearnedKey:
+        found, learned = self._shown(site, sender)
         key = learned.get(keyid)
         if key is not None:
             return key
-        if self._may_ask_again(place, found):  # it may have been added since
+        if self._may_ask_again(site, found):  # it may have been added since
             raise NotLearned
         raise KeyUnknown("no key of that keyid in the card", sender=sender)
 
-    def _shown(self, place: Place, sender: str) -> tuple[Found[Learned], Learned]:
-        """The page of a place, and the keys on it."""
-        found = self._learned.peek(place)
+    def _shown(self, site: Site, sender: str) -> tuple[Found[Learned], Learned]:
+        """The page of a site, and the keys on it."""
+        found = self._learned.peek(site)
         if found is None:
             raise NotLearned
         if found.fault is not None:
@@ -166,37 +166,37 @@ class Ring:
             raise KeyUnknown("nothing is published there", sender=sender)
         return found, found.value
 
-    def _may_ask_again(self, place: Place, found: Found[Learned]) -> bool:
+    def _may_ask_again(self, site: Site, found: Found[Learned]) -> bool:
         """Whether a page is worth another look for a keyid that it does not show.
 
         A flood of made-up keyids meets a page that has just come, and has it wait its minute.
         """
-        if place.kind == "learned" or self._learned.is_due(found):
+        if site.kind == "learned" or self._learned.is_due(found):
             return self._learned.is_due(found)
         if self._learned.is_due(found, EARLY_SECONDS):
-            return self._lacking.get(place) != found.tried
-        self._lacking[place] = found.tried
+            return self._lacking.get(site) != found.tried
+        self._lacking[site] = found.tried
         return False
 
     async def learn(self, sender: str) -> None:
         """Fetch what a sender publishes; see `ports.trust.keys.KeyRing`."""
-        place = self._holder(sender).place
-        if place is None:
+        site = self._holder(sender).site
+        if site is None:
             return
-        if self._waiting[place.kind] >= MOST_WAITING:  # also of those who wait for one fetch
+        if self._waiting[site.kind] >= MOST_WAITING:  # also of those who wait for one fetch
             raise Overloaded("too many wait for the keys of senders")
-        self._waiting[place.kind] += 1
+        self._waiting[site.kind] += 1
         try:
-            early = place.kind == "named"  # `find` has judged whether it is too early
-            await self._learned.find(place, after=EARLY_SECONDS if early else FAILED_SECONDS)
+            early = site.kind == "named"  # `find` has judged whether it is too early
+            await self._learned.find(site, after=EARLY_SECONDS if early else FAILED_SECONDS)
         finally:
-            self._waiting[place.kind] -= 1
+            self._waiting[site.kind] -= 1
 
     async def need(self, sender: str) -> None:
         """Fetch it anew for a call of ours; see `ports.trust.keys.KeyRing`."""
-        place = self._holder(sender).place
-        if place is not None:
-            await self._learned.find(place, after=NEEDED_SECONDS)
+        site = self._holder(sender).site
+        if site is not None:
+            await self._learned.find(site, after=NEEDED_SECONDS)
 
     async def close(self) -> None:
         """End what is being fetched."""
@@ -209,53 +209,53 @@ class Ring:
         for known in (domain, parent):
             peer = self._peers.find(known)
             if peer is not None:
-                return _Holder(f"{AGENT}{known}", Place(peer.url, "named", known))
+                return _Holder(f"{AGENT}{known}", Site(peer.url, "named", known))
         try:
             check_domain(domain)
         except AddressInvalid:  # one label, or an address
             return _Holder(sender, None)
-        return _Holder(sender, Place(f"https://{domain}", "learned", domain))
+        return _Holder(sender, Site(f"https://{domain}", "learned", domain))
 
-    async def _load(self, place: Place) -> tuple[Learned, float]:
-        if place.kind == "named" and place not in self._plain:
+    async def _load(self, site: Site) -> tuple[Learned, float]:
+        if site.kind == "named" and site not in self._plain:
             try:
-                page = await self._fetching.page(place, CARNET_PATH)
+                page = await self._fetching.page(site, CARNET_PATH)
             except NotPublished:
                 pass  # then it is no Carnet
             else:
-                return self._of_carnet(place, page)
-        self._plain.discard(place)
-        page = await self._fetching.page(place, CARD_PATH)
-        with _believed(place):
-            learned = _of_card(place, samvad.read_card(page))
-        if place.kind == "named":
-            self._plain.add(place)
+                return self._of_carnet(site, page)
+        self._plain.discard(site)
+        page = await self._fetching.page(site, CARD_PATH)
+        with _believed(site):
+            learned = _of_card(site, samvad.read_card(page))
+        if site.kind == "named":
+            self._plain.add(site)
         return learned
 
-    def _of_carnet(self, place: Place, page: bytes) -> tuple[Learned, float]:
-        with _believed(place):
+    def _of_carnet(self, site: Site, page: bytes) -> tuple[Learned, float]:
+        with _believed(site):
             shown = travel.read_well_known(page)
-            if shown.domain != place.domain:
+            if shown.domain != site.domain:
                 raise PeerUnreachable("carnet.json is that of another domain")
-            if shown.version < self._versions.get(place, 0):
+            if shown.version < self._versions.get(site, 0):
                 raise PeerUnreachable("carnet.json is older than one that was seen")
-        self._versions[place] = shown.version
+        self._versions[site] = shown.version
         keys = {key.kid: LearnedKey(key.key, key.active, key.not_after) for key in shown.keys}
         return keys, samvad.DEFAULT_TTL
 
 
 @contextmanager
-def _believed(place: Place) -> Iterator[None]:
+def _believed(site: Site) -> Iterator[None]:
     """A page that came and is not to be believed shows no key at all (A21)."""
     try:
         yield
     except PeerUnreachable as error:
-        logger.warning("keys not learned", extra={"peer": place.domain, "detail": str(error)})
+        logger.warning("keys not learned", extra={"peer": site.domain, "detail": str(error)})
         raise NotPublished from None
 
 
-def _of_card(place: Place, card: samvad.Card) -> tuple[Learned, float]:
-    if place.kind == "learned" and card.id != f"{AGENT}{place.domain}":
+def _of_card(site: Site, card: samvad.Card) -> tuple[Learned, float]:
+    if site.kind == "learned" and card.id != f"{AGENT}{site.domain}":
         raise PeerUnreachable("the card is that of another agent")
     return {key.kid: LearnedKey(key.public, key.active) for key in card.keys}, card.ttl
 

@@ -24,9 +24,9 @@ from carnet.errors import CarnetError, ProviderError
 from carnet.ports.trust.keys import SigningKeys
 from carnet.ports.trust.trust import Peer
 from carnet.ports.world.clock import Clock, Ids
-from carnet.ports.world.http_client import Answer, Bounds, HttpClient, Outbound
+from carnet.ports.world.http_client import Bounds, HttpAnswer, HttpClient, Outbound
 from carnet.runtime.peers.answer_reader import is_stream, read_some, read_stream, tell
-from carnet.runtime.peers.cards import Cards, Place
+from carnet.runtime.peers.cards import Cards, Site
 from carnet.runtime.peers.samvad_request import (
     Form,
     Recipient,
@@ -60,7 +60,7 @@ class FormMemory:
         """The form that it took last, unless that is too long ago."""
         return self._form if self._monotonic() < self._until else None
 
-    def may_try_another(self, answer: Answer, form: Form, forms: tuple[Form, ...]) -> bool:
+    def may_try_another(self, answer: HttpAnswer, form: Form, forms: tuple[Form, ...]) -> bool:
         """Whether the form was a guess and is refused; else it is remembered how it went."""
         is_refused = answer.status == _UNAUTHORIZED
         if is_refused and form != forms[-1]:
@@ -123,7 +123,7 @@ class RecipientClient:
         )
 
     @asynccontextmanager
-    async def sent(self, request: SamvadRequest) -> AsyncIterator[tuple[Answer, Form]]:
+    async def sent(self, request: SamvadRequest) -> AsyncIterator[tuple[HttpAnswer, Form]]:
         """What a request was answered, and in which form it was signed."""
         forms = await self._forms(request)
         for form in forms:
@@ -134,7 +134,7 @@ class RecipientClient:
 
     def asking(
         self, method: str, path: str, *, signed: bool
-    ) -> AbstractAsyncContextManager[Answer]:
+    ) -> AbstractAsyncContextManager[HttpAnswer]:
         """The answer to a request without a body, at the agent's own URL."""
         return self._http.send(self._writer.write_empty(method, path, signed=signed))
 
@@ -142,7 +142,7 @@ class RecipientClient:
         """A request, signed, as it would be sent now."""
         return await self._writer.write(request, (await self._forms(request))[0])
 
-    async def refusal(self, answer: Answer) -> CarnetError:
+    async def refusal(self, answer: HttpAnswer) -> CarnetError:
         """The error that an answer stands for."""
         return await _refusal(answer, self._writer.us())
 
@@ -162,7 +162,7 @@ class RecipientClient:
 
 
 async def _read_answer(
-    answer: Answer,
+    answer: HttpAnswer,
     request: SamvadRequest,
     receipt: ExpectedReceipt,
     us: Callable[[], dict[str, str]],
@@ -174,7 +174,7 @@ async def _read_answer(
     if not is_stream(answer, wanted=request.stream):
         return await tell(samvad.read_answer(await answer.read()), sink)
     return await read_stream(
-        answer, samvad.AnswerReader(on_comment=receipt.read_comment), _failure, sink
+        answer, samvad.StreamReader(on_comment=receipt.read_comment), _failure, sink
     )
 
 
@@ -183,7 +183,7 @@ def _failure(failed: Failed, fault: str) -> CarnetError:
     return failed.error() if failed.facts else ProviderError(fault)
 
 
-async def _refusal(answer: Answer, us: dict[str, str]) -> CarnetError:
+async def _refusal(answer: HttpAnswer, us: dict[str, str]) -> CarnetError:
     error = samvad.read_refusal(
         answer.status,
         await read_some(answer),
@@ -258,7 +258,7 @@ def recipient_of(peer: Peer, local: str, bounds: Bounds) -> Recipient:
     """An agent of a peer by its name there, which its default one has not."""
     base = peer.url.rstrip("/")
     return Recipient(
-        place=Place(f"{base}/agents/{local}" if local else base),
+        site=Site(f"{base}/agents/{local}" if local else base),
         identities=identities_of(peer.domain, local),
         peer=peer.domain,
         form=peer.signature_form,

@@ -24,7 +24,7 @@ from carnet.errors import PeerAgentNotFound
 from carnet.ports.world.clock import Clock, Ids
 from carnet.ports.world.http_client import Bounds, Outbound
 from carnet.runtime.peers.answer_reader import JSON, SSE
-from carnet.runtime.peers.cards import Cards, Place
+from carnet.runtime.peers.cards import Cards, Site
 from carnet.runtime.peers.delegations import Delegating
 from carnet.runtime.peers.signing import Signing
 from carnet.wire import travel
@@ -78,20 +78,20 @@ class SamvadRequest(Struct, frozen=True, kw_only=True):
 class Recipient(Struct, frozen=True, kw_only=True):
     """Where an agent is, and who is expected there."""
 
-    place: Place
+    site: Site
     identities: frozenset[str] = frozenset()  # beside the one that its host names
     peer: str | None = None  # the domain of the organisation, where it is listed
     form: Literal["auto", "samvad", "carnet"] = "auto"
     bounds: Bounds = Bounds()
 
     @property
-    def home(self) -> Place:
+    def home(self) -> Site:
         """Where its gateway says what it is, if it is a Carnet."""
-        return Place(self.place.url.partition("/agents/")[0], self.place.kind)
+        return Site(self.site.url.partition("/agents/")[0], self.site.kind)
 
     def check(self, card: samvad.Card) -> None:
         """Refuse a card that is that of somebody else."""
-        host = urlsplit(self.place.url).hostname or ""
+        host = urlsplit(self.site.url).hostname or ""
         named = card.id.removeprefix(AGENT)
         if card.id in self.identities or named == host:
             return
@@ -142,7 +142,7 @@ class RequestWriter:
 
     async def card(self) -> samvad.Card:
         """The card of the agent; PeerAgentNotFound if there is none or it is another's."""
-        card = await self._cards.card(self._recipient.place)
+        card = await self._cards.card(self._recipient.site)
         if card is not self._checked:
             self._recipient.check(card)
             self._checked = card
@@ -163,7 +163,7 @@ class RequestWriter:
         card = request.card or await self.card()
         path = request.path
         plain = Outbound(
-            url=f"{self._recipient.place.url}{path}",
+            url=f"{self._recipient.site.url}{path}",
             body=self._body(request, card, form),
             headers={
                 "content-type": JSON,
@@ -171,7 +171,7 @@ class RequestWriter:
                 **request.headers,
             },
             secrets=request.secrets,
-            kind=self._recipient.place.kind,
+            kind=self._recipient.site.kind,
             bounds=self._recipient.bounds,
         )
         if form == "carnet" and request.carnet is not None:
@@ -189,10 +189,10 @@ class RequestWriter:
         bounds = self._recipient.bounds
         plain = Outbound(
             method=method,
-            url=f"{self._recipient.place.url}{path}",
+            url=f"{self._recipient.site.url}{path}",
             body=b"",
             headers={"accept": JSON},
-            kind=self._recipient.place.kind,
+            kind=self._recipient.site.kind,
             bounds=structs.replace(bounds, total_seconds=min(bounds.total_seconds, _LOOK_SECONDS)),
         )
         return self._signing.sign_samvad(plain, path=path) if signed else plain

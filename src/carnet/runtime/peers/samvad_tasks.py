@@ -30,7 +30,7 @@ from carnet.errors import (
     TaskNotFound,
     UsageInvalid,
 )
-from carnet.ports.world.http_client import Answer
+from carnet.ports.world.http_client import HttpAnswer
 from carnet.runtime.peers.answer_reader import read_some, tell
 from carnet.runtime.peers.samvad_client import RecipientClient
 from carnet.runtime.peers.samvad_request import TASK, Form, SamvadRequest
@@ -159,7 +159,7 @@ class SamvadTasks:
         return await tell(events, sink)
 
     async def _read(
-        self, answer: Answer, task: str, receipt: ExpectedReceipt | None
+        self, answer: HttpAnswer, task: str, receipt: ExpectedReceipt | None
     ) -> samvad.TaskRecord:
         if answer.status == _NOT_FOUND:
             raise TaskNotFound

@@ -28,9 +28,9 @@ from carnet.wire import travel
 from carnet.wire.grammar.json import MAX_INTEGER
 
 T = TypeVar("T")
-Ending = tuple[OutboundState, str | None, dict[str, Any]]
+CallEnding = tuple[OutboundState, str | None, dict[str, Any]]
 
-_DONE: Final[Ending] = ("done", None, {})
+_DONE: Final[CallEnding] = ("done", None, {})
 
 
 class Calling:
@@ -84,7 +84,7 @@ class Calling:
         )
 
 
-def _ending(error: BaseException) -> Ending:
+def _ending(error: BaseException) -> CallEnding:
     """How a call has ended that failed, by which code, and what the other side said of it."""
     if isinstance(error, CarnetError):
         refused = isinstance(error, Refused | Malformed | PeerRefused | PeerBusy)

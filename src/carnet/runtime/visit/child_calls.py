@@ -15,7 +15,7 @@ from carnet.errors import CarnetError
 from carnet.runtime.receipts.outbound_calls import tally
 
 
-class Child(Struct, frozen=True, kw_only=True):
+class ChildCall(Struct, frozen=True, kw_only=True):
     """One call out of a turn."""
 
     ordinal: int
@@ -55,7 +55,7 @@ class Child(Struct, frozen=True, kw_only=True):
         )
 
 
-class Children:
+class ChildCalls:
     """Gives the calls out of one turn their places."""
 
     __slots__ = ("_carnet", "_key", "_next")
@@ -66,10 +66,10 @@ class Children:
         self._key = key
         self._next = 0
 
-    def take(self, to: str) -> Child:
+    def take(self, to: str) -> ChildCall:
         """The next call, to an agent by its name or address."""
         ordinal, self._next = self._next, self._next + 1
-        return Child(ordinal=ordinal, to=to, made_in=self._carnet, key=self._key)
+        return ChildCall(ordinal=ordinal, to=to, made_in=self._carnet, key=self._key)
 
 
 def _speaker(to: str) -> str:

@@ -34,7 +34,7 @@ async def pulled(say: Callable[[Sink], Awaitable[End]]) -> AsyncGenerator[Event,
             await speaking
 
 
-class Listed:
+class CollectedAnswer:
     """A Sink that keeps an answer until it is complete."""
 
     __slots__ = ("events", "used")

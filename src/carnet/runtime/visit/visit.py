@@ -34,7 +34,7 @@ from carnet.ports.work.agent import AGENT_OWNED, FORWARD_USER
 from carnet.ports.work.steps import Progress, Steps
 from carnet.runtime.stream import closing
 from carnet.runtime.threads import Threads
-from carnet.runtime.visit.child_calls import Child, Children
+from carnet.runtime.visit.child_calls import ChildCall, ChildCalls
 from carnet.runtime.visit.steps import KeptSteps
 from carnet.wire.grammar.json import MAX_INTEGER
 
@@ -131,7 +131,7 @@ class Visit:
         self._dispatch = dispatch
         self._last_depth = last_depth
         self._auth_source = auth_source
-        self._children = Children(call.carnet, call.record.key)
+        self._children = ChildCalls(call.carnet, call.record.key)
         self._is_over = False
         self._steps = steps
         self._threads = threads
@@ -240,12 +240,12 @@ class Visit:
         noted: list[Event] = []
         return [event for event in events if await self._is_for_agent(child, event, auth, noted)]
 
-    def _next(self, address: str) -> Child:
+    def _next(self, address: str) -> ChildCall:
         if self._is_over:
             raise Cancelled("the agent has ended")
         return self._children.take(address)
 
-    async def _listen(self, child: Child, ask: Ask, auth: str) -> AsyncIterator[Event]:
+    async def _listen(self, child: ChildCall, ask: Ask, auth: str) -> AsyncIterator[Event]:
         has_begun = False
         noted: list[Event] = []
         called = self._dispatch(self._call, child.to, ask, index=child.ordinal, auth=auth)
@@ -263,7 +263,7 @@ class Visit:
             raise
 
     async def _is_for_agent(
-        self, child: Child, event: Event, auth: str, noted: list[Event]
+        self, child: ChildCall, event: Event, auth: str, noted: list[Event]
     ) -> bool:
         """Whether an event of a child is for the agent; what else it says is noted, or raised."""
         if isinstance(event, Failed | Waiting):

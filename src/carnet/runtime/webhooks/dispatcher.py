@@ -25,7 +25,7 @@ from carnet.errors import (
 )
 from carnet.faults import point
 from carnet.ports.world.clock import Clock, Ids
-from carnet.ports.world.http_client import Answer, HttpClient
+from carnet.ports.world.http_client import HttpAnswer, HttpClient
 from carnet.ports.world.outbox import Delivery, Outbox, Outcome, StoredDelivery
 from carnet.runtime.webhooks.callbacks import PREFIX, queue_of
 from carnet.runtime.webhooks.payload import Webhooks
@@ -254,7 +254,7 @@ def notice_of(stored: StoredDelivery, outcome: Outcome) -> bytes:
     )
 
 
-async def _drop(answer: Answer) -> None:
+async def _drop(answer: HttpAnswer) -> None:
     """Take the body of an answer, within its bounds. Its status says all, whatever comes of it."""
     with contextlib.suppress(CarnetError):
         async for _ in answer.chunks():

@@ -24,7 +24,7 @@ class SpendingInvalid(ValueError):
     """The claim is no budget; the message says why, in words of ours."""
 
 
-class Claim(Struct, omit_defaults=True):
+class SpendingClaim(Struct, omit_defaults=True):
     """The claim as it stands in a token."""
 
     money: _Word | UnsetType = UNSET
@@ -33,7 +33,7 @@ class Claim(Struct, omit_defaults=True):
     tokens: _Number | UnsetType = UNSET
 
 
-def read_spending(claim: Claim | UnsetType) -> Spending | None:
+def read_spending(claim: SpendingClaim | UnsetType) -> Spending | None:
     """The budget that a claim names; None if there is no such claim."""
     if claim is UNSET:
         return None
@@ -51,11 +51,11 @@ def read_spending(claim: Claim | UnsetType) -> Spending | None:
     )
 
 
-def write_spending(budget: Spending | None) -> Claim | UnsetType:
+def write_spending(budget: Spending | None) -> SpendingClaim | UnsetType:
     """The claim that names a budget."""
     if budget is None:
         return UNSET
-    return Claim(
+    return SpendingClaim(
         money=UNSET if budget.money is None else format_amount(budget.money),
         currency=given(budget.currency),
         calls=given(budget.calls),

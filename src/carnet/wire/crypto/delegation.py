@@ -55,7 +55,7 @@ class _Claims(Struct, omit_defaults=True, kw_only=True):
     jti: _Id | UnsetType = UNSET
     nbf: _Number | UnsetType = UNSET
     once: bool = False
-    bud: budget_claim.Claim | UnsetType = UNSET
+    bud: budget_claim.SpendingClaim | UnsetType = UNSET
     parent: str | UnsetType = UNSET
 
 

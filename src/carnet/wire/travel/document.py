@@ -53,7 +53,7 @@ class _Claims(Struct, omit_defaults=True):
     dig: _Word
     parent: _Turn | UnsetType = UNSET
     path: _Words = []
-    bud: budget_claim.Claim | UnsetType = UNSET
+    bud: budget_claim.SpendingClaim | UnsetType = UNSET
     dl: _Number | UnsetType = UNSET
     pay: _Payer | UnsetType = UNSET
     obo: _Words = []
@@ -111,7 +111,7 @@ def _check(claims: _Claims) -> None:
         raise TravelDocumentInvalid("names a run or a turn in other than ASCII")
 
 
-def _read_budget(claim: budget_claim.Claim | UnsetType) -> Spending | None:
+def _read_budget(claim: budget_claim.SpendingClaim | UnsetType) -> Spending | None:
     try:
         return budget_claim.read_spending(claim)
     except budget_claim.SpendingInvalid as error:

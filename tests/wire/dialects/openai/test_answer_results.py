@@ -9,7 +9,7 @@ from carnet.core.messages.message import Message
 from carnet.core.people.identity import Account
 from carnet.errors import ProviderError
 from carnet.wire.dialects.openai import (
-    AnswerReader,
+    ChunkReader,
     ChunkWriter,
     read_answer,
     read_ask,
@@ -49,7 +49,7 @@ def read_whole(events: list[Event]) -> list[Event]:
 
 
 def read_stream(events: list[Event]) -> list[Event]:
-    reader = AnswerReader(currency="c")
+    reader = ChunkReader(currency="c")
     writer = ChunkWriter(TURN, model="m", include_usage=False, currency="c")
     return [*reader.feed(writer.write(events)), *reader.close()]
 

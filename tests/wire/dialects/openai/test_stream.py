@@ -30,7 +30,7 @@ from carnet.core.messages.events import (
 from carnet.core.messages.interrupt import Interrupt
 from carnet.core.people.identity import Account
 from carnet.errors import DepthExceeded
-from carnet.wire.dialects.openai import AnswerReader, ChunkWriter, error_object, write_answer
+from carnet.wire.dialects.openai import ChunkReader, ChunkWriter, error_object, write_answer
 from carnet.wire.grammar import json
 from carnet.wire.grammar.sse import SseReader
 
@@ -101,7 +101,7 @@ def fragment(index: int, id: str | None, name: str | None, arguments: str | None
 
 def read(*chunks: bytes, max_event_bytes: int = 256 * 1024) -> list[Event]:
     """The events of a stream that arrives in these chunks."""
-    reader = AnswerReader(currency="credits", max_event_bytes=max_event_bytes)
+    reader = ChunkReader(currency="credits", max_event_bytes=max_event_bytes)
     return [event for chunk in chunks for event in reader.feed(chunk)] + reader.close()
 
 
@@ -292,7 +292,7 @@ def test_the_real_client_reads_our_chunks(said: list[Event], usage: Usage, reaso
 
 
 def test_deltas_are_read_as_they_come() -> None:
-    reader = AnswerReader(currency="credits")
+    reader = ChunkReader(currency="credits")
     assert reader.feed(delta(role="assistant", content="")) == []
     assert reader.feed(delta(content="Hel") + delta(content="lo")) == [Text("Hel"), Text("lo")]
     assert reader.feed(delta("stop")) == []
@@ -441,7 +441,7 @@ HOSTILE: dict[str, bytes] = {
 
 @pytest.mark.parametrize("case", HOSTILE)
 def test_a_stream_that_is_not_what_it_should_be_ends_in_one_failure(case: str) -> None:
-    reader = AnswerReader(currency="credits")
+    reader = ChunkReader(currency="credits")
     assert reader.feed(delta(content="a")) == [Text("a")]
     events = reader.feed(HOSTILE[case]) + reader.feed(END) + reader.close()
     assert events == [FAILED]

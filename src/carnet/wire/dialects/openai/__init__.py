@@ -10,7 +10,7 @@ pays) belongs to the stamps.
                REFUSALS, error_object, write_error        refusals.py
     outbound   write_request                   ← Ask      request.py
                read_answer                     → events   answer.py
-               AnswerReader                    → events   stream.py
+               ChunkReader                    → events   stream.py
                read_refusal                    → error    reports.py
                CODEC                           all of it  codec.py
 """
@@ -22,14 +22,14 @@ from carnet.wire.dialects.openai.dialect import DIALECT
 from carnet.wire.dialects.openai.refusals import REFUSALS, error_object, write_error
 from carnet.wire.dialects.openai.reports import read_refusal
 from carnet.wire.dialects.openai.request import read_ask, request_digest, write_request
-from carnet.wire.dialects.openai.stream import AnswerReader
+from carnet.wire.dialects.openai.stream import ChunkReader
 
 __all__ = [
     "CODEC",
     "COMPLETIONS",
     "DIALECT",
     "REFUSALS",
-    "AnswerReader",
+    "ChunkReader",
     "ChunkWriter",
     "error_object",
     "read_answer",

@@ -7,7 +7,7 @@ from carnet.wire.dialects.openai.answer import read_answer, told
 from carnet.wire.dialects.openai.claim import NAME
 from carnet.wire.dialects.openai.reports import read_refusal
 from carnet.wire.dialects.openai.request import write_request
-from carnet.wire.dialects.openai.stream import AnswerReader
+from carnet.wire.dialects.openai.stream import ChunkReader
 from carnet.wire.dialects.outbound import Codec, Spoken, Ways
 
 COMPLETIONS: Final = "/chat/completions"  # after a URL that names the version
@@ -22,7 +22,7 @@ CODEC: Final = Codec(
     path=_path,
     write=write_request,
     read=read_answer,
-    follow=AnswerReader,
+    follow=ChunkReader,
     refusal=read_refusal,
     result=told,
 )

@@ -67,7 +67,7 @@ class _Chunk(Struct, gc=False):
 _decode = msgspec.json.Decoder(_Chunk).decode
 
 
-class AnswerReader:
+class ChunkReader:
     """Reads one stream. `fault` is empty unless the stream was not what it should be."""
 
     __slots__ = (

@@ -14,13 +14,13 @@ from carnet.wire.grammar.structured.values import (
     Bare,
     Date,
     Display,
-    Entry,
     InnerList,
     Item,
     Member,
     Parameters,
+    SpelledMember,
     StructuredInvalid,
-    Token,
+    StructuredToken,
 )
 
 _INTEGER_DIGITS: Final = 15
@@ -57,10 +57,10 @@ def read_dictionary(text: str, *, unique: bool = False) -> dict[str, Member]:
     return {key: entry.member for key, entry in read_entries(text, unique=unique).items()}
 
 
-def read_entries(text: str, *, unique: bool = False) -> dict[str, Entry]:
+def read_entries(text: str, *, unique: bool = False) -> dict[str, SpelledMember]:
     """Like `read_dictionary`, with the literal text of every member."""
     reader = _Reader(text, unique=unique)
-    entries: dict[str, Entry] = {}
+    entries: dict[str, SpelledMember] = {}
     while reader.more():
         key = reader.key(entries)
         entries[key] = reader.entry()
@@ -99,12 +99,12 @@ class _Reader:
     def member(self) -> Member:
         return self.inner_list() if self.peek() == "(" else self.item()
 
-    def entry(self) -> Entry:
+    def entry(self) -> SpelledMember:
         start = self.at
         if not self.take("="):
-            return Entry(Item(True, self.parameters()), self.text[start : self.at])  # noqa: FBT003
+            return SpelledMember(Item(True, self.parameters()), self.text[start : self.at])  # noqa: FBT003
         member = self.member()
-        return Entry(member, self.text[start + 1 : self.at])
+        return SpelledMember(member, self.text[start + 1 : self.at])
 
     def inner_list(self) -> InnerList:
         self.at += 1  # the parenthesis that brought us here
@@ -155,8 +155,8 @@ class _Reader:
         inner = self.match(_STRING, "has a string that does not end or is not ASCII").group(1)
         return _ESCAPED.sub(r"\1", inner) if "\\" in inner else inner
 
-    def token(self) -> Token:
-        return Token(self.match(TOKEN, "has a token that is not one").group())
+    def token(self) -> StructuredToken:
+        return StructuredToken(self.match(TOKEN, "has a token that is not one").group())
 
     def byte_sequence(self) -> bytes:
         return read_base64(self.match(_BYTES, "has bytes that are not base64").group(1))

@@ -17,7 +17,7 @@ class StructuredInvalid(ValueError):
     """The text is not a structured field of that kind, or the value cannot be written as one."""
 
 
-class Token(Struct, frozen=True):
+class StructuredToken(Struct, frozen=True):
     """A short word without quotes."""
 
     text: str
@@ -35,7 +35,7 @@ class Display(Struct, frozen=True):
     text: str
 
 
-Bare = int | Decimal | str | Token | bytes | bool | Date | Display
+Bare = int | Decimal | str | StructuredToken | bytes | bool | Date | Display
 Parameters = dict[str, Bare]
 
 
@@ -56,7 +56,7 @@ class InnerList(Struct, frozen=True):
 Member = Item | InnerList
 
 
-class Entry(Struct, frozen=True):
+class SpelledMember(Struct, frozen=True):
     """A member of a dictionary beside the text that spelled it."""
 
     member: Member

@@ -17,7 +17,7 @@ from carnet.wire.grammar.structured.values import (
     Item,
     Member,
     StructuredInvalid,
-    Token,
+    StructuredToken,
 )
 
 _THOUSANDTH: Final = Decimal("0.001")
@@ -100,7 +100,7 @@ def write_string(value: str) -> str:
     return f'"{escaped}"'
 
 
-def _write_token(value: Token) -> str:
+def _write_token(value: StructuredToken) -> str:
     if TOKEN.fullmatch(value.text) is None:
         raise StructuredInvalid("has a token that is not one")
     return value.text
@@ -135,7 +135,7 @@ _WRITERS: Final[dict[type, Callable[[Any], str]]] = {
     int: _write_integer,
     Decimal: _write_decimal,
     str: write_string,
-    Token: _write_token,
+    StructuredToken: _write_token,
     bytes: write_bytes,
     bool: _write_boolean,
     Date: _write_date,
