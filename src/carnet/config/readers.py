@@ -268,7 +268,7 @@ def schedule(*, most: int) -> Reader:
 
 
 def destinations() -> Reader:
-    """Destinations: `host:port` or CIDR, read as the way out will read them."""
+    """Destinations: `host:port` or CIDR, read as the HTTP client will read them."""
 
     def check(value: str) -> str:
         read_entry(value)

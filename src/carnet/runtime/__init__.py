@@ -1,1 +1,1 @@
-"""Calls: Agents made of Agents, and the one way out."""
+"""Runs calls: agents, their wrappers, and the client for requests to other machines."""

@@ -1,4 +1,4 @@
-"""The way out, against real sockets on loopback: what leaves, and what comes back."""
+"""The HTTP client, against real sockets on loopback: what leaves, and what comes back."""
 
 import asyncio
 from collections.abc import Sequence

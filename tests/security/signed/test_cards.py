@@ -1,4 +1,4 @@
-"""Where keys are looked for, and for how long they hold: the ring of keys over the real way out.
+"""Where keys are looked for, and for how long they hold: the key ring over the real HTTP client.
 
 In this process, so that names lead where the test says and the clock is moved by hand.
 """

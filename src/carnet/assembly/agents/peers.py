@@ -158,7 +158,7 @@ def build_elsewhere(
     stamps: Stamps = STAMPS,
     dialects: Sequence[Dialect] = DIALECTS,
 ) -> Elsewhere:
-    """The ways out of one gateway; `keys` are those of others, `stamps` are written.
+    """What one gateway calls others with; `keys` are those of others, `stamps` are written.
 
     Peers are called in one of the `dialects`.
     """

@@ -1,4 +1,4 @@
-"""The one way out, as everybody but `runtime.egress.client` sees it.
+"""HTTP requests to other machines, as everybody but `runtime.egress.client` sees them.
 
 Law 1. Whoever sends names the class of the destination: written down by the operator (`named`) or
        learned from a peer (`learned`). The client checks the address before it dials.

@@ -1,1 +1,1 @@
-"""The one way out: addresses are judged, connections made, requests sent."""
+"""Requests to other machines: judges addresses, makes connections, sends."""

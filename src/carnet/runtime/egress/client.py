@@ -1,4 +1,4 @@
-"""The one way out: requests to other machines, through a gate.
+"""The HTTP client: sends requests to other machines, within rules and bounds.
 
 It knows destinations, addresses and time; `runtime.egress.connection` knows HTTP. It knows
 nothing of calls, chains or money.
@@ -65,7 +65,7 @@ class EgressClient:
         keepalive_seconds: float = KEEPALIVE_SECONDS,
         lookup: Lookup | None = None,
     ) -> None:
-        """Open the way out.
+        """A client without connections yet.
 
         Args:
             allow: `host:port` and networks that learned destinations may also be.
@@ -96,7 +96,7 @@ class EgressClient:
             self._sweeping.cancel()
         self._idle.clear()
         for connection in self._open:
-            connection.fail(Lost, "the way out was closed")
+            connection.fail(Lost, "the HTTP client was closed")
         self._open.clear()
         await asyncio.sleep(0)  # so that the sockets are gone when this returns
 
@@ -136,12 +136,12 @@ class EgressClient:
     async def dial(self, route: EgressRoute, seconds: float) -> Connection:
         """A new connection; whatever goes wrong, nothing has been sent."""
         if self._closed:
-            raise ProviderUnavailable("the way out is closed") from NotSent()
+            raise ProviderUnavailable("the HTTP client is closed") from NotSent()
         dialler = self._dialler if route.reuse else self._learned_dialler
         connection = await dialler.dial(route, seconds)
         if self._closed:
             connection.abort()
-            raise ProviderUnavailable("the way out was closed") from NotSent()
+            raise ProviderUnavailable("the HTTP client was closed") from NotSent()
         self._open.add(connection)
         return connection
 

@@ -2,7 +2,7 @@
 
 Law 1. The outcome of an attempt is written after the receiver has answered. What a crash leaves
        without an outcome is sent again when its lease has run out, under the same id.
-Law 2. Webhooks leave through the one way out: the address is judged anew at each attempt, and no
+Law 2. Webhooks are sent by the one HTTP client: the address is judged anew at each attempt, and no
        redirect is followed. Of an answer nothing is kept but its status, and how long to wait.
 Law 3. At most two deliveries are on their way to one receiver, and sixteen in all.
 Law 4. The operator gets a notice of each delivery that is dead, as a webhook. Of a notice that is
