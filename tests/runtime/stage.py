@@ -14,7 +14,7 @@ from carnet.guards.admission.order import GateParts
 from carnet.guards.limits.concurrency import Concurrency
 from carnet.ports.work.agent import Target
 from carnet.runtime.agents.python import Native
-from carnet.runtime.turns.runner import Journaled
+from carnet.runtime.turns.runner import TurnRunner
 from carnet.runtime.visit.dispatch import Dispatching
 from carnet.runtime.visit.visit import Visit
 from carnet.testing.clock import FakeClock, FakeIds
@@ -33,7 +33,7 @@ class Stage:
         self.turns = MemoryTurns(keeps_limits=False)
         clock, ids = FakeClock(), FakeIds()
         router = Directory(*agents)
-        self.journal = Journaled(
+        self.journal = TurnRunner(
             turns=self.turns,
             clock=clock,
             ids=ids,

@@ -8,7 +8,7 @@ from carnet.ports.world.http_client import HttpClient
 from carnet.runtime.peers.signing import Signing
 from carnet.runtime.tasks.progress import ProgressWriter
 from carnet.runtime.tasks.worker import TaskWorker
-from carnet.runtime.turns.runner import Journaled
+from carnet.runtime.turns.runner import TurnRunner
 from carnet.runtime.webhooks.dispatcher import Dispatcher
 from carnet.runtime.webhooks.payload import Webhooks
 from carnet.runtime.webhooks.schedule import DeliverySchedule
@@ -42,7 +42,7 @@ def build_dispatcher(
 def build_worker(
     settings: Settings,
     store: Store,
-    journal: Journaled,
+    journal: TurnRunner,
     router: Router,
     clock: Clock,
     progress_writer: ProgressWriter,

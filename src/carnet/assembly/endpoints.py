@@ -23,7 +23,7 @@ from carnet.runtime.peers.keyring import Ring
 from carnet.runtime.receipts.issue import Issuing, Receipted
 from carnet.runtime.receipts.task_receipts import TaskReceipts
 from carnet.runtime.tasks.worker import TaskWorker
-from carnet.runtime.turns.runner import Journaled
+from carnet.runtime.turns.runner import TurnRunner
 from carnet.runtime.visit.routing import Routing
 from carnet.runtime.webhooks.payload import write_secret
 from carnet.stores.open import Store
@@ -39,7 +39,7 @@ class Behind(Struct, frozen=True, kw_only=True, eq=False):
     concurrency: Concurrency
     router: Routing
     identities: Identities
-    journal: Journaled
+    journal: TurnRunner
     worker: TaskWorker
     http: EgressClient
     ring: Ring

@@ -40,7 +40,7 @@ from carnet.runtime.egress.client import EgressClient
 from carnet.runtime.peers.keyring import Ring
 from carnet.runtime.skills.schemas import Schemas
 from carnet.runtime.tasks.progress import ProgressWriter
-from carnet.runtime.turns.runner import Journaled
+from carnet.runtime.turns.runner import TurnRunner
 from carnet.runtime.visit.dispatch import Dispatching
 from carnet.runtime.visit.routing import Routing
 from carnet.runtime.webhooks.callbacks import CallbackAddresses, CallbackDeliveries
@@ -70,7 +70,7 @@ class Gateway(Struct, frozen=True, kw_only=True, eq=False):
     drain_seconds: float
 
     @property
-    def journal(self) -> Journaled:
+    def journal(self) -> TurnRunner:
         """What runs the turns."""
         return self.behind.journal
 
@@ -210,9 +210,9 @@ def _concurrency(limits: Limits) -> Concurrency:
 
 def _journal(
     settings: Settings, store: Store, clock: Clock, ids: Ids, dialects: Sequence[Dialect]
-) -> Journaled:
+) -> TurnRunner:
     house = House(domain=settings.gateway.domain, currency=settings.ledger.currency)
-    journal = Journaled(
+    journal = TurnRunner(
         turns=store.turns,
         clock=clock,
         ids=ids,

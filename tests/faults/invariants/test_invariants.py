@@ -24,7 +24,7 @@ from carnet.errors import CarnetError, DepthExceeded, IdempotencyMismatch
 from carnet.guards.admission.gate import Gate
 from carnet.guards.admission.order import GateParts
 from carnet.guards.limits.concurrency import Concurrency
-from carnet.runtime.turns.runner import Journaled
+from carnet.runtime.turns.runner import TurnRunner
 from carnet.runtime.visit.dispatch import Dispatching
 from carnet.runtime.visit.visit import Visit
 from carnet.testing.clock import FakeClock, FakeIds
@@ -64,7 +64,7 @@ class Life:
             ]
         )
         clock, ids = FakeClock(), FakeIds()
-        self.journal = Journaled(
+        self.journal = TurnRunner(
             turns=world.turns,
             clock=clock,
             ids=ids,

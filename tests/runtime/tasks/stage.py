@@ -20,7 +20,7 @@ from carnet.runtime.skills.schemas import Schemas
 from carnet.runtime.system import SystemIds
 from carnet.runtime.tasks.progress import ProgressWriter
 from carnet.runtime.tasks.worker import TaskWorker
-from carnet.runtime.turns.runner import Journaled
+from carnet.runtime.turns.runner import TurnRunner
 from carnet.runtime.visit.dispatch import Dispatching
 from carnet.runtime.visit.visit import Visit
 from carnet.stores.open import Store
@@ -65,7 +65,7 @@ class TaskStage:
             ],
             *more,
         )
-        self.journal = Journaled(
+        self.journal = TurnRunner(
             turns=store.turns,
             clock=self.clock,
             ids=ids,

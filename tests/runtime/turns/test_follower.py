@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from carnet.core.chain.turn import Turn
 from carnet.core.messages.events import Done, Event, Failed, Text, joined_text
 from carnet.errors import OutcomeUnknown, StorageUnavailable
-from carnet.runtime.turns.runner import Journaled
+from carnet.runtime.turns.runner import TurnRunner
 from carnet.runtime.visit.visit import Visit
 from carnet.testing.clock import FakeClock, FakeIds
 from carnet.testing.wait import until_so
@@ -53,7 +53,7 @@ class Two(Stage):
         super().__init__(*agents)
         self.wishes = wishes or Wishes()
         self.journal, self.there = [
-            Journaled(
+            TurnRunner(
                 turns=self.turns,
                 clock=FakeClock(),
                 ids=FakeIds(),
@@ -81,7 +81,7 @@ class Two(Stage):
         await until_so(lambda: Text("first ") in received)
         return here, received
 
-    async def listen(self, journal: Journaled, received: list[Event] | None = None) -> list[Event]:
+    async def listen(self, journal: TurnRunner, received: list[Event] | None = None) -> list[Event]:
         call = await self.gate.admit(replace(streamed("held"), marks=in_run()))
         received = [] if received is None else received
         async with aclosing(journal.batches(call)) as batches:

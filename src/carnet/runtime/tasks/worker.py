@@ -36,7 +36,7 @@ from carnet.ports.work.tasks import StoredTask, Tasks
 from carnet.ports.work.turns import Tell
 from carnet.ports.world.clock import Clock
 from carnet.runtime.turns.execution import absent
-from carnet.runtime.turns.runner import Journaled
+from carnet.runtime.turns.runner import TurnRunner
 from carnet.telemetry import CallNote, Metrics, note_call
 
 logger = logging.getLogger("carnet.tasks")
@@ -56,7 +56,7 @@ class TaskWorker:
         self,
         *,
         tasks: Tasks,
-        journal: Journaled,
+        journal: TurnRunner,
         router: Router,
         clock: Clock,
         most: int,

@@ -23,27 +23,8 @@ import msgspec
 
 from carnet.core.call import Call
 from carnet.core.chain.turn import Turn
-from carnet.core.messages.events import (
-    STATES,
-    UNKNOWN_COST,
-    End,
-    Event,
-    Extension,
-    Failed,
-    Usage,
-    Waiting,
-    is_terminal,
-    read_events,
-)
-from carnet.errors import (
-    AgentFailed,
-    Cancelled,
-    CarnetError,
-    InProgress,
-    Internal,
-    OutcomeUnknown,
-    ShuttingDown,
-)
+from carnet.core.messages.events import End, Event, Failed, Usage
+from carnet.errors import Cancelled, CarnetError, InProgress, Internal, OutcomeUnknown, ShuttingDown
 from carnet.ports.work.tasks import Tasks
 from carnet.ports.work.turns import Fenced, Tell, Turns
 from carnet.ports.world.clock import Clock, Ids
@@ -51,23 +32,21 @@ from carnet.ports.world.cluster import Neighbours
 from carnet.runtime.stream import closing
 from carnet.runtime.turns.broadcast import Live
 from carnet.runtime.turns.execution import STOP_SECONDS, Execution, stop_all
-from carnet.runtime.turns.follower import Mirror
+from carnet.runtime.turns.outcome import listen, log_fields, usage_of
 from carnet.runtime.turns.recording import Recording
-from carnet.runtime.turns.unfinished import end_as_unknown, end_waiting, settle
+from carnet.runtime.turns.replay import Replay
+from carnet.runtime.turns.unfinished import end_waiting, settle
 from carnet.runtime.webhooks.callbacks import CallbackDeliveries
 from carnet.wire.dialects import DIALECTS
 from carnet.wire.dialects.dialect import House
 
 logger = logging.getLogger("carnet.runtime")
 
-POLL_SECONDS = 0.1  # how often a turn is looked at that runs elsewhere or has not begun yet
-MIRROR_SECONDS = 0.005  # and for each that runs elsewhere: many of them are looked at less often
 LEAVE_SECONDS = 0.25  # how often a turn without a reader here is asked for readers elsewhere
-ORPHAN_SECONDS = 2.0  # how long a claimed turn of ours may wait for its execution to begin
 
 
-class Journaled:
-    """Runs turns, shows them to readers, and replays them."""
+class TurnRunner:
+    """Runs turns, and shows them to their readers."""
 
     def __init__(
         self,
@@ -91,13 +70,20 @@ class Journaled:
         self._clock = clock
         self._ids = ids
         self._currency = currency
-        self._worker = worker
         self._neighbours = neighbours
         self._tasks = tasks
         house = House(domain="", currency=currency)
         self._deliveries = deliveries or CallbackDeliveries(DIALECTS, house, ids.uuid)
         self._running: dict[int, Execution] = {}
-        self._mirrors: dict[tuple[int, int], Mirror] = {}  # by turn and fence
+        self._replay = Replay(
+            turns=turns,
+            clock=clock,
+            ids=ids,
+            currency=currency,
+            worker=worker,
+            neighbours=neighbours,
+            here=self._here,
+        )
         self._on_left = self._leave  # one for all that run
         self._draining = False
 
@@ -114,7 +100,7 @@ class Journaled:
         if running is not None:
             return self._attach(running, heartbeat)
         if call.known:
-            return self._replay(call, heartbeat)
+            return self._replay.read(call, heartbeat)
         return self._start(call).live.read(heartbeat)
 
     def whole(self, call: Call, /) -> Coroutine[Any, Any, Sequence[Event]]:
@@ -223,7 +209,7 @@ class Journaled:
             if given is not None or running.stopped:
                 end = given or self._cancelled()
             else:
-                end = await self._listen(recording, call)
+                end = await listen(call, recording, self._ids, self._cancelled)
             running.listening = False
             if running.let_go and isinstance(end, Failed):
                 recording.close()
@@ -237,35 +223,6 @@ class Journaled:
             if not live.ended:  # nobody may wait for ever
                 live.publish((Usage(), Failed.of(OutcomeUnknown())), last=True)
 
-    async def _listen(self, recording: Recording, call: Call) -> End:
-        inner = call if call.onward is None else msgspec.structs.replace(call, carnet=call.onward)
-        try:
-            end = await call.target.agent(inner, recording)
-            if type(end) not in STATES:
-                raise TypeError(f"an agent ends with Done, Failed or Waiting, not {end!r}")  # noqa: TRY301  # here it ends the turn
-        except asyncio.CancelledError:
-            # The end must still be recorded: the task was told to stop, not to forget.
-            task = asyncio.current_task()
-            if task is None or not task.cancelling():
-                return Failed.of(AgentFailed("a cancellation that nobody asked for"))
-            task.uncancel()
-            broken = recording.broken
-            return self._cancelled() if broken is None else self._failed(call, broken)
-        except Exception as error:  # noqa: BLE001  whatever an agent raises must end its turn
-            return self._failed(call, error)
-        return end
-
-    def _failed(self, call: Call, error: Exception) -> Failed:
-        if isinstance(error, Fenced):
-            return Failed.of(OutcomeUnknown(str(error)))
-        if isinstance(error, CarnetError):
-            logger.info("call failed", extra=_fields(call, error.code, str(error)))
-            return Failed.of(error)
-        internal = Internal(str(error), incident=self._ids.uuid())
-        fields = {**_fields(call, internal.code, str(error)), **internal.facts}
-        logger.error("agent raised", exc_info=error, extra=fields)
-        return Failed.of(internal)
-
     def _cancelled(self) -> Failed:
         return Failed.of(ShuttingDown() if self._draining else Cancelled())
 
@@ -274,107 +231,25 @@ class Journaled:
         try:
             batch, record = await recording.finish(end, now=self._clock.wall_us())
         except Fenced:
-            logger.warning("turn taken over", extra=_fields(call, "fenced", ""))
+            logger.warning("turn taken over", extra=log_fields(call, "fenced", ""))
             return False
         except Exception as error:  # whatever it is, the turn must not stay running
             told = error if isinstance(error, CarnetError) else Internal(str(error))
-            logger.exception("turn not recorded", extra=_fields(call, told.code, str(error)))
+            logger.exception("turn not recorded", extra=log_fields(call, told.code, str(error)))
             live.publish((Usage(), Failed.of(told)), last=True)
             await self._settle(call)
             return False
-        live.publish((*batch, self._usage(call, record, batch), end), last=True)
+        live.publish((*batch, usage_of(call, record, batch, self._currency), end), last=True)
         return True
 
     def tell(self, call: Call, end: Failed) -> Tell:
         """What tells of the end of a task that nobody runs any more, by its record."""
-        usage = msgspec.structs.replace(self._usage(call, call.record, ()), run_cost=None)
+        usage = msgspec.structs.replace(
+            usage_of(call, call.record, (), self._currency), run_cost=None
+        )
         return partial(self._deliveries, call, (), end, usage)
 
     async def _settle(self, call: Call) -> None:
         await settle(
             self._turns, call, self._clock, is_over=lambda: self._draining, tasks=self._tasks
         )
-
-    def _usage(self, call: Call, record: Turn, events: Sequence[Event]) -> Usage:
-        # A forwarded credential of our own issue is billed by us; the forwarder owes nothing.
-        ours = call.payer.by_forwarding and call.payer.own_issue and not call.is_child
-        unknown = False
-        for event in events:  # a generator would cost a call an event
-            if type(event) is Extension and event.name == UNKNOWN_COST:
-                unknown = True
-        return Usage(
-            record.tokens_in,
-            record.tokens_out,
-            0 if ours else None if unknown else record.cost,
-            0 if ours else record.run_cost,
-            self._currency,
-        )
-
-    async def _replay(
-        self, call: Call, heartbeat: float | None
-    ) -> AsyncGenerator[Sequence[Event], None]:
-        record, waited = call.record, 0.0
-        while record.state in {"running", "queued"}:
-            running = self._here(record)
-            if running is not None or record.worker != self._worker:
-                # Begun since it was claimed, or running elsewhere.
-                live = (running or self._mirror(call, record)).live
-                async with closing(live.read(heartbeat)) as batches:
-                    async for batch in batches:
-                        yield batch
-                return
-            if waited >= ORPHAN_SECONDS:
-                await end_as_unknown(self._turns, call, record, self._clock.wall_us())
-            await asyncio.sleep(POLL_SECONDS)
-            waited += POLL_SECONDS
-            record = await self._turns.reload(record)
-        events = await self._recorded(call, record, 0)
-        if events and is_terminal(events[-1]):
-            yield (*events[:-1], self._usage(call, record, events), events[-1])
-        else:  # the process that ran it died; the caller may send it again
-            yield (*events, Usage(), Failed.of(OutcomeUnknown()))
-
-    def _mirror(self, call: Call, record: Turn) -> Mirror:
-        """What shows a turn of another process here, to all who read it."""
-        key = (record.n, record.fence)
-        mirror = self._mirrors.get(key)
-        if mirror is None or mirror.is_over:
-            mirror = self._mirrors[key] = Mirror(
-                record,
-                turns=self._turns,
-                neighbours=self._neighbours,
-                events=partial(self._recorded, call),
-                usage=partial(self._usage, call),
-                pause=lambda: max(POLL_SECONDS, MIRROR_SECONDS * len(self._mirrors)),
-                on_end=self._forget,
-            )
-        return mirror
-
-    def _forget(self, mirror: Mirror) -> None:
-        self._mirrors = {key: kept for key, kept in self._mirrors.items() if kept is not mirror}
-
-    async def _recorded(self, call: Call, record: Turn, since: int) -> list[Event]:
-        try:
-            batches = await self._turns.events(record, since)
-        except Internal as damaged:  # the row is named in the log; nothing of it is served
-            internal = Internal(damaged.detail, incident=self._ids.uuid())
-            fields = {**_fields(call, internal.code, damaged.detail), **internal.facts}
-            logger.error("a record is damaged", extra=fields)  # noqa: TRY400  no fault of ours
-            raise internal from None
-        events = [event for data in batches for event in read_events(data)]
-        if record.state == "waiting" and events and isinstance(events[-1], Waiting):
-            asked = await self._turns.interrupts(record)
-            open_ones = tuple(one.interrupt for one in asked if one.status == "open")
-            events[-1] = Waiting(open_ones or events[-1].interrupts)
-        return events
-
-
-def _fields(call: Call, code: str, detail: str) -> dict[str, object]:
-    carnet = call.carnet
-    return {
-        "run": carnet.run,
-        "turn": carnet.turn,
-        "agent": call.agent,
-        "code": code,
-        "detail": detail,
-    }

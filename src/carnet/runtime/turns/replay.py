@@ -1,0 +1,114 @@
+"""A turn that is known already, read again: from its record, or while it runs elsewhere.
+
+Law 1. Who sends a call again is shown what the first was shown, from its first event.
+Law 2. A turn of ours that was claimed and never began is ended as unknown after a while.
+Law 3. Of a record that is damaged nothing is served.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Callable, Sequence
+from functools import partial
+
+from carnet.core.call import Call
+from carnet.core.chain.turn import Turn
+from carnet.core.messages.events import Event, Failed, Usage, Waiting, is_terminal, read_events
+from carnet.errors import Internal, OutcomeUnknown
+from carnet.ports.work.turns import Turns
+from carnet.ports.world.clock import Clock, Ids
+from carnet.ports.world.cluster import Neighbours
+from carnet.runtime.stream import closing
+from carnet.runtime.turns.execution import Execution
+from carnet.runtime.turns.follower import Mirror
+from carnet.runtime.turns.outcome import log_fields, usage_of
+from carnet.runtime.turns.unfinished import end_as_unknown
+
+logger = logging.getLogger("carnet.runtime")
+
+POLL_SECONDS = 0.1  # how often a turn is looked at that runs elsewhere or has not begun yet
+MIRROR_SECONDS = 0.005  # and for each that runs elsewhere: many of them are looked at less often
+ORPHAN_SECONDS = 2.0  # how long a claimed turn of ours may wait for its execution to begin
+
+
+class Replay:
+    """Reads turns that are known."""
+
+    def __init__(
+        self,
+        *,
+        turns: Turns,
+        clock: Clock,
+        ids: Ids,
+        currency: str,
+        worker: str,
+        neighbours: Neighbours | None,
+        here: Callable[[Turn], Execution | None],
+    ) -> None:
+        """`here` finds the execution of a turn that runs in this process."""
+        self._turns = turns
+        self._clock = clock
+        self._ids = ids
+        self._currency = currency
+        self._worker = worker
+        self._neighbours = neighbours
+        self._here = here
+        self._mirrors: dict[tuple[int, int], Mirror] = {}  # by turn and fence
+
+    async def read(
+        self, call: Call, heartbeat: float | None
+    ) -> AsyncGenerator[Sequence[Event], None]:
+        """The committed groups of events of a turn that is known."""
+        record, waited = call.record, 0.0
+        while record.state in {"running", "queued"}:
+            running = self._here(record)
+            if running is not None or record.worker != self._worker:
+                # Begun since it was claimed, or running elsewhere.
+                live = (running or self._mirror(call, record)).live
+                async with closing(live.read(heartbeat)) as batches:
+                    async for batch in batches:
+                        yield batch
+                return
+            if waited >= ORPHAN_SECONDS:
+                await end_as_unknown(self._turns, call, record, self._clock.wall_us())
+            await asyncio.sleep(POLL_SECONDS)
+            waited += POLL_SECONDS
+            record = await self._turns.reload(record)
+        events = await self._recorded(call, record, 0)
+        if events and is_terminal(events[-1]):
+            yield (*events[:-1], usage_of(call, record, events, self._currency), events[-1])
+        else:  # the process that ran it died; the caller may send it again
+            yield (*events, Usage(), Failed.of(OutcomeUnknown()))
+
+    def _mirror(self, call: Call, record: Turn) -> Mirror:
+        """What shows a turn of another process here, to all who read it."""
+        key = (record.n, record.fence)
+        mirror = self._mirrors.get(key)
+        if mirror is None or mirror.is_over:
+            mirror = self._mirrors[key] = Mirror(
+                record,
+                turns=self._turns,
+                neighbours=self._neighbours,
+                events=partial(self._recorded, call),
+                usage=partial(usage_of, call, currency=self._currency),
+                pause=lambda: max(POLL_SECONDS, MIRROR_SECONDS * len(self._mirrors)),
+                on_end=self._forget,
+            )
+        return mirror
+
+    def _forget(self, mirror: Mirror) -> None:
+        self._mirrors = {key: kept for key, kept in self._mirrors.items() if kept is not mirror}
+
+    async def _recorded(self, call: Call, record: Turn, since: int) -> list[Event]:
+        try:
+            batches = await self._turns.events(record, since)
+        except Internal as damaged:  # the row is named in the log; nothing of it is served
+            internal = Internal(damaged.detail, incident=self._ids.uuid())
+            fields = {**log_fields(call, internal.code, damaged.detail), **internal.facts}
+            logger.error("a record is damaged", extra=fields)  # noqa: TRY400  no fault of ours
+            raise internal from None
+        events = [event for data in batches for event in read_events(data)]
+        if record.state == "waiting" and events and isinstance(events[-1], Waiting):
+            asked = await self._turns.interrupts(record)
+            open_ones = tuple(one.interrupt for one in asked if one.status == "open")
+            events[-1] = Waiting(open_ones or events[-1].interrupts)
+        return events
