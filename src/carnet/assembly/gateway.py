@@ -267,7 +267,7 @@ def build(
     behind = build_behind(settings, store, clock, ids, stamps=known, dialects=dialects, kinds=kinds)
     metrics = Metrics(
         open_calls=lambda: behind.concurrency.total,
-        circuits=lambda: len(behind.agents.circuits()),
+        circuits=lambda: len(behind.agents.breakers.circuits()),
         waiting_tasks=lambda: behind.worker.waiting,
         running_tasks=lambda: behind.worker.running,
     )
@@ -309,7 +309,7 @@ def _operations(store: Store, behind: Behind, access: Access, metrics: Metrics) 
         access=access,
         metrics=metrics,
         checks={"store": store.is_writable},
-        circuits=behind.agents.circuits,
+        circuits=behind.agents.breakers.circuits,
     )
 
 

@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping
 
+from carnet.assembly.agents.breakers import Breakers
 from carnet.assembly.agents.kinds import KINDS, Built, Kind, Parts
 from carnet.config import AgentSettings
 from carnet.core.call import Target
 from carnet.core.people.address import local_name
 from carnet.ports.trust.trust import Peer, Peers
 from carnet.runtime.visit.routing import Routing
-from carnet.runtime.wrappers.breaker import Breaker
 from carnet.runtime.wrappers.hardened import Policy, harden
 from carnet.runtime.wrappers.limited import Places
 
@@ -25,15 +25,7 @@ class Agents:
         self._kinds = kinds
         self._elsewhere = parts.elsewhere
         self._client = parts.elsewhere.client
-        self.breakers: dict[str, Breaker] = {}  # one an endpoint, shared by all who call it
-
-    def circuits(self) -> list[dict[str, str | int]]:
-        """The upstreams that are left alone at the moment."""
-        return [
-            {"upstream": endpoint, "state": breaker.state, "failures": breaker.failures}
-            for endpoint, breaker in self.breakers.items()
-            if breaker.state != "closed"
-        ]
+        self.breakers = Breakers(self._client.clock)
 
     def router(self, peers: Peers) -> Routing:
         """Everything that can be called."""
@@ -86,7 +78,7 @@ class Agents:
             ids=self._client.ids,
             seconds=agent.timeout,
             is_detached=built.is_detached,
-            breaker=self._breaker(built.endpoint),
+            breaker=self.breakers.of(built.endpoint),
             retries=0 if built.endpoint is None else agent.retries,
             repeats_are_safe=built.repeats_are_safe,
             places=places,
@@ -99,7 +91,7 @@ class Agents:
             clock=self._client.clock,
             ids=self._client.ids,
             seconds=PEER_SECONDS,
-            breaker=self._breaker(peer.url.rstrip("/")),
+            breaker=self.breakers.of(peer.url.rstrip("/")),
             retries=PEER_RETRIES,
             repeats_are_safe=repeats_are_safe,
         )
@@ -116,11 +108,3 @@ class Agents:
             needs="call:remote",
             skills=(),  # its own side is the judge
         )
-
-    def _breaker(self, endpoint: str | None) -> Breaker | None:
-        if endpoint is None:
-            return None
-        breaker = self.breakers.get(endpoint)
-        if breaker is None:
-            breaker = self.breakers[endpoint] = Breaker(clock=self._client.clock)
-        return breaker
