@@ -17,7 +17,7 @@ from carnet.cli.failures import (
     UNREACHABLE,
     UNVERIFIED,
     USAGE,
-    GatewaySaid,
+    GatewayError,
     error_object,
     exit_code,
 )
@@ -225,7 +225,7 @@ def test_every_error_has_an_exit_code() -> None:
 def test_what_a_gateway_says_becomes_an_exit_code(
     said: dict[str, str], status: int, code: int
 ) -> None:
-    assert GatewaySaid(said, status).exit_code == code
+    assert GatewayError(said, status).exit_code == code
 
 
 def test_an_error_in_json_has_the_fields_of_the_http_error() -> None:
@@ -287,7 +287,7 @@ def test_every_line_of_a_hint_is_indented_and_a_wait_is_told(
     cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def late(*_: object, **__: object) -> None:
-        raise GatewaySaid({"code": "provider_timeout", "message": "Late.", "hint": "A\nB"}, 504)
+        raise GatewayError({"code": "provider_timeout", "message": "Late.", "hint": "A\nB"}, 504)
 
     monkeypatch.setattr(operate.version, "callback", late)
     assert cli("version").err == "Error: Late.\n  A\n  B\n"

@@ -129,7 +129,7 @@ AGENTS_API = (
     Mutant(
         "agents-api:context:root",
         "wire/stamps/caller_context.py",
-        "run=told.root,\n",
+        "run=found.root,\n",
         "run=None,\n",
     ),
     Mutant(
@@ -159,7 +159,7 @@ AGENTS_API = (
     Mutant(
         "agents-api:acceptance:tests",
         "wire/stamps/caller_context.py",
-        "depth=told.depth,",
+        "depth=found.depth,",
         "depth=None,",
     ),
     Mutant(

@@ -51,18 +51,18 @@ MEANINGS: dict[int, str] = {
 }
 
 
-class GatewaySaid(Exception):
-    """A call ended with an error; `said` is its error object, mostly in the gateway's words."""
+class GatewayError(Exception):
+    """A call ended with an error; `facts` is its error object, mostly in the gateway's words."""
 
-    def __init__(self, said: dict[str, Any], status: int) -> None:
-        super().__init__(said.get("message", ""))
-        self.said = said
+    def __init__(self, facts: dict[str, Any], status: int) -> None:
+        super().__init__(facts.get("message", ""))
+        self.facts = facts
         self.status = status
 
     @property
     def exit_code(self) -> int:
         """By its code if we know the word, else by its status."""
-        kind = BY_CODE.get(str(self.said.get("code")))
+        kind = BY_CODE.get(str(self.facts.get("code")))
         if kind is not None:
             return exit_code(kind)
         if self.status in GATEWAY_TROUBLE:

@@ -20,7 +20,7 @@ from carnet.cli.failures import (
     REFUSED,
     UNVERIFIED,
     USAGE,
-    GatewaySaid,
+    GatewayError,
     error_object,
     exit_code,
 )
@@ -109,8 +109,8 @@ def _end(invocation: Invocation, error: BaseException) -> int:
             code = USAGE
         case click.ClickException():
             code = _tell(invocation, error_object(_usage(error)), USAGE)
-        case GatewaySaid():
-            code = _tell(invocation, error.said, error.exit_code)
+        case GatewayError():
+            code = _tell(invocation, error.facts, error.exit_code)
         case CarnetError():
             code = _tell(invocation, error_object(error), exit_code(type(error)))
         case _:
@@ -137,34 +137,34 @@ def _usage(error: click.ClickException) -> UsageInvalid:
     )
 
 
-def _tell(invocation: Invocation, said: dict[str, Any], code: int) -> int:
+def _tell(invocation: Invocation, facts: dict[str, Any], code: int) -> int:
     if invocation.format == "text":
-        click.echo("\n  ".join(_lines(invocation, said, code)), err=True)
+        click.echo("\n  ".join(_lines(invocation, facts, code)), err=True)
     else:
-        click.echo(to_json(said, indent=2 if invocation.format == "json" else 0), err=True)
+        click.echo(to_json(facts, indent=2 if invocation.format == "json" else 0), err=True)
     return code
 
 
-def _lines(invocation: Invocation, said: dict[str, Any], code: int) -> Iterator[str]:
+def _lines(invocation: Invocation, facts: dict[str, Any], code: int) -> Iterator[str]:
     """An error for people: what happened, what to do, where to look."""
-    yield f"Error: {invocation.spell(str(said.get('message', '')))}"
-    if said.get("hint"):
-        yield from invocation.spell(str(said["hint"])).splitlines()
-    if isinstance(said.get("retry_after"), int):
-        yield f"Retry-After: {write_span(said['retry_after'])}"
-    if code in {REFUSED, UNVERIFIED} and said.get("code"):
-        yield invocation.spell(f"More: carnet explain {_telling(said)}")
-    named = [f"{word} {said[word]}" for word in ("run", "turn") if said.get(word)]
+    yield f"Error: {invocation.spell(str(facts.get('message', '')))}"
+    if facts.get("hint"):
+        yield from invocation.spell(str(facts["hint"])).splitlines()
+    if isinstance(facts.get("retry_after"), int):
+        yield f"Retry-After: {write_span(facts['retry_after'])}"
+    if code in {REFUSED, UNVERIFIED} and facts.get("code"):
+        yield invocation.spell(f"More: carnet explain {_code_to_explain(facts)}")
+    named = [f"{word} {facts[word]}" for word in ("run", "turn") if facts.get(word)]
     if named:
         yield "  ".join(named)
 
 
-def _telling(said: dict[str, Any]) -> str:
+def _code_to_explain(facts: dict[str, Any]) -> str:
     """The code that tells most: what another gateway said, rather than that it said something."""
     from carnet.wire.dialects.samvad import STATUSES
 
-    by_peer = str(said.get("peer_reason") or said.get("peer_code"))
-    return by_peer if by_peer in BY_CODE or by_peer in STATUSES else str(said["code"])
+    by_peer = str(facts.get("peer_reason") or facts.get("peer_code"))
+    return by_peer if by_peer in BY_CODE or by_peer in STATUSES else str(facts["code"])
 
 
 def _confession(error: BaseException) -> dict[str, Any]:

@@ -53,5 +53,5 @@ def write_span(seconds: int) -> str:
     if seconds < _UNITS["min"]:
         return f"{seconds} s"
     hours, minutes = divmod(-(-seconds // 60), 60)
-    told = [f"{hours} h"] * bool(hours) + [f"{minutes} min"] * bool(minutes)
-    return " ".join(told)
+    parts = [f"{hours} h"] * bool(hours) + [f"{minutes} min"] * bool(minutes)
+    return " ".join(parts)

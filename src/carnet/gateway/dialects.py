@@ -31,8 +31,8 @@ def rows_of(ways: Iterable[Way], calls: DialectEndpoint, questions: Questions) -
 
 
 def _row(way: Way, path: str, endpoint: Endpoint) -> Row:
-    told: dict[str, Any] = {name: getattr(way, name) for name in Route.__struct_fields__}
-    return Row(**{**told, "path": path, "endpoint": endpoint})
+    given: dict[str, Any] = {name: getattr(way, name) for name in Route.__struct_fields__}
+    return Row(**{**given, "path": path, "endpoint": endpoint})
 
 
 def _endpoint(way: Way, calls: DialectEndpoint, questions: Questions) -> Endpoint:

@@ -8,7 +8,7 @@ from carnet.core.chain.turn import Turn
 from carnet.core.messages.events import Event
 from carnet.core.messages.outbound_call import OutboundCall
 from carnet.core.money.amount import format_amount
-from carnet.gateway.tasks import told_of
+from carnet.gateway.tasks import view_of
 from carnet.ports.work.tasks import StoredTask
 from carnet.ports.world.records import ANY_RUN, LedgerEntry, Records, RunFilter, RunSummary
 from carnet.wire.dialects.openai import tasks
@@ -191,9 +191,9 @@ def ledger_page(entries: Sequence[LedgerEntry], currency: str) -> Page:
 
 def task_line(task: StoredTask) -> Page:
     """One task in a list."""
-    return tasks.task_line(told_of(task))
+    return tasks.task_line(view_of(task))
 
 
 def task_page(task: StoredTask, events: Sequence[Event]) -> Page:
     """One task, with its result or its error; `events` are those of one that has ended."""
-    return tasks.task_page(told_of(task, events))
+    return tasks.task_page(view_of(task, events))

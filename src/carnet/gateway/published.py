@@ -12,7 +12,7 @@ from carnet.http.exchange import Exchange
 from carnet.ports.trust.keys import OwnKeys
 from carnet.ports.work.agent import Router, Target
 from carnet.ports.world.clock import Clock
-from carnet.wire.dialects.dialect import AgentKey, AgentTold
+from carnet.wire.dialects.dialect import AgentKey, AgentView
 
 
 class Capacity(Struct, frozen=True, kw_only=True, eq=False):
@@ -57,13 +57,13 @@ class Published:
         """The agents that are served here."""
         return list(self._router.local())
 
-    def told(self, name: str) -> AgentTold:
+    def view(self, name: str) -> AgentView:
         """What is told of an agent."""
         target = self.target(name)
         identity = self._identities.of(target.name)
         if identity is None:
             raise AgentNotFound
-        return AgentTold(
+        return AgentView(
             id=identity,
             name=target.name,
             version=target.version,

@@ -10,7 +10,7 @@ from carnet.core.people.identity import Caller
 from carnet.errors import Internal, RouteNotFound
 from carnet.gateway.endpoint import request_of
 from carnet.gateway.published import Published
-from carnet.gateway.tasks import TaskAccess, told_of
+from carnet.gateway.tasks import TaskAccess, view_of
 from carnet.http.access import reader_of
 from carnet.http.exchange import Exchange
 from carnet.ports.work.tasks import StoredTask
@@ -20,10 +20,10 @@ from carnet.wire.dialects.dialect import (
     Dialect,
     House,
     Question,
+    QuestionResult,
     Reply,
     TaskList,
-    TaskTold,
-    Told,
+    TaskView,
     Way,
 )
 from carnet.wire.stamps.stamp import Stamps
@@ -91,29 +91,29 @@ class Questions:
         await exchange.reply(status, headers, body)
 
     async def _answer(self, way: Way, question: Question, caller: Caller | None) -> Reply:
-        told: Told
+        result: QuestionResult
         match question.about:
             case "task":
-                told = await self._task(await self._tasks.find(question, caller), caller)
+                result = await self._task(await self._tasks.find(question, caller), caller)
             case "cancel":
                 found = await self._records.cancel(await self._tasks.find(question, caller))
                 self._wake()
-                told = await self._task(found, caller, is_cancel=True)
+                result = await self._task(found, caller, is_cancel=True)
             case "tasks":
-                told = await self._list(question, caller)
+                result = await self._list(question, caller)
             case "agent":
-                told = self._published.told(question.agent or "")
+                result = self._published.view(question.agent or "")
             case "agents":
-                told = AgentList(names=self._names(caller), house=self._house)
-        return self._dialect.tell(way.name, told)
+                result = AgentList(names=self._names(caller), house=self._house)
+        return self._dialect.tell(way.name, result)
 
     async def _task(
         self, task: StoredTask, caller: Caller | None, *, is_cancel: bool = False
-    ) -> TaskTold:
+    ) -> TaskView:
         events = await self._records.events(task)
         # Who came with a token is no peer, and is owed none.
         receipt = await self._receipt(task) if caller is None else None
-        return told_of(task, events, receipt=receipt, is_cancel=is_cancel)
+        return view_of(task, events, receipt=receipt, is_cancel=is_cancel)
 
     async def _list(self, question: Question, caller: Caller | None) -> TaskList:
         if caller is None:
@@ -125,7 +125,7 @@ class Questions:
             state=question.state,
             agent=question.of_agent,
         )
-        return TaskList(tasks=tuple([told_of(task) for task in found]), following=following)
+        return TaskList(tasks=tuple([view_of(task) for task in found]), following=following)
 
     def _names(self, caller: Caller | None) -> tuple[str, ...]:
         """The agents that a caller may call."""

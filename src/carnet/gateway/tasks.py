@@ -19,7 +19,7 @@ from carnet.http.access import reader_of
 from carnet.ports.work.tasks import StoredTask, Tasks
 from carnet.ports.work.turns import Turns
 from carnet.ports.world.clock import Clock
-from carnet.wire.dialects.dialect import Question, TaskTold
+from carnet.wire.dialects.dialect import Question, TaskView
 
 ENDED = frozenset({"done", "failed"})
 
@@ -102,9 +102,9 @@ class TaskAccess:
         return found
 
 
-def told_of(task: StoredTask, events: Sequence[Event] = (), **more: Any) -> TaskTold:
+def view_of(task: StoredTask, events: Sequence[Event] = (), **more: Any) -> TaskView:
     """A task as it is told."""
-    return TaskTold(
+    return TaskView(
         id=task.id,
         turn=task.turn,
         sender=task.sender,

@@ -95,10 +95,10 @@ class Guard(Protocol):
         ...
 
 
-def in_context(caller: Caller, told: Context, proof: Proof | None) -> Caller:
+def in_context(caller: Caller, context: Context, proof: Proof | None) -> Caller:
     """The caller with what it says of itself, and whether that is proved."""
-    told = replace(told, verified=_is_of(told.host, proof))
-    return replace(caller, context=told)
+    context = replace(context, verified=_is_of(context.host, proof))
+    return replace(caller, context=context)
 
 
 def _is_of(host: str, proof: Proof | None) -> bool:

@@ -108,8 +108,8 @@ def _signature() -> list[Schema]:
 def _stamps(route: Route, chain: Mapping[str, str]) -> list[Schema]:
     """The header fields that are read beside a call."""
     return [
-        {"name": name, "in": "header", "description": told, "schema": {"type": "string"}}
-        for name, told in chain.items()
+        {"name": name, "in": "header", "description": description, "schema": {"type": "string"}}
+        for name, description in chain.items()
         if route.chain
     ]
 

@@ -63,12 +63,12 @@ class Proxies:
 
     def origin(self, peer: str, fields: Fields) -> Origin:
         """The caller behind the trusted proxy `peer`; the proxy itself if it names nobody."""
-        listed, told = _all(fields, _FOR), _all(fields, _BOTH)
+        listed, forwarded = _all(fields, _FOR), _all(fields, _BOTH)
         by_list = self._pick(peer, [_Hop(_address(node), None) for node in _split(listed)])
-        by_told = self._pick(peer, list(_elements(told))) if told else by_list
-        if listed and told and by_list.address != by_told.address:
+        by_forwarded = self._pick(peer, list(_elements(forwarded))) if forwarded else by_list
+        if listed and forwarded and by_list.address != by_forwarded.address:
             raise MalformedRequest("its forwarding fields contradict one another")
-        return Origin(by_told.address, _scheme(_all(fields, _PROTO)) or by_told.scheme)
+        return Origin(by_forwarded.address, _scheme(_all(fields, _PROTO)) or by_forwarded.scheme)
 
     def _pick(self, peer: str, hops: list[_Hop]) -> Origin:
         if len(hops) > MOST_HOPS:
@@ -105,12 +105,12 @@ def _plain(address: Address) -> Address:
     return getattr(address, "ipv4_mapped", None) or address
 
 
-def _elements(told: str) -> Iterator[_Hop]:
+def _elements(forwarded: str) -> Iterator[_Hop]:
     """The hops of a Forwarded field (RFC 7239)."""
     pairs: dict[str, str] = {}
     at = 0
-    while at <= len(told):
-        match = _PAIR.match(told, at)
+    while at <= len(forwarded):
+        match = _PAIR.match(forwarded, at)
         if match is None or match[1].lower() in pairs:
             raise MalformedRequest("its field 'forwarded' cannot be read")
         pairs[match[1].lower()] = match[2].strip('"')
@@ -126,9 +126,9 @@ def _hop(pairs: dict[str, str]) -> _Hop:
     return _Hop(address, _scheme(pairs.get("proto", "")))
 
 
-def _scheme(told: str) -> str | None:
-    if not told:
+def _scheme(forwarded: str) -> str | None:
+    if not forwarded:
         return None
-    if told.lower() not in _SCHEMES:
+    if forwarded.lower() not in _SCHEMES:
         raise MalformedRequest("the scheme it was sent with is neither http nor https")
-    return told.lower()
+    return forwarded.lower()

@@ -106,14 +106,14 @@ class Store:
         self.receipts: Final = StoredReceipts(database)
         call_seal, search_rows = CallSeal(secrets), self._search_rows
         waiting = Interrupts(database, secrets, wait_hours=hours.waiting)
-        told = StoredCallbacks(database, call_seal)
+        callbacks = StoredCallbacks(database, call_seal)
         self.turns: Final = StoredTurns(
-            database, self._watches, call_seal, waiting, told, search_rows
+            database, self._watches, call_seal, waiting, callbacks, search_rows
         )
         self.tasks: Final = StoredTasks(
-            database, self._watches, call_seal, told, self.worker, search_rows
+            database, self._watches, call_seal, callbacks, self.worker, search_rows
         )
-        self.expiry: Final = Expiry(database, self.tasks, told)
+        self.expiry: Final = Expiry(database, self.tasks, callbacks)
         self.steps: Final = StoredSteps(database)
         self.outbox: Final = StoredOutbox(database)
         self.records: Final = StoredRecords(database)

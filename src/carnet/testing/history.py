@@ -78,13 +78,13 @@ class History:
 
 def _judge(attempts: Sequence[Attempt], found: Sequence[str]) -> list[str]:
     outcomes = {attempt.outcome for attempt in attempts}
-    told = {attempt.answer for attempt in attempts if attempt.outcome == "ok"}
+    answers = {attempt.answer for attempt in attempts if attempt.outcome == "ok"}
     wrong = []
-    if len(told) > 1:
-        wrong.append(f"was answered in {len(told)} ways")
-    if told and not found:
+    if len(answers) > 1:
+        wrong.append(f"was answered in {len(answers)} ways")
+    if answers and not found:
         wrong.append("was acknowledged and is lost")
-    if told and any(answer not in told for answer in found):
+    if answers and any(answer not in answers for answer in found):
         wrong.append("was acknowledged and has changed")
     if len(found) > 1:
         wrong.append(f"is present {len(found)} times")

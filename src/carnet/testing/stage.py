@@ -219,11 +219,11 @@ class Organisation(Gateway):
         try:
             line.request("POST", "/v1/chat/completions", json.dumps(body), fields)
             reply = line.getresponse()
-            told = reply.read()
+            answer = reply.read()
         finally:
             line.close()
-        assert reply.status == OK, (reply.status, told)
-        return str(json.loads(told)["choices"][0]["message"]["content"])
+        assert reply.status == OK, (reply.status, answer)
+        return str(json.loads(answer)["choices"][0]["message"]["content"])
 
     def written(self) -> bytes:
         """Everything this organisation wrote: logs, database, configuration."""

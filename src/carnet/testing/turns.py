@@ -26,7 +26,7 @@ from carnet.ports.work.turns import (
 )
 from carnet.ports.world.outbox import Delivery
 from carnet.stores.database import Flush, Row
-from carnet.stores.turn.callbacks import ToldFinish
+from carnet.stores.turn.callbacks import NotifyingFinish
 from carnet.stores.turn.claim_rules import ClaimRules, Run
 from carnet.stores.turn.finish_rules import FinishRules, appended
 from carnet.stores.turn.interrupts import HOUR, WAIT_HOURS, WaitingFinish
@@ -120,11 +120,11 @@ class MemoryTurns:
 
     def _write(self, journal: Sequence[Row]) -> None:
         for n, kind, _, _, data, _ in journal:
-            said = self.batches.setdefault(n, [])
+            batches = self.batches.setdefault(n, [])
             if kind == DISCARD:
                 self.batches[n] = []
             elif kind == EVENTS:
-                said.append(data)
+                batches.append(data)
 
     def _resolve(self, row: Row) -> None:
         now, resolver, outcome, value, n, name = row
@@ -194,7 +194,9 @@ class MemoryTurns:
         task = self.tasks.get(finish.turn.n)
         url = None if task is None else task.callback
         deliveries = finish.tell([] if url is None else [Callback(url=url)])
-        return ToldFinish(**{**given, "deliveries": (*finish.deliveries, *deliveries)}, told=())
+        return NotifyingFinish(
+            **{**given, "deliveries": (*finish.deliveries, *deliveries)}, addresses=()
+        )
 
     async def events(self, turn: Turn, since: int = 0) -> list[bytes]:
         """The batches of the current attempt that begin there or later."""
@@ -220,6 +222,6 @@ class MemoryTurns:
         """The record as it is now."""
         return self.turns[turn.n]
 
-    def said(self, n: int) -> list[Event]:
-        """Everything a turn has said."""
+    def written(self, n: int) -> list[Event]:
+        """All events of a turn."""
         return [event for batch in self.batches[n] for event in read_events(batch)]

@@ -107,7 +107,7 @@ class Said:
 def receipted(kept: Kept, *events: Event) -> Receipted:
     keys: Any = Keys()
     issuing = Issuing(kept=kept, keys=keys, domain="b.example", currency="credits")
-    return Receipted(Said(*events), issuing, openai.told)
+    return Receipted(Said(*events), issuing, openai.digest_content)
 
 
 def travelled() -> Call:
@@ -254,7 +254,7 @@ async def proven(
     end: End
     try:
         end = await verifying.proven(
-            read, carnet, receipt, paper, peer="b.example", told=openai.told
+            read, carnet, receipt, paper, peer="b.example", result_of=openai.digest_content
         )
     except CarnetError as raised:
         end = Failed.of(raised)

@@ -30,7 +30,7 @@ class Rotated(Keys):
 
 def with_keys(kept: Kept, keys: Any, *events: Event) -> Receipted:
     issuing = Issuing(kept=kept, keys=keys, domain="b.example", currency="credits")
-    return Receipted(Said(*(events or SAID)), issuing, openai.told)
+    return Receipted(Said(*(events or SAID)), issuing, openai.digest_content)
 
 
 def with_journal(kept: Kept, *events: Event) -> Receipted:

@@ -206,7 +206,7 @@ async def test_draining_ends_what_does_not_end_by_itself() -> None:
     reading = asyncio.create_task(stage.read(call))
     await until_so(lambda: stage.journal.running > 0)
     assert await stage.journal.drain(0.01) == 1
-    assert (await reading)[-1] == stage.turns.said(1)[-1]
+    assert (await reading)[-1] == stage.turns.written(1)[-1]
     assert stage.turns.turns[1].code == "shutting_down"
     assert await stage.journal.drain(0.01) == 0
 

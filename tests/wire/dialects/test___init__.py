@@ -5,10 +5,10 @@ import pytest
 from carnet.errors import RouteNotFound
 from carnet.http.refusal import Refusing
 from carnet.wire.dialects import DIALECTS, openai, samvad
-from carnet.wire.dialects.dialect import AgentList, AgentTold, House, TaskList, Told
+from carnet.wire.dialects.dialect import AgentList, AgentView, House, QuestionResult, TaskList
 
 HOUSE = House(domain="acme.example", currency="credits")
-AGENT = AgentTold(
+AGENT = AgentView(
     id="agent://acme.example",
     name="echo",
     version="1.0.0",
@@ -30,10 +30,10 @@ def test_each_has_a_name_and_routes_of_its_own() -> None:
 def test_what_a_dialect_has_no_words_for_is_not_found() -> None:
     with pytest.raises(RouteNotFound):
         openai.DIALECT.tell("chat", AGENT)
-    lists: tuple[Told, ...] = (TaskList(tasks=()), AgentList(names=(), house=HOUSE))
-    for told in lists:
+    lists: tuple[QuestionResult, ...] = (TaskList(tasks=()), AgentList(names=(), house=HOUSE))
+    for result in lists:
         with pytest.raises(RouteNotFound):
-            samvad.DIALECT.tell("show", told)
+            samvad.DIALECT.tell("show", result)
 
 
 @pytest.mark.parametrize(

@@ -110,18 +110,18 @@ def test_a_whole_answer_and_its_stream_have_the_same_digest(texts: list[str]) ->
     call = ToolCall("c1", "look", '{"x": 1}')
     streamed: list[Event] = [*map(Text, texts), call, Usage(), Done()]
     whole: list[Event] = [Text("".join(texts)), call, Done()]
-    assert openai.told(streamed) == openai.told(whole)
+    assert openai.digest_content(streamed) == openai.digest_content(whole)
 
 
 def test_structured_output_is_told_as_the_text_it_is_written_as() -> None:
-    assert openai.told([Data({"a": 1}), Data(2), Done()]) == {"text": '{"a":1}\n2'}
-    assert openai.told([Data(1), Text("x"), Done()]) == {"text": "x"}
+    assert openai.digest_content([Data({"a": 1}), Data(2), Done()]) == {"text": '{"a":1}\n2'}
+    assert openai.digest_content([Data(1), Text("x"), Done()]) == {"text": "x"}
     result = Extension(RESULT, {"n": 1})
-    assert openai.told([Data(1), result, Done()]) == {"text": '{"n":1}'}
-    assert openai.told([Text('{"n":1}'), result, Done()]) == {"text": '{"n":1}'}
-    assert openai.told([Text("x"), result, Done()]) == {"text": "x", "result": {"n": 1}}
+    assert openai.digest_content([Data(1), result, Done()]) == {"text": '{"n":1}'}
+    assert openai.digest_content([Text('{"n":1}'), result, Done()]) == {"text": '{"n":1}'}
+    assert openai.digest_content([Text("x"), result, Done()]) == {"text": "x", "result": {"n": 1}}
 
 
 def test_a_turn_that_failed_tells_nothing() -> None:
     with pytest.raises(Cancelled):
-        openai.told([Text("so far"), Failed.of(Cancelled())])
+        openai.digest_content([Text("so far"), Failed.of(Cancelled())])

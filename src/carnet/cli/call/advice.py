@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-from carnet.cli.failures import GatewaySaid, error_object
+from carnet.cli.failures import GatewayError, error_object
 from carnet.cli.reach.request import Asked
 from carnet.errors import PeerRefused, SchemaInvalid
 
@@ -21,22 +21,22 @@ def explained(asked: Asked) -> Iterator[None]:
     """Give a refusal within the next step that can be typed, where there is one."""
     try:
         yield
-    except GatewaySaid as error:
-        raise GatewaySaid(_advised(asked, error.said), error.status) from error
+    except GatewayError as error:
+        raise GatewayError(_advised(asked, error.facts), error.status) from error
     except (SchemaInvalid, PeerRefused) as error:
-        said = _advised(asked, error_object(error))
-        raise GatewaySaid(said, error.status) from error
+        facts = _advised(asked, error_object(error))
+        raise GatewayError(facts, error.status) from error
 
 
-def _advised(asked: Asked, said: dict[str, Any]) -> dict[str, Any]:
-    hint = _hint(asked, str(said.get("peer_field") or said.get("field") or ""))
-    is_about_field = _reads_schema(said)
-    return {**said, "hint": hint} if hint and is_about_field else said
+def _advised(asked: Asked, facts: dict[str, Any]) -> dict[str, Any]:
+    hint = _hint(asked, str(facts.get("peer_field") or facts.get("field") or ""))
+    is_about_field = _reads_schema(facts)
+    return {**facts, "hint": hint} if hint and is_about_field else facts
 
 
-def _reads_schema(said: dict[str, Any]) -> bool:
-    told = {said.get("code"), said.get("peer_reason"), said.get("peer_code")}
-    return bool(told & {SchemaInvalid.code, "SCHEMA_INVALID"})
+def _reads_schema(facts: dict[str, Any]) -> bool:
+    codes = {facts.get("code"), facts.get("peer_reason"), facts.get("peer_code")}
+    return bool(codes & {SchemaInvalid.code, "SCHEMA_INVALID"})
 
 
 def _hint(asked: Asked, field: str) -> str | None:
@@ -50,8 +50,8 @@ def _hint(asked: Asked, field: str) -> str | None:
     value = asked.payload.get(name)
     if not isinstance(value, str) or isinstance(_as_json(value), str):
         return None
-    told = value if len(value) <= MOST_SHOWN else "JSON"
-    return f"{name}={told} is text; for a number, true or a list write {name}:={told}"
+    shown = value if len(value) <= MOST_SHOWN else "JSON"
+    return f"{name}={shown} is text; for a number, true or a list write {name}:={shown}"
 
 
 def _as_json(text: str) -> object:

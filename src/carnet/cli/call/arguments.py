@@ -24,7 +24,7 @@ _FIELD: Final = re.compile(
 _SKILL: Final = "skill"
 
 
-class Said(Struct, frozen=True, kw_only=True):
+class CallInput(Struct, frozen=True, kw_only=True):
     """What a command line says to an agent."""
 
     text: str | None = None
@@ -38,10 +38,10 @@ class Said(Struct, frozen=True, kw_only=True):
         return {**spoken, **self.fields}
 
 
-def read_words(words: Sequence[str], skill: str | None) -> Said:
+def read_words(words: Sequence[str], skill: str | None) -> CallInput:
     """Read the words; `skill` is that of the option."""
     if len(words) == 1 and skill is None and not words[0].startswith(f"{_SKILL}="):
-        return Said(text=_text(words[0]))
+        return CallInput(text=_text(words[0]))
     texts: list[str] = []
     fields: dict[str, Any] = {}
     skills = [] if skill is None else [skill]
@@ -60,9 +60,9 @@ def read_words(words: Sequence[str], skill: str | None) -> Said:
             fix="Put what is to be said in quotes, and fields as name=value or name:=JSON.",
         )
     named = skills[0] if skills else None
-    said = Said(text=texts[0] if texts else None, skill=named or None, fields=fields)
-    _refuse_half(said)
-    return said
+    given = CallInput(text=texts[0] if texts else None, skill=named or None, fields=fields)
+    _refuse_half(given)
+    return given
 
 
 def _refuse_several(skills: Sequence[str]) -> None:
@@ -73,14 +73,14 @@ def _refuse_several(skills: Sequence[str]) -> None:
         )
 
 
-def _refuse_half(said: Said) -> None:
-    if said.fields and said.skill is None:
+def _refuse_half(given: CallInput) -> None:
+    if given.fields and given.skill is None:
         raise UsageInvalid(
             reason="There are fields, and no skill to give them to.",
             fix="Name it: skill=NAME or --skill NAME. 'carnet agents inspect URL' shows which "
             "there are.",
         )
-    if said.text is None and said.skill is None:
+    if given.text is None and given.skill is None:
         raise UsageInvalid(
             reason="There is nothing to say.",
             fix='Give a text in quotes, or a skill: skill=NAME name=value. "-" reads the text '

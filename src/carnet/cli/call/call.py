@@ -14,7 +14,7 @@ from carnet.cli.invocation import (
 )
 
 if TYPE_CHECKING:
-    from carnet.cli.failures import GatewaySaid
+    from carnet.cli.failures import GatewayError
     from carnet.cli.reach.request import Asked, Composed
     from carnet.errors import Unreachable
     from carnet.ports.world.http_client import HttpAnswer, HttpClient, Outbound
@@ -84,12 +84,12 @@ def call(
     from carnet.cli.call.arguments import read_words
     from carnet.cli.reach.request import Asked, check
 
-    said = read_words(words, skill)
+    given = read_words(words, skill)
     asked = Asked(
         address=address,
-        text=said.text,
-        skill=said.skill,
-        payload=said.payload,
+        text=given.text,
+        skill=given.skill,
+        payload=given.payload,
         token=token,
         **{**options, "task": options["task"] or options["callback"] is not None},
     )
@@ -168,24 +168,24 @@ async def _send(
         await print_own_task(invocation, asked, begun, credential_of(request, is_new=is_new))
 
 
-def _too_late(asked: "Asked") -> "GatewaySaid":
-    from carnet.cli.failures import GatewaySaid
+def _too_late(asked: "Asked") -> "GatewayError":
+    from carnet.cli.failures import GatewayError
 
-    said = {
+    facts = {
         "code": "provider_timeout",
         "message": f"The whole answer did not come within {asked.timeout:g} s (--timeout).",
         "hint": "Wait longer with --timeout SECONDS. With --run and --turn the same call can be "
         "repeated without running twice.",
     }
-    return GatewaySaid({**said, "run": asked.run, "turn": asked.turn}, 504)
+    return GatewayError({**facts, "run": asked.run, "turn": asked.turn}, 504)
 
 
-def _nobody_at(error: "Unreachable") -> "GatewaySaid":
-    from carnet.cli.failures import GatewaySaid
+def _nobody_at(error: "Unreachable") -> "GatewayError":
+    from carnet.cli.failures import GatewayError
 
     message = f"Nothing answers at {error.facts['url']}."
     hint = "Check the address; whoever runs what is there can tell whether it is up."
-    return GatewaySaid({"code": error.code, "message": message, "hint": hint}, 503)
+    return GatewayError({"code": error.code, "message": message, "hint": hint}, 503)
 
 
 def _as_http(page: dict[str, Any]) -> str:
@@ -236,12 +236,12 @@ async def _print_stream(invocation: Invocation, request: "Outbound", answer: "Ht
 
 
 def _refuse_error_frame(chunk: dict[str, Any], answer: "HttpAnswer") -> None:
-    from carnet.cli.failures import GatewaySaid
+    from carnet.cli.failures import GatewayError
     from carnet.cli.reach.gateway import names_in
 
     if isinstance(chunk.get("error"), dict):
         click.echo()  # what was printed so far ends its line
-        raise GatewaySaid({**chunk["error"], **names_in(answer)}, 502)
+        raise GatewayError({**chunk["error"], **names_in(answer)}, 502)
 
 
 def _refuse_unended(request: "Outbound") -> None:

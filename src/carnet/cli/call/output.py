@@ -35,7 +35,7 @@ class Growing:
     def __init__(self, *, holds: bool = False) -> None:
         """`holds` for answers in which a result that nothing was said before is told as text."""
         self._holds = holds
-        self._said: list[str] = []
+        self._printed: list[str] = []
         self._held = ""
 
     def __enter__(self) -> Self:
@@ -46,7 +46,7 @@ class Growing:
 
     def say(self, text: str) -> None:
         """Print what was said; what may be a result that is told as text waits for what follows."""
-        if self._holds and not self._said and not self._held and text.startswith("{"):
+        if self._holds and not self._printed and not self._held and text.startswith("{"):
             self._held = text
         elif text:
             self.flush()
@@ -62,24 +62,24 @@ class Growing:
         if result is not None and _spells(self._held, result):
             self._held = ""
         self.flush()
-        said = "".join(self._said)
-        if result is not None and not _spells(said, result):
-            begins_line = not said or said.endswith("\n")
+        printed = "".join(self._printed)
+        if result is not None and not _spells(printed, result):
+            begins_line = not printed or printed.endswith("\n")
             self._print(("" if begins_line else "\n") + as_text(result))
         click.echo()
 
     def _print(self, text: str) -> None:
         if text:
-            self._said.append(text)
+            self._printed.append(text)
             click.echo(visible(text), nl=False)
 
 
-def _spells(said: str, result: dict[str, Any]) -> bool:
+def _spells(printed: str, result: dict[str, Any]) -> bool:
     """Whether a text tells this result and nothing else."""
-    if said == as_text(result):
+    if printed == as_text(result):
         return True
     try:
-        told = msgspec.json.decode(said)
+        decoded = msgspec.json.decode(printed)
     except msgspec.DecodeError:
         return False
-    return bool(told == result)
+    return bool(decoded == result)

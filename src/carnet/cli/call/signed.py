@@ -194,18 +194,18 @@ def _show(invocation: Invocation, outbound: Outbound, request: SamvadRequest) ->
 
 
 async def _print(invocation: Invocation, client: RecipientClient, request: SamvadRequest) -> None:
-    said: list[Event] = []
+    events: list[Event] = []
     growing = Growing()
     receipt = ExpectedReceipt()
     shown = False
-    async with closing(pulled(partial(client.run, request, receipt=receipt))) as events:
-        async for event in events:
-            said.append(event)
+    async with closing(pulled(partial(client.run, request, receipt=receipt))) as coming:
+        async for event in coming:
+            events.append(event)
             if request.stream and isinstance(event, Text | Data):
                 shown = _print_chunk(invocation, event, growing) or shown
-    result = samvad.result_of(said)
+    result = samvad.result_of(events)
     page: dict[str, Any] = {"result": result, "run": request.trace_id, "turn": request.span_id}
-    cost = _cost(said)
+    cost = _cost(events)
     if receipt.proved is not None:
         page |= {"cost": cost, "receipt": receipt.proved}
     if shown and invocation.format == "text":
@@ -213,13 +213,13 @@ async def _print(invocation: Invocation, client: RecipientClient, request: Samva
     else:
         invocation.result(page, lambda: visible(as_text(result)))
     if invocation.format == "text":
-        told = "" if cost is None else f"  cost {cost}"
-        invocation.note(f"run {request.trace_id}  turn {request.span_id}{told}")
+        paid = "" if cost is None else f"  cost {cost}"
+        invocation.note(f"run {request.trace_id}  turn {request.span_id}{paid}")
 
 
-def _cost(said: list[Event]) -> str | None:
+def _cost(events: list[Event]) -> str | None:
     """What the call has cost, as the receipt of a Carnet tells it."""
-    costs = [event for event in said if isinstance(event, Usage) and event.cost is not None]
+    costs = [event for event in events if isinstance(event, Usage) and event.cost is not None]
     if not costs:
         return None
     return f"{format_amount(costs[-1].cost or 0)} {costs[-1].currency or ''}".rstrip()

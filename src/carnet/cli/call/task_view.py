@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from msgspec import Struct
 
-from carnet.cli.failures import GATEWAY_TROUBLE, GatewaySaid, error_object
+from carnet.cli.failures import GATEWAY_TROUBLE, GatewayError, error_object
 from carnet.cli.invocation import Invocation, find_begun, in_line, visible
 from carnet.cli.progress import ProgressLine
 from carnet.cli.reach.gateway import Credential
@@ -38,7 +38,7 @@ MOST_TASKS: Final = 200  # that are looked through for the beginning of an id
 FIRST_SECONDS: Final = 0.2
 GROWTH: Final = 1.3
 LONGEST_SECONDS: Final = 3.0
-_UNTOLD_STATUS: Final = 502
+_DEFAULT_STATUS: Final = 502
 _AWAY: Final = (Unreachable, ProviderUnavailable, ProviderTimeout, ProviderError, CircuitOpen)
 
 
@@ -72,12 +72,12 @@ class Silence:
         """`text` is what is said."""
         self._invocation = invocation
         self._text = text
-        self._is_told = False
+        self._is_shown = False
 
     def __call__(self) -> None:
         """Nobody answers just now."""
-        if not self._is_told:
-            self._is_told = True
+        if not self._is_shown:
+            self._is_shown = True
             ProgressLine().say("")  # the line with the progress
             self._invocation.note(self._invocation.spell(self._text))
 
@@ -141,8 +141,8 @@ async def print_own_task(
 ) -> None:
     """The same for a task that our own gateway has taken on, from somebody with this credential."""
     named = Named(str(page.get("taskId")))
-    told = ("run", "turn", "webhook_secret")
-    ids = {"taskId": named.id, **{word: page[word] for word in told if page.get(word)}}
+    words = ("run", "turn", "webhook_secret")
+    ids = {"taskId": named.id, **{word: page[word] for word in words if page.get(word)}}
     if asked.no_wait:
         _print_begun(invocation, named, ids)
         return
@@ -171,12 +171,12 @@ async def follow(
 
 
 async def _end(seen: AsyncIterator[Seen]) -> Seen:
-    with ProgressLine() as told:
+    with ProgressLine() as line:
         async with closing(seen) as states:
             async for state in states:
                 if state.is_over:
                     return state
-                told.say(state.text)
+                line.say(state.text)
     raise AssertionError("the last state of a task is its end")
 
 
@@ -227,7 +227,7 @@ async def find_page(pages: Pages, task: str) -> dict[str, Any]:
     """The page of a task of our gateway, by its id or the beginning of it."""
     try:
         return await pages.read(task_path(task))
-    except (TaskNotFound, GatewaySaid) as error:
+    except (TaskNotFound, GatewayError) as error:
         return await pages.read(task_path(await find_begun_task(pages, task, error)))
 
 
@@ -235,17 +235,17 @@ async def find_id(pages: Pages, task: str) -> str:
     """The id of a task, of which the beginning may be given; as it is if nobody can tell now."""
     try:
         return str((await find_page(pages, task))["taskId"])
-    except GatewaySaid as said:
-        if said.status not in GATEWAY_TROUBLE:
+    except GatewayError as failure:
+        if failure.status not in GATEWAY_TROUBLE:
             raise
     except _AWAY:
         pass  # it was there a moment ago
     return task
 
 
-async def find_begun_task(pages: Pages, task: str, error: TaskNotFound | GatewaySaid) -> str:
+async def find_begun_task(pages: Pages, task: str, error: TaskNotFound | GatewayError) -> str:
     """The id of the only task that begins so; what was met if there is none, or if it was else."""
-    if isinstance(error, GatewaySaid) and error.said.get("code") != TaskNotFound.code:
+    if isinstance(error, GatewayError) and error.facts.get("code") != TaskNotFound.code:
         raise error
     newest = (await pages.read(f"/tasks?limit={MOST_TASKS}"))["tasks"]
     found = find_begun(task, (entry["taskId"] for entry in newest), "task")
@@ -274,8 +274,8 @@ async def _look(pages: Pages, task: str) -> Seen | None:
     """How a task stands; None if nobody can tell just now."""
     try:
         return seen_in(await pages.read(task_path(task)))
-    except GatewaySaid as said:
-        if said.status not in GATEWAY_TROUBLE:
+    except GatewayError as failure:
+        if failure.status not in GATEWAY_TROUBLE:
             raise
     except _AWAY:
         await pages.find_again()
@@ -296,15 +296,17 @@ def seen_in(page: dict[str, Any]) -> Seen:
         progress=page.get("progress"),
         note=page.get("note"),
         result=result if isinstance(result, dict) else None,
-        error=_said(error) if page.get("status") == "failed" else None,
+        error=_failure(error) if page.get("status") == "failed" else None,
     )
 
 
-def _said(error: object) -> GatewaySaid:
-    said = error if isinstance(error, dict) else {}
-    kind = BY_CODE.get(str(said.get("code")))
-    status = _UNTOLD_STATUS if kind is None else kind.status
-    return GatewaySaid({"code": "agent_failed", "message": "The task has failed.", **said}, status)
+def _failure(error: object) -> GatewayError:
+    facts = error if isinstance(error, dict) else {}
+    kind = BY_CODE.get(str(facts.get("code")))
+    status = _DEFAULT_STATUS if kind is None else kind.status
+    return GatewayError(
+        {"code": "agent_failed", "message": "The task has failed.", **facts}, status
+    )
 
 
 def print_result(invocation: Invocation, result: dict[str, Any], ids: dict[str, Any]) -> None:
@@ -326,11 +328,11 @@ def _print_begun(invocation: Invocation, named: Named, ids: dict[str, Any]) -> N
         invocation.note(invocation.spell(named.goes_on))
 
 
-def _too_late(named: Named, seconds: float) -> GatewaySaid:
-    said = {
+def _too_late(named: Named, seconds: float) -> GatewayError:
+    facts = {
         "code": ProviderTimeout.code,
         "message": f"The task has not ended within {seconds:g} s (--timeout).",
         "hint": named.goes_on,
         "taskId": named.id,
     }
-    return GatewaySaid(said, ProviderTimeout.status)
+    return GatewayError(facts, ProviderTimeout.status)

@@ -86,11 +86,11 @@ def _row(entry: dict[str, Any]) -> list[str]:
 def _state(entry: dict[str, Any]) -> str:
     from carnet.cli.call.task_view import seen_in
 
-    told = seen_in(entry).text
+    text = seen_in(entry).text
     if entry["status"] == "failed" and entry.get("code"):
-        return f"{told} ({entry['code']})"
+        return f"{text} ({entry['code']})"
     is_leaving = entry.get("cancelled") and entry["status"] in {"pending", "running"}
-    return f"{told} (to be cancelled)" if is_leaving else told
+    return f"{text} (to be cancelled)" if is_leaving else text
 
 
 @tasks.command()
@@ -142,8 +142,8 @@ def _page_text(page: dict[str, Any]) -> str:
     for name, value in page.items():
         if value is None:
             continue
-        told = value if isinstance(value, str) else to_json(value)
-        lines.append(f"{name:<10}  {visible(told)}")
+        text = value if isinstance(value, str) else to_json(value)
+        lines.append(f"{name:<10}  {visible(text)}")
     return "\n".join(lines)
 
 
@@ -157,15 +157,15 @@ def cancel(invocation: Invocation, task: str, at: str | None, key: str | None) -
     page = wait(_cancel(invocation, task, at, key))
     task = page.get("taskId") or task
     over = page.get("status") in {"done", "failed"}
-    told = f"{task} has ended: {page.get('status')}." if over else f"{task} was told to stop."
-    invocation.result(page, lambda: told)
+    text = f"{task} has ended: {page.get('status')}." if over else f"{task} was told to stop."
+    invocation.result(page, lambda: text)
 
 
 async def _cancel(
     invocation: Invocation, task: str, at: str | None, key: str | None
 ) -> dict[str, Any]:
     from carnet.cli.call import task_view
-    from carnet.cli.failures import GatewaySaid
+    from carnet.cli.failures import GatewayError
     from carnet.cli.reach import gateway
     from carnet.cli.reach.pages import Pages
 
@@ -174,17 +174,17 @@ async def _cancel(
             return task_view.page_of(await there.cancel(task))
     async with gateway.open_http() as http, gateway.reached(invocation, http) as (place, by):
 
-        async def told(task: str) -> dict[str, Any]:
+        async def ask_to_cancel(task: str) -> dict[str, Any]:
             path = task_view.task_path(task, "/cancel")
             request = gateway.request_to(place, "POST", path, by)
             async with gateway.sending(http, request, token_is_new=by.is_new) as answer:
                 return gateway.decode(await answer.read())
 
         try:
-            return await told(task)
-        except GatewaySaid as error:
+            return await ask_to_cancel(task)
+        except GatewayError as error:
             async with Pages(invocation) as pages:
-                return await told(await task_view.find_begun_task(pages, task, error))
+                return await ask_to_cancel(await task_view.find_begun_task(pages, task, error))
 
 
 @tasks.command("wait")

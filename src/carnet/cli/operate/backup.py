@@ -78,12 +78,12 @@ def move(invocation: Invocation, target: str) -> None:
         "rows": counts,
         "ledger_faults": copied.faults,
     }
-    told_as = (
+    summary = (
         f"Moved {count(counts['turn'], 'turn')}, {count(counts['ledger'], 'posting')},"
         f" {count(counts['token'], 'token')} and {count(counts['peer'], 'peer')}"
         f" to {url}; the ledger is the same there."
     )
-    invocation.result(page, lambda: told_as)
+    invocation.result(page, lambda: summary)
     _warn_of(copied.faults, invocation)
     name = settings.source.name
     invocation.note(

@@ -110,12 +110,12 @@ def migrate(invocation: Invocation, target: str | None) -> None:
         return
     applied = wait(migrate_from(invocation.settings))
     page = {"store": invocation.settings.store.url, "up_to_date": True, "applied": applied or 0}
-    told = (
+    summary = (
         "SQLite stores are brought up to date whenever they are opened"
         if applied is None
         else f"{count(applied, 'migration')} applied"
     )
-    invocation.result(page, lambda: f"{page['store']} is up to date: {told}.")
+    invocation.result(page, lambda: f"{page['store']} is up to date: {summary}.")
 
 
 @click.command(cls=Command)
@@ -125,8 +125,8 @@ def prune(invocation: Invocation, dry_run: bool) -> None:  # noqa: FBT001  click
     """Forget turns and events older than [retention] says; the ledger is kept."""
     page = wait(_prune(invocation.settings, dry_run=dry_run))
     what = f"{count(page['turns'], 'turn')} and {count(page['events'], 'row')} of events"
-    told = f"{'Would forget' if dry_run else 'Forgot'} {what}; the ledger is kept."
-    invocation.result(page, lambda: told)
+    summary = f"{'Would forget' if dry_run else 'Forgot'} {what}; the ledger is kept."
+    invocation.result(page, lambda: summary)
 
 
 async def _prune(settings: "Settings", *, dry_run: bool) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Struct
 
-from carnet.cli.failures import GatewaySaid
+from carnet.cli.failures import GatewayError
 from carnet.cli.invocation import Invocation
 from carnet.cli.scopes import OPERATOR, OPERATOR_NAME
 from carnet.cli.times import SECOND
@@ -225,14 +225,14 @@ async def sending(
         try:
             async with http.send(request) as answer:
                 if answer.status not in _OK:
-                    raise said_by(answer, await answer.read())
+                    raise error_in(answer, await answer.read())
                 yield answer
                 return
         except ProviderUnavailable as error:
             raise Unreachable(error.detail, url=_origin(request.url)) from error
-        except GatewaySaid as said:
+        except GatewayError as error:
             # A token made a moment ago is new to the gateway: nothing was run, so ask again.
-            if said.said.get("code") != TokenInvalid.code or waited >= SEEN_WITHIN_SECONDS:
+            if error.facts.get("code") != TokenInvalid.code or waited >= SEEN_WITHIN_SECONDS:
                 raise
         waited += LOOK_AGAIN_SECONDS
         await asyncio.sleep(LOOK_AGAIN_SECONDS)
@@ -280,17 +280,17 @@ def decode(data: bytes | str) -> dict[str, Any]:
         raise ProviderError("the gateway sent something that is no JSON object") from None
 
 
-def said_by(answer: HttpAnswer, body: bytes) -> GatewaySaid:
+def error_in(answer: HttpAnswer, body: bytes) -> GatewayError:
     """The error that an answer holds, with the run and the turn that its headers name."""
     status = answer.status
     try:
-        said = decode(body)
+        page = decode(body)
     except ProviderError:
-        said = {}
-    error = said.get("error", said)
+        page = {}
+    error = page.get("error", page)
     if isinstance(error, dict) and error.get("message"):
-        return GatewaySaid({**error, **_wait_in(answer), **names_in(answer)}, status)
-    return GatewaySaid(
+        return GatewayError({**error, **_wait_in(answer), **names_in(answer)}, status)
+    return GatewayError(
         {
             "code": "provider_error",
             "message": f"The gateway answered with status {status} and no explanation.",
@@ -302,15 +302,15 @@ def said_by(answer: HttpAnswer, body: bytes) -> GatewaySaid:
 
 def _wait_in(answer: HttpAnswer) -> dict[str, int]:
     """The seconds that an answer says to wait, as a Carnet writes them."""
-    told = answer.header("retry-after") or ""
-    return {"retry_after": int(told)} if told.isascii() and told.isdigit() else {}
+    seconds = answer.header("retry-after") or ""
+    return {"retry_after": int(seconds)} if seconds.isascii() and seconds.isdigit() else {}
 
 
-def unreadable(error: PeerUnreachable | PeerAgentNotFound) -> GatewaySaid:
+def unreadable(error: PeerUnreachable | PeerAgentNotFound) -> GatewayError:
     """The same for a person, who may know what to do about the reason; it is in our words."""
     hint = "Check the address; whoever runs what is there can tell whether it is up."
     message = f"{error.safe_text} Here: {error.detail}."
-    return GatewaySaid({"code": error.code, "message": message, "hint": hint}, error.status)
+    return GatewayError({"code": error.code, "message": message, "hint": hint}, error.status)
 
 
 def names_in(answer: HttpAnswer) -> dict[str, str]:

@@ -38,12 +38,12 @@ def _is_code(word: str) -> bool:
 
 def _explain_letters(invocation: Invocation, word: str) -> None:
     """Explain the run that is called so; if there is none, it was meant to be a code."""
-    from carnet.cli.failures import GatewaySaid
+    from carnet.cli.failures import GatewayError
     from carnet.errors import CarnetError
 
     try:
         _explain_run(invocation, word, None)
-    except GatewaySaid as error:
+    except GatewayError as error:
         _refuse_code(word, str(error))
     except CarnetError as error:
         _refuse_code(word, f"{error.safe_text} {error.next_step}")
@@ -103,7 +103,7 @@ def _word_page(word: str) -> dict[str, Any]:
     from carnet.wire.dialects.samvad import MEANINGS, REFUSALS, STATUSES
 
     meaning, hint = MEANINGS[word]
-    own = [kind.code for kind, (_, told) in REFUSALS.items() if told == word]
+    own = [kind.code for kind, (_, known) in REFUSALS.items() if known == word]
     return {
         "code": word,
         "status": STATUSES[word],

@@ -122,8 +122,8 @@ def _state(key: dict[str, Any]) -> str:
 
 def _limits(limits: dict[str, int | None]) -> list[str]:
     """What it says that it takes, in one line."""
-    told = [f"{most:,} {word.replace('_', ' ')}" for word, most in limits.items() if most]
-    return [f"It takes {', '.join(told)}."] if told else []
+    bounds = [f"{most:,} {word.replace('_', ' ')}" for word, most in limits.items() if most]
+    return [f"It takes {', '.join(bounds)}."] if bounds else []
 
 
 def _text(page: dict[str, Any]) -> str:

@@ -163,7 +163,7 @@ def _body(body: bytes) -> Any:
 def _show_text(page: dict[str, Any]) -> str:
     from carnet.cli.invocation import to_json, visible
 
-    told = [
+    facts = [
         ("delivery", page["delivery"]),
         ("kind", page["kind"]),
         ("state", page["state"]),
@@ -175,7 +175,7 @@ def _show_text(page: dict[str, Any]) -> str:
         ("next" if page["due"] else "ended", page["due"] or page["ended"] or "-"),
         ("signed for", page["signed_for"] or "-"),
     ]
-    lines = [f"{name:<11} {value}" for name, value in told]
+    lines = [f"{name:<11} {value}" for name, value in facts]
     again = []
     if page["state"] == "dead":
         again = [f"Send it again: carnet outbox replay {page['delivery']}"]

@@ -110,15 +110,15 @@ def show(invocation: Invocation, run_id: str) -> None:
 
 async def read_run(invocation: Invocation, run_id: str, tail: str = "") -> dict[str, Any]:
     """A page of a run; the beginning of its id is enough if only one of the newest begins so."""
-    from carnet.cli.failures import GatewaySaid
+    from carnet.cli.failures import GatewayError
     from carnet.cli.reach.pages import Pages
     from carnet.errors import RunNotFound
 
     async with Pages(invocation) as pages:
         try:
             return await pages.read(run_path(run_id, tail))
-        except (RunNotFound, GatewaySaid) as error:
-            if isinstance(error, GatewaySaid) and error.said.get("code") != RunNotFound.code:
+        except (RunNotFound, GatewayError) as error:
+            if isinstance(error, GatewayError) and error.facts.get("code") != RunNotFound.code:
                 raise
             newest = (await pages.read(_runs_path(MOST_RUNS)))["runs"]
             found = find_begun(run_id, (entry["run"] for entry in newest), "run")
@@ -134,8 +134,8 @@ def cancel(invocation: Invocation, run_id: str) -> None:
     """Cancel what is running in a run."""
     page = wait(_cancel(invocation, run_id))
     count = page.get("cancelled", 0)
-    told = f"Told {count} running turn{'' if count == 1 else 's'} of {run_id} to stop."
-    invocation.result(page, lambda: told if count else f"Nothing of {run_id} is running here.")
+    text = f"Told {count} running turn{'' if count == 1 else 's'} of {run_id} to stop."
+    invocation.result(page, lambda: text if count else f"Nothing of {run_id} is running here.")
 
 
 def run_path(run_id: str, tail: str = "") -> str:
@@ -177,9 +177,9 @@ async def _tail_run(invocation: Invocation, run_id: str) -> None:
 
 
 def _event_line(kind: str, data: dict[str, Any]) -> str:
-    told = {name: value for name, value in data.items() if name not in {"turn", "kind"}}
+    rest = {name: value for name, value in data.items() if name not in {"turn", "kind"}}
     words = [f"{kind:<10}", str(data.get("turn") or data.get("run") or "")]
-    return "  ".join([*words, to_json(told) if told else ""]).rstrip()
+    return "  ".join([*words, to_json(rest) if rest else ""]).rstrip()
 
 
 async def _tail_runs(invocation: Invocation) -> None:

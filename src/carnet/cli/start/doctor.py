@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct, to_builtins
 
-from carnet.cli.failures import GatewaySaid
+from carnet.cli.failures import GatewayError
 from carnet.cli.invocation import Invocation
 from carnet.cli.reach import gateway
 from carnet.cli.references import check_files, own_modules, references, resolve_function
@@ -66,8 +66,8 @@ async def examine(invocation: Invocation) -> list[Finding]:
 
 def _failure(what: str, error: CarnetError, fix: str = "") -> Finding:
     text = f"{error.safe_text} ({error.detail})" if error.detail else error.safe_text
-    told = AGAIN if isinstance(error, ConfigInvalid) else error.next_step
-    return Finding("fail", what, text, fix or told)
+    next_step = AGAIN if isinstance(error, ConfigInvalid) else error.next_step
+    return Finding("fail", what, text, fix or next_step)
 
 
 def _proxies(settings: Settings) -> Iterator[Finding]:
@@ -168,7 +168,7 @@ async def _is_our_own(settings: Settings, http: "HttpClient", place: gateway.Pla
             request = gateway.request_to(place, "GET", "/runs?limit=1", by)
             async with gateway.sending(http, request, token_is_new=True):
                 return True
-    except (CarnetError, GatewaySaid):
+    except (CarnetError, GatewayError):
         return False
 
 
@@ -237,8 +237,8 @@ def _shared(gateways: int, *, running: bool) -> Finding:
     """Who uses a store that several gateways may use at once."""
     if running and not gateways:
         return _elsewhere()
-    told = {0: "No gateway uses the store.", 1: "1 gateway uses the store."}
-    return Finding("ok", "lock", told.get(gateways, f"{gateways} gateways use the store."))
+    texts = {0: "No gateway uses the store.", 1: "1 gateway uses the store."}
+    return Finding("ok", "lock", texts.get(gateways, f"{gateways} gateways use the store."))
 
 
 def _elsewhere() -> Finding:

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from carnet.cli.failures import GatewaySaid
+from carnet.cli.failures import GatewayError
 from carnet.cli.times import SECOND, read_span
 from carnet.core.money.amount import format_amount, parse_amount
 from carnet.core.people.address import check_identity
@@ -192,14 +192,14 @@ def presented(text: str, sender: str) -> str:
     check_times(last, SystemClock().wall_us())
     check_chain(last)
     if last.subject != sender:
-        said = {
+        facts = {
             "code": DelegationInvalid.code,
             "message": f"The delegation is for {last.subject}, and this call is signed by "
             f"{sender}.",
             "hint": "Sign with the key of whom it is for: --key FILE. 'carnet tokens delegate "
             "--show TOKEN' shows what a token says.",
         }
-        raise GatewaySaid(said, DelegationInvalid.status)
+        raise GatewayError(facts, DelegationInvalid.status)
     return token
 
 

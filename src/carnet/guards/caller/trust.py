@@ -64,8 +64,8 @@ class Trusted:
         )
         caller = _caller(actor, standing, self._rights_of(standing), principal)
         check_rights(caller, standing, target, candidate.skill)
-        told = candidate.claim.context
-        candidate.caller = caller if told is None else in_context(caller, told, proof)
+        context = candidate.claim.context
+        candidate.caller = caller if context is None else in_context(caller, context, proof)
 
     def _principal(self, candidate: Candidate) -> Token | None:
         proof = candidate.proof

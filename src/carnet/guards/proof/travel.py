@@ -72,10 +72,13 @@ def check_document(candidate: Candidate, document: Document) -> None:
 
 def check_stamps(document: Document, marks: Sequence[Mark]) -> None:
     """Refuse a request whose other stamps tell another chain than its document."""
-    told = (document.run, document.turn, document.parent_turn, document.depth)
+    by_document = (document.run, document.turn, document.parent_turn, document.depth)
     for mark in marks:
-        said = (mark.run, mark.turn, mark.parent_turn, mark.depth)
-        if any(one is not None and one != other for one, other in zip(said, told, strict=True)):
+        by_stamp = (mark.run, mark.turn, mark.parent_turn, mark.depth)
+        if any(
+            one is not None and one != other
+            for one, other in zip(by_stamp, by_document, strict=True)
+        ):
             raise ChainMismatch("the travel document and another stamp disagree")
 
 

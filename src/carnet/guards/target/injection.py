@@ -101,8 +101,8 @@ async def _classified(classifier: Classifier, payload: dict[str, Any]) -> bool:
         async with asyncio.timeout(CLASSIFIER_SECONDS):
             if inspect.iscoroutinefunction(classifier):
                 return bool(await classifier(payload))
-            said = await asyncio.to_thread(classifier, payload)
-            return bool(await said if inspect.isawaitable(said) else said)
+            verdict = await asyncio.to_thread(classifier, payload)
+            return bool(await verdict if inspect.isawaitable(verdict) else verdict)
     except Exception as error:  # a second opinion that fails must not stop the first
         logger.exception("the injection classifier raised %s", type(error).__name__)
         return False
@@ -186,8 +186,8 @@ class Scanned:
 
     async def _check_chat(self, ask: Ask) -> None:
         """Scan all that was said, each for itself: none uses up what is read of another."""
-        for said in _said(ask):
-            await self._scan.check(said)
+        for part in _parts(ask):
+            await self._scan.check(part)
 
     def _is_wanted(self, agent: str) -> bool:
         try:
@@ -196,11 +196,11 @@ class Scanned:
             return True
 
 
-def _said(ask: Ask) -> list[dict[str, Any]]:
+def _parts(ask: Ask) -> list[dict[str, Any]]:
     """The payload beside a chat, the chat itself, and those of its messages that have parts.
 
     Parts follow one another for whoever reads the message: what stands in two is one phrase.
     """
     body = ask.body or {"messages": to_builtins(ask.messages)}
     joined = [message.text for message in ask.messages if len(message.parts) > 1]
-    return [said for said in (ask.payload, body, joined and {"messages": joined}) if said]
+    return [part for part in (ask.payload, body, joined and {"messages": joined}) if part]

@@ -153,7 +153,7 @@ class Remote:
             return read_answer(answer, ask, codec, currency, sink, receipt)
 
         return await link.verifying.proven(
-            read, call.carnet, receipt, calling, peer=link.peer, told=codec.result
+            read, call.carnet, receipt, calling, peer=link.peer, result_of=codec.result
         )
 
     async def _outbound(self, call: Call) -> Outbound:

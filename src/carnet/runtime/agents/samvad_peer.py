@@ -127,11 +127,11 @@ class _InWords:
         self._has_spoken = False
 
     async def write(self, event: Event, /) -> None:
-        said = event
+        shown = event
         if not self._has_spoken and type(event) is Extension and event.name == RESULT:
-            said = Text(as_text(event.payload))
-        self._has_spoken = self._has_spoken or type(said) is Text
-        await self._write(said)
+            shown = Text(as_text(event.payload))
+        self._has_spoken = self._has_spoken or type(shown) is Text
+        await self._write(shown)
 
 
 def _chats_by_another_name(skill: str, card: samvad.Card) -> bool:

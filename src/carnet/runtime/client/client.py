@@ -85,14 +85,14 @@ class Client:
     ) -> AsyncIterator[Text | Data | Result]:
         """Ask for a skill and give what it says as it comes: chunks, and in the end its result."""
         request = self._request(skill, {**(payload or {}), **fields}, stream=True)
-        said: list[Event] = []
+        events: list[Event] = []
         with advised():
-            async with closing(pulled(partial(self._client.run, request))) as events:
-                async for event in events:
+            async with closing(pulled(partial(self._client.run, request))) as coming:
+                async for event in coming:
                     if isinstance(event, Text | Data):
                         yield event
-                    said.append(event)
-        yield Result(samvad.result_of(said))
+                    events.append(event)
+        yield Result(samvad.result_of(events))
 
     async def task(
         self,

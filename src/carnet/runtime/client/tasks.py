@@ -96,9 +96,9 @@ class Task:
             async for record in records:
                 if record.is_over:
                     return record
-                told = None if on_progress is None else on_progress(record)
-                if told is not None:
-                    await told
+                waiting = None if on_progress is None else on_progress(record)
+                if waiting is not None:
+                    await waiting
         raise AssertionError("the last record of a task is its end")
 
     async def cancel(self) -> TaskRecord:

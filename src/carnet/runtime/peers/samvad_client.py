@@ -119,7 +119,7 @@ class RecipientClient:
         if form != "carnet" or request.carnet is None or self._verifying is None or peer is None:
             return await read(sink)
         return await self._verifying.proven(
-            read, request.carnet, receipt, sink, peer=peer, told=samvad.result_of
+            read, request.carnet, receipt, sink, peer=peer, result_of=samvad.result_of
         )
 
     @asynccontextmanager

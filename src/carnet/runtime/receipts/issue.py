@@ -31,7 +31,7 @@ from carnet.runtime.receipts.outbound_calls import tally
 from carnet.runtime.stream import closing
 from carnet.wire import travel
 
-Told = Callable[[Sequence[Event]], dict[str, Any]]
+ResultOf = Callable[[Sequence[Event]], dict[str, Any]]
 
 _NO_USAGE: Final = Usage()
 
@@ -56,7 +56,7 @@ class Issuing:
         self._currency = currency
 
     async def receipt(
-        self, call: Call, document: Document, events: Sequence[Event], told: Told
+        self, call: Call, document: Document, events: Sequence[Event], result_of: ResultOf
     ) -> str:
         """The receipt of a turn that has ended with these events."""
         if call.known:
@@ -65,10 +65,10 @@ class Issuing:
                 return found
         # Whoever reads the same turn at the same time makes the same one, unless the key has been
         # replaced meanwhile: then the one counts that was kept first.
-        return await self._kept.put(call.record, self._make(call, document, events, told))
+        return await self._kept.put(call.record, self._make(call, document, events, result_of))
 
     async def of_task(
-        self, task: StoredTask, peer: str, events: Sequence[Event], told: Told
+        self, task: StoredTask, peer: str, events: Sequence[Event], result_of: ResultOf
     ) -> str:
         """The receipt of a task that has ended, for the peer that asked for it and now polls it.
 
@@ -82,16 +82,23 @@ class Issuing:
         is_billed_here = turn.payer.issuer == self._domain  # by its own credential: R5
         cost = 0 if is_billed_here else None if is_unknown else turn.cost
         called = Called(audience=peer, run=turn.run, turn=turn.turn, depth=turn.depth)
-        return await self._kept.put(turn, self._sign(turn, called, cost, events, told))
+        return await self._kept.put(turn, self._sign(turn, called, cost, events, result_of))
 
-    def _make(self, call: Call, document: Document, events: Sequence[Event], told: Told) -> str:
+    def _make(
+        self, call: Call, document: Document, events: Sequence[Event], result_of: ResultOf
+    ) -> str:
         called = Called(
             audience=document.issuer, run=document.run, turn=document.turn, depth=document.depth
         )
-        return self._sign(call.record, called, _usage(events).cost, events, told)
+        return self._sign(call.record, called, _usage(events).cost, events, result_of)
 
     def _sign(
-        self, record: Turn, called: Called, cost: int | None, events: Sequence[Event], told: Told
+        self,
+        record: Turn,
+        called: Called,
+        cost: int | None,
+        events: Sequence[Event],
+        result_of: ResultOf,
     ) -> str:
         signer, end = self._keys.signer(), events[-1]
         counted = tally(called.depth, events)
@@ -105,7 +112,7 @@ class Issuing:
             currency=self._currency,
             calls=counted.calls,
             max_depth=counted.deepest,
-            digest=None if isinstance(end, Failed) else travel.answer_digest(told(events)),
+            digest=None if isinstance(end, Failed) else travel.answer_digest(result_of(events)),
             code=end.code if isinstance(end, Failed) else None,
             keyid=signer.kid,
         )
@@ -115,11 +122,11 @@ class Issuing:
 class Receipted:
     """A journal that gives a receipt, as an Extension before the end, to whoever is owed one."""
 
-    def __init__(self, journal: Journal, issuing: Issuing, told: Told) -> None:
-        """`told` gives what an answer tells in the dialect of the endpoint."""
+    def __init__(self, journal: Journal, issuing: Issuing, result_of: ResultOf) -> None:
+        """`result_of` gives the result of an answer in the dialect of the endpoint."""
         self._journal = journal
         self._issuing = issuing
-        self._told = told
+        self._result_of = result_of
 
     def batches(
         self, call: Call, /, heartbeat: float | None = None
@@ -148,12 +155,12 @@ class Receipted:
     async def _with_receipt(
         self, call: Call, document: Document, batches: AsyncGenerator[Sequence[Event], None]
     ) -> AsyncGenerator[Sequence[Event], None]:
-        said: list[Event] = []
+        spoken: list[Event] = []
         async with closing(batches) as groups:
             async for batch in groups:
-                said += batch
+                spoken += batch
                 if batch and is_terminal(batch[-1]):
-                    yield (*batch[:-1], *await self._owed(call, document, said), batch[-1])
+                    yield (*batch[:-1], *await self._owed(call, document, spoken), batch[-1])
                 else:
                     yield batch
 
@@ -162,7 +169,7 @@ class Receipted:
     ) -> tuple[Extension, ...]:
         if _usage(events) == _NO_USAGE:
             return ()
-        receipt = await self._issuing.receipt(call, document, events, self._told)
+        receipt = await self._issuing.receipt(call, document, events, self._result_of)
         return (Extension(RECEIPT, receipt),)
 
 

@@ -9,21 +9,21 @@ from carnet.core.people.address import AGENT
 from carnet.ports.trust.trust import Peers
 from carnet.ports.work.tasks import StoredTask
 from carnet.ports.work.turns import Turns
-from carnet.runtime.receipts.issue import Issuing, Told
+from carnet.runtime.receipts.issue import Issuing, ResultOf
 
 
 class TaskReceipts:
     """Gives the receipts of tasks."""
 
-    def __init__(self, issuing: Issuing, peers: Peers, turns: Turns, told: Told) -> None:
+    def __init__(self, issuing: Issuing, peers: Peers, turns: Turns, result_of: ResultOf) -> None:
         """`issuing` makes and keeps them; `turns` have the events of the tasks.
 
-        `told` gives what an answer tells in the dialect that is asked in.
+        `result_of` gives the result of an answer in the dialect that is asked in.
         """
         self._issuing = issuing
         self._peers = peers
         self._turns = turns
-        self._told = told
+        self._result_of = result_of
 
     async def __call__(self, task: StoredTask, /) -> str | None:
         """The receipt of a task, if there is to be one."""
@@ -34,4 +34,4 @@ class TaskReceipts:
         events: list[Event] = [event for data in batches for event in read_events(data)]
         if not events or not is_terminal(events[-1]):
             return None  # forgotten
-        return await self._issuing.of_task(task, peer, events, self._told)
+        return await self._issuing.of_task(task, peer, events, self._result_of)

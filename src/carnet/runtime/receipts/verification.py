@@ -25,7 +25,7 @@ from carnet.ports.world.clock import Clock
 from carnet.wire import travel
 from carnet.wire.crypto import ed25519
 
-Told = Callable[[Sequence[Event]], dict[str, Any]]
+ResultOf = Callable[[Sequence[Event]], dict[str, Any]]
 
 _NO_USAGE: Final = Usage()
 
@@ -48,15 +48,15 @@ class ExpectedReceipt:
 class _Holding:
     """Passes on what is said and remembers it; what was used is held back."""
 
-    __slots__ = ("_write", "said", "used")
+    __slots__ = ("_write", "events", "used")
 
     def __init__(self, sink: Sink) -> None:
         self._write = sink.write
-        self.said: list[Event] = []
+        self.events: list[Event] = []
         self.used = _NO_USAGE
 
     async def write(self, event: Event, /) -> None:
-        self.said.append(event)
+        self.events.append(event)
         await self._write(event)
 
     def usage(self, usage: Usage, /) -> None:
@@ -81,17 +81,17 @@ class Verifying:
         sink: Sink,
         *,
         peer: str,
-        told: Told,
+        result_of: ResultOf,
     ) -> Done:
         """Pass on an answer as it is read; its usage and its end only where a receipt proves them.
 
-        `read` reads the answer into a Sink; `told` gives what its events tell.
+        `read` reads it into a Sink; `result_of` gives the result of its events.
         """
         holding = _Holding(sink)
         try:
             end = await read(holding)
             receipt = await self.check(expected.presented, carnet, peer=peer)
-            _compare(receipt, told((*holding.said, end)))
+            _compare(receipt, result_of((*holding.events, end)))
         except PeerResponseInvalid:
             raise  # asked again, it may give a right one, and the cost with it
         except CarnetError:

@@ -20,7 +20,7 @@ class Chunks:
     def __init__(self, output: Shape) -> None:
         """`output` is the shape of the result."""
         self._output = output
-        self._said: list[Any] = []
+        self._chunks: list[Any] = []
         self._result: dict[str, Any] | None = None
         self.has_text = False
 
@@ -34,10 +34,10 @@ class Chunks:
             return None
         event = as_event(item)
         if isinstance(event, Data):
-            self._said.append(event.value)
+            self._chunks.append(event.value)
         elif isinstance(event, Text):
             self.has_text = True
-            self._said.append(event.text)
+            self._chunks.append(event.text)
         return event
 
     def give(self, value: object) -> None:
@@ -52,9 +52,9 @@ class Chunks:
         """What it ends with."""
         if self._result is not None:
             return self._result
-        if all(isinstance(chunk, str) for chunk in self._said):
-            return {"text": "".join(self._said)}
-        return {"chunks": self._said}
+        if all(isinstance(chunk, str) for chunk in self._chunks):
+            return {"text": "".join(self._chunks)}
+        return {"chunks": self._chunks}
 
 
 def as_event(item: object) -> Event:

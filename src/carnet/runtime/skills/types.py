@@ -178,7 +178,7 @@ class Modelled(Typed):
         return self._kind.model_validate_json(msgspec.json.encode(given))
 
     def _refusal(self, error: ValueError) -> SchemaInvalid:
-        return _told(error)
+        return _schema_error(error)
 
 
 class Adapted(Typed):
@@ -192,13 +192,13 @@ class Adapted(Typed):
         return self._adapter.validate_json(msgspec.json.encode(given))
 
     def _refusal(self, error: ValueError) -> SchemaInvalid:
-        return _told(error)
+        return _schema_error(error)
 
     def _dump(self, value: object) -> Any:
         return plain(self._adapter.dump_python(value, mode="json", by_alias=True))
 
 
-def _told(error: ValueError) -> SchemaInvalid:
+def _schema_error(error: ValueError) -> SchemaInvalid:
     """What a model says about a value: the place and the kind of the mistake, nothing else."""
     try:
         first = error.errors()[0]  # type: ignore[attr-defined]  # pydantic's ValidationError

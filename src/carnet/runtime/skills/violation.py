@@ -134,7 +134,7 @@ def _limited(words: str) -> Callable[[dict[str, Any]], str]:
     return lambda facts: words.format(limit=facts["limit"])
 
 
-def _said(words: str) -> Callable[[dict[str, Any]], str]:
+def _message(words: str) -> Callable[[dict[str, Any]], str]:
     return lambda _: words
 
 
@@ -186,23 +186,23 @@ _WORDS: Final[dict[str, Callable[[dict[str, Any]], str]]] = {
     "Type": _types,
     "Enum": _one_of,
     "Constant": _constant,
-    "Required": _said("is required"),
-    "AdditionalProperties": _said("is not allowed (additionalProperties)"),
-    "UnevaluatedProperties": _said("is not allowed (unevaluatedProperties)"),
-    "PropertyNames": _said("has a property whose name is not allowed (propertyNames)"),
+    "Required": _message("is required"),
+    "AdditionalProperties": _message("is not allowed (additionalProperties)"),
+    "UnevaluatedProperties": _message("is not allowed (unevaluatedProperties)"),
+    "PropertyNames": _message("has a property whose name is not allowed (propertyNames)"),
     "MaxProperties": _limited("exceeds maxProperties of {limit}"),
     "MinProperties": _limited("is below minProperties of {limit}"),
     "MaxItems": _limited("exceeds maxItems of {limit}"),
     "MinItems": _limited("is below minItems of {limit}"),
     "AdditionalItems": _limited("exceeds the {limit} items that are allowed"),
-    "UnevaluatedItems": _said("has items that are not allowed (unevaluatedItems)"),
-    "UniqueItems": _said("has equal items (uniqueItems)"),
-    "Contains": _said("does not contain what it must (contains)"),
-    "AnyOf": _said("has none of the forms that are allowed (anyOf)"),
-    "OneOfNotValid": _said("has none of the forms that are allowed (oneOf)"),
-    "OneOfMultipleValid": _said("has more than one of the forms that are allowed (oneOf)"),
-    "Not": _said("has a form that is not allowed (not)"),
-    "FalseSchema": _said("is not allowed"),
+    "UnevaluatedItems": _message("has items that are not allowed (unevaluatedItems)"),
+    "UniqueItems": _message("has equal items (uniqueItems)"),
+    "Contains": _message("does not contain what it must (contains)"),
+    "AnyOf": _message("has none of the forms that are allowed (anyOf)"),
+    "OneOfNotValid": _message("has none of the forms that are allowed (oneOf)"),
+    "OneOfMultipleValid": _message("has more than one of the forms that are allowed (oneOf)"),
+    "Not": _message("has a form that is not allowed (not)"),
+    "FalseSchema": _message("is not allowed"),
     "ContentEncoding": lambda facts: f"is not of contentEncoding {facts['content_encoding']}",
     "ContentMediaType": lambda facts: f"is not of contentMediaType {facts['content_media_type']}",
 }

@@ -90,7 +90,7 @@ class Recording:
         self._waiting: list[Event] = []
         self._encoded: list[bytes] = []
         self._waiting_bytes = 0
-        self._said_bytes = 0
+        self._event_bytes = 0
         self._written = 0  # events, those that were taken back left out
         self._spoken = 0  # of them those that are for the caller
         self._sequence = 0
@@ -108,7 +108,7 @@ class Recording:
         if self._is_over:
             raise Cancelled("the turn has ended")
         self._keep(event)
-        if self._said_bytes > MOST_BYTES:
+        if self._event_bytes > MOST_BYTES:
             self._drop_last()
             raise AgentFailed(f"said more than {MOST_BYTES} bytes")
         if type(event) is Extension and event.name == CHILD:
@@ -155,7 +155,7 @@ class Recording:
                 self._written -= 1
                 self._spoken -= 1
                 self._waiting_bytes -= len(data)
-                self._said_bytes -= len(data)
+                self._event_bytes -= len(data)
         return True
 
     def close(self) -> None:
@@ -170,7 +170,7 @@ class Recording:
         except (TypeError, ValueError, RecursionError) as error:
             raise AgentFailed(f"said what cannot be recorded: {error}") from None
         size = len(encoded)
-        self._said_bytes += size
+        self._event_bytes += size
         self._waiting_bytes += size
         self._waiting += (event,)
         self._encoded += (encoded,)
@@ -179,7 +179,7 @@ class Recording:
     def _drop_last(self) -> None:
         self._waiting.pop()
         size = len(self._encoded.pop())
-        self._said_bytes -= size
+        self._event_bytes -= size
         self._waiting_bytes -= size
         self._written -= 1
 
@@ -328,7 +328,7 @@ class Recording:
             costs = [usage.cost for usage in self._usages if usage.cost is not None]
             if served or any(costs):
                 cost = sum(costs) if costs else None
-                debits += (Debit(target.credit, self._told(cost, target.most_cost)),)
+                debits += (Debit(target.credit, self._known_cost(cost, target.most_cost)),)
         if served and (not target.is_remote or not target.price.is_free):
             debits += (Debit(f"agent:{target.name}", self._price(tokens)),)
         elif state == "waiting" and target.price.counts_tokens and tokens != NO_TOKENS:
@@ -338,12 +338,12 @@ class Recording:
 
     def _price(self, tokens: Tokens) -> int:
         price, before = self._target.price, self._call.record
-        is_told = tokens != NO_TOKENS or (before.tokens_in, before.tokens_out) != NO_TOKENS
-        if not is_told and price.counts_tokens:
-            return self._told(None, self._call.reserve)
+        is_counted = tokens != NO_TOKENS or (before.tokens_in, before.tokens_out) != NO_TOKENS
+        if not is_counted and price.counts_tokens:
+            return self._known_cost(None, self._call.reserve)
         return price.of(tokens[0] or 0, tokens[1] or 0)
 
-    def _told(self, cost: int | None, quote: int) -> int:
+    def _known_cost(self, cost: int | None, quote: int) -> int:
         if cost is not None:
             return cost
         if self._call.payer.limit is not None:

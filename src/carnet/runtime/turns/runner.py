@@ -234,9 +234,9 @@ class TurnRunner:
             logger.warning("turn taken over", extra=log_fields(call, "fenced", ""))
             return False
         except Exception as error:  # whatever it is, the turn must not stay running
-            told = error if isinstance(error, CarnetError) else Internal(str(error))
-            logger.exception("turn not recorded", extra=log_fields(call, told.code, str(error)))
-            live.publish((Usage(), Failed.of(told)), last=True)
+            failure = error if isinstance(error, CarnetError) else Internal(str(error))
+            logger.exception("turn not recorded", extra=log_fields(call, failure.code, str(error)))
+            live.publish((Usage(), Failed.of(failure)), last=True)
             await self._settle(call)
             return False
         live.publish((*batch, usage_of(call, record, batch, self._currency), end), last=True)

@@ -34,14 +34,14 @@ class ChildCall(Struct, frozen=True, kw_only=True):
         `noted` is what its own turn notes of calls; `is_ours` says that this turn's payer pays.
         """
         counted = tally(self.depth, noted)
-        told = {
+        payload = {
             "to": self.to,
             "index": self.ordinal,
             "cost": (usage.cost or 0) if is_ours else 0,
             "calls": counted.calls,
             "deepest": counted.deepest,
         }
-        return Extension(CHILD, told)
+        return Extension(CHILD, payload)
 
     def refusal(self, refused: CarnetError) -> OutboundCall:
         """The record of a call that was refused before it left."""

@@ -56,26 +56,26 @@ class CollectedAnswer:
 class _Queue:
     """What has been said and not been read yet."""
 
-    __slots__ = ("_room", "_said")
+    __slots__ = ("_events", "_room")
 
     def __init__(self) -> None:
-        self._said: asyncio.Queue[tuple[Event | None, bool]] = asyncio.Queue()
+        self._events: asyncio.Queue[tuple[Event | None, bool]] = asyncio.Queue()
         self._room = asyncio.Semaphore(MOST_WAITING)
 
     async def write(self, event: Event, /) -> None:
         await self._room.acquire()
-        self._said.put_nowait((event, True))
+        self._events.put_nowait((event, True))
 
     def usage(self, usage: Usage, /) -> None:
         self.put(usage)
 
     def put(self, event: Event | None) -> None:
         """Take what needs no room."""
-        self._said.put_nowait((event, False))
+        self._events.put_nowait((event, False))
 
     async def get(self) -> Event | None:
         """The next event; None when there is no more."""
-        event, held_room = await self._said.get()
+        event, held_room = await self._events.get()
         if held_room:
             self._room.release()
         return event

@@ -38,7 +38,7 @@ from carnet.runtime.visit.child_calls import ChildCall, ChildCalls
 from carnet.runtime.visit.steps import KeptSteps
 from carnet.wire.grammar.json import MAX_INTEGER
 
-Said = str | Sequence[Message]
+Prompt = str | Sequence[Message]
 Payload = Mapping[str, Any] | None
 
 PER_CALL = "per-call"
@@ -55,15 +55,15 @@ class Callee:
         self._address = address
         self._auth = auth
 
-    def __call__(self, said: Said, *, stream: bool | None = None) -> AsyncIterator[Event]:
+    def __call__(self, prompt: Prompt, *, stream: bool | None = None) -> AsyncIterator[Event]:
         """Call it; gives its events. Raises a CarnetError when it fails or is refused."""
         visit = self._visit
-        ask = Ask(messages=_messages(said), stream=visit.streams if stream is None else stream)
+        ask = Ask(messages=_messages(prompt), stream=visit.streams if stream is None else stream)
         return _spoken(visit.dispatch(self._address, ask, self._auth))
 
-    async def ask(self, said: Said) -> str:
+    async def ask(self, prompt: Prompt) -> str:
         """Call it and wait for the whole text of its answer."""
-        ask = Ask(messages=_messages(said))
+        ask = Ask(messages=_messages(prompt))
         return joined_text(await self._visit.answer(self._address, ask, self._auth))
 
     async def skill(self, skill: str, payload: Payload = None) -> dict[str, Any]:
@@ -84,8 +84,8 @@ class Callee:
 def _asked(skill: str, payload: Payload, *, stream: bool) -> Ask:
     given = {} if payload is None else dict(payload)
     text = given.get("text") if skill == CHAT.id else None
-    said = _messages(text) if isinstance(text, str) else ()
-    return Ask(messages=said, stream=stream, skill=skill, payload=given)
+    messages = _messages(text) if isinstance(text, str) else ()
+    return Ask(messages=messages, stream=stream, skill=skill, payload=given)
 
 
 async def _with_result(events: AsyncIterator[Event]) -> AsyncIterator[Event | Result]:
@@ -102,8 +102,8 @@ async def _spoken(events: AsyncIterator[Event]) -> AsyncIterator[Event]:
                 yield event
 
 
-def _messages(said: Said) -> tuple[Message, ...]:
-    return (Message("user", (said,)),) if isinstance(said, str) else tuple(said)
+def _messages(prompt: Prompt) -> tuple[Message, ...]:
+    return (Message("user", (prompt,)),) if isinstance(prompt, str) else tuple(prompt)
 
 
 class Visit:
@@ -306,8 +306,8 @@ class Visit:
             raise ValueError(f"progress is from 0 to 1, not {fraction!r}")
         if self._call.task is None or self._progress is None or self._is_over:
             return
-        told = None if note is None else str(note).replace("\x00", "")[:MOST_NOTE]
-        self._progress.tell(self._call.record, int(fraction * THOUSAND), told)
+        text = None if note is None else str(note).replace("\x00", "")[:MOST_NOTE]
+        self._progress.tell(self._call.record, int(fraction * THOUSAND), text)
 
     def usage(self, *, tokens_in: int = 0, tokens_out: int = 0) -> None:
         """Say how many tokens were used; they are priced, and counted against budgets."""

@@ -81,8 +81,8 @@ class CallbackDeliveries:
         writer = dialect.writer(call, self._house)
         if isinstance(end, Failed):
             return writer.refusal(end, usage).body
-        said = [event for event in events if not is_terminal(event) and type(event) is not Usage]
-        return writer.whole([*said, *(() if usage is None else (usage,)), end])
+        content = [event for event in events if not is_terminal(event) and type(event) is not Usage]
+        return writer.whole([*content, *(() if usage is None else (usage,)), end])
 
 
 def receiver_of(url: str) -> str:

@@ -56,7 +56,7 @@ class Queue:
         """`arrived` is told of the first job since others were taken."""
         self._loop = loop
         self._arrived = arrived
-        self._has_told = False
+        self._has_woken = False
         self._next = Batch()
         self._kinds = self._next.kinds()
         self._taken: Batch | None = None  # what the writer has taken since the last look
@@ -100,8 +100,8 @@ class Queue:
         self._waiting += 1
         future = self._loop.create_future()
         self._kinds[kind].append((payload, future))
-        if not self._has_told:
-            self._has_told = True
+        if not self._has_woken:
+            self._has_woken = True
             self._arrived()
         if self._timer is None:
             self._timer = self._loop.call_later(LOOK_SECONDS, self._look)
@@ -111,7 +111,7 @@ class Queue:
         """Everything that waits; whoever takes it begins with it."""
         batch, self._next = self._next, Batch()
         self._kinds = self._next.kinds()
-        self._has_told = False
+        self._has_woken = False
         self._taken = batch
         self._begun, self._older = self._older, []
         return batch

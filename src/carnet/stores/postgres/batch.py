@@ -89,13 +89,13 @@ class HotBatch:
         for row in (*self._claiming.again, *self._claiming.resumed):
             self._fences.pop(row[-1], None)
             self._finishing.held.pop(row[-1], None)
-        told, journal = appended(self._flushes, self._fences)
+        appends_done, journal = appended(self._flushes, self._fences)
         ended = [self._finishing.end(finish) for finish in self._finishes]
         await self._write(journal)
         await self._clean()
         return [
             *zip(self._batch.claims, verdicts, strict=True),
-            *zip(self._batch.appends, told, strict=True),
+            *zip(self._batch.appends, appends_done, strict=True),
             *zip(self._batch.finishes, ended, strict=True),
         ]
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from carnet.stores.turn import interrupts, outbound_calls
-from carnet.stores.turn.callbacks import TOLD
+from carnet.stores.turn.callbacks import CALLBACK_COLUMNS
 from carnet.stores.turn.moves import becomes, may_become, moves
 from carnet.stores.turn.row import (
     AGAIN,
@@ -85,7 +85,8 @@ SELECT nextval('ledger_n_seq'), 0, 0, NULL, 0, '', NULL, 0 FROM generate_series(
 """
 
 CALLBACKS: Final = f"""
-SELECT {TOLD} FROM unnest($1::bigint[]) AS w (n) JOIN callback b ON b.turn = ANY (ARRAY[w.n])
+SELECT {CALLBACK_COLUMNS} FROM unnest($1::bigint[]) AS w (n)
+JOIN callback b ON b.turn = ANY (ARRAY[w.n])
 """
 
 LOCK_RATES: Final = """

@@ -34,7 +34,7 @@ from carnet.stores.sqlite.claims import ClaimBatch, Numbers
 from carnet.stores.sqlite.finishes import FinishBatch, append
 from carnet.stores.sqlite.reader import Reader
 from carnet.stores.sqlite.writer import Writer
-from carnet.stores.turn.callbacks import Untold
+from carnet.stores.turn.callbacks import CallbacksChanged
 
 BUSY_SECONDS: Final = 3.0  # less than callers wait, so that they are told why
 
@@ -261,7 +261,7 @@ class SqliteDriver:
     def append(self, flushes: Sequence[Flush]) -> list[Fenced | None]:
         return append(self._connection, flushes)
 
-    def finish(self, finishes: Sequence[TurnFinish]) -> list[Turn | Fenced | Untold]:
+    def finish(self, finishes: Sequence[TurnFinish]) -> list[Turn | Fenced | CallbacksChanged]:
         return FinishBatch(self._connection, self._shard, self._postings).finish(finishes)
 
     def write(self, statements: Sequence[Statement]) -> list[int]:

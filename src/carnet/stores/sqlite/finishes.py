@@ -11,7 +11,7 @@ from carnet.ports.work.turns import Fenced, TurnFinish
 from carnet.stores.database import Flush
 from carnet.stores.ledger.chain import Shard
 from carnet.stores.outbox import END_IF_GONE, GONE, PUT, delivery_row
-from carnet.stores.turn.callbacks import TOLD, Untold
+from carnet.stores.turn.callbacks import CALLBACK_COLUMNS, CallbacksChanged
 from carnet.stores.turn.finish_rules import FinishRules, appended
 from carnet.stores.turn.interrupts import EXPIRE, REOPEN, UNDISCARD, WAIT_ON
 from carnet.stores.turn.interrupts import INSERT as INSERT_INTERRUPT
@@ -40,7 +40,7 @@ _HELD = Lookup(
     " WHERE t.state IN ('running', 'waiting')",
     width=1,
 )
-_CALLBACKS = f"SELECT {TOLD} FROM callback b WHERE b.turn = ?"  # noqa: S608  our own words
+_CALLBACKS = f"SELECT {CALLBACK_COLUMNS} FROM callback b WHERE b.turn = ?"  # noqa: S608  our own words
 _WAIT_AGAIN = (
     f"UPDATE turn SET {becomes('queued')}, worker = NULL, fence = ?, attempt = ?"  # noqa: S608
     f" WHERE n = ? AND {may_become('queued')}"
@@ -49,7 +49,7 @@ KEEP_CALL: Final = (
     "INSERT INTO kept_call (turn, sealed, key_id) VALUES (?, ?, ?) ON CONFLICT (turn) DO UPDATE"
     " SET sealed = excluded.sealed, key_id = excluded.key_id"
 )
-_UNTOLD = "UPDATE task SET progress = NULL, note = NULL, lost = lost + ? WHERE turn = ?"
+_CLEAR_PROGRESS = "UPDATE task SET progress = NULL, note = NULL, lost = lost + ? WHERE turn = ?"
 _END_TASK = "UPDATE task SET ended = ? WHERE turn = ?"
 _FORGET_CALL = "DELETE FROM kept_call WHERE turn = ?"
 _SET_RUN_COST = "UPDATE run SET cost = ? WHERE n = ?"
@@ -81,7 +81,7 @@ class FinishBatch:
         self._numbers = numbers
         self._rules = FinishRules()
 
-    def finish(self, finishes: Sequence[TurnFinish]) -> list[Turn | Fenced | Untold]:
+    def finish(self, finishes: Sequence[TurnFinish]) -> list[Turn | Fenced | CallbacksChanged]:
         """Decide and write."""
         self._rules.read(_HELD(self._connection, [finish.turn.n for finish in finishes]))
         for finish in finishes:
@@ -112,7 +112,7 @@ class FinishBatch:
         rules = self._rules
         if rules.requeued:
             write(_WAIT_AGAIN, [(*row[:2], row[3]) for row in rules.requeued])
-            write(_UNTOLD, [row[2:] for row in rules.requeued])
+            write(_CLEAR_PROGRESS, [row[2:] for row in rules.requeued])
         if rules.deliveries:
             write(PUT, [delivery_row(delivery, now) for delivery, now in rules.deliveries])
             write(END_IF_GONE, [(GONE, delivery.id) for delivery, _ in rules.deliveries])

@@ -123,7 +123,7 @@ class StoredKeys:
 
     def published(self, now: int) -> builtins.list[OwnKey]:
         """What cards show: keys that are honoured, newest first; then revoked ones, marked so."""
-        shown = [key for key in _told(self._kept, now) if not is_over(key, now)]
+        shown = [key for key in _as_own_keys(self._kept, now) if not is_over(key, now)]
         return sorted(shown, key=lambda key: key.state == "revoked")[:MOST_SHOWN]
 
     async def ensure(self, now: int) -> None:
@@ -220,7 +220,7 @@ class StoredKeys:
     async def list(self) -> builtins.list[OwnKey]:
         """All of them, newest first."""
         await self.refresh()
-        return _told(self._kept, self._clock.wall_us())
+        return _as_own_keys(self._kept, self._clock.wall_us())
 
     async def refresh(self) -> None:
         """Read the table again."""
@@ -264,8 +264,8 @@ class StoredKeys:
         return name, (_ADD, (name, public, sealed, self._key_id, now, begins))
 
     def _named(self, kid: str) -> OwnKey:
-        told = _told(self._kept, self._clock.wall_us())
-        return next(key for key in told if key.kid == kid)
+        own = _as_own_keys(self._kept, self._clock.wall_us())
+        return next(key for key in own if key.kid == kid)
 
 
 def is_over(key: OwnKey, now: int) -> bool:
@@ -292,7 +292,7 @@ def _signing(kept: Sequence[_Kept], now: int) -> _Kept | None:
     return _last(kept)
 
 
-def _told(kept: Sequence[_Kept], now: int) -> list[OwnKey]:
+def _as_own_keys(kept: Sequence[_Kept], now: int) -> list[OwnKey]:
     """The keys, each with what it does now."""
     signing = _signing(kept, now)
     return [_read(key, _state(key, signing)) for key in kept]

@@ -21,10 +21,10 @@ from carnet.stores.turn.sealed_calls import CallSeal
 
 _log = logging.getLogger(__name__)
 
-TOLD: Final = "b.turn, b.place, b.url, b.created"  # what says whether they are the same
+CALLBACK_COLUMNS: Final = "b.turn, b.place, b.url, b.created"  # what says whether they are the same
 
 _SELECT = (
-    f"SELECT {TOLD}, b.dialect, b.token, b.auth_sealed, k.id FROM callback b"
+    f"SELECT {CALLBACK_COLUMNS}, b.dialect, b.token, b.auth_sealed, k.id FROM callback b"
     " JOIN task k ON k.turn = b.turn WHERE {} = ? ORDER BY b.place"
 )
 _OF_TASK, _OF_TURN = _SELECT.format("k.id"), _SELECT.format("k.turn")
@@ -50,14 +50,14 @@ _REMOVE = (
 )
 
 
-class Untold(Exception):
+class CallbacksChanged(Exception):
     """The task has other addresses than its deliveries; nothing was written."""
 
 
-class ToldFinish(TurnFinish, frozen=True, kw_only=True):
+class NotifyingFinish(TurnFinish, frozen=True, kw_only=True):
     """The end of a task, with deliveries to the addresses it had a moment ago."""
 
-    told: tuple[Row, ...]  # of TOLD
+    addresses: tuple[Row, ...]  # as CALLBACK_COLUMNS has them
 
 
 class StoredCallbacks:
@@ -112,8 +112,10 @@ class StoredCallbacks:
         while True:
             rows = await self._database.fetch(_OF_TURN, (finish.turn.n,))
             given["deliveries"] = (*finish.deliveries, *tell([self._read(row) for row in rows]))
-            told = tuple(tuple(row[:4]) for row in rows)
+            addresses = tuple(tuple(row[:4]) for row in rows)
             try:
-                return await self._database.finish(ToldFinish(**given, told=told))
-            except Untold:  # whoever named or took back an address in this moment paid for it
+                return await self._database.finish(NotifyingFinish(**given, addresses=addresses))
+            except (
+                CallbacksChanged
+            ):  # whoever named or took back an address in this moment paid for it
                 continue

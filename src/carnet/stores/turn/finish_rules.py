@@ -18,7 +18,7 @@ from carnet.core.chain.turn import TRANSITIONS, Turn, TurnState
 from carnet.ports.work.turns import Fenced, TurnFinish
 from carnet.ports.world.outbox import Delivery
 from carnet.stores.database import Flush, Row
-from carnet.stores.turn.callbacks import ToldFinish, Untold
+from carnet.stores.turn.callbacks import CallbacksChanged, NotifyingFinish
 from carnet.stores.turn.interrupts import UnansweredFinish, WaitingFinish, read_holds, write_holds
 from carnet.stores.turn.journal import DISCARD, ENDED, EVENTS, sealed_row
 from carnet.stores.turn.outbound_calls import outbound_row
@@ -61,7 +61,7 @@ class FinishRules:
         # What the driver reads.
         self.held: dict[int, Row] = {}  # of each turn that may end, as HELD has them
         self.run_costs: dict[int, int] = {}
-        self.callbacks: list[Row] = []  # of tasks whose end is told, as TOLD has them
+        self.callbacks: list[Row] = []  # of tasks that end, as CALLBACK_COLUMNS has them
         # What the driver writes.
         self.run_costs_changed: dict[int, int] = {}
         self.quotas: dict[str, tuple[int, int]] = {}  # more spent, more reserved
@@ -83,14 +83,14 @@ class FinishRules:
             self.held[row[0]] = row
             self.run_costs[row[4]] = row[-1]
 
-    def end(self, finish: TurnFinish) -> Turn | Fenced | Untold:
+    def end(self, finish: TurnFinish) -> Turn | Fenced | CallbacksChanged:
         """End a turn, or say that it is not the caller's, or is not told to all."""
         turn = finish.turn
         held = self.held[turn.n] if turn.n in self.held else None  # noqa: SIM401  a call less
         if held is None or held[1] != turn.fence or finish.state not in _ENDS[held[5]]:
             return _fenced(turn)
-        if finish.tell is not None and not self._is_told(finish):
-            return Untold(f"turn {turn.n} has other addresses")
+        if finish.tell is not None and not self._has_these_addresses(finish):
+            return CallbacksChanged(f"turn {turn.n} has other addresses")
         del self.held[turn.n]  # the same turn again in this batch is too late
         if finish.state == "queued":
             return self._wait_again(finish)
@@ -98,11 +98,11 @@ class FinishRules:
             return self._wait_on(finish)
         return self._end(finish, held)
 
-    def _is_told(self, finish: TurnFinish) -> bool:
-        if not isinstance(finish, ToldFinish):
+    def _has_these_addresses(self, finish: TurnFinish) -> bool:
+        if not isinstance(finish, NotifyingFinish):
             raise TypeError("what an end tells is written before it is stored")
         now = {tuple(row) for row in self.callbacks if row[0] == finish.turn.n}
-        return now == set(finish.told)
+        return now == set(finish.addresses)
 
     def _end(self, finish: TurnFinish, held: Row) -> Turn:
         turn = finish.turn

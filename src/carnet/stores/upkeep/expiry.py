@@ -38,7 +38,7 @@ _UNWANTED = (
     " AND (SELECT t.state FROM turn t WHERE t.n = k.turn) = 'waiting' LIMIT ?"
 )
 _NUMBERED = f"{SELECT_TURN} WHERE t.n = ?"
-_SAID = (
+_EVENT_COUNT = (
     "SELECT COALESCE(MAX(last) + 1, 0) FROM journal WHERE turn = ? AND kind = 'events' AND n >"
     " COALESCE((SELECT MAX(n) FROM journal WHERE turn = ? AND kind = 'discard'), 0)"
 )
@@ -65,9 +65,9 @@ class Expiry:
 
     async def _end(self, turn: Turn, failed: Failed, now: int) -> bool:
         point("expire.each_turn")
-        ((said,),) = await self._database.fetch(_SAID, (turn.n, turn.n))
+        ((event_count,),) = await self._database.fetch(_EVENT_COUNT, (turn.n, turn.n))
         try:
-            return await self._finish(_ended(turn, failed, said, now), failed)
+            return await self._finish(_ended(turn, failed, event_count, now), failed)
         except Fenced:  # it was answered, or ended by another gateway, in this moment
             return False
 
@@ -81,14 +81,14 @@ class Expiry:
         return task is None or self.teller is not None
 
 
-def _ended(turn: Turn, failed: Failed, said: int, now: int) -> TurnFinish:
+def _ended(turn: Turn, failed: Failed, event_count: int, now: int) -> TurnFinish:
     return TurnFinish(
         turn=turn,
         state="failed",
         payer=Payer(account=turn.payer, quota=""),  # nothing is spent; the row says what it held
         events=write_events([failed]),
-        first=said,
-        last=said,
+        first=event_count,
+        last=event_count,
         debits=(),
         children_cost=0,
         reserve=0,

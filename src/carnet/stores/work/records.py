@@ -149,7 +149,7 @@ class StoredRecords:
         for _, turn, _, _, _, data, _ in verified(await self._database.fetch(which, turns)):
             if turn not in found:
                 batches.setdefault(turn, []).append(data)
-        former = {turn: calls_in(said) for turn, said in batches.items()}
+        former = {turn: calls_in(batch) for turn, batch in batches.items()}
         return {**found, **{turn: calls for turn, calls in former.items() if calls}}
 
     async def grounds(self, run: str, *, reader: str | None) -> dict[int, bytes]:

@@ -296,5 +296,5 @@ def _opening(
     """What an input says before the nonce and the tag."""
     listed = " ".join([write_string(name) for name in components])
     given = (("keyid", keyid), ("alg", alg), ("created", created), ("expires", expires))
-    told = [f";{name}={write_bare(value)}" for name, value in given if value is not None]
-    return f"({listed}){''.join(told)}"
+    parameters = [f";{name}={write_bare(value)}" for name, value in given if value is not None]
+    return f"({listed}){''.join(parameters)}"

@@ -133,7 +133,7 @@ class Question(Struct, frozen=True, kw_only=True):
     of_agent: str | None = None
 
 
-class TaskTold(Struct, frozen=True, kw_only=True):
+class TaskView(Struct, frozen=True, kw_only=True):
     """A task as it is told."""
 
     id: str
@@ -157,7 +157,7 @@ class AgentKey(Struct, frozen=True):
     active: bool = True
 
 
-class AgentTold(Struct, frozen=True, kw_only=True):
+class AgentView(Struct, frozen=True, kw_only=True):
     """An agent as it is told."""
 
     id: str
@@ -179,7 +179,7 @@ class AgentTold(Struct, frozen=True, kw_only=True):
 class TaskList(Struct, frozen=True, kw_only=True):
     """Some tasks."""
 
-    tasks: tuple[TaskTold, ...]
+    tasks: tuple[TaskView, ...]
     following: int | None = None  # where the next ones begin
 
 
@@ -190,7 +190,7 @@ class AgentList(Struct, frozen=True, kw_only=True):
     house: House
 
 
-Told = TaskTold | TaskList | AgentTold | AgentList
+QuestionResult = TaskView | TaskList | AgentView | AgentList
 
 
 class Writer(Protocol):
@@ -276,6 +276,6 @@ class Dialect(Protocol):
         """What is said of a task that was taken on."""
         ...
 
-    def tell(self, way: str, told: Told, /) -> Reply:
+    def tell(self, way: str, result: QuestionResult, /) -> Reply:
         """What was asked about, as it is told this way; RouteNotFound where it has no words."""
         ...

@@ -18,19 +18,19 @@ from carnet.errors import (
 BY_PEER: Final = "peer"  # the peer reported this outcome in a word that we know
 BY_STATUS: Final = "status"  # nothing but the status of an answer says so
 UNRECOGNISED: Final = "unrecognised"
-UNTOLD_WAIT_SECONDS: Final = 1  # for a peer that is busy and does not say for how long
+DEFAULT_WAIT_SECONDS: Final = 1  # for a peer that is busy and does not say for how long
 
 
 def unexplained(status: int, wait: int | None) -> CarnetError:
     """The error of ours that a status alone stands for; `wait` is what Retry-After says."""
-    told: dict[str, Fact] = {"peer_status": status, "peer_code": UNRECOGNISED}
+    facts: dict[str, Fact] = {"peer_status": status, "peer_code": UNRECOGNISED}
     if status in {408, 504}:
         return ProviderTimeout(by=BY_STATUS)
     if status == 429 or (status == 503 and wait is not None):  # noqa: PLR2004
-        return PeerBusy(**told, **waiting(wait))
+        return PeerBusy(**facts, **waiting(wait))
     if status == 425 or status >= 500:  # noqa: PLR2004
         return ProviderUnavailable(by=BY_STATUS, **waiting(wait))
-    return PeerRefused(**told)
+    return PeerRefused(**facts)
 
 
 def waiting(wait: int | None) -> dict[str, Fact]:

@@ -114,10 +114,12 @@ class CallerContext(Struct, frozen=True):
         """
         if max_chain_depth < 0:
             raise _Invalid("max_chain_depth", "is below zero")
-        told = _read_told(headers if isinstance(headers, Headers) else _as_headers(headers))
-        if told.depth is not None and told.depth > max_chain_depth:
+        found = _read_context_headers(
+            headers if isinstance(headers, Headers) else _as_headers(headers)
+        )
+        if found.depth is not None and found.depth > max_chain_depth:
             raise _Invalid("chain_depth", "is beyond the deepest that is taken")
-        return cls.top(told.root or new_root()) if told.is_top() else told.context()
+        return cls.top(found.root or new_root()) if found.is_top() else found.context()
 
     def to_headers(self) -> dict[str, str]:
         """Write the headers; at the top only the root, for nobody may be named there."""
@@ -197,7 +199,7 @@ def _is_absolute_url(value: object) -> bool:
     return isinstance(value, str) and _ABSOLUTE_URL.fullmatch(value) is not None
 
 
-class _Told(Struct, frozen=True):
+class _ContextHeaders(Struct, frozen=True):
     """The five headers as they were read; None is absent or blank."""
 
     agent: str | None
@@ -225,9 +227,9 @@ class _Told(Struct, frozen=True):
         return CallerContext(self.agent, self.user or 0, self.host, self.depth or 0, self.root)
 
 
-def _read_told(headers: Headers) -> _Told:
+def _read_context_headers(headers: Headers) -> _ContextHeaders:
     try:
-        return _Told(
+        return _ContextHeaders(
             agent=headers.visible(CALLER_AGENT, max_bytes=MAX_AGENT_BYTES),
             user=_read_user(headers),
             host=headers.visible(CALLER_HOST, max_bytes=MAX_HOST_BYTES),
@@ -272,21 +274,21 @@ def read(headers: Headers, *, last_depth: int) -> tuple[CallerContext | None, Ma
     if b"\nx-agents-api-" not in headers.joined():
         return None, None
     try:
-        told = _read_told(headers)
-        if told.is_top():
-            context = CallerContext.top(told.root) if told.root else None
+        found = _read_context_headers(headers)
+        if found.is_top():
+            context = CallerContext.top(found.root) if found.root else None
         else:
-            context = told.context()
+            context = found.context()
     except _Invalid as invalid:
         # agents-api:headers:fail-closed
         raise MalformedCallerContext(_HEADER_OF[invalid.field], invalid.reason) from None
-    if told.root is None and told.depth is None:
+    if found.root is None and found.depth is None:
         return None, None
     mark = Mark(
         stamp="caller_context",
-        depth=told.depth,
+        depth=found.depth,
         last_depth=last_depth,  # agents-api:depth:limit
-        run=told.root,
+        run=found.root,
     )
     return context, mark
 

@@ -55,7 +55,7 @@ def read_agent_chain(*metadata: object, max_hops: int) -> Mark | None:
         *metadata: Each an object as JSON gave it; None for none.
         max_hops: The most hops a chain may have here.
     """
-    chains = [_read(told) for found in metadata for told in _find_all(found)]
+    chains = [_read(value) for found in metadata for value in _find_all(found)]
     if not chains:
         return None
     chain = chains[0]
@@ -92,8 +92,8 @@ def _members(value: object) -> Mapping[str, object]:
     return value
 
 
-def _read(told: object) -> AgentChain:
-    members = _members(told)
+def _read(value: object) -> AgentChain:
+    members = _members(value)
     if not isinstance(members.get("is_final", False), bool):
         raise MalformedCallerContext(_NAME, "has an is_final that is neither true nor false")
     hop, max_hops = members.get("hop"), members.get("max_hops")

@@ -15,10 +15,10 @@ from carnet.wire.dialects.dialect import (
     Fields,
     House,
     Question,
+    QuestionResult,
     Reply,
     TaskList,
-    TaskTold,
-    Told,
+    TaskView,
     Way,
 )
 from carnet.wire.grammar import json
@@ -33,12 +33,12 @@ def way(name: str, method: str, path: str, **more: Any) -> Way:
     return Way(name=name, method=method, path=path, **given)
 
 
-def lines(*said: str, status: int = 200) -> Reply:
-    return Reply(status, [PLAIN], "\n".join(said).encode())
+def lines(*line: str, status: int = 200) -> Reply:
+    return Reply(status, [PLAIN], "\n".join(line).encode())
 
 
-def line_of(told: TaskTold) -> str:
-    return f"TICKET {told.id} {STATES[told.turn.state]}"
+def line_of(view: TaskView) -> str:
+    return f"TICKET {view.id} {STATES[view.turn.state]}"
 
 
 class WordWriter:
@@ -90,8 +90,8 @@ class Words:
         return Question(about="agents" if name == "who" else "tasks")
 
     def _claim(self, arrival: Arrival, *, is_task: bool) -> Claim:
-        told = json.read_object(arrival.body)
-        to, text, tell = told.get("to"), told.get("say"), told.get("tell")
+        body = json.read_object(arrival.body)
+        to, text, tell = body.get("to"), body.get("say"), body.get("tell")
         if not isinstance(to, str) or not isinstance(text, str):
             raise InvalidRequest("to", "must be there, and so must say")
         stamped, authorization = arrival.stamped(), arrival.headers.get("authorization")
@@ -120,16 +120,16 @@ class Words:
     def accepted(self, call: Call, /) -> Reply:
         return lines(f"TICKET {call.task}", status=201)
 
-    def tell(self, way: str, told: Told, /) -> Reply:
+    def tell(self, way: str, result: QuestionResult, /) -> Reply:
         del way
-        match told:
-            case TaskTold():
-                said = f"SAID {joined_text(told.events)}" if told.turn.state == "done" else ""
-                return lines(line_of(told), said)
+        match result:
+            case TaskView():
+                line = f"SAID {joined_text(result.events)}" if result.turn.state == "done" else ""
+                return lines(line_of(result), line)
             case TaskList():
-                return lines(*[line_of(each) for each in told.tasks])
+                return lines(*[line_of(each) for each in result.tasks])
             case AgentList():
-                return lines(*told.names)
+                return lines(*result.names)
         raise RouteNotFound
 
 

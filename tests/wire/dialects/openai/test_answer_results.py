@@ -11,9 +11,9 @@ from carnet.errors import ProviderError
 from carnet.wire.dialects.openai import (
     ChunkReader,
     ChunkWriter,
+    digest_content,
     read_answer,
     read_ask,
-    told,
     write_answer,
     write_request,
 )
@@ -59,7 +59,7 @@ def read_stream(events: list[Event]) -> list[Event]:
 def test_what_is_read_tells_what_was_written(case: str, read: object) -> None:
     events: list[Event] = [*ANSWERS[case], Done()]
     reread = read(events)  # type: ignore[operator]
-    assert answer_digest(told(reread)) == answer_digest(told(events))
+    assert answer_digest(digest_content(reread)) == answer_digest(digest_content(events))
     if SMALL in events:
         assert SMALL in reread
 
@@ -71,7 +71,9 @@ def test_a_result_that_no_receipt_would_cover_is_left_out() -> None:
 
 def test_a_result_says_more_than_the_text_it_came_with() -> None:
     changed = Extension(RESULT, {"total": 6})
-    assert told([Text("one"), SMALL, Done()]) != told([Text("one"), changed, Done()])
+    assert digest_content([Text("one"), SMALL, Done()]) != digest_content(
+        [Text("one"), changed, Done()]
+    )
 
 
 @pytest.mark.parametrize("member", [b"3", b'{"result":3}', b'{"result":' + b'{"a":' * 70 + b"1"])

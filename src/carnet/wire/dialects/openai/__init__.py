@@ -5,7 +5,7 @@ pays) belongs to the stamps.
 
     inbound    read_ask, request_digest        → Ask      request.py
                write_answer, write_models      ← events   answer.py
-               told                            ← events
+               digest_content                  ← events
                ChunkWriter                     ← events   chunk.py
                REFUSALS, error_object, write_error        refusals.py
     outbound   write_request                   ← Ask      request.py
@@ -15,7 +15,12 @@ pays) belongs to the stamps.
                CODEC                           all of it  codec.py
 """
 
-from carnet.wire.dialects.openai.answer import read_answer, told, write_answer, write_models
+from carnet.wire.dialects.openai.answer import (
+    digest_content,
+    read_answer,
+    write_answer,
+    write_models,
+)
 from carnet.wire.dialects.openai.chunk import ChunkWriter
 from carnet.wire.dialects.openai.codec import CODEC, COMPLETIONS
 from carnet.wire.dialects.openai.dialect import DIALECT
@@ -31,12 +36,12 @@ __all__ = [
     "REFUSALS",
     "ChunkReader",
     "ChunkWriter",
+    "digest_content",
     "error_object",
     "read_answer",
     "read_ask",
     "read_refusal",
     "request_digest",
-    "told",
     "write_answer",
     "write_error",
     "write_models",

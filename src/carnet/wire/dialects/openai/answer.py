@@ -89,7 +89,7 @@ def write_answer(turn: Turn, events: Sequence[Event], *, model: str, currency: s
     return json.write(answer)
 
 
-def told(events: Sequence[Event]) -> dict[str, Any]:
+def digest_content(events: Sequence[Event]) -> dict[str, Any]:
     """What an answer tells, whole or streamed, ours or as we read it: for the digest of a receipt.
 
     The events of a turn that failed raise its error.
@@ -271,10 +271,10 @@ def _read_content(text: str, result: dict[str, Any] | None) -> list[Event]:
     """
     if result is not None and text == data_text((result,)):
         return [Extension(RESULT, result)]
-    said: list[Event] = [Text(text)] if text else []
+    found: list[Event] = [Text(text)] if text else []
     if result is not None and fits_a_frame(result):
-        said.append(Extension(RESULT, result))
-    return said
+        found.append(Extension(RESULT, result))
+    return found
 
 
 def read_result(reported: ReportedResult | None) -> dict[str, Any] | None:

@@ -148,9 +148,9 @@ class ChunkWriter:
 
     def _failed(self, event: Failed) -> Iterator[bytes]:
         self._ended, self._flows = True, False
-        told = error_object(event.error(), run=self._run)
+        error = error_object(event.error(), run=self._run)
         charge = charge_member(self._usage, self._currency)
-        yield b"data: %b\n\n" % _write({"error": told, **charge})
+        yield b"data: %b\n\n" % _write({"error": error, **charge})
 
     def _open(self) -> Iterator[bytes]:
         if not self._opened:

@@ -3,7 +3,7 @@
 from typing import Final
 
 from carnet.core.call import Agent
-from carnet.wire.dialects.openai.answer import read_answer, told
+from carnet.wire.dialects.openai.answer import digest_content, read_answer
 from carnet.wire.dialects.openai.claim import NAME
 from carnet.wire.dialects.openai.reports import read_refusal
 from carnet.wire.dialects.openai.request import write_request
@@ -24,7 +24,7 @@ CODEC: Final = Codec(
     read=read_answer,
     follow=ChunkReader,
     refusal=read_refusal,
-    result=told,
+    result=digest_content,
 )
 
 

@@ -15,14 +15,13 @@ from carnet.wire.dialects.dialect import (
     Fields,
     House,
     Question,
+    QuestionResult,
     Reply,
     TaskList,
-    TaskTold,
-    Told,
+    TaskView,
     Way,
 )
-from carnet.wire.dialects.openai.answer import told as what_is_told
-from carnet.wire.dialects.openai.answer import write_answer, write_models
+from carnet.wire.dialects.openai.answer import digest_content, write_answer, write_models
 from carnet.wire.dialects.openai.chunk import ChunkWriter
 from carnet.wire.dialects.openai.claim import NAME, read_chat, read_later
 from carnet.wire.dialects.openai.codec import SPOKEN
@@ -183,7 +182,7 @@ class OpenAI:
 
     def result(self, events: Sequence[Event], /) -> dict[str, Any]:
         """Text, tool calls, and a result that the text does not tell."""
-        return what_is_told(events)
+        return digest_content(events)
 
     def accepted(self, call: Call, /) -> Reply:
         """The id of a task, and where it stands."""
@@ -192,18 +191,18 @@ class OpenAI:
         reply.headers.append((b"x-tangle-runid", call.carnet.run.encode()))
         return reply
 
-    def tell(self, way: str, told: Told, /) -> Reply:
+    def tell(self, way: str, result: QuestionResult, /) -> Reply:
         """Tasks, and agents as models."""
         del way
-        match told:
-            case TaskTold():
-                return _page(task_page(told), 202 if told.is_cancel else 200)
+        match result:
+            case TaskView():
+                return _page(task_page(result), 202 if result.is_cancel else 200)
             case TaskList():
-                lines = [task_line(task) for task in told.tasks]
-                return _page({"tasks": lines, "next": told.following})
+                lines = [task_line(task) for task in result.tasks]
+                return _page({"tasks": lines, "next": result.following})
             case AgentList():
-                house = told.house
-                body = write_models(told.names, owner=house.domain, created=house.started)
+                house = result.house
+                body = write_models(result.names, owner=house.domain, created=house.started)
                 return Reply(200, [(b"content-type", b"application/json")], body)
         raise RouteNotFound
 

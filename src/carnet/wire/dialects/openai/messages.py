@@ -38,14 +38,14 @@ def read_messages(value: object) -> tuple[Message, ...]:
         plain = convert(value, list[_Plain])
     except ValidationError:  # right or wrong, it takes a closer look
         return tuple([_read_message(message, index) for index, message in enumerate(value)])
-    return tuple([Message(said.role, (said.content,), said.name) for said in plain])
+    return tuple([Message(message.role, (message.content,), message.name) for message in plain])
 
 
 def _read_message(value: object, index: int) -> Message:
     if not isinstance(value, dict):
         raise InvalidRequest(f"messages[{index}]", "must be an object")
-    said = value.get("role")
-    role = _ROLES.get(said) if isinstance(said, str) else None
+    word = value.get("role")
+    role = _ROLES.get(word) if isinstance(word, str) else None
     if role is None:
         raise InvalidRequest(
             f"messages[{index}].role", f"must be one of {', '.join(_ROLES.values())}"
@@ -116,10 +116,10 @@ def _read_tool_call(value: object, index: int) -> ToolCall | None:
     function = value.get("function") if isinstance(value, dict) else None
     if not isinstance(value, dict) or not isinstance(function, dict):
         return None
-    told = (value.get("id"), function.get("name"), function.get("arguments"))
-    if not all(isinstance(word, str) for word in told):
+    given = (value.get("id"), function.get("name"), function.get("arguments"))
+    if not all(isinstance(word, str) for word in given):
         return None
-    return ToolCall(str(told[0]), str(told[1]), str(told[2]), index)
+    return ToolCall(str(given[0]), str(given[1]), str(given[2]), index)
 
 
 def write_message(message: Message) -> dict[str, Any]:

@@ -129,7 +129,7 @@ _REPEATED_BY_CLIENTS: Final = frozenset({408, 409, 429})
 def error_object(error: CarnetError, *, run: str | None) -> dict[str, Fact]:
     """The one shape of an error, with the `type` that OpenAI's clients look for."""
     status, code = _row(error)
-    told: dict[str, Fact] = {
+    facts: dict[str, Fact] = {
         "code": code,
         "message": error.safe_text,
         "type": _type(status),
@@ -137,8 +137,8 @@ def error_object(error: CarnetError, *, run: str | None) -> dict[str, Fact]:
         "docs": f"/-/errors/{code}",
     }
     if run is not None:
-        told["run"] = run
-    return told | error.public_facts()
+        facts["run"] = run
+    return facts | error.public_facts()
 
 
 def write_error(
@@ -151,10 +151,10 @@ def write_error(
 ) -> tuple[int, dict[str, str], bytes]:
     """The status, the headers and the body of a refusal; `usage` is what the call has cost."""
     status, _ = _row(error)
-    told = error_object(error, run=run)
+    facts = error_object(error, run=run)
     if turn is not None:
-        told["turn"] = turn
-    body: dict[str, Any] = {"error": told, "code": told["code"], "message": told["message"]}
+        facts["turn"] = turn
+    body: dict[str, Any] = {"error": facts, "code": facts["code"], "message": facts["message"]}
     return status, _headers(error, status), json.write(body | charge_member(usage, currency))
 
 

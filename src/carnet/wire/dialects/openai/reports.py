@@ -37,8 +37,8 @@ from carnet.wire.dialects.openai.refusals import REFUSALS
 from carnet.wire.dialects.outbound import Refusal
 from carnet.wire.dialects.refusal import (
     BY_PEER,
+    DEFAULT_WAIT_SECONDS,
     UNRECOGNISED,
-    UNTOLD_WAIT_SECONDS,
     unexplained,
     waiting,
 )
@@ -120,7 +120,7 @@ def _explained(status: int, code: str, places: _Places, wait: int | None) -> Car
     if kind in _CHAIN and status in {413, 429}:  # R1: the code first, then the status
         return Failed(code, {name: _count(places, name) for name in _CHAIN[kind]}).error()
     if kind in _BUSY:
-        seconds = UNTOLD_WAIT_SECONDS if wait is None else wait
+        seconds = DEFAULT_WAIT_SECONDS if wait is None else wait
         return PeerBusy(peer_status=status, peer_code=code, retry_after=seconds)
     if kind in _OUTCOMES:
         further = _further(places) if kind is PeerBusy else {}

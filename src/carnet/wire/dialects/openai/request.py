@@ -78,10 +78,10 @@ def write_request(ask: Ask, *, model: str, stream: bool, with_skill: bool = Fals
 
 
 def _compose(ask: Ask) -> dict[str, Any]:
-    said = ask.messages
-    if not said and ask.skill is not None:  # a chat has at least one message
-        said = (Message("user", (json.write_text(ask.payload or {}),)),)
-    body: dict[str, Any] = {"messages": [write_message(message) for message in said]}
+    messages = ask.messages
+    if not messages and ask.skill is not None:  # a chat has at least one message
+        messages = (Message("user", (json.write_text(ask.payload or {}),)),)
+    body: dict[str, Any] = {"messages": [write_message(message) for message in messages]}
     if ask.max_tokens is not None:
         body["max_tokens"] = ask.max_tokens
     return body

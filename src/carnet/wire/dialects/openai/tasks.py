@@ -5,7 +5,7 @@ from typing import Any, Final
 from carnet.core.chain.turn import Turn
 from carnet.core.messages.events import Failed
 from carnet.errors import TaskNotFound
-from carnet.wire.dialects.dialect import TaskTold
+from carnet.wire.dialects.dialect import TaskView
 from carnet.wire.dialects.openai.refusals import error_object
 from carnet.wire.dialects.results import result_of
 from carnet.wire.grammar.times import when
@@ -20,39 +20,39 @@ def task_word(turn: Turn) -> str:
     return _WORDS.get(turn.state, _RUNNING)
 
 
-def task_line(told: TaskTold) -> dict[str, Any]:
+def task_line(view: TaskView) -> dict[str, Any]:
     """One task in a list."""
-    turn, word = told.turn, task_word(told.turn)
+    turn, word = view.turn, task_word(view.turn)
     return {
-        "taskId": told.id,
+        "taskId": view.id,
         "status": word,
         "agent": turn.agent,
-        "skill": told.skill,
-        "sender": told.sender,
-        "progress": (told.progress or 0) / _THOUSAND if word == _RUNNING else None,
-        "note": told.note,
+        "skill": view.skill,
+        "sender": view.sender,
+        "progress": (view.progress or 0) / _THOUSAND if word == _RUNNING else None,
+        "note": view.note,
         "attempt": turn.attempt,
         "created": when(turn.created),
         "ended": when(turn.ended),
         "tokens": tokens_of(turn),
-        "cancelled": when(told.cancelled),
+        "cancelled": when(view.cancelled),
         "code": turn.code,
         "run": turn.run,
         "turn": turn.turn,
     }
 
 
-def task_page(told: TaskTold) -> dict[str, Any]:
+def task_page(view: TaskView) -> dict[str, Any]:
     """One task, with its result or its error."""
-    page = {**task_line(told), "callback": told.callback}
-    if told.turn.state not in {"done", "failed"}:
+    page = {**task_line(view), "callback": view.callback}
+    if view.turn.state not in {"done", "failed"}:
         return page
-    if not told.events:
+    if not view.events:
         raise TaskNotFound  # its events are forgotten before the task is
-    last = told.events[-1]
+    last = view.events[-1]
     if isinstance(last, Failed):
-        return {**page, "error": error_object(last.error(), run=told.turn.run)}
-    return {**page, "result": result_of(told.events)}
+        return {**page, "error": error_object(last.error(), run=view.turn.run)}
+    return {**page, "result": result_of(view.events)}
 
 
 def tokens_of(turn: Turn) -> dict[str, int] | None:

@@ -26,7 +26,7 @@ from carnet.wire.dialects.results import TEXT, Gathered
 from carnet.wire.dialects.samvad.reports import read_failure
 from carnet.wire.grammar import json
 
-_SAID_NOTHING: Final = {TEXT: ""}  # as a result
+_EMPTY: Final = {TEXT: ""}  # as a result
 
 MOST_LEVELS: Final = 64  # of a peer's result: a deeper one could be read and never be written
 
@@ -86,7 +86,7 @@ def result_events(result: dict[str, Any], streamed: Gathered | None = None) -> l
     What they add up to is not said again. A result that is a text alone is told as text, so that
     every dialect can carry it.
     """
-    if result == (_SAID_NOTHING if streamed is None else streamed.result()):
+    if result == (_EMPTY if streamed is None else streamed.result()):
         return []
     text = result.get(TEXT)
     is_new = streamed is None or not streamed.has_text

@@ -249,8 +249,8 @@ def read_card(body: bytes) -> Card:
 
 def _read_limits(limits: object) -> dict[str, int]:
     """The limits that are numbers; what is none of them is not refused: nothing hangs on it."""
-    told = limits if isinstance(limits, dict) else {}
-    known = {name: told.get(name) for name in LIMITS}
+    found = limits if isinstance(limits, dict) else {}
+    known = {name: found.get(name) for name in LIMITS}
     return {name: most for name, most in known.items() if type(most) is int and most >= 0}
 
 

@@ -14,14 +14,14 @@ from carnet.core.messages.events import Event, Failed, Usage
 from carnet.core.people.skill import Mode
 from carnet.errors import CarnetError, RouteNotFound, TaskNotFound
 from carnet.wire.dialects.dialect import (
-    AgentTold,
+    AgentView,
     Arrival,
     Fields,
     House,
     Question,
+    QuestionResult,
     Reply,
-    TaskTold,
-    Told,
+    TaskView,
     Way,
 )
 from carnet.wire.dialects.outbound import Spoken, Ways
@@ -223,35 +223,35 @@ class Samvad:
         run = (b"x-tangle-runid", call.carnet.run.encode())
         return Reply(202, [_JSON, _NO_STORE, run], write_accepted(call.task or ""))
 
-    def tell(self, way: str, told: Told, /) -> Reply:
+    def tell(self, way: str, result: QuestionResult, /) -> Reply:
         """The record of a task; the card, the introduction or the health of an agent."""
-        match told:
-            case TaskTold():
-                return _record(told)
-            case AgentTold():
-                return _agent(way, told)
+        match result:
+            case TaskView():
+                return _record(result)
+            case AgentView():
+                return _agent(way, result)
         raise RouteNotFound  # the protocol has no lists
 
 
-def _record(told: TaskTold) -> Reply:
-    word = _WORDS.get(told.turn.state, "running")
-    result, error = _end(told)
-    body = write_record(told.id, word, progress=told.progress, result=result, error=error)
+def _record(view: TaskView) -> Reply:
+    word = _WORDS.get(view.turn.state, "running")
+    result, error = _end(view)
+    body = write_record(view.id, word, progress=view.progress, result=result, error=error)
     headers: Fields = [_JSON, _NO_STORE]
     if error is not None:  # the nine codes of the protocol are few
         headers.append((CODE_HEADER.encode(), error.code.encode()))
-    if told.receipt is not None:
-        headers.append((RECEIPT, told.receipt.encode()))
-    return Reply(202 if told.is_cancel else 200, headers, body)
+    if view.receipt is not None:
+        headers.append((RECEIPT, view.receipt.encode()))
+    return Reply(202 if view.is_cancel else 200, headers, body)
 
 
-def _agent(way: str, told: AgentTold) -> Reply:
+def _agent(way: str, view: AgentView) -> Reply:
     if way == "health":
         body = write_health(
-            version=told.version, uptime=told.uptime, active=told.active, queued=told.queued
+            version=view.version, uptime=view.uptime, active=view.active, queued=view.queued
         )
         return Reply(200, [_JSON, _NO_STORE], body)
-    facts = facts_of(told)
+    facts = facts_of(view)
     if way == "intro":
         markdown = (b"content-type", b"text/markdown; charset=utf-8")
         return Reply(200, [markdown], write_intro(facts))
@@ -259,35 +259,35 @@ def _agent(way: str, told: AgentTold) -> Reply:
     return Reply(200, [_JSON, age], write_card(facts))
 
 
-def facts_of(told: AgentTold) -> CardFacts:
+def facts_of(view: AgentView) -> CardFacts:
     """What the card of an agent tells."""
     return CardFacts(
-        id=told.id,
-        name=told.name,
-        version=told.version,
-        description=told.description,
-        url=told.url,
-        skills=told.skills,
-        keys=tuple([CardKey(key.kid, key.public, key.active) for key in told.keys]),
-        trust=told.trust,
-        requests_per_minute=told.requests_per_minute,
-        requests_per_sender=told.requests_per_sender,
-        tokens_per_sender_per_day=told.tokens_per_sender_per_day,
+        id=view.id,
+        name=view.name,
+        version=view.version,
+        description=view.description,
+        url=view.url,
+        skills=view.skills,
+        keys=tuple([CardKey(key.kid, key.public, key.active) for key in view.keys]),
+        trust=view.trust,
+        requests_per_minute=view.requests_per_minute,
+        requests_per_sender=view.requests_per_sender,
+        tokens_per_sender_per_day=view.tokens_per_sender_per_day,
     )
 
 
-def _end(told: TaskTold) -> tuple[dict[str, Any] | None, CarnetError | None]:
+def _end(view: TaskView) -> tuple[dict[str, Any] | None, CarnetError | None]:
     """The result or the error of a task that has ended; neither of any other."""
-    if told.turn.state not in {"done", "failed"}:
+    if view.turn.state not in {"done", "failed"}:
         return None, None
-    if not told.events:
+    if not view.events:
         raise TaskNotFound  # its events are forgotten before the task is
-    last = told.events[-1]
-    return (None, last.error()) if isinstance(last, Failed) else (result_of(told.events), None)
+    last = view.events[-1]
+    return (None, last.error()) if isinstance(last, Failed) else (result_of(view.events), None)
 
 
 def _reply(status: int, headers: Mapping[str, str], body: bytes) -> Reply:
-    return Reply(status, [(name.encode(), told.encode()) for name, told in headers.items()], body)
+    return Reply(status, [(name.encode(), value.encode()) for name, value in headers.items()], body)
 
 
 DIALECT: Final = Samvad()

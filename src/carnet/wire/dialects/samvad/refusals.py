@@ -38,13 +38,13 @@ _TOO_MANY: Final = 429
 _UNAUTHORIZED: Final = 401
 
 
-def _as_told(code: str, *kinds: type[CarnetError]) -> dict[type[CarnetError], tuple[int, str]]:
+def _with_status(code: str, *kinds: type[CarnetError]) -> dict[type[CarnetError], tuple[int, str]]:
     """Rows with the status that the protocol gives the code."""
     return dict.fromkeys(kinds, (STATUSES[code], code))
 
 
 REFUSALS: Final[dict[type[CarnetError], tuple[int, str]]] = {
-    **_as_told(
+    **_with_status(
         SCHEMA_INVALID,
         *(errors.InvalidJson, errors.InvalidRequest, errors.SchemaInvalid, errors.AddressInvalid),
         *(errors.NonceInvalid, errors.TimestampInvalid, errors.KeyInvalid),
@@ -62,7 +62,7 @@ REFUSALS: Final[dict[type[CarnetError], tuple[int, str]]] = {
     errors.MethodNotAllowed: (405, SCHEMA_INVALID),
     errors.HeaderTimeout: (408, AGENT_UNAVAILABLE),
     errors.BodyTimeout: (408, AGENT_UNAVAILABLE),
-    **_as_told(
+    **_with_status(
         AUTH_FAILED,
         *(errors.SignatureMissing, errors.SignatureInvalid, errors.SignatureExpired),
         *(errors.InsufficientCoverage, errors.HeaderNotSigned),
@@ -79,19 +79,19 @@ REFUSALS: Final[dict[type[CarnetError], tuple[int, str]]] = {
     errors.PaymentRequired: (402, AUTH_FAILED),
     errors.PayerRefused: (402, AUTH_FAILED),
     errors.SpendingLimitReached: (402, TOKEN_BUDGET_EXCEEDED),
-    **_as_told(REPLAY_DETECTED, errors.NonceReplayed, errors.TimestampOutOfWindow),  # R11
-    **_as_told(INJECTION_DETECTED, errors.InjectionDetected),
-    **_as_told(
+    **_with_status(REPLAY_DETECTED, errors.NonceReplayed, errors.TimestampOutOfWindow),  # R11
+    **_with_status(INJECTION_DETECTED, errors.InjectionDetected),
+    **_with_status(
         SKILL_NOT_FOUND,
         *(errors.SkillNotFound, errors.AgentNotFound, errors.PeerUnknown),
         *(errors.PeerAgentNotFound, errors.RunNotFound, errors.RouteNotFound),
         *(errors.TaskNotFound, errors.DeliveryNotFound),
     ),
-    **_as_told(
+    **_with_status(
         DELEGATION_EXCEEDED,  # final, as our own words for these are
         *(errors.DepthExceeded, errors.ChainFinal, errors.LoopDetected, errors.RunCallsExceeded),
     ),
-    **_as_told(
+    **_with_status(
         RATE_LIMITED,
         *(errors.RateLimited, errors.TooManyCalls, errors.TooManyStreams, errors.TooManyFailures),
         errors.TooManyTasks,
@@ -101,7 +101,7 @@ REFUSALS: Final[dict[type[CarnetError], tuple[int, str]]] = {
     errors.InProgress: (503, AGENT_UNAVAILABLE),
     errors.StorageUnavailable: (503, AGENT_UNAVAILABLE),
     errors.OutcomeUnknown: (503, AGENT_UNAVAILABLE),
-    **_as_told(
+    **_with_status(
         AGENT_UNAVAILABLE,
         *(errors.AgentFailed, errors.Cancelled, errors.DefinitionChanged, errors.Internal),
         errors.InputRequired,
@@ -131,13 +131,13 @@ def write_error(
         span_id: The span of the answer, where there is a turn.
     """
     trace = error.run or "" if trace_id is None else trace_id
-    told = error_object(error)
+    facts = error_object(error)
     status, _ = _row(error)
     body = {
         "traceId": trace,
         "spanId": span_id or span_from(trace, error.code),
         "status": "error",
-        "error": told,
+        "error": facts,
     }
     return status, _headers(error, status), json.write(body)
 

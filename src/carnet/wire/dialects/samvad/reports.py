@@ -26,8 +26,8 @@ from carnet.errors import (
 )
 from carnet.wire.dialects.refusal import (
     BY_PEER,
+    DEFAULT_WAIT_SECONDS,
     UNRECOGNISED,
-    UNTOLD_WAIT_SECONDS,
     unexplained,
     waiting,
 )
@@ -114,8 +114,8 @@ def read_refusal(
     may be anything.
     """
     wait = read_wait(retry_after, date)
-    told = _read_error(body)
-    code = _read_code(told)
+    reported = _read_error(body)
+    code = _read_code(reported)
     if status < 400:  # noqa: PLR2004  neither an answer nor a refusal: a redirect, say
         return ProviderError(f"the answer has the status {status}")
     if code == UNRECOGNISED:
@@ -126,7 +126,7 @@ def read_refusal(
         if (field := read_field(carnet_field)) is not None:
             error.facts["peer_field"] = field
             error.detail += f" about the field '{field}'"
-        if (why := read_detail(carnet_code, _read_message(told))) is not None:
+        if (why := read_detail(carnet_code, _read_message(reported))) is not None:
             error.facts["peer_detail"] = why
             error.detail += f", {why}"
     return error
@@ -157,18 +157,18 @@ def _read_code(error: object) -> str:
 
 
 def _explained(status: int, code: str, wait: int | None) -> CarnetError:
-    told: dict[str, Fact] = {"peer_status": status, "peer_code": code}
+    facts: dict[str, Fact] = {"peer_status": status, "peer_code": code}
     later = waiting(wait)
     if code == RATE_LIMITED:
-        return PeerBusy(**({"retry_after": UNTOLD_WAIT_SECONDS} | told | later))
+        return PeerBusy(**({"retry_after": DEFAULT_WAIT_SECONDS} | facts | later))
     if code == TOKEN_BUDGET_EXCEEDED and later:
-        return PeerBusy(**told, **later)
+        return PeerBusy(**facts, **later)
     if code == AGENT_UNAVAILABLE:
         # 503 with a time is a gateway that has not begun; without one the agent may have failed.
         if status == 503 and later:  # noqa: PLR2004
-            return PeerBusy(**told, **later)
-        return ProviderError(**told, by=BY_PEER)
-    return PeerRefused(**told)
+            return PeerBusy(**facts, **later)
+        return ProviderError(**facts, by=BY_PEER)
+    return PeerRefused(**facts)
 
 
 # -------------------------------- why a Carnet says that a delegation does not hold, in our phrases

@@ -124,9 +124,9 @@ class StreamReader:
     def _read(self, frames: Sequence[SseEvent], events: list[Event]) -> None:
         for frame in frames:
             if not self._ended:
-                told = _decode(frame.data)
-                json.refuse_depth([told.chunk, told.result], MOST_LEVELS + 1)
-                self._read_frame(told, events)
+                decoded = _decode(frame.data)
+                json.refuse_depth([decoded.chunk, decoded.result], MOST_LEVELS + 1)
+                self._read_frame(decoded, events)
 
     def _read_frame(self, frame: _Frame, events: list[Event]) -> None:
         if not frame.done:
