@@ -36,7 +36,7 @@ from carnet.ports.work.turns import Debit, TurnClaim, TurnFinish
 from carnet.runtime.agents.remote import Provider
 from carnet.runtime.egress.client import _write_head
 from carnet.runtime.system import SystemClock, SystemIds
-from carnet.runtime.turns.broadcast import Live
+from carnet.runtime.turns.broadcast import Broadcast
 from carnet.runtime.turns.recording import Recording
 from carnet.runtime.webhooks.callbacks import CallbackDeliveries
 from carnet.telemetry import WRITE_SECONDS, Sink, start_logging
@@ -178,9 +178,9 @@ class Hop:
         recording = Recording(
             turns=Kept(),  # type: ignore[arg-type]  # nothing else is asked of it here
             call=call,
-            live=Live(lambda: None),
+            broadcast=Broadcast(lambda: None),
             on_broken=lambda: None,
-            deliveries=CallbackDeliveries((openai.DIALECT,), self.answering._house, str),
+            deliveries=CallbackDeliveries((openai.DIALECT,), self.answering._gateway, str),
         )
         for event in self.events[:-1]:
             if isinstance(event, Usage):
@@ -191,7 +191,7 @@ class Hop:
 
     def written(self, call: Call) -> bytes:
         end = (Usage(400, 380, 0, 0, CURRENCY), Done())
-        writer = openai.DIALECT.writer(call, self.answering._house)
+        writer = openai.DIALECT.writer(call, self.answering._gateway)
         writer.headers(stream=False)
         return writer.whole([*self.events[:-2], *end])
 
@@ -244,7 +244,7 @@ def _inbound_steps(hop: Hop) -> dict[str, float]:
 
 
 async def _outbound_steps(hop: Hop, call: Call) -> dict[str, float]:
-    http, provider = hop.gateway.behind.http, hop.provider
+    http, provider = hop.gateway.backend.http, hop.provider
     outbound = provider._outbound(call.ask)
     route = http.route(outbound)
 

@@ -1,4 +1,4 @@
-"""From settings, a store and what stands behind to the endpoints that agents are called by."""
+"""From settings, a store and the backend to the endpoints that agents are called by."""
 
 from collections.abc import Sequence
 
@@ -28,12 +28,12 @@ from carnet.runtime.visit.routing import Routing
 from carnet.runtime.webhooks.payload import write_secret
 from carnet.stores.open import Store
 from carnet.telemetry import Metrics
-from carnet.wire.dialects.dialect import Dialect, House
+from carnet.wire.dialects.dialect import Dialect, GatewayFacts
 from carnet.wire.stamps.stamp import Stamps
 
 
-class Behind(Struct, frozen=True, kw_only=True, eq=False):
-    """What stands behind the endpoints: the gate and the agents."""
+class Backend(Struct, frozen=True, kw_only=True, eq=False):
+    """What the endpoints ask: the gate and the agents."""
 
     gate: Gate
     concurrency: Concurrency
@@ -46,7 +46,7 @@ class Behind(Struct, frozen=True, kw_only=True, eq=False):
     agents: Agents
 
 
-class Fronts(Struct, frozen=True, kw_only=True, eq=False):
+class Endpoints(Struct, frozen=True, kw_only=True, eq=False):
     """The endpoints through which agents are called."""
 
     rows: tuple[Row, ...]
@@ -54,18 +54,18 @@ class Fronts(Struct, frozen=True, kw_only=True, eq=False):
     published: Published
 
 
-def build_fronts(
+def build_endpoints(
     settings: Settings,
     store: Store,
-    behind: Behind,
+    backend: Backend,
     clock: Clock,
     metrics: Metrics,
     *,
     dialects: Sequence[Dialect],
     stamps: Stamps,
-) -> Fronts:
+) -> Endpoints:
     """The endpoints before the gate, those of each dialect."""
-    building = _Building(settings, store, behind, clock, metrics, stamps)
+    building = _Building(settings, store, backend, clock, metrics, stamps)
     answerings = {dialect.name: building.answering(dialect) for dialect in dialects}
     if len(answerings) != len(dialects):
         raise ValueError("two dialects have one name")
@@ -78,28 +78,28 @@ def build_fronts(
             building.questions(dialect),
         )
     ]
-    return Fronts(rows=tuple(rows), answerings=answerings, published=building.published)
+    return Endpoints(rows=tuple(rows), answerings=answerings, published=building.published)
 
 
 class _Building:
-    """What the fronts of all dialects are made of."""
+    """What the endpoints of all dialects are made of."""
 
     def __init__(
         self,
         settings: Settings,
         store: Store,
-        behind: Behind,
+        backend: Backend,
         clock: Clock,
         metrics: Metrics,
         stamps: Stamps,
     ) -> None:
         self._settings = settings
         self._store = store
-        self._behind = behind
+        self._backend = backend
         self._clock = clock
         self._metrics = metrics
         self._stamps = stamps
-        self._house = House(
+        self._gateway = GatewayFacts(
             domain=settings.gateway.domain,
             currency=settings.ledger.currency,
             started=clock.wall_us() // 1_000_000,
@@ -110,19 +110,19 @@ class _Building:
             domain=settings.gateway.domain,
             currency=settings.ledger.currency,
         )
-        self.published = _published(settings, store, behind, clock)
+        self.published = _published(settings, store, backend, clock)
         hours = settings.retention.task_hours
         records = TaskRecords(store.tasks, store.turns, clock, kept_hours=hours)
-        self._tasks = TaskAccess(records, Owners(behind.ring), self.published, clock)
+        self._tasks = TaskAccess(records, Owners(backend.ring), self.published, clock)
 
     def answering(self, dialect: Dialect) -> Answering:
         limits = self._settings.limits
         return Answering(
             dialect,
-            self._house,
-            admission=self._behind.gate,
-            journal=Receipted(self._behind.journal, self._issuing, dialect.result),
-            concurrency=self._behind.concurrency,
+            self._gateway,
+            admission=self._backend.gate,
+            journal=Receipted(self._backend.journal, self._issuing, dialect.result),
+            concurrency=self._backend.concurrency,
             clock=self._clock,
             metrics=self._metrics,
             max_bytes=limits.chat_body_bytes if dialect.has_long_bodies else limits.body_bytes,
@@ -134,7 +134,7 @@ class _Building:
             answering,
             published=self.published,
             stamps=self._stamps,
-            wake=self._behind.worker.wake,
+            wake=self._backend.worker.wake,
             secret=lambda identity: write_secret(self._store.webhook_secret(identity)).reveal(),
         )
 
@@ -143,19 +143,19 @@ class _Building:
         return Questions(
             dialect,
             self._tasks,
-            house=self._house,
+            gateway=self._gateway,
             published=self.published,
             polling=self._settings.gateway.task_polling,
-            wake=self._behind.worker.wake,
+            wake=self._backend.worker.wake,
             receipt=TaskReceipts(self._issuing, store.peers, store.turns, dialect.result),
             stamps=self._stamps,
         )
 
 
-def _published(settings: Settings, store: Store, behind: Behind, clock: Clock) -> Published:
+def _published(settings: Settings, store: Store, backend: Backend, clock: Clock) -> Published:
     return Published(
-        router=behind.router,
-        identities=behind.identities,
+        router=backend.router,
+        identities=backend.identities,
         keys=store.keys,
         clock=clock,
         domain=settings.gateway.domain,
@@ -163,7 +163,7 @@ def _published(settings: Settings, store: Store, behind: Behind, clock: Clock) -
         capacity=Capacity(
             agent_calls=settings.limits.agent_calls_per_minute,
             sender_calls=settings.limits.sender_calls_per_minute,
-            open_calls=lambda: behind.concurrency.total,
-            waiting_tasks=lambda: behind.worker.waiting,
+            open_calls=lambda: backend.concurrency.total,
+            waiting_tasks=lambda: backend.worker.waiting,
         ),
     )

@@ -11,7 +11,7 @@ from carnet.assembly.agents.functions import load_classifier
 from carnet.assembly.agents.kinds import KINDS, Kind, Parts
 from carnet.assembly.agents.peers import Elsewhere, build_elsewhere
 from carnet.assembly.background import build_dispatcher, build_worker
-from carnet.assembly.endpoints import Behind, build_fronts
+from carnet.assembly.endpoints import Backend, build_endpoints
 from carnet.assembly.stamps import known_stamps
 from carnet.config import Limits, Settings
 from carnet.core.people.address import Identities
@@ -48,7 +48,7 @@ from carnet.runtime.webhooks.dispatcher import Dispatcher
 from carnet.stores.open import Store
 from carnet.telemetry import Metrics
 from carnet.wire.dialects import DIALECTS
-from carnet.wire.dialects.dialect import Dialect, House
+from carnet.wire.dialects.dialect import Dialect, GatewayFacts
 from carnet.wire.stamps import ROWS
 from carnet.wire.stamps.stamp import Stamp, Stamps
 from carnet.wire.stamps.tangle import HEADERS
@@ -61,7 +61,7 @@ class Gateway(Struct, frozen=True, kw_only=True, eq=False):
     answerings: dict[str, Answering]  # by the name of the dialect
     published: Published
     operations: Operations
-    behind: Behind
+    backend: Backend
     dispatcher: Dispatcher  # of webhooks
     stamps: Stamps
     refusing: Refusing
@@ -72,11 +72,11 @@ class Gateway(Struct, frozen=True, kw_only=True, eq=False):
     @property
     def journal(self) -> TurnRunner:
         """What runs the turns."""
-        return self.behind.journal
+        return self.backend.journal
 
     def start(self) -> None:
         """Begin with what waits in the store: tasks to run and webhooks to deliver."""
-        self.behind.worker.start()
+        self.backend.worker.start()
         self.dispatcher.start()
 
     async def drain(self) -> None:
@@ -87,7 +87,7 @@ class Gateway(Struct, frozen=True, kw_only=True, eq=False):
             answering.draining = True
         loop = asyncio.get_running_loop()
         until = loop.time() + self.drain_seconds
-        await self.behind.worker.stop()
+        await self.backend.worker.stop()
         await self.journal.drain(max(0.0, until - loop.time()))
         point("drain.mid")
         await self.dispatcher.drain(max(0.0, until - loop.time()))
@@ -98,15 +98,15 @@ class Gateway(Struct, frozen=True, kw_only=True, eq=False):
 
     async def close(self) -> None:
         """Release what is open, the store last."""
-        await self.behind.worker.close()
+        await self.backend.worker.close()
         await self.dispatcher.close()
-        await self.behind.ring.close()
-        await self.behind.agents.close()
-        await self.behind.http.close()
+        await self.backend.ring.close()
+        await self.backend.agents.close()
+        await self.backend.http.close()
         await self.store.close()
 
 
-def build_behind(
+def build_backend(
     settings: Settings,
     store: Store,
     clock: Clock,
@@ -115,7 +115,7 @@ def build_behind(
     stamps: Stamps,
     dialects: Sequence[Dialect],
     kinds: Mapping[str, Kind],
-) -> Behind:
+) -> Backend:
     """The gate, and the agents behind it."""
     domain = settings.gateway.domain
     http = EgressClient(allow=settings.egress.allow)
@@ -135,7 +135,7 @@ def build_behind(
     by_proof = _signed(settings, store, ring, identities, schemas, http)
     gate = _gate(settings, store, clock, ids, router, concurrency, stamps, by_proof)
     dispatching.connect(gate, journal)
-    return Behind(
+    return Backend(
         gate=gate,
         concurrency=concurrency,
         router=router,
@@ -211,19 +211,19 @@ def _concurrency(limits: Limits) -> Concurrency:
 def _journal(
     settings: Settings, store: Store, clock: Clock, ids: Ids, dialects: Sequence[Dialect]
 ) -> TurnRunner:
-    house = House(domain=settings.gateway.domain, currency=settings.ledger.currency)
+    gateway = GatewayFacts(domain=settings.gateway.domain, currency=settings.ledger.currency)
     journal = TurnRunner(
         turns=store.turns,
         clock=clock,
         ids=ids,
         currency=settings.ledger.currency,
         worker=store.worker,
-        neighbours=store.neighbours,
+        cluster=store.cluster,
         tasks=store.tasks,
-        deliveries=CallbackDeliveries(dialects, house, ids.uuid),
+        deliveries=CallbackDeliveries(dialects, gateway, ids.uuid),
     )
-    if store.neighbours is not None:
-        store.neighbours.listen(journal.stop)
+    if store.cluster is not None:
+        store.cluster.listen(journal.stop)
     return journal
 
 
@@ -264,22 +264,26 @@ def build(
 ) -> Gateway:
     """Put the parts together; `stamps`, `dialects` and `kinds` of agents are those known."""
     known = known_stamps(settings, stamps)
-    behind = build_behind(settings, store, clock, ids, stamps=known, dialects=dialects, kinds=kinds)
+    backend = build_backend(
+        settings, store, clock, ids, stamps=known, dialects=dialects, kinds=kinds
+    )
     metrics = Metrics(
-        open_calls=lambda: behind.concurrency.total,
-        circuits=lambda: len(behind.agents.breakers.circuits()),
-        waiting_tasks=lambda: behind.worker.waiting,
-        running_tasks=lambda: behind.worker.running,
+        open_calls=lambda: backend.concurrency.total,
+        circuits=lambda: len(backend.agents.breakers.circuits()),
+        waiting_tasks=lambda: backend.worker.waiting,
+        running_tasks=lambda: backend.worker.running,
     )
     access = Access(store.tokens, clock, store.look_again)
-    fronts = build_fronts(settings, store, behind, clock, metrics, dialects=dialects, stamps=known)
-    operations = _operations(store, behind, access, metrics)
-    rows = (*fronts.rows, *_pages(settings, store, behind, clock, known, dialects))
+    endpoints = build_endpoints(
+        settings, store, backend, clock, metrics, dialects=dialects, stamps=known
+    )
+    operations = _operations(store, backend, access, metrics)
+    rows = (*endpoints.rows, *_pages(settings, store, backend, clock, known, dialects))
     router = Router([*rows, *offered(OPERATIONS, operations)], access)
     operations.describe(_description(settings, router, dialects))
     refusing = Refusing(dialects)
-    dispatcher = build_dispatcher(settings, store, behind.http, clock, ids, metrics)
-    behind.worker.connect(metrics=metrics, on_end=dispatcher.wake)
+    dispatcher = build_dispatcher(settings, store, backend.http, clock, ids, metrics)
+    backend.worker.connect(metrics=metrics, on_end=dispatcher.wake)
     app = App(
         router=router,
         refusing=refusing,
@@ -291,10 +295,10 @@ def build(
     )
     return Gateway(
         app=app,
-        answerings=fronts.answerings,
-        published=fronts.published,
+        answerings=endpoints.answerings,
+        published=endpoints.published,
         operations=operations,
-        behind=behind,
+        backend=backend,
         dispatcher=dispatcher,
         stamps=known,
         refusing=refusing,
@@ -304,19 +308,19 @@ def build(
     )
 
 
-def _operations(store: Store, behind: Behind, access: Access, metrics: Metrics) -> Operations:
+def _operations(store: Store, backend: Backend, access: Access, metrics: Metrics) -> Operations:
     return Operations(
         access=access,
         metrics=metrics,
         checks={"store": store.is_writable},
-        circuits=behind.agents.breakers.circuits,
+        circuits=backend.agents.breakers.circuits,
     )
 
 
 def _pages(
     settings: Settings,
     store: Store,
-    behind: Behind,
+    backend: Backend,
     clock: Clock,
     stamps: Stamps,
     dialects: Sequence[Dialect],
@@ -324,8 +328,8 @@ def _pages(
     """The rows of the pages that belong to no dialect."""
     runs = Runs(
         records=store.records,
-        journal=behind.journal,
-        concurrency=behind.concurrency,
+        journal=backend.journal,
+        concurrency=backend.concurrency,
         watch=store.watch,
         currency=settings.ledger.currency,
         limit=stamps.limits.default + 1,

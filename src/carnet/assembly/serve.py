@@ -69,7 +69,7 @@ async def _serve(settings: Settings, sockets: Sockets) -> int:
     finally:
         skew.cancel()
         # What a second Ctrl-C did not wait for is ended while it can still be told.
-        await gateway.behind.worker.stop()
+        await gateway.backend.worker.stop()
         await gateway.journal.drain(0)
         code = STORE_FAILED if store.is_broken() else 0
         await gateway.close()

@@ -4,8 +4,7 @@ Law 1. `read_sealed_call(write_sealed_call(x)) == x`, and the former form is rea
        not written here is not read: an unknown form, field or type is refused as a whole.
 Law 2. The bytes may hold a credential. The store seals them before it writes them, and removes them
        when the call has ended; nothing else may see them.
-Law 3. A deadline is kept by the wall clock: the clock that is never set begins anew with each
-       process.
+Law 3. A deadline is kept by the wall clock: the monotonic clock begins anew with each process.
 """
 
 from typing import Any, Final
@@ -55,7 +54,7 @@ class SealedCall(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             target: Whom it is for.
             record: The attempt that is to run.
             task: The id of the task that it is.
-            deadline: When it must have ended, by the clock that is never set.
+            deadline: When it must have ended, by the monotonic clock.
         """
         return call_of(
             _until(replace(self.admitted, agent=record.agent), deadline),

@@ -22,7 +22,7 @@ from carnet.ports.work.agent import Journal
 from carnet.ports.world.clock import Clock
 from carnet.telemetry import CallNote, Metrics, note_call
 from carnet.wire import travel
-from carnet.wire.dialects.dialect import Dialect, House, Writer
+from carnet.wire.dialects.dialect import Dialect, GatewayFacts, Writer
 from carnet.wire.grammar import sse
 
 HEARTBEAT_SECONDS = 15.0
@@ -36,7 +36,7 @@ class Answering:
     def __init__(
         self,
         dialect: Dialect,
-        house: House,
+        gateway: GatewayFacts,
         *,
         admission: Admission,
         journal: Journal,
@@ -47,7 +47,7 @@ class Answering:
     ) -> None:
         """The gate before, the journaled agents behind; `max_bytes` is the most a body may have."""
         self._dialect = dialect
-        self._house = house
+        self._gateway = gateway
         self._admission = admission
         self._journal = journal
         self._concurrency = concurrency
@@ -108,7 +108,7 @@ class Answering:
         if isinstance(end, Failed):
             await self._refuse(exchange, call, end, events)
             return end.code
-        writer = self._dialect.writer(call, self._house)
+        writer = self._dialect.writer(call, self._gateway)
         body = writer.whole(events)
         headers = writer.headers(stream=False)
         if call.document is not None:
@@ -119,7 +119,7 @@ class Answering:
         return "done"
 
     async def _stream(self, exchange: Exchange, call: Call) -> str:
-        writer = self._dialect.writer(call, self._house)
+        writer = self._dialect.writer(call, self._gateway)
         held: Sequence[Event] = ()  # until it is known whether this is a stream or an error
         last: Event | None = None
         batches = self._journal.batches(call, heartbeat=HEARTBEAT_SECONDS)
@@ -164,7 +164,7 @@ class Answering:
         """Answer an admitted call with an error, and say what it has cost all the same."""
         self._metrics.refusals.labels(failed.code).inc()
         usage = next((event for event in events if isinstance(event, Usage)), None)
-        writer = self._dialect.writer(call, self._house)
+        writer = self._dialect.writer(call, self._gateway)
         status, headers, body = writer.refusal(failed, usage)
         if call.document is not None:
             headers += _receipt_field(events)

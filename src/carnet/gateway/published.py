@@ -58,7 +58,7 @@ class Published:
         return list(self._router.local())
 
     def view(self, name: str) -> AgentView:
-        """What is told of an agent."""
+        """An agent as a dialect shows it."""
         target = self.target(name)
         identity = self._identities.of(target.name)
         if identity is None:

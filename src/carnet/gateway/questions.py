@@ -18,7 +18,7 @@ from carnet.wire.dialects.dialect import (
     AgentList,
     Arrival,
     Dialect,
-    House,
+    GatewayFacts,
     Question,
     QuestionResult,
     Reply,
@@ -41,7 +41,7 @@ class Questions:
         dialect: Dialect,
         tasks: TaskAccess,
         *,
-        house: House,
+        gateway: GatewayFacts,
         published: Published,
         polling: str,
         wake: Callable[[], None],
@@ -55,7 +55,7 @@ class Questions:
         self._dialect = dialect
         self._tasks = tasks
         self._records = tasks.records
-        self._house = house
+        self._gateway = gateway
         self._published = published
         self._is_open = polling == "open"
         self._wake = wake
@@ -104,7 +104,7 @@ class Questions:
             case "agent":
                 result = self._published.view(question.agent or "")
             case "agents":
-                result = AgentList(names=self._names(caller), house=self._house)
+                result = AgentList(names=self._names(caller), gateway=self._gateway)
         return self._dialect.tell(way.name, result)
 
     async def _task(

@@ -1,4 +1,4 @@
-"""What is told about tasks, to whom, in whichever dialect.
+"""What is shown of tasks, to whom, in whichever dialect.
 
 Law 1. An id that is unknown, of another agent, or of a task that is no longer kept gets the same
        bytes. What was asked for with a token is told to tokens alone.
@@ -28,7 +28,7 @@ class TaskRecords:
     """The tasks that are kept."""
 
     def __init__(self, tasks: Tasks, turns: Turns, clock: Clock, *, kept_hours: int) -> None:
-        """A task is told about for so many hours after its end."""
+        """A task is shown for so many hours after its end."""
         self._tasks = tasks
         self._turns = turns
         self._clock = clock
@@ -103,7 +103,7 @@ class TaskAccess:
 
 
 def view_of(task: StoredTask, events: Sequence[Event] = (), **more: Any) -> TaskView:
-    """A task as it is told."""
+    """A task as a dialect shows it."""
     return TaskView(
         id=task.id,
         turn=task.turn,

@@ -72,7 +72,7 @@ class Candidate:
         self.shown: Token | None = None  # the caller's own token, or the one beside a signature
         self.path: tuple[str, ...] = ()
         self.on_behalf_of: tuple[str, ...] = ()
-        self.deadline: float | None = None  # seconds, by the clock that is never set
+        self.deadline: float | None = None  # seconds, by the monotonic clock
         self.budget: Spending | None = None
         self.delegation: Delegation | None = None  # verified, every link of it
         if claim.proof is not None:

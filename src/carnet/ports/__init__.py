@@ -1,1 +1,1 @@
-"""Every Protocol the house depends on, by noun."""
+"""Every Protocol the package depends on, by noun."""

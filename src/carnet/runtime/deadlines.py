@@ -15,8 +15,8 @@ from typing import Final
 _BETWEEN_LOOKS: Final = 0.005  # so that many deadlines close to one another cost one look
 
 
-class Patience:
-    """How long somebody waits. Must be stopped; made within the event loop."""
+class Deadlines:
+    """When one wait must end, and all of them. Must be stopped; made within the event loop."""
 
     __slots__ = ("_cancelling", "_end", "_sweep", "_task", "deadline", "ended", "on_end")
 
@@ -85,7 +85,7 @@ class _Sweep:
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
         self.time = loop.time
-        self.waiting: set[Patience] = set()
+        self.waiting: set[Deadlines] = set()
         self.next = float("inf")
         self._timer: asyncio.TimerHandle | None = None
 
@@ -101,11 +101,11 @@ class _Sweep:
         self._timer, self.next = None, float("inf")
         soon = now + _BETWEEN_LOOKS
         try:
-            for patience in [one for one in self.waiting if one.deadline <= now]:
-                patience.end()
+            for deadlines in [one for one in self.waiting if one.deadline <= now]:
+                deadlines.end()
         finally:  # nobody else's deadline depends on what one is told
             if self.waiting:
-                self.expect(max(soon, min(patience.deadline for patience in self.waiting)))
+                self.expect(max(soon, min(deadlines.deadline for deadlines in self.waiting)))
 
 
 _latest: list[_Sweep] = []  # of the loop that runs; a process has one, tests have many in turn

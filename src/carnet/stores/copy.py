@@ -3,7 +3,8 @@
 Law 1. All or nothing: the target is committed, or put in its place, when all of it was compared.
 Law 2. What is copied is compared: the rows of each table are counted, and the ledger is verified
        on both sides with the same result.
-Law 3. What belongs to the running of a store stays behind: leases, wishes, the mark of a gateway.
+Law 3. What belongs to the running of a store is not copied: leases, what gateways request of one
+       another, the mark of a gateway.
 """
 # ruff: noqa: S608  the texts are put together from our own words
 

@@ -28,7 +28,7 @@ from carnet.stores.trust.trust import StoredTrust, TrustReader
 from carnet.stores.turn.callbacks import StoredCallbacks
 from carnet.stores.turn.interrupts import Interrupts
 from carnet.stores.turn.sealed_calls import CallSeal
-from carnet.stores.upkeep.cluster import StoredNeighbours
+from carnet.stores.upkeep.cluster import StoredCluster
 from carnet.stores.upkeep.expiry import Expiry
 from carnet.stores.upkeep.recovery import recover, take_up
 from carnet.stores.upkeep.retention import (
@@ -117,9 +117,7 @@ class Store:
         self.steps: Final = StoredSteps(database)
         self.outbox: Final = StoredOutbox(database)
         self.records: Final = StoredRecords(database)
-        self.neighbours: Final = (
-            StoredNeighbours(database, self.worker) if database.is_shared else None
-        )
+        self.cluster: Final = StoredCluster(database, self.worker) if database.is_shared else None
         self._cleanup = Cleanup(database, self.tasks, self.outbox, clock, task_hours=hours.tasks)
 
     def is_writable(self) -> bool:
@@ -192,15 +190,15 @@ class Store:
         is_due = self._serves and since >= self._lease_seconds / 3
         parts: list[Callable[[], Awaitable[object]]] = [self._renew] if is_due else []
         parts.append(self.look)
-        if self._serves and self.neighbours is not None:
-            parts.append(self.neighbours.look)
+        if self._serves and self.cluster is not None:
+            parts.append(self.cluster.look)
         if now - self._flushed >= FLUSH_SECONDS:
             self._flushed = now
             parts.append(self.tokens.flush)
         # Others may have stopped meanwhile. If our own lease had run out, then theirs perhaps for
         # the same reason: the database was away, and they are about to renew it.
-        if is_due and self.neighbours is not None and since < self._lease_seconds:
-            parts += [self._recover, self.neighbours.forget]
+        if is_due and self.cluster is not None and since < self._lease_seconds:
+            parts += [self._recover, self.cluster.forget]
         if self._serves and now - self._sealed >= EVERY_SECONDS:
             parts.append(self._seal)
         if self._serves:

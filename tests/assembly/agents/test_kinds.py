@@ -134,7 +134,7 @@ async def test_a_kind_of_another_table_is_called_like_any_other(gateway: Gateway
         body = {"model": "loud", "messages": [said], "stream": stream}
         status, answer = await post(gateway, token.reveal(), body)
         assert (status, b"loud: HELLO!" in answer) == (200, True)
-    target = gateway.behind.router.find("loud")
+    target = gateway.backend.router.find("loud")
     assert (target.kind, target.is_remote, target.credit) == ("shouting", False, "agent:loud")
     amounts = [
         each.amount

@@ -18,7 +18,7 @@ from tests.guards.scene import target
 from tests.runtime.stage import Stage, in_run, native, streamed
 
 
-class Wishes:
+class Requests:
     """Neighbours in memory: what each wants of the other's turns."""
 
     def __init__(self) -> None:
@@ -46,12 +46,12 @@ class Wishes:
 class Two(Stage):
     """The journal that runs a turn, and `there`, which only reads it."""
 
-    def __init__(self, wishes: Wishes | None = None) -> None:
+    def __init__(self, cluster: Requests | None = None) -> None:
         self.go = asyncio.Event()
         self.left = asyncio.Event()
         agents = [target("held", agent=native(self._held))]
         super().__init__(*agents)
-        self.wishes = wishes or Wishes()
+        self.cluster = cluster or Requests()
         self.journal, self.there = [
             TurnRunner(
                 turns=self.turns,
@@ -59,7 +59,7 @@ class Two(Stage):
                 ids=FakeIds(),
                 currency="credits",
                 worker=worker,
-                neighbours=self.wishes,
+                cluster=self.cluster,
             )
             for worker in ("here", "there")
         ]
@@ -93,14 +93,14 @@ class Two(Stage):
 async def test_a_reader_elsewhere_gets_events_while_they_are_written() -> None:
     stage = Two()
     here, received = await stage.begin()
-    assert (stage.turns.turns[1].state, stage.wishes.readers) == ("running", [1])
+    assert (stage.turns.turns[1].state, stage.cluster.readers) == ("running", [1])
     again = asyncio.create_task(stage.listen(stage.there))
     await asyncio.sleep(0)
     stage.go.set()
     assert await here == await stage.reading == await again == received
     assert joined_text(received) == "first hi"
     assert [event for event in received if isinstance(event, Done | Failed)] == [Done()]
-    assert (len(stage.turns.debits), stage.wishes.readers) == (1, [])
+    assert (len(stage.turns.debits), stage.cluster.readers) == (1, [])
 
 
 async def test_a_turn_goes_on_until_its_last_reader_elsewhere_has_left() -> None:
@@ -112,13 +112,13 @@ async def test_a_turn_goes_on_until_its_last_reader_elsewhere_has_left() -> None
     stage.reading.cancel()
     await until_so(stage.left.is_set)
     await until_so(lambda: stage.turns.turns[1].code == "cancelled")
-    assert stage.wishes.readers == []
+    assert stage.cluster.readers == []
 
 
 async def test_a_turn_without_a_reader_here_ends_if_nobody_can_tell_of_others() -> None:
     stage = Two()
     here, _ = await stage.begin()
-    stage.wishes.is_down = True
+    stage.cluster.is_down = True
     here.cancel()
     await until_so(stage.left.is_set)
     assert (await stage.reading)[-1].code == "cancelled"  # type: ignore[union-attr]
@@ -152,22 +152,22 @@ async def test_what_does_not_run_here_is_cancelled_elsewhere() -> None:
     stage = Two()
     here, _ = await stage.begin()
     assert await stage.there.cancel({1, 2}) == 2
-    assert sorted(stage.wishes.asked) == [1, 2]
+    assert sorted(stage.cluster.asked) == [1, 2]
     stage.journal.stop({1, 2})
     assert (await here)[-1].code == "cancelled"  # type: ignore[union-attr]
     assert (await stage.reading)[-1].code == "cancelled"  # type: ignore[union-attr]
 
 
-class Slow(Wishes):
+class Slow(Requests):
     """The wish is there before its answer is."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.wished = asyncio.Event()
+        self.requested = asyncio.Event()
 
     async def attend(self, turn: Turn) -> None:
         await super().attend(turn)
-        self.wished.set()
+        self.requested.set()
         await asyncio.sleep(60)
 
 
@@ -177,7 +177,7 @@ async def test_a_reader_that_leaves_while_its_wish_is_on_its_way_takes_it_back()
     here = asyncio.create_task(stage.listen(stage.journal))
     await until_so(lambda: bool(stage.turns.batches.get(1)))
     reading = asyncio.create_task(stage.listen(stage.there))
-    await asyncio.wait_for(slow.wished.wait(), 30)
+    await asyncio.wait_for(slow.requested.wait(), 30)
     reading.cancel()
     await until_so(lambda: not slow.readers)
     stage.go.set()

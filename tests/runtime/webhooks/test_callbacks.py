@@ -21,7 +21,7 @@ from carnet.runtime.webhooks.callbacks import (
     receiver_of,
 )
 from carnet.wire.dialects import DIALECTS, openai, samvad
-from carnet.wire.dialects.dialect import House
+from carnet.wire.dialects.dialect import GatewayFacts
 from tests.runtime.egress.test_addresses_destinations import FORBIDDEN
 from tests.runtime.peer import leading_to, opened
 from tests.runtime.scene import make_call
@@ -30,8 +30,8 @@ from tests.support.schemas import valid
 
 URL = "https://hooks.sender.example:8443/in?run=1"
 SENDER = "agent://sender.example"
-HOUSE = House(domain="acme.example", currency="credits")
-DELIVERIES = CallbackDeliveries(DIALECTS, HOUSE, lambda: "1")
+GATEWAY = GatewayFacts(domain="acme.example", currency="credits")
+DELIVERIES = CallbackDeliveries(DIALECTS, GATEWAY, lambda: "1")
 ONE = [Callback(url=URL)]
 REASONS = {
     "it does not begin with https://",

@@ -10,7 +10,7 @@ from carnet.core.call import Call
 from carnet.core.messages.events import Done, End, Text
 from carnet.core.messages.output import Output
 from carnet.errors import ProviderTimeout
-from carnet.runtime.deadlines import Patience
+from carnet.runtime.deadlines import Deadlines
 from carnet.runtime.wrappers.timed import Timed
 from carnet.testing.clock import FakeClock
 from tests.runtime.scene import GOOD, Paper, collect, fail, make_call, saying
@@ -106,14 +106,14 @@ async def test_a_cancellation_by_the_caller_stays_one() -> None:
 async def test_a_cancellation_at_the_very_deadline_is_the_callers() -> None:
     task = asyncio.current_task()
     assert task is not None
-    patience = Patience(0.001)
-    patience.attend()
+    deadlines = Deadlines(0.001)
+    deadlines.attend()
     asyncio.get_running_loop().call_soon(task.cancel)
     time.sleep(0.01)  # noqa: ASYNC251  so that both come in the same round of the loop
     with pytest.raises(asyncio.CancelledError):
         await asyncio.sleep(1)
-    assert patience.ended
-    assert not patience.took()
+    assert deadlines.ended
+    assert not deadlines.took()
     assert task.cancelling() == 1
     task.uncancel()
 
@@ -134,33 +134,33 @@ async def test_a_stream_of_many_events_costs_one_timer(monkeypatch: pytest.Monke
 
 
 async def test_patience_can_be_moved_without_a_new_timer() -> None:
-    patience = Patience(60)
-    patience.attend()
+    deadlines = Deadlines(60)
+    deadlines.attend()
     for _ in range(3):
-        patience.allow(30)
+        deadlines.allow(30)
         await asyncio.sleep(0.01)
-    assert not patience.ended
-    patience.allow(0.01)
+    assert not deadlines.ended
+    deadlines.allow(0.01)
     with pytest.raises(asyncio.CancelledError):
         await asyncio.sleep(30)
-    assert patience.took()
-    patience.stop()
+    assert deadlines.took()
+    deadlines.stop()
 
 
-# ---------------------------------------------------------------------- patience itself
+# ---------------------------------------------------------------------- deadlines themselves
 
 
-async def told(patience_of: "list[Patience]", *, seconds: float = 30) -> None:
+async def told(deadlines: "list[Deadlines]", *, seconds: float = 30) -> None:
     """Wait until all of them have ended."""
     async with asyncio.timeout(seconds):
-        while not all(patience.ended for patience in patience_of):  # noqa: ASYNC110
+        while not all(each.ended for each in deadlines):  # noqa: ASYNC110
             await asyncio.sleep(0.005)
 
 
 def test_every_loop_has_its_own_look_at_the_deadlines() -> None:
     async def scene() -> None:
         received: list[int] = []
-        several = [Patience(0.01 * number, lambda: received.append(1)) for number in range(4)]
+        several = [Deadlines(0.01 * number, lambda: received.append(1)) for number in range(4)]
         await told(several)
         assert received == [1] * 4
 
@@ -176,8 +176,8 @@ def test_every_loop_has_its_own_look_at_the_deadlines() -> None:
 
 async def test_a_deadline_that_was_stopped_does_not_come() -> None:
     received: list[str] = []
-    stopped = Patience(0.01, lambda: received.append("stopped"))
-    later = Patience(0.05, lambda: received.append("later"))
+    stopped = Deadlines(0.01, lambda: received.append("stopped"))
+    later = Deadlines(0.05, lambda: received.append("later"))
     stopped.stop()
     await told([later])
     assert received == ["later"]
@@ -194,26 +194,26 @@ async def test_a_failure_of_one_that_is_told_keeps_nobody_else_waiting() -> None
     def fail_once() -> None:
         raise RuntimeError
 
-    several = [Patience(0.01, fail_once) for _ in range(3)]
-    quiet = Patience(0.03)  # and nobody waits for it
+    several = [Deadlines(0.01, fail_once) for _ in range(3)]
+    quiet = Deadlines(0.03)  # and nobody waits for it
     await told([*several, quiet])
     assert len(noted) == 3
 
 
 async def test_time_that_is_over_is_not_given_again() -> None:
-    patience = Patience(30)
-    assert patience.allow(0.01)
-    assert 0 < patience.left() <= 30
-    await told([patience])
-    assert not patience.allow(60)
-    assert not Patience(0).allow(60)
-    assert Patience(-1).left() == 0
+    deadlines = Deadlines(30)
+    assert deadlines.allow(0.01)
+    assert 0 < deadlines.left() <= 30
+    await told([deadlines])
+    assert not deadlines.allow(60)
+    assert not Deadlines(0).allow(60)
+    assert Deadlines(-1).left() == 0
 
 
 async def test_an_earlier_deadline_is_not_kept_waiting_by_a_later_one() -> None:
     received: list[str] = []
-    late = Patience(60, lambda: received.append("late"))
-    early = Patience(60, lambda: received.append("early"))
+    late = Deadlines(60, lambda: received.append("late"))
+    early = Deadlines(60, lambda: received.append("early"))
     early.allow(0.01)
     await told([early])
     assert received == ["early"]
@@ -221,12 +221,12 @@ async def test_an_earlier_deadline_is_not_kept_waiting_by_a_later_one() -> None:
 
 
 async def test_without_a_task_there_is_nobody_to_cancel() -> None:
-    made: list[Patience] = []
+    made: list[Deadlines] = []
 
     def outside() -> None:
-        patience = Patience(0.01)
-        patience.attend()
-        made.append(patience)
+        deadlines = Deadlines(0.01)
+        deadlines.attend()
+        made.append(deadlines)
 
     asyncio.get_running_loop().call_soon(outside)
     await asyncio.sleep(0)

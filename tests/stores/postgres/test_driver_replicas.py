@@ -416,7 +416,7 @@ async def test_a_postgres_replica_that_slept_renews_its_lease_before_it_claims(
 async def test_a_reader_of_another_postgres_replica_counts_while_that_replica_lives(
     store: Store, other: Store, place: Place
 ) -> None:
-    ours, theirs = store.neighbours, other.neighbours
+    ours, theirs = store.cluster, other.cluster
     assert ours is not None
     assert theirs is not None
     turn = claimed(await store.turns.claim(a_claim()))
@@ -437,7 +437,7 @@ async def test_a_reader_of_another_postgres_replica_counts_while_that_replica_li
 async def test_a_reader_that_left_while_postgres_was_down_is_told_later(
     store: Store, other: Store, place: Place
 ) -> None:
-    ours, theirs = store.neighbours, other.neighbours
+    ours, theirs = store.cluster, other.cluster
     assert ours is not None
     assert theirs is not None
     turn = claimed(await store.turns.claim(a_claim()))
@@ -455,7 +455,7 @@ async def test_a_reader_that_left_while_postgres_was_down_is_told_later(
 async def test_a_turn_is_cancelled_by_the_postgres_replica_that_runs_it(
     store: Store, other: Store, place: Place
 ) -> None:
-    ours, theirs = store.neighbours, other.neighbours
+    ours, theirs = store.cluster, other.cluster
     assert ours is not None
     assert theirs is not None
     turn = claimed(await store.turns.claim(a_claim()))

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from carnet.core.chain.turn import Turn
-from carnet.stores.upkeep.cluster import StoredNeighbours
+from carnet.stores.upkeep.cluster import StoredCluster
 from tests.stores.support.scenes import ALICE
 
 
-class Wishes:
-    """A database that holds wishes and takes its time, for some longer than for others."""
+class Requests:
+    """A database that holds requests and takes its time, for some longer than for others."""
 
     abandoned = "1 = 1"
 
@@ -36,18 +36,18 @@ def a_turn(n: int) -> Turn:
 
 
 async def test_many_who_leave_at_once_are_told_once_each() -> None:
-    wishes = Wishes()
-    neighbours = StoredNeighbours(wishes, "w")  # type: ignore[arg-type]
-    await asyncio.gather(*(neighbours.leave(a_turn(n)) for n in range(50)))
-    assert wishes.deletes == 50
+    requests = Requests()
+    cluster = StoredCluster(requests, "w")  # type: ignore[arg-type]
+    await asyncio.gather(*(cluster.leave(a_turn(n)) for n in range(50)))
+    assert requests.deletes == 50
 
 
 async def test_who_comes_back_is_not_overtaken_by_its_own_farewell() -> None:
-    wishes = Wishes()
-    neighbours = StoredNeighbours(wishes, "w")  # type: ignore[arg-type]
-    await neighbours.attend(a_turn(1))
-    leaving = asyncio.create_task(neighbours.leave(a_turn(1)))
+    requests = Requests()
+    cluster = StoredCluster(requests, "w")  # type: ignore[arg-type]
+    await cluster.attend(a_turn(1))
+    leaving = asyncio.create_task(cluster.leave(a_turn(1)))
     await asyncio.sleep(0)
-    await neighbours.attend(a_turn(1))
+    await cluster.attend(a_turn(1))
     await leaving
-    assert wishes.rows == {(1, 1)}
+    assert requests.rows == {(1, 1)}

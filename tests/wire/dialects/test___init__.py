@@ -5,9 +5,15 @@ import pytest
 from carnet.errors import RouteNotFound
 from carnet.http.refusal import Refusing
 from carnet.wire.dialects import DIALECTS, openai, samvad
-from carnet.wire.dialects.dialect import AgentList, AgentView, House, QuestionResult, TaskList
+from carnet.wire.dialects.dialect import (
+    AgentList,
+    AgentView,
+    GatewayFacts,
+    QuestionResult,
+    TaskList,
+)
 
-HOUSE = House(domain="acme.example", currency="credits")
+GATEWAY = GatewayFacts(domain="acme.example", currency="credits")
 AGENT = AgentView(
     id="agent://acme.example",
     name="echo",
@@ -30,7 +36,7 @@ def test_each_has_a_name_and_routes_of_its_own() -> None:
 def test_what_a_dialect_has_no_words_for_is_not_found() -> None:
     with pytest.raises(RouteNotFound):
         openai.DIALECT.tell("chat", AGENT)
-    lists: tuple[QuestionResult, ...] = (TaskList(tasks=()), AgentList(names=(), house=HOUSE))
+    lists: tuple[QuestionResult, ...] = (TaskList(tasks=()), AgentList(names=(), gateway=GATEWAY))
     for result in lists:
         with pytest.raises(RouteNotFound):
             samvad.DIALECT.tell("show", result)

@@ -184,10 +184,10 @@ async def _store(settings: Settings, *, running: bool) -> tuple[list[Finding], l
     try:
         findings = [await _writable(settings, store), await _key(store), await _deliveries(store)]
         stored = await store.peers.list()
-        if store.neighbours is None:
+        if store.cluster is None:
             findings.append(await _lock(settings, running=running))
         else:
-            findings.append(_shared(await store.neighbours.count(), running=running))
+            findings.append(_shared(await store.cluster.count(), running=running))
     except CarnetError as error:
         return [_failure("store", error)], []
     finally:
@@ -203,7 +203,7 @@ async def _writable(settings: Settings, store: "Store") -> Finding:
         text = f"{settings.store.url} cannot be written ({error.detail})."
         fix = (
             "Check the disk and the rights of the folder."
-            if store.neighbours is None
+            if store.cluster is None
             else "Give its role the rights that docs/operations/postgresql.md names."
         )
         return Finding("fail", "store", text, fix)

@@ -139,7 +139,7 @@ class Carnet(Struct, frozen=True, kw_only=True):
     run_is_ours: bool = False  # we minted the run, so calls out of it are its first level
     path: tuple[str, ...] = ()
     on_behalf_of: tuple[str, ...] = ()
-    deadline: float | None = None  # seconds since the epoch, by a clock that is never set
+    deadline: float | None = None  # seconds of the monotonic clock
     budget: Spending | None = None  # what is left for this call and below; None is unbounded
     trace: Trace | None = None
 

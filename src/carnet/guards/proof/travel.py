@@ -50,7 +50,7 @@ class Travelled:
             candidate.deadline = self._deadline(document.deadline_ms)
 
     def _deadline(self, wall_ms: int) -> float:
-        """The same moment by the clock that is never set."""
+        """The same moment by the monotonic clock."""
         left_us = wall_ms * _MICROSECONDS - self._clock.wall_us()
         if left_us <= 0:
             raise ProviderTimeout("the caller's deadline has passed", by=BY_CALLER)

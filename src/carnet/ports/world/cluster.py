@@ -12,8 +12,8 @@ from typing import Protocol
 from carnet.core.chain.turn import Turn
 
 
-class Neighbours(Protocol):
-    """What gateways want of one another's turns."""
+class Cluster(Protocol):
+    """The gateways on one store, and what they request of one another's turns."""
 
     async def attend(self, turn: Turn) -> None:
         """Say that a turn of another gateway is read here."""

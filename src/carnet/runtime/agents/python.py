@@ -84,9 +84,9 @@ class Native:
             visit.close()
 
     async def _say(self, call: Call, visit: Visit, out: Output) -> End:
-        behind = self._function(call.ask)
-        if behind is not None:
-            return await self._skill(behind, visit, call, out)
+        skill = self._function(call.ask)
+        if skill is not None:
+            return await self._skill(skill, visit, call, out)
         given = self._definition(visit)
         if not inspect.isasyncgen(given):
             value = await given
@@ -114,27 +114,27 @@ class Native:
         """The skill that is asked for; None for the chat function."""
         definition = self._definition
         wanted = ask.skill or CHAT.id
-        behind = definition.functions.get(wanted)
+        skill = definition.functions.get(wanted)
         chats = definition.chat is not None and wanted == CHAT.id
-        if chats and (behind is None or ask.skill is None):
+        if chats and (skill is None or ask.skill is None):
             return None
-        if behind is None:
+        if skill is None:
             raise _no_such_skill(wanted, definition)
-        return behind
+        return skill
 
-    async def _skill(self, behind: SkillFunction, visit: Visit, call: Call, out: Output) -> End:
+    async def _skill(self, skill: SkillFunction, visit: Visit, call: Call, out: Output) -> End:
         wanted = call.ask.skill or CHAT.id
-        arguments = behind.arguments(visit, _payload(call.ask))
-        chunks = Chunks(behind.output)
-        if behind.kind == "stream":
-            async with closing(behind.function(**arguments)) as items:
+        arguments = skill.arguments(visit, _payload(call.ask))
+        chunks = Chunks(skill.output)
+        if skill.kind == "stream":
+            async with closing(skill.function(**arguments)) as items:
                 async for item in items:
                     event = chunks.take(item)
                     end = None if event is None else await _tell(event, out)
                     if end is not None:
                         return end
         else:
-            chunks.give(await self._returned(behind, arguments))
+            chunks.give(await self._returned(skill, arguments))
         result = chunks.result()
         _refuse_depth(result)
         self._schemas.check_output(call.agent, self._definition.declared(wanted), result)
@@ -143,10 +143,10 @@ class Native:
         await out.write(Extension(RESULT, result))
         return Done()
 
-    async def _returned(self, behind: SkillFunction, arguments: dict[str, Any]) -> object:
-        if behind.kind == "async":
-            return await behind.function(**arguments)
-        value = await self._threads.run(behind.function, **arguments)
+    async def _returned(self, skill: SkillFunction, arguments: dict[str, Any]) -> object:
+        if skill.kind == "async":
+            return await skill.function(**arguments)
+        value = await self._threads.run(skill.function, **arguments)
         return await value if inspect.isawaitable(value) else value
 
 

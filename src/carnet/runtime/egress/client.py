@@ -9,7 +9,7 @@ Law 2. A named destination may be anywhere, but over plain http only on loopback
        networks. A learned one is public, and its connections are never used again.
 Law 3. No redirect is followed, no proxy of the environment is used, nothing is decompressed.
 Law 4. Leaving the context, for whatever reason, aborts the socket unless the answer is complete.
-Law 5. The first byte, the silences and the total of an exchange are bounded (`Patience`).
+Law 5. The first byte, the silences and the total of an exchange are bounded (`Deadlines`).
 Law 6. A request that is not idempotent by its method is sent again in one case alone: a reused
        connection was dead before any byte of an answer came, and the request carries a turn id.
 Law 7. An exchange leaves no reference cycle behind: the collector of cycles runs rarely.
@@ -26,7 +26,7 @@ import carnet.faults
 from carnet.core.memo import Memo
 from carnet.errors import ProviderError, ProviderTimeout, ProviderUnavailable
 from carnet.ports.world.http_client import NotSent, Outbound
-from carnet.runtime.deadlines import Patience
+from carnet.runtime.deadlines import Deadlines
 from carnet.runtime.egress.addresses import Allowed, EgressRoute, find_route
 from carnet.runtime.egress.connection import Broken, Connection, Lost
 from carnet.runtime.egress.dialler import Dialler, Lookup
@@ -182,10 +182,10 @@ class EgressClient:
 
 
 class _Exchange:
-    """One request and its answer: the context, the answer, and the patience with both."""
+    """One request and its answer: the context, the answer, and the deadlines of both."""
 
     __slots__ = (
-        *("_bounds", "_connection", "_client", "_patience", "_received", "_request", "_reuse"),
+        *("_bounds", "_connection", "_client", "_deadlines", "_received", "_request", "_reuse"),
         *("_route", "status"),
     )
 
@@ -203,7 +203,7 @@ class _Exchange:
         # A peer may answer before it has taken the whole of a large body, and leave the rest.
         self._reuse = route.reuse and len(request.body) <= _MOST_BODY_OF_KEPT
         head = _write_head(route, request)
-        self._patience = Patience(self._bounds.total_seconds, self._cut)
+        self._deadlines = Deadlines(self._bounds.total_seconds, self._cut)
         if carnet.faults.is_armed:
             carnet.faults.point("upstream.before_connect")
         try:
@@ -213,7 +213,7 @@ class _Exchange:
         except BaseException:
             self._leave()
             raise
-        self._patience.rest()
+        self._deadlines.rest()
         del self._request  # an answer may last for hours, and needs nothing of it
         self.status = connection.status
         if carnet.faults.is_armed:
@@ -229,8 +229,8 @@ class _Exchange:
         self._leave()
 
     def _leave(self) -> None:
-        self._patience.stop()
-        self._patience.on_end = None  # it held us
+        self._deadlines.stop()
+        self._deadlines.on_end = None  # it held us
         connection, self._connection = self._connection, None
         if connection is None:
             return
@@ -263,8 +263,8 @@ class _Exchange:
             raise ProviderUnavailable(failure.detail) from None
 
     async def _ask_anew(self, head: bytes) -> Connection:
-        self._patience.rest()
-        seconds = min(self._bounds.connect_seconds, self._patience.left())
+        self._deadlines.rest()
+        seconds = min(self._bounds.connect_seconds, self._deadlines.left())
         connection = await self._client.dial(self._route, seconds)
         try:
             return await self._ask_on(connection, head)
@@ -273,7 +273,7 @@ class _Exchange:
 
     async def _ask_on(self, connection: Connection, head: bytes) -> Connection:
         self._connection = connection
-        if not self._patience.allow(self._bounds.first_byte_seconds):
+        if not self._deadlines.allow(self._bounds.first_byte_seconds):
             raise ProviderUnavailable("no time was left to send") from NotSent()
         connection.ask(head, self._request.body)
         if (
@@ -315,7 +315,7 @@ class _Exchange:
         connection = self._connection or self._answered()
         chunk = connection.take()
         if not chunk and not connection.complete:
-            self._patience.allow(self._bounds.idle_seconds)
+            self._deadlines.allow(self._bounds.idle_seconds)
             try:
                 while not chunk and not connection.complete:
                     await connection.change()
@@ -324,7 +324,7 @@ class _Exchange:
                 raise ProviderTimeout("the answer stopped, or took too long") from None
             except (Broken, Lost) as error:
                 raise ProviderError(f"the answer broke off: {error}") from None
-            self._patience.rest()  # a reader that takes its time is not the peer's silence
+            self._deadlines.rest()  # a reader that takes its time is not the peer's silence
         self._received += len(chunk)
         if self._received > self._bounds.max_bytes:
             most = self._bounds.max_bytes

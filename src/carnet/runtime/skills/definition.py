@@ -79,9 +79,9 @@ class Definition:
 
     def check(self, skill: str, payload: dict[str, Any]) -> None:
         """Refuse what a skill cannot be called with, though its schema may take it."""
-        behind = self.functions.get(skill)
-        if behind is not None:
-            behind.check(payload)
+        added = self.functions.get(skill)
+        if added is not None:
+            added.check(payload)
 
     def declared(self, skill: str) -> Skill:
         """What its card says about a skill."""
@@ -119,18 +119,18 @@ class Definition:
 
         def register(function: Function) -> Function:
             with _blaming(id):
-                behind = SkillFunction(function, input, output)
+                added = SkillFunction(function, input, output)
                 self._skills[id] = Skill(
                     id=_checked_id(id),
                     name=_bounded(name or id, MAX_NAME),
                     description=_described(description or _first_words(function) or id),
-                    input_schema=behind.input.schema,
-                    output_schema=behind.output.schema,
+                    input_schema=added.input.schema,
+                    output_schema=added.output.schema,
                     modes=_checked_modes(modes),
                     trust=_checked_trust(trust, allowed_peers),
                     allowed_peers=_peers(allowed_peers),
                 )
-            self.functions[id] = behind
+            self.functions[id] = added
             with suppress(AttributeError):  # a bound method takes no notes
                 setattr(function, _OWNER, self.name)
             return function

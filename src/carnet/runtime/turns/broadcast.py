@@ -16,7 +16,7 @@ from carnet.runtime.turns.silence import Waiter, silence_of
 MOST_AHEAD = 64 * 1024
 
 
-class Live:
+class Broadcast:
     """The committed events of one running turn."""
 
     __slots__ = (

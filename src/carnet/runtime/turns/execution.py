@@ -9,7 +9,7 @@ from carnet.core.messages.events import End, Failed
 from carnet.core.messages.output import Output
 from carnet.errors import AgentNotFound
 from carnet.ports.work.agent import Target
-from carnet.runtime.turns.broadcast import Live
+from carnet.runtime.turns.broadcast import Broadcast
 
 STOP_SECONDS = 5.0  # how long a cancelled turn may take to be recorded
 
@@ -18,7 +18,7 @@ class Execution:
     """A turn that is running. It can be stopped while its agent speaks, not in its recording."""
 
     __slots__ = (
-        *("_on_left", "end", "fence", "is_task", "leaving", "let_go", "listening", "live"),
+        *("_on_left", "broadcast", "end", "fence", "is_task", "leaving", "let_go", "listening"),
         *("record", "stopped", "task"),
     )
 
@@ -28,7 +28,7 @@ class Execution:
         self, record: Turn, on_left: "Callable[[Execution], None] | None", *, is_task: bool
     ) -> None:
         """The task is set when it has been made; `on_left` is told when nobody reads it."""
-        self.live = Live(self._left)
+        self.broadcast = Broadcast(self._left)
         self.record = record
         self.fence = record.fence
         self.is_task = is_task

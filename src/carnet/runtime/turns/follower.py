@@ -15,8 +15,8 @@ from carnet.core.chain.turn import Turn
 from carnet.core.messages.events import Event, Failed, Usage, is_terminal
 from carnet.errors import CarnetError, OutcomeUnknown
 from carnet.ports.work.turns import Turns
-from carnet.ports.world.cluster import Neighbours
-from carnet.runtime.turns.broadcast import Live
+from carnet.ports.world.cluster import Cluster
+from carnet.runtime.turns.broadcast import Broadcast
 
 ReadEvents = Callable[[Turn, int], Awaitable[list[Event]]]
 ReadUsage = Callable[[Turn, Sequence[Event]], Usage]
@@ -24,7 +24,7 @@ ReadUsage = Callable[[Turn, Sequence[Event]], Usage]
 _UNKNOWN: Sequence[Event] = (Usage(), Failed.of(OutcomeUnknown()))
 
 
-class Mirror:
+class Follower:
     """Follows one attempt of one turn."""
 
     def __init__(
@@ -32,11 +32,11 @@ class Mirror:
         record: Turn,
         *,
         turns: Turns,
-        neighbours: Neighbours | None,
+        cluster: Cluster | None,
         events: ReadEvents,
         usage: ReadUsage,
         pause: Callable[[], float],
-        on_end: Callable[["Mirror"], None],
+        on_end: Callable[["Follower"], None],
     ) -> None:
         """`events` and `usage` read the record, `pause` gives the seconds between two looks.
 
@@ -44,19 +44,19 @@ class Mirror:
         """
         self._record = record
         self._turns = turns
-        self._neighbours = neighbours
+        self._cluster = cluster
         self._events = events
         self._usage = usage
         self._pause = pause
         self._on_end = on_end
         self._stopped = False
-        self.live = Live(self._stop)
+        self.broadcast = Broadcast(self._stop)
         self._task = asyncio.get_running_loop().create_task(self._follow())
 
     @property
     def is_over(self) -> bool:
         """Whether nobody may begin to read it any more."""
-        return self._stopped or self.live.ended
+        return self._stopped or self.broadcast.ended
 
     def _stop(self) -> None:
         self._stopped = True
@@ -65,23 +65,23 @@ class Mirror:
     async def _follow(self) -> None:
         end = _UNKNOWN
         try:
-            if self._neighbours is None:
+            if self._cluster is None:
                 end = await self._show()
             else:
-                end = await self._attend(self._neighbours)
+                end = await self._attend(self._cluster)
         except CarnetError as error:
             end = (Usage(), Failed.of(error))
         finally:  # whatever it was, nobody may wait for ever
-            self.live.publish(end, last=True)
+            self.broadcast.publish(end, last=True)
             self._on_end(self)
 
-    async def _attend(self, neighbours: Neighbours) -> Sequence[Event]:
+    async def _attend(self, cluster: Cluster) -> Sequence[Event]:
         try:
-            await neighbours.attend(self._record)
+            await cluster.attend(self._record)
             return await self._show()
         finally:
             with contextlib.suppress(CarnetError):
-                await neighbours.leave(self._record)
+                await cluster.leave(self._record)
 
     async def _show(self) -> Sequence[Event]:
         """Show events as they come; the batch that holds the end."""
@@ -94,7 +94,7 @@ class Mirror:
                 return self._ended(record, events) if has_end else (*events, *_UNKNOWN)
             if not has_end:  # else its record is read again: it holds what the turn has cost
                 if events:
-                    self.live.publish(events)
+                    self.broadcast.publish(events)
                     shown += len(events)
                 await asyncio.sleep(self._pause())
             record = await self._turns.reload(record)

@@ -53,7 +53,7 @@ from carnet.errors import (
     Refused,
 )
 from carnet.ports.work.turns import Debit, Fenced, Tell, TurnFinish, Turns, Use
-from carnet.runtime.turns.broadcast import Live
+from carnet.runtime.turns.broadcast import Broadcast
 from carnet.runtime.turns.tokens import NO_TOKENS, Tokens, add_up, and_before
 from carnet.runtime.webhooks.callbacks import CallbackDeliveries
 
@@ -72,7 +72,7 @@ class Recording:
         *,
         turns: Turns,
         call: Call,
-        live: Live,
+        broadcast: Broadcast,
         on_broken: Callable[[], None],
         deliveries: CallbackDeliveries,
     ) -> None:
@@ -83,7 +83,7 @@ class Recording:
         self._turns = turns
         self._call = call
         self._target = call.target
-        self._live = live
+        self._broadcast = broadcast
         self._on_broken = on_broken
         self._deliveries = deliveries
         self._streams = call.ask.stream
@@ -192,8 +192,8 @@ class Recording:
             self._flush = asyncio.get_running_loop().create_task(self._flush_waiting())
         elif len(self._waiting) > MOST_WAITING or self._waiting_bytes > MOST_WAITING_BYTES:
             await asyncio.shield(self._flush)
-        if self._live.is_ahead:
-            await self._live.room()
+        if self._broadcast.is_ahead:
+            await self._broadcast.room()
 
     async def _flush_waiting(self) -> None:
         try:
@@ -208,7 +208,7 @@ class Recording:
                     self._waiting[:0], self._encoded[:0] = batch, encoded
                     raise
                 self._sequence = last + 1
-                self._live.publish(batch, size=sum(map(len, encoded)))
+                self._broadcast.publish(batch, size=sum(map(len, encoded)))
         except (CarnetError, Fenced) as error:
             self._break(error)
         except Exception as error:  # noqa: BLE001  a task of ours must not fail unseen

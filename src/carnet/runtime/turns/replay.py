@@ -16,17 +16,17 @@ from carnet.core.messages.events import Event, Failed, Usage, Waiting, is_termin
 from carnet.errors import Internal, OutcomeUnknown
 from carnet.ports.work.turns import Turns
 from carnet.ports.world.clock import Clock, Ids
-from carnet.ports.world.cluster import Neighbours
+from carnet.ports.world.cluster import Cluster
 from carnet.runtime.stream import closing
 from carnet.runtime.turns.execution import Execution
-from carnet.runtime.turns.follower import Mirror
+from carnet.runtime.turns.follower import Follower
 from carnet.runtime.turns.outcome import log_fields, usage_of
 from carnet.runtime.turns.unfinished import end_as_unknown
 
 logger = logging.getLogger("carnet.runtime")
 
 POLL_SECONDS = 0.1  # how often a turn is looked at that runs elsewhere or has not begun yet
-MIRROR_SECONDS = 0.005  # and for each that runs elsewhere: many of them are looked at less often
+FOLLOWER_SECONDS = 0.005  # and for each that runs elsewhere: many of them are looked at less often
 ORPHAN_SECONDS = 2.0  # how long a claimed turn of ours may wait for its execution to begin
 
 
@@ -41,7 +41,7 @@ class Replay:
         ids: Ids,
         currency: str,
         worker: str,
-        neighbours: Neighbours | None,
+        cluster: Cluster | None,
         here: Callable[[Turn], Execution | None],
     ) -> None:
         """`here` finds the execution of a turn that runs in this process."""
@@ -50,9 +50,9 @@ class Replay:
         self._ids = ids
         self._currency = currency
         self._worker = worker
-        self._neighbours = neighbours
+        self._cluster = cluster
         self._here = here
-        self._mirrors: dict[tuple[int, int], Mirror] = {}  # by turn and fence
+        self._followers: dict[tuple[int, int], Follower] = {}  # by turn and fence
 
     async def read(
         self, call: Call, heartbeat: float | None
@@ -63,8 +63,8 @@ class Replay:
             running = self._here(record)
             if running is not None or record.worker != self._worker:
                 # Begun since it was claimed, or running elsewhere.
-                live = (running or self._mirror(call, record)).live
-                async with closing(live.read(heartbeat)) as batches:
+                broadcast = (running or self._follower(call, record)).broadcast
+                async with closing(broadcast.read(heartbeat)) as batches:
                     async for batch in batches:
                         yield batch
                 return
@@ -79,24 +79,26 @@ class Replay:
         else:  # the process that ran it died; the caller may send it again
             yield (*events, Usage(), Failed.of(OutcomeUnknown()))
 
-    def _mirror(self, call: Call, record: Turn) -> Mirror:
+    def _follower(self, call: Call, record: Turn) -> Follower:
         """What shows a turn of another process here, to all who read it."""
         key = (record.n, record.fence)
-        mirror = self._mirrors.get(key)
-        if mirror is None or mirror.is_over:
-            mirror = self._mirrors[key] = Mirror(
+        follower = self._followers.get(key)
+        if follower is None or follower.is_over:
+            follower = self._followers[key] = Follower(
                 record,
                 turns=self._turns,
-                neighbours=self._neighbours,
+                cluster=self._cluster,
                 events=partial(self._recorded, call),
                 usage=partial(usage_of, call, currency=self._currency),
-                pause=lambda: max(POLL_SECONDS, MIRROR_SECONDS * len(self._mirrors)),
+                pause=lambda: max(POLL_SECONDS, FOLLOWER_SECONDS * len(self._followers)),
                 on_end=self._forget,
             )
-        return mirror
+        return follower
 
-    def _forget(self, mirror: Mirror) -> None:
-        self._mirrors = {key: kept for key, kept in self._mirrors.items() if kept is not mirror}
+    def _forget(self, follower: Follower) -> None:
+        self._followers = {
+            key: kept for key, kept in self._followers.items() if kept is not follower
+        }
 
     async def _recorded(self, call: Call, record: Turn, since: int) -> list[Event]:
         try:

@@ -28,9 +28,9 @@ from carnet.errors import Cancelled, CarnetError, InProgress, Internal, OutcomeU
 from carnet.ports.work.tasks import Tasks
 from carnet.ports.work.turns import Fenced, Tell, Turns
 from carnet.ports.world.clock import Clock, Ids
-from carnet.ports.world.cluster import Neighbours
+from carnet.ports.world.cluster import Cluster
 from carnet.runtime.stream import closing
-from carnet.runtime.turns.broadcast import Live
+from carnet.runtime.turns.broadcast import Broadcast
 from carnet.runtime.turns.execution import STOP_SECONDS, Execution, stop_all
 from carnet.runtime.turns.outcome import listen, log_fields, usage_of
 from carnet.runtime.turns.recording import Recording
@@ -38,7 +38,7 @@ from carnet.runtime.turns.replay import Replay
 from carnet.runtime.turns.unfinished import end_waiting, settle
 from carnet.runtime.webhooks.callbacks import CallbackDeliveries
 from carnet.wire.dialects import DIALECTS
-from carnet.wire.dialects.dialect import House
+from carnet.wire.dialects.dialect import GatewayFacts
 
 logger = logging.getLogger("carnet.runtime")
 
@@ -56,13 +56,13 @@ class TurnRunner:
         ids: Ids,
         currency: str,
         worker: str,
-        neighbours: Neighbours | None = None,
+        cluster: Cluster | None = None,
         tasks: Tasks | None = None,
         deliveries: CallbackDeliveries | None = None,
     ) -> None:
         """`turns` keeps what the agents say, `worker` is us.
 
-        `neighbours` are other processes on the same store, where there may be any; `tasks` lets
+        `cluster` reaches other processes on the same store, where there may be any; `tasks` lets
         those wait again that did not end. `deliveries` writes the webhooks that tell of the
         end of calls.
         """
@@ -70,10 +70,10 @@ class TurnRunner:
         self._clock = clock
         self._ids = ids
         self._currency = currency
-        self._neighbours = neighbours
+        self._cluster = cluster
         self._tasks = tasks
-        house = House(domain="", currency=currency)
-        self._deliveries = deliveries or CallbackDeliveries(DIALECTS, house, ids.uuid)
+        gateway = GatewayFacts(domain="", currency=currency)
+        self._deliveries = deliveries or CallbackDeliveries(DIALECTS, gateway, ids.uuid)
         self._running: dict[int, Execution] = {}
         self._replay = Replay(
             turns=turns,
@@ -81,7 +81,7 @@ class TurnRunner:
             ids=ids,
             currency=currency,
             worker=worker,
-            neighbours=neighbours,
+            cluster=cluster,
             here=self._here,
         )
         self._on_left = self._leave  # one for all that run
@@ -101,13 +101,13 @@ class TurnRunner:
             return self._attach(running, heartbeat)
         if call.known:
             return self._replay.read(call, heartbeat)
-        return self._start(call).live.read(heartbeat)
+        return self._start(call).broadcast.read(heartbeat)
 
     def whole(self, call: Call, /) -> Coroutine[Any, Any, Sequence[Event]]:
         """The same events when all of them are there, for a caller that wants no stream."""
         if call.known or call.record.n in self._running:
             return self._gathered(call)
-        return self._start(call).live.whole()
+        return self._start(call).broadcast.whole()
 
     async def _gathered(self, call: Call) -> Sequence[Event]:
         async with closing(self.batches(call)) as batches:
@@ -130,9 +130,9 @@ class TurnRunner:
     def _attach(
         self, running: Execution, heartbeat: float | None
     ) -> AsyncGenerator[Sequence[Event], None]:
-        if running.stopped and not running.live.ended:
+        if running.stopped and not running.broadcast.ended:
             raise InProgress(retry_after=1)  # it is being cancelled; then it may run again
-        return running.live.read(heartbeat)
+        return running.broadcast.read(heartbeat)
 
     async def cancel(self, turns: Collection[int]) -> int:
         """Cancel those of these turns that are running, here or elsewhere, or wait as tasks."""
@@ -142,9 +142,9 @@ class TurnRunner:
         count = len(found)
         if self._tasks is not None:
             count += await end_waiting(self._tasks, away, self._clock.wall_us())
-        if self._neighbours is None or not away:
+        if self._cluster is None or not away:
             return count
-        return count + await self._neighbours.cancel(away, seconds=STOP_SECONDS)
+        return count + await self._cluster.cancel(away, seconds=STOP_SECONDS)
 
     def stop(self, turns: Collection[int]) -> None:
         """Tell those of these turns to stop that are running here."""
@@ -173,33 +173,33 @@ class TurnRunner:
         return running
 
     def _leave(self, running: Execution) -> None:
-        if self._neighbours is None:
+        if self._cluster is None:
             running.stop()
         elif running.leaving is None:
-            leaving = self._stop_if_alone(running, self._neighbours)
+            leaving = self._stop_if_alone(running, self._cluster)
             running.leaving = asyncio.get_running_loop().create_task(leaving)
 
-    async def _stop_if_alone(self, running: Execution, neighbours: Neighbours) -> None:
+    async def _stop_if_alone(self, running: Execution, cluster: Cluster) -> None:
         """Stop a turn that has no reader here, once it has none elsewhere."""
         while True:
             await asyncio.sleep(LEAVE_SECONDS)  # who lost its connection may come again elsewhere
-            if running.live.readers or running.live.ended:
+            if running.broadcast.readers or running.broadcast.ended:
                 break
             try:
-                is_read = await neighbours.are_reading(running.record)
+                is_read = await cluster.are_reading(running.record)
             except CarnetError:  # nobody can read it elsewhere either
                 is_read = False
-            if not is_read and not running.live.readers:
+            if not is_read and not running.broadcast.readers:
                 running.stop()
                 break
         running.leaving = None
 
     async def _run(self, running: Execution, call: Call, given: Failed | None) -> None:
-        live = running.live
+        broadcast = running.broadcast
         recording = Recording(
             turns=self._turns,
             call=call,
-            live=live,
+            broadcast=broadcast,
             on_broken=running.stop,
             deliveries=self._deliveries,
         )
@@ -214,19 +214,21 @@ class TurnRunner:
             if running.let_go and isinstance(end, Failed):
                 recording.close()
                 await self._settle(call)
-            elif await self._finish(recording, live, call, end):
+            elif await self._finish(recording, broadcast, call, end):
                 running.end = end
         finally:
             n = call.record.n
             if n in self._running and self._running[n] is running:  # else a later attempt is there
                 del self._running[n]
-            if not live.ended:  # nobody may wait for ever
-                live.publish((Usage(), Failed.of(OutcomeUnknown())), last=True)
+            if not broadcast.ended:  # nobody may wait for ever
+                broadcast.publish((Usage(), Failed.of(OutcomeUnknown())), last=True)
 
     def _cancelled(self) -> Failed:
         return Failed.of(ShuttingDown() if self._draining else Cancelled())
 
-    async def _finish(self, recording: Recording, live: Live, call: Call, end: End) -> bool:
+    async def _finish(
+        self, recording: Recording, broadcast: Broadcast, call: Call, end: End
+    ) -> bool:
         """Record the end and show it; False if it could not be recorded."""
         try:
             batch, record = await recording.finish(end, now=self._clock.wall_us())
@@ -236,10 +238,10 @@ class TurnRunner:
         except Exception as error:  # whatever it is, the turn must not stay running
             failure = error if isinstance(error, CarnetError) else Internal(str(error))
             logger.exception("turn not recorded", extra=log_fields(call, failure.code, str(error)))
-            live.publish((Usage(), Failed.of(failure)), last=True)
+            broadcast.publish((Usage(), Failed.of(failure)), last=True)
             await self._settle(call)
             return False
-        live.publish((*batch, usage_of(call, record, batch, self._currency), end), last=True)
+        broadcast.publish((*batch, usage_of(call, record, batch, self._currency), end), last=True)
         return True
 
     def tell(self, call: Call, end: Failed) -> Tell:

@@ -17,7 +17,7 @@ from carnet.ports.work.tasks import Callback
 from carnet.ports.world.outbox import Delivery, Outbox
 from carnet.runtime.egress.addresses import LEARNED_PORTS, read_destination
 from carnet.wire.dialects import samvad
-from carnet.wire.dialects.dialect import Dialect, House
+from carnet.wire.dialects.dialect import Dialect, GatewayFacts
 
 PREFIX: Final = "msg_"
 UNNAMED: Final = samvad.NAME  # of a call that was sealed before calls kept their dialect
@@ -30,11 +30,11 @@ class CallbackDeliveries:
     """Writes the webhook deliveries that tell of the end of a call."""
 
     def __init__(
-        self, dialects: Sequence[Dialect], house: House, new_id: Callable[[], str]
+        self, dialects: Sequence[Dialect], gateway: GatewayFacts, new_id: Callable[[], str]
     ) -> None:
         """`new_id` gives a name that nobody had before, without dots."""
         self._dialects = {dialect.name: dialect for dialect in dialects}
-        self._house = house
+        self._gateway = gateway
         self._new_id = new_id
 
     def __call__(
@@ -78,7 +78,7 @@ class CallbackDeliveries:
         name: str,
     ) -> bytes:
         dialect = self._dialects.get(name) or self._dialects[UNNAMED]
-        writer = dialect.writer(call, self._house)
+        writer = dialect.writer(call, self._gateway)
         if isinstance(end, Failed):
             return writer.refusal(end, usage).body
         content = [event for event in events if not is_terminal(event) and type(event) is not Usage]

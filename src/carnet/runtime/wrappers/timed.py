@@ -13,7 +13,7 @@ from carnet.core.messages.output import Output
 from carnet.errors import ProviderTimeout
 from carnet.ports.work.agent import Agent
 from carnet.ports.world.clock import Clock
-from carnet.runtime.deadlines import Patience
+from carnet.runtime.deadlines import Deadlines
 
 BY_AGENT = "agent"  # the time the operator gives this agent
 BY_CALLER = "caller"  # the time the call had left
@@ -37,16 +37,16 @@ class Timed:
                 seconds, by = left, BY_CALLER
         if seconds <= 0:
             raise ProviderTimeout("no time was left to begin with", by=by)
-        patience = Patience(seconds)
-        patience.attend()
+        deadlines = Deadlines(seconds)
+        deadlines.attend()
         try:
             end = await self._agent(call, out)
-            if not patience.ended:
+            if not deadlines.ended:
                 return end
-            patience.took()  # it took our cancellation for somebody else's
+            deadlines.took()  # it took our cancellation for somebody else's
         except asyncio.CancelledError:
-            if not patience.took():
+            if not deadlines.took():
                 raise
         finally:
-            patience.stop()
+            deadlines.stop()
         raise ProviderTimeout(f"not done in {seconds:.3f} s", by=by)

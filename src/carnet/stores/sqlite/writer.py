@@ -93,12 +93,12 @@ class Writer:
 
     def _turn_away(self, done: Committed) -> list[Outcome]:
         """Refuse whoever waits behind a batch that could not begin, except for ends of turns."""
-        behind = self.queue.take()
-        behind.finishes[:0] = done.waiting
+        waiting = self.queue.take()
+        waiting.finishes[:0] = done.waiting
         if not self._is_stopping:  # else there is no next time
-            self.queue.put_back_ends(behind.finishes)
-            behind.finishes = []
-        return refused(behind.jobs(), Overloaded, done.trouble)
+            self.queue.put_back_ends(waiting.finishes)
+            waiting.finishes = []
+        return refused(waiting.jobs(), Overloaded, done.trouble)
 
     # From here on the writer's own thread.
 

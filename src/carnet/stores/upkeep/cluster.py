@@ -1,6 +1,7 @@
-"""What gateways want of one another's turns: the port `carnet.ports.world.cluster.Neighbours`.
+"""What gateways want of one another's turns: the port `carnet.ports.world.cluster.Cluster`.
 
-Law. A wish is a row, and its gateway looks at it each second: nothing is sent that could be lost.
+Law. A request is a row of `wish`, and its gateway looks at it each second: nothing
+is sent that could be lost.
 """
 
 import asyncio
@@ -32,15 +33,15 @@ _ALIVE = "SELECT COUNT(*) FROM (SELECT id AS worker FROM worker) t WHERE NOT ({}
 _FORGET = "DELETE FROM wish AS t WHERE {}"
 
 
-class StoredNeighbours:
-    """Wishes over a database that several gateways share."""
+class StoredCluster:
+    """Requests over a database that several gateways share."""
 
     def __init__(self, database: Database, worker: str) -> None:
         self._database = database
         self._worker = worker
         self._stop: Callable[[Collection[int]], None] = lambda _: None
         self._left: set[tuple[int, int]] = set()  # of which nobody could be told yet
-        self._telling = asyncio.Lock()  # who comes back must not be overtaken by its own farewell
+        self._sending = asyncio.Lock()  # who comes back must not be overtaken by its own farewell
 
     def listen(self, stop: Callable[[Collection[int]], None]) -> None:
         """Call `stop` with the turns of ours that others want cancelled."""
@@ -59,12 +60,12 @@ class StoredNeighbours:
         return int(rows[0][0])
 
     async def forget(self) -> None:
-        """Drop the wishes of gateways that are gone."""
+        """Drop the requests of gateways that are gone."""
         await self._database.execute(_FORGET.format(self._database.abandoned))
 
     async def attend(self, turn: Turn) -> None:
         """Say that a turn of another gateway is read here."""
-        async with self._telling:
+        async with self._sending:
             self._left.discard((turn.n, turn.fence))
             await self._database.execute(_ATTEND, (turn.n, turn.fence, self._worker))
 
@@ -74,7 +75,7 @@ class StoredNeighbours:
         await self._tell_left()
 
     async def _tell_left(self) -> None:
-        async with self._telling:
+        async with self._sending:
             while self._left:
                 key = self._left.pop()
                 try:
@@ -91,13 +92,13 @@ class StoredNeighbours:
     async def cancel(self, turns: Collection[int], *, seconds: float) -> int:
         """Have those of these turns cancelled that run elsewhere; how many ended in that time."""
         listed = marks(len(turns))
-        wished = await self._database.execute(
+        requested = await self._database.execute(
             _CANCEL.format(listed), (self._worker, *turns, self._worker)
         )
-        if not wished:
+        if not requested:
             return 0
         query = f"{_GOES_ON} AND w.worker = ? AND t.n IN ({listed})"
-        going_on = wished
+        going_on = requested
         try:
             for _ in range(max(1, int(seconds / POLL_SECONDS))):
                 await asyncio.sleep(POLL_SECONDS)
@@ -106,4 +107,4 @@ class StoredNeighbours:
                     break
         finally:
             await self._database.execute(_TAKE_BACK.format(listed), (self._worker, *turns))
-        return wished - going_on
+        return requested - going_on

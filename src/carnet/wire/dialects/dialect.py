@@ -50,7 +50,7 @@ class Way(Route, frozen=True, kw_only=True, eq=False):
     below_agents: bool = True  # it is also served below /agents/{name}
 
 
-class House(Struct, frozen=True, kw_only=True):
+class GatewayFacts(Struct, frozen=True, kw_only=True):
     """What a dialect may say about the gateway."""
 
     domain: str
@@ -134,7 +134,7 @@ class Question(Struct, frozen=True, kw_only=True):
 
 
 class TaskView(Struct, frozen=True, kw_only=True):
-    """A task as it is told."""
+    """A task as a dialect shows it."""
 
     id: str
     turn: Turn
@@ -146,7 +146,7 @@ class TaskView(Struct, frozen=True, kw_only=True):
     cancelled: int | None = None  # when somebody asked for its end
     events: Sequence[Event] = ()  # of one that has ended
     receipt: str | None = None  # that is owed to whoever asks
-    is_cancel: bool = False  # it is told to whoever asked for its end just now
+    is_cancel: bool = False  # shown to whoever asked for its end just now
 
 
 class AgentKey(Struct, frozen=True):
@@ -158,7 +158,7 @@ class AgentKey(Struct, frozen=True):
 
 
 class AgentView(Struct, frozen=True, kw_only=True):
-    """An agent as it is told."""
+    """An agent as a dialect shows it."""
 
     id: str
     name: str
@@ -187,7 +187,7 @@ class AgentList(Struct, frozen=True, kw_only=True):
     """The agents that a caller may call."""
 
     names: tuple[str, ...]
-    house: House
+    gateway: GatewayFacts
 
 
 QuestionResult = TaskView | TaskList | AgentView | AgentList
@@ -260,7 +260,7 @@ class Dialect(Protocol):
         """What is asked."""
         ...
 
-    def writer(self, call: Call, house: House, /) -> Writer:
+    def writer(self, call: Call, gateway: GatewayFacts, /) -> Writer:
         """What writes the answer to a call."""
         ...
 
@@ -277,5 +277,5 @@ class Dialect(Protocol):
         ...
 
     def tell(self, way: str, result: QuestionResult, /) -> Reply:
-        """What was asked about, as it is told this way; RouteNotFound where it has no words."""
+        """Write the result of a question; RouteNotFound if this way has no form for it."""
         ...

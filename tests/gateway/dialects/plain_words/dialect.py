@@ -13,7 +13,7 @@ from carnet.wire.dialects.dialect import (
     AgentList,
     Arrival,
     Fields,
-    House,
+    GatewayFacts,
     Question,
     QuestionResult,
     Reply,
@@ -107,8 +107,8 @@ class Words:
             callback=tell if isinstance(tell, str) else None,
         )
 
-    def writer(self, call: Call, house: House, /) -> WordWriter:
-        del house
+    def writer(self, call: Call, gateway: GatewayFacts, /) -> WordWriter:
+        del gateway
         return WordWriter(call)
 
     def refusal(self, error: CarnetError, /) -> Reply:

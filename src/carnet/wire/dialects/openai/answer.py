@@ -90,7 +90,7 @@ def write_answer(turn: Turn, events: Sequence[Event], *, model: str, currency: s
 
 
 def digest_content(events: Sequence[Event]) -> dict[str, Any]:
-    """What an answer tells, whole or streamed, ours or as we read it: for the digest of a receipt.
+    """What the digest of a receipt covers: the same for an answer whole or streamed, ours or read.
 
     The events of a turn that failed raise its error.
     """

@@ -13,7 +13,7 @@ from carnet.wire.dialects.dialect import (
     AgentList,
     Arrival,
     Fields,
-    House,
+    GatewayFacts,
     Question,
     QuestionResult,
     Reply,
@@ -171,9 +171,9 @@ class OpenAI:
         about: Any = "cancel" if name == "cancel" else "task"
         return Question(about=about, task=arrival.names["task"])
 
-    def writer(self, call: Call, house: House, /) -> ChatWriter:
+    def writer(self, call: Call, gateway: GatewayFacts, /) -> ChatWriter:
         """What writes chat completions."""
-        return ChatWriter(call, house.currency)
+        return ChatWriter(call, gateway.currency)
 
     def refusal(self, error: CarnetError, /) -> Reply:
         """An error object."""
@@ -201,8 +201,8 @@ class OpenAI:
                 lines = [task_line(task) for task in result.tasks]
                 return _page({"tasks": lines, "next": result.following})
             case AgentList():
-                house = result.house
-                body = write_models(result.names, owner=house.domain, created=house.started)
+                gateway = result.gateway
+                body = write_models(result.names, owner=gateway.domain, created=gateway.started)
                 return Reply(200, [(b"content-type", b"application/json")], body)
         raise RouteNotFound
 

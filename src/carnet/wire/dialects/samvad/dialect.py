@@ -17,7 +17,7 @@ from carnet.wire.dialects.dialect import (
     AgentView,
     Arrival,
     Fields,
-    House,
+    GatewayFacts,
     Question,
     QuestionResult,
     Reply,
@@ -203,9 +203,9 @@ class Samvad:
             )
         return Question(about=about, task=arrival.names["task"], agent=agent, asking=asking)
 
-    def writer(self, call: Call, house: House, /) -> EnvelopeWriter:
+    def writer(self, call: Call, gateway: GatewayFacts, /) -> EnvelopeWriter:
         """What writes response envelopes."""
-        del house
+        del gateway
         return EnvelopeWriter(call)
 
     def refusal(self, error: CarnetError, /) -> Reply:
