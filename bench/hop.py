@@ -18,7 +18,7 @@ from typing import Any
 
 from bench.bodies import CHAT_PATH, chat_answer, chat_request
 from bench.timing import alone, alone_awaited, together, with_thread
-from carnet.assembly.gateway import Gateway, build
+from carnet.assembly.gateway import RunningGateway, build
 from carnet.assembly.serve import COLLECT_AFTER
 from carnet.assembly.store import open_from
 from carnet.config import load
@@ -39,7 +39,7 @@ from carnet.runtime.system import SystemClock, SystemIds
 from carnet.runtime.turns.broadcast import Broadcast
 from carnet.runtime.turns.recording import Recording
 from carnet.runtime.webhooks.callbacks import CallbackDeliveries
-from carnet.telemetry import WRITE_SECONDS, Sink, start_logging
+from carnet.telemetry import WRITE_SECONDS, LogSink, start_logging
 from carnet.wire.dialects import openai
 from carnet.wire.dialects.dialect import Arrival
 from carnet.wire.grammar import json as strict_json
@@ -97,7 +97,7 @@ class Kept:
 class Hop:
     """A gateway, and what its parts are given in one call."""
 
-    def __init__(self, gateway: Gateway, token: str) -> None:
+    def __init__(self, gateway: RunningGateway, token: str) -> None:
         self.gateway = gateway
         self.answering = gateway.answerings[openai.DIALECT.name]
         self.gate: Gate = self.answering._admission  # type: ignore[assignment]  # it is one
@@ -208,7 +208,7 @@ def _innermost(agent: Any) -> Provider:  # noqa: ANN401, RUF100 - a wrapper in a
     return agent
 
 
-async def steps(hop: Hop, sink: Sink) -> dict[str, float]:
+async def steps(hop: Hop, sink: LogSink) -> dict[str, float]:
     """Seconds of each step, by its name."""
     call = await hop.call()
     return {

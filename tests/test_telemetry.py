@@ -13,8 +13,8 @@ from carnet.telemetry import (
     FIELDS,
     CallNote,
     JsonLines,
+    LogSink,
     Metrics,
-    Sink,
     note_call,
     redact,
     start_logging,
@@ -193,14 +193,14 @@ def test_an_exception_is_told_in_the_line() -> None:
 
 def test_a_sink_writes_lines_and_survives_a_closed_stream() -> None:
     stream = io.StringIO()
-    sink = Sink(stream)
+    sink = LogSink(stream)
     sink.setFormatter(JsonLines())
     sink.emit(logging.LogRecord("x", logging.INFO, __file__, 1, "one", None, None))
     sink.close()
     assert json.loads(stream.getvalue())["message"] == "one"
     closed = io.StringIO()
     closed.close()
-    broken = Sink(closed)
+    broken = LogSink(closed)
     broken.setFormatter(JsonLines())
     broken.emit(logging.LogRecord("x", logging.INFO, __file__, 1, "two", None, None))
     broken.close()

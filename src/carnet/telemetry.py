@@ -179,7 +179,7 @@ def _to_the_second(seconds: int) -> str:
     return datetime.fromtimestamp(seconds, UTC).replace(tzinfo=None).isoformat()
 
 
-class Sink(logging.Handler):
+class LogSink(logging.Handler):
     """Writes lines from a thread of its own, so that a slow stdout holds up nobody."""
 
     def __init__(self, stream: Any = None) -> None:
@@ -234,7 +234,7 @@ class Sink(logging.Handler):
         super().close()
 
 
-_sinks: list[Sink] = []  # the one that lines go to; a process has one or none
+_sinks: list[LogSink] = []  # the one that lines go to; a process has one or none
 _calls = logging.getLogger("carnet.gateway")
 
 
@@ -248,9 +248,9 @@ def note_call(note: CallNote) -> None:
         _calls.info(note.line())
 
 
-def start_logging(level: str = "INFO", stream: Any = None) -> Sink:
+def start_logging(level: str = "INFO", stream: Any = None) -> LogSink:
     """Send every log line of the process through one sink."""
-    sink = Sink(stream)
+    sink = LogSink(stream)
     sink.setFormatter(JsonLines())
     root = logging.getLogger()
     root.handlers[:] = [sink]

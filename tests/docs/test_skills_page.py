@@ -23,7 +23,7 @@ def test_its_snippets_make_an_agent_with_these_skills() -> None:
     shown = ["book", "answer", "sum", "add", "recite", "whoami", "translate", "relay"]
     shown.append("summarize")
     assert names == shown
-    schemas.Schemas().compile("clerk", clerk.skills)
+    schemas.CompiledSchemas().compile("clerk", clerk.skills)
     assert clerk.declared("book").description == "Book a table."
     assert clerk.declared("add").input_schema["required"] == ["a", "b"]
     assert clerk.declared("whoami").modes == ("sync",)

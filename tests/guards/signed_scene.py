@@ -19,7 +19,7 @@ from carnet.guards.limits.concurrency import Concurrency
 from carnet.guards.target.injection import Injection
 from carnet.ports.trust.trust import Peer
 from carnet.ports.work.agent import Target
-from carnet.runtime.skills.schemas import Schemas
+from carnet.runtime.skills.schemas import CompiledSchemas
 from carnet.testing.clock import FakeClock, FakeIds
 from carnet.testing.keys import MemoryRing
 from carnet.testing.trust import MemoryPeers
@@ -168,7 +168,7 @@ class SignedScene:
             by_proof=Signed(
                 keys=self.ring,
                 identities=identities(),
-                schemas=Schemas(),
+                schemas=CompiledSchemas(),
                 scan=Injection(),
                 currency="credits",
                 sender_calls=sender_calls,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from carnet.http.arrival import Few, Signal
-from carnet.http.exchange import Disconnected, Watch
+from carnet.http.exchange import Disconnected, DisconnectWatch
 from carnet.http.link import LINE, Line
 
 
@@ -155,7 +155,7 @@ def test_a_few_are_taken_from_both_ends() -> None:
 async def test_a_client_that_goes_away_cancels_who_watches_it() -> None:
     line = Line()
     asyncio.get_running_loop().call_soon(line.go)
-    with pytest.raises(Disconnected), Watch(line):
+    with pytest.raises(Disconnected), DisconnectWatch(line):
         await asyncio.sleep(60)
     task = asyncio.current_task()
     assert task is not None
@@ -165,13 +165,13 @@ async def test_a_client_that_goes_away_cancels_who_watches_it() -> None:
 async def test_a_client_that_has_gone_before_is_noticed_at_the_first_wait() -> None:
     line = Line()
     line.go()
-    with pytest.raises(Disconnected), Watch(line):
+    with pytest.raises(Disconnected), DisconnectWatch(line):
         await asyncio.sleep(60)
 
 
 async def test_a_client_that_goes_away_later_is_nobodys_business() -> None:
     line = Line()
-    with Watch(line):
+    with DisconnectWatch(line):
         await asyncio.sleep(0)
     line.go()
     await asyncio.sleep(0)
@@ -179,7 +179,7 @@ async def test_a_client_that_goes_away_later_is_nobodys_business() -> None:
 
 async def test_a_cancellation_by_others_stays_one() -> None:
     async def watched() -> None:
-        with Watch(Line()):
+        with DisconnectWatch(Line()):
             await asyncio.sleep(60)
 
     task = asyncio.create_task(watched())

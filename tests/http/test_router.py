@@ -9,7 +9,7 @@ from carnet.errors import InvalidRequest, MethodNotAllowed, RouteNotFound, Token
 from carnet.http.exchange import Exchange
 from carnet.http.link import LINE, Line
 from carnet.http.openapi import describe
-from carnet.http.router import Router, Row, offered
+from carnet.http.router import RouteTable, Row, offered
 from carnet.wire.dialects.route import Route
 
 ALICE = Caller(actor=Actor(name="token:alice"), scopes=frozenset())
@@ -69,9 +69,9 @@ def exchange(method: str, path: str, *headers: tuple[bytes, bytes]) -> Exchange:
     return Exchange(scope, never, never)
 
 
-def routed() -> tuple[Router, Pages]:
+def routed() -> tuple[RouteTable, Pages]:
     pages = Pages()
-    return Router(offered(ROUTES, pages), Tokens()), pages  # type: ignore[arg-type]  # all of it
+    return RouteTable(offered(ROUTES, pages), Tokens()), pages  # type: ignore[arg-type]  # all of it
 
 
 async def test_a_row_is_found_by_its_method_and_path() -> None:
@@ -117,7 +117,7 @@ async def test_a_method_that_is_not_allowed_names_those_that_are() -> None:
 
 def test_two_rows_do_not_answer_the_same() -> None:
     with pytest.raises(ValueError, match="GET /a"):
-        Router([*offered(ROUTES, Pages()), ROUTES[0]], Tokens())  # type: ignore[arg-type]  # ditto
+        RouteTable([*offered(ROUTES, Pages()), ROUTES[0]], Tokens())  # type: ignore[arg-type]  # ditto
 
 
 def test_the_description_is_made_of_the_rows() -> None:

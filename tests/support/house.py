@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from carnet.assembly.gateway import Gateway, build
+from carnet.assembly.gateway import RunningGateway, build
 from carnet.assembly.serve import edge_limits
 from carnet.assembly.store import file_peers
 from carnet.cli.references import own_modules
@@ -62,7 +62,7 @@ class Told(Struct, frozen=True, kw_only=True):
 class House:
     """What a test asks."""
 
-    def __init__(self, gateway: Gateway, token: str) -> None:
+    def __init__(self, gateway: RunningGateway, token: str) -> None:
         self.gateway = gateway
         self.token = token
 

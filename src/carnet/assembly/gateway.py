@@ -25,7 +25,7 @@ from carnet.gateway.published import Published
 from carnet.gateway.runs import ROUTES as RUNS
 from carnet.gateway.runs import Runs
 from carnet.gateway.well_known import ROUTES as WELL_KNOWN
-from carnet.gateway.well_known import WellKnown
+from carnet.gateway.well_known import WellKnownPage
 from carnet.guards.admission.gate import Gate
 from carnet.guards.admission.order import GateParts, Signed
 from carnet.guards.caller.failures import Failures
@@ -34,11 +34,11 @@ from carnet.guards.target.injection import Injection
 from carnet.http.access import Access
 from carnet.http.openapi import describe
 from carnet.http.refusal import Refusing
-from carnet.http.router import Router, Row, offered
+from carnet.http.router import RouteTable, Row, offered
 from carnet.ports.world.clock import Clock, Ids
 from carnet.runtime.egress.client import EgressClient
 from carnet.runtime.peers.keyring import Ring
-from carnet.runtime.skills.schemas import Schemas
+from carnet.runtime.skills.schemas import CompiledSchemas
 from carnet.runtime.tasks.progress import ProgressWriter
 from carnet.runtime.turns.runner import TurnRunner
 from carnet.runtime.visit.dispatch import Dispatching
@@ -54,7 +54,7 @@ from carnet.wire.stamps.stamp import Stamp, Stamps
 from carnet.wire.stamps.tangle import HEADERS
 
 
-class Gateway(Struct, frozen=True, kw_only=True, eq=False):
+class RunningGateway(Struct, frozen=True, kw_only=True, eq=False):
     """The running parts of one gateway."""
 
     app: App
@@ -120,7 +120,11 @@ def build_backend(
     domain = settings.gateway.domain
     http = EgressClient(allow=settings.egress.allow)
     ring = _ring(domain, store, http, clock)
-    dispatching, schemas, progress_writer = Dispatching(), Schemas(), ProgressWriter(store.tasks)
+    dispatching, schemas, progress_writer = (
+        Dispatching(),
+        CompiledSchemas(),
+        ProgressWriter(store.tasks),
+    )
     elsewhere = build_elsewhere(
         settings, store, http, ring, clock, ids, stamps=stamps, dialects=dialects
     )
@@ -181,7 +185,7 @@ def _parts(
     store: Store,
     elsewhere: Elsewhere,
     dispatching: Dispatching,
-    schemas: Schemas,
+    schemas: CompiledSchemas,
     progress_writer: ProgressWriter,
 ) -> Parts:
     return Parts(
@@ -232,7 +236,7 @@ def _signed(
     store: Store,
     ring: Ring,
     identities: Identities,
-    schemas: Schemas,
+    schemas: CompiledSchemas,
     http: EgressClient,
 ) -> Signed:
     target = settings.gateway.injection_classifier
@@ -261,7 +265,7 @@ def build(
     stamps: Sequence[Stamp] = ROWS,
     dialects: Sequence[Dialect] = DIALECTS,
     kinds: Mapping[str, Kind] = KINDS,
-) -> Gateway:
+) -> RunningGateway:
     """Put the parts together; `stamps`, `dialects` and `kinds` of agents are those known."""
     known = known_stamps(settings, stamps)
     backend = build_backend(
@@ -279,7 +283,7 @@ def build(
     )
     operations = _operations(store, backend, access, metrics)
     rows = (*endpoints.rows, *_pages(settings, store, backend, clock, known, dialects))
-    router = Router([*rows, *offered(OPERATIONS, operations)], access)
+    router = RouteTable([*rows, *offered(OPERATIONS, operations)], access)
     operations.describe(_description(settings, router, dialects))
     refusing = Refusing(dialects)
     dispatcher = build_dispatcher(settings, store, backend.http, clock, ids, metrics)
@@ -293,7 +297,7 @@ def build(
         ids=ids,
         metrics=metrics,
     )
-    return Gateway(
+    return RunningGateway(
         app=app,
         answerings=endpoints.answerings,
         published=endpoints.published,
@@ -334,7 +338,7 @@ def _pages(
         currency=settings.ledger.currency,
         limit=stamps.limits.default + 1,
     )
-    well_known = WellKnown(
+    well_known = WellKnownPage(
         store.keys,
         domain=settings.gateway.domain,
         clock=clock,
@@ -343,7 +347,9 @@ def _pages(
     return [*offered(RUNS, runs), *offered(WELL_KNOWN, well_known)]
 
 
-def _description(settings: Settings, router: Router, dialects: Sequence[Dialect]) -> dict[str, Any]:
+def _description(
+    settings: Settings, router: RouteTable, dialects: Sequence[Dialect]
+) -> dict[str, Any]:
     """The shape of the API, as this gateway serves it."""
     polling = settings.gateway.task_polling
     return describe(router.routes, _schemas(dialects), HEADERS, polling=polling)

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from carnet.assembly.gateway import Gateway, build
+from carnet.assembly.gateway import RunningGateway, build
 from carnet.assembly.sockets import Sockets, bound, listen
 from carnet.assembly.store import open_from
 from carnet.config import Limits, Settings
@@ -84,7 +84,7 @@ def _settle_memory() -> None:
     gc.set_threshold(*COLLECT_AFTER)
 
 
-async def _listen(settings: Settings, sockets: Sockets, gateway: Gateway) -> None:
+async def _listen(settings: Settings, sockets: Sockets, gateway: RunningGateway) -> None:
     listen(sockets)
     with contextlib.ExitStack() as until_stopped:
 
@@ -115,7 +115,7 @@ async def _listen(settings: Settings, sockets: Sockets, gateway: Gateway) -> Non
             watching.cancel()
 
 
-async def _stop_when_broken(server: Server, gateway: Gateway) -> None:
+async def _stop_when_broken(server: Server, gateway: RunningGateway) -> None:
     """Stop when a commit has failed: what was written is unknown until the store is opened anew."""
     while not gateway.store.is_broken():  # noqa: ASYNC110  the writer's thread sets no event
         await asyncio.sleep(LOOK_SECONDS)

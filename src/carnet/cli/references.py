@@ -41,12 +41,12 @@ def references(settings: Settings) -> Iterator[tuple[str, SecretRef]]:
 def resolve_function(settings: Settings, name: str) -> None:
     """Import the function of an agent, if it is one, and compile the schemas of its skills."""
     from carnet.assembly.agents.functions import load_agent
-    from carnet.runtime.skills.schemas import Schemas
+    from carnet.runtime.skills.schemas import CompiledSchemas
 
     target = settings.agents[name].target
     if target is not None:
         agent = load_agent(target, settings.base, key=f"agents.{name}.target")
-        Schemas().compile(name, agent.skills)
+        CompiledSchemas().compile(name, agent.skills)
 
 
 def skill_names(settings: Settings) -> dict[str, list[str]]:

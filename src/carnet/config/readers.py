@@ -42,7 +42,7 @@ class SecretRef(Struct, frozen=True, kw_only=True):
         return f'{{env = "{self.env}"}}' if self.env else f'{{file = "{self.file}"}}'
 
 
-class Reader(Struct, frozen=True):
+class ValueReader(Struct, frozen=True):
     """Reads one value. `read_text` reads the same from an environment variable."""
 
     expects: str
@@ -55,7 +55,7 @@ def _shown(value: object) -> str:
     return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."
 
 
-def _text_reader(expects: str, check: Callable[[str], Any]) -> Reader:
+def _text_reader(expects: str, check: Callable[[str], Any]) -> ValueReader:
     """A reader of text; `check` gives the value or raises Wrong, AddressInvalid, InvalidRequest."""
 
     def read(value: Any) -> Any:
@@ -66,10 +66,10 @@ def _text_reader(expects: str, check: Callable[[str], Any]) -> Reader:
         except (ValueError, AddressInvalid, InvalidRequest):
             raise Wrong(f"should be {expects}, but is {_shown(value)}") from None
 
-    return Reader(expects, read, read)
+    return ValueReader(expects, read, read)
 
 
-def text() -> Reader:
+def text() -> ValueReader:
     """Any text that is not blank."""
 
     def check(value: str) -> str:
@@ -82,7 +82,7 @@ def text() -> Reader:
 
 def one_of(
     *words: str, later: Sequence[str] = (), instead: str = "Use one that is served now"
-) -> Reader:
+) -> ValueReader:
     """One of a few words; `later` ones are known and refused with that reason."""
     expects = f"one of {', '.join(words)}" if len(words) > 1 else f"'{words[0]}'"
 
@@ -96,7 +96,7 @@ def one_of(
     return _text_reader(expects, check)
 
 
-def whole(least: int, most: int | None = None) -> Reader:
+def whole(least: int, most: int | None = None) -> ValueReader:
     """A whole number within bounds."""
     expects = f"a whole number from {least} " + (f"to {most}" if most is not None else "up")
 
@@ -111,10 +111,10 @@ def whole(least: int, most: int | None = None) -> Reader:
             raise Wrong(f"should be {expects}, but is {_shown(value)}")
         return read(int(value))
 
-    return Reader(expects, read, read_text)
+    return ValueReader(expects, read, read_text)
 
 
-def seconds(*, most: int = 86_400, least: int = 0) -> Reader:
+def seconds(*, most: int = 86_400, least: int = 0) -> ValueReader:
     """A duration in seconds, above zero."""
     bound = f"of at least {least}" if least else "above 0"
     expects = f"a number of seconds {bound} and at most {most}"
@@ -124,10 +124,10 @@ def seconds(*, most: int = 86_400, least: int = 0) -> Reader:
             raise Wrong(f"should be {expects}, but is {_shown(value)}")
         return float(value)
 
-    return Reader(expects, read, lambda value: read(_toml_value(value, expects)))
+    return ValueReader(expects, read, lambda value: read(_toml_value(value, expects)))
 
 
-def truth(*, later: bool = False) -> Reader:
+def truth(*, later: bool = False) -> ValueReader:
     """True or false; with `later`, true is for a later release."""
     expects = "true or false"
 
@@ -138,17 +138,17 @@ def truth(*, later: bool = False) -> Reader:
             raise Wrong("comes in a later release; leave it out, or set it to false")
         return value
 
-    return Reader(expects, read, lambda value: read(_toml_value(value, expects)))
+    return ValueReader(expects, read, lambda value: read(_toml_value(value, expects)))
 
 
-def amount() -> Reader:
+def amount() -> ValueReader:
     """An amount of money as decimal text, read into micro-units."""
     return _text_reader(
         'an amount as text with at most six decimals, such as "0.0002"', parse_amount
     )
 
 
-def target() -> Reader:
+def target() -> ValueReader:
     """`module:function`."""
 
     def check(value: str) -> str:
@@ -159,17 +159,17 @@ def target() -> Reader:
     return _text_reader('"module:function", such as "agents:echo"', check)
 
 
-def domain() -> Reader:
+def domain() -> ValueReader:
     """A domain in its stored form."""
     return _text_reader("a lower-case DNS name of two or more labels", check_domain)
 
 
-def identity() -> Reader:
+def identity() -> ValueReader:
     """An identity in its stored form."""
     return _text_reader('an identity, such as "agent://globex.example"', check_identity)
 
 
-def url() -> Reader:
+def url() -> ValueReader:
     """An http or https URL without credentials or query; a slash at its end is dropped."""
 
     def check(value: str) -> str:
@@ -185,7 +185,7 @@ def url() -> Reader:
     return _text_reader('an http or https URL, such as "https://gw.globex.example"', check)
 
 
-def store_url() -> Reader:
+def store_url() -> ValueReader:
     """Where records are kept."""
 
     def check(value: str) -> str:
@@ -208,7 +208,7 @@ def _postgres_url(value: str) -> str:
     return value
 
 
-def many(expects: str, check: Callable[[str], str]) -> Reader:
+def many(expects: str, check: Callable[[str], str]) -> ValueReader:
     """A list of texts. In the environment: a TOML list, or texts with commas between them."""
     expects = f"a list of {expects}"
 
@@ -228,10 +228,10 @@ def many(expects: str, check: Callable[[str], str]) -> Reader:
             return read(_toml_value(value, expects))
         return read([item.strip() for item in value.split(",") if item.strip()])
 
-    return Reader(expects, read, read_text)
+    return ValueReader(expects, read, read_text)
 
 
-def hooks() -> Reader:
+def hooks() -> ValueReader:
     """URLs that something is posted to: a list, or one of them."""
 
     def check(value: str) -> str:
@@ -250,10 +250,10 @@ def hooks() -> Reader:
         found: tuple[str, ...] = listed.read([value] if isinstance(value, str) else value)
         return found
 
-    return Reader(listed.expects, read, listed.read_text)
+    return ValueReader(listed.expects, read, listed.read_text)
 
 
-def schedule(*, most: int) -> Reader:
+def schedule(*, most: int) -> ValueReader:
     """The seconds before each of several attempts; the first may be made at once."""
     expects = f"a list of 1 to {_MOST_ATTEMPTS} numbers of seconds from 0 to {most}"
 
@@ -264,10 +264,10 @@ def schedule(*, most: int) -> Reader:
             raise Wrong(f"should be {expects}, but is {_shown(value)}")
         return tuple(float(item) for item in value)
 
-    return Reader(expects, read, lambda value: read(_toml_value(value, expects)))
+    return ValueReader(expects, read, lambda value: read(_toml_value(value, expects)))
 
 
-def destinations() -> Reader:
+def destinations() -> ValueReader:
     """Destinations: `host:port` or CIDR, read as the HTTP client will read them."""
 
     def check(value: str) -> str:
@@ -278,7 +278,7 @@ def destinations() -> Reader:
     return many(expects, check)
 
 
-def networks() -> Reader:
+def networks() -> ValueReader:
     """Addresses and ranges, written as the range begins."""
 
     def check(value: str) -> str:
@@ -287,7 +287,7 @@ def networks() -> Reader:
     return many('addresses or ranges, such as "10.0.0.7" or "10.0.0.0/8"', check)
 
 
-def public_keys() -> Reader:
+def public_keys() -> ValueReader:
     """Pinned Ed25519 keys in base64."""
 
     def check(value: str) -> str:
@@ -300,7 +300,7 @@ def public_keys() -> Reader:
     return many("Ed25519 public keys (32 bytes) in base64", check)
 
 
-def secret() -> Reader:
+def secret() -> ValueReader:
     """A reference to a secret, never the secret."""
     expects = 'a reference, {env = "NAME"} or {file = "PATH"}'
     fix = (
@@ -326,7 +326,7 @@ def secret() -> Reader:
         except tomllib.TOMLDecodeError:
             raise Wrong(f"should be {expects}") from None
 
-    return Reader(expects, read, read_text)
+    return ValueReader(expects, read, read_text)
 
 
 def _toml_value(value: str, expects: str) -> Literal[True, False] | int | float | list[Any]:

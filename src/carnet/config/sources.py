@@ -13,7 +13,7 @@ from typing import Any, Final, Never, TypeVar, get_type_hints
 from msgspec import Struct, structs
 
 from carnet.config.lines import KeyPath, find_lines, line_of
-from carnet.config.readers import Reader, Wrong
+from carnet.config.readers import ValueReader, Wrong
 from carnet.config.settings import FAMILIES, SECTIONS
 from carnet.errors import ConfigInvalid
 
@@ -36,7 +36,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return f"Did you mean '{close[0]}'?" if close else f"Known here: {', '.join(known)}."
 
 
-def readers_of(kind: type[Struct]) -> dict[str, Reader]:
+def readers_of(kind: type[Struct]) -> dict[str, ValueReader]:
     """The keys of a section and how each is read."""
     hints = get_type_hints(kind, include_extras=True)
     return {name: hint.__metadata__[0] for name, hint in hints.items()}
@@ -64,7 +64,7 @@ class Sources:
         return list(self._table((family,)))
 
     def section(
-        self, kind: type[S], path: KeyPath, instead: Mapping[str, Reader] | None = None
+        self, kind: type[S], path: KeyPath, instead: Mapping[str, ValueReader] | None = None
     ) -> S:
         """One section, read and checked; `instead` are readers of some of its keys."""
         table = self._table(path)
@@ -84,7 +84,7 @@ class Sources:
         self._refuse_missing(kind, path, values)
         return kind(**values)
 
-    def override(self, path: KeyPath, text: str, variable: str, reader: Reader) -> Any:
+    def override(self, path: KeyPath, text: str, variable: str, reader: ValueReader) -> Any:
         """A value that a variable with a name of its own has the last word on."""
         self.origins[dotted(path)] = f"environment {variable}"
         return self._read(path, reader.read_text, text)

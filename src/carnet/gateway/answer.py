@@ -16,13 +16,19 @@ from carnet.core.call import Call, Claim
 from carnet.core.messages.events import RECEIPT, Event, Extension, Failed, Usage, Waiting
 from carnet.errors import CarnetError, OutcomeUnknown, ShuttingDown
 from carnet.guards.limits.concurrency import Concurrency
-from carnet.http.exchange import Disconnected, Exchange, RawHeaders, Watch, check_json_body
+from carnet.http.exchange import (
+    Disconnected,
+    DisconnectWatch,
+    Exchange,
+    RawHeaders,
+    check_json_body,
+)
 from carnet.ports.work.admission import Admission
 from carnet.ports.work.agent import Journal
 from carnet.ports.world.clock import Clock
 from carnet.telemetry import CallNote, Metrics, note_call
 from carnet.wire import travel
-from carnet.wire.dialects.dialect import Dialect, GatewayFacts, Writer
+from carnet.wire.dialects.dialect import AnswerWriter, Dialect, GatewayFacts
 from carnet.wire.grammar import sse
 
 HEARTBEAT_SECONDS = 15.0
@@ -98,7 +104,7 @@ class Answering:
             self._note(exchange, call, state, self._clock.monotonic() - began)
 
     async def _whole(self, exchange: Exchange, call: Call) -> str:
-        with Watch(exchange.line):
+        with DisconnectWatch(exchange.line):
             events = await self._journal.whole(call)
         end = events[-1]
         if faults.is_armed:
@@ -123,7 +129,7 @@ class Answering:
         held: Sequence[Event] = ()  # until it is known whether this is a stream or an error
         last: Event | None = None
         batches = self._journal.batches(call, heartbeat=HEARTBEAT_SECONDS)
-        with Watch(exchange.line):
+        with DisconnectWatch(exchange.line):
             try:
                 async for batch in batches:
                     if batch and type(batch[-1]) is Waiting:
@@ -153,7 +159,7 @@ class Answering:
         faults.point("reply.after_write")
         return last.code if isinstance(last, Failed) else "done"
 
-    async def _start_stream(self, exchange: Exchange, writer: Writer) -> None:
+    async def _start_stream(self, exchange: Exchange, writer: AnswerWriter) -> None:
         faults.point("reply.before_write")
         await exchange.start(200, writer.headers(stream=True))
         faults.point("reply.half_written")
@@ -199,7 +205,7 @@ class Answering:
         )
 
 
-def _data(writer: Writer, batch: Sequence[Event], *, has_receipt: bool) -> bytes:
+def _data(writer: AnswerWriter, batch: Sequence[Event], *, has_receipt: bool) -> bytes:
     data = writer.write(batch) if batch else KEEP_ALIVE
     return _receipt_comment(batch) + data if has_receipt else data
 

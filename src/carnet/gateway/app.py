@@ -13,7 +13,7 @@ from carnet.guards.caller.failures import Failures
 from carnet.http.access import Access
 from carnet.http.exchange import Disconnected, Exchange, Receive, Scope, Send
 from carnet.http.refusal import Refusing
-from carnet.http.router import Router
+from carnet.http.router import RouteTable
 from carnet.ports.world.clock import Clock, Ids
 from carnet.telemetry import Metrics
 
@@ -28,7 +28,7 @@ class App:
     def __init__(
         self,
         *,
-        router: Router,
+        router: RouteTable,
         refusing: Refusing,
         access: Access,
         failures: Failures,

@@ -17,7 +17,7 @@ from carnet.errors import InvalidRequest, RunNotFound
 from carnet.gateway import pages
 from carnet.guards.limits.concurrency import Concurrency
 from carnet.http.access import SEES_ALL, reader_of
-from carnet.http.exchange import Disconnected, Exchange, Watch, reply_json
+from carnet.http.exchange import Disconnected, DisconnectWatch, Exchange, reply_json
 from carnet.http.router import Row
 from carnet.ports.work.agent import Journal
 from carnet.ports.world.records import JournalEntry, Records, RunFilter
@@ -138,7 +138,7 @@ class Runs:
             (b"x-accel-buffering", b"no"),
         ]
         try:
-            with Watch(exchange.line):
+            with DisconnectWatch(exchange.line):
                 await exchange.start(200, headers)
                 if exchange.method == "HEAD":  # it has its whole answer
                     await following.aclose()

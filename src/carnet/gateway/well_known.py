@@ -18,7 +18,7 @@ FRESH_SECONDS: Final = 60  # how long others may keep the page
 _MICROSECONDS: Final = 1_000_000
 
 
-class WellKnown:
+class WellKnownPage:
     """Serves the page."""
 
     def __init__(
@@ -66,7 +66,7 @@ ROUTES = (
     Row(
         method="GET",
         path="/.well-known/carnet.json",
-        endpoint=WellKnown.__call__,
+        endpoint=WellKnownPage.__call__,
         auth="open",
         summary="The keys of this gateway",
         answer="Page",

@@ -110,7 +110,7 @@ class Exchange:
         await self.write(b"" if self.method == "HEAD" else body, more=False)
 
 
-class Watch:
+class DisconnectWatch:
     """While it is entered, a client that disconnects cancels the task that entered it."""
 
     __slots__ = ("_has_gone", "_line", "_task")
@@ -121,7 +121,7 @@ class Watch:
         self._has_gone = False
         self._task: asyncio.Task[object] | None = None
 
-    def __enter__(self) -> "Watch":
+    def __enter__(self) -> "DisconnectWatch":
         """Listen for it."""
         self._task = self._line.task or asyncio.current_task()
         self._line.listen(self._leave)

@@ -38,7 +38,7 @@ def _bound(row: Row, endpoint: Endpoint) -> Row:
     return Row(**{**fields, "endpoint": endpoint})
 
 
-class Router:
+class RouteTable:
     """Finds what answers a request."""
 
     def __init__(self, rows: Sequence[Row], access: Access) -> None:

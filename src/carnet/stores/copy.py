@@ -27,7 +27,7 @@ from carnet.stores.snapshots import (
     off_the_loop,
 )
 from carnet.stores.tables import FORM_OF_CALLS, FORM_OF_EVENTS, MOVED, NUMBERED
-from carnet.stores.turn.lookup import Connection
+from carnet.stores.turn.lookup import SqlConnection
 
 _OWN_COLUMNS: Final = {"journal": {"x"}}  # that only PostgreSQL has; it fills them itself
 _OF_THE_STORE: Final = f"'running', '{FORM_OF_CALLS}', '{FORM_OF_EVENTS}'"
@@ -110,7 +110,7 @@ async def refuse_filled(target: Landing) -> None:
             )
 
 
-class FillableConnection(PieceConnection, Connection, Protocol):
+class FillableConnection(PieceConnection, SqlConnection, Protocol):
     """A connection that can be read in pieces and written."""
 
     def execute(self, sql: str, args: Sequence[Any] = ..., /) -> Any: ...  # noqa: ANN401, RUF100

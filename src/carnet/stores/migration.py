@@ -15,7 +15,7 @@ from msgspec import Struct
 from carnet.errors import ConfigInvalid
 from carnet.faults import point
 from carnet.stores.database import Row
-from carnet.stores.turn.lookup import Connection
+from carnet.stores.turn.lookup import SqlConnection
 
 _FILE: Final = re.compile(r"([0-9]{4})_([a-z_]+)\.([a-z]+)\.sql", re.ASCII)
 _STATEMENT_END: Final = re.compile(r";\n\s*(?:\n|\Z)", re.ASCII)
@@ -78,7 +78,7 @@ def _invalid(reason: str) -> ConfigInvalid:
     return ConfigInvalid(key="[store] url", reason=reason)
 
 
-def migrate(connection: Connection, known: Sequence[Migration], *, now: int) -> int:
+def migrate(connection: SqlConnection, known: Sequence[Migration], *, now: int) -> int:
     """Apply what is missing; how many that were."""
     connection.execute("BEGIN IMMEDIATE")
     try:
@@ -95,7 +95,7 @@ def migrate(connection: Connection, known: Sequence[Migration], *, now: int) -> 
     return len(todo)
 
 
-def _apply(connection: Connection, migration: Migration) -> None:
+def _apply(connection: SqlConnection, migration: Migration) -> None:
     statements = migration.statements
     for index, statement in enumerate(statements):
         if index == len(statements) // 2:

@@ -17,9 +17,9 @@ from carnet.ports.work.tasks import Callback, TaskClaim
 from carnet.ports.work.turns import (
     TASKS,
     TOKENS,
-    Asked,
     Claimed,
     Debit,
+    InterruptRecord,
     TurnClaim,
     TurnFinish,
     Verdict,
@@ -56,7 +56,7 @@ class MemoryTurns:
         self.turns: dict[int, Turn] = {}
         self.batches: dict[int, list[bytes]] = {}
         self.grounds: dict[int, bytes] = {}  # why turns were admitted
-        self.interrupted: dict[int, list[Asked]] = {}  # what turns wait for
+        self.interrupted: dict[int, list[InterruptRecord]] = {}  # what turns wait for
         self.debits: list[Debit] = []
         self.before_write: Callable[[], None] = lambda: None  # raise here to break a write
 
@@ -172,7 +172,7 @@ class MemoryTurns:
         self.finishes.append(finish)
         if finish.interrupts:
             self.interrupted[record.n] = [
-                Asked(interrupt=asked, status="open", expires=record.waits_until or 0)
+                InterruptRecord(interrupt=asked, status="open", expires=record.waits_until or 0)
                 for asked in finish.interrupts
             ]
         return record
@@ -214,7 +214,7 @@ class MemoryTurns:
             first += len(read_events(batch))
         return found
 
-    async def interrupts(self, turn: Turn) -> list[Asked]:
+    async def interrupts(self, turn: Turn) -> list[InterruptRecord]:
         """What a turn waits for, or waited for."""
         return list(self.interrupted.get(turn.n, ()))
 

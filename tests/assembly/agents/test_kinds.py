@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from carnet.assembly.agents.kinds import KINDS, Built, Kind, Parts
-from carnet.assembly.gateway import Gateway, build
+from carnet.assembly.gateway import RunningGateway, build
 from carnet.config import AgentSettings, load
 from carnet.config.file import NEEDS
 from carnet.core.call import Call
@@ -73,7 +73,7 @@ NAMES = {name: kind.needs for name, kind in MORE.items()}
 
 
 @pytest.fixture
-async def gateway(tmp_path: Path) -> AsyncIterator[Gateway]:
+async def gateway(tmp_path: Path) -> AsyncIterator[RunningGateway]:
     (tmp_path / "carnet.toml").write_text(CONFIG)
     place = Place(tmp_path)
     store = await place.start()
@@ -86,7 +86,7 @@ async def gateway(tmp_path: Path) -> AsyncIterator[Gateway]:
 
 
 async def post(
-    gateway: Gateway, token: str, body: dict[str, Any], **more: str
+    gateway: RunningGateway, token: str, body: dict[str, Any], **more: str
 ) -> tuple[int, bytes]:
     parts = [{"type": "http.request", "body": json.dumps(body).encode(), "more_body": False}]
     told: list[Any] = []
@@ -126,7 +126,7 @@ async def post(
     return told[0]["status"], b"".join(each.get("body", b"") for each in told[1:])
 
 
-async def test_a_kind_of_another_table_is_called_like_any_other(gateway: Gateway) -> None:
+async def test_a_kind_of_another_table_is_called_like_any_other(gateway: RunningGateway) -> None:
     scopes = frozenset({"call:*", "pay"})
     _, token = await gateway.store.tokens.create(NewToken(name="ann", scopes=scopes), now=0)
     said = {"role": "user", "content": "hello"}
@@ -145,7 +145,7 @@ async def test_a_kind_of_another_table_is_called_like_any_other(gateway: Gateway
 
 @pytest.mark.parametrize(("agent", "kind"), [("careful", "approval"), ("odd", "input")])
 async def test_who_cannot_answer_is_told_that_the_agent_waits(
-    gateway: Gateway, agent: str, kind: str
+    gateway: RunningGateway, agent: str, kind: str
 ) -> None:
     """It is no success, whoever reads it, and a repeat is told the same; nothing runs again."""
     scopes = frozenset({"call:*", "pay"})

@@ -12,7 +12,7 @@ import pytest
 
 import carnet
 from carnet.cli.call import task_view
-from carnet.cli.call.task_view import Seen
+from carnet.cli.call.task_view import TaskStatus
 from carnet.errors import ProviderUnavailable
 from carnet.runtime.client.key import ClientKey
 from carnet.runtime.peers.samvad_tasks import MOST_FAILURES, SamvadTasks
@@ -176,5 +176,5 @@ async def test_an_agent_elsewhere_that_does_not_answer_is_waited_for(
 
 def test_what_an_agent_notes_does_not_steer_the_terminal() -> None:
     """In a list as in the line that is written over, wherever the result goes."""
-    seen = Seen(status="running", progress=0.5, note="half\n\x1b[2J\x9bdone\r\u202e")
+    seen = TaskStatus(status="running", progress=0.5, note="half\n\x1b[2J\x9bdone\r\u202e")
     assert seen.text == "running 50%  half\ufffd\ufffd[2J\ufffddone\ufffd\ufffd"

@@ -12,7 +12,7 @@ from carnet.core.sealed_call import read_sealed_call
 from carnet.errors import CallbackForbidden, SchemaInvalid, TaskNotFound, TooManyTasks
 from carnet.guards.target.callback import CallbackCheck
 from carnet.ports.work.tasks import StoredTask, TaskClaim
-from carnet.ports.work.turns import Answer, Asked, TurnClaim, Verdict
+from carnet.ports.work.turns import Answer, InterruptRecord, TurnClaim, Verdict
 from carnet.testing.turns import MemoryTurns
 from tests.guards.scene import claim as token_claim
 from tests.guards.signed_scene import NOW, STRANGER, SignedScene, signed_claim, travelled
@@ -98,7 +98,7 @@ async def test_a_task_that_runs_on_after_it_has_waited_keeps_its_id() -> None:
     first = await here.gate.admit(task())
     waiting = replace(first.record, state="waiting")
     turns.turns[1] = waiting
-    turns.interrupted[1] = [Asked(interrupt=ASKED, status="open", expires=NOW + 1)]
+    turns.interrupted[1] = [InterruptRecord(interrupt=ASKED, status="open", expires=NOW + 1)]
     accepted.found[1] = StoredTask(id="first", turn=waiting, sender=STRANGER)
     turns.answer = Answer(state_hash=hash_state(ASKED.state), outcome="accepted")
     again = await here.gate.admit(task(nonce="nonce-00000002"))

@@ -6,14 +6,14 @@ import pytest
 from msgspec.structs import replace
 
 from carnet.core.call import Ask, Claim
-from carnet.core.messages.message import Data, Message
+from carnet.core.messages.message import DataPart, Message
 from carnet.core.people.skill import CHAT
 from carnet.errors import InjectionDetected, SchemaInvalid, SkillNotFound
 from carnet.guards.candidate import Candidate
 from carnet.guards.target.injection import Injection, Scanned
 from carnet.guards.target.skill import WellFormed, known_skill
 from carnet.ports.trust.trust import Peer
-from carnet.runtime.skills.schemas import Schemas
+from carnet.runtime.skills.schemas import CompiledSchemas
 from carnet.wire.dialects.openai.request import read_ask
 from tests.guards.scene import Directory, claim, target
 from tests.guards.signed_scene import candidate, proof, signed_claim, targets
@@ -46,7 +46,7 @@ def test_a_skill_that_is_not_there_is_refused_and_a_near_one_is_offered() -> Non
 def test_the_skills_of_an_agent_elsewhere_are_for_its_own_side_to_judge() -> None:
     found = asked(signed_claim("bridge", skill="whatever", stream=True))
     assert found.skill is None
-    WellFormed(Schemas())(found)
+    WellFormed(CompiledSchemas())(found)
 
 
 def test_who_only_chats_asks_for_chat() -> None:
@@ -67,7 +67,7 @@ def test_a_skill_is_asked_in_a_mode_that_it_has() -> None:
 
 @pytest.mark.parametrize("payload", [{}, {"text": 3}])
 def test_a_payload_that_the_schema_does_not_take_is_refused(payload: dict[str, Any]) -> None:
-    guard = WellFormed(Schemas())
+    guard = WellFormed(CompiledSchemas())
     guard(asked(signed_claim()))
     with pytest.raises(SchemaInvalid):
         guard(asked(signed_claim(payload=payload)))
@@ -82,17 +82,17 @@ def test_what_a_function_could_not_be_given_is_refused_before_its_task_is_accept
 
     found = asked(signed_claim())
     found.target = replace(found.target, converts=converts)
-    WellFormed(Schemas())(found)  # a call learns it from the function itself
+    WellFormed(CompiledSchemas())(found)  # a call learns it from the function itself
     assert told == []
     task = candidate(replace(found.claim, is_task=True))
     task.target, task.skill = found.target, found.skill
     with pytest.raises(SchemaInvalid):
-        WellFormed(Schemas())(task)
+        WellFormed(CompiledSchemas())(task)
     assert told == [(found.claim.ask.skill, found.claim.ask.payload)]
 
 
 def test_a_chat_has_no_payload_to_be_judged() -> None:
-    WellFormed(Schemas())(asked(claim("echo")))
+    WellFormed(CompiledSchemas())(asked(claim("echo")))
 
 
 async def test_payloads_are_scanned_unless_the_agent_wants_none() -> None:
@@ -186,7 +186,7 @@ async def test_a_stranger_that_says_nothing_odd_passes_with_its_payload_and_its_
 
 async def test_a_dialect_without_a_body_has_its_messages_scanned_in_all_their_parts() -> None:
     scanned = Scanned(Injection(), ROUTER)
-    form = Message("user", ("hi", Data({"form": [BAD]})))
+    form = Message("user", ("hi", DataPart({"form": [BAD]})))
     said = replace(claim("echo"), proof=proof(), ask=Ask(messages=(form,)))
     waiting = scanned(candidate(said))
     assert waiting is not None

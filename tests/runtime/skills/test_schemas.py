@@ -8,7 +8,7 @@ import pytest
 from carnet.core.people.skill import CHAT, Skill
 from carnet.errors import AgentFailed, ConfigInvalid, SchemaInvalid
 from carnet.runtime.skills import schemas
-from carnet.runtime.skills.schemas import MAX_PATTERN, Schemas
+from carnet.runtime.skills.schemas import MAX_PATTERN, CompiledSchemas
 
 ANY: dict[str, Any] = {"type": "object"}
 
@@ -26,7 +26,7 @@ def of(code: Any, **more: Any) -> Skill:
 
 def refusal(asked: Skill, payload: dict[str, Any]) -> str:
     with pytest.raises(SchemaInvalid) as refused:
-        Schemas().check_input("writer", asked, payload)
+        CompiledSchemas().check_input("writer", asked, payload)
     assert refused.value.public_facts().keys() <= {"field"}
     return refused.value.safe_text
 
@@ -160,7 +160,7 @@ def test_what_older_drafts_call_by_other_names_is_known_too() -> None:
 
 @pytest.mark.parametrize("text", ["P1D", "PT0.5S", "-PT86396.5S", "+P1Y2M3DT4H5M6S", "P2W"])
 def test_a_duration_may_have_a_sign(text: str) -> None:
-    Schemas().check_input("writer", of({"format": "duration"}), {"code": text})
+    CompiledSchemas().check_input("writer", of({"format": "duration"}), {"code": text})
 
 
 @pytest.mark.parametrize("text", ["", "P", "PT", "1D", "P1", "--P1D", "P1DT", "P1D\n"])
@@ -182,7 +182,7 @@ def test_a_schema_that_leads_elsewhere_is_refused_and_nothing_is_fetched(
         uri = where.get(scheme, f"{scheme}://127.0.0.1:{port}/schema.json")
         asked = of({reference: uri})
         with pytest.raises(ConfigInvalid) as refused:
-            Schemas().compile("writer", [asked])
+            CompiledSchemas().compile("writer", [asked])
         with pytest.raises(BlockingIOError):  # nobody has knocked
             server.accept()
     assert refused.value.facts["key"] == "agents.writer.target"
@@ -210,9 +210,9 @@ def test_a_reference_within_the_schema_is_followed() -> None:
 )
 def test_a_broken_schema_is_told_at_start(broken: dict[str, Any]) -> None:
     with pytest.raises(ConfigInvalid):
-        Schemas().compile("writer", [of(broken)])
+        CompiledSchemas().compile("writer", [of(broken)])
     with pytest.raises(ConfigInvalid, match="output schema"):
-        Schemas().compile("writer", [skill(ANY, {"properties": {"x": broken}})])
+        CompiledSchemas().compile("writer", [skill(ANY, {"properties": {"x": broken}})])
 
 
 @pytest.mark.parametrize("size", [MAX_PATTERN, MAX_PATTERN + 1])
@@ -223,10 +223,10 @@ def test_a_pattern_that_is_too_long_is_told_at_start(size: int) -> None:
     ]
     for schema in schemas:
         if size <= MAX_PATTERN:
-            Schemas().compile("writer", [of(schema)])
+            CompiledSchemas().compile("writer", [of(schema)])
         else:
             with pytest.raises(ConfigInvalid, match="pattern of more than 1024 characters"):
-                Schemas().compile("writer", [of(schema)])
+                CompiledSchemas().compile("writer", [of(schema)])
 
 
 @pytest.mark.parametrize(
@@ -234,14 +234,14 @@ def test_a_pattern_that_is_too_long_is_told_at_start(size: int) -> None:
     [r"^(a+)+$", r"^(a|a)*$", r"^(\w+\s?)*$", r"^(a*)*b$", r"^(?:a?){500}a{500}$"],
 )
 def test_no_pattern_makes_a_payload_expensive(pattern: str) -> None:
-    schemas, asked = Schemas(), of({"pattern": pattern})
+    schemas, asked = CompiledSchemas(), of({"pattern": pattern})
     schemas.compile("writer", [asked])
     with pytest.raises(SchemaInvalid):  # at once, or the test never ends
         schemas.check_input("writer", asked, {"code": "a" * 100_000 + "!"})
 
 
 def test_each_schema_is_compiled_once() -> None:
-    schemas, asked = Schemas(), of({"type": "string"})
+    schemas, asked = CompiledSchemas(), of({"type": "string"})
     schemas.compile("writer", [asked])
     first = schemas._of("writer", asked)  # noqa: SLF001
     schemas.check_input("writer", asked, {"code": "x"})
@@ -252,9 +252,9 @@ def test_a_result_that_does_not_fit_is_told_to_our_log_alone(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     asked = skill(ANY, {"properties": {"text": {"type": "string"}}})
-    Schemas().check_output("writer", asked, {"text": "well"})
+    CompiledSchemas().check_output("writer", asked, {"text": "well"})
     with pytest.raises(AgentFailed) as failed:
-        Schemas().check_output("writer", asked, {"text": 4711})
+        CompiledSchemas().check_output("writer", asked, {"text": 4711})
     assert failed.value.safe_text == "The agent failed while answering."
     assert "skill review does not fit its schema: field 'text' must be of type string" in (
         caplog.text
@@ -272,7 +272,7 @@ def test_names_of_agents_elsewhere_without_end_fill_no_memory(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(schemas, "MOST_KEPT", 3)
-    kept = Schemas()
+    kept = CompiledSchemas()
     for number in range(10):
         kept.check_input(f"@agent-{number}@globex.example", CHAT, {"text": "hi"})
         assert len(kept) <= 3
@@ -287,4 +287,4 @@ def test_what_is_wrong_with_a_large_payload_is_told_by_its_beginning() -> None:
     both = skill({"type": "object", "properties": {"code": choice}, "required": ["code", "last"]})
     assert refusal(both, {"code": ["x"] * 90_000}) == "Field 'payload' does not fit its schema"
     assert refusal(both, {"code": ["x"]}) == "Field 'last' is required"
-    Schemas().check_input("writer", both, {"code": ["x"] * 90_000, "last": 1})
+    CompiledSchemas().check_input("writer", both, {"code": ["x"] * 90_000, "last": 1})

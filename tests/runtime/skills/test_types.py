@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from carnet.core.people.skill import Skill
 from carnet.errors import SchemaInvalid
-from carnet.runtime.skills.schemas import Schemas
+from carnet.runtime.skills.schemas import CompiledSchemas
 from carnet.runtime.skills.types import OBJECT, Shape, as_object, plain, shape_of
 
 
@@ -95,8 +95,8 @@ def check(shape: Shape, value: dict[str, Any]) -> None:
     skill = Skill(
         id="s", name="s", description="s", input_schema=shape.schema, output_schema=shape.schema
     )
-    Schemas().check_input("a", skill, value)
-    Schemas().check_output("a", skill, value)
+    CompiledSchemas().check_input("a", skill, value)
+    CompiledSchemas().check_output("a", skill, value)
 
 
 BASICS: dict[Any, st.SearchStrategy[Any]] = {

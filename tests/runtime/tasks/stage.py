@@ -16,7 +16,7 @@ from carnet.guards.target.injection import Injection
 from carnet.ports.work.agent import Target
 from carnet.ports.work.tasks import StoredTask
 from carnet.runtime.agents.python import Native
-from carnet.runtime.skills.schemas import Schemas
+from carnet.runtime.skills.schemas import CompiledSchemas
 from carnet.runtime.system import SystemIds
 from carnet.runtime.tasks.progress import ProgressWriter
 from carnet.runtime.tasks.worker import TaskWorker
@@ -91,7 +91,7 @@ class TaskStage:
             by_proof=Signed(
                 keys=MemoryRing(),
                 identities=Identities(functions, domain=DOMAIN, default=None),
-                schemas=Schemas(),
+                schemas=CompiledSchemas(),
                 scan=Injection(),
                 currency="credits",
                 sender_calls=1000,

@@ -10,14 +10,14 @@ from typing import Any, Final
 import msgspec
 
 from carnet.cli.failures import GatewayError, error_object
-from carnet.cli.reach.request import Asked
+from carnet.cli.reach.request import CallOptions
 from carnet.errors import PeerRefused, SchemaInvalid
 
 MOST_SHOWN: Final = 40  # characters of what was typed
 
 
 @contextmanager
-def explained(asked: Asked) -> Iterator[None]:
+def explained(asked: CallOptions) -> Iterator[None]:
     """Give a refusal within the next step that can be typed, where there is one."""
     try:
         yield
@@ -28,7 +28,7 @@ def explained(asked: Asked) -> Iterator[None]:
         raise GatewayError(facts, error.status) from error
 
 
-def _advised(asked: Asked, facts: dict[str, Any]) -> dict[str, Any]:
+def _advised(asked: CallOptions, facts: dict[str, Any]) -> dict[str, Any]:
     hint = _hint(asked, str(facts.get("peer_field") or facts.get("field") or ""))
     is_about_field = _reads_schema(facts)
     return {**facts, "hint": hint} if hint and is_about_field else facts
@@ -39,7 +39,7 @@ def _reads_schema(facts: dict[str, Any]) -> bool:
     return bool(codes & {SchemaInvalid.code, "SCHEMA_INVALID"})
 
 
-def _hint(asked: Asked, field: str) -> str | None:
+def _hint(asked: CallOptions, field: str) -> str | None:
     """What to type instead, for a field that is refused."""
     if field == "mode" and asked.task:
         return (

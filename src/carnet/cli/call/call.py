@@ -15,7 +15,7 @@ from carnet.cli.invocation import (
 
 if TYPE_CHECKING:
     from carnet.cli.failures import GatewayError
-    from carnet.cli.reach.request import Asked, Composed
+    from carnet.cli.reach.request import CallOptions, Composed
     from carnet.errors import Unreachable
     from carnet.ports.world.http_client import HttpAnswer, HttpClient, Outbound
 
@@ -82,10 +82,10 @@ def call(
     """
     from carnet.cli.call.advice import explained
     from carnet.cli.call.arguments import read_words
-    from carnet.cli.reach.request import Asked, check
+    from carnet.cli.reach.request import CallOptions, check
 
     given = read_words(words, skill)
-    asked = Asked(
+    asked = CallOptions(
         address=address,
         text=given.text,
         skill=given.skill,
@@ -101,7 +101,7 @@ def call(
         return wait(_call(invocation, asked))
 
 
-def _goes_there(invocation: Invocation, asked: "Asked") -> bool:
+def _goes_there(invocation: Invocation, asked: "CallOptions") -> bool:
     """Whether it is for an agent elsewhere, and of a kind that goes straight to it."""
     from carnet.cli.reach.recipient import find_own
     from carnet.core.people.address import is_agent_uri, is_handle
@@ -110,7 +110,7 @@ def _goes_there(invocation: Invocation, asked: "Asked") -> bool:
     return is_named and asked.goes_signed and find_own(invocation, asked.address) is None
 
 
-async def _call(invocation: Invocation, asked: "Asked") -> int:
+async def _call(invocation: Invocation, asked: "CallOptions") -> int:
     from carnet.cli.reach.gateway import open_http
     from carnet.cli.reach.request import compose, describe
     from carnet.errors import ProviderTimeout, Unreachable
@@ -133,7 +133,7 @@ async def _call(invocation: Invocation, asked: "Asked") -> int:
     return 0
 
 
-async def _call_signed(invocation: Invocation, asked: "Asked") -> int:
+async def _call_signed(invocation: Invocation, asked: "CallOptions") -> int:
     from carnet.cli.call.signed import call_signed
     from carnet.cli.reach.gateway import open_http, unreadable
     from carnet.errors import PeerAgentNotFound, PeerUnreachable, ProviderTimeout
@@ -149,7 +149,7 @@ async def _call_signed(invocation: Invocation, asked: "Asked") -> int:
 
 
 async def _send(
-    invocation: Invocation, asked: "Asked", http: "HttpClient", composed: "Composed"
+    invocation: Invocation, asked: "CallOptions", http: "HttpClient", composed: "Composed"
 ) -> None:
     from carnet.cli.call.task_view import print_own_task
     from carnet.cli.reach.gateway import credential_of, decode, sending
@@ -168,7 +168,7 @@ async def _send(
         await print_own_task(invocation, asked, begun, credential_of(request, is_new=is_new))
 
 
-def _too_late(asked: "Asked") -> "GatewayError":
+def _too_late(asked: "CallOptions") -> "GatewayError":
     from carnet.cli.failures import GatewayError
 
     facts = {

@@ -18,7 +18,7 @@ from msgspec import Struct, structs
 from carnet.cli.call.output import Growing
 from carnet.cli.invocation import Invocation, to_json, visible
 from carnet.cli.reach.recipient import find_recipient, has_settings
-from carnet.cli.reach.request import Asked, given_token
+from carnet.cli.reach.request import CallOptions, given_token
 from carnet.cli.trust.delegation_forms import presented
 from carnet.core.chain.carnet import Carnet
 from carnet.core.messages.events import Data, Event, Text, Usage
@@ -51,7 +51,7 @@ class SigningIdentity(Struct, frozen=True):
     verifying: Verifying | None = None  # of a gateway: asks Carnets for their receipts
 
 
-async def call_signed(invocation: Invocation, asked: Asked, http: HttpClient) -> None:
+async def call_signed(invocation: Invocation, asked: CallOptions, http: HttpClient) -> None:
     """Send the call from here and print its answer, or with --dry-run the request."""
     from carnet.cli.call.task_view import print_task
 
@@ -81,7 +81,7 @@ class DirectClient(Struct, frozen=True, eq=False):
 
 @asynccontextmanager
 async def open_direct(
-    invocation: Invocation, asked: Asked, http: HttpClient
+    invocation: Invocation, asked: CallOptions, http: HttpClient
 ) -> AsyncIterator[DirectClient]:
     """The client of whoever is at an address; its connections are those of `http`."""
     clock, ids = SystemClock(), SystemIds()
@@ -98,7 +98,7 @@ async def open_direct(
 
 @asynccontextmanager
 async def _signing_identity(
-    invocation: Invocation, asked: Asked, http: HttpClient
+    invocation: Invocation, asked: CallOptions, http: HttpClient
 ) -> AsyncIterator[SigningIdentity]:
     from carnet.assembly.store import open_from
 
@@ -119,7 +119,7 @@ async def _signing_identity(
         await store.close()
 
 
-def _bounds(asked: Asked) -> Bounds:
+def _bounds(asked: CallOptions) -> Bounds:
     seconds = asked.timeout
     return Bounds(first_byte_seconds=seconds, idle_seconds=seconds, total_seconds=seconds)
 
@@ -152,7 +152,7 @@ def _refuse_own(invocation: Invocation, address: str) -> None:
 
 
 async def _request(
-    asked: Asked, client: RecipientClient, ids: SystemIds, delegation: str | None
+    asked: CallOptions, client: RecipientClient, ids: SystemIds, delegation: str | None
 ) -> SamvadRequest:
     skill, payload = asked.skill, asked.payload
     if skill is None:

@@ -17,7 +17,7 @@ from carnet.cli.invocation import Invocation, find_begun, in_line, visible
 from carnet.cli.progress import ProgressLine
 from carnet.cli.reach.gateway import Credential
 from carnet.cli.reach.pages import Pages
-from carnet.cli.reach.request import Asked
+from carnet.cli.reach.request import CallOptions
 from carnet.errors import (
     BY_CODE,
     CircuitOpen,
@@ -42,7 +42,7 @@ _DEFAULT_STATUS: Final = 502
 _AWAY: Final = (Unreachable, ProviderUnavailable, ProviderTimeout, ProviderError, CircuitOpen)
 
 
-class Seen(Struct, frozen=True, kw_only=True):
+class TaskStatus(Struct, frozen=True, kw_only=True):
     """How a task stands, wherever it runs."""
 
     status: str
@@ -65,7 +65,7 @@ class Seen(Struct, frozen=True, kw_only=True):
         return f"{self.status}{share}" + (f"  {in_line(self.note)}" if self.note else "")
 
 
-class Silence:
+class SilenceNote:
     """Says once that nobody answers, and that this is waited for."""
 
     def __init__(self, invocation: Invocation, text: str) -> None:
@@ -82,13 +82,13 @@ class Silence:
             self._invocation.note(self._invocation.spell(self._text))
 
     @classmethod
-    def here(cls, invocation: Invocation) -> "Silence":
+    def here(cls, invocation: Invocation) -> "SilenceNote":
         """That of our own gateway."""
         text = "The gateway does not answer. The task is kept: waiting for it (carnet serve)."
         return cls(invocation, text)
 
     @classmethod
-    def elsewhere(cls, invocation: Invocation) -> "Silence":
+    def elsewhere(cls, invocation: Invocation) -> "SilenceNote":
         """That of an agent elsewhere."""
         return cls(invocation, "The agent does not answer. It has the task: waiting for it.")
 
@@ -118,7 +118,7 @@ class Named(Struct, frozen=True):
 
 
 async def print_task(
-    invocation: Invocation, asked: Asked, client: RecipientClient, request: SamvadRequest
+    invocation: Invocation, asked: CallOptions, client: RecipientClient, request: SamvadRequest
 ) -> None:
     """Hand a task over to an agent elsewhere, wait for it and print its result."""
     tasks = SamvadTasks(client)
@@ -131,13 +131,13 @@ async def print_task(
         _print_begun(invocation, named, ids)
         return
     _note(invocation, ids)
-    seen = seen_there(tasks, begun.id, Silence.elsewhere(invocation), is_known=True)
+    seen = seen_there(tasks, begun.id, SilenceNote.elsewhere(invocation), is_known=True)
     result = await follow(invocation, named, seen, asked.timeout)
     print_result(invocation, result, ids)
 
 
 async def print_own_task(
-    invocation: Invocation, asked: Asked, page: dict[str, Any], by: Credential
+    invocation: Invocation, asked: CallOptions, page: dict[str, Any], by: Credential
 ) -> None:
     """The same for a task that our own gateway has taken on, from somebody with this credential."""
     named = Named(str(page.get("taskId")))
@@ -148,13 +148,13 @@ async def print_own_task(
         return
     _note(invocation, ids)
     async with Pages(invocation, asked.token, by, was_there=True) as pages:
-        seen = seen_here(pages, named.id, Silence.here(invocation))
+        seen = seen_here(pages, named.id, SilenceNote.here(invocation))
         result = await follow(invocation, named, seen, asked.timeout)
     print_result(invocation, result, ids)
 
 
 async def follow(
-    invocation: Invocation, named: Named, seen: AsyncIterator[Seen], seconds: float | None
+    invocation: Invocation, named: Named, seen: AsyncIterator[TaskStatus], seconds: float | None
 ) -> dict[str, Any]:
     """Wait for the end of a task, and give its result or raise what it failed with."""
     try:
@@ -170,7 +170,7 @@ async def follow(
     return end.result or {}
 
 
-async def _end(seen: AsyncIterator[Seen]) -> Seen:
+async def _end(seen: AsyncIterator[TaskStatus]) -> TaskStatus:
     with ProgressLine() as line:
         async with closing(seen) as states:
             async for state in states:
@@ -182,7 +182,7 @@ async def _end(seen: AsyncIterator[Seen]) -> Seen:
 
 async def seen_there(
     tasks: SamvadTasks, task: str, silence: Callable[[], None], *, is_known: bool
-) -> AsyncIterator[Seen]:
+) -> AsyncIterator[TaskStatus]:
     """A task of an agent elsewhere, whenever it has changed.
 
     Who never answered is not waited for, unless it is known to be there.
@@ -201,9 +201,9 @@ async def seen_there(
             return
 
 
-def seen_of(record: TaskRecord) -> Seen:
+def seen_of(record: TaskRecord) -> TaskStatus:
     """A record as it is shown."""
-    return Seen(
+    return TaskStatus(
         status=record.status,
         progress=record.progress,
         result=record.result,
@@ -254,7 +254,9 @@ async def find_begun_task(pages: Pages, task: str, error: TaskNotFound | Gateway
     return found
 
 
-async def seen_here(pages: Pages, task: str, silence: Callable[[], None]) -> AsyncIterator[Seen]:
+async def seen_here(
+    pages: Pages, task: str, silence: Callable[[], None]
+) -> AsyncIterator[TaskStatus]:
     """A task of our own gateway, whenever it has changed."""
     pause, last = FIRST_SECONDS, None
     while True:
@@ -270,7 +272,7 @@ async def seen_here(pages: Pages, task: str, silence: Callable[[], None]) -> Asy
         pause = min(pause * GROWTH, LONGEST_SECONDS)
 
 
-async def _look(pages: Pages, task: str) -> Seen | None:
+async def _look(pages: Pages, task: str) -> TaskStatus | None:
     """How a task stands; None if nobody can tell just now."""
     try:
         return seen_in(await pages.read(task_path(task)))
@@ -287,11 +289,11 @@ def task_path(task: str, tail: str = "") -> str:
     return f"/tasks/{quote(task, safe='')}{tail}"
 
 
-def seen_in(page: dict[str, Any]) -> Seen:
+def seen_in(page: dict[str, Any]) -> TaskStatus:
     """What a page of our gateway says about a task."""
     error = page.get("error")
     result = page.get("result")
-    return Seen(
+    return TaskStatus(
         status=str(page.get("status")),
         progress=page.get("progress"),
         note=page.get("note"),

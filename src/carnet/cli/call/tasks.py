@@ -114,10 +114,10 @@ async def _tasks_at(
     """The tasks of an agent elsewhere, as a signed call reaches it."""
     from carnet.cli.call.signed import open_direct
     from carnet.cli.reach.gateway import open_http
-    from carnet.cli.reach.request import Asked
+    from carnet.cli.reach.request import CallOptions
     from carnet.runtime.peers.samvad_tasks import SamvadTasks
 
-    asked = Asked(address=address, key=key)
+    asked = CallOptions(address=address, key=key)
     async with open_http() as http, open_direct(invocation, asked, http) as direct:
         yield SamvadTasks(direct.client)
 
@@ -216,12 +216,12 @@ async def _wait_for(
         async with Pages(invocation) as pages:
             task = await task_view.find_id(pages, task)
             named = task_view.Named(task)
-            seen = task_view.seen_here(pages, task, task_view.Silence.here(invocation))
+            seen = task_view.seen_here(pages, task, task_view.SilenceNote.here(invocation))
             result = await task_view.follow(invocation, named, seen, seconds)
     else:
         named = task_view.Named.elsewhere(task, at, key)
         async with _tasks_at(invocation, at, key) as there:
-            silence = task_view.Silence.elsewhere(invocation)
+            silence = task_view.SilenceNote.elsewhere(invocation)
             seen = task_view.seen_there(there, task, silence, is_known=False)
             result = await task_view.follow(invocation, named, seen, seconds)
     task_view.print_result(invocation, result, {"taskId": task})

@@ -29,7 +29,7 @@ TASKS = "/tasks"
 Composed = tuple[Outbound, bool]  # the request, and whether its token was made just now
 
 
-class Asked(Struct, kw_only=True):
+class CallOptions(Struct, kw_only=True):
     """What the command line said."""
 
     address: str
@@ -72,7 +72,7 @@ class Asked(Struct, kw_only=True):
 
 @asynccontextmanager
 async def compose(
-    invocation: Invocation, asked: Asked, http: HttpClient
+    invocation: Invocation, asked: CallOptions, http: HttpClient
 ) -> AsyncIterator[Composed]:
     """The request; a token made for it lives as long as the context."""
     if asked.is_url:
@@ -95,7 +95,7 @@ def describe(request: Outbound) -> dict[str, Any]:
     }
 
 
-def check(asked: Asked) -> None:
+def check(asked: CallOptions) -> None:
     """Refuse options that do not go together."""
     if "@" in asked.address and not (asked.is_url or is_handle(asked.address)):
         raise UsageInvalid(
@@ -131,7 +131,7 @@ def check(asked: Asked) -> None:
     _check_task(asked)
 
 
-def _check_task(asked: Asked) -> None:
+def _check_task(asked: CallOptions) -> None:
     if asked.task and asked.stream:
         raise UsageInvalid(
             reason="A task has no stream: its result comes when it has ended.",
@@ -154,7 +154,7 @@ def _check_task(asked: Asked) -> None:
 
 @asynccontextmanager
 async def _to_gateway(
-    invocation: Invocation, asked: Asked, http: HttpClient
+    invocation: Invocation, asked: CallOptions, http: HttpClient
 ) -> AsyncIterator[Composed]:
     path = TASKS if asked.task else CHAT
     if asked.dry_run:  # the token is not shown, so none is made
@@ -165,7 +165,7 @@ async def _to_gateway(
         yield _request(asked, f"{place.url}{path}", asked.address, by.token), by.is_new
 
 
-async def _to_peer(invocation: Invocation, asked: Asked) -> Outbound:
+async def _to_peer(invocation: Invocation, asked: CallOptions) -> Outbound:
     address = parse_handle(asked.address) if is_handle(asked.address) else None
     if address is None or address.domain == invocation.settings.gateway.domain:
         raise UsageInvalid(
@@ -202,7 +202,7 @@ def _refuse_other_dialect(peer: Peer, address: Address) -> None:
     )
 
 
-def _to_endpoint(asked: Asked) -> Outbound:
+def _to_endpoint(asked: CallOptions) -> Outbound:
     path = urlsplit(asked.address).path
     url = asked.address.rstrip("/")
     if not path.endswith("/chat/completions"):
@@ -226,18 +226,18 @@ async def find_peer(invocation: Invocation, domain: str) -> Peer:
     return peer
 
 
-def given_token(asked: Asked) -> Secret | None:
+def given_token(asked: CallOptions) -> Secret | None:
     """The token that was given with the command or in the environment."""
     text = asked.token or os.environ.get("CARNET_TOKEN")
     return read_token(text) if text else None
 
 
-def _spoken(asked: Asked) -> str:
+def _spoken(asked: CallOptions) -> str:
     """What is said in words, for readers that know no skills."""
     return msgspec.json.encode(asked.payload).decode() if asked.text is None else asked.text
 
 
-def _request(asked: Asked, url: str, model: str, token: Secret | None) -> Outbound:
+def _request(asked: CallOptions, url: str, model: str, token: Secret | None) -> Outbound:
     body: dict[str, Any] = {
         "model": model,
         "messages": [{"role": "user", "content": _spoken(asked)}],

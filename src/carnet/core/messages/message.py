@@ -14,7 +14,7 @@ from carnet.core.messages.events import ToolCall
 Role = Literal["system", "developer", "user", "assistant", "tool"]
 
 
-class Data(Struct, frozen=True, tag="data"):
+class DataPart(Struct, frozen=True, tag="data"):
     """A value, such as a form that was filled in."""
 
     value: Any
@@ -37,7 +37,7 @@ class Link(Struct, frozen=True, tag="link"):
     media_type: str | None = None
 
 
-Part = str | Data | File | Link
+Part = str | DataPart | File | Link
 
 
 class Message(Struct, frozen=True):

@@ -64,7 +64,7 @@ class Answer(Struct, frozen=True, kw_only=True):
     value: bytes | None = None  # what was answered beside; the store seals it
 
 
-class Asked(Struct, frozen=True, kw_only=True):
+class InterruptRecord(Struct, frozen=True, kw_only=True):
     """An interrupt of a turn, and what became of it."""
 
     interrupt: Interrupt  # its state is empty where the secrets file is another one
@@ -230,7 +230,7 @@ class Turns(Protocol):
         """The event batches of this attempt from event number `since` on, oldest first."""
         ...
 
-    async def interrupts(self, turn: Turn) -> Sequence[Asked]:
+    async def interrupts(self, turn: Turn) -> Sequence[InterruptRecord]:
         """What a turn waits for, or waited for, in the order in which it asked."""
         ...
 

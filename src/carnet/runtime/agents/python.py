@@ -66,7 +66,7 @@ class Native:
         self._dispatch = dispatch
         self._last_depth = last_depth
         self._auth_source = auth_source
-        self._schemas = schemas or compiled.Schemas()
+        self._schemas = schemas or compiled.CompiledSchemas()
         self._threads = Threads()
         self._steps = steps
         self._progress = progress

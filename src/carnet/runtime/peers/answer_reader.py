@@ -16,7 +16,7 @@ from carnet.errors import CarnetError, ProviderError
 from carnet.ports.world.http_client import HttpAnswer
 from carnet.runtime.receipts.verification import ExpectedReceipt
 from carnet.wire import travel
-from carnet.wire.dialects.outbound import Codec, Reader
+from carnet.wire.dialects.outbound import Codec, StreamReader
 
 JSON: Final = "application/json"
 SSE: Final = "text/event-stream"
@@ -61,7 +61,10 @@ async def tell(events: Iterable[Event], sink: Sink) -> Done:
 
 
 async def read_stream(
-    answer: HttpAnswer, reader: Reader, failure: Callable[[Failed, str], CarnetError], sink: Sink
+    answer: HttpAnswer,
+    reader: StreamReader,
+    failure: Callable[[Failed, str], CarnetError],
+    sink: Sink,
 ) -> Done:
     """Read a stream as `reader` finds it; `failure` says what to raise for another end."""
     while chunk := await answer.next():
@@ -79,7 +82,7 @@ async def read_stream(
 
 
 async def _pass_on(
-    event: Event, reader: Reader, failure: Callable[[Failed, str], CarnetError], sink: Sink
+    event: Event, reader: StreamReader, failure: Callable[[Failed, str], CarnetError], sink: Sink
 ) -> None:
     if type(event) is Usage:
         sink.usage(event)

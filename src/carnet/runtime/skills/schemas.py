@@ -50,7 +50,7 @@ class _Compiled:
         self.returned = _compile(key, skill, "output", skill.output_schema)
 
 
-class Schemas:
+class CompiledSchemas:
     """The compiled schemas of every skill that is served here."""
 
     def __init__(self) -> None:

@@ -27,7 +27,7 @@ class Violation(Struct, frozen=True):
     constraint: str
 
 
-class Kind(Protocol):
+class ViolationKind(Protocol):
     """What was violated, as the validator tells it."""
 
     def as_dict(self) -> dict[str, Any]:
@@ -39,7 +39,7 @@ class Failure(Protocol):
     """One error of the validator."""
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> ViolationKind:
         """What was violated."""
         ...
 

@@ -38,7 +38,7 @@ _RESERVE, _QUOTA = place("reserve"), place("purse")
 _FOREVER: Final = 1 << 62  # a time that never comes
 
 
-class Session(Protocol):
+class QuerySession(Protocol):
     """The part of a connection that a batch uses."""
 
     async def query(self, text: str, *args: object) -> list[Row]:
@@ -55,7 +55,7 @@ class HotBatch:
     """One batch: what was read for it, and what will be written."""
 
     def __init__(
-        self, session: Session, worker: str, batch: Batch, shard: Shard, *, lease_us: int
+        self, session: QuerySession, worker: str, batch: Batch, shard: Shard, *, lease_us: int
     ) -> None:
         """`lease_us` is how long a lease of the worker lasts; 0: it has none yet."""
         self._session = session

@@ -29,7 +29,7 @@ def numbered(sql: str) -> str:
     return "".join(f"${next(numbers)}" if part == "?" else part for part in sql)
 
 
-class Session(postgres_writer.Session, Protocol):
+class Session(postgres_writer.WriterSession, Protocol):
     """One connection."""
 
     async def change(self, text: str, *args: object) -> int:

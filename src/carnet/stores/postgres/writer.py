@@ -38,7 +38,7 @@ MOST_ATTEMPTS: Final = 3  # of a batch that fell to a deadlock with somebody who
 Fault = Literal["row", "again", "busy", "store", "lost"]
 
 
-class Session(Protocol):
+class WriterSession(Protocol):
     """One connection."""
 
     @property
@@ -67,7 +67,7 @@ class PostgresWriter:
 
     def __init__(
         self,
-        connect: Callable[[], Awaitable[Session]],
+        connect: Callable[[], Awaitable[WriterSession]],
         worker: str,
         seals: Seals,
         loop: AbstractEventLoop,
@@ -78,7 +78,7 @@ class PostgresWriter:
         self._shard = Shard(seals, worker)
         self._arrived = asyncio.Event()
         self.queue = Queue(loop, self._arrived.set, most_waiting)
-        self._session: Session | None = None
+        self._session: WriterSession | None = None
         self.lease_us = 0  # how long the worker's lease lasts once it is renewed; 0: it has none
         self._task = loop.create_task(self._work(), name="carnet-writer")
 
@@ -141,7 +141,7 @@ class PostgresWriter:
         """Also those who came while the connection was sought: they need not find out again."""
         return batch.jobs() + self.queue.take().jobs()
 
-    async def _begun(self) -> Session:
+    async def _begun(self) -> WriterSession:
         """A connection on which a transaction has begun; a new one if the last is gone."""
         if self._session is not None and not self._session.is_closed:
             try:
@@ -161,7 +161,7 @@ class PostgresWriter:
             self._session.drop()
             self._session = None
 
-    async def _commit(self, session: Session, batch: Batch, attempt: int = 1) -> Committed:
+    async def _commit(self, session: WriterSession, batch: Batch, attempt: int = 1) -> Committed:
         """Write a batch; the transaction has begun."""
         try:
             pass_points(batch, claims="t1.begin", appends="event.before_t2", finishes="t3.begin")
@@ -186,7 +186,7 @@ class PostgresWriter:
         return Committed(outcomes)
 
     async def _undone(
-        self, session: Session, batch: Batch, error: Exception, attempt: int
+        self, session: WriterSession, batch: Batch, error: Exception, attempt: int
     ) -> Committed:
         fault = session.blame(error)
         trouble = session.name(error)
@@ -207,13 +207,13 @@ class PostgresWriter:
             return Committed(refused(batch.changes(), Internal, broken))
         return Committed([(job, _refusal(fault, trouble)) for job in batch.changes()], trouble)
 
-    async def _halves(self, session: Session, batch: Batch) -> Committed:
+    async def _halves(self, session: WriterSession, batch: Batch) -> Committed:
         first, second = _split(batch)
         done = await self._once_more(session, first, 1)
         rest = await self._once_more(session, second, 1)
         return Committed(done.outcomes + rest.outcomes, rest.trouble or done.trouble)
 
-    async def _once_more(self, session: Session, batch: Batch, attempt: int) -> Committed:
+    async def _once_more(self, session: WriterSession, batch: Batch, attempt: int) -> Committed:
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
                 await session.begin()

@@ -18,7 +18,7 @@ from carnet.stores.database import Row
 from carnet.stores.sqlite.finishes import ADD_TO_QUOTA, INSERT_JOURNAL, KEEP_CALL
 from carnet.stores.turn.claim_rules import ClaimRules, Run, names_of
 from carnet.stores.turn.interrupts import PENDING, RESOLVE
-from carnet.stores.turn.lookup import Connection, Lookup
+from carnet.stores.turn.lookup import Lookup, SqlConnection
 from carnet.stores.turn.row import INSERT_TURN, RESUME, RUN_AGAIN, place
 
 _RUNS = Lookup(
@@ -82,7 +82,7 @@ class Numbers:
 
     __slots__ = ("nonce", "run", "turn")
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: SqlConnection) -> None:
         self.turn: int = connection.execute("SELECT COALESCE(MAX(n), 0) FROM turn").fetchone()[0]
         self.run: int = connection.execute("SELECT COALESCE(MAX(n), 0) FROM run").fetchone()[0]
         last: int = connection.execute("SELECT COALESCE(MAX(n), 0) FROM nonce").fetchone()[0]
@@ -120,7 +120,7 @@ def _asked(claims: Sequence[TurnClaim]) -> _Asked:
 class ClaimBatch:
     """One batch: reads for the rules, and writes what they admitted."""
 
-    def __init__(self, connection: Connection, numbers: Numbers, worker: str) -> None:
+    def __init__(self, connection: SqlConnection, numbers: Numbers, worker: str) -> None:
         self._connection = connection
         self._numbers = numbers
         # A gateway that starts alone has no others: only its own turns have a worker.

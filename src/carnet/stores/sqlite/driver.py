@@ -32,8 +32,8 @@ from carnet.stores.migration import APPLIED, migrate, migrations, missing
 from carnet.stores.snapshots import SqliteSnapshot
 from carnet.stores.sqlite.claims import ClaimBatch, Numbers
 from carnet.stores.sqlite.finishes import FinishBatch, append
-from carnet.stores.sqlite.reader import Reader
-from carnet.stores.sqlite.writer import Writer
+from carnet.stores.sqlite.reader import SqliteReader
+from carnet.stores.sqlite.writer import SqliteWriter
 from carnet.stores.turn.callbacks import CallbacksChanged
 
 BUSY_SECONDS: Final = 3.0  # less than callers wait, so that they are told why
@@ -307,8 +307,8 @@ class SqliteDatabase:
         self._path = opened.path
         with _explained(opened.path):
             driver = SqliteDriver(opened.writing, worker, seals, opened.path)
-        self._writer = Writer(driver, loop, most_waiting)
-        self._reader = Reader(opened.reading, loop, opened.reading.close)
+        self._writer = SqliteWriter(driver, loop, most_waiting)
+        self._reader = SqliteReader(opened.reading, loop, opened.reading.close)
         queue = self._writer.queue
         self.claim: Final = queue.claim if alone else _not_ours
         self.append: Final = queue.append

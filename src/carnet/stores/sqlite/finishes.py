@@ -15,7 +15,7 @@ from carnet.stores.turn.callbacks import CALLBACK_COLUMNS, CallbacksChanged
 from carnet.stores.turn.finish_rules import FinishRules, appended
 from carnet.stores.turn.interrupts import EXPIRE, REOPEN, UNDISCARD, WAIT_ON
 from carnet.stores.turn.interrupts import INSERT as INSERT_INTERRUPT
-from carnet.stores.turn.lookup import Connection, Lookup
+from carnet.stores.turn.lookup import Lookup, SqlConnection
 from carnet.stores.turn.moves import becomes, may_become
 from carnet.stores.turn.outbound_calls import INSERT as INSERT_OUTBOUND
 from carnet.stores.turn.row import END_TURN
@@ -63,7 +63,7 @@ _END_SHARD = (
 )
 
 
-def append(connection: Connection, flushes: Sequence[Flush]) -> list[Fenced | None]:
+def append(connection: SqlConnection, flushes: Sequence[Flush]) -> list[Fenced | None]:
     """Write the events of those who own their turn."""
     owned: dict[int, int] = dict(_OWNED(connection, [flush.turn.n for flush in flushes]))
     answers, rows = appended(flushes, owned)
@@ -74,7 +74,7 @@ def append(connection: Connection, flushes: Sequence[Flush]) -> list[Fenced | No
 class FinishBatch:
     """One batch: reads for the rules, and writes what they ended."""
 
-    def __init__(self, connection: Connection, shard: Shard, numbers: Iterator[int]) -> None:
+    def __init__(self, connection: SqlConnection, shard: Shard, numbers: Iterator[int]) -> None:
         """`numbers` are those of the next postings."""
         self._connection = connection
         self._shard = shard

@@ -8,16 +8,16 @@ from typing import Any
 
 from carnet.errors import StorageUnavailable
 from carnet.stores.database import Row, Value
-from carnet.stores.turn.lookup import Connection
+from carnet.stores.turn.lookup import SqlConnection
 
 Query = tuple[str, Sequence[Value], "Future[list[Row]]"]
 
 
-class Reader:
+class SqliteReader:
     """A queue of queries and the thread that answers them, as many at a time as are waiting."""
 
     def __init__(
-        self, connection: Connection, loop: AbstractEventLoop, close: Callable[[], object]
+        self, connection: SqlConnection, loop: AbstractEventLoop, close: Callable[[], object]
     ) -> None:
         self._connection = connection
         self._close = close

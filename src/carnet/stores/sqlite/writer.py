@@ -39,7 +39,7 @@ BUSY_SECONDS: Final = 3.0  # less than callers wait, so that they are told why
 BUSY_LOOK_SECONDS: Final = 0.02
 
 
-class Writer:
+class SqliteWriter:
     """A queue, and the thread that empties it."""
 
     def __init__(

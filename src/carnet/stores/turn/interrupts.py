@@ -15,7 +15,7 @@ import msgspec
 from msgspec.structs import asdict, replace
 
 from carnet.core.messages.interrupt import Interrupt, check_together, hash_state
-from carnet.ports.work.turns import Answer, Asked, TurnFinish
+from carnet.ports.work.turns import Answer, InterruptRecord, TurnFinish
 from carnet.stores.database import Database, Row
 from carnet.stores.secrets.seal import Seal, Unsealable
 from carnet.stores.secrets.secrets_file import Keys
@@ -149,11 +149,11 @@ class Interrupts:
             value = self._seal.seal_bytes(value, label=_answer_label(answer.state_hash))
         return SealedAnswer(**{**asdict(answer), "value": value})
 
-    async def of(self, turn: int) -> list[Asked]:
+    async def of(self, turn: int) -> list[InterruptRecord]:
         """What a turn waits for, or waited for, in the order in which it asked."""
         return [self._read(row) for row in await self._database.fetch(_OF_TURN, (turn,))]
 
-    def _read(self, row: Row) -> Asked:
+    def _read(self, row: Row) -> InterruptRecord:
         name, kind, origin, message, data, amount, currency, url, retry_after, sealed, *rest = row
         status, expires, outcome, resolver, resolved, value = rest
         state = ""
@@ -164,7 +164,7 @@ class Interrupts:
         except Unsealable:
             value = None
         more = _data.decode(data) if data else {}
-        return Asked(
+        return InterruptRecord(
             interrupt=Interrupt(
                 id=name,
                 state=state,

@@ -23,7 +23,7 @@ class Cursor(Protocol):
     def rowcount(self) -> int: ...
 
 
-class Connection(Protocol):
+class SqlConnection(Protocol):
     """The part of a DB-API connection that the batches use."""
 
     def execute(self, sql: str, args: Sequence[Any] = ..., /) -> Cursor: ...
@@ -46,7 +46,7 @@ class Lookup:
             size = 1 << (number - 1).bit_length()
             self._plans[number * width] = (self._texts[size], size - number)
 
-    def __call__(self, connection: Connection, keys: list[Any]) -> list[Any]:
+    def __call__(self, connection: SqlConnection, keys: list[Any]) -> list[Any]:
         """The rows of all the keys, whose values stand one after another."""
         if not keys:
             return []

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from carnet.core.chain.turn import TRANSITIONS, Turn
 from carnet.errors import RunNotFound
-from carnet.ports.work.turns import Asked, Claimed, TurnClaim, TurnFinish, Verdict
+from carnet.ports.work.turns import Claimed, InterruptRecord, TurnClaim, TurnFinish, Verdict
 from carnet.stores.commit.queue import discard_result, given_back
 from carnet.stores.database import Database, Flush
 from carnet.stores.turn.callbacks import StoredCallbacks
@@ -103,7 +103,7 @@ class StoredTurns:
         rows = await self._database.fetch(_EVENTS, args)
         return [row[_DATA] for row in await shown(self._database, list(verified(rows)))]
 
-    async def interrupts(self, turn: Turn) -> list[Asked]:
+    async def interrupts(self, turn: Turn) -> list[InterruptRecord]:
         """What a turn waits for, or waited for, in the order in which it asked."""
         return await self._interrupts.of(turn.n)
 

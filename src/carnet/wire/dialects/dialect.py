@@ -193,7 +193,7 @@ class AgentList(Struct, frozen=True, kw_only=True):
 QuestionResult = TaskView | TaskList | AgentView | AgentList
 
 
-class Writer(Protocol):
+class AnswerWriter(Protocol):
     """Writes the answer to one call."""
 
     def headers(self, *, stream: bool) -> Fields:
@@ -260,7 +260,7 @@ class Dialect(Protocol):
         """What is asked."""
         ...
 
-    def writer(self, call: Call, gateway: GatewayFacts, /) -> Writer:
+    def writer(self, call: Call, gateway: GatewayFacts, /) -> AnswerWriter:
         """What writes the answer to a call."""
         ...
 

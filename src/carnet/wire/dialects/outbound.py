@@ -26,7 +26,7 @@ class Refusal(Struct, frozen=True, kw_only=True):
     usage: Usage | None = None  # what was charged all the same
 
 
-class Reader(Protocol):
+class StreamReader(Protocol):
     """Reads one stream in a dialect."""
 
     @property
@@ -65,7 +65,7 @@ class Read(Protocol):
 class Follow(Protocol):
     """Makes what reads a stream."""
 
-    def __call__(self, *, currency: str, on_comment: Callable[[str], None] | None) -> Reader:
+    def __call__(self, *, currency: str, on_comment: Callable[[str], None] | None) -> StreamReader:
         """A reader; a comment beside the events is given to `on_comment`."""
         ...
 

@@ -49,7 +49,7 @@ class Written(Struct, frozen=True, kw_only=True):
     metadata: dict[str, Any] = {}
 
 
-class Reader(Protocol):
+class StampReader(Protocol):
     """Reads a stamp."""
 
     def __call__(
@@ -59,7 +59,7 @@ class Reader(Protocol):
         ...
 
 
-class Writer(Protocol):
+class StampWriter(Protocol):
     """Writes a stamp."""
 
     def __call__(self, carnet: Carnet, leaving: Leaving, /) -> Written:
@@ -74,8 +74,8 @@ class Stamp(Struct, frozen=True, kw_only=True, eq=False):
     prefixes: tuple[str, ...] = ()  # of its header fields, in lower case
     in_metadata: bool = False  # it rides in what a body dialect hands over
     last_depth: int | None = None  # the last depth answered by default; None: as of any call
-    read: Reader | None = None
-    write: Writer | None = None  # None: it is not written toward peers
+    read: StampReader | None = None
+    write: StampWriter | None = None  # None: it is not written toward peers
 
 
 # Of proxies, which write and sign nothing for us. A look-alike of theirs is one all the same.

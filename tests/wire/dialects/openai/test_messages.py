@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carnet.core.messages.events import ToolCall
-from carnet.core.messages.message import Data, File, Link, Message, Part
+from carnet.core.messages.message import DataPart, File, Link, Message, Part
 from carnet.wire.dialects.openai.messages import read_messages, write_message
 
 texts = st.text(max_size=20)
@@ -105,5 +105,5 @@ def test_tool_calls_of_another_form_stay_in_the_body_alone(tool_calls: object) -
 
 
 def test_a_value_is_written_as_text_for_those_who_read_text() -> None:
-    message = Message("user", (Data({"seats": 4}),))
+    message = Message("user", (DataPart({"seats": 4}),))
     assert write_message(message)["content"] == [{"type": "text", "text": '{"seats":4}'}]

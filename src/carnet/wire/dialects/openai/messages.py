@@ -11,7 +11,7 @@ from typing import Any, Final, get_args
 from msgspec import Struct, ValidationError, convert
 
 from carnet.core.messages.events import ToolCall
-from carnet.core.messages.message import Data, File, Link, Message, Part, Role
+from carnet.core.messages.message import DataPart, File, Link, Message, Part, Role
 from carnet.errors import InvalidRequest
 from carnet.wire.grammar import json
 
@@ -145,7 +145,7 @@ def _write_part(part: Part) -> dict[str, Any]:
         return {"type": "text", "text": part}
     if isinstance(part, Link):
         return {"type": "image_url", "image_url": {"url": part.url}}
-    if isinstance(part, Data):
+    if isinstance(part, DataPart):
         return {"type": "text", "text": json.write_text(part.value)}
     kind, _, form = (part.media_type or "").partition("/")
     if kind == "audio":
