@@ -10,6 +10,18 @@ from tests.architecture.tree import FOLDERS, ROOT, name_of, package_modules, par
 # Words that say nothing. The house has names of its own: dialect, claim, guard, call, agent, event.
 EMPTY_WORDS = {"manager", "service", "processor", "handler", "helper", "util", "common"}
 
+# Class names that are defined twice, each with its reason.
+DEFINED_TWICE = {
+    "Address": "that of carnet.testing is public: a port that a test owns",
+}
+
+# TEMPORARY: being renamed; this set is to be empty, and then to go.
+STILL_DEFINED_TWICE = {
+    *("Answer", "AnswerReader", "Attempt", "Callbacks", "Children", "Claim", "Door", "Entry"),
+    *("Lane", "Listed", "Papers", "Place", "Route", "Samvad", "Schemas", "Signer", "Steps", "Task"),
+    *("Token", "Way"),
+}
+
 # Written with brackets so that this file does not say what it looks for.
 MACHINE_PATH = re.compile(r"(?<![\w.~/-])/(?:home|Users|root|wor[k]|opt|mnt)/[\w.-]")
 REGISTRY = re.compile(
@@ -60,6 +72,19 @@ def test_no_module_or_class_is_named_with_an_empty_word() -> None:
             if EMPTY_WORDS.intersection(words(name))
         ]
     assert empty == []
+
+
+def test_a_public_class_name_is_defined_once() -> None:
+    places: dict[str, list[str]] = {}
+    for path in package_modules():
+        for node in ast.walk(parsed(path)):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places.setdefault(node.name, []).append(name_of(path))
+    twice = {name: where for name, where in places.items() if len(where) > 1}
+    assert {n: where for n, where in twice.items() if n not in STILL_DEFINED_TWICE} == {
+        name: twice.get(name) for name in DEFINED_TWICE
+    }
+    assert len(DEFINED_TWICE) <= 3
 
 
 def test_no_file_names_a_machine_or_a_package_registry() -> None:

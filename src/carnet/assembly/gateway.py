@@ -271,12 +271,7 @@ def build(
     backend = build_backend(
         settings, store, clock, ids, stamps=known, dialects=dialects, kinds=kinds
     )
-    metrics = Metrics(
-        open_calls=lambda: backend.concurrency.total,
-        circuits=lambda: len(backend.agents.breakers.circuits()),
-        waiting_tasks=lambda: backend.worker.waiting,
-        running_tasks=lambda: backend.worker.running,
-    )
+    metrics = _metrics(backend)
     access = Access(store.tokens, clock, store.look_again)
     endpoints = build_endpoints(
         settings, store, backend, clock, metrics, dialects=dialects, stamps=known
@@ -309,6 +304,15 @@ def build(
         store=store,
         metrics=metrics,
         drain_seconds=settings.gateway.drain_seconds,
+    )
+
+
+def _metrics(backend: Backend) -> Metrics:
+    return Metrics(
+        open_calls=lambda: backend.concurrency.total,
+        circuits=lambda: len(backend.agents.breakers.circuits()),
+        waiting_tasks=lambda: backend.worker.waiting,
+        running_tasks=lambda: backend.worker.running,
     )
 
 
