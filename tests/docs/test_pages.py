@@ -42,6 +42,19 @@ def test_every_file_that_the_life_of_a_call_names_is_there() -> None:
     assert [name for name in named if not (PACKAGE / name).exists()] == []
 
 
+def test_whatever_the_usual_changes_name_is_there() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    (table,) = re.findall(r"## The usual changes(.*?)\n## ", text, re.DOTALL)
+    assert len(re.findall(r"^\| \*\*", table, re.MULTILINE)) == 12
+    named = re.findall(r"`([\w.]+(?:/[\w.]+)*(?:/|\.py|\.md|\.toml))`", table)
+    written = [name for name in named if "NAME" not in name]
+    assert len(written) > 40
+    missing = [
+        name for name in written if not ((PACKAGE / name).exists() or (ROOT / name).exists())
+    ]
+    assert missing == []
+
+
 def rooms_drawn() -> list[dict[str, list[str]]]:
     """The floors of the picture, from the top: each room with its folders."""
     text = (ROOT / "docs" / "life-of-a-call.md").read_text()
