@@ -99,11 +99,11 @@ def _plain(name: str) -> str:
 def test_the_guards_stand_in_the_order_that_is_told() -> None:
     text = (ROOT / "docs" / "life-of-a-call.md").read_text()
     told = re.findall(r"^\| `(\w+)` \(`guards/", text, re.MULTILINE)
-    source = (PACKAGE / "guards" / "admission" / "gate.py").read_text()
+    source = (PACKAGE / "guards" / "admission" / "order.py").read_text()
     lists = [
         re.search(rf"{opening} \((.*?)\n        \)", source, re.DOTALL)
-        for opening in (r"self\._guards: [^=]+ =", r"answers\.\"\"\"\n        return")
+        for opening in (r"self\.by_token: [^=]+ =", r"answers\.\"\"\"\n.*\n        return")
     ]
     listed = "".join(found[1] for found in lists if found)
-    real = re.findall(r"^ +(?:\*\(.* else \()?(?:self\._)?(\w+)[(,]", listed, re.MULTILINE)
+    real = re.findall(r"^ +(?:\*\(.* else \()?(?:self\.)?(\w+)[(,]", listed, re.MULTILINE)
     assert [_plain(name) for name in told] == [_plain(name) for name in real]
