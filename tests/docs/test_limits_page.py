@@ -1,14 +1,14 @@
 """The page about limits says what the code says."""
 
 import re
-from pathlib import Path
 
 import msgspec
 
 from carnet.config import Limits
 from carnet.errors import BY_CODE
+from tests.docs.test_quickstart import ROOT
 
-PAGE = Path(__file__).parents[2] / "docs" / "operations" / "limits.md"
+PAGE = ROOT / "docs" / "operations" / "limits.md"
 
 
 def rows() -> dict[str, list[str]]:
