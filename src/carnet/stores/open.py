@@ -63,22 +63,19 @@ async def open_store(
         lock, database = await _sqlite(
             path, now, worker=worker, seals=seals, alone=exclusive, most_waiting=most_waiting
         )
+    trust = StoredTrust(
+        tokens=StoredTokens(database, keys, ids),
+        peers=StoredPeers(database, keys, file_peers),
+        keys=StoredKeys(database, keys, clock),
+        pinned=StoredPinnedKeys(database, file_keys),
+    )
+    release = None if lock is None else lock.release
     store = Store(
         database=database,
-        trust=StoredTrust(
-            tokens=StoredTokens(database, keys, ids),
-            peers=StoredPeers(database, keys, file_peers),
-            keys=StoredKeys(database, keys, clock),
-            pinned=StoredPinnedKeys(database, file_keys),
-        ),
+        trust=trust,
         secrets=keys,
         clock=clock,
-        worker=Worker(
-            name=worker,
-            serves=exclusive,
-            lease_seconds=lease_seconds,
-            release=None if lock is None else lock.release,
-        ),
+        worker=Worker(name=worker, serves=exclusive, lease_seconds=lease_seconds, release=release),
         hours=RetentionHours(task_hours, wait_hours),
     )
     return await _refreshed(store)

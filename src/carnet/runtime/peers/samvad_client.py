@@ -174,7 +174,7 @@ async def _read_answer(
     if not is_stream(answer, wanted=request.stream):
         return await tell(samvad.read_answer(await answer.read()), sink)
     return await read_stream(
-        answer, samvad.StreamReader(on_comment=receipt.read_comment), _failure, sink
+        answer, samvad.FrameReader(on_comment=receipt.read_comment), _failure, sink
     )
 
 

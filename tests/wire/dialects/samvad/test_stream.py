@@ -10,7 +10,7 @@ from carnet.core.messages.events import RESULT, Data, Done, Event, Extension, Fa
 from carnet.errors import AgentFailed, DepthExceeded, PeerBusy, ProviderError
 from carnet.wire.dialects.samvad import (
     KEEP_ALIVE,
-    StreamReader,
+    FrameReader,
     StreamWriter,
     error_object,
     result_of,
@@ -33,7 +33,7 @@ def frames(*events: Event) -> list[Any]:
 
 
 def read_all(*chunks: bytes) -> list[Event]:
-    reader = StreamReader()
+    reader = FrameReader()
     events = [event for chunk in chunks for event in reader.feed(chunk)]
     return [*events, *reader.close()]
 
@@ -134,7 +134,7 @@ def test_nothing_is_read_after_the_last_frame() -> None:
 
 def test_chunks_are_told_as_they_come_and_a_text_not_twice() -> None:
     body = written(Text("Hel"), Text("lo"), Done())
-    reader = StreamReader()
+    reader = FrameReader()
     told = [reader.feed(frame + b"\n\n") for frame in body.split(b"\n\n")[:-1]]
     assert told == [[Text("Hel")], [Text("lo")], [Done()]]
     assert reader.close() == []
@@ -165,13 +165,13 @@ def test_a_result_that_differs_from_what_was_streamed_is_told_as_well() -> None:
     ],
 )
 def test_what_is_no_stream_ends_in_one_failure(body: bytes) -> None:
-    reader = StreamReader()
+    reader = FrameReader()
     assert [*reader.feed(body), *reader.close()] == [Failed(ProviderError.code)]
     assert reader.fault
 
 
 def test_an_event_that_is_too_large_ends_in_one_failure() -> None:
-    reader = StreamReader(max_event_bytes=100)
+    reader = FrameReader(max_event_bytes=100)
     assert reader.feed(b"data: " + b"x" * 200) == [Failed(ProviderError.code)]
     assert reader.feed(TS_SDK) == []
 

@@ -11,7 +11,7 @@ and a sender is trusted, the guards decide.
                write_accepted, write_record, read_asking  tasks.py
     outbound   Envelope, write_envelope                   envelope.py
                read_answer, result_of          → events   answer.py
-               StreamReader                    → events   stream.py
+               FrameReader                     → events   stream.py
                read_refusal                    → error    reports.py
                read_card                       → Card     card.py
                read_accepted, read_task        → record   task_reports.py
@@ -49,7 +49,7 @@ from carnet.wire.dialects.samvad.refusals import (
     write_error,
 )
 from carnet.wire.dialects.samvad.reports import MEANINGS, STATUSES, read_refusal
-from carnet.wire.dialects.samvad.stream import KEEP_ALIVE, StreamReader, StreamWriter
+from carnet.wire.dialects.samvad.stream import KEEP_ALIVE, FrameReader, StreamWriter
 from carnet.wire.dialects.samvad.task_reports import (
     TaskRecord,
     is_task_id,
@@ -83,8 +83,8 @@ __all__ = [
     "CardFacts",
     "CardKey",
     "Envelope",
+    "FrameReader",
     "Model",
-    "StreamReader",
     "StreamWriter",
     "TaskRecord",
     "error_object",

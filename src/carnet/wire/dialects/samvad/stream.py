@@ -86,7 +86,7 @@ class _Frame(Struct, gc=False):
 _decode = msgspec.json.Decoder(_Frame).decode
 
 
-class StreamReader:
+class FrameReader:
     """Reads one stream. `fault` is empty unless the stream was not what it should be."""
 
     __slots__ = ("_ended", "_sse", "_streamed", "fault")
