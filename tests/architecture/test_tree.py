@@ -15,13 +15,6 @@ DEFINED_TWICE = {
     "Address": "that of carnet.testing is public: a port that a test owns",
 }
 
-# TEMPORARY: being renamed; this set is to be empty, and then to go.
-STILL_DEFINED_TWICE = {
-    *("Answer", "AnswerReader", "Attempt", "Callbacks", "Children", "Claim", "Door", "Entry"),
-    *("Lane", "Listed", "Papers", "Place", "Route", "Samvad", "Schemas", "Signer", "Steps", "Task"),
-    *("Token", "Way"),
-}
-
 # Written with brackets so that this file does not say what it looks for.
 MACHINE_PATH = re.compile(r"(?<![\w.~/-])/(?:home|Users|root|wor[k]|opt|mnt)/[\w.-]")
 REGISTRY = re.compile(
@@ -81,9 +74,7 @@ def test_a_public_class_name_is_defined_once() -> None:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 places.setdefault(node.name, []).append(name_of(path))
     twice = {name: where for name, where in places.items() if len(where) > 1}
-    assert {n: where for n, where in twice.items() if n not in STILL_DEFINED_TWICE} == {
-        name: twice.get(name) for name in DEFINED_TWICE
-    }
+    assert twice == {name: twice.get(name) for name in DEFINED_TWICE}
     assert len(DEFINED_TWICE) <= 3
 
 

@@ -72,13 +72,10 @@ def check_document(candidate: Candidate, document: Document) -> None:
 
 def check_stamps(document: Document, marks: Sequence[Mark]) -> None:
     """Refuse a request whose other stamps tell another chain than its document."""
-    by_document = (document.run, document.turn, document.parent_turn, document.depth)
+    wanted = (document.run, document.turn, document.parent_turn, document.depth)
     for mark in marks:
-        by_stamp = (mark.run, mark.turn, mark.parent_turn, mark.depth)
-        if any(
-            one is not None and one != other
-            for one, other in zip(by_stamp, by_document, strict=True)
-        ):
+        found = (mark.run, mark.turn, mark.parent_turn, mark.depth)
+        if any(one is not None and one != other for one, other in zip(found, wanted, strict=True)):
             raise ChainMismatch("the travel document and another stamp disagree")
 
 
