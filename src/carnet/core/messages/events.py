@@ -147,9 +147,7 @@ CHILD = "carnet.child"  # an Extension that says what a call made in process has
 UNKNOWN_COST = "carnet.unknown_cost"  # an Extension: somebody charged and did not say how much
 RESULT = "carnet.result"  # an Extension: what a skill gave as its result, a JSON object
 RECEIPT = "carnet.receipt"  # an Extension: what we signed about the answer, as it leaves
-OUTBOUND_CALL = (
-    "carnet.leg"  # an Extension: a call to another organisation; see `core.messages.outbound_call`
-)
+OUTBOUND_CALL = "carnet.leg"  # an Extension: a call to another organisation
 
 
 def journaled(end: End) -> End:
