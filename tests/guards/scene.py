@@ -12,8 +12,7 @@ from carnet.core.people.secret import Secret
 from carnet.errors import AgentNotFound
 from carnet.guards.caller.authentication import KnownCaller
 from carnet.guards.candidate import Candidate
-from carnet.guards.target.chain import within_chain
-from carnet.guards.target.target import KnownAgent
+from carnet.guards.target.target import KnownAgent, within_chain
 from carnet.ports.trust.trust import NewToken, Peer
 from carnet.ports.work.agent import Target
 from carnet.testing.trust import MemoryPeers, MemoryTokens

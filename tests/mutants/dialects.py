@@ -42,7 +42,7 @@ TANGLE = (
     ),
     Mutant(
         "tangle:authorization:listed-peers",
-        "guards/target/departure.py",
+        "guards/target/target.py",
         "raise PeerNotListed",
         "return",
     ),
@@ -230,7 +230,7 @@ SAMVAD = (
     ),
     Mutant(
         "samvad:envelope:mode-skill",
-        "guards/target/skill.py",
+        "guards/target/target.py",
         "_mode(candidate.claim) not in skill.modes",
         "False",
     ),

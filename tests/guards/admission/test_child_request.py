@@ -9,7 +9,7 @@ from carnet.core.messages.message import Link, Message
 from carnet.core.people.skill import CHAT, Skill
 from carnet.errors import SkillNotFound
 from carnet.guards.admission.child_request import child_digest, child_request
-from carnet.guards.target.skill import find_skill
+from carnet.guards.target.target import find_skill
 from tests.guards.scene import target
 
 SAID = (Message("user", ("hi",)),)

@@ -9,7 +9,7 @@ from carnet.core.people.secret import Secret
 from carnet.errors import SkillForbidden, TokenInvalid
 from carnet.guards.caller.trust import Trusted
 from carnet.guards.candidate import Candidate
-from carnet.guards.target.skill import known_skill
+from carnet.guards.target.target import known_skill
 from carnet.ports.trust.trust import NewToken, Peer
 from tests.guards.scene import Directory, known_tokens
 from tests.guards.signed_scene import (

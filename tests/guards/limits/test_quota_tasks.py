@@ -10,7 +10,7 @@ from carnet.core.call import Claim
 from carnet.core.messages.interrupt import Interrupt, hash_state
 from carnet.core.sealed_call import read_sealed_call
 from carnet.errors import CallbackForbidden, SchemaInvalid, TaskNotFound, TooManyTasks
-from carnet.guards.target.callback import CallbackCheck
+from carnet.guards.target.target import CallbackCheck
 from carnet.ports.work.tasks import StoredTask, TaskClaim
 from carnet.ports.work.turns import Answer, InterruptRecord, TurnClaim, Verdict
 from carnet.testing.turns import MemoryTurns

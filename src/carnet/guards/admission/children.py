@@ -19,9 +19,7 @@ from carnet.guards.admission.order import GateParts, Signed
 from carnet.guards.admission.transaction import Entry, Transaction, quote
 from carnet.guards.caller.trust import check_rights
 from carnet.guards.limits.payer import Paying, check_pay
-from carnet.guards.target.departure import check_credential
-from carnet.guards.target.skill import find_skill
-from carnet.guards.target.target import permit
+from carnet.guards.target.target import check_credential, find_skill, permit
 from carnet.ports.world.clock import Clock
 
 

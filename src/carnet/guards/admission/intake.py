@@ -23,8 +23,7 @@ from carnet.guards.candidate import Candidate
 from carnet.guards.limits.quota import counted_as, daily_tokens, make_later, unfinished
 from carnet.guards.limits.rate import bucket_of
 from carnet.guards.proof.replay import nonce_of
-from carnet.guards.target.chain import names_parent
-from carnet.guards.target.departure import check_credential, onward_carnet
+from carnet.guards.target.target import check_credential, names_parent, onward_carnet
 from carnet.ports.work.turns import Quota, Rate
 
 MINUTE = 60

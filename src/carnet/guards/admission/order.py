@@ -18,11 +18,16 @@ from carnet.guards.limits.rate import WithinRate
 from carnet.guards.proof.replay import Unrepeated
 from carnet.guards.proof.signature import Addressed, in_time, signed
 from carnet.guards.proof.travel import Travelled, Unlooped
-from carnet.guards.target.callback import CallbackCheck, CalledBack
-from carnet.guards.target.chain import within_chain
 from carnet.guards.target.injection import Scan, Scanned
-from carnet.guards.target.skill import WellFormed, known_skill
-from carnet.guards.target.target import KnownAgent, permitted
+from carnet.guards.target.target import (
+    CallbackCheck,
+    CalledBack,
+    KnownAgent,
+    WellFormed,
+    known_skill,
+    permitted,
+    within_chain,
+)
 from carnet.ports.trust.keys import KeyRing
 from carnet.ports.trust.schemas import Schemas
 from carnet.ports.trust.trust import Peers, Tokens

@@ -1,17 +1,65 @@
 """Whom is the call for, and may this caller reach it?
 
-Law. The permission asked for is the target's, held by the caller; the gateway's own rights are
-never used. What a signed caller may do follows from the trust it has earned
-(`guards.caller.trust`).
+Where in its chain does it stand? Which skill is asked for, in a way that it can be asked, and with
+a payload of its shape? May this gateway be made to call back to an address? May the call leave for
+another organisation?
+
+Law 1. The permission asked for is the target's, held by the caller; the gateway's own rights are
+       never used. What a signed caller may do follows from the trust it has earned
+       (`guards.caller.trust`).
+Law 2. Every stamp counts: the deepest depth and the lowest limit hold, and contradictions are
+       refused. Malformed stamps never get here; the dialect refused them as it read them.
+Law 3. An agent elsewhere whose skills we do not know is asked unjudged: it judges for itself.
+Law 4. The payload is the last thing judged before the transaction: nobody who may not call learns
+       from a schema what is wrong with it.
+Law 5. Of a task everything that can be wrong with its payload is told before it is accepted, also
+       what no schema says: a text that is no date.
+Law 6. A callback is judged for senders that are proved and may call, and before anything is
+       claimed: an address that we would not dial registers nothing. It is judged again at each
+       attempt to deliver.
+Law 7. Whether it may leave is answered before any I/O: a chain with no hop left is refused, and a
+       credential that would have to be forwarded to a peer that is not listed stops the call. It is
+       never sent without the credential, because then the wrong party would pay.
 """
+
+import difflib
+from collections.abc import Awaitable
+from typing import Protocol
 
 import msgspec
 
-from carnet.core.chain.carnet import check_depth
+from carnet.core.call import Ask, Claim
+from carnet.core.chain.carnet import Carnet, check_depth, merge
+from carnet.core.people.address import handle_of
 from carnet.core.people.identity import Caller
-from carnet.errors import PermissionMissing
+from carnet.core.people.secret import Secret
+from carnet.core.people.skill import CHAT, Mode, Skill
+from carnet.errors import (
+    CallbackForbidden,
+    PeerNotListed,
+    PermissionMissing,
+    SchemaInvalid,
+    SkillNotFound,
+)
 from carnet.guards.candidate import Candidate
+from carnet.ports.trust.schemas import Schemas
 from carnet.ports.work.agent import Router, Target
+
+
+def within_chain(candidate: Candidate, /) -> None:
+    """Refuse a call that arrived deeper than its chain may go."""  # tangle:depth:refuse
+    marks = candidate.claim.marks
+    if marks:  # else it stands at the top
+        candidate.position = merge(marks)
+        check_depth(candidate.position)
+
+
+def names_parent(claim: Claim) -> bool:
+    """Whether a stamp that counts depth names the parent turn."""
+    for mark in claim.marks:  # noqa: SIM110  `any` would be a call for each mark
+        if mark.parent_turn is not None and mark.counts:
+            return True
+    return False
 
 
 def permit(caller: Caller, target: Target) -> None:
@@ -44,3 +92,100 @@ def permitted(candidate: Candidate, /) -> None:
     needs = candidate.target.needs
     if not candidate.caller.may(needs):
         raise PermissionMissing(permission=needs)
+
+
+def find_skill(target: Target, ask: Ask) -> Skill | None:
+    """The skill that is asked for; None where the target's skills are not known.
+
+    Who just talks asks for `chat`, which an agent with skills need not have.
+    """
+    wanted = CHAT.id if ask.skill is None else ask.skill
+    for skill in target.skills:
+        if skill.id == wanted:
+            return skill
+    if not target.skills:
+        return None
+    names = [skill.id for skill in target.skills]
+    near = names if ask.skill is None else difflib.get_close_matches(wanted, names, n=1)
+    raise SkillNotFound(suggestion=near[0] if near else "")
+
+
+def known_skill(candidate: Candidate, /) -> None:
+    """Refuse a skill that the agent has not, or a mode that the skill has not."""
+    ask = candidate.claim.ask
+    skill = candidate.skill = find_skill(candidate.target, ask)
+    if skill is not None and ask.skill is not None and _mode(candidate.claim) not in skill.modes:
+        modes = ", ".join(skill.modes)
+        task = "; it cannot be a task" if candidate.claim.is_task else ""
+        raise SchemaInvalid("mode", f"must be one of the skill's: {modes}{task}")
+
+
+def _mode(claim: Claim) -> Mode:
+    if claim.is_task:
+        return "async"
+    return "stream" if claim.ask.stream else "sync"
+
+
+class WellFormed:
+    """Refuses a payload that the schema of the skill does not take."""
+
+    def __init__(self, schemas: Schemas) -> None:
+        """`schemas` were compiled when the gateway started."""
+        self._schemas = schemas
+
+    def __call__(self, candidate: Candidate, /) -> None:
+        """Check what goes into the skill."""
+        skill, payload = candidate.skill, candidate.claim.ask.payload
+        if skill is None or payload is None:
+            return
+        self._schemas.check_input(candidate.target.name, skill, payload)
+        converts = candidate.target.converts
+        if candidate.claim.is_task and converts is not None:  # a call learns it from the function
+            converts(skill.id, payload)
+
+
+class CallbackCheck(Protocol):
+    """Checks the addresses of callbacks."""
+
+    async def check(self, url: str, sender: str, /) -> None:
+        """Raise CallbackForbidden, or return."""
+        ...
+
+
+class CalledBack:
+    """Refuses a callback to where no peer may make us call."""
+
+    def __init__(self, callbacks: CallbackCheck | None) -> None:
+        """`callbacks` checks addresses; without it no callback is accepted."""
+        self._callbacks = callbacks
+
+    def __call__(self, candidate: Candidate, /) -> Awaitable[None] | None:
+        """Judge the callback, where one is named."""
+        url = candidate.claim.callback
+        if url is None:
+            return None
+        if self._callbacks is None:
+            raise CallbackForbidden(reason="nothing is delivered from here")
+        proof = candidate.claim.proof
+        sender = candidate.caller.actor.name if proof is None else proof.sender
+        return self._callbacks.check(url, sender)
+
+
+def check_credential(target: Target, credential: Secret | None) -> None:
+    """Refuse to forward a credential to a peer that is not listed for it."""  # R5
+    if target.is_remote and credential is not None and not target.takes_credential:
+        raise PeerNotListed
+
+
+def onward_carnet(
+    carnet: Carnet, target: Target, domain: str, *, key: bytes, last_depth: int
+) -> Carnet | None:
+    """The carnet that a callee elsewhere receives; None for an agent of ours.
+
+    `key` is that of the record. An agent that is elsewhere but has a name of ours
+    has passed the call on, as far as loops go.
+    """
+    if not target.is_remote:
+        return None
+    via = handle_of(target.name, domain)
+    return carnet.next_hop(index=0, speaker=target.speaker, key=key, default=last_depth, via=via)

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from carnet.errors import CallbackForbidden, KeyUnknown, SchemaInvalid
-from carnet.guards.target.callback import CalledBack
+from carnet.guards.target.target import CalledBack
 from tests.guards.signed_scene import candidate, signed_claim
 
 URL = "https://hooks.example/in"

@@ -11,7 +11,7 @@ from carnet.core.people.skill import CHAT
 from carnet.errors import InjectionDetected, SchemaInvalid, SkillNotFound
 from carnet.guards.candidate import Candidate
 from carnet.guards.target.injection import Injection, Scanned
-from carnet.guards.target.skill import WellFormed, known_skill
+from carnet.guards.target.target import WellFormed, known_skill
 from carnet.ports.trust.trust import Peer
 from carnet.runtime.skills.schemas import CompiledSchemas
 from carnet.wire.dialects.openai.request import read_ask
