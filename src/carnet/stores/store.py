@@ -41,11 +41,9 @@ from carnet.stores.upkeep.retention import (
     prune,
 )
 from carnet.stores.work.records import StoredRecords
-from carnet.stores.work.search import SearchRows
 from carnet.stores.work.steps import StoredSteps
 from carnet.stores.work.tasks import StoredTasks
-from carnet.stores.work.turns import StoredTurns
-from carnet.stores.work.watch import RunWatch, RunWatches
+from carnet.stores.work.turns import RunWatch, RunWatches, SearchRows, StoredTurns
 
 LOOK_SECONDS: Final = 1.0
 FLUSH_SECONDS: Final = 5.0

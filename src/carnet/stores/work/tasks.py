@@ -29,8 +29,7 @@ from carnet.stores.turn.callbacks import StoredCallbacks
 from carnet.stores.turn.moves import becomes, moves
 from carnet.stores.turn.row import TURN_COLUMNS, TURN_WIDTH, place, read_turn
 from carnet.stores.turn.sealed_calls import CallSeal, quota_of
-from carnet.stores.work.search import SearchRows
-from carnet.stores.work.watch import RunWatches
+from carnet.stores.work.turns import RunWatches, SearchRows
 
 _log = logging.getLogger(__name__)
 

@@ -1,8 +1,26 @@
-"""Turns over a database: the port `carnet.ports.work.turns.Turns`."""
+"""Turns over a database: the port `carnet.ports.work.turns.Turns`.
 
+Beside them are the rows by which runs are searched, written after the calls, and the watch that
+wakes the readers of a run while it happens. The indexes are on these rows and never on `turn`: a
+claim and an end cost three times as much with six of them.
+
+Law 1. A turn is found within a second of its claim, and again of its end: its number is noted when
+       it changes here, and the rows of all noted turns are written together.
+Law 2. What a process had noted when it died is found at the next start, and by the process that
+       ends its turns.
+Law 3. A change is never missed: it is noted from the moment the watch begins, also while its reader
+       is busy. A watch does not say what changed; the reader asks the store. What other processes
+       write is not noted here: a reader is woken each `poll_seconds` to ask, or less often if there
+       are many.
+"""
+
+# ruff: noqa: S608  the texts are put together from our own words; every value is an argument
+
+import asyncio
 from asyncio import CancelledError, Future
-from collections.abc import Awaitable, Sequence
-from typing import Final
+from collections.abc import Awaitable, Iterable, Sequence
+from types import TracebackType
+from typing import Final, Self
 
 from msgspec.structs import replace
 
@@ -10,7 +28,7 @@ from carnet.core.chain.turn import TRANSITIONS, Turn
 from carnet.errors import RunNotFound
 from carnet.ports.work.turns import Claimed, InterruptRecord, TurnClaim, TurnFinish, Verdict
 from carnet.stores.commit.queue import discard_result, given_back
-from carnet.stores.database import Database, Flush
+from carnet.stores.database import Database, Flush, marks
 from carnet.stores.turn.callbacks import StoredCallbacks
 from carnet.stores.turn.interrupts import Interrupts
 from carnet.stores.turn.journal import verified
@@ -18,8 +36,169 @@ from carnet.stores.turn.lookup import SELECT_TURN
 from carnet.stores.turn.outbound_calls import shown
 from carnet.stores.turn.row import read_turn
 from carnet.stores.turn.sealed_calls import CallSeal
-from carnet.stores.work.search import SearchRows
-from carnet.stores.work.watch import RunWatches
+
+WATCH_SECONDS: Final = 0.01  # between two looks, for each who watches
+
+
+class RunWatches:
+    """The runs that somebody watches. Costs one look at an empty table when nobody does."""
+
+    def __init__(self, *, poll_seconds: float | None = None) -> None:
+        self._poll_seconds = poll_seconds
+        self._by_run: dict[str, set[RunWatch]] = {}
+        self._count = 0
+
+    @property
+    def pause(self) -> float | None:
+        """The seconds between two looks of a reader; None where it need not look by itself."""
+        if self._poll_seconds is None:
+            return None
+        return max(self._poll_seconds, WATCH_SECONDS * self._count)
+
+    def on(self, run: str) -> "RunWatch":
+        """A watch on one run, to be used in a `with` statement."""
+        return RunWatch(self, run)
+
+    def touch(self, turns: Iterable[Turn]) -> None:
+        """These turns were changed in a commit."""
+        if self._by_run:
+            for turn in turns:
+                self._wake(turn.run)
+
+    def touch_all(self) -> None:
+        """Another process wrote; it is not known what."""
+        for run in self._by_run:
+            self._wake(run)
+
+    def _wake(self, run: str) -> None:
+        for watch in self._by_run.get(run, ()):
+            watch.wake()
+
+    def add(self, watch: "RunWatch") -> None:
+        self._by_run.setdefault(watch.run, set()).add(watch)
+        self._count += 1
+
+    def discard(self, watch: "RunWatch") -> None:
+        left = self._by_run.get(watch.run, set())
+        left.discard(watch)
+        self._count -= 1
+        if not left:
+            self._by_run.pop(watch.run, None)
+
+
+class RunWatch:
+    """One reader of one run."""
+
+    def __init__(self, watches: RunWatches, run: str) -> None:
+        self.run = run
+        self._watches = watches
+        self._changed = asyncio.Event()
+
+    def wake(self) -> None:
+        """Note a change."""
+        self._changed.set()
+
+    async def changed(self, seconds: float) -> bool:
+        """Wait for a change since the last call; False if none came in time."""
+        poll = self._watches.pause
+        is_polling = poll is not None and poll < seconds
+        try:
+            async with asyncio.timeout(poll if is_polling else seconds):
+                await self._changed.wait()
+        except TimeoutError:
+            return is_polling
+        self._changed.clear()
+        return True
+
+    def __enter__(self) -> Self:
+        self._watches.add(self)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._watches.discard(self)
+
+
+AT_A_TIME: Final = 500
+MOST_NOTED: Final = 100_000  # beyond it the newest turns are compared instead
+LOOK_BACK: Final = 50_000  # turns, the newest, that are compared after a start
+
+_COLUMNS: Final = "turn, run, agent, actor, speaker, state, code, correlation, created"
+_OF_TURN: Final = "n, run, agent, actor, speaker, state, code, correlation, created"
+_WRITE: Final = (
+    f"INSERT INTO turn_seen ({_COLUMNS}) SELECT {_OF_TURN} FROM turn WHERE n IN ({{}}) ORDER BY n"
+    " ON CONFLICT (turn) DO UPDATE SET state = excluded.state, code = excluded.code"
+    " WHERE turn_seen.state <> excluded.state"
+    " OR COALESCE(turn_seen.code, '') <> COALESCE(excluded.code, '')"
+)
+_NEWEST: Final = "SELECT COALESCE(MAX(n), 0) FROM turn"
+_MISSING: Final = (
+    "SELECT t.n FROM turn t LEFT JOIN turn_seen s ON s.turn = t.n"
+    " WHERE t.n > ? AND (s.turn IS NULL OR s.state <> t.state"
+    " OR COALESCE(s.code, '') <> COALESCE(t.code, '')) ORDER BY t.n LIMIT ?"
+)
+_STALE: Final = (  # of turns that were written before they ended
+    "SELECT s.turn FROM turn_seen s JOIN turn t ON t.n = s.turn"
+    " WHERE s.state = '{}' AND t.state <> s.state AND s.turn > ? ORDER BY s.turn LIMIT ?"
+)
+
+
+class SearchRows:
+    """Writes the search rows of the turns of one store."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._noted: dict[int, None] = {}
+        self._is_behind = True  # until it has looked for what others left
+
+    def note(self, turns: Sequence[Turn]) -> None:
+        """Turns have changed."""
+        if len(self._noted) >= MOST_NOTED:
+            self._is_behind = True
+            return
+        for turn in turns:
+            self._noted[turn.n] = None
+
+    def look_back(self) -> None:
+        """A process has died: look for what it had noted."""
+        self._is_behind = True
+
+    async def keep(self) -> None:
+        """Write what was noted."""
+        noted, self._noted = sorted(self._noted), {}
+        try:
+            await self._write(noted)
+        except BaseException:
+            self._noted |= dict.fromkeys(noted)
+            raise
+        if self._is_behind:
+            self._is_behind = False
+            try:
+                await self._catch_up()
+            except BaseException:
+                self._is_behind = True
+                raise
+
+    async def _write(self, turns: Sequence[int]) -> None:
+        for i in range(0, len(turns), AT_A_TIME):
+            some = turns[i : i + AT_A_TIME]
+            await self._database.execute(_WRITE.format(marks(len(some))), some)
+
+    async def _catch_up(self) -> None:
+        ((newest,),) = await self._database.fetch(_NEWEST)
+        await self._write_all(_MISSING, max(0, newest - LOOK_BACK))
+        for state in ("running", "queued", "waiting"):
+            await self._write_all(_STALE.format(state), 0)
+
+    async def _write_all(self, query: str, last: int) -> None:
+        while found := await self._database.fetch(query, (last, AT_A_TIME)):
+            last = found[-1][0]
+            await self._write([n for (n,) in found])
+
 
 _ENDS: Final = TRANSITIONS["running"] - {"running"}
 _DATA: Final = 5  # the place of `data` in a row of the journal
