@@ -1,8 +1,13 @@
 """Calls that an agent makes in process, on behalf of the call it answers.
 
+Its request is what is compared when it is repeated.
+
 Law 1. A child has no more rights, depth, time or money than the call it is made in.
 Law 2. It is recorded as any call is: made again, it is answered from its record.
 """
+
+from hashlib import sha256
+from typing import Any
 
 import msgspec
 
@@ -10,17 +15,41 @@ from carnet.core.call import AGENT_OWNED, Admitted, Ask, Call, Target
 from carnet.core.chain.allowance import Allowance
 from carnet.core.chain.grounds import Grounds, write_grounds
 from carnet.core.chain.turn import turn_key
+from carnet.core.messages.message import Message
 from carnet.core.people.address import handle_of
 from carnet.core.people.identity import Actor, Payer
 from carnet.core.people.proof import SECOND_US, Spending
 from carnet.core.people.secret import Secret
-from carnet.guards.admission.child_request import child_digest, child_request
 from carnet.guards.admission.order import GateParts, Signed
 from carnet.guards.admission.transaction import Entry, Transaction, quote
 from carnet.guards.caller.trust import check_rights
 from carnet.guards.limits.payer import Paying, check_pay
 from carnet.guards.target.target import check_credential, find_skill, permit
 from carnet.ports.world.clock import Clock
+from carnet.wire.grammar import json
+
+
+def child_request(ask: Ask) -> bytes:
+    """What was asked, canonically."""
+    if ask.body is not None:
+        return json.canonical(ask.body)
+    messages = [_written(message) for message in ask.messages]
+    if ask.skill is None:
+        return json.canonical({"messages": messages})
+    return json.canonical({"messages": messages, "skill": ask.skill, "payload": ask.payload})
+
+
+def child_digest(agent: str, request: bytes) -> bytes:
+    """The digest under which a repeat of the call is recognised."""
+    return sha256(agent.encode() + b"\x00" + request).digest()
+
+
+def _written(message: Message) -> dict[str, Any]:
+    """A message of text as it always was; of any other, every part counts."""
+    if message.is_plain:
+        return {"role": message.role, "content": message.text}
+    written: dict[str, Any] = msgspec.to_builtins(message)
+    return written
 
 
 class Children:

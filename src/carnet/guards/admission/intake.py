@@ -3,6 +3,9 @@
 It names the turn, the document that the call carries, what is set aside for it, and the rates and
 quotas that it counts in.
 
+It also notes the grounds: what the guards found of a claim, for whoever asks later why it was
+admitted.
+
 Law. The guards have judged; all that is refused here is a credential that may not go to the target.
 """
 
@@ -11,11 +14,10 @@ import msgspec
 from carnet.core.call import AGENT_OWNED, Admitted
 from carnet.core.chain.allowance import Allowance
 from carnet.core.chain.carnet import Carnet
-from carnet.core.chain.grounds import write_grounds
+from carnet.core.chain.grounds import Grounds, write_grounds
 from carnet.core.chain.turn import turn_key
 from carnet.core.sealed_call import Later
 from carnet.guards.admission.children import deadline_of, set_aside
-from carnet.guards.admission.grounds import grounds_of
 from carnet.guards.admission.order import GateParts, Signed
 from carnet.guards.admission.transaction import Entry, quote
 from carnet.guards.caller.delegation import once_of
@@ -25,6 +27,44 @@ from carnet.guards.limits.rate import bucket_of
 from carnet.guards.proof.replay import nonce_of
 from carnet.guards.target.target import check_credential, names_parent, onward_carnet
 from carnet.ports.work.turns import Quota, Rate
+
+
+def grounds_of(
+    candidate: Candidate,
+    admitted: Admitted,
+    rates: tuple[Rate, ...],
+    quotas: tuple[Quota, ...],
+) -> Grounds:
+    """What the guards found of a claim."""
+    carnet, payer, target = admitted.carnet, admitted.payer, candidate.target
+    token, peer, proof = candidate.shown, candidate.peer, candidate.claim.proof
+    skill = candidate.skill
+    return Grounds(
+        by="token" if proof is None else "signature",
+        caller=admitted.caller.actor.name,
+        token=None if token is None else token.name,
+        sender=None if proof is None else proof.sender,
+        key=None if proof is None else proof.keyid,
+        peer=None if peer is None else peer.domain,
+        document=admitted.document is not None,
+        delegation=0 if admitted.delegation is None else len(admitted.delegation.chain()),
+        depth=carnet.depth,
+        last_depth=carnet.last_depth,
+        stamp=carnet.bound_by,
+        agent=target.name,
+        skill=admitted.ask.skill,
+        checked=admitted.ask.payload is not None,
+        callback=admitted.callback is not None,
+        needs=target.needs,
+        trust=(None if skill is None else skill.trust) or target.trust,
+        payer=str(payer.account),
+        forwarded=payer.by_forwarding,
+        limit=payer.limit,
+        reserve=admitted.reserve,
+        rates=tuple([rate.bucket for rate in rates]) if rates else (),
+        quotas=tuple([quota.name for quota in quotas]) if quotas else (),
+    )
+
 
 MINUTE = 60
 
