@@ -1,15 +1,27 @@
-"""A turn while it runs, and how it is told to stop."""
+"""A turn while it runs, and how it is told to stop.
+
+Here is also how it ends, and what it has used.
+
+Law. Whatever an agent does or raises, its turn has one end. What it raised beyond our own errors is
+in the log, under an incident that the caller is told.
+"""
 
 import asyncio
+import logging
 from collections.abc import Callable, Sequence
+
+import msgspec
 
 from carnet.core.call import Call
 from carnet.core.chain.turn import Turn
-from carnet.core.messages.events import End, Failed
+from carnet.core.messages.events import STATES, UNKNOWN_COST, End, Event, Extension, Failed, Usage
 from carnet.core.messages.output import Output
-from carnet.errors import AgentNotFound
+from carnet.errors import AgentFailed, AgentNotFound, CarnetError, Internal, OutcomeUnknown
 from carnet.ports.work.agent import Target
+from carnet.ports.work.turns import Fenced
+from carnet.ports.world.clock import Ids
 from carnet.runtime.turns.broadcast import Broadcast
+from carnet.runtime.turns.recording import Recording
 
 STOP_SECONDS = 5.0  # how long a cancelled turn may take to be recorded
 
@@ -66,3 +78,72 @@ def absent(agent: str) -> Target:
         return Failed.of(AgentNotFound())
 
     return Target(name=agent, speaker=agent, agent=silent, credit=f"agent:{agent}")
+
+
+logger = logging.getLogger("carnet.runtime")
+
+
+async def listen(
+    call: Call, recording: Recording, ids: Ids, cancelled: Callable[[], Failed]
+) -> End:
+    """Have the agent of a call speak into its recording, and give its end.
+
+    `cancelled` gives that of an agent that was told to stop.
+    """
+    inner = call if call.onward is None else msgspec.structs.replace(call, carnet=call.onward)
+    try:
+        end = await call.target.agent(inner, recording)
+        if type(end) not in STATES:
+            raise TypeError(f"an agent ends with Done, Failed or Waiting, not {end!r}")  # noqa: TRY301  # here it ends the turn
+    except asyncio.CancelledError:
+        # The end must still be recorded: the task was told to stop, not to forget.
+        task = asyncio.current_task()
+        if task is None or not task.cancelling():
+            return Failed.of(AgentFailed("a cancellation that nobody asked for"))
+        task.uncancel()
+        broken = recording.broken
+        return cancelled() if broken is None else _failed(call, broken, ids)
+    except Exception as error:  # noqa: BLE001  whatever an agent raises must end its turn
+        return _failed(call, error, ids)
+    return end
+
+
+def _failed(call: Call, error: Exception, ids: Ids) -> Failed:
+    if isinstance(error, Fenced):
+        return Failed.of(OutcomeUnknown(str(error)))
+    if isinstance(error, CarnetError):
+        logger.info("call failed", extra=log_fields(call, error.code, str(error)))
+        return Failed.of(error)
+    internal = Internal(str(error), incident=ids.uuid())
+    fields = {**log_fields(call, internal.code, str(error)), **internal.facts}
+    logger.error("agent raised", exc_info=error, extra=fields)
+    return Failed.of(internal)
+
+
+def usage_of(call: Call, record: Turn, events: Sequence[Event], currency: str) -> Usage:
+    """What a turn has used and cost, as its caller is told."""
+    # A forwarded credential of our own issue is billed by us; the forwarder owes nothing.
+    ours = call.payer.by_forwarding and call.payer.own_issue and not call.is_child
+    unknown = False
+    for event in events:  # a generator would cost a call an event
+        if type(event) is Extension and event.name == UNKNOWN_COST:
+            unknown = True
+    return Usage(
+        record.tokens_in,
+        record.tokens_out,
+        0 if ours else None if unknown else record.cost,
+        0 if ours else record.run_cost,
+        currency,
+    )
+
+
+def log_fields(call: Call, code: str, detail: str) -> dict[str, object]:
+    """What a line of the log says of a call."""
+    carnet = call.carnet
+    return {
+        "run": carnet.run,
+        "turn": carnet.turn,
+        "agent": call.agent,
+        "code": code,
+        "detail": detail,
+    }

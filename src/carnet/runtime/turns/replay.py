@@ -18,9 +18,8 @@ from carnet.ports.work.turns import Turns
 from carnet.ports.world.clock import Clock, Ids
 from carnet.ports.world.cluster import Cluster
 from carnet.runtime.stream import closing
-from carnet.runtime.turns.execution import Execution
+from carnet.runtime.turns.execution import Execution, log_fields, usage_of
 from carnet.runtime.turns.follower import Follower
-from carnet.runtime.turns.outcome import log_fields, usage_of
 from carnet.runtime.turns.unfinished import end_as_unknown
 
 logger = logging.getLogger("carnet.runtime")

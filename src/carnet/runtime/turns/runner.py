@@ -31,8 +31,14 @@ from carnet.ports.world.clock import Clock, Ids
 from carnet.ports.world.cluster import Cluster
 from carnet.runtime.stream import closing
 from carnet.runtime.turns.broadcast import Broadcast
-from carnet.runtime.turns.execution import STOP_SECONDS, Execution, stop_all
-from carnet.runtime.turns.outcome import listen, log_fields, usage_of
+from carnet.runtime.turns.execution import (
+    STOP_SECONDS,
+    Execution,
+    listen,
+    log_fields,
+    stop_all,
+    usage_of,
+)
 from carnet.runtime.turns.recording import Recording
 from carnet.runtime.turns.replay import Replay
 from carnet.runtime.turns.unfinished import end_waiting, settle
