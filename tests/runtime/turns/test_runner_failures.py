@@ -25,7 +25,7 @@ from carnet.ports.work.turns import Debit
 from carnet.runtime.turns import recording
 from carnet.runtime.visit.dispatch import Dispatching
 from carnet.runtime.visit.visit import Visit
-from carnet.runtime.wrappers.detached import Detached
+from carnet.runtime.wrappers.timed import Detached
 from carnet.testing.wait import until_so
 from tests.guards.scene import claim, target
 from tests.runtime.scene import speaking

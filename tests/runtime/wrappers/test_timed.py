@@ -10,8 +10,7 @@ from carnet.core.call import Call
 from carnet.core.messages.events import Done, End, Text
 from carnet.core.messages.output import Output
 from carnet.errors import ProviderTimeout
-from carnet.runtime.deadlines import Deadlines
-from carnet.runtime.wrappers.timed import Timed
+from carnet.runtime.wrappers.timed import Deadlines, Timed
 from carnet.testing.clock import FakeClock
 from tests.runtime.scene import GOOD, Paper, collect, fail, make_call, saying
 

@@ -26,11 +26,11 @@ import carnet.faults
 from carnet.core.memo import Memo
 from carnet.errors import ProviderError, ProviderTimeout, ProviderUnavailable
 from carnet.ports.world.http_client import NotSent, Outbound
-from carnet.runtime.deadlines import Deadlines
 from carnet.runtime.egress.addresses import Allowed, EgressRoute, find_route
 from carnet.runtime.egress.connection import Broken, Connection, Lost
 from carnet.runtime.egress.dialler import Dialler, Lookup
 from carnet.runtime.system import SystemLookup
+from carnet.runtime.wrappers.timed import Deadlines
 
 KEEPALIVE_SECONDS: Final = 15.0
 NAMED_LOOKUPS: Final = 64  # names that are looked up at once

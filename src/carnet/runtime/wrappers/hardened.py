@@ -11,10 +11,9 @@ from msgspec import Struct
 from carnet.core.call import Agent
 from carnet.ports.world.clock import Clock, Ids
 from carnet.runtime.wrappers.breaker import Breaker, Breaking
-from carnet.runtime.wrappers.detached import Detached
 from carnet.runtime.wrappers.limited import Limited, Places
 from carnet.runtime.wrappers.retrying import Retrying
-from carnet.runtime.wrappers.timed import Timed
+from carnet.runtime.wrappers.timed import Detached, Timed
 
 
 class Policy(Struct, frozen=True, kw_only=True, eq=False):
