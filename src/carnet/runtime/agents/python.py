@@ -32,9 +32,8 @@ from carnet.ports.work.admission import Dispatch
 from carnet.ports.work.agent import FORWARD_USER
 from carnet.ports.work.steps import Progress, Steps
 from carnet.runtime.skills import schemas as compiled
-from carnet.runtime.skills.definition import Definition, define
+from carnet.runtime.skills.definition import Chunks, Definition, as_event, define
 from carnet.runtime.skills.function import SkillFunction
-from carnet.runtime.skills.output import Chunks, as_event
 from carnet.runtime.stream import closing
 from carnet.runtime.threads import Threads
 from carnet.runtime.visit.visit import Visit

@@ -5,10 +5,15 @@
     @writer.skill("summarise")
     async def summarise(text: Text) -> Summary: ...
 
+Here is also what a skill says on its way, and the result that it ends with.
+
 Law 1. An agent with a chat function has the skill `chat`, unless it declares its own.
 Law 2. What is wrong with a skill is told when its module is imported, not when it is called, with
        the name of the skill.
 Law 3. Naming the peers that may call a skill closes it to everybody else, whatever its agent says.
+Law 4. Text is a Text chunk, an event stays one, and anything else is a Data chunk in plain JSON.
+Law 5. There is at most one result: a `Result`, or an instance of the output type. Where a generator
+       gives none, it is what it said: `{"text": ...}`, or `{"chunks": [...]}` if not all was text.
 """
 
 import inspect
@@ -17,9 +22,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, Final, TypeGuard, TypeVar, get_args, overload
 
-from carnet.core.people.skill import CHAT, Mode, Skill, Trust
+from carnet.core.messages.events import Data, Event, Interrupted, Resolved, Text, Waiting
+from carnet.core.messages.interrupt import Interrupt
+from carnet.core.people.identity import CHAT, Mode, Result, Skill, Trust
 from carnet.errors import ConfigInvalid
 from carnet.runtime.skills.function import SkillFunction
+from carnet.runtime.skills.types import Shape, plain
 from carnet.runtime.visit.visit import Visit
 
 MAX_NAME = 100
@@ -237,3 +245,67 @@ def _first_words(function: Callable[..., Any]) -> str:
     """The first paragraph of its docstring on one line, as far as a card has room."""
     paragraph = (inspect.getdoc(function) or "").partition("\n\n")[0]
     return " ".join(paragraph.split())[:MAX_DESCRIPTION]
+
+
+class Chunks:
+    """Listens to one skill."""
+
+    def __init__(self, output: Shape) -> None:
+        """`output` is the shape of the result."""
+        self._output = output
+        self._chunks: list[Any] = []
+        self._result: dict[str, Any] | None = None
+        self.has_text = False
+
+    def take(self, item: object) -> Event | None:
+        """The event of what a generator yields; None if it is its result."""
+        if isinstance(item, Result):
+            self.give(item.value)
+            return None
+        if self._output.is_one(item):
+            self.give(item)
+            return None
+        event = as_event(item)
+        if isinstance(event, Data):
+            self._chunks.append(event.value)
+        elif isinstance(event, Text):
+            self.has_text = True
+            self._chunks.append(event.text)
+        return event
+
+    def give(self, value: object) -> None:
+        """Take note of the result."""
+        if self._result is not None:
+            raise TypeError("the skill gave two results")
+        value = value.value if isinstance(value, Result) else value
+        refuse_misuse(value)
+        self._result = self._output.write(value)
+
+    def result(self) -> dict[str, Any]:
+        """What it ends with."""
+        if self._result is not None:
+            return self._result
+        if all(isinstance(chunk, str) for chunk in self._chunks):
+            return {"text": "".join(self._chunks)}
+        return {"chunks": self._chunks}
+
+
+def as_event(item: object) -> Event:
+    """What was yielded as an event."""
+    if isinstance(item, str):
+        return Text(item)
+    refuse_misuse(item)
+    if isinstance(item, Event) and not isinstance(item, Data):
+        return item
+    return Data(plain(item.value if isinstance(item, Data) else item))
+
+
+def refuse_misuse(item: object) -> None:
+    """Tell whoever wrote the agent what he forgot."""
+    if inspect.iscoroutine(item):
+        item.close()
+        raise TypeError("the agent gave a coroutine; did you forget 'await'?")
+    if inspect.isasyncgen(item):
+        raise TypeError("the agent gave a stream; pass it on with 'async for' and 'yield'")
+    if isinstance(item, Interrupt | Interrupted | Resolved | Waiting):
+        raise TypeError("interrupts come in a later release")
