@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from carnet.core.call import Ask, Call, Claim
-from carnet.core.messages.message import Message
+from carnet.core.messages.events import Message
 from carnet.core.people.secret import Secret
 
 CREDENTIAL = "Bearer sk-tan-user-123"

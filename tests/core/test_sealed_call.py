@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from carnet.core.call import Admitted, Ask
 from carnet.core.chain.carnet import Carnet, Trace
 from carnet.core.chain.turn import Turn
-from carnet.core.messages.message import Message
+from carnet.core.messages.events import Message
 from carnet.core.people.delegation import Delegation
 from carnet.core.people.identity import Account, Actor, Caller, Ceiling, Payer, Standing
 from carnet.core.people.proof import Document, Spending

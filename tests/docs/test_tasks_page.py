@@ -9,8 +9,7 @@ from msgspec.structs import replace
 from carnet.config import Limits
 from carnet.config.settings import GatewaySettings, RetentionSettings
 from carnet.core.call import Ask
-from carnet.core.messages.events import Done, Text, Usage, joined_text
-from carnet.core.messages.message import Message
+from carnet.core.messages.events import Done, Message, Text, Usage, joined_text
 from carnet.core.people.delegation import Delegation
 from carnet.core.people.proof import WINDOWS
 from carnet.gateway.pages import task_page

@@ -5,8 +5,7 @@ from typing import Any
 
 from carnet.core.call import Ask, Call, Claim
 from carnet.core.chain.carnet import Mark
-from carnet.core.messages.events import Done, Event, Text
-from carnet.core.messages.message import Message
+from carnet.core.messages.events import Done, Event, Message, Text
 from carnet.core.money.amount import Price
 from carnet.core.people.secret import Secret
 from carnet.errors import AgentNotFound

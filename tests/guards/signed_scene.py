@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from carnet.core.call import Ask, Claim
 from carnet.core.chain.carnet import DepthLimits, Mark
-from carnet.core.messages.message import Message
+from carnet.core.messages.events import Message
 from carnet.core.people.address import Identities
 from carnet.core.people.proof import SECOND_US, Document, Proof
 from carnet.core.people.secret import Secret

@@ -15,11 +15,11 @@ from carnet.core.messages.events import (
     End,
     Event,
     Extension,
+    Message,
     Text,
     Usage,
     is_terminal,
 )
-from carnet.core.messages.message import Message
 from carnet.core.messages.outbound_call import OutboundCall, outbound_event, read_outbound_event
 from carnet.core.messages.output import Output, Sink
 from carnet.core.people.identity import Account, Actor, Caller, Payer

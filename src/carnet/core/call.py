@@ -14,8 +14,7 @@ from msgspec.structs import astuple
 from carnet.core.chain.allowance import Allowance
 from carnet.core.chain.carnet import Carnet, Mark, Trace
 from carnet.core.chain.turn import Turn
-from carnet.core.messages.events import End
-from carnet.core.messages.message import Message
+from carnet.core.messages.events import End, Message
 from carnet.core.messages.output import Output
 from carnet.core.money.amount import Price
 from carnet.core.people.delegation import Delegation

@@ -17,7 +17,7 @@ from carnet.core.call import Admitted, Ask, Call, Target, call_of
 from carnet.core.chain.allowance import Allowance
 from carnet.core.chain.carnet import Carnet
 from carnet.core.chain.turn import Turn
-from carnet.core.messages.message import Message, Role
+from carnet.core.messages.events import Message, Role
 from carnet.core.people.delegation import Delegation
 from carnet.core.people.identity import Caller, Payer
 from carnet.core.people.proof import Document, Spending

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from carnet.core.call import Ask
-from carnet.core.messages.message import Link, Message
+from carnet.core.messages.events import Link, Message
 from carnet.core.people.skill import CHAT, Skill
 from carnet.errors import SkillNotFound
 from carnet.guards.admission.children import child_digest, child_request

@@ -4,7 +4,7 @@ import re
 
 from carnet.core.call import Ask
 from carnet.core.chain.grounds import ORDER, read_grounds
-from carnet.core.messages.message import Message
+from carnet.core.messages.events import Message
 from carnet.guards.admission.gate import Gate
 from tests.guards.admission.test_gate import Scene, in_run
 from tests.guards.scene import claim

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from carnet.core.call import Ask, Claim
-from carnet.core.messages.message import Message
+from carnet.core.messages.events import Message
 from carnet.core.people.proof import SECOND_US, Spending
 from carnet.errors import (
     CarnetError,

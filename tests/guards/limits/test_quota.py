@@ -6,7 +6,7 @@ import pytest
 
 from carnet.core.call import Ask, Call, Claim
 from carnet.core.chain.turn import TurnState
-from carnet.core.messages.message import Message
+from carnet.core.messages.events import Message
 from carnet.core.people.proof import SECOND_US
 from carnet.errors import TokenBudgetExceeded
 from carnet.guards.limits.quota import DAY_SECONDS

@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from carnet.core.call import Ask, Call
-from carnet.core.messages.message import Message
+from carnet.core.messages.events import Message
 from carnet.core.people.proof import Spending
 from carnet.errors import PaymentRequired, RunCallsExceeded, SpendingLimitReached
 from carnet.ports.work.turns import Denied, TurnClaim, Verdict

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from carnet.core.call import Ask, Claim
-from carnet.core.messages.message import DataPart, Message
+from carnet.core.messages.events import DataPart, Message
 from carnet.core.people.skill import CHAT
 from carnet.errors import InjectionDetected, SchemaInvalid, SkillNotFound
 from carnet.guards.candidate import Candidate

@@ -17,8 +17,7 @@ from msgspec.structs import replace
 
 import carnet
 from carnet.core.call import Ask
-from carnet.core.messages.events import RESULT, Data, Done, Event, Extension, Text, Usage
-from carnet.core.messages.message import Message
+from carnet.core.messages.events import RESULT, Data, Done, Event, Extension, Message, Text, Usage
 from carnet.core.people.identity import Actor, Caller
 from carnet.errors import AgentFailed, Cancelled, CarnetError, SchemaInvalid, SkillNotFound
 from carnet.runtime.agents.python import Native

@@ -15,7 +15,7 @@ from carnet.core.call import AGENT_OWNED, Admitted, Ask, Call, Target
 from carnet.core.chain.allowance import Allowance
 from carnet.core.chain.grounds import Grounds, write_grounds
 from carnet.core.chain.turn import turn_key
-from carnet.core.messages.message import Message
+from carnet.core.messages.events import Message
 from carnet.core.people.address import handle_of
 from carnet.core.people.identity import Actor, Payer
 from carnet.core.people.proof import SECOND_US, Spending

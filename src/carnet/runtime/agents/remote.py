@@ -24,8 +24,7 @@ import msgspec
 from msgspec import Struct
 
 from carnet.core.call import Ask, Call
-from carnet.core.messages.events import Done, Usage
-from carnet.core.messages.message import Message
+from carnet.core.messages.events import Done, Message, Usage
 from carnet.core.messages.output import Output, Sink
 from carnet.core.people.proof import Spending
 from carnet.core.people.secret import Secret

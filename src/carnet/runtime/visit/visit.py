@@ -25,11 +25,11 @@ from carnet.core.messages.events import (
     Event,
     Extension,
     Failed,
+    Message,
     Usage,
     Waiting,
     joined_text,
 )
-from carnet.core.messages.message import Message
 from carnet.core.messages.outbound_call import OutboundCall
 from carnet.core.messages.output import Output
 from carnet.core.people.address import AGENT, check_name

@@ -4,8 +4,7 @@ import pytest
 
 from carnet.core.call import Ask
 from carnet.core.chain.turn import Turn
-from carnet.core.messages.events import RESULT, Data, Done, Event, Extension, Text
-from carnet.core.messages.message import Message
+from carnet.core.messages.events import RESULT, Data, Done, Event, Extension, Message, Text
 from carnet.core.people.identity import Account
 from carnet.errors import ProviderError
 from carnet.wire.dialects.openai import (

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carnet.core.messages.events import ToolCall
-from carnet.core.messages.message import DataPart, File, Link, Message, Part
+from carnet.core.messages.events import DataPart, File, Link, Message, Part, ToolCall
 from carnet.wire.dialects.openai.messages import read_messages, write_message
 
 texts = st.text(max_size=20)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carnet.core.call import Ask
-from carnet.core.messages.message import Message, Role
+from carnet.core.messages.events import Message, Role
 from carnet.errors import InvalidRequest
 from carnet.wire.dialects.openai import read_ask, request_digest, write_request
 from carnet.wire.grammar import json

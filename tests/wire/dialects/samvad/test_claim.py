@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from carnet.core.call import Ask, Claim
 from carnet.core.chain.carnet import Mark, Trace
-from carnet.core.messages.message import Message
+from carnet.core.messages.events import Message
 from carnet.core.people.secret import Secret
 from carnet.errors import (
     CarnetError,

@@ -10,8 +10,7 @@ from typing import Any, Final, get_args
 
 from msgspec import Struct, ValidationError, convert
 
-from carnet.core.messages.events import ToolCall
-from carnet.core.messages.message import DataPart, File, Link, Message, Part, Role
+from carnet.core.messages.events import DataPart, File, Link, Message, Part, Role, ToolCall
 from carnet.errors import InvalidRequest
 from carnet.wire.grammar import json
 

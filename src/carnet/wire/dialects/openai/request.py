@@ -15,7 +15,7 @@ from hashlib import sha256
 from typing import Any, Final
 
 from carnet.core.call import Ask
-from carnet.core.messages.message import Message
+from carnet.core.messages.events import Message
 from carnet.errors import InvalidRequest
 from carnet.wire.dialects.openai.messages import read_messages, write_message
 from carnet.wire.grammar import json

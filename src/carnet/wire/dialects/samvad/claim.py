@@ -11,7 +11,7 @@ from typing import Final
 
 from carnet.core.call import Ask, Claim
 from carnet.core.chain.carnet import Mark
-from carnet.core.messages.message import Message
+from carnet.core.messages.events import Message
 from carnet.core.people.proof import Proof
 from carnet.core.people.skill import CHAT, Mode
 from carnet.errors import CarnetError
