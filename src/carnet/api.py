@@ -4,7 +4,7 @@ from carnet.core.chain.carnet import Carnet
 from carnet.core.chain.turn_id import turn_id
 from carnet.core.messages.events import Data, Done, Event, Failed, Text, ToolCall, ToolResult, Usage
 from carnet.core.money.budget import IterationBudget
-from carnet.core.people.skill import Result
+from carnet.core.people.identity import Result
 from carnet.errors import CarnetError, DepthExceeded
 from carnet.guards.target.injection import untrusted
 from carnet.runtime.client.client import Client, connect

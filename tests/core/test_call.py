@@ -5,7 +5,7 @@ import pytest
 
 from carnet.core.call import Ask, Call, Claim
 from carnet.core.messages.events import Message
-from carnet.core.people.secret import Secret
+from carnet.core.people.identity import Secret
 
 CREDENTIAL = "Bearer sk-tan-user-123"
 

@@ -11,9 +11,8 @@ from carnet.core.chain.carnet import Carnet, Trace
 from carnet.core.chain.turn import Turn
 from carnet.core.messages.events import Message
 from carnet.core.people.delegation import Delegation
-from carnet.core.people.identity import Account, Actor, Caller, Ceiling, Payer, Standing
+from carnet.core.people.identity import Account, Actor, Caller, Ceiling, Payer, Secret, Standing
 from carnet.core.people.proof import Document, Spending
-from carnet.core.people.secret import Secret
 from carnet.core.sealed_call import FORM, SealedCall, read_sealed_call, write_sealed_call
 from carnet.errors import Internal
 from carnet.runtime.turns.execution import absent

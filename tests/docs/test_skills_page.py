@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from carnet.core.people.skill import CHAT
+from carnet.core.people.identity import CHAT
 from carnet.guards.target import injection
 from carnet.runtime.skills import schemas
 from carnet.runtime.skills.definition import Definition

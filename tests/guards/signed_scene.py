@@ -9,9 +9,8 @@ from carnet.core.call import Ask, Claim
 from carnet.core.chain.carnet import DepthLimits, Mark
 from carnet.core.messages.events import Message
 from carnet.core.people.address import Identities
+from carnet.core.people.identity import CHAT, Secret
 from carnet.core.people.proof import SECOND_US, Document, Proof
-from carnet.core.people.secret import Secret
-from carnet.core.people.skill import CHAT
 from carnet.guards.admission.gate import Gate
 from carnet.guards.admission.order import GateParts, Signed
 from carnet.guards.candidate import Candidate

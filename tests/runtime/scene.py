@@ -22,8 +22,7 @@ from carnet.core.messages.events import (
 )
 from carnet.core.messages.outbound_call import OutboundCall, outbound_event, read_outbound_event
 from carnet.core.messages.output import Output, Sink
-from carnet.core.people.identity import Account, Actor, Caller, Payer
-from carnet.core.people.secret import Secret
+from carnet.core.people.identity import Account, Actor, Caller, Payer, Secret
 from carnet.errors import CarnetError
 from carnet.ports.work.agent import Agent
 from carnet.runtime.stream import closing

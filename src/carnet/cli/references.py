@@ -52,7 +52,7 @@ def resolve_function(settings: Settings, name: str) -> None:
 def skill_names(settings: Settings) -> dict[str, list[str]]:
     """What each agent can be asked for by name; nothing where another side knows, or it fails."""
     from carnet.assembly.agents.functions import load_agent
-    from carnet.core.people.skill import CHAT
+    from carnet.core.people.identity import CHAT
 
     found: dict[str, list[str]] = {}
     with own_modules(settings.base):

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from carnet.config.readers import SecretRef
-from carnet.core.people.secret import Secret
+from carnet.core.people.identity import Secret
 from carnet.errors import ConfigInvalid
 
 MOST_BYTES = 64 * 1024

@@ -18,10 +18,8 @@ from carnet.core.messages.events import End, Message
 from carnet.core.messages.output import Output
 from carnet.core.money.amount import Price
 from carnet.core.people.delegation import Delegation
-from carnet.core.people.identity import Caller, Context, Payer
+from carnet.core.people.identity import CHAT, Caller, Context, Payer, Secret, Skill, Trust
 from carnet.core.people.proof import Document, Proof
-from carnet.core.people.secret import Secret
-from carnet.core.people.skill import CHAT, Skill, Trust
 
 FORWARD_USER: Final = "forward-user"  # the person behind the run pays for the calls it makes
 AGENT_OWNED: Final = "agent-owned"  # the agent itself does

@@ -19,9 +19,8 @@ from carnet.core.chain.carnet import Carnet
 from carnet.core.chain.turn import Turn
 from carnet.core.messages.events import Message, Role
 from carnet.core.people.delegation import Delegation
-from carnet.core.people.identity import Caller, Payer
+from carnet.core.people.identity import Caller, Payer, Secret
 from carnet.core.people.proof import Document, Spending
-from carnet.core.people.secret import Secret
 from carnet.errors import Internal
 
 FORM: Final = 2

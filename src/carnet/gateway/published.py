@@ -6,7 +6,7 @@ from urllib.parse import quote
 from msgspec import Struct
 
 from carnet.core.people.address import Identities
-from carnet.core.people.skill import CHAT
+from carnet.core.people.identity import CHAT
 from carnet.errors import AgentNotFound
 from carnet.http.exchange import Exchange
 from carnet.ports.trust.keys import OwnKeys

@@ -13,10 +13,8 @@ from msgspec.structs import replace
 from carnet.core.call import Claim
 from carnet.core.chain.carnet import TOP, Position
 from carnet.core.people.delegation import Delegation
-from carnet.core.people.identity import Caller, Context, Payer
+from carnet.core.people.identity import Caller, Context, Payer, Secret, Skill
 from carnet.core.people.proof import Proof, Spending
-from carnet.core.people.secret import Secret
-from carnet.core.people.skill import Skill
 from carnet.errors import Internal, SignatureMissing
 from carnet.ports.trust.trust import Peer, Token
 from carnet.ports.work.agent import Target

@@ -6,8 +6,7 @@ ago, by a command.
 
 from collections.abc import Awaitable, Callable
 
-from carnet.core.people.identity import Caller
-from carnet.core.people.secret import Secret
+from carnet.core.people.identity import Caller, Secret
 from carnet.errors import PermissionMissing, TokenInvalid
 from carnet.guards.caller.authentication import authenticate, caller_of
 from carnet.http.exchange import Exchange

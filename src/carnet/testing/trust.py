@@ -5,7 +5,7 @@ from hashlib import sha256
 
 from msgspec import structs
 
-from carnet.core.people.secret import Secret
+from carnet.core.people.identity import Secret
 from carnet.ports.trust.trust import NewToken, Peer, Token
 
 

@@ -7,7 +7,7 @@ import pickle
 import msgspec
 import pytest
 
-from carnet.core.people.secret import Secret
+from carnet.core.people.identity import Secret
 
 VALUE = "Bearer sk-tan-user-123"
 

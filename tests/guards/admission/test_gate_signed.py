@@ -8,9 +8,8 @@ from msgspec.structs import replace
 from carnet.core.call import Ask, Call, Claim
 from carnet.core.chain.carnet import Mark
 from carnet.core.messages.events import Message
-from carnet.core.people.identity import Account
+from carnet.core.people.identity import Account, Secret
 from carnet.core.people.proof import SECOND_US, Spending
-from carnet.core.people.secret import Secret
 from carnet.errors import (
     AgentNotFound,
     CarnetError,

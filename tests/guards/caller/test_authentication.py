@@ -4,7 +4,7 @@ import pytest
 
 from carnet.core.call import Ask, Claim
 from carnet.core.messages.events import Message
-from carnet.core.people.secret import Secret
+from carnet.core.people.identity import Secret
 from carnet.errors import Internal, TokenInvalid, TokenMissing
 from carnet.guards.caller.authentication import KnownCaller, bearer
 from carnet.guards.candidate import Candidate

@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from carnet.core.people.identity import Caller
-from carnet.core.people.secret import Secret
+from carnet.core.people.identity import Caller, Secret
 from carnet.errors import SkillForbidden, TokenInvalid
 from carnet.guards.caller.trust import Trusted
 from carnet.guards.candidate import Candidate

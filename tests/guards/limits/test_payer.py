@@ -4,8 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from carnet.core.chain.carnet import Mark
-from carnet.core.people.identity import Account, Payer
-from carnet.core.people.secret import Secret
+from carnet.core.people.identity import Account, Payer, Secret
 from carnet.errors import ForwardingNotAllowed, PayerRefused, PermissionMissing
 from carnet.guards.caller import authentication
 from carnet.guards.caller.authentication import KnownCaller

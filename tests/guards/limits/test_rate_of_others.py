@@ -2,7 +2,7 @@
 
 import pytest
 
-from carnet.core.people.secret import Secret
+from carnet.core.people.identity import Secret
 from carnet.errors import RateLimited
 from tests.guards.admission.test_gate_signed import admit, refused
 from tests.guards.signed_scene import ONE_LABEL, SignedScene, signed_claim

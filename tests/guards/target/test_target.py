@@ -3,7 +3,7 @@
 import pytest
 
 from carnet.core.chain.carnet import Carnet, Mark
-from carnet.core.people.secret import Secret
+from carnet.core.people.identity import Secret
 from carnet.errors import AgentNotFound, DepthExceeded, PeerNotListed, PermissionMissing
 from carnet.guards.target.target import check_credential, onward_carnet, permitted
 from tests.guards.scene import DOMAIN, claim, directory, proved

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from carnet.core.call import Ask, Claim
 from carnet.core.messages.events import DataPart, Message
-from carnet.core.people.skill import CHAT
+from carnet.core.people.identity import CHAT
 from carnet.errors import InjectionDetected, SchemaInvalid, SkillNotFound
 from carnet.guards.candidate import Candidate
 from carnet.guards.target.injection import Injection, Scanned

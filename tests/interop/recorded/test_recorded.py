@@ -11,8 +11,8 @@ from nacl.signing import SigningKey
 
 from carnet.cli.trust.delegation_forms import granted
 from carnet.core.people.delegation import Delegation
+from carnet.core.people.identity import CHAT
 from carnet.core.people.proof import SECOND_US
-from carnet.core.people.skill import CHAT
 from carnet.errors import (
     CarnetError,
     DigestInvalid,

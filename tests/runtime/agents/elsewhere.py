@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from carnet.core.messages.events import OUTBOUND_CALL, Extension
-from carnet.core.people.secret import Secret
+from carnet.core.people.identity import Secret
 from carnet.runtime.agents.remote import Provider, Remote, RemoteEndpoint
 from carnet.runtime.egress.client import EgressClient
 from tests.runtime.peer import Peer, Script, chunk, reply, stream_head

@@ -10,7 +10,7 @@ import pytest
 from carnet.core.call import Call
 from carnet.core.chain.carnet import Trace
 from carnet.core.messages.events import OUTBOUND_CALL, RESULT, Done, Extension, Text
-from carnet.core.people.secret import Secret
+from carnet.core.people.identity import Secret
 from carnet.errors import (
     ConfigInvalid,
     DepthExceeded,

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from carnet.core.call import Call
 from carnet.core.messages.events import OUTBOUND_CALL, RESULT, Data, Done, Extension, Text, Usage
-from carnet.core.people.secret import Secret
+from carnet.core.people.identity import Secret
 from carnet.errors import (
     PeerAgentNotFound,
     PeerBusy,

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from carnet.core.people.secret import Secret
+from carnet.core.people.identity import Secret
 from carnet.errors import ProviderError, ProviderTimeout, ProviderUnavailable
 from carnet.ports.world.http_client import Bounds, NotSent, Outbound
 from carnet.runtime.egress.client import EgressClient

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from carnet.core.people.skill import CHAT, Skill
+from carnet.core.people.identity import CHAT, Skill
 from carnet.wire import travel
 from carnet.wire.crypto import ed25519
 from carnet.wire.dialects import samvad

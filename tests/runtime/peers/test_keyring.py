@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from carnet.core.people.skill import CHAT
+from carnet.core.people.identity import CHAT
 from carnet.errors import KeyRevoked, KeyUnknown, Overloaded, PeerUnreachable
 from carnet.ports.trust.keys import KeyState, NotLearned, OwnKey, PinnedKey
 from carnet.ports.trust.trust import Peer as Known

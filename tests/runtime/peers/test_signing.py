@@ -5,9 +5,8 @@ from typing import Any
 import pytest
 
 from carnet.core.people.delegation import narrower
-from carnet.core.people.identity import Account
+from carnet.core.people.identity import Account, Secret
 from carnet.core.people.proof import Proof, Spending
-from carnet.core.people.secret import Secret
 from carnet.errors import DepthExceeded
 from carnet.ports.world.http_client import Outbound
 from carnet.runtime.peers.signing import Signing

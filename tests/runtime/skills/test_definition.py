@@ -10,7 +10,7 @@ import pytest
 
 import carnet
 from carnet.assembly.agents.functions import load_agent, load_classifier
-from carnet.core.people.skill import CHAT
+from carnet.core.people.identity import CHAT
 from carnet.errors import ConfigInvalid
 from carnet.runtime.skills.definition import Definition, define, skills_of
 from carnet.runtime.visit.visit import Visit

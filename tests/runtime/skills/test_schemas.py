@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from carnet.core.people.skill import CHAT, Skill
+from carnet.core.people.identity import CHAT, Skill
 from carnet.errors import AgentFailed, ConfigInvalid, SchemaInvalid
 from carnet.runtime.skills import schemas
 from carnet.runtime.skills.schemas import MAX_PATTERN, CompiledSchemas

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from carnet.core.people.skill import Skill
+from carnet.core.people.identity import Skill
 from carnet.errors import SchemaInvalid
 from carnet.runtime.skills.schemas import CompiledSchemas
 from carnet.runtime.skills.types import OBJECT, Shape, as_object, plain, shape_of

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from carnet.core.people.secret import Secret
+from carnet.core.people.identity import Secret
 from carnet.errors import ConfigInvalid, UsageInvalid
 from carnet.ports.trust.trust import NewToken, Peer
 from carnet.runtime.system import SystemIds

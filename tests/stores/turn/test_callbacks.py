@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import asyncpg
 import pytest
 
-from carnet.core.people.secret import Secret
+from carnet.core.people.identity import Secret
 from carnet.errors import Overloaded
 from carnet.ports.work.tasks import MOST_CALLBACKS, Callback
 from carnet.ports.world.outbox import Delivery, Outcome

@@ -3,8 +3,7 @@
 import pytest
 
 from carnet.core.chain.carnet import Carnet, Mark
-from carnet.core.people.identity import Context
-from carnet.core.people.secret import Secret
+from carnet.core.people.identity import Context, Secret
 from carnet.errors import ChainMismatch, HeaderNotSigned, MalformedCallerContext
 from carnet.wire.grammar.headers import Headers
 from carnet.wire.stamps import ROWS, STAMPS

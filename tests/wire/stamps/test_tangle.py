@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carnet.core.chain.carnet import Carnet, Mark, merge
-from carnet.core.people.secret import Secret
+from carnet.core.people.identity import Secret
 from carnet.errors import MalformedCallerContext, UnsupportedProtocolVersion
 from carnet.wire.grammar.headers import MAX_COUNT, Headers
 from carnet.wire.stamps.tangle import (

@@ -18,8 +18,7 @@ from carnet.config.file import NEEDS
 from carnet.core.call import Agent
 from carnet.core.money.amount import MICROS
 from carnet.core.people.address import local_name
-from carnet.core.people.secret import Secret
-from carnet.core.people.skill import CHAT, Skill
+from carnet.core.people.identity import CHAT, Secret, Skill
 from carnet.errors import ConfigInvalid
 from carnet.ports.trust.schemas import Schemas
 from carnet.ports.work.admission import Dispatch

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from carnet.config import Settings
 from carnet.core.call import Agent
 from carnet.core.people.address import AGENT
-from carnet.core.people.secret import Secret
+from carnet.core.people.identity import Secret
 from carnet.errors import PeerUnknown
 from carnet.ports.trust.keys import KeyRing
 from carnet.ports.trust.trust import Peer

@@ -22,7 +22,7 @@ from carnet.cli.invocation import Invocation
 from carnet.cli.scopes import OPERATOR, OPERATOR_NAME
 from carnet.cli.times import SECOND
 from carnet.config import Settings
-from carnet.core.people.secret import Secret
+from carnet.core.people.identity import Secret
 from carnet.errors import (
     CarnetError,
     PeerAgentNotFound,

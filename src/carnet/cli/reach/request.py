@@ -16,7 +16,7 @@ from msgspec import Struct
 from carnet.cli.invocation import Invocation
 from carnet.cli.reach.gateway import find_place, reached, read_token
 from carnet.core.people.address import Address, is_agent_uri, is_handle, parse_handle
-from carnet.core.people.secret import Secret
+from carnet.core.people.identity import Secret
 from carnet.errors import PeerUnknown, UsageInvalid
 from carnet.ports.trust.trust import Peer
 from carnet.ports.world.http_client import Bounds, HttpClient, Outbound

@@ -1,15 +1,62 @@
 """Who calls, for whom, with what rights, and who pays.
 
+`Secret` is a credential in memory.
+
+`Skill` is what an agent can be asked for by name, with the shape of what goes in and comes out.
+
 Law 1. Effective rights are an intersection: nothing here ever adds a right.
 Law 2. Deny wins over allow.
 Law 3. The payer is an account, never a credential.
+Law 4. A secret's repr, str and format are `***`; it cannot be encoded, pickled or copied into a
+       record.
+Law 5. Its value leaves through `reveal()` alone, which is easy to search for.
+Law 6. A skill is data: the schemas are plain JSON Schema. Who runs it is the agent's business.
 """
 
+import hmac
 from collections.abc import Sequence
+from typing import Any, Final, Literal, Never, final
 
 from msgspec import Struct, field
 
-from carnet.core.people.skill import Trust
+Mode = Literal["sync", "async", "stream"]
+Trust = Literal["public", "authenticated", "trusted-peers"]
+
+
+class Skill(Struct, frozen=True, kw_only=True):
+    """One skill of an agent, as its card shows it."""
+
+    id: str  # at most 64 characters
+    name: str  # at most 100
+    description: str  # at most 500
+    input_schema: dict[str, Any]
+    output_schema: dict[str, Any]
+    modes: tuple[Mode, ...] = ("sync", "async", "stream")
+    trust: Trust | None = None  # None: what the agent asks for
+    allowed_peers: tuple[str, ...] | None = None  # identities; None: everybody we list as a peer
+
+
+class Result(Struct, frozen=True):
+    """What a skill gives in the end, where it stands among its chunks."""
+
+    value: Any
+
+
+_TEXT: Final[dict[str, Any]] = {
+    "type": "object",
+    "properties": {"text": {"type": "string"}},
+    "required": ["text"],
+}
+
+# What an agent without declared skills is served as: text in, text out.
+CHAT: Final = Skill(
+    id="chat",
+    name="chat",
+    description="Say something and get an answer.",
+    input_schema=_TEXT,
+    output_schema=_TEXT,
+)
+
 
 EVERYTHING = "*"
 
@@ -113,3 +160,40 @@ class Payer(Struct, frozen=True, kw_only=True):
     limit: int | None = None  # micro-units; None is unlimited
     own_issue: bool = True  # False: another organisation answers for this account
     by_forwarding: bool = False  # the account came from a forwarded credential
+
+
+@final
+class Secret:
+    """Bytes that must appear in no log, journal, error or page."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: str) -> None:
+        """Take the credential as it came, byte for byte (latin-1 text)."""
+        self._value = value
+
+    def reveal(self) -> str:
+        """Give the credential to the one place that sends or hashes it."""
+        return self._value
+
+    def __eq__(self, other: object) -> bool:
+        """Compare in constant time."""
+        if not isinstance(other, Secret):
+            return NotImplemented
+        return hmac.compare_digest(self._value.encode(), other._value.encode())
+
+    __hash__ = None  # type: ignore[assignment]  # a secret is not a dictionary key
+
+    def __repr__(self) -> str:
+        """Never the value."""
+        return "***"
+
+    __str__ = __repr__
+
+    def __format__(self, spec: str) -> str:
+        """Never the value, whatever the format asks for."""
+        return "***"
+
+    def __reduce__(self) -> Never:
+        """Refuse to be pickled or deep-copied."""
+        raise TypeError("a Secret cannot be serialised")

@@ -11,8 +11,7 @@ from typing import Literal
 from msgspec import Struct
 
 from carnet.core.money.amount import MICROS
-from carnet.core.people.identity import Account
-from carnet.core.people.secret import Secret
+from carnet.core.people.identity import Account, Secret
 
 Profile = Literal["samvad", "carnet"]
 

@@ -17,9 +17,8 @@ from carnet.core.chain.grounds import Grounds, write_grounds
 from carnet.core.chain.turn import turn_key
 from carnet.core.messages.events import Message
 from carnet.core.people.address import handle_of
-from carnet.core.people.identity import Actor, Payer
+from carnet.core.people.identity import Actor, Payer, Secret
 from carnet.core.people.proof import SECOND_US, Spending
-from carnet.core.people.secret import Secret
 from carnet.guards.admission.order import GateParts, Signed
 from carnet.guards.admission.transaction import Entry, Transaction, quote
 from carnet.guards.caller.trust import check_rights

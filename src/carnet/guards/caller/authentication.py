@@ -9,8 +9,7 @@ import re
 from collections.abc import Callable
 
 from carnet.core.memo import Memo
-from carnet.core.people.identity import Actor, Caller
-from carnet.core.people.secret import Secret
+from carnet.core.people.identity import Actor, Caller, Secret
 from carnet.errors import TokenInvalid, TokenMissing
 from carnet.guards.candidate import Candidate, in_context
 from carnet.ports.trust.trust import Peers, Token, Tokens

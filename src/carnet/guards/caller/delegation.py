@@ -19,8 +19,8 @@ from msgspec.structs import replace
 
 from carnet.core.people.address import AGENT, Identities, host_of, may_be_fetched
 from carnet.core.people.delegation import Delegation, check_chain, check_loop, check_times, narrower
+from carnet.core.people.identity import CHAT
 from carnet.core.people.proof import SECOND_US
-from carnet.core.people.skill import CHAT
 from carnet.errors import (
     DelegationExceeded,
     DelegationInvalid,

@@ -31,9 +31,7 @@ import msgspec
 from carnet.core.call import Ask, Claim
 from carnet.core.chain.carnet import Carnet, check_depth, merge
 from carnet.core.people.address import handle_of
-from carnet.core.people.identity import Caller
-from carnet.core.people.secret import Secret
-from carnet.core.people.skill import CHAT, Mode, Skill
+from carnet.core.people.identity import CHAT, Caller, Mode, Secret, Skill
 from carnet.errors import (
     CallbackForbidden,
     PeerNotListed,

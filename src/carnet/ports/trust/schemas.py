@@ -7,7 +7,7 @@ Law 2. A refusal names the field and the constraint, never the value.
 from collections.abc import Iterable
 from typing import Any, Protocol
 
-from carnet.core.people.skill import Skill
+from carnet.core.people.identity import Skill
 
 
 class Schemas(Protocol):

@@ -5,7 +5,7 @@ from typing import Literal, Protocol
 
 from msgspec import Struct
 
-from carnet.core.people.secret import Secret
+from carnet.core.people.identity import Secret
 
 SignatureForm = Literal["auto", "samvad", "carnet"]  # auto: found out and remembered (R8)
 

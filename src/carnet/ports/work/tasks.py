@@ -12,7 +12,7 @@ from typing import Final, Literal, Protocol
 from msgspec import Struct
 
 from carnet.core.chain.turn import Turn
-from carnet.core.people.secret import Secret
+from carnet.core.people.identity import Secret
 
 MOST_CALLBACKS: Final = 16  # of one task
 

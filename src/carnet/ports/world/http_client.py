@@ -11,7 +11,7 @@ from typing import Literal, Protocol
 
 from msgspec import Struct
 
-from carnet.core.people.secret import Secret
+from carnet.core.people.identity import Secret
 
 
 class Bounds(Struct, frozen=True, kw_only=True):

@@ -25,7 +25,7 @@ from carnet.core.messages.events import (
     is_terminal,
 )
 from carnet.core.messages.output import Output
-from carnet.core.people.skill import CHAT
+from carnet.core.people.identity import CHAT
 from carnet.errors import AgentFailed, CarnetError, InvalidJson, SkillNotFound
 from carnet.ports.trust.schemas import Schemas
 from carnet.ports.work.admission import Dispatch

@@ -26,9 +26,8 @@ from msgspec import Struct
 from carnet.core.call import Ask, Call
 from carnet.core.messages.events import Done, Message, Usage
 from carnet.core.messages.output import Output, Sink
+from carnet.core.people.identity import CHAT, Secret
 from carnet.core.people.proof import Spending
-from carnet.core.people.secret import Secret
-from carnet.core.people.skill import CHAT
 from carnet.errors import ConfigInvalid, SkillNotFound
 from carnet.ports.world.http_client import Bounds, HttpAnswer, HttpClient, Outbound
 from carnet.runtime.peers.answer_reader import JSON, SSE, read_answer

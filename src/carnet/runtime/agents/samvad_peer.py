@@ -15,9 +15,8 @@ from typing import Any, Final
 from carnet.core.call import Ask, Call
 from carnet.core.messages.events import RESULT, Done, Event, Extension, Text, Usage
 from carnet.core.messages.output import Output, Sink
+from carnet.core.people.identity import CHAT, Mode, Secret
 from carnet.core.people.proof import Spending
-from carnet.core.people.secret import Secret
-from carnet.core.people.skill import CHAT, Mode
 from carnet.errors import SkillNotFound
 from carnet.runtime.peers.samvad_client import RecipientClient
 from carnet.runtime.peers.samvad_request import SamvadRequest

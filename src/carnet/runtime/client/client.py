@@ -20,8 +20,7 @@ from msgspec import Struct, structs
 
 from carnet.core.messages.events import Data, Event, Text
 from carnet.core.people.address import AGENT, is_agent_uri, is_handle, parse_agent_uri, parse_handle
-from carnet.core.people.secret import Secret
-from carnet.core.people.skill import Result
+from carnet.core.people.identity import Result, Secret
 from carnet.errors import UsageInvalid
 from carnet.ports.world.http_client import Bounds
 from carnet.runtime.agents.samvad_peer import as_text, text_field, text_skill

@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
-from carnet.core.people.secret import Secret
+from carnet.core.people.identity import Secret
 from carnet.errors import CarnetError, ProviderTimeout, UsageInvalid
 from carnet.runtime.peers.samvad_tasks import SamvadTasks
 from carnet.runtime.stream import closing

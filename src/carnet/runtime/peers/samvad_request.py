@@ -16,10 +16,8 @@ from msgspec import Struct, structs
 from carnet.core.chain.carnet import Carnet
 from carnet.core.people.address import AGENT
 from carnet.core.people.delegation import Delegation
-from carnet.core.people.identity import Account
+from carnet.core.people.identity import Account, Mode, Secret
 from carnet.core.people.proof import Spending
-from carnet.core.people.secret import Secret
-from carnet.core.people.skill import Mode
 from carnet.errors import PeerAgentNotFound
 from carnet.ports.world.clock import Clock, Ids
 from carnet.ports.world.http_client import Bounds, Outbound

@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from carnet.core.messages.events import Done
 from carnet.core.messages.output import Sink
-from carnet.core.people.secret import Secret
+from carnet.core.people.identity import Secret
 from carnet.errors import (
     Cancelled,
     CarnetError,

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from carnet.core.call import AGENT_OWNED, FORWARD_USER, Call
 from carnet.core.chain.carnet import Carnet, Trace
-from carnet.core.people.secret import Secret
+from carnet.core.people.identity import Secret
 from carnet.errors import PeerNotListed
 from carnet.wire.stamps import STAMPS, trace
 from carnet.wire.stamps.stamp import Leaving, Stamps

@@ -16,7 +16,7 @@ from typing import Any, Final
 import jsonschema_rs
 
 from carnet.core.memo import Memo
-from carnet.core.people.skill import Skill
+from carnet.core.people.identity import Skill
 from carnet.errors import AgentFailed, ConfigInvalid, SchemaInvalid
 from carnet.runtime.skills.violation import ROOT, SOMEWHERE, Violation, clip, describe
 

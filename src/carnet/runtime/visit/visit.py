@@ -34,8 +34,7 @@ from carnet.core.messages.outbound_call import OutboundCall
 from carnet.core.messages.output import Output
 from carnet.core.people.address import AGENT, check_name
 from carnet.core.people.delegation import Delegation
-from carnet.core.people.identity import Caller
-from carnet.core.people.skill import CHAT, Result
+from carnet.core.people.identity import CHAT, Caller, Result
 from carnet.errors import Cancelled, CarnetError, Refused
 from carnet.ports.work.admission import Dispatch
 from carnet.ports.work.agent import AGENT_OWNED, FORWARD_USER

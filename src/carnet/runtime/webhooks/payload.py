@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from carnet.core.people.identity import Secret
 from carnet.core.people.proof import SECOND_US
-from carnet.core.people.secret import Secret
 from carnet.errors import (
     KeyInvalid,
     SignatureInvalid,

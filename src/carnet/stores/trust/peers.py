@@ -10,7 +10,7 @@ import builtins
 import logging
 from collections.abc import Iterable
 
-from carnet.core.people.secret import Secret
+from carnet.core.people.identity import Secret
 from carnet.errors import UsageInvalid
 from carnet.ports.trust.trust import Peer
 from carnet.stores.database import Database, Row

@@ -9,7 +9,7 @@ import builtins
 import hmac
 from typing import Final
 
-from carnet.core.people.secret import Secret
+from carnet.core.people.identity import Secret
 from carnet.errors import CarnetError, UsageInvalid
 from carnet.ports.trust.trust import NewToken, Token
 from carnet.ports.world.clock import Ids

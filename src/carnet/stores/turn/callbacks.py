@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from carnet.core.chain.turn import Turn
-from carnet.core.people.secret import Secret
+from carnet.core.people.identity import Secret
 from carnet.ports.work.tasks import MOST_CALLBACKS, Callback
 from carnet.ports.work.turns import Tell, TurnFinish
 from carnet.stores.database import Database, Row, Statement

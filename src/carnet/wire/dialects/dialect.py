@@ -21,8 +21,8 @@ from msgspec import Struct
 from carnet.core.call import Call, Claim
 from carnet.core.chain.turn import Turn
 from carnet.core.messages.events import Event, Failed, Usage
+from carnet.core.people.identity import Skill, Trust
 from carnet.core.people.proof import Asking
-from carnet.core.people.skill import Skill, Trust
 from carnet.errors import CarnetError
 from carnet.wire.crypto.components import Request
 from carnet.wire.dialects.outbound import Spoken

@@ -16,8 +16,7 @@ from typing import Any, Final, Protocol
 from msgspec import Struct
 
 from carnet.core.chain.carnet import Carnet, DepthLimits, Mark
-from carnet.core.people.identity import Context
-from carnet.core.people.secret import Secret
+from carnet.core.people.identity import Context, Secret
 from carnet.errors import ChainMismatch
 from carnet.wire.grammar.headers import Headers, refuse_lookalikes
 

@@ -19,7 +19,7 @@ from typing import Final
 from urllib.parse import quote
 
 from carnet.core.chain.carnet import Carnet, Mark
-from carnet.core.people.secret import Secret
+from carnet.core.people.identity import Secret
 from carnet.errors import MalformedCallerContext, UnsupportedProtocolVersion
 from carnet.wire.grammar.headers import Headers, write_headers
 from carnet.wire.stamps.stamp import Leaving, Metadata, Reading, Stamp, Written

@@ -6,7 +6,7 @@ from typing import Any
 
 from carnet.core.call import Ask, Call, Claim
 from carnet.core.messages.events import Event, Failed, Message, Text, Usage, joined_text
-from carnet.core.people.secret import Secret
+from carnet.core.people.identity import Secret
 from carnet.errors import CarnetError, InvalidRequest, RouteNotFound
 from carnet.wire.dialects.dialect import (
     AgentList,

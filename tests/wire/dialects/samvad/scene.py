@@ -7,8 +7,7 @@ from msgspec.structs import replace
 
 from carnet.core.call import Claim
 from carnet.core.chain.turn import Turn
-from carnet.core.people.identity import Account
-from carnet.core.people.skill import Mode
+from carnet.core.people.identity import Account, Mode
 from carnet.wire.crypto import digests, ed25519, signatures
 from carnet.wire.crypto.signatures import Request
 from carnet.wire.dialects import samvad

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from carnet.core.people.skill import CHAT, Mode, Skill, Trust
+from carnet.core.people.identity import CHAT, Mode, Skill, Trust
 from carnet.errors import PeerUnreachable
 from carnet.wire.crypto import ed25519
 from carnet.wire.dialects.samvad import (

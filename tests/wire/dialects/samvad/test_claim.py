@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from carnet.core.call import Ask, Claim
 from carnet.core.chain.carnet import Mark, Trace
 from carnet.core.messages.events import Message
-from carnet.core.people.secret import Secret
+from carnet.core.people.identity import Secret
 from carnet.errors import (
     CarnetError,
     DigestInvalid,

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from carnet.core.people.secret import Secret
-from carnet.core.people.skill import Mode
+from carnet.core.people.identity import Mode, Secret
 from carnet.errors import (
     AddressInvalid,
     CarnetError,

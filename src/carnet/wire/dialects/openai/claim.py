@@ -7,7 +7,7 @@ from typing import Final
 from msgspec import structs
 
 from carnet.core.call import Claim
-from carnet.core.people.secret import Secret
+from carnet.core.people.identity import Secret
 from carnet.errors import InvalidRequest
 from carnet.wire.dialects.dialect import Arrival
 from carnet.wire.dialects.openai.request import read_ask, request_digest

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from carnet.core.people.address import check_identity
-from carnet.core.people.skill import Mode, Skill, Trust
+from carnet.core.people.identity import Mode, Skill, Trust
 from carnet.errors import AddressInvalid, InvalidJson, KeyInvalid, PeerUnreachable
 from carnet.wire.crypto.ed25519 import read_public_key, write_public_key
 from carnet.wire.grammar import json

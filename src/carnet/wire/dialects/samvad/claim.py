@@ -12,8 +12,8 @@ from typing import Final
 from carnet.core.call import Ask, Claim
 from carnet.core.chain.carnet import Mark
 from carnet.core.messages.events import Message
+from carnet.core.people.identity import CHAT, Mode
 from carnet.core.people.proof import Proof
-from carnet.core.people.skill import CHAT, Mode
 from carnet.errors import CarnetError
 from carnet.wire.crypto import digests, signatures
 from carnet.wire.crypto.signatures import Request

@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 
 from carnet.core.call import Agent, Call, Claim
 from carnet.core.messages.events import Event, Failed, Usage
-from carnet.core.people.skill import Mode
+from carnet.core.people.identity import Mode
 from carnet.errors import CarnetError, RouteNotFound, TaskNotFound
 from carnet.wire.dialects.dialect import (
     AgentView,

@@ -21,9 +21,8 @@ from typing import Annotated, Any, Final, get_args
 from msgspec import Meta, Struct, ValidationError, convert, field
 
 from carnet.core.people.address import check_identity
+from carnet.core.people.identity import Mode, Secret
 from carnet.core.people.proof import SECOND_US
-from carnet.core.people.secret import Secret
-from carnet.core.people.skill import Mode
 from carnet.errors import (
     AddressInvalid,
     CarnetError,
