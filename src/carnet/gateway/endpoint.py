@@ -23,8 +23,7 @@ from carnet.wire import travel
 from carnet.wire.crypto.components import Request
 from carnet.wire.dialects.dialect import Arrival, Dialect, Way
 from carnet.wire.grammar.headers import refuse_lookalikes
-from carnet.wire.stamps import correlation
-from carnet.wire.stamps.stamp import Stamps
+from carnet.wire.stamps.stamp import Stamps, read_correlation
 
 SECRET = b"carnet-webhook-secret"
 
@@ -99,7 +98,7 @@ class DialectEndpoint:
             raise Internal("a dialect has read a question where calls come in")
         if self._dialect.is_signed and claim.marks:  # whatever is refused from here on names it
             arrival.run = claim.marks[0].run
-        named = correlation.read(arrival.headers)
+        named = read_correlation(arrival.headers)
         if named is not None:
             claim = structs.replace(claim, correlation=named)
         if self._dialect.is_signed:

@@ -15,8 +15,8 @@ from carnet.core.call import AGENT_OWNED, FORWARD_USER, Call
 from carnet.core.chain.carnet import Carnet, Trace
 from carnet.core.people.identity import Secret
 from carnet.errors import PeerNotListed
-from carnet.wire.stamps import STAMPS, trace
-from carnet.wire.stamps.stamp import Leaving, Stamps
+from carnet.wire.stamps import STAMPS
+from carnet.wire.stamps.stamp import Leaving, Stamps, write_trace
 
 
 class Stamping(Struct, frozen=True, kw_only=True):
@@ -33,7 +33,7 @@ class Stamping(Struct, frozen=True, kw_only=True):
         leaving = Leaving(forwarded=None if credential is None else self._forwarded(credential))
         written = self.stamps.write(carnet, leaving)
         belongs_to = trace_of(carnet)
-        headers = written.headers | trace.write(belongs_to, span_id(belongs_to, carnet.turn))
+        headers = written.headers | write_trace(belongs_to, span_id(belongs_to, carnet.turn))
         return headers, written.secrets
 
     def _forwarded(self, credential: Secret) -> Secret | None:

@@ -2,20 +2,31 @@
 
 A request has one body dialect and any number of stamps on it. The rows are listed in `stamps`.
 
+Beside the stamps a request has two headers that nothing is decided by: the W3C trace context, which
+trace a request belongs to, so that ours joins it, and `x-correlation-id`, the caller's own name for
+it (R49).
+
 Law 1. A stamp that is there and not in its form is refused by its reader; absent is not malformed.
 Law 2. A stamp rides in header fields of its own prefixes, or in the metadata that a body dialect
        hands over. A row without a reader is protected and read elsewhere, or by nobody.
 Law 3. What a signature must cover (R9), what is refused as a look-alike, what the edge leaves to a
        reader and what is read and written are derived from the same rows: a stamp that is added
        cannot be forgotten in one of these places.
+Law 4. A trace is a service to people and never a reason to refuse: what is not valid is ignored.
+Law 5. Without a valid `traceparent` there is no trace, whatever `tracestate` says; without a valid
+       `tracestate` the trace still holds.
+Law 6. `read_trace(write_trace(trace, span)) == trace` with that span.
+Law 7. The caller's own name is a service to people and never a reason to refuse: what is not one
+       visible word of at most 128 characters was not told.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, Protocol
 
 from msgspec import Struct
 
-from carnet.core.chain.carnet import Carnet, DepthLimits, Mark
+from carnet.core.chain.carnet import Carnet, DepthLimits, Mark, Trace
 from carnet.core.people.identity import Context, Secret
 from carnet.errors import ChainMismatch
 from carnet.wire.grammar.headers import Headers, refuse_lookalikes
@@ -198,3 +209,89 @@ def _together(found: Mapping[str, Reading | None]) -> Stamped:
         forwarded[0] if forwarded else None,
         next((each.context for each in readings if each.context is not None), None),
     )
+
+
+TRACEPARENT: Final = "traceparent"
+TRACESTATE: Final = "tracestate"
+
+_TRACE_START: Final = b"\n" + TRACEPARENT.encode()
+
+MAX_MEMBERS: Final = 32
+MAX_STATE_BYTES: Final = 512
+LONG_MEMBER_BYTES: Final = 128  # the first to go when there is too much state
+
+_KNOWN_FLAGS: Final = 0x03  # sampled, and random trace id; a bit we do not know is not passed on
+
+_PARENT: Final = re.compile(
+    r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-[\x21-\x7e]*)?", re.ASCII
+)
+_MEMBER: Final = re.compile(
+    r"([a-z0-9][a-z0-9_*/@-]{0,255})=[\x20-\x2b\x2d-\x3c\x3e-\x7e]{0,255}[\x21-\x2b\x2d-\x3c\x3e-\x7e]",
+    re.ASCII,
+)
+
+
+def read_trace(headers: Headers) -> Trace | None:
+    """Read the trace a request belongs to, or None where it names none or not properly."""
+    if _TRACE_START not in headers.joined():
+        return None
+    parents = headers.get_all(TRACEPARENT)
+    match = _PARENT.fullmatch(parents[0]) if len(parents) == 1 else None
+    if match is None:
+        return None
+    version, trace_id, span_id, flags, more = match.groups()
+    if version == "ff" or (version == "00" and more is not None):
+        return None  # later versions may say more; ours may not
+    if not (trace_id.strip("0") and span_id.strip("0")):
+        return None
+    return Trace(
+        trace_id,
+        span_id,
+        f"{int(flags, 16) & _KNOWN_FLAGS:02x}",
+        _read_state(",".join(headers.get_all(TRACESTATE))),
+    )
+
+
+def _read_state(text: str) -> str | None:
+    members = [member for part in text.split(",") if (member := part.strip(" \t"))]
+    if len(members) > MAX_MEMBERS:
+        return None
+    keys = set()
+    for member in members:
+        match = _MEMBER.fullmatch(member)
+        if match is None or match[1] in keys:
+            return None
+        keys.add(match[1])
+    return _shorten(members) or None
+
+
+def _shorten(members: list[str]) -> str:
+    state = ",".join(members)
+    if len(state) <= MAX_STATE_BYTES:
+        return state
+    kept = [member for member in members if len(member) <= LONG_MEMBER_BYTES]
+    while len(state := ",".join(kept)) > MAX_STATE_BYTES:
+        kept.pop()  # the rightmost is the oldest
+    return state
+
+
+def write_trace(trace: Trace, span_id: str) -> dict[str, str]:
+    """Write the headers of a call out; `span_id` is that of the call itself."""
+    fields = {TRACEPARENT: f"00-{trace.trace_id}-{span_id}-{trace.flags}"}
+    if trace.state:
+        fields[TRACESTATE] = trace.state
+    return fields
+
+
+CORRELATION: Final = "x-correlation-id"
+
+_CORRELATION_START: Final = b"\n" + CORRELATION.encode()
+_WORD: Final = re.compile(r"[!-~]{1,128}", re.ASCII)
+
+
+def read_correlation(headers: Headers) -> str | None:
+    """The name, or None where there is none."""
+    if _CORRELATION_START not in headers.joined():  # nearly every request
+        return None
+    values = headers.get_all(CORRELATION)
+    return values[0] if len(values) == 1 and _WORD.fullmatch(values[0]) else None

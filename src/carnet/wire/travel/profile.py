@@ -23,8 +23,7 @@ from carnet.wire.crypto import digests, signatures
 from carnet.wire.crypto.signatures import Presented, Request
 from carnet.wire.grammar.headers import Headers
 from carnet.wire.stamps.coverage import PROFILE, QUERY, check_coverage, protected_names
-from carnet.wire.stamps.stamp import Stamps
-from carnet.wire.stamps.trace import TRACEPARENT, TRACESTATE
+from carnet.wire.stamps.stamp import TRACEPARENT, TRACESTATE, Stamps
 from carnet.wire.travel.document import HEADER, read_beside
 
 TAG: Final = "carnet"

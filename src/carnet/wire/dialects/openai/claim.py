@@ -12,7 +12,7 @@ from carnet.errors import InvalidRequest
 from carnet.wire.dialects.dialect import Arrival
 from carnet.wire.dialects.openai.request import read_ask, request_digest
 from carnet.wire.grammar import json
-from carnet.wire.stamps import trace
+from carnet.wire.stamps.stamp import read_trace
 
 NAME: Final = "openai"
 
@@ -49,7 +49,7 @@ def read_chat(arrival: Arrival, body: bytes | None = None) -> Claim:
         authorization=None if authorization is None else Secret(authorization),
         forwarded=stamped.forwarded,
         context=stamped.context,
-        trace=trace.read(headers),
+        trace=read_trace(headers),
     )
 
 

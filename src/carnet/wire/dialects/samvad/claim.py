@@ -20,8 +20,7 @@ from carnet.wire.crypto.signatures import Request
 from carnet.wire.dialects.samvad.envelope import Envelope, read_envelope
 from carnet.wire.dialects.samvad.proof import read_proof
 from carnet.wire.grammar import json
-from carnet.wire.stamps import trace
-from carnet.wire.stamps.stamp import Stamps
+from carnet.wire.stamps.stamp import Stamps, read_trace
 
 NAME: Final = "samvad"
 CONTENT_DIGEST: Final = "content-digest"
@@ -70,7 +69,7 @@ def _claim(request: Request, envelope: Envelope, proof: Proof, agent: str) -> Cl
         digest=sha256(asked).digest(),
         request=asked,
         marks=(_mark(envelope),),
-        trace=trace.read(request.headers),
+        trace=read_trace(request.headers),
         proof=proof,
         is_task=envelope.mode == "async",
         callback=envelope.callback_url,

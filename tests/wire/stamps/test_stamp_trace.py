@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from carnet.core.chain.carnet import Trace
 from carnet.wire.grammar.headers import Headers
-from carnet.wire.stamps.trace import read, write
+from carnet.wire.stamps.stamp import read_trace, write_trace
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 SPAN = "00f067aa0ba902b7"
@@ -23,14 +23,14 @@ def headers(*parents: str, states: tuple[str, ...] = ()) -> Headers:
 
 
 def state(*states: str) -> str | None:
-    found = read(headers(PARENT, states=states))
+    found = read_trace(headers(PARENT, states=states))
     assert found is not None
     return found.state
 
 
 def test_a_valid_parent_is_joined() -> None:
-    assert read(headers(PARENT)) == Trace(TRACE, SPAN, "01", None)
-    assert read(headers(f" {PARENT}\t")) == Trace(TRACE, SPAN, "01", None)
+    assert read_trace(headers(PARENT)) == Trace(TRACE, SPAN, "01", None)
+    assert read_trace(headers(f" {PARENT}\t")) == Trace(TRACE, SPAN, "01", None)
 
 
 @pytest.mark.parametrize(
@@ -56,25 +56,25 @@ def test_a_valid_parent_is_joined() -> None:
     ],
 )
 def test_an_invalid_parent_is_ignored(parent: str) -> None:
-    assert read(headers(parent, states=("a=1",))) is None
+    assert read_trace(headers(parent, states=("a=1",))) is None
 
 
 def test_no_parent_or_two_are_no_trace() -> None:
-    assert read(headers()) is None
-    assert read(headers(states=("a=1",))) is None
-    assert read(headers(PARENT, PARENT)) is None
+    assert read_trace(headers()) is None
+    assert read_trace(headers(states=("a=1",))) is None
+    assert read_trace(headers(PARENT, PARENT)) is None
 
 
 @pytest.mark.parametrize("parent", [f"01-{TRACE}-{SPAN}-01", f"cc-{TRACE}-{SPAN}-01-what-comes"])
 def test_a_later_version_is_read_as_far_as_we_know_it(parent: str) -> None:
-    assert read(headers(parent)) == Trace(TRACE, SPAN, "01", None)
+    assert read_trace(headers(parent)) == Trace(TRACE, SPAN, "01", None)
 
 
 @pytest.mark.parametrize(
     ("flags", "kept"), [("00", "00"), ("01", "01"), ("03", "03"), ("ff", "03"), ("08", "00")]
 )
 def test_flags_that_we_do_not_know_are_not_passed_on(flags: str, kept: str) -> None:
-    assert read(headers(f"00-{TRACE}-{SPAN}-{flags}")) == Trace(TRACE, SPAN, kept, None)
+    assert read_trace(headers(f"00-{TRACE}-{SPAN}-{flags}")) == Trace(TRACE, SPAN, kept, None)
 
 
 def test_state_from_several_lines_is_joined_in_order() -> None:
@@ -107,11 +107,11 @@ def test_too_much_state_loses_long_members_first_and_then_the_last() -> None:
 
 
 def test_the_call_itself_is_the_parent_of_what_the_callee_does() -> None:
-    assert write(Trace(TRACE, SPAN, "01", "a=1"), "1" * 16) == {
+    assert write_trace(Trace(TRACE, SPAN, "01", "a=1"), "1" * 16) == {
         "traceparent": f"00-{TRACE}-1111111111111111-01",
         "tracestate": "a=1",
     }
-    assert write(Trace(TRACE, SPAN, "00"), "1" * 16) == {
+    assert write_trace(Trace(TRACE, SPAN, "00"), "1" * 16) == {
         "traceparent": f"00-{TRACE}-1111111111111111-00"
     }
 
@@ -125,6 +125,6 @@ def test_the_call_itself_is_the_parent_of_what_the_callee_does() -> None:
 def test_a_trace_is_read_as_it_was_written(
     trace_id: str, span_id: str, flags: str, members: str | None
 ) -> None:
-    written = write(Trace(trace_id, SPAN, flags, members), span_id)
+    written = write_trace(Trace(trace_id, SPAN, flags, members), span_id)
     lines = Headers([(name.encode(), value.encode()) for name, value in written.items()])
-    assert read(lines) == Trace(trace_id, span_id, flags, members)
+    assert read_trace(lines) == Trace(trace_id, span_id, flags, members)
