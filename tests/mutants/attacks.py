@@ -25,7 +25,7 @@ SIGNATURES = (
     Mutant("security:a05:digest-form", "wire/crypto/digests.py", "if not known:", "if False:"),
     Mutant(
         "security:a06:coverage",
-        "wire/stamps/coverage.py",
+        "wire/stamps/stamp.py",
         "if not covered.issuperset(least):",
         "if False:",
         tests=("test_whatever_is_not_covered_is_missed",),

@@ -297,7 +297,7 @@ TRAVEL = (
     ),
     Mutant(
         "travel:header:covered",
-        "wire/stamps/coverage.py",
+        "wire/stamps/stamp.py",
         "if not covered.issuperset(protected_names(headers, stamps)):",
         "if False:",
     ),

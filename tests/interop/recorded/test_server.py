@@ -24,7 +24,7 @@ from carnet.errors import NonceInvalid, SchemaInvalid
 from carnet.wire.crypto import digests, ed25519, signatures
 from carnet.wire.dialects import samvad
 from carnet.wire.dialects.samvad.envelope import canonical
-from carnet.wire.stamps.coverage import MINIMUM
+from carnet.wire.stamps.stamp import MINIMUM
 from tests.wire.dialects.samvad.scene import (
     CREATED,
     NAMED,

@@ -7,8 +7,17 @@ from carnet.core.people.identity import Context, Secret
 from carnet.errors import ChainMismatch, HeaderNotSigned, MalformedCallerContext
 from carnet.wire.grammar.headers import Headers
 from carnet.wire.stamps import ROWS, STAMPS
-from carnet.wire.stamps.coverage import MINIMUM, check_coverage, protected_names
-from carnet.wire.stamps.stamp import Leaving, Metadata, Reading, Stamp, Stamps, Written
+from carnet.wire.stamps.stamp import (
+    MINIMUM,
+    Leaving,
+    Metadata,
+    Reading,
+    Stamp,
+    Stamps,
+    Written,
+    check_coverage,
+    protected_names,
+)
 
 OUT = Carnet(run="r", turn="t", depth=2, last_depth=3)
 

@@ -24,8 +24,7 @@ from carnet.wire import travel
 from carnet.wire.crypto import digests, ed25519, signatures
 from carnet.wire.grammar.headers import Headers
 from carnet.wire.stamps import STAMPS
-from carnet.wire.stamps.coverage import MINIMUM
-from carnet.wire.stamps.stamp import Stamps
+from carnet.wire.stamps.stamp import MINIMUM, Stamps
 
 HOLDS_SECONDS: Final = 60  # how long a document of ours is good for
 

@@ -37,7 +37,7 @@ from carnet.wire.crypto import digests, ed25519, signatures
 from carnet.wire.grammar import json
 from carnet.wire.grammar.headers import Headers
 from carnet.wire.grammar.structured import StructuredInvalid, read_base64
-from carnet.wire.stamps.coverage import MINIMUM
+from carnet.wire.stamps.stamp import MINIMUM
 
 ID: Final = "webhook-id"
 TIMESTAMP: Final = "webhook-timestamp"

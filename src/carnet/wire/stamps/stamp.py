@@ -6,6 +6,8 @@ Beside the stamps a request has two headers that nothing is decided by: the W3C 
 trace a request belongs to, so that ours joins it, and `x-correlation-id`, the caller's own name for
 it (R49).
 
+Here is also what the signature of a request must cover, in each of the two forms that are accepted.
+
 Law 1. A stamp that is there and not in its form is refused by its reader; absent is not malformed.
 Law 2. A stamp rides in header fields of its own prefixes, or in the metadata that a body dialect
        hands over. A row without a reader is protected and read elsewhere, or by nobody.
@@ -18,6 +20,9 @@ Law 5. Without a valid `traceparent` there is no trace, whatever `tracestate` sa
 Law 6. `read_trace(write_trace(trace, span)) == trace` with that span.
 Law 7. The caller's own name is a service to people and never a reason to refuse: what is not one
        visible word of at most 128 characters was not told.
+Law 8. Whatever tells the chain, the payer or an identity is covered, or the request is refused: a
+       middlebox could have written it.
+Law 9. What is covered beyond that is nobody's harm.
 """
 
 import re
@@ -28,7 +33,7 @@ from msgspec import Struct
 
 from carnet.core.chain.carnet import Carnet, DepthLimits, Mark, Trace
 from carnet.core.people.identity import Context, Secret
-from carnet.errors import ChainMismatch
+from carnet.errors import ChainMismatch, HeaderNotSigned, InsufficientCoverage
 from carnet.wire.grammar.headers import Headers, refuse_lookalikes
 
 Metadata = tuple[object, ...]  # objects as JSON gave them: of the message, of the request
@@ -295,3 +300,42 @@ def read_correlation(headers: Headers) -> str | None:
         return None
     values = headers.get_all(CORRELATION)
     return values[0] if len(values) == 1 and _WORD.fullmatch(values[0]) else None
+
+
+MINIMUM: Final = ("@method", "@path", "content-digest")
+PROFILE: Final = ("@method", "@authority", "@path", "content-digest", "content-type")
+QUERY: Final = "@query"
+
+
+def protected_names(headers: Headers, stamps: Stamps) -> list[str]:
+    """The fields of a request that must not stand outside its signature: those of all stamps.
+
+    R9. A traceparent is not among them: proxies write it, and nothing is decided by it.
+    """
+    return headers.names(*stamps.protected)
+
+
+def check_coverage(
+    components: Iterable[str],
+    least: Iterable[str],
+    headers: Headers,
+    *,
+    has_query: bool,
+    stamps: Stamps,
+) -> None:
+    """Refuse a signature that leaves out what it must cover.
+
+    Args:
+        components: What the signature covers.
+        least: Those that it must have whatever the request holds: `MINIMUM` or `PROFILE`.
+        headers: The fields of the request.
+        has_query: Whether its target has a query.
+        stamps: Whose fields are protected.
+    """
+    covered = frozenset(components)
+    if not covered.issuperset(least):
+        raise InsufficientCoverage
+    if has_query and QUERY not in covered:
+        raise HeaderNotSigned
+    if not covered.issuperset(protected_names(headers, stamps)):
+        raise HeaderNotSigned

@@ -22,8 +22,15 @@ from carnet.errors import (
 from carnet.wire.crypto import digests, signatures
 from carnet.wire.crypto.signatures import Presented, Request
 from carnet.wire.grammar.headers import Headers
-from carnet.wire.stamps.coverage import PROFILE, QUERY, check_coverage, protected_names
-from carnet.wire.stamps.stamp import TRACEPARENT, TRACESTATE, Stamps
+from carnet.wire.stamps.stamp import (
+    PROFILE,
+    QUERY,
+    TRACEPARENT,
+    TRACESTATE,
+    Stamps,
+    check_coverage,
+    protected_names,
+)
 from carnet.wire.travel.document import HEADER, read_beside
 
 TAG: Final = "carnet"

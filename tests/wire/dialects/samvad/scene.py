@@ -13,7 +13,7 @@ from carnet.wire.crypto.signatures import Request
 from carnet.wire.dialects import samvad
 from carnet.wire.grammar.headers import Headers
 from carnet.wire.stamps import STAMPS
-from carnet.wire.stamps.coverage import MINIMUM
+from carnet.wire.stamps.stamp import MINIMUM
 
 SEED = b"\x02" * 32
 PUBLIC = ed25519.public_of(SEED)

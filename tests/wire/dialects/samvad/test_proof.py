@@ -23,7 +23,7 @@ from carnet.errors import (
 from carnet.wire.crypto import ed25519
 from carnet.wire.crypto.signatures import Request
 from carnet.wire.grammar.headers import Headers
-from carnet.wire.stamps.coverage import MINIMUM, PROFILE
+from carnet.wire.stamps.stamp import MINIMUM, PROFILE
 from tests.wire.dialects.samvad.scene import (
     CREATED,
     NAMED,

@@ -28,8 +28,7 @@ from carnet.errors import (
 from carnet.wire.crypto import signatures
 from carnet.wire.crypto.signatures import Presented, Request
 from carnet.wire.dialects.samvad.envelope import NONCE, Envelope
-from carnet.wire.stamps.coverage import MINIMUM, PROFILE, check_coverage, protected_names
-from carnet.wire.stamps.stamp import Stamps
+from carnet.wire.stamps.stamp import MINIMUM, PROFILE, Stamps, check_coverage, protected_names
 
 LABEL: Final = "sig1"
 ALGORITHM: Final = "ed25519"

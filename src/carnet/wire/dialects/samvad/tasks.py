@@ -17,8 +17,7 @@ from carnet.wire.dialects.samvad.proof import KEYID, TAG, bases_of
 from carnet.wire.dialects.samvad.refusals import error_object
 from carnet.wire.dialects.samvad.task_reports import NOT_FOUND
 from carnet.wire.grammar import json
-from carnet.wire.stamps.coverage import MINIMUM, check_coverage
-from carnet.wire.stamps.stamp import Stamps
+from carnet.wire.stamps.stamp import MINIMUM, Stamps, check_coverage
 
 Status = Literal["pending", "running", "done", "failed"]
 

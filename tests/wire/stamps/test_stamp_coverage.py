@@ -5,7 +5,7 @@ import pytest
 from carnet.errors import HeaderNotSigned, InsufficientCoverage
 from carnet.wire.grammar.headers import Headers
 from carnet.wire.stamps import STAMPS
-from carnet.wire.stamps.coverage import MINIMUM, PROFILE, check_coverage, protected_names
+from carnet.wire.stamps.stamp import MINIMUM, PROFILE, check_coverage, protected_names
 
 NONE = Headers([])
 CHAIN = Headers([(b"x-tangle-runid", b"r"), (b"carnet", b"d"), (b"accept", b"*/*")])
