@@ -4,9 +4,8 @@ from typing import Final
 
 from carnet.core.call import Agent
 from carnet.wire.dialects.openai.answer import digest_content, read_answer
-from carnet.wire.dialects.openai.claim import NAME
 from carnet.wire.dialects.openai.reports import read_refusal
-from carnet.wire.dialects.openai.request import write_request
+from carnet.wire.dialects.openai.request import NAME, write_request
 from carnet.wire.dialects.openai.stream import ChunkReader
 from carnet.wire.dialects.outbound import Codec, Spoken, Ways
 

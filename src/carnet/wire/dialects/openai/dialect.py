@@ -23,9 +23,9 @@ from carnet.wire.dialects.dialect import (
 )
 from carnet.wire.dialects.openai.answer import digest_content, write_answer, write_models
 from carnet.wire.dialects.openai.chunk import ChunkWriter
-from carnet.wire.dialects.openai.claim import NAME, read_chat, read_later
 from carnet.wire.dialects.openai.codec import SPOKEN
 from carnet.wire.dialects.openai.refusals import write_error
+from carnet.wire.dialects.openai.request import NAME, read_chat, read_later
 from carnet.wire.dialects.openai.schemas import SCHEMAS
 from carnet.wire.dialects.openai.tasks import task_line, task_page
 from carnet.wire.grammar import json

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carnet.core.messages.events import DataPart, File, Link, Message, Part, ToolCall
-from carnet.wire.dialects.openai.messages import read_messages, write_message
+from carnet.wire.dialects.openai.request import read_messages, write_message
 
 texts = st.text(max_size=20)
 parts: st.SearchStrategy[Part] = st.one_of(
