@@ -27,7 +27,7 @@ from carnet.stores.snapshots import (
     off_the_loop,
 )
 from carnet.stores.tables import FORM_OF_CALLS, FORM_OF_EVENTS, MOVED, NUMBERED
-from carnet.stores.turn.lookup import SqlConnection
+from carnet.stores.turn.row import SqlConnection
 
 _OWN_COLUMNS: Final = {"journal": {"x"}}  # that only PostgreSQL has; it fills them itself
 _OF_THE_STORE: Final = f"'running', '{FORM_OF_CALLS}', '{FORM_OF_EVENTS}'"

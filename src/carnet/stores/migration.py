@@ -15,7 +15,7 @@ from msgspec import Struct
 from carnet.errors import ConfigInvalid
 from carnet.faults import point
 from carnet.stores.database import Row
-from carnet.stores.turn.lookup import SqlConnection
+from carnet.stores.turn.row import SqlConnection
 
 _FILE: Final = re.compile(r"([0-9]{4})_([a-z_]+)\.([a-z]+)\.sql", re.ASCII)
 _STATEMENT_END: Final = re.compile(r";\n\s*(?:\n|\Z)", re.ASCII)

@@ -16,8 +16,7 @@ from carnet.core.chain.turn import Turn
 from carnet.ports.work.turns import Turns
 from carnet.runtime.system import SystemIds
 from carnet.stores.open import Store
-from carnet.stores.turn.lookup import SELECT_TURN
-from carnet.stores.turn.row import read_turn
+from carnet.stores.turn.row import SELECT_TURN, read_turn
 from carnet.testing.turns import MemoryTurns
 from tests.stores.support.scenes import Place
 

@@ -9,8 +9,8 @@ import pytest
 
 import carnet.stores
 from carnet.core.chain.turn import BEGINNINGS, TRANSITIONS
-from carnet.stores.turn.lookup import Lookup
 from carnet.stores.turn.moves import begins, moves
+from carnet.stores.turn.row import Lookup
 
 # An UPDATE of `turn` ends with the statement, or with the bracket around it.
 UPDATE = re.compile(r"UPDATE turn\b(?P<what>[^()]*SET.*?)(?:\n\)|\Z)", re.DOTALL)
@@ -53,7 +53,7 @@ def test_the_statements_that_move_a_turn_are_found() -> None:
         "postgres.statements",
         "work.tasks",
         "upkeep.recovery",
-        "sqlite.finishes",
+        "sqlite.claims",
     }
 
 

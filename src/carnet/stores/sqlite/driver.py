@@ -30,8 +30,7 @@ from carnet.stores.database import Flush, Lease, Row, Snapshot, Statement, Value
 from carnet.stores.ledger.chain import Seals, Shard
 from carnet.stores.migration import APPLIED, migrate, migrations, missing
 from carnet.stores.snapshots import SqliteSnapshot
-from carnet.stores.sqlite.claims import ClaimBatch, Numbers
-from carnet.stores.sqlite.finishes import FinishBatch, append
+from carnet.stores.sqlite.claims import ClaimBatch, FinishBatch, Numbers, append
 from carnet.stores.sqlite.reader import SqliteReader
 from carnet.stores.sqlite.writer import SqliteWriter
 from carnet.stores.turn.callbacks import CallbacksChanged

@@ -8,7 +8,7 @@ from typing import Any
 
 from carnet.errors import StorageUnavailable
 from carnet.stores.database import Row, Value
-from carnet.stores.turn.lookup import SqlConnection
+from carnet.stores.turn.row import SqlConnection
 
 Query = tuple[str, Sequence[Value], "Future[list[Row]]"]
 

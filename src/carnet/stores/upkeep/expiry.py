@@ -19,8 +19,7 @@ from carnet.ports.work.tasks import StoredTask
 from carnet.ports.work.turns import Fenced, Tell, TurnFinish
 from carnet.stores.database import Database
 from carnet.stores.turn.callbacks import StoredCallbacks
-from carnet.stores.turn.lookup import SELECT_TURN
-from carnet.stores.turn.row import read_turn
+from carnet.stores.turn.row import SELECT_TURN, read_turn
 from carnet.stores.work.tasks import StoredTasks
 
 AT_A_TIME: Final = 100

@@ -15,9 +15,8 @@ from carnet.core.people.identity import Account
 from carnet.ports.world.records import ANY_RUN, JournalEntry, LedgerEntry, RunFilter, RunSummary
 from carnet.stores.database import Database, Row, Value, marks
 from carnet.stores.turn.journal import ACCEPTED, EVENTS, grounds_in, verified
-from carnet.stores.turn.lookup import SELECT_TURN
 from carnet.stores.turn.outbound_calls import SELECT, calls_in, read_outbound, shown
-from carnet.stores.turn.row import read_turn
+from carnet.stores.turn.row import SELECT_TURN, read_turn
 
 IN_PROCESS: Final = "agent:"  # how the name of an actor in process begins
 

@@ -32,9 +32,8 @@ from carnet.stores.database import Database, Flush, marks
 from carnet.stores.turn.callbacks import StoredCallbacks
 from carnet.stores.turn.interrupts import Interrupts
 from carnet.stores.turn.journal import verified
-from carnet.stores.turn.lookup import SELECT_TURN
 from carnet.stores.turn.outbound_calls import shown
-from carnet.stores.turn.row import read_turn
+from carnet.stores.turn.row import SELECT_TURN, read_turn
 from carnet.stores.turn.sealed_calls import CallSeal
 
 WATCH_SECONDS: Final = 0.01  # between two looks, for each who watches
