@@ -30,8 +30,7 @@ from carnet.stores.turn.callbacks import NotifyingFinish
 from carnet.stores.turn.claim_rules import ClaimRules, Run
 from carnet.stores.turn.finish_rules import FinishRules, appended
 from carnet.stores.turn.interrupts import HOUR, WAIT_HOURS, WaitingFinish
-from carnet.stores.turn.journal import DISCARD, EVENTS
-from carnet.stores.turn.row import AGAIN, BEGUN, COLUMNS, ENDED, RESUMED, Column
+from carnet.stores.turn.row import AGAIN, BEGUN, COLUMNS, DISCARD, ENDED, EVENTS, RESUMED, Column
 from carnet.stores.turn.sealed_calls import SealedTask
 
 _WORKER: Final = "memory"

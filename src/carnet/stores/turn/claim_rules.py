@@ -23,9 +23,11 @@ from carnet.core.chain.turn import Turn, TurnState, on_repeat
 from carnet.ports.work.turns import Answer, Claimed, Denied, Known, Nonce, Rate, TurnClaim, Verdict
 from carnet.stores.database import Row
 from carnet.stores.turn.interrupts import read_holds
-from carnet.stores.turn.journal import ACCEPTED, APART, DISCARD, sealed_row
 from carnet.stores.turn.moves import begins
 from carnet.stores.turn.row import (
+    ACCEPTED,
+    APART,
+    DISCARD,
     again_row,
     again_turn,
     begun,
@@ -33,6 +35,7 @@ from carnet.stores.turn.row import (
     read_turn,
     resumed_row,
     resumed_turn,
+    sealed_row,
 )
 from carnet.stores.turn.sealed_calls import WaitingRows
 

@@ -20,9 +20,8 @@ from carnet.ports.world.outbox import Delivery
 from carnet.stores.database import Flush, Row
 from carnet.stores.turn.callbacks import CallbacksChanged, NotifyingFinish
 from carnet.stores.turn.interrupts import UnansweredFinish, WaitingFinish, read_holds, write_holds
-from carnet.stores.turn.journal import DISCARD, ENDED, EVENTS, sealed_row
 from carnet.stores.turn.outbound_calls import outbound_row
-from carnet.stores.turn.row import ended
+from carnet.stores.turn.row import DISCARD, ENDED_ROW, EVENTS, ended, sealed_row
 
 # A running turn ends as it likes; one that waits for an answer only as failed.
 _ENDS: Final[dict[TurnState, frozenset[TurnState]]] = {
@@ -119,7 +118,7 @@ class FinishRules:
         self.journal.append(
             sealed_row(turn.n, EVENTS, finish.first, finish.last, data)
             if data
-            else sealed_row(turn.n, ENDED, 0, 0, b'{"state":"%b"}' % finish.state.encode())
+            else sealed_row(turn.n, ENDED_ROW, 0, 0, b'{"state":"%b"}' % finish.state.encode())
         )
         # Of a turn that has waited, the fence was raised once more often than the attempt.
         has_waited = turn.fence != turn.attempt or state == "waiting"

@@ -18,7 +18,7 @@ from carnet.core.messages.outbound_call import (
     with_records,
 )
 from carnet.stores.database import Database, Row, marks
-from carnet.stores.turn.journal import EVENTS
+from carnet.stores.turn.row import EVENTS
 
 # The columns that hold a call, by the field each of them is.
 FIELDS: Final = {

@@ -14,9 +14,8 @@ from carnet.core.messages.outbound_call import OutboundCall
 from carnet.core.people.identity import Account
 from carnet.ports.world.records import ANY_RUN, JournalEntry, LedgerEntry, RunFilter, RunSummary
 from carnet.stores.database import Database, Row, Value, marks
-from carnet.stores.turn.journal import ACCEPTED, EVENTS, grounds_in, verified
 from carnet.stores.turn.outbound_calls import SELECT, calls_in, read_outbound, shown
-from carnet.stores.turn.row import SELECT_TURN, read_turn
+from carnet.stores.turn.row import ACCEPTED, EVENTS, SELECT_TURN, grounds_in, read_turn, verified
 
 IN_PROCESS: Final = "agent:"  # how the name of an actor in process begins
 

@@ -31,9 +31,8 @@ from carnet.stores.commit.queue import discard_result, given_back
 from carnet.stores.database import Database, Flush, marks
 from carnet.stores.turn.callbacks import StoredCallbacks
 from carnet.stores.turn.interrupts import Interrupts
-from carnet.stores.turn.journal import verified
 from carnet.stores.turn.outbound_calls import shown
-from carnet.stores.turn.row import SELECT_TURN, read_turn
+from carnet.stores.turn.row import SELECT_TURN, read_turn, verified
 from carnet.stores.turn.sealed_calls import CallSeal
 
 WATCH_SECONDS: Final = 0.01  # between two looks, for each who watches
