@@ -9,7 +9,7 @@ import pytest
 
 from carnet.errors import BodyTimeout, CarnetError
 from carnet.http.exchange import Receive, Scope, Send
-from carnet.http.head import EdgeLimits
+from carnet.http.link import EdgeLimits
 from carnet.http.protocol import HardProtocol, sweep
 from carnet.http.proxies import Proxies
 from carnet.http.refusal import Refusing

@@ -12,7 +12,7 @@ import pytest
 from msgspec import structs
 
 from carnet.errors import CarnetError, Overloaded
-from carnet.http.head import EdgeLimits
+from carnet.http.link import EdgeLimits
 from carnet.http.protocol import SPARE_CONNECTIONS, HardProtocol, sweep
 from carnet.http.proxies import Proxies
 from carnet.http.refusal import Refusing

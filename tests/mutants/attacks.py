@@ -184,7 +184,7 @@ RESOURCES = (
     ),
     Mutant(
         "security:a48:framing",
-        "http/head.py",
+        "http/link.py",
         'if b"content-length" in named:\n            raise',
         "if False:\n            raise",
         tests=("test_any_other_head_is_refused",),

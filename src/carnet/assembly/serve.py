@@ -18,7 +18,7 @@ from carnet.assembly.sockets import Sockets, bound, listen
 from carnet.assembly.store import open_from
 from carnet.config import Limits, Settings
 from carnet.config.settings import local_url
-from carnet.http.head import EdgeLimits
+from carnet.http.link import EdgeLimits
 from carnet.http.proxies import Proxies
 from carnet.http.server import Server, make_server, room_for, run
 from carnet.runtime.clock_skew import watch_clock_skew

@@ -37,8 +37,7 @@ from carnet.errors import (
     UriTooLong,
 )
 from carnet.http.arrival import Arrivals, Few, Signal
-from carnet.http.head import EdgeLimits, check_head
-from carnet.http.link import LINE, Held, Line, has_ended, last_words
+from carnet.http.link import LINE, EdgeLimits, Held, Line, check_head, has_ended, last_words
 from carnet.http.proxies import Proxies
 from carnet.http.refusal import Refuse
 

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from carnet.errors import MalformedRequest
-from carnet.http.head import Fields
+from carnet.http.link import Fields
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 

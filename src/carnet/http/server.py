@@ -17,7 +17,7 @@ from typing import Any
 import uvicorn
 import uvloop
 
-from carnet.http.head import EdgeLimits
+from carnet.http.link import EdgeLimits
 from carnet.http.protocol import SPARE_CONNECTIONS, SWEEP_SECONDS, Note, hardened, sweep
 from carnet.http.proxies import Proxies
 from carnet.http.refusal import Refuse

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from carnet.errors import BodyTooLarge, CarnetError, HeadersTooLarge, MalformedRequest, UriTooLong
 from carnet.http.arrival import MOST_NAMES, LowerCase
-from carnet.http.head import EdgeLimits, check_head
+from carnet.http.link import EdgeLimits, check_head
 
 LIMITS = EdgeLimits(
     header_bytes=1024,
