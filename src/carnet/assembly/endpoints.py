@@ -16,7 +16,7 @@ from carnet.gateway.tasks import TaskAccess, TaskRecords
 from carnet.guards.admission.gate import Gate
 from carnet.guards.caller.owner import Owners
 from carnet.guards.limits.concurrency import Concurrency
-from carnet.http.router import Row
+from carnet.http.exchange import Row
 from carnet.ports.world.clock import Clock
 from carnet.runtime.egress.client import EgressClient
 from carnet.runtime.peers.keyring import Ring

@@ -31,10 +31,9 @@ from carnet.guards.admission.order import GateParts, Signed
 from carnet.guards.caller.failures import Failures
 from carnet.guards.limits.concurrency import Concurrency
 from carnet.guards.target.injection import Injection
-from carnet.http.access import Access
+from carnet.http.exchange import Access, RouteTable, Row, offered
 from carnet.http.openapi import describe
 from carnet.http.refusal import Refusing
-from carnet.http.router import RouteTable, Row, offered
 from carnet.ports.world.clock import Clock, Ids
 from carnet.runtime.egress.client import EgressClient
 from carnet.runtime.peers.keyring import Ring

@@ -10,10 +10,8 @@ import logging
 
 from carnet.errors import CarnetError, Internal, TokenInvalid, TooManyFailures
 from carnet.guards.caller.failures import Failures
-from carnet.http.access import Access
-from carnet.http.exchange import Disconnected, Exchange, Receive, Scope, Send
+from carnet.http.exchange import Access, Disconnected, Exchange, Receive, RouteTable, Scope, Send
 from carnet.http.refusal import Refusing
-from carnet.http.router import RouteTable
 from carnet.ports.world.clock import Clock, Ids
 from carnet.telemetry import Metrics
 

@@ -11,8 +11,7 @@ from typing import Any
 from carnet.core.people.identity import Caller
 from carnet.gateway.endpoint import DialectEndpoint
 from carnet.gateway.questions import Questions
-from carnet.http.exchange import Exchange
-from carnet.http.router import Endpoint, Row
+from carnet.http.exchange import Endpoint, Exchange, Row
 from carnet.wire.dialects.dialect import Way
 from carnet.wire.dialects.route import Route
 

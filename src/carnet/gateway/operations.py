@@ -6,9 +6,7 @@ from typing import Any
 
 from carnet.core.people.identity import Caller
 from carnet.errors import BY_CODE, CarnetError, PermissionMissing, RouteNotFound
-from carnet.http.access import Access
-from carnet.http.exchange import Exchange, reply_json
-from carnet.http.router import Endpoint, Row
+from carnet.http.exchange import Access, Endpoint, Exchange, Row, reply_json
 from carnet.telemetry import Metrics
 
 Check = Callable[[], bool]

@@ -16,9 +16,15 @@ from carnet.core.people.identity import Caller
 from carnet.errors import InvalidRequest, RunNotFound
 from carnet.gateway import pages
 from carnet.guards.limits.concurrency import Concurrency
-from carnet.http.access import SEES_ALL, reader_of
-from carnet.http.exchange import Disconnected, DisconnectWatch, Exchange, reply_json
-from carnet.http.router import Row
+from carnet.http.exchange import (
+    SEES_ALL,
+    Disconnected,
+    DisconnectWatch,
+    Exchange,
+    Row,
+    reader_of,
+    reply_json,
+)
 from carnet.ports.work.agent import Journal
 from carnet.ports.world.records import JournalEntry, Records, RunFilter
 from carnet.wire.grammar import json, sse

@@ -15,7 +15,7 @@ from carnet.core.people.identity import Caller
 from carnet.errors import CarnetError, TaskNotFound
 from carnet.gateway.published import Published
 from carnet.guards.caller.owner import Owners, check_time
-from carnet.http.access import reader_of
+from carnet.http.exchange import reader_of
 from carnet.ports.work.tasks import StoredTask, Tasks
 from carnet.ports.work.turns import Turns
 from carnet.ports.world.clock import Clock

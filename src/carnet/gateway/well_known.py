@@ -7,8 +7,7 @@ once for as long as the keys stay the same.
 from collections.abc import Sequence
 from typing import Final
 
-from carnet.http.exchange import Exchange
-from carnet.http.router import Row
+from carnet.http.exchange import Exchange, Row
 from carnet.ports.trust.keys import OwnKey, OwnKeys
 from carnet.ports.world.clock import Clock
 from carnet.wire import travel

@@ -1,16 +1,41 @@
 """One HTTP request and its answer, over plain ASGI.
 
+Here is also the table of routes: rooms offer rows, and one of them answers a request, for whoever
+may ask.
+
 Law 1. A body is read whole and bounded before anything is done with it.
 Law 2. An answer starts once. After that a fault ends the connection; it never writes a second one.
+Law 3. A token that is not known is looked for once more in the store: it may have been made a
+       moment ago, by a command.
+Law 4. Paths are matched as they were sent; an encoded slash is not a slash.
+Law 5. A path without names is found by one look-up; patterns are tried for the others alone.
+Law 6. A row that asks for a token is reached with one: the router has checked it, and hands over
+       the caller before the names of the path.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+import re
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping, Sequence
 from types import TracebackType
 from typing import Any, Final
+from urllib.parse import unquote_to_bytes
 
-from carnet.errors import BodyTooLarge, EncodingUnsupported, MediaTypeUnsupported
+from carnet.core.people.identity import Caller, Secret
+from carnet.errors import (
+    BodyTooLarge,
+    EncodingUnsupported,
+    InvalidRequest,
+    MediaTypeUnsupported,
+    MethodNotAllowed,
+    PermissionMissing,
+    RouteNotFound,
+    TokenInvalid,
+)
+from carnet.guards.caller.authentication import authenticate, caller_of
 from carnet.http.link import LINE, Line
+from carnet.ports.trust.trust import Tokens
+from carnet.ports.world.clock import Clock
+from carnet.wire.dialects.route import Route
 from carnet.wire.grammar import json
 from carnet.wire.grammar.headers import Headers
 
@@ -165,3 +190,140 @@ async def reply_json(exchange: Exchange, page: object, status: int = 200) -> Non
     """Answer with a JSON page."""
     headers = [(b"content-type", b"application/json"), (b"cache-control", b"no-store")]
     await exchange.reply(status, headers, json.write(page))
+
+
+SEES_ALL = "admin:runs"
+
+
+def read_authorization(headers: Headers) -> Secret | None:
+    """The Authorization value, byte for byte."""
+    value = headers.get("authorization")
+    return None if value is None else Secret(value)
+
+
+class Access:
+    """Finds the caller of a request by its token."""
+
+    def __init__(
+        self, tokens: Tokens, clock: Clock, look_again: Callable[[], Awaitable[bool]]
+    ) -> None:
+        """Look tokens up here; `look_again` reads them anew and tells whether they changed."""
+        self._tokens = tokens
+        self._clock = clock
+        self._look_again = look_again
+
+    async def check_at_once(self, exchange: Exchange) -> None:
+        """Refuse a token that is not known, before anything else is read."""
+        if read_authorization(exchange.headers) is not None:
+            await self.check(exchange, None)
+
+    async def check(self, exchange: Exchange, permission: str | None) -> Caller:
+        """The caller, if its token is live and holds the permission that is asked for."""
+        authorization = read_authorization(exchange.headers)
+        now = self._clock.wall_us()
+        try:
+            token = authenticate(authorization, self._tokens, now)
+        except TokenInvalid:
+            if not await self._look_again():
+                raise
+            token = authenticate(authorization, self._tokens, now)
+        caller = caller_of(token)
+        if permission is not None and not caller.may(permission):
+            raise PermissionMissing(permission=permission)
+        return caller
+
+
+def reader_of(caller: Caller) -> str | None:
+    """Whose records are shown: None is everybody's."""
+    return None if caller.may(SEES_ALL) else caller.actor.name
+
+
+Endpoint = Callable[..., Awaitable[None]]  # an exchange, then each segment that the path names
+
+_SEGMENT: Final = rb"([A-Za-z0-9%._~!$&'()*+,;=:@-]{1,384})"
+_NAME: Final = re.compile(r"\{[a-z]+\}")
+
+
+class Row(Route, frozen=True, kw_only=True, eq=False):
+    """A route and what answers it."""
+
+    endpoint: Callable[..., Awaitable[None]]  # of the part that offers it: bound by `offered`
+
+
+def offered(rows: Iterable[Row], part: object) -> list[Row]:
+    """The rows that a part offers, each with its own endpoint."""
+    return [_bound(row, row.endpoint.__get__(part)) for row in rows]
+
+
+def _bound(row: Row, endpoint: Endpoint) -> Row:
+    fields: dict[str, Any] = {name: getattr(row, name) for name in row.__struct_fields__}
+    return Row(**{**fields, "endpoint": endpoint})
+
+
+class RouteTable:
+    """Finds what answers a request."""
+
+    def __init__(self, rows: Sequence[Row], access: Access) -> None:
+        """`access` checks the tokens of rows that ask for one."""
+        self.routes: tuple[Route, ...] = tuple(rows)
+        self._plain: dict[bytes, dict[str, Endpoint]] = {}
+        named: dict[str, dict[str, Endpoint]] = {}
+        for row in rows:
+            endpoint = _checked(row, access) if row.auth == "token" else row.endpoint
+            if "{" in row.path:
+                methods = named.setdefault(row.path, {})
+            else:
+                methods = self._plain.setdefault(row.path.encode(), {})
+            if row.method in methods:
+                raise ValueError(f"two rows answer {row.method} {row.path}")
+            methods[row.method] = endpoint
+        # By the number of their slashes: a name holds none.
+        self._named: dict[int, list[tuple[re.Pattern[bytes], dict[str, Endpoint]]]] = {}
+        for path, methods in named.items():
+            alike = self._named.setdefault(path.count("/"), [])
+            alike.append((pattern_of(path), methods))
+
+    def __call__(self, exchange: Exchange) -> Awaitable[None]:
+        """What answers a request."""
+        path = exchange.path
+        if path in self._plain:
+            return _choose(self._plain[path], exchange.method)(exchange)
+        for pattern, methods in self._named.get(path.count(b"/"), ()):
+            match = pattern.fullmatch(path)
+            if match is not None:
+                names = [_decode(segment) for segment in match.groups()]
+                return _choose(methods, exchange.method)(exchange, *names)
+        raise RouteNotFound
+
+
+def pattern_of(path: str) -> re.Pattern[bytes]:
+    """What matches a path; each of its names is a group."""
+    return re.compile(_SEGMENT.join([re.escape(part.encode()) for part in _NAME.split(path)]))
+
+
+def _checked(row: Row, access: Access) -> Endpoint:
+    async def checked(exchange: Exchange, *names: str) -> None:
+        caller = await access.check(exchange, row.permission)
+        await row.endpoint(exchange, caller, *names)
+
+    return checked
+
+
+def _choose(methods: dict[str, Endpoint], method: str) -> Endpoint:
+    if method in methods:
+        return methods[method]
+    if "GET" not in methods:
+        raise MethodNotAllowed(allow=", ".join(methods))
+    if method != "HEAD":
+        raise MethodNotAllowed(allow=", ".join([*methods, "HEAD"]))
+    return methods["GET"]
+
+
+def _decode(segment: bytes) -> str:
+    try:
+        text = unquote_to_bytes(segment).decode("ascii")
+    except UnicodeDecodeError:
+        raise InvalidRequest("path", "is not ASCII") from None
+    if not text.isprintable():
+        raise InvalidRequest("path", "holds control characters")
+    return text

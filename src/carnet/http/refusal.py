@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from carnet.errors import CarnetError, MethodNotAllowed
-from carnet.http.router import pattern_of
+from carnet.http.exchange import pattern_of
 from carnet.wire.dialects.dialect import Dialect, Reply
 
 Refuse = Callable[[CarnetError, bytes], Reply]

@@ -6,10 +6,9 @@ import pytest
 
 from carnet.core.people.identity import Actor, Caller
 from carnet.errors import InvalidRequest, MethodNotAllowed, RouteNotFound, TokenMissing
-from carnet.http.exchange import Exchange
+from carnet.http.exchange import Exchange, RouteTable, Row, offered
 from carnet.http.link import LINE, Line
 from carnet.http.openapi import describe
-from carnet.http.router import RouteTable, Row, offered
 from carnet.wire.dialects.route import Route
 
 ALICE = Caller(actor=Actor(name="token:alice"), scopes=frozenset())
