@@ -5,8 +5,8 @@ from hashlib import sha256
 
 from msgspec import structs
 
-from carnet.core.people.identity import Secret
-from carnet.ports.trust.trust import NewToken, Peer, Token
+from carnet.core.people.identity import Secret, Token
+from carnet.ports.trust.trust import NewToken, Peer
 
 
 def _hash(credential: Secret) -> bytes:

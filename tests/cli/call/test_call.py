@@ -11,7 +11,7 @@ import pytest
 
 from carnet.assembly.store import open_from
 from carnet.config import Settings, load
-from carnet.ports.trust.trust import Token
+from carnet.core.people.identity import Token
 from carnet.testing.address import Address
 from tests.cli.conftest import Cli
 from tests.support.plain import saying_only

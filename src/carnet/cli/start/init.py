@@ -19,8 +19,7 @@ from carnet.errors import AddressInvalid, ConfigInvalid, UsageInvalid
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from carnet.core.people.identity import Secret
-    from carnet.ports.trust.trust import Token
+    from carnet.core.people.identity import Secret, Token
     from carnet.stores.open import Store
 
 OWNER_ONLY: Final = 0o600

@@ -15,9 +15,9 @@ from carnet.config import SecretRef, Settings, resolve_secret
 from carnet.config.readers import Wrong, url
 from carnet.core.money.amount import format_amount, parse_amount
 from carnet.core.people.address import check_domain, check_local
-from carnet.core.people.identity import Secret
+from carnet.core.people.identity import Secret, Token
 from carnet.errors import AddressInvalid, InvalidRequest, UsageInvalid
-from carnet.ports.trust.trust import NewToken, Peer, Token
+from carnet.ports.trust.trust import NewToken, Peer
 from carnet.wire.grammar.times import when
 
 

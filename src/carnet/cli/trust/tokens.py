@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from carnet.config import Settings
-    from carnet.ports.trust.trust import Token
+    from carnet.core.people.identity import Token
 
 
 @click.group(cls=Group)

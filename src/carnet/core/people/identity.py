@@ -1,6 +1,6 @@
 """Who calls, for whom, with what rights, and who pays.
 
-`Secret` is a credential in memory.
+`Secret` is a credential in memory, and `Token` a bearer token as it is kept.
 
 `Skill` is what an agent can be asked for by name, with the shape of what goes in and comes out.
 
@@ -197,3 +197,32 @@ class Secret:
     def __reduce__(self) -> Never:
         """Refuse to be pickled or deep-copied."""
         raise TypeError("a Secret cannot be serialised")
+
+
+class Token(Struct, frozen=True, kw_only=True):
+    """A bearer token as it is kept: never the token itself, only its keyed hash."""
+
+    n: int
+    name: str
+    hash: bytes
+    prefix: str  # the first characters, to recognise it by
+    scopes: frozenset[str]
+    created: int
+    peer: str | None = None  # the organisation this token authenticates
+    forwardable: bool = False  # at the origin, may be sent on to listed peers
+    may_forward: bool = False  # its holder may send forwarded credentials
+    rate_calls: int | None = None
+    rate_seconds: int = 60
+    spending_limit: int | None = None  # micro-units; None is unlimited
+    expires: int | None = None
+    revoked: int | None = None
+    last_used: int | None = None
+
+    @property
+    def account(self) -> str:
+        """Who holds it: tokens named `NAME#...` are all NAME's."""
+        return self.name.partition("#")[0]
+
+    def is_live(self, now: int) -> bool:
+        """Neither revoked nor expired."""
+        return self.revoked is None and (self.expires is None or self.expires > now)

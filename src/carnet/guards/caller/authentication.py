@@ -9,10 +9,10 @@ import re
 from collections.abc import Callable
 
 from carnet.core.memo import Memo
-from carnet.core.people.identity import Actor, Caller, Secret
+from carnet.core.people.identity import Actor, Caller, Secret, Token
 from carnet.errors import TokenInvalid, TokenMissing
 from carnet.guards.candidate import Candidate, in_context
-from carnet.ports.trust.trust import Peers, Token, Tokens
+from carnet.ports.trust.trust import Peers, Tokens
 
 MOST_REMEMBERED = 4096
 

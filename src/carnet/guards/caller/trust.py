@@ -12,10 +12,19 @@ Law 2. Rights are an intersection: what the sender is trusted with, and what its
 """
 
 from carnet.core.people.address import host_of
-from carnet.core.people.identity import Actor, Caller, Ceiling, Skill, Standing, Trust, allows
+from carnet.core.people.identity import (
+    Actor,
+    Caller,
+    Ceiling,
+    Skill,
+    Standing,
+    Token,
+    Trust,
+    allows,
+)
 from carnet.errors import SkillForbidden, TokenInvalid
 from carnet.guards.candidate import Candidate, in_context
-from carnet.ports.trust.trust import Token, Tokens
+from carnet.ports.trust.trust import Tokens
 from carnet.ports.work.agent import Router, Target
 
 PAY = "pay"

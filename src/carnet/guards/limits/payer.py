@@ -12,11 +12,11 @@ Law 4. Who signs and brings no token pays for itself: a listed peer up to its cr
 from carnet.core.chain.carnet import Position
 from carnet.core.memo import Memo
 from carnet.core.people.address import host_of
-from carnet.core.people.identity import Account, Caller, Payer, Secret, allows
+from carnet.core.people.identity import Account, Caller, Payer, Secret, Token, allows
 from carnet.core.people.proof import Proof
 from carnet.errors import ForwardingNotAllowed, PayerRefused, PermissionMissing
 from carnet.guards.candidate import Candidate
-from carnet.ports.trust.trust import Peers, Token, Tokens
+from carnet.ports.trust.trust import Peers, Tokens
 from carnet.ports.work.agent import Target
 
 PAY = "pay"

@@ -9,9 +9,9 @@ import builtins
 import hmac
 from typing import Final
 
-from carnet.core.people.identity import Secret
+from carnet.core.people.identity import Secret, Token
 from carnet.errors import CarnetError, UsageInvalid
-from carnet.ports.trust.trust import NewToken, Token
+from carnet.ports.trust.trust import NewToken
 from carnet.ports.world.clock import Ids
 from carnet.stores.database import Database, Row
 from carnet.stores.secrets.secrets_file import Keys
