@@ -12,19 +12,16 @@ from typing import Any
 import msgspec
 
 from carnet.core.call import AGENT_OWNED, Admitted, Ask, Call, Target
-from carnet.core.chain.allowance import Allowance
 from carnet.core.chain.grounds import Grounds, write_grounds
 from carnet.core.chain.turn import turn_key
 from carnet.core.messages.events import Message
 from carnet.core.people.address import handle_of
 from carnet.core.people.identity import Actor, Payer, Secret
-from carnet.core.people.proof import SECOND_US, Spending
 from carnet.guards.admission.order import GateParts, Signed
-from carnet.guards.admission.transaction import Entry, Transaction, quote
+from carnet.guards.admission.transaction import Entry, Transaction, deadline_of, quote, set_aside
 from carnet.guards.caller.trust import check_rights
 from carnet.guards.limits.payer import Paying, check_pay
 from carnet.guards.target.target import check_credential, find_skill, permit
-from carnet.ports.world.clock import Clock
 from carnet.wire.grammar import json
 
 
@@ -122,15 +119,6 @@ class Children:
         return parent.payer, parent.credential
 
 
-def set_aside(
-    allowance: Allowance, target: Target, most: int, currency: str
-) -> tuple[int, Spending]:
-    """Set aside what a call may cost; that, and the budget that it is given in turn."""
-    # An agent elsewhere can be told to cost less, and must not cost more than was set aside.
-    taken = allowance.take(most, currency, shrinks=target.is_remote)
-    return taken, allowance.left(taken if target.is_remote else None)
-
-
 def _entry(admitted: Admitted, target: Target, parent: Call, request: bytes, now: int) -> Entry:
     digest = child_digest(target.name, request)
     return Entry(
@@ -171,14 +159,3 @@ def _grounds(admitted: Admitted, target: Target) -> Grounds:
         limit=payer.limit,
         reserve=admitted.reserve,
     )
-
-
-def deadline_of(deadline: float | None, target: Target, clock: Clock) -> float | None:
-    """A deadline, or the end of the time that this target may take if that is earlier.
-
-    Retries and waiting are part of that time.
-    """
-    if target.seconds is None:
-        return deadline
-    end = clock.steady_us() / SECOND_US + target.seconds
-    return end if deadline is None or end < deadline else deadline

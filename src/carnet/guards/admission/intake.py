@@ -17,9 +17,8 @@ from carnet.core.chain.carnet import Carnet
 from carnet.core.chain.grounds import Grounds, write_grounds
 from carnet.core.chain.turn import turn_key
 from carnet.core.sealed_call import Later
-from carnet.guards.admission.children import deadline_of, set_aside
 from carnet.guards.admission.order import GateParts, Signed
-from carnet.guards.admission.transaction import Entry, quote
+from carnet.guards.admission.transaction import Entry, deadline_of, quote, set_aside
 from carnet.guards.caller.delegation import once_of
 from carnet.guards.candidate import Candidate
 from carnet.guards.limits.quota import counted_as, daily_tokens, make_later, unfinished

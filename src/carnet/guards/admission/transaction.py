@@ -10,7 +10,7 @@ from msgspec import Struct
 from carnet.core.call import Admitted, Ask, Call, Target, call_of
 from carnet.core.chain.allowance import Allowance
 from carnet.core.chain.turn import Turn
-from carnet.core.people.proof import SECOND_US
+from carnet.core.people.proof import SECOND_US, Spending
 from carnet.core.sealed_call import Later, SealedCall, write_sealed_call
 from carnet.errors import (
     CarnetError,
@@ -176,3 +176,23 @@ def _used_up(denied: Denied, quotas: Sequence[Quota]) -> CarnetError:
     quota = next((quota for quota in quotas if quota.name == name), Quota(name=name, limit=0))
     facts = {"limit": quota.limit, "retry_after": denied.retry_after or quota.retry_after}
     return TooManyTasks(**facts) if name.startswith(TASKS) else TokenBudgetExceeded(**facts)
+
+
+def set_aside(
+    allowance: Allowance, target: Target, most: int, currency: str
+) -> tuple[int, Spending]:
+    """Set aside what a call may cost; that, and the budget that it is given in turn."""
+    # An agent elsewhere can be told to cost less, and must not cost more than was set aside.
+    taken = allowance.take(most, currency, shrinks=target.is_remote)
+    return taken, allowance.left(taken if target.is_remote else None)
+
+
+def deadline_of(deadline: float | None, target: Target, clock: Clock) -> float | None:
+    """A deadline, or the end of the time that this target may take if that is earlier.
+
+    Retries and waiting are part of that time.
+    """
+    if target.seconds is None:
+        return deadline
+    end = clock.steady_us() / SECOND_US + target.seconds
+    return end if deadline is None or end < deadline else deadline

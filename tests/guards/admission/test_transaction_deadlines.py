@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from carnet.guards.admission.children import deadline_of
+from carnet.guards.admission.transaction import deadline_of
 from carnet.testing.clock import FakeClock
 from tests.guards.scene import directory
 
