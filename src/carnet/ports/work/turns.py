@@ -96,12 +96,6 @@ class TurnClaim(Struct, frozen=True, kw_only=True):
     grounds: bytes = b""  # why it was admitted, of `core.chain.grounds`
     made_in: Turn | None = None  # the turn a child was made in, also where no header names it
 
-    @property
-    def parent_turn(self) -> str | None:
-        """The turn above it."""
-        above = self.made_in
-        return self.admitted.carnet.parent_turn if above is None else above.turn
-
 
 class Claimed(Struct, frozen=True, tag=True):
     """The turn is ours to run."""

@@ -28,7 +28,7 @@ from carnet.stores.postgres import statements as sql
 from carnet.stores.turn.claim_rules import ClaimRules, Run, nonces_of
 from carnet.stores.turn.finish_rules import FinishRules, appended
 from carnet.stores.turn.interrupts import read_holds
-from carnet.stores.turn.row import AGAIN, BEGUN, ENDED, RESUMED, place
+from carnet.stores.turn.row import AGAIN, BEGUN, ENDED, RESUMED, parent_of, place
 from carnet.stores.turn.sealed_calls import WaitingRows
 
 Columns = list[Sequence[Any]]
@@ -209,7 +209,7 @@ class HotBatch:
         for claim in named:
             account = claim.admitted.payer.account
             run = self._claiming.runs[(claim.admitted.carnet.run, account.issuer, account.id)]
-            places[(run.n, claim.parent_turn)] = None
+            places[(run.n, parent_of(claim))] = None
         for run_number, turn, depth in await self._session.query(
             sql.DEPTHS, *columns(list(places), 2)
         ):

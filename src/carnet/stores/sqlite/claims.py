@@ -34,6 +34,7 @@ from carnet.stores.turn.row import (
     RUN_AGAIN,
     Lookup,
     SqlConnection,
+    parent_of,
     place,
 )
 
@@ -316,7 +317,7 @@ class ClaimBatch:
             account = claim.admitted.payer.account
             run = rules.runs.get((claim.admitted.carnet.run, account.issuer, account.id))
             if run is not None:
-                places[(run.n, claim.parent_turn)] = None
+                places[(run.n, parent_of(claim))] = None
         for run_number, turn, depth in _DEPTHS(self._connection, [*chain.from_iterable(places)]):
             rules.depths.setdefault((run_number, turn), set()).add(depth)
 

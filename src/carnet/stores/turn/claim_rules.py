@@ -31,6 +31,7 @@ from carnet.stores.turn.row import (
     again_row,
     again_turn,
     begun,
+    parent_of,
     place,
     read_turn,
     resumed_row,
@@ -162,15 +163,15 @@ class ClaimRules:
 
         Nested ids of other implementations collide (R6): then there are several parents.
         """
-        found = (self.depths or {}).get((run.n, claim.parent_turn))
+        found = (self.depths or {}).get((run.n, parent_of(claim)))
         return not found or claim.admitted.carnet.depth in found
 
     def _place(self, claim: TurnClaim, run: Run, depths: dict[Row, set[int]]) -> None:
         depths.setdefault((run.n, claim.admitted.carnet.turn), set()).add(
             claim.admitted.carnet.depth + 1
         )
-        if claim.parent_turn is not None:
-            depths.setdefault((run.n, claim.parent_turn), set()).add(claim.admitted.carnet.depth)
+        if parent_of(claim) is not None:
+            depths.setdefault((run.n, parent_of(claim)), set()).add(claim.admitted.carnet.depth)
 
     def _run_of(self, claim: TurnClaim) -> Run:
         key = (

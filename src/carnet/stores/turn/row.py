@@ -82,7 +82,7 @@ COLUMNS: Final = (
     Column("fence", INT, begins="1", again="fence", resumes="fence"),
     Column("attempt", INT, begins="1", again="attempt"),
     Column("turn", TEXT, begins="carnet.turn"),
-    Column("parent", TEXT, begins="claim.parent_turn", field="parent_turn"),
+    Column("parent", TEXT, begins="parent_of(claim)", field="parent_turn"),
     Column("speaker", TEXT, begins="carnet.speaker"),
     Column("depth", INT, begins="carnet.depth"),
     Column("agent", TEXT, begins="admitted.agent"),
@@ -161,13 +161,19 @@ def place(name: str) -> int:
     return _PLACES[name]
 
 
+def parent_of(claim: TurnClaim) -> str | None:
+    """The turn above the one that is claimed."""
+    above = claim.made_in
+    return claim.admitted.carnet.parent_turn if above is None else above.turn
+
+
 def _compiled(arguments: str, expression: str) -> Callable[..., Any]:
     """A function of our own words.
 
     Compiled, because it is called for every call: a constructor with keywords that were written
     down is eight times as fast as one that is given a dictionary.
     """
-    words = {"Turn": Turn, "Account": Account, "replace": replace}
+    words = {"Turn": Turn, "Account": Account, "replace": replace, "parent_of": parent_of}
     function: Callable[..., Any] = eval(f"lambda {arguments}: {expression}", words)  # noqa: S307  the text is the table above
     return function
 
