@@ -3,10 +3,9 @@
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
-from carnet.core.call import Ask, Call, Claim
+from carnet.core.call import Ask, Call, Claim, Price
 from carnet.core.chain.carnet import Mark
 from carnet.core.messages.events import Done, Event, Message, Text
-from carnet.core.money.amount import Price
 from carnet.core.people.identity import Secret
 from carnet.errors import AgentNotFound
 from carnet.guards.caller.authentication import KnownCaller

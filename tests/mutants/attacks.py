@@ -125,7 +125,7 @@ SECURITY = (
     ),
     Mutant(
         "security:a41:reuse",
-        "core/chain/turn.py",
+        "core/call.py",
         r"{payer.id}\0{actor}",
         "{payer.id}",
         tests=("test_two_who_forward_the_same_payer_do_not_share_what_agents_call",),

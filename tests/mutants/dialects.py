@@ -98,7 +98,7 @@ TANGLE = (
         "raise UnsupportedProtocolVersion",
         "return None",
     ),
-    Mutant("tangle:idempotency:key", "core/chain/turn.py", r"\0{actor}\0{agent}", r"\0{agent}"),
+    Mutant("tangle:idempotency:key", "core/call.py", r"\0{actor}\0{agent}", r"\0{agent}"),
     Mutant(
         "tangle:refusal:message",
         "errors/refused_call.py",

@@ -14,7 +14,8 @@ from msgspec import Struct, structs
 from carnet.config import readers as read
 from carnet.config.limits import Limits
 from carnet.config.readers import SecretRef
-from carnet.core.money.amount import MICROS, Price
+from carnet.core.call import Price
+from carnet.core.money.amount import MICROS
 
 MOST_DEPTH = 1000  # beyond it a limit is a mistake, not a limit
 MOST_DAYS = 36_500

@@ -6,6 +6,7 @@ Law 2. From the wire, only `guards.admission.gate` turns a Claim into a `Call`; 
 """
 
 from collections.abc import Callable
+from hashlib import blake2b
 from typing import Any, Final, Protocol
 
 from msgspec import Struct, field
@@ -14,11 +15,12 @@ from msgspec.structs import astuple
 from carnet.core.chain.allowance import Allowance
 from carnet.core.chain.carnet import Carnet, Mark, Trace
 from carnet.core.chain.turn import Turn
+from carnet.core.chain.turn_id import is_unscoped
 from carnet.core.messages.events import End, Message
 from carnet.core.messages.output import Output
-from carnet.core.money.amount import Price
+from carnet.core.money.amount import MICROS
 from carnet.core.people.delegation import Delegation
-from carnet.core.people.identity import CHAT, Caller, Context, Payer, Secret, Skill, Trust
+from carnet.core.people.identity import CHAT, Account, Caller, Context, Payer, Secret, Skill, Trust
 from carnet.core.people.proof import Document, Proof
 
 FORWARD_USER: Final = "forward-user"  # the person behind the run pays for the calls it makes
@@ -75,6 +77,29 @@ class Agent(Protocol):
     async def __call__(self, call: "Call", out: Output, /) -> End:
         """Answer, or raise; whatever retries or times an Agent is an Agent."""
         ...
+
+
+class Price(Struct, frozen=True, kw_only=True):
+    """What an agent costs: per call, and per million tokens in and out."""
+
+    per_call: int = 0
+    per_million_in: int = 0
+    per_million_out: int = 0
+
+    @property
+    def is_free(self) -> bool:
+        """Whether nobody needs credit to call."""
+        return not (self.per_call or self.per_million_in or self.per_million_out)
+
+    @property
+    def counts_tokens(self) -> bool:
+        """Whether the price depends on how much was read and written."""
+        return bool(self.per_million_in or self.per_million_out)
+
+    def of(self, tokens_in: int, tokens_out: int) -> int:
+        """The price of one served call. A part of a micro-unit counts as a whole one."""
+        tokens = tokens_in * self.per_million_in + tokens_out * self.per_million_out
+        return self.per_call + -(-tokens // MICROS)
 
 
 _FREE: Final = Price()
@@ -159,3 +184,13 @@ class Call(Admitted, frozen=True, kw_only=True):
 def call_of(admitted: Admitted, target: Target, record: Turn, **more: Any) -> Call:  # noqa: ANN401, RUF100
     """The call of what was admitted, with its record; `more` are fields of the call alone."""
     return Call(*astuple(admitted), target=target, record=record, **more)
+
+
+def turn_key(*, payer: Account, actor: str, agent: str, carnet: Carnet, digest: bytes) -> bytes:
+    """Sixteen bytes that are equal only for the same logical call."""
+    above = carnet.parent_turn or ""
+    text = f"{payer.issuer}\0{payer.id}\0{actor}\0{agent}\0{carnet.run}\0{above}\0{carnet.turn}"
+    if above and is_unscoped(carnet.run, carnet.turn):
+        # R6: nested ids of other implementations collide; the request tells them apart.
+        text += f"\0{digest.hex()}"
+    return blake2b(bytes(text, "utf-8"), digest_size=16).digest()

@@ -6,16 +6,9 @@ from typing import get_args
 import pytest
 from msgspec.structs import replace
 
+from carnet.core.call import turn_key
 from carnet.core.chain.carnet import Carnet
-from carnet.core.chain.turn import (
-    TRANSITIONS,
-    Repeat,
-    Turn,
-    TurnState,
-    may_become,
-    on_repeat,
-    turn_key,
-)
+from carnet.core.chain.turn import TRANSITIONS, Repeat, Turn, TurnState, may_become, on_repeat
 from carnet.core.people.identity import Account
 
 ALICE = Account("acme.example", "alice")

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carnet.core.money.amount import MICROS, MOST_MICROS, Price, format_amount, parse_amount
+from carnet.core.call import Price
+from carnet.core.money.amount import MICROS, MOST_MICROS, format_amount, parse_amount
 from carnet.errors import InvalidRequest
 
 AMOUNTS = st.integers(min_value=0, max_value=MOST_MICROS)

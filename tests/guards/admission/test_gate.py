@@ -5,10 +5,9 @@ from collections.abc import Callable
 import pytest
 from msgspec.structs import replace
 
-from carnet.core.call import Ask, Call
+from carnet.core.call import Ask, Call, Price
 from carnet.core.chain.carnet import DepthLimits, Mark
 from carnet.core.messages.events import Message
-from carnet.core.money.amount import Price
 from carnet.core.people.identity import Account
 from carnet.errors import (
     CarnetError,

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from carnet.core.call import Call, call_of
+from carnet.core.call import Call, Price, call_of
 from carnet.core.messages.events import Done, End, Event, Failed, Usage, Waiting
 from carnet.core.messages.interrupt import Interrupt, hash_state
 from carnet.core.messages.output import Output
-from carnet.core.money.amount import MICROS, Price
+from carnet.core.money.amount import MICROS
 from carnet.core.sealed_call import read_sealed_call
 from carnet.ports.work.turns import Answer, Claimed, TurnClaim
 from carnet.runtime.visit.dispatch import Dispatching

@@ -7,10 +7,9 @@ from contextlib import aclosing
 import pytest
 from msgspec.structs import replace
 
-from carnet.core.call import Call
+from carnet.core.call import Call, Price
 from carnet.core.chain.turn import Turn
 from carnet.core.messages.events import Done, Event, Failed, Text, Usage, joined_text
-from carnet.core.money.amount import Price
 from carnet.errors import OutcomeUnknown, StorageUnavailable
 from carnet.ports.work.turns import Debit
 from carnet.runtime.visit.dispatch import Dispatching

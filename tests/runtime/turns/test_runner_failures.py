@@ -7,11 +7,10 @@ from contextlib import aclosing, suppress
 import pytest
 from msgspec.structs import replace
 
-from carnet.core.call import Call
+from carnet.core.call import Call, Price
 from carnet.core.chain.turn import Turn
 from carnet.core.messages.events import Done, End, Event, Failed, Text, Usage, joined_text
 from carnet.core.messages.output import Output
-from carnet.core.money.amount import Price
 from carnet.errors import (
     Cancelled,
     CarnetError,

@@ -1,18 +1,15 @@
 """A turn: one logical call, however often it is sent.
 
 Law 1. The key names who pays, who calls, whom, and where in which run; the request's digest is
-       compared and is not part of it (but see `turn_key` for the one exception).
+       compared and is not part of it (but see `core.call.turn_key` for the one exception).
 Law 2. States change along `TRANSITIONS` and in no other way.
 Law 3. What a repeat gets is decided by `on_repeat` alone.
 """
 
-from hashlib import blake2b
 from typing import Literal
 
 from msgspec import Struct
 
-from carnet.core.chain.carnet import Carnet
-from carnet.core.chain.turn_id import is_unscoped
 from carnet.core.people.identity import Account
 
 TurnState = Literal["queued", "running", "waiting", "done", "failed", "unknown"]
@@ -52,21 +49,11 @@ def on_repeat(
     return "replay"  # done, failed for good, waiting (the same interrupt again)
 
 
-def turn_key(*, payer: Account, actor: str, agent: str, carnet: Carnet, digest: bytes) -> bytes:
-    """Sixteen bytes that are equal only for the same logical call."""
-    above = carnet.parent_turn or ""
-    text = f"{payer.issuer}\0{payer.id}\0{actor}\0{agent}\0{carnet.run}\0{above}\0{carnet.turn}"
-    if above and is_unscoped(carnet.run, carnet.turn):
-        # R6: nested ids of other implementations collide; the request tells them apart.
-        text += f"\0{digest.hex()}"
-    return blake2b(bytes(text, "utf-8"), digest_size=16).digest()
-
-
 class Turn(Struct, frozen=True, kw_only=True):
     """The record of a turn, as the store keeps it. With the events it is the whole answer."""
 
     n: int
-    key: bytes = b""  # of `turn_key`: whose turn it is
+    key: bytes = b""  # of `core.call.turn_key`: whose turn it is
     agent: str
     run: str
     turn: str

@@ -7,8 +7,6 @@ Law 2. `parse_amount(format_amount(x)) == x`.
 import re
 from functools import lru_cache
 
-from msgspec import Struct
-
 from carnet.errors import InvalidRequest
 
 MICROS = 1_000_000
@@ -36,26 +34,3 @@ def format_amount(micros: int) -> str:
     whole, fraction = divmod(value, MICROS)
     tail = f".{fraction:06d}".rstrip("0").rstrip(".") if fraction else ""
     return f"{sign}{whole}{tail}"
-
-
-class Price(Struct, frozen=True, kw_only=True):
-    """What an agent costs: per call, and per million tokens in and out."""
-
-    per_call: int = 0
-    per_million_in: int = 0
-    per_million_out: int = 0
-
-    @property
-    def is_free(self) -> bool:
-        """Whether nobody needs credit to call."""
-        return not (self.per_call or self.per_million_in or self.per_million_out)
-
-    @property
-    def counts_tokens(self) -> bool:
-        """Whether the price depends on how much was read and written."""
-        return bool(self.per_million_in or self.per_million_out)
-
-    def of(self, tokens_in: int, tokens_out: int) -> int:
-        """The price of one served call. A part of a micro-unit counts as a whole one."""
-        tokens = tokens_in * self.per_million_in + tokens_out * self.per_million_out
-        return self.per_call + -(-tokens // MICROS)

@@ -11,9 +11,8 @@ from typing import Any
 
 import msgspec
 
-from carnet.core.call import AGENT_OWNED, Admitted, Ask, Call, Target
+from carnet.core.call import AGENT_OWNED, Admitted, Ask, Call, Target, turn_key
 from carnet.core.chain.grounds import Grounds, write_grounds
-from carnet.core.chain.turn import turn_key
 from carnet.core.messages.events import Message
 from carnet.core.people.address import handle_of
 from carnet.core.people.identity import Actor, Payer, Secret

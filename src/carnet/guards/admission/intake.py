@@ -11,11 +11,10 @@ Law. The guards have judged; all that is refused here is a credential that may n
 
 import msgspec
 
-from carnet.core.call import AGENT_OWNED, Admitted
+from carnet.core.call import AGENT_OWNED, Admitted, turn_key
 from carnet.core.chain.allowance import Allowance
 from carnet.core.chain.carnet import Carnet
 from carnet.core.chain.grounds import Grounds, write_grounds
-from carnet.core.chain.turn import turn_key
 from carnet.core.sealed_call import Later
 from carnet.guards.admission.order import GateParts, Signed
 from carnet.guards.admission.transaction import Entry, deadline_of, quote, set_aside
