@@ -1,13 +1,29 @@
 """The gate: what makes a call of a claim.
 
+`Intake` makes of a candidate that passed every guard the entry that claims its turn.
+
+It names the turn, the document that the call carries, what is set aside for it, and the rates and
+quotas that it counts in.
+
+It also notes the grounds: what the guards found of a claim, for whoever asks later why it was
+admitted.
+
 Law 1. A claim passes every guard of its order (`order`), or becomes no call.
 Law 2. The last step is one transaction; what it refuses leaves no trace.
 Law 3. A child made in process passes position, rights, budget and turn as well.
+Law 4. When an entry is made the guards have judged; all that is still refused is a credential that
+       may not go to the target.
 """
 
 from collections.abc import Awaitable, Callable
 
-from carnet.core.call import Ask, Call, Claim
+import msgspec
+
+from carnet.core.call import AGENT_OWNED, Admitted, Ask, Call, Claim, turn_key
+from carnet.core.chain.allowance import Allowance
+from carnet.core.chain.carnet import Carnet
+from carnet.core.chain.grounds import Grounds, write_grounds
+from carnet.core.sealed_call import Later
 from carnet.errors import (
     KeyUnknown,
     NonceReplayed,
@@ -19,15 +35,192 @@ from carnet.errors import (
     TokenInvalid,
 )
 from carnet.guards.admission.children import Children
-from carnet.guards.admission.intake import Intake
 from carnet.guards.admission.order import GateParts, Order, Signed
-from carnet.guards.admission.transaction import Entry, Transaction
+from carnet.guards.admission.transaction import Entry, Transaction, deadline_of, quote, set_aside
+from carnet.guards.caller.delegation import once_of
 from carnet.guards.candidate import Candidate
 from carnet.guards.limits.concurrency import Concurrency
 from carnet.guards.limits.payer import Paying
+from carnet.guards.limits.quota import counted_as, daily_tokens, make_later, unfinished
 from carnet.guards.limits.rate import bucket_of
 from carnet.guards.limits.runaway import Runaway
-from carnet.ports.work.turns import Nonce, Turns
+from carnet.guards.proof.replay import nonce_of
+from carnet.guards.target.target import check_credential, names_parent, onward_carnet
+from carnet.ports.work.turns import Nonce, Quota, Rate, Turns
+
+
+def grounds_of(
+    candidate: Candidate,
+    admitted: Admitted,
+    rates: tuple[Rate, ...],
+    quotas: tuple[Quota, ...],
+) -> Grounds:
+    """What the guards found of a claim."""
+    carnet, payer, target = admitted.carnet, admitted.payer, candidate.target
+    token, peer, proof = candidate.shown, candidate.peer, candidate.claim.proof
+    skill = candidate.skill
+    return Grounds(
+        by="token" if proof is None else "signature",
+        caller=admitted.caller.actor.name,
+        token=None if token is None else token.name,
+        sender=None if proof is None else proof.sender,
+        key=None if proof is None else proof.keyid,
+        peer=None if peer is None else peer.domain,
+        document=admitted.document is not None,
+        delegation=0 if admitted.delegation is None else len(admitted.delegation.chain()),
+        depth=carnet.depth,
+        last_depth=carnet.last_depth,
+        stamp=carnet.bound_by,
+        agent=target.name,
+        skill=admitted.ask.skill,
+        checked=admitted.ask.payload is not None,
+        callback=admitted.callback is not None,
+        needs=target.needs,
+        trust=(None if skill is None else skill.trust) or target.trust,
+        payer=str(payer.account),
+        forwarded=payer.by_forwarding,
+        limit=payer.limit,
+        reserve=admitted.reserve,
+        rates=tuple([rate.bucket for rate in rates]) if rates else (),
+        quotas=tuple([quota.name for quota in quotas]) if quotas else (),
+    )
+
+
+MINUTE = 60
+
+
+class Intake:
+    """Makes entries."""
+
+    def __init__(self, parts: GateParts, by: Signed | None) -> None:
+        """`by` has the rates and quotas of signed claims."""
+        self._clock = parts.clock
+        self._ids = parts.ids
+        self._domain = parts.domain
+        self._last_depth = parts.depths.default
+        self._currency = "" if by is None else by.currency
+        self._by = by
+
+    def entry(self, candidate: Candidate) -> Entry:
+        """The entry of a candidate, with everything that the transaction is told."""
+        claim, target, payer = candidate.claim, candidate.target, candidate.payer
+        if candidate.credential is not None:
+            check_credential(target, candidate.credential)
+        carnet = self._document(candidate)
+        key = turn_key(
+            payer=payer.account,
+            actor=candidate.caller.actor.name,
+            agent=target.name,
+            carnet=carnet,
+            digest=claim.digest,
+        )
+        onward = None  # for an agent of ours
+        if target.is_remote:
+            onward = onward_carnet(
+                carnet, target, self._domain, key=key, last_depth=self._last_depth
+            )
+        allowance, taken = None, 0
+        if candidate.budget is not None:
+            allowance = Allowance(candidate.budget)
+            owned = target.is_remote and target.auth_source == AGENT_OWNED
+            most = 0 if owned else quote(target, claim.ask, len(claim.request))
+            taken, left = set_aside(allowance, target, most, self._currency)
+            onward = None if onward is None else msgspec.structs.replace(onward, budget=left)
+        is_counted = claim.proof is not None and target.tokens_per_day is not None
+        tokens = daily_tokens(candidate) if is_counted else None
+        later = make_later(candidate, self._ids) if claim.is_task else None
+        admitted = Admitted(
+            agent=target.name,
+            ask=claim.ask,
+            carnet=carnet,
+            caller=candidate.caller,
+            payer=payer,
+            dialect=claim.dialect,
+            correlation=claim.correlation,
+            onward=onward,
+            document=None if claim.proof is None else claim.proof.document,
+            set_aside=taken,
+            credential=candidate.credential,
+            reserve=0 if payer.limit is None else quote(target, claim.ask, len(claim.request)),
+            delegation=candidate.delegation,
+            callback=claim.callback,
+            quota=None if tokens is None else tokens.name,
+            task_quota=None if later is None else later.quota,
+        )
+        quotas = () if tokens is None and later is None else self._quotas(tokens, later)
+        return self._entry_of(candidate, admitted, key, allowance, quotas, later)
+
+    def _entry_of(
+        self,
+        candidate: Candidate,
+        admitted: Admitted,
+        key: bytes,
+        allowance: Allowance | None,
+        quotas: tuple[Quota, ...],
+        later: Later | None,
+    ) -> Entry:
+        claim, rates = candidate.claim, self._rates(candidate)
+        return Entry(
+            admitted=admitted,
+            target=candidate.target,
+            key=key,
+            digest=claim.digest,
+            request=claim.request,
+            allowance=allowance,
+            rates=rates,
+            quotas=quotas,
+            nonce=None if claim.proof is None else nonce_of(candidate),
+            wire_parent=bool(claim.marks) and names_parent(claim),
+            once=None if candidate.delegation is None else once_of(candidate.delegation),
+            later=later,
+            now=candidate.now,
+            grounds=write_grounds(grounds_of(candidate, admitted, rates, quotas)),
+        )
+
+    def _quotas(self, tokens: Quota | None, later: Later | None) -> tuple[Quota, ...]:
+        quotas = () if tokens is None else (tokens,)
+        if later is None or self._by is None:
+            return quotas
+        return (*quotas, unfinished(later, self._by.tasks_per_sender))
+
+    def _rates(self, candidate: Candidate) -> tuple[Rate, ...]:
+        by = self._by
+        rates: tuple[Rate, ...] = ()
+        if by is not None and candidate.claim.proof is not None:
+            agent = f"agent:{candidate.target.name}"
+            sender = bucket_of(counted_as(candidate))
+            rates = (
+                Rate(bucket=sender, calls=by.sender_calls, seconds=MINUTE),
+                Rate(bucket=agent, calls=by.agent_calls, seconds=MINUTE),
+            )
+        token = candidate.shown
+        if token is None or token.rate_calls is None:
+            return rates
+        bucket = f"token:{token.n}"
+        own = Rate(bucket=bucket, calls=token.rate_calls, seconds=token.rate_seconds)
+        return (*rates, own)
+
+    def _document(self, candidate: Candidate) -> Carnet:
+        position, target = candidate.position, candidate.target
+        deadline = candidate.deadline
+        if not candidate.claim.is_task:  # the time that a task may take begins when it runs
+            deadline = deadline_of(deadline, target, self._clock)
+        run = position.run or f"conv_{self._ids.ordered_uuid()}"
+        return Carnet(
+            run=run,
+            turn=position.turn or f"turn_{self._ids.uuid()}",
+            depth=position.depth,
+            last_depth=position.last_depth,
+            bound_by=position.bound_by,
+            parent_turn=position.parent_turn,
+            speaker=position.speaker,
+            run_is_ours=position.run is None,
+            path=candidate.path,
+            on_behalf_of=candidate.on_behalf_of,
+            deadline=deadline,
+            budget=candidate.budget,
+            trace=candidate.claim.trace,
+        )
 
 
 class Gate:
