@@ -14,7 +14,7 @@ from carnet.core.people.proof import SECOND_US, Document, Proof
 from carnet.guards.admission.gate import Gate
 from carnet.guards.admission.order import GateParts, Signed
 from carnet.guards.candidate import Candidate
-from carnet.guards.limits.concurrency import Concurrency
+from carnet.guards.limits import Concurrency
 from carnet.guards.target.injection import Injection
 from carnet.ports.trust.trust import Peer
 from carnet.ports.work.agent import Target

@@ -90,7 +90,7 @@ SECURITY = (
     ),
     Mutant(
         "security:a33:unlisted",
-        "guards/limits/payer.py",
+        "guards/limits.py",
         "raise ForwardingNotAllowed",
         "return self._own(candidate.token)",
         tests=("test_a_forwarded_credential_from_a_caller_that_is_not_listed_bills_nobody",),
@@ -172,7 +172,7 @@ RESOURCES = (
     ),
     Mutant(
         "security:a69:wallet",
-        "guards/limits/runaway.py",
+        "guards/limits.py",
         "if count >= self._most_calls:",
         "if False:",
     ),

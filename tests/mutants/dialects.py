@@ -48,13 +48,11 @@ TANGLE = (
     ),
     Mutant(
         "tangle:authorization:origin",
-        "guards/limits/payer.py",
+        "guards/limits.py",
         "candidate.credential = claim.authorization",
         "candidate.credential = None",
     ),
-    Mutant(
-        "tangle:endpoint:listed", "guards/limits/payer.py", "if not actor.may_forward:", "if False:"
-    ),
+    Mutant("tangle:endpoint:listed", "guards/limits.py", "if not actor.may_forward:", "if False:"),
     Mutant(
         "tangle:run:unchanged",
         "core/chain/carnet.py",

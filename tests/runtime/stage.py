@@ -11,7 +11,7 @@ from carnet.core.messages.events import Event, Failed, Usage
 from carnet.errors import CarnetError
 from carnet.guards.admission.gate import Gate
 from carnet.guards.admission.order import GateParts
-from carnet.guards.limits.concurrency import Concurrency
+from carnet.guards.limits import Concurrency
 from carnet.ports.work.agent import Target
 from carnet.runtime.agents.python import Native
 from carnet.runtime.turns.runner import TurnRunner

@@ -1,7 +1,7 @@
 """From settings and an open store to what works beside the calls: webhooks out, tasks run."""
 
 from carnet.config import Settings
-from carnet.guards.limits.concurrency import Concurrency
+from carnet.guards.limits import Concurrency
 from carnet.ports.work.agent import Router
 from carnet.ports.world.clock import Clock, Ids
 from carnet.ports.world.http_client import HttpClient

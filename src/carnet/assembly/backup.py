@@ -18,7 +18,6 @@ from carnet.errors import UsageInvalid
 from carnet.runtime.system import SystemClock
 from carnet.stores.copy import Copied, Landing, Progress, SqliteLanding, copy_all
 from carnet.stores.database import Snapshot
-from carnet.stores.ledger.chain import Seals
 from carnet.stores.ledger.verification import verify
 from carnet.stores.lock import Lock
 from carnet.stores.open import database_path, is_postgres, postgres_driver
@@ -26,6 +25,7 @@ from carnet.stores.secrets import secrets_file
 from carnet.stores.secrets.draft import check_place, draft_of
 from carnet.stores.snapshots import SqliteSnapshot
 from carnet.stores.sqlite import driver as sqlite
+from carnet.stores.turn.finish_rules import Seals
 
 
 class Backup(Struct, frozen=True, kw_only=True):

@@ -15,7 +15,7 @@ from carnet.gateway.questions import Questions
 from carnet.gateway.tasks import TaskAccess, TaskRecords
 from carnet.guards.admission.gate import Gate
 from carnet.guards.caller.owner import Owners
-from carnet.guards.limits.concurrency import Concurrency
+from carnet.guards.limits import Concurrency
 from carnet.http.exchange import Row
 from carnet.ports.world.clock import Clock
 from carnet.runtime.egress.client import EgressClient

@@ -18,7 +18,7 @@ from carnet.core.people.address import Identities
 from carnet.errors import CarnetError
 from carnet.faults import point
 from carnet.gateway.answer import Answering
-from carnet.gateway.app import App
+from carnet.gateway.endpoint import App
 from carnet.gateway.operations import ROUTES as OPERATIONS
 from carnet.gateway.operations import Operations
 from carnet.gateway.published import Published
@@ -29,7 +29,7 @@ from carnet.gateway.well_known import WellKnownPage
 from carnet.guards.admission.gate import Gate
 from carnet.guards.admission.order import GateParts, Signed
 from carnet.guards.caller.failures import Failures
-from carnet.guards.limits.concurrency import Concurrency
+from carnet.guards.limits import Concurrency
 from carnet.guards.target.injection import Injection
 from carnet.http.exchange import Access, RouteTable, Row, offered
 from carnet.http.openapi import describe

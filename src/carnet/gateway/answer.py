@@ -15,7 +15,7 @@ from carnet import faults
 from carnet.core.call import Call, Claim
 from carnet.core.messages.events import RECEIPT, Event, Extension, Failed, Usage, Waiting
 from carnet.errors import CarnetError, OutcomeUnknown, ShuttingDown
-from carnet.guards.limits.concurrency import Concurrency
+from carnet.guards.limits import Concurrency
 from carnet.http.exchange import (
     Disconnected,
     DisconnectWatch,

@@ -1,12 +1,20 @@
-"""The endpoint of one dialect admits its calls and has them answered; the same for every dialect.
+"""The ASGI application: one table of routes, one boundary for errors.
 
-Law 1. Malformed in any part is malformed; absent is not malformed.
-Law 2. Stamps are read before the body, unless the dialect brings a signature of its own: then what
+In it the endpoint of one dialect admits its calls and has them answered; the same for every
+dialect.
+
+Law 1. Whatever an endpoint raises becomes one answer of the closed enum. What is not ours becomes
+       `internal` with an incident id, and its details go to the log.
+Law 2. A wrong token is counted wherever it was refused; from an address that sends too many, the
+       next one is refused before its request is read.
+Law 3. Malformed in any part is malformed; absent is not malformed.
+Law 4. Stamps are read before the body, unless the dialect brings a signature of its own: then what
        stands beside it is looked at once that could be read.
-Law 3. A task is judged as any call before it is accepted: what is wrong with it is told at once.
-Law 4. Body and claim end with admission: nothing of them is held while an answer is open.
+Law 5. A task is judged as any call before it is accepted: what is wrong with it is told at once.
+Law 6. Body and claim end with admission: nothing of them is held while an answer is open.
 """
 
+import logging
 from collections.abc import Callable
 
 from msgspec import structs
@@ -15,15 +23,109 @@ from carnet import faults
 from carnet.core.call import Call, Claim
 from carnet.core.chain.carnet import Mark
 from carnet.core.people.proof import Document
-from carnet.errors import CarnetError, Internal
+from carnet.errors import CarnetError, Internal, TokenInvalid, TooManyFailures
 from carnet.gateway.answer import Answering
 from carnet.gateway.published import Published
-from carnet.http.exchange import Exchange
+from carnet.guards.caller.failures import Failures
+from carnet.http.exchange import Access, Disconnected, Exchange, Receive, RouteTable, Scope, Send
+from carnet.http.refusal import Refusing
+from carnet.ports.world.clock import Clock, Ids
+from carnet.telemetry import Metrics
 from carnet.wire import travel
 from carnet.wire.crypto.components import Request
 from carnet.wire.dialects.dialect import Arrival, Dialect, Way
 from carnet.wire.grammar.headers import refuse_lookalikes
 from carnet.wire.stamps.stamp import Stamps, read_correlation
+
+logger = logging.getLogger("carnet.gateway")
+
+OPEN = frozenset({b"/healthz", b"/readyz", b"/openapi.json"})  # nobody needs a token for these
+
+
+class App:
+    """Routes requests to endpoints."""
+
+    def __init__(
+        self,
+        *,
+        router: RouteTable,
+        refusing: Refusing,
+        access: Access,
+        failures: Failures,
+        clock: Clock,
+        ids: Ids,
+        metrics: Metrics,
+    ) -> None:
+        """`router` has the endpoints, `refusing` the words of refusals; `ids` names incidents."""
+        self._dispatch = router
+        self._write_refusal = refusing
+        self._access = access
+        self._failures = failures
+        self._clock = clock
+        self._ids = ids
+        self._metrics = metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            raise RuntimeError("this application speaks HTTP only")
+        exchange = Exchange(scope, receive, send)
+        try:
+            if self._failures.any and exchange.path not in OPEN:
+                await self._check_failures(exchange)
+            await self._dispatch(exchange)
+        except Disconnected:
+            return
+        except TokenInvalid as error:
+            await self._refuse(exchange, self._counted(exchange, error))
+        except CarnetError as error:
+            await self._refuse(exchange, error)
+        except Exception as error:  # noqa: BLE001  the edge: RecursionError, MemoryError, all
+            await self._refuse(exchange, self._incident(error))
+
+    async def _check_failures(self, exchange: Exchange) -> None:
+        """Refuse the next wrong token of an address at its limit, and read no more of it."""
+        try:
+            self._failures.check(_address(exchange), self._clock.monotonic())
+        except TooManyFailures:
+            await self._access.check_at_once(exchange)
+
+    def _counted(self, exchange: Exchange, error: CarnetError) -> CarnetError:
+        try:
+            self._failures.note(_address(exchange), self._clock.monotonic())
+        except TooManyFailures as too_many:
+            return too_many
+        return error
+
+    def _incident(self, error: BaseException) -> Internal:
+        internal = Internal(type(error).__name__, incident=self._ids.uuid())
+        logger.error(
+            "unforeseen %s",
+            type(error).__name__,
+            exc_info=error,
+            extra={"incident": internal.facts["incident"], "code": internal.code},
+        )
+        return internal
+
+    async def _refuse(self, exchange: Exchange, error: CarnetError) -> None:
+        self._metrics.refusals.labels(error.code).inc()
+        if exchange.started:
+            raise error  # the server closes the connection: a half answer is no answer
+        logger.info(
+            "refused",
+            extra={
+                "run": error.run,
+                "code": error.code,
+                "detail": str(error),
+                "client": _address(exchange),
+            },
+        )
+        await exchange.reply(*self._write_refusal(error, exchange.path))
+
+
+def _address(exchange: Exchange) -> str:
+    return exchange.client[0] if exchange.client is not None else "unknown"
+
 
 SECRET = b"carnet-webhook-secret"
 

@@ -15,7 +15,7 @@ from carnet.core.messages.events import Event, read_events
 from carnet.core.people.identity import Caller
 from carnet.errors import InvalidRequest, RunNotFound
 from carnet.gateway import pages
-from carnet.guards.limits.concurrency import Concurrency
+from carnet.guards.limits import Concurrency
 from carnet.http.exchange import (
     SEES_ALL,
     Disconnected,

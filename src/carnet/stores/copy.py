@@ -16,7 +16,6 @@ from msgspec import Struct
 from carnet.errors import ConfigInvalid, UsageInvalid
 from carnet.faults import point
 from carnet.stores.database import Row, Snapshot
-from carnet.stores.ledger.chain import Seals
 from carnet.stores.ledger.verification import verify
 from carnet.stores.snapshots import (
     PieceConnection,
@@ -27,6 +26,7 @@ from carnet.stores.snapshots import (
     off_the_loop,
 )
 from carnet.stores.tables import FORM_OF_CALLS, FORM_OF_EVENTS, MOVED, NUMBERED
+from carnet.stores.turn.finish_rules import Seals
 from carnet.stores.turn.row import SqlConnection
 
 _OWN_COLUMNS: Final = {"journal": {"x"}}  # that only PostgreSQL has; it fills them itself

@@ -13,7 +13,6 @@ from carnet.ports.trust.trust import Peer
 from carnet.ports.world.clock import Clock, Ids
 from carnet.stores.commit.queue import MOST_WAITING
 from carnet.stores.database import Database
-from carnet.stores.ledger.chain import Seals
 from carnet.stores.lock import Lock
 from carnet.stores.secrets import secrets_file
 from carnet.stores.sqlite import driver as sqlite
@@ -23,6 +22,7 @@ from carnet.stores.trust.peers import StoredPeers
 from carnet.stores.trust.pinned_keys import StoredPinnedKeys
 from carnet.stores.trust.tokens import StoredTokens
 from carnet.stores.trust.trust import StoredTrust
+from carnet.stores.turn.finish_rules import Seals
 from carnet.stores.turn.interrupts import WAIT_HOURS
 from carnet.stores.upkeep.retention import TASK_HOURS, RetentionHours
 

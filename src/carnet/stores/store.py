@@ -17,7 +17,6 @@ from msgspec.structs import replace
 from carnet.errors import CarnetError, ConfigInvalid
 from carnet.ports.world.clock import Clock
 from carnet.stores.database import Database, Lease, Snapshot
-from carnet.stores.ledger.chain import Seals
 from carnet.stores.ledger.checkpoints import EVERY_SECONDS, Checkpoints
 from carnet.stores.ledger.verification import Progress, Verified, verify
 from carnet.stores.outbox import StoredOutbox
@@ -26,6 +25,7 @@ from carnet.stores.secrets.secrets_file import Keys
 from carnet.stores.trust.receipts import StoredReceipts
 from carnet.stores.trust.trust import StoredTrust, TrustReader
 from carnet.stores.turn.callbacks import StoredCallbacks
+from carnet.stores.turn.finish_rules import Seals
 from carnet.stores.turn.interrupts import Interrupts
 from carnet.stores.turn.sealed_calls import CallSeal
 from carnet.stores.upkeep.cluster import StoredCluster

@@ -23,7 +23,7 @@ from carnet.core.messages.events import Done, Event, Failed, Text, joined_text
 from carnet.errors import CarnetError, DepthExceeded, IdempotencyMismatch
 from carnet.guards.admission.gate import Gate
 from carnet.guards.admission.order import GateParts
-from carnet.guards.limits.concurrency import Concurrency
+from carnet.guards.limits import Concurrency
 from carnet.runtime.turns.runner import TurnRunner
 from carnet.runtime.visit.dispatch import Dispatching
 from carnet.runtime.visit.visit import Visit

@@ -26,10 +26,11 @@ from carnet.errors import (
 from carnet.guards.admission.gate import Gate
 from carnet.guards.admission.order import GateParts
 from carnet.guards.admission.transaction import quote
-from carnet.guards.limits.concurrency import Concurrency
+from carnet.guards.limits import Concurrency
 from carnet.ports.trust.trust import NewToken, Peer
 from carnet.ports.work.agent import Target
 from carnet.ports.work.turns import Denied, TurnClaim, Verdict
+from carnet.stores.turn.row import parent_of
 from carnet.testing.clock import FakeClock, FakeIds
 from carnet.testing.trust import MemoryPeers, MemoryTokens
 from carnet.testing.turns import MemoryTurns
@@ -213,7 +214,7 @@ async def test_a_child_inherits_run_payer_and_rights_one_hop_deeper() -> None:
     assert child.carnet.parent_turn == "conv_1.t0.x"
     assert child.payer == parent.payer
     assert child.caller.actor.name == "agent:echo"
-    assert scene.turns.claims[1].parent_turn == "conv_1.t0.x"
+    assert parent_of(scene.turns.claims[1]) == "conv_1.t0.x"
 
 
 async def test_the_record_of_a_first_level_child_names_its_parent_though_no_header_does() -> None:
@@ -221,7 +222,7 @@ async def test_the_record_of_a_first_level_child_names_its_parent_though_no_head
     parent = await scene.gate.admit(claim())
     child = await scene.child(parent)
     assert child.carnet.parent_turn is None
-    assert scene.turns.claims[1].parent_turn == parent.carnet.turn
+    assert parent_of(scene.turns.claims[1]) == parent.carnet.turn
 
 
 async def test_children_of_two_callers_with_the_same_ids_are_two_turns() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from carnet.errors import Overloaded, TooManyCalls, TooManyStreams
-from carnet.guards.limits.concurrency import Concurrency
+from carnet.guards.limits import Concurrency
 
 
 def test_a_caller_may_have_only_so_many_calls_open() -> None:

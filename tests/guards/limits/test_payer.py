@@ -6,11 +6,11 @@ from msgspec.structs import replace
 from carnet.core.chain.carnet import Mark
 from carnet.core.people.identity import Account, Payer, Secret
 from carnet.errors import ForwardingNotAllowed, PayerRefused, PermissionMissing
+from carnet.guards import limits
 from carnet.guards.caller import authentication
 from carnet.guards.caller.authentication import KnownCaller
 from carnet.guards.candidate import Candidate
-from carnet.guards.limits import payer as payers
-from carnet.guards.limits.payer import Paying
+from carnet.guards.limits import Paying
 from tests.guards.scene import DOMAIN, claim, directory, known_peers, known_tokens, proved
 
 STRANGER = "Bearer sk-tan-user-123"
@@ -30,7 +30,7 @@ def test_what_is_remembered_of_a_token_is_forgotten_with_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(authentication, "MOST_REMEMBERED", 1)
-    monkeypatch.setattr(payers, "MOST_REMEMBERED", 1)
+    monkeypatch.setattr(limits, "MOST_REMEMBERED", 1)
     tokens = known_tokens()
     knowing = KnownCaller(tokens, lambda _: False)
     paying = Paying(tokens=tokens, peers=known_peers(), domain=DOMAIN)

@@ -4,7 +4,7 @@ import pytest
 
 from carnet.core.people.proof import SECOND_US
 from carnet.errors import RateLimited
-from carnet.guards.limits.rate import WithinRate
+from carnet.guards.limits import WithinRate
 from tests.guards.signed_scene import NOW, STRANGER, candidate, signed_claim
 
 

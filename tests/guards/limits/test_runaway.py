@@ -2,8 +2,8 @@
 
 import pytest
 
-from carnet.guards.limits import runaway
-from carnet.guards.limits.runaway import Runaway
+from carnet.guards import limits
+from carnet.guards.limits import Runaway
 
 
 def test_a_caller_may_make_only_so_many_calls_in_a_run() -> None:
@@ -28,7 +28,7 @@ def test_what_was_refused_after_all_or_was_known_does_not_count() -> None:
 
 
 def test_only_the_runs_seen_last_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runaway, "MOST_RUNS", 2)
+    monkeypatch.setattr(limits, "MOST_RUNS", 2)
     counted = Runaway(1)
     for run in ("1", "2", "3"):
         assert counted.enter(run, "a")

@@ -11,7 +11,7 @@ from carnet.core.chain.carnet import DepthLimits, Mark
 from carnet.core.people.address import Identities
 from carnet.guards.admission.gate import Gate
 from carnet.guards.admission.order import GateParts, Signed
-from carnet.guards.limits.concurrency import Concurrency
+from carnet.guards.limits import Concurrency
 from carnet.guards.target.injection import Injection
 from carnet.ports.work.agent import Target
 from carnet.ports.work.tasks import StoredTask

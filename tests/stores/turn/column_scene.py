@@ -12,10 +12,10 @@ from pathlib import Path
 
 from carnet.core.chain.turn import Turn
 from carnet.stores.copy import SqliteLanding, copy_all
-from carnet.stores.ledger.chain import Seals
 from carnet.stores.open import Store, is_postgres, migrate_store
 from carnet.stores.secrets import secrets_file
 from carnet.stores.sqlite import driver as sqlite
+from carnet.stores.turn.finish_rules import Seals
 from carnet.testing.clock import FakeClock
 from tests.stores.support.scenes import NOW, Place, a_claim, a_finish, claimed
 

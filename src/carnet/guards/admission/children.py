@@ -19,7 +19,7 @@ from carnet.core.people.identity import Actor, Payer, Secret
 from carnet.guards.admission.order import GateParts, Signed
 from carnet.guards.admission.transaction import Entry, Transaction, deadline_of, quote, set_aside
 from carnet.guards.caller.trust import check_rights
-from carnet.guards.limits.payer import Paying, check_pay
+from carnet.guards.limits import Paying, check_pay
 from carnet.guards.target.target import check_credential, find_skill, permit
 from carnet.wire.grammar import json
 

@@ -39,11 +39,16 @@ from carnet.guards.admission.order import GateParts, Order, Signed
 from carnet.guards.admission.transaction import Entry, Transaction, deadline_of, quote, set_aside
 from carnet.guards.caller.delegation import once_of
 from carnet.guards.candidate import Candidate
-from carnet.guards.limits.concurrency import Concurrency
-from carnet.guards.limits.payer import Paying
-from carnet.guards.limits.quota import counted_as, daily_tokens, make_later, unfinished
-from carnet.guards.limits.rate import bucket_of
-from carnet.guards.limits.runaway import Runaway
+from carnet.guards.limits import (
+    Concurrency,
+    Paying,
+    Runaway,
+    bucket_of,
+    counted_as,
+    daily_tokens,
+    make_later,
+    unfinished,
+)
 from carnet.guards.proof.replay import nonce_of
 from carnet.guards.target.target import check_credential, names_parent, onward_carnet
 from carnet.ports.work.turns import Nonce, Quota, Rate, Turns

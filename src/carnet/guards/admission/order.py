@@ -13,8 +13,7 @@ from carnet.guards.caller.delegation import Delegated, InScope
 from carnet.guards.caller.sender import KnownSender
 from carnet.guards.caller.trust import Trusted
 from carnet.guards.candidate import Guard
-from carnet.guards.limits.payer import Paying
-from carnet.guards.limits.rate import WithinRate
+from carnet.guards.limits import Paying, WithinRate
 from carnet.guards.proof.replay import Unrepeated
 from carnet.guards.proof.signature import Addressed, in_time, signed
 from carnet.guards.proof.travel import Travelled, Unlooped

@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 
 from carnet.stores.database import Database, Statement
-from carnet.stores.ledger.chain import BEFORE_THE_CHAIN, START, Seals
+from carnet.stores.turn.finish_rules import BEFORE_THE_CHAIN, START, Seals
 
 EVERY_SECONDS: Final = 60.0
 POSTING: Final = "n, at, run, turn, issuer, account, credit, amount"

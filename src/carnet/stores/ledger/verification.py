@@ -13,9 +13,9 @@ from typing import Any, Final
 from msgspec import Struct
 
 from carnet.stores.database import Row, Snapshot
-from carnet.stores.ledger.chain import BEFORE_THE_CHAIN, START, Seals
 from carnet.stores.ledger.checkpoints import POSTING, read_ends
 from carnet.stores.snapshots import all_rows
+from carnet.stores.turn.finish_rules import BEFORE_THE_CHAIN, START, Seals
 
 MOST_FAULTS: Final = 1000  # that are named; all are counted
 

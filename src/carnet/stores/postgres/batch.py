@@ -22,11 +22,10 @@ from carnet.faults import point
 from carnet.ports.work.turns import TurnClaim, TurnFinish
 from carnet.stores.commit.batch import Batch, Outcome
 from carnet.stores.database import Flush, Row
-from carnet.stores.ledger.chain import Shard
 from carnet.stores.outbox import GONE, delivery_row
 from carnet.stores.postgres import statements as sql
 from carnet.stores.turn.claim_rules import ClaimRules, Run, nonces_of
-from carnet.stores.turn.finish_rules import FinishRules, appended
+from carnet.stores.turn.finish_rules import FinishRules, Shard, appended
 from carnet.stores.turn.interrupts import read_holds
 from carnet.stores.turn.row import AGAIN, BEGUN, ENDED, RESUMED, parent_of, place
 from carnet.stores.turn.sealed_calls import WaitingRows

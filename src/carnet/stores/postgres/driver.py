@@ -25,13 +25,13 @@ from carnet.ports.work.turns import TurnClaim, Verdict
 from carnet.stores.commit.queue import MOST_WAITING
 from carnet.stores.copy import Landing, PostgresLanding, refuse_filled
 from carnet.stores.database import Lease, Row, Snapshot, Statement, Value
-from carnet.stores.ledger.chain import Seals
 from carnet.stores.migration import APPLIED, NOTE, TABLE, migrations, missing
 from carnet.stores.postgres.sessions import Sessions, numbered
 from carnet.stores.postgres.statements import ABANDONED, NOW, RENEW
 from carnet.stores.postgres.writer import CONNECT_SECONDS, Fault, PostgresWriter
 from carnet.stores.snapshots import PostgresSnapshot
 from carnet.stores.tables import MOVED
+from carnet.stores.turn.finish_rules import Seals
 
 _log = logging.getLogger(__name__)
 

@@ -23,8 +23,8 @@ from carnet.errors import CarnetError, Internal, OutcomeUnknown, Overloaded, Sto
 from carnet.stores.commit.batch import Batch, Committed, Job, pass_last_points, pass_points, refused
 from carnet.stores.commit.queue import MOST_WAITING, Queue
 from carnet.stores.database import Row
-from carnet.stores.ledger.chain import Seals, Shard
 from carnet.stores.postgres.batch import HotBatch
+from carnet.stores.turn.finish_rules import Seals, Shard
 
 _log = logging.getLogger(__name__)
 

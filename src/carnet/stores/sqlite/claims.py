@@ -18,11 +18,10 @@ from carnet.core.chain.turn import Turn
 from carnet.faults import point
 from carnet.ports.work.turns import Fenced, Nonce, TurnClaim, TurnFinish, Verdict
 from carnet.stores.database import Flush, Row
-from carnet.stores.ledger.chain import Shard
 from carnet.stores.outbox import END_IF_GONE, GONE, PUT, delivery_row
 from carnet.stores.turn.callbacks import CALLBACK_COLUMNS, CallbacksChanged
 from carnet.stores.turn.claim_rules import ClaimRules, Run, names_of
-from carnet.stores.turn.finish_rules import FinishRules, appended
+from carnet.stores.turn.finish_rules import FinishRules, Shard, appended
 from carnet.stores.turn.interrupts import EXPIRE, PENDING, REOPEN, RESOLVE, UNDISCARD, WAIT_ON
 from carnet.stores.turn.interrupts import INSERT as INSERT_INTERRUPT
 from carnet.stores.turn.moves import becomes, may_become

@@ -27,13 +27,13 @@ from carnet.ports.work.turns import Fenced, TurnClaim, TurnFinish, Verdict
 from carnet.stores.commit.batch import Fault
 from carnet.stores.commit.queue import MOST_WAITING
 from carnet.stores.database import Flush, Lease, Row, Snapshot, Statement, Value
-from carnet.stores.ledger.chain import Seals, Shard
 from carnet.stores.migration import APPLIED, migrate, migrations, missing
 from carnet.stores.snapshots import SqliteSnapshot
 from carnet.stores.sqlite.claims import ClaimBatch, FinishBatch, Numbers, append
 from carnet.stores.sqlite.reader import SqliteReader
 from carnet.stores.sqlite.writer import SqliteWriter
 from carnet.stores.turn.callbacks import CallbacksChanged
+from carnet.stores.turn.finish_rules import Seals, Shard
 
 BUSY_SECONDS: Final = 3.0  # less than callers wait, so that they are told why
 

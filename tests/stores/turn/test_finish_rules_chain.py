@@ -10,11 +10,11 @@ import pytest
 
 from carnet.errors import Internal, OutcomeUnknown
 from carnet.ports.work.turns import Debit, Use
-from carnet.stores.ledger.chain import START, Seals
 from carnet.stores.ledger.verification import Verified
 from carnet.stores.migration import migrate, migrations
 from carnet.stores.open import Store
 from carnet.stores.secrets import secrets_file
+from carnet.stores.turn.finish_rules import START, Seals
 from tests.crash.test_kill import KILLED, run_victim
 from tests.stores.postgres.test_driver import kill_who_waits_for, waiting_commits
 from tests.stores.support import servers

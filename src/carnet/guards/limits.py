@@ -1,0 +1,367 @@
+"""What bounds a call: who pays for it, how many are open, how often and how many in all.
+
+Quotas: how much of a day's tokens has a sender used, and how many of its tasks are not finished
+yet? The store counts. The name of a quota of tokens has the day in it: a new day begins with an
+empty one. Tasks have one of each agent and sender: one is taken when a task is accepted, and given
+back with its end, whichever that is.
+
+Rates: has a sender used up its rate? The store counts, in the transaction of the claim, calls whose
+signature held. What stands here is a memory of what it said: until then the sender's requests need
+not be verified to be refused.
+
+Runs: how many calls has one caller made within one run? The store bounds the calls of a run for
+each payer. A peer that vouches for payers could name a new one for every call; this bound holds
+whoever pays.
+
+Law 1. A forwarded credential is honoured from listed callers alone; from anybody else the call is
+       refused and nobody is billed in its place.
+Law 2. A forwarded credential of our own issue pays or is refused; it is never replaced.
+Law 3. One that is not ours becomes an account of the caller that vouches for it, bounded by what
+       that caller may owe.
+Law 4. Who signs and brings no token pays for itself: a listed peer up to its credit, a stranger
+       nothing at all.
+Law 5. Open calls are counted in this process, per caller and in all; whoever enters leaves,
+       whatever happens.
+Law 6. What a call uses is told at its end. So a sender that has anything left is answered, and one
+       that has nothing left is refused until midnight, UTC.
+Law 7. Only calls whose signature held are counted, whatever they ended in; calls that an agent
+       makes for one of them in process use up the same quota.
+Law 8. A peer can give itself as many names as it likes: they share one quota and one rate.
+Law 9. A task costs its sender a place in the queue from the claim on; who repeats one that is known
+       takes no second place.
+Law 10. The id of a task is drawn here, of at least 122 random bits: who knows it may ask how far it
+       is.
+Law 11. It may only refuse, and never longer than the store said. What an agent is asked for by all,
+       or a token has used up, is no sender's fault and is not remembered here.
+Law 12. Forged requests are counted nowhere: they can use up nobody's rate.
+Law 13. It is bounded: the sender that was refused first is forgotten first.
+Law 14. Counted in this process, for the runs that were seen last; the store's own count is the one
+       that survives and that processes share.
+Law 15. A repeat of a known turn is no new call.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import date
+from typing import Final
+
+from carnet.core.chain.carnet import Position
+from carnet.core.memo import Memo
+from carnet.core.people.address import AGENT, host_of
+from carnet.core.people.identity import Account, Caller, Payer, Secret, Token, allows
+from carnet.core.people.proof import SECOND_US, Proof
+from carnet.core.sealed_call import Later
+from carnet.errors import (
+    ForwardingNotAllowed,
+    Overloaded,
+    PayerRefused,
+    PermissionMissing,
+    RateLimited,
+    TooManyCalls,
+    TooManyStreams,
+)
+from carnet.guards.candidate import Candidate
+from carnet.ports.trust.trust import Peers, Tokens
+from carnet.ports.work.agent import Target
+from carnet.ports.work.turns import TASKS, TOKENS, Quota
+from carnet.ports.world.clock import Ids
+
+PAY = "pay"
+MOST_REMEMBERED = 4096
+
+
+def is_origin(position: Position) -> bool:
+    """Whether the chain begins here: no agent called before us."""
+    return position.depth == 0 and position.parent_turn is None
+
+
+class Paying:
+    """Finds the payer of a claim."""
+
+    def __init__(self, *, tokens: Tokens, peers: Peers, domain: str) -> None:
+        """`domain` is ours: the issuer of our own tokens' accounts."""
+        self._tokens = tokens
+        self._peers = peers
+        self._domain = domain
+        # Of tokens that pay for themselves.
+        self._payers: Memo[int, tuple[Token, Payer]] = Memo(MOST_REMEMBERED)
+
+    def __call__(self, candidate: Candidate, /) -> None:
+        """Prove the payer, and keep what may be forwarded."""
+        claim, target = candidate.claim, candidate.target
+        if claim.forwarded is not None:
+            payer = self._forwarded(candidate, claim.forwarded)
+            candidate.credential = claim.forwarded
+        elif claim.proof is not None:
+            payer = self._signed(candidate, claim.proof)
+            check_pay(candidate.caller, target)
+        else:
+            payer = self._remembered(candidate.token)
+            if candidate.token.forwardable and is_origin(candidate.position):
+                candidate.credential = claim.authorization  # tangle:authorization:origin
+            check_pay(candidate.caller, target)
+        if target.is_remote and target.auth_source == "agent-owned":
+            payer, candidate.credential = self.agent_account(target.name), None
+        candidate.payer = payer
+
+    def _forwarded(self, candidate: Candidate, forwarded: Secret) -> Payer:
+        actor = candidate.caller.actor
+        if not actor.may_forward:
+            raise ForwardingNotAllowed
+        credential = Secret(forwarded.reveal().partition(" ")[2])
+        token = self._tokens.find(credential)
+        if token is not None:
+            # The principal's rights hold as well as the caller's (A35).
+            may = _may_pay(token, candidate.target) and allows(token.scopes, candidate.target.needs)
+            if not token.is_live(candidate.now) or not may:
+                raise PayerRefused
+            return self._own(token, by_forwarding=True)
+        check_pay(candidate.caller, candidate.target)  # whoever vouches answers for it
+        issuer = actor.domain or actor.name
+        return Payer(
+            account=Account(issuer, self._tokens.fingerprint(credential)),
+            quota=actor.name,
+            limit=self._credit_of(candidate),
+            own_issue=False,
+            by_forwarding=True,
+        )
+
+    def _credit_of(self, candidate: Candidate) -> int | None:
+        """What whoever vouches may owe: its token says, or the peer that signed."""
+        if candidate.claim.proof is None:
+            return self._credit(candidate.token)
+        return candidate.peer.credit if candidate.peer is not None else 0
+
+    def _signed(self, candidate: Candidate, proof: Proof) -> Payer:
+        principal, peer = candidate.principal, candidate.peer
+        if principal is not None:
+            if principal.forwardable and proof.auth is not None and is_origin(candidate.position):
+                candidate.credential = Secret(f"Bearer {proof.auth.reveal()}")
+            return self._remembered(principal)
+        if peer is not None:
+            document = proof.document
+            return Payer(
+                account=Account(peer.domain, peer.domain) if document is None else document.account,
+                quota=f"peer:{peer.domain}",
+                limit=peer.credit,
+                own_issue=False,
+            )
+        return Payer(
+            account=Account(host_of(proof.sender), proof.sender),
+            quota=f"sender:{proof.sender}",
+            limit=0,
+            own_issue=False,
+        )
+
+    def _remembered(self, token: Token) -> Payer:
+        if token.peer is not None:  # a peer's credit may be another by now
+            return self._own(token)
+        if token.n in self._payers:
+            known, payer = self._payers[token.n]
+            if known is token:
+                return payer
+        return self._payers.keep(token.n, (token, self._own(token)))[1]
+
+    def _own(self, token: Token, *, by_forwarding: bool = False) -> Payer:
+        if token.peer is not None:
+            account = Account(token.peer, token.peer)
+            quota = f"peer:{token.peer}"
+        else:
+            account = Account(self._domain, token.account)
+            quota = f"token:{token.account}"
+        return Payer(
+            account=account,
+            quota=quota,
+            limit=self._credit(token),
+            own_issue=token.peer is None,
+            by_forwarding=by_forwarding,
+        )
+
+    def _credit(self, token: Token) -> int | None:
+        if token.peer is None:
+            return token.spending_limit
+        peer = self._peers.find(token.peer)
+        credit = peer.credit if peer else 0
+        return credit if token.spending_limit is None else min(credit, token.spending_limit)
+
+    def agent_account(self, agent: str) -> Payer:
+        """The account of one of our own agents, which pays for what it calls `agent-owned`."""
+        return Payer(account=Account(self._domain, f"agent:{agent}"), quota=f"agent:{agent}")
+
+
+def check_pay(caller: Caller, target: Target) -> None:
+    """Refuse a caller that may not spend, where a call may cost something."""
+    if target.may_cost and not caller.may(PAY):
+        raise PermissionMissing(permission=PAY)
+
+
+def _may_pay(token: Token, target: Target) -> bool:
+    return not target.may_cost or allows(token.scopes, PAY)
+
+
+class Concurrency:
+    """The open calls of each caller, and how many of them are streamed."""
+
+    def __init__(self, *, per_caller: int, in_all: int, streams: int | None = None) -> None:
+        """All bounds hold; `streams` is for each caller, by default as many as calls."""
+        self._per_caller = per_caller
+        self._in_all = in_all
+        self._most_streams = per_caller if streams is None else streams
+        self._open: dict[str, int] = {}
+        self._streams: dict[str, int] = {}
+        self.total = 0
+
+    def enter(self, actor: str, *, stream: bool = False) -> None:
+        """Count one more, or refuse."""
+        here = self._open.get(actor, 0)
+        if here >= self._per_caller:
+            raise TooManyCalls(limit=self._per_caller, retry_after=1)
+        if self.total >= self._in_all:
+            raise Overloaded(retry_after=1)
+        if stream:
+            self._enter_stream(actor)
+        self._open[actor] = here + 1
+        self.total += 1
+
+    def leave(self, actor: str, *, stream: bool = False) -> None:
+        """Count one less, of the kind that entered."""
+        left = self._open[actor] - 1
+        if left:
+            self._open[actor] = left
+        else:
+            del self._open[actor]
+        if stream:
+            self._leave_stream(actor)
+        self.total -= 1
+
+    @contextmanager
+    def watching(self, actor: str) -> Iterator[None]:
+        """Count a stream that is no call: somebody follows the events of a run."""
+        self._enter_stream(actor)
+        try:
+            yield
+        finally:
+            self._leave_stream(actor)
+
+    def _enter_stream(self, actor: str) -> None:
+        streams = self._streams.get(actor, 0)
+        if streams >= self._most_streams:
+            raise TooManyStreams(limit=self._most_streams, retry_after=1)
+        self._streams[actor] = streams + 1
+
+    def _leave_stream(self, actor: str) -> None:
+        left = self._streams.pop(actor) - 1
+        if left:
+            self._streams[actor] = left
+
+
+DAY_SECONDS: Final = 86_400
+_EPOCH: Final = date(1970, 1, 1).toordinal()
+
+
+def counted_as(candidate: Candidate) -> str:
+    """The sender whose rate and quotas a signed claim uses."""
+    peer = candidate.peer
+    return candidate.proof.sender if peer is None else AGENT + peer.domain
+
+
+def daily_tokens(candidate: Candidate) -> Quota | None:
+    """The tokens that a signed claim may use of today's; None if its agent sets no bound."""
+    target = candidate.target
+    if target.tokens_per_day is None:
+        return None
+    days, seconds = divmod(candidate.now // SECOND_US, DAY_SECONDS)
+    day = date.fromordinal(_EPOCH + days).isoformat()
+    return Quota(
+        name=f"{TOKENS}{day}/{target.name}/{counted_as(candidate)}",
+        limit=target.tokens_per_day,
+        retry_after=DAY_SECONDS - seconds,
+    )
+
+
+def make_later(candidate: Candidate, ids: Ids) -> Later:
+    """What makes a task of a claim.
+
+    The sender is the identity that signed, or whoever's token it is.
+    """
+    claim, sender = candidate.claim, candidate.caller.actor.name
+    counted = sender
+    if claim.proof is not None:
+        sender, counted = claim.proof.sender, counted_as(candidate)
+    return Later(
+        id=ids.uuid(),
+        sender=sender,
+        quota=f"{TASKS}{candidate.target.name}/{counted}",
+        callback=claim.callback,
+    )
+
+
+def unfinished(later: Later, limit: int) -> Quota:
+    """The place that a task takes until it has ended."""
+    return Quota(name=later.quota, limit=limit, take=1)
+
+
+MOST_RATES: Final = 4096
+
+
+def bucket_of(sender: str) -> str:
+    """Where the calls of a sender are counted."""
+    return f"sender:{sender}"
+
+
+class WithinRate:
+    """Refuses a sender that was told to wait, while it must."""
+
+    def __init__(self, most: int = MOST_RATES) -> None:
+        """Remember at most so many senders."""
+        self._until: Memo[str, int] = Memo(most)
+
+    def __call__(self, candidate: Candidate, /) -> None:
+        """Judge by what is remembered."""
+        sender = candidate.proof.sender
+        if sender not in self._until:
+            return
+        left = self._until[sender] - candidate.now
+        if left > 0:
+            raise RateLimited(retry_after=-(-left // SECOND_US))
+        del self._until[sender]
+
+    def remember(self, sender: str, now: int, seconds: int) -> None:
+        """The store told the sender to wait so long."""
+        self._until.keep(sender, now + seconds * SECOND_US)
+
+    def __len__(self) -> int:
+        """How many senders are remembered."""
+        return len(self._until)
+
+
+MOST_RUNS: Final = 8192
+
+Key = tuple[str, str]
+
+
+class Runaway:
+    """The calls of each caller in each run."""
+
+    def __init__(self, most_calls: int) -> None:
+        """`most_calls` is what one caller may make in one run."""
+        self._most_calls = most_calls
+        self._counts: Memo[Key, int] = Memo(MOST_RUNS)
+
+    def enter(self, run: str, actor: str) -> bool:
+        """Count one more; False if there is no room for a new one."""
+        key = (run, actor)
+        count = self._counts.get(key, 0)
+        if count >= self._most_calls:
+            return False
+        self._counts.keep(key, count + 1)
+        return True
+
+    def leave(self, run: str, actor: str) -> None:
+        """Count one less: it was refused after all, or was known."""
+        key = (run, actor)
+        count = self._counts.get(key, 0)
+        if count > 1:
+            self._counts[key] = count - 1
+        else:
+            self._counts.pop(key, None)

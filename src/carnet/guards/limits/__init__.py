@@ -1,1 +1,0 @@
-"""How much one caller may have: calls at once, rates, quotas, tasks, and who pays."""
