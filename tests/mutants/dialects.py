@@ -198,19 +198,19 @@ SAMVAD = (
     ),
     Mutant(
         "samvad:signature:newline",
-        "wire/dialects/samvad/proof.py",
+        "wire/dialects/samvad/claim.py",
         "return (*bases, *[base[:-1] for base in bases])",
         "return (*bases,)",
     ),
     Mutant(
         "samvad:signature:alone",
-        "wire/dialects/samvad/proof.py",
+        "wire/dialects/samvad/claim.py",
         "if request.query is not None or protected_names(",
         "if request.query == 0 and protected_names(",
     ),
     Mutant(
         "samvad:signature:form",
-        "wire/dialects/samvad/proof.py",
+        "wire/dialects/samvad/claim.py",
         "if presented.label != LABEL or presented.alg != ALGORITHM:",
         "if False:",
     ),

@@ -5,7 +5,7 @@ from tests.requirements.rows import Divergence, Row
 
 _ENVELOPE = "tests/wire/dialects/samvad/test_envelope.py::"
 _CLAIM = "tests/wire/dialects/samvad/test_claim.py::"
-_PROOF = "tests/wire/dialects/samvad/test_proof.py::"
+_PROOF = "tests/wire/dialects/samvad/test_claim_proof.py::"
 _ANSWER = "tests/wire/dialects/samvad/test_answer.py::"
 _STREAM = "tests/wire/dialects/samvad/test_stream.py::"
 _REFUSALS = "tests/wire/dialects/samvad/test_refusals.py::"

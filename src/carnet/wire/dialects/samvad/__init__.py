@@ -31,7 +31,7 @@ from carnet.wire.dialects.samvad.card import (
     write_health,
     write_intro,
 )
-from carnet.wire.dialects.samvad.claim import NAME, read_claim
+from carnet.wire.dialects.samvad.claim import NAME, TAG, read_claim
 from carnet.wire.dialects.samvad.dialect import DIALECT
 from carnet.wire.dialects.samvad.envelope import (
     Envelope,
@@ -40,7 +40,6 @@ from carnet.wire.dialects.samvad.envelope import (
     write_envelope,
     write_moment,
 )
-from carnet.wire.dialects.samvad.proof import TAG
 from carnet.wire.dialects.samvad.refusals import (
     CODE_HEADER,
     FIELD_HEADER,

@@ -13,7 +13,7 @@ from carnet.core.people.proof import SECOND_US, Asking, Profile
 from carnet.errors import CarnetError, SignatureExpired, SignatureInvalid, TimestampInvalid
 from carnet.wire.crypto import digests, signatures
 from carnet.wire.crypto.signatures import Request
-from carnet.wire.dialects.samvad.proof import KEYID, TAG, bases_of
+from carnet.wire.dialects.samvad.claim import KEYID, TAG, bases_of
 from carnet.wire.dialects.samvad.refusals import error_object
 from carnet.wire.dialects.samvad.task_reports import NOT_FOUND
 from carnet.wire.grammar import json
