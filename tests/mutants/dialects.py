@@ -246,7 +246,7 @@ SAMVAD = (
     ),
     Mutant(
         "samvad:response:object",
-        "wire/dialects/samvad/answer.py",
+        "wire/dialects/results.py",
         'return {"result": self._result}',
         "return self._result",
     ),
