@@ -144,8 +144,8 @@ def test_f19_garbage_is_a_provider_error_and_not_billed(kind: str, pair: Pair) -
 
 
 def test_f19_garbage_mid_stream_is_one_error_frame(pair: Pair) -> None:
-    pair.proxy.toxic = toxic.garbage(b"two")
-    assert failure(list(pair.stream("conv_garbage_mid"))) == "provider_error"
+    pair.proxy.toxic = toxic.garbage(b'"11 "')  # a second after the first word, so it has begun
+    assert failure(list(pair.stream("conv_garbage_mid", "patient", "12"))) == "provider_error"
     check_failed_free(pair, "conv_garbage_mid", "provider_error")
 
 
