@@ -32,7 +32,7 @@ from carnet.guards.candidate import Candidate
 from carnet.http.exchange import Exchange, Message, check_json_body
 from carnet.http.link import LINE, Line
 from carnet.http.server import run
-from carnet.ports.work.turns import Debit, TurnClaim, TurnFinish
+from carnet.ports.calls.turns import Debit, TurnClaim, TurnFinish
 from carnet.runtime.agents.remote import Provider
 from carnet.runtime.egress.client import _write_head
 from carnet.runtime.system import SystemClock, SystemIds

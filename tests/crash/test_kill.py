@@ -7,8 +7,8 @@ from collections import defaultdict
 import pytest
 
 from carnet.core.messages.events import Text, write_events
-from carnet.ports.work.steps import Step
-from carnet.ports.work.turns import Denied, Known
+from carnet.ports.calls.steps import Step
+from carnet.ports.calls.turns import Denied, Known
 from tests.stores.support.scenes import (
     ANSWER,
     LIMITED,

@@ -13,7 +13,7 @@ from carnet.core.messages.events import Done, Message, Text, Usage, joined_text
 from carnet.core.people.delegation import Delegation
 from carnet.core.people.proof import WINDOWS
 from carnet.gateway.pages import task_page
-from carnet.ports.work.tasks import StoredTask
+from carnet.ports.calls.tasks import StoredTask
 from carnet.runtime.agents.python import Native
 from carnet.runtime.tasks.progress import REST_SECONDS
 from carnet.runtime.tasks.worker import MOST_LOST

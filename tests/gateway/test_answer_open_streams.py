@@ -12,7 +12,7 @@ from typing import Any
 from carnet.core.call import Call, Claim
 from carnet.guards.admission.transaction import Entry
 from carnet.guards.candidate import Candidate
-from carnet.ports.work.turns import TurnClaim
+from carnet.ports.calls.turns import TurnClaim
 from carnet.wire.dialects.dialect import Arrival
 from carnet.wire.grammar.headers import Headers
 from tests.support.house import House, _scope, housed

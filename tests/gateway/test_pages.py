@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from carnet.core.messages.events import Done, Text
 from carnet.gateway import pages
-from carnet.ports.work.tasks import StoredTask
+from carnet.ports.calls.tasks import StoredTask
 from tests.runtime.scene import make_call
 
 

@@ -11,8 +11,8 @@ from carnet.errors import AgentNotFound
 from carnet.guards.caller.authentication import KnownCaller
 from carnet.guards.candidate import Candidate
 from carnet.guards.target.target import KnownAgent, within_chain
+from carnet.ports.calls.agent import Target
 from carnet.ports.trust.trust import NewToken, Peer
-from carnet.ports.work.agent import Target
 from carnet.testing.trust import MemoryPeers, MemoryTokens
 
 NOW = 1_000_000

@@ -16,8 +16,8 @@ from carnet.guards.admission.order import GateParts, Signed
 from carnet.guards.candidate import Candidate
 from carnet.guards.limits import Concurrency
 from carnet.guards.target.injection import Injection
+from carnet.ports.calls.agent import Target
 from carnet.ports.trust.trust import Peer
-from carnet.ports.work.agent import Target
 from carnet.runtime.skills.schemas import CompiledSchemas
 from carnet.testing.clock import FakeClock, FakeIds
 from carnet.testing.keys import MemoryRing

@@ -20,7 +20,7 @@ _GATEWAY_DEPTH = "tests/gateway/endpoint/test_depth.py::"
 _IDEMPOTENCY = "tests/gateway/endpoint/test_idempotency.py::"
 _EXAMPLE = "tests/interop/test_tangle_worked_example.py::"
 _TWO = "tests/interop/test_two_organisations.py::"
-_RECORDS = "tests/stores/work/test_records.py::"
+_RECORDS = "tests/stores/calls/test_records.py::"
 _TRUST = "tests/stores/trust/test_tokens.py::"
 _STORED_KEYS = "tests/stores/trust/test_own_keys.py::"
 

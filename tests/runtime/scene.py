@@ -24,7 +24,7 @@ from carnet.core.messages.outbound_call import OutboundCall, outbound_event, rea
 from carnet.core.messages.output import Output, Sink
 from carnet.core.people.identity import Account, Actor, Caller, Payer, Secret
 from carnet.errors import CarnetError
-from carnet.ports.work.agent import Agent
+from carnet.ports.calls.agent import Agent
 from carnet.runtime.stream import closing
 from carnet.runtime.turns.execution import absent
 from carnet.runtime.visit.pulled import pulled

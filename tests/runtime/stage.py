@@ -12,7 +12,7 @@ from carnet.errors import CarnetError
 from carnet.guards.admission.gate import Gate
 from carnet.guards.admission.order import GateParts
 from carnet.guards.limits import Concurrency
-from carnet.ports.work.agent import Target
+from carnet.ports.calls.agent import Target
 from carnet.runtime.agents.python import Native
 from carnet.runtime.turns.runner import TurnRunner
 from carnet.runtime.visit.dispatch import Dispatching

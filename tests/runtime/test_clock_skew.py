@@ -10,7 +10,7 @@ import pytest
 from carnet import faults
 from carnet.core.messages.events import Event, Failed, Usage, joined_text, read_events
 from carnet.errors import AgentFailed, Cancelled
-from carnet.ports.work.steps import Step
+from carnet.ports.calls.steps import Step
 from carnet.runtime.visit.dispatch import Dispatching
 from carnet.runtime.visit.steps import MOST_BYTES
 from carnet.runtime.visit.visit import Visit

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from carnet.errors import CarnetError, ConfigInvalid, StorageUnavailable, UsageInvalid
+from carnet.ports.calls.turns import Known
 from carnet.ports.trust.trust import NewToken
-from carnet.ports.work.turns import Known
 from carnet.stores.migration import Migration, migrate, migrations, missing
 from tests.stores.support.scenes import Place, a_claim, claimed, finished
 

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from carnet.ports.work.turns import Fenced
+from carnet.ports.calls.turns import Fenced
 from carnet.ports.world.outbox import Outcome, StoredDelivery
 from carnet.stores import outbox
 from carnet.stores.open import Store

@@ -2,7 +2,7 @@
 
 from carnet.config import Settings
 from carnet.guards.limits import Concurrency
-from carnet.ports.work.agent import Router
+from carnet.ports.calls.agent import Router
 from carnet.ports.world.clock import Clock, Ids
 from carnet.ports.world.http_client import HttpClient
 from carnet.runtime.peers.signing import Signing

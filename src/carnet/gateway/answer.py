@@ -23,8 +23,8 @@ from carnet.http.exchange import (
     RawHeaders,
     check_json_body,
 )
-from carnet.ports.work.admission import Admission
-from carnet.ports.work.agent import Journal
+from carnet.ports.calls.admission import Admission
+from carnet.ports.calls.agent import Journal
 from carnet.ports.world.clock import Clock
 from carnet.telemetry import CallNote, Metrics, note_call
 from carnet.wire import travel

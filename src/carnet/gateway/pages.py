@@ -9,7 +9,7 @@ from carnet.core.messages.events import Event
 from carnet.core.messages.outbound_call import OutboundCall
 from carnet.core.money.amount import format_amount
 from carnet.gateway.tasks import view_of
-from carnet.ports.work.tasks import StoredTask
+from carnet.ports.calls.tasks import StoredTask
 from carnet.ports.world.records import ANY_RUN, LedgerEntry, Records, RunFilter, RunSummary
 from carnet.wire.dialects.openai import tasks
 from carnet.wire.dialects.openai.tasks import tokens_of

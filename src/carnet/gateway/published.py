@@ -9,8 +9,8 @@ from carnet.core.people.address import Identities
 from carnet.core.people.identity import CHAT
 from carnet.errors import AgentNotFound
 from carnet.http.exchange import Exchange
+from carnet.ports.calls.agent import Router, Target
 from carnet.ports.trust.keys import OwnKeys
-from carnet.ports.work.agent import Router, Target
 from carnet.ports.world.clock import Clock
 from carnet.wire.dialects.dialect import AgentKey, AgentView
 

@@ -12,7 +12,7 @@ from carnet.gateway.endpoint import request_of
 from carnet.gateway.published import Published
 from carnet.gateway.tasks import TaskAccess, view_of
 from carnet.http.exchange import Exchange, reader_of
-from carnet.ports.work.tasks import StoredTask
+from carnet.ports.calls.tasks import StoredTask
 from carnet.wire.dialects.dialect import (
     AgentList,
     Arrival,

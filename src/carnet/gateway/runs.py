@@ -25,7 +25,7 @@ from carnet.http.exchange import (
     reader_of,
     reply_json,
 )
-from carnet.ports.work.agent import Journal
+from carnet.ports.calls.agent import Journal
 from carnet.ports.world.records import JournalEntry, Records, RunFilter
 from carnet.wire.grammar import json, sse
 from carnet.wire.grammar.query import (

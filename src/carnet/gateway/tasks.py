@@ -16,8 +16,8 @@ from carnet.errors import CarnetError, TaskNotFound
 from carnet.gateway.published import Published
 from carnet.guards.caller.owner import Owners, check_time
 from carnet.http.exchange import reader_of
-from carnet.ports.work.tasks import StoredTask, Tasks
-from carnet.ports.work.turns import Turns
+from carnet.ports.calls.tasks import StoredTask, Tasks
+from carnet.ports.calls.turns import Turns
 from carnet.ports.world.clock import Clock
 from carnet.wire.dialects.dialect import Question, TaskView
 

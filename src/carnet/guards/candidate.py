@@ -16,8 +16,8 @@ from carnet.core.people.delegation import Delegation
 from carnet.core.people.identity import Caller, Context, Payer, Secret, Skill, Token
 from carnet.core.people.proof import Proof, Spending
 from carnet.errors import Internal, SignatureMissing
+from carnet.ports.calls.agent import Target
 from carnet.ports.trust.trust import Peer
-from carnet.ports.work.agent import Target
 
 _URL: Final = re.compile(r"https?://([A-Za-z0-9.-]+)(?=[:/?#]|\Z)", re.ASCII)
 

@@ -61,9 +61,9 @@ from carnet.errors import (
     TooManyStreams,
 )
 from carnet.guards.candidate import Candidate
+from carnet.ports.calls.agent import Target
+from carnet.ports.calls.turns import TASKS, TOKENS, Quota
 from carnet.ports.trust.trust import Peers, Tokens
-from carnet.ports.work.agent import Target
-from carnet.ports.work.turns import TASKS, TOKENS, Quota
 from carnet.ports.world.clock import Ids
 
 PAY = "pay"

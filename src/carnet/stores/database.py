@@ -20,7 +20,7 @@ from typing import Any, Protocol
 from msgspec import Struct
 
 from carnet.core.chain.turn import Turn
-from carnet.ports.work.turns import TurnClaim, TurnFinish, Verdict
+from carnet.ports.calls.turns import TurnClaim, TurnFinish, Verdict
 
 Value = int | str | bytes | None
 Row = tuple[Any, ...]

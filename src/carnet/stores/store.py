@@ -16,6 +16,10 @@ from msgspec.structs import replace
 
 from carnet.errors import CarnetError, ConfigInvalid
 from carnet.ports.world.clock import Clock
+from carnet.stores.calls.records import StoredRecords
+from carnet.stores.calls.steps import StoredSteps
+from carnet.stores.calls.tasks import StoredTasks
+from carnet.stores.calls.turns import RunWatch, RunWatches, SearchRows, StoredTurns
 from carnet.stores.database import Database, Lease, Snapshot
 from carnet.stores.ledger.checkpoints import EVERY_SECONDS, Checkpoints
 from carnet.stores.ledger.verification import Progress, Verified, verify
@@ -40,10 +44,6 @@ from carnet.stores.upkeep.retention import (
     count_old,
     prune,
 )
-from carnet.stores.work.records import StoredRecords
-from carnet.stores.work.steps import StoredSteps
-from carnet.stores.work.tasks import StoredTasks
-from carnet.stores.work.turns import RunWatch, RunWatches, SearchRows, StoredTurns
 
 LOOK_SECONDS: Final = 1.0
 FLUSH_SECONDS: Final = 5.0

@@ -13,8 +13,8 @@ from carnet.core.chain.turn import Turn
 from carnet.core.messages.events import Event, read_events
 from carnet.core.messages.interrupt import hash_state
 from carnet.core.messages.outbound_call import with_records
-from carnet.ports.work.tasks import Callback, TaskClaim
-from carnet.ports.work.turns import (
+from carnet.ports.calls.tasks import Callback, TaskClaim
+from carnet.ports.calls.turns import (
     TASKS,
     TOKENS,
     Claimed,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from carnet.ports.work.turns import Known
+from carnet.ports.calls.turns import Known
 from tests.crash.test_kill import KILLED, Said, run_victim
 from tests.stores.support.scenes import LIMITED, Place, a_claim, a_finish, an_answer, claimed
 

@@ -46,7 +46,7 @@ NOT_LISTED = {
         ("config/readers.py", "_MOST_SHOWN"),
         ("runtime/client/key.py", "_MOST_BYTES"),
         ("stores/ledger/checkpoints.py", "MOST_ATTEMPTS"),
-        ("stores/work/tasks.py", "MOST_ATTEMPTS"),
+        ("stores/calls/tasks.py", "MOST_ATTEMPTS"),
     },
 }
 NO_GATEWAY = ("cli/", "testing/")

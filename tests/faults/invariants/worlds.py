@@ -13,7 +13,7 @@ from typing import Protocol, Self
 from msgspec.structs import replace
 
 from carnet.core.chain.turn import Turn
-from carnet.ports.work.turns import Turns
+from carnet.ports.calls.turns import Turns
 from carnet.runtime.system import SystemIds
 from carnet.stores.open import Store
 from carnet.stores.turn.row import SELECT_TURN, read_turn

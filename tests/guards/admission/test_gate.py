@@ -27,9 +27,9 @@ from carnet.guards.admission.gate import Gate
 from carnet.guards.admission.order import GateParts
 from carnet.guards.admission.transaction import quote
 from carnet.guards.limits import Concurrency
+from carnet.ports.calls.agent import Target
+from carnet.ports.calls.turns import Denied, TurnClaim, Verdict
 from carnet.ports.trust.trust import NewToken, Peer
-from carnet.ports.work.agent import Target
-from carnet.ports.work.turns import Denied, TurnClaim, Verdict
 from carnet.stores.turn.row import parent_of
 from carnet.testing.clock import FakeClock, FakeIds
 from carnet.testing.trust import MemoryPeers, MemoryTokens

@@ -30,7 +30,7 @@ from carnet.errors import (
     SpendingLimitReached,
     TimestampOutOfWindow,
 )
-from carnet.ports.work.turns import Denied, TurnClaim, Verdict
+from carnet.ports.calls.turns import Denied, TurnClaim, Verdict
 from carnet.testing.turns import MemoryTurns
 from tests.guards.admission.test_gate import Scene
 from tests.guards.scene import DOMAIN

@@ -10,7 +10,7 @@ from carnet.core.messages.events import Message
 from carnet.core.people.proof import SECOND_US
 from carnet.errors import TokenBudgetExceeded
 from carnet.guards.limits import DAY_SECONDS
-from carnet.ports.work.turns import Quota, TurnClaim, TurnFinish, Use, Verdict
+from carnet.ports.calls.turns import Quota, TurnClaim, TurnFinish, Use, Verdict
 from carnet.testing.turns import MemoryTurns
 from tests.guards.signed_scene import (
     NOW,

@@ -5,7 +5,7 @@ import pytest
 from carnet.core.people.proof import SECOND_US
 from carnet.errors import NonceReplayed
 from carnet.guards.proof.replay import Unrepeated, nonce_of
-from carnet.ports.work.turns import Nonce
+from carnet.ports.calls.turns import Nonce
 from tests.guards.signed_scene import NOW, STRANGER, candidate, signed_claim
 
 

@@ -7,7 +7,7 @@ from carnet.core.call import Ask, Call
 from carnet.core.messages.events import Message
 from carnet.core.people.proof import Spending
 from carnet.errors import PaymentRequired, RunCallsExceeded, SpendingLimitReached
-from carnet.ports.work.turns import Denied, TurnClaim, Verdict
+from carnet.ports.calls.turns import Denied, TurnClaim, Verdict
 from carnet.testing.turns import MemoryTurns
 from tests.guards.signed_scene import SignedScene, document, signed_claim, travelled
 

@@ -21,7 +21,7 @@ from carnet.errors import (
     ProviderError,
     SkillNotFound,
 )
-from carnet.ports.work.agent import Agent
+from carnet.ports.calls.agent import Agent
 from carnet.runtime.agents.samvad_peer import SamvadPeer
 from carnet.runtime.client.key import ClientKey
 from carnet.runtime.peers.cards import Site

@@ -13,8 +13,8 @@ from carnet.guards.admission.gate import Gate
 from carnet.guards.admission.order import GateParts, Signed
 from carnet.guards.limits import Concurrency
 from carnet.guards.target.injection import Injection
-from carnet.ports.work.agent import Target
-from carnet.ports.work.tasks import StoredTask
+from carnet.ports.calls.agent import Target
+from carnet.ports.calls.tasks import StoredTask
 from carnet.runtime.agents.python import Native
 from carnet.runtime.skills.schemas import CompiledSchemas
 from carnet.runtime.system import SystemIds

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from carnet.core.call import Call
 from carnet.core.messages.events import End, Waiting
 from carnet.core.messages.output import Output
-from carnet.ports.work.tasks import Callback
+from carnet.ports.calls.tasks import Callback
 from carnet.runtime.visit.visit import Visit
 from carnet.stores.open import Store
 from tests.guards.scene import target

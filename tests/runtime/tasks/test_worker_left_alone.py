@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from carnet.errors import OutcomeUnknown, StorageUnavailable
-from carnet.ports.work.steps import Step
+from carnet.ports.calls.steps import Step
 from carnet.runtime.visit.visit import Visit
 from carnet.stores.open import Store
 from carnet.telemetry import CallNote

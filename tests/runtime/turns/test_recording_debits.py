@@ -10,7 +10,7 @@ from carnet.core.call import Call
 from carnet.core.chain.allowance import Allowance
 from carnet.core.messages.events import Done, Event, Text, Usage
 from carnet.core.people.proof import Spending
-from carnet.ports.work.agent import Target
+from carnet.ports.calls.agent import Target
 from carnet.telemetry import JsonLines
 from tests.guards.scene import REMOTE, claim, target
 from tests.runtime.scene import speaking

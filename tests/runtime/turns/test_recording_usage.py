@@ -12,7 +12,7 @@ from carnet.core.messages.interrupt import Interrupt, hash_state
 from carnet.core.messages.output import Output
 from carnet.core.money.amount import MICROS
 from carnet.core.sealed_call import read_sealed_call
-from carnet.ports.work.turns import Answer, Claimed, TurnClaim
+from carnet.ports.calls.turns import Answer, Claimed, TurnClaim
 from carnet.runtime.visit.dispatch import Dispatching
 from carnet.runtime.visit.visit import Visit
 from tests.guards.scene import claim, target

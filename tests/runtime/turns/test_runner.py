@@ -11,7 +11,7 @@ from carnet.core.call import Call, Price
 from carnet.core.chain.turn import Turn
 from carnet.core.messages.events import Done, Event, Failed, Text, Usage, joined_text
 from carnet.errors import OutcomeUnknown, StorageUnavailable
-from carnet.ports.work.turns import Debit
+from carnet.ports.calls.turns import Debit
 from carnet.runtime.visit.dispatch import Dispatching
 from carnet.runtime.visit.visit import Visit
 from carnet.runtime.wrappers.limited import Limited, Places

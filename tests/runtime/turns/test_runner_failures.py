@@ -20,7 +20,7 @@ from carnet.errors import (
     PermissionMissing,
     StorageUnavailable,
 )
-from carnet.ports.work.turns import Debit
+from carnet.ports.calls.turns import Debit
 from carnet.runtime.turns import recording
 from carnet.runtime.visit.dispatch import Dispatching
 from carnet.runtime.visit.visit import Visit

@@ -3,8 +3,8 @@
 import pytest
 
 from carnet.errors import AddressInvalid, AgentNotFound, PeerUnknown
+from carnet.ports.calls.agent import Target
 from carnet.ports.trust.trust import Peer
-from carnet.ports.work.agent import Target
 from carnet.runtime.visit.routing import Routing
 from carnet.testing.trust import MemoryPeers
 from tests.guards.scene import target

@@ -11,7 +11,7 @@ from carnet.core.call import Call
 from carnet.core.messages.events import RESULT, Done, Event, Extension, Failed, Text, Usage
 from carnet.core.people.identity import Standing
 from carnet.errors import AgentFailed, CallbackForbidden, Cancelled, EgressRefused
-from carnet.ports.work.tasks import Callback
+from carnet.ports.calls.tasks import Callback
 from carnet.ports.world.outbox import Outcome
 from carnet.runtime.egress.client import EgressClient
 from carnet.runtime.webhooks.callbacks import (

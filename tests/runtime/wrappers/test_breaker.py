@@ -22,7 +22,7 @@ from carnet.errors import (
     ProviderUnavailable,
     StorageUnavailable,
 )
-from carnet.ports.work.agent import Agent
+from carnet.ports.calls.agent import Agent
 from carnet.runtime.wrappers.breaker import Breaker, Breaking
 from carnet.testing.clock import FakeClock
 from carnet.wire.dialects.refusal import BY_PEER, BY_STATUS, UNRECOGNISED

@@ -25,7 +25,7 @@ from carnet.errors import (
     ProviderUnavailable,
     RateLimited,
 )
-from carnet.ports.work.agent import Agent
+from carnet.ports.calls.agent import Agent
 from carnet.ports.world.http_client import NotSent
 from carnet.runtime.wrappers.breaker import Breaker, Breaking
 from carnet.runtime.wrappers.retrying import Retrying

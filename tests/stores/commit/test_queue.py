@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from carnet.errors import OutcomeUnknown, Overloaded
-from carnet.ports.work.turns import Claimed
+from carnet.ports.calls.turns import Claimed
 from carnet.stores.commit import queue as waiting
 from carnet.stores.commit.queue import Queue
 from carnet.stores.database import Lease

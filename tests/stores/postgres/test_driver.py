@@ -13,8 +13,8 @@ import asyncpg
 import pytest
 
 from carnet.errors import ConfigInvalid, OutcomeUnknown, Overloaded, StorageUnavailable
+from carnet.ports.calls.turns import Claimed, Known
 from carnet.ports.trust.trust import NewToken
-from carnet.ports.work.turns import Claimed, Known
 from carnet.stores.migration import migrations
 from carnet.stores.open import Store, migrate_store
 from carnet.stores.postgres.writer import CONNECT_SECONDS

@@ -18,7 +18,7 @@ import pytest
 from carnet.core.chain.turn import Turn
 from carnet.core.people.identity import Account, Payer
 from carnet.errors import Overloaded
-from carnet.ports.work.turns import Claimed, Denied, Fenced, Known, Rate, TurnClaim
+from carnet.ports.calls.turns import Claimed, Denied, Fenced, Known, Rate, TurnClaim
 from carnet.stores.open import Store
 from tests.stores.support.scenes import (
     ALICE,

@@ -6,7 +6,7 @@ import pytest
 
 from carnet.core.chain.turn import Turn
 from carnet.core.people.identity import Payer
-from carnet.ports.work.turns import Claimed, Denied, Known
+from carnet.ports.calls.turns import Claimed, Denied, Known
 from carnet.stores.open import Store
 from tests.stores.support.scenes import (
     ALICE,

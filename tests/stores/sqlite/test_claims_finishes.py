@@ -8,7 +8,7 @@ import pytest
 
 from carnet.core.messages.events import write_events
 from carnet.errors import Internal
-from carnet.ports.work.turns import Debit, Fenced
+from carnet.ports.calls.turns import Debit, Fenced
 from carnet.ports.world.records import LedgerEntry
 from carnet.stores.open import Store
 from tests.stores.support.scenes import (

@@ -10,7 +10,7 @@ import pytest
 
 from carnet.core.people.identity import Payer
 from carnet.errors import Internal, Overloaded, StorageUnavailable
-from carnet.ports.work.turns import Claimed, Known
+from carnet.ports.calls.turns import Claimed, Known
 from carnet.stores.open import Store
 from carnet.stores.sqlite import driver as sqlite
 from carnet.stores.sqlite import writer

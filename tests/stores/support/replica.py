@@ -14,7 +14,7 @@ import random
 import sys
 from pathlib import Path
 
-from carnet.ports.work.turns import Fenced
+from carnet.ports.calls.turns import Fenced
 from carnet.runtime.system import SystemClock, SystemIds
 from carnet.stores.open import Store, open_store
 from tests.stores.support.scenes import Place, a_claim, a_finish, claimed

@@ -17,10 +17,10 @@ from carnet.core.chain.turn import Turn
 from carnet.core.messages.events import Done, Event, Text, write_events
 from carnet.core.messages.interrupt import Interrupt, hash_state
 from carnet.core.people.identity import Account, Actor, Caller, Payer
+from carnet.ports.calls.tasks import StoredTask, TaskClaim
+from carnet.ports.calls.turns import Answer, Claimed, Debit, Nonce, TurnClaim, TurnFinish, Verdict
 from carnet.ports.trust.keys import PinnedKey
 from carnet.ports.trust.trust import Peer
-from carnet.ports.work.tasks import StoredTask, TaskClaim
-from carnet.ports.work.turns import Answer, Claimed, Debit, Nonce, TurnClaim, TurnFinish, Verdict
 from carnet.ports.world.clock import Ids
 from carnet.ports.world.outbox import Delivery
 from carnet.runtime.system import SystemIds

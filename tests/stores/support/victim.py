@@ -18,9 +18,9 @@ from itertools import count
 from pathlib import Path
 
 from carnet.core.messages.events import Text, write_events
-from carnet.ports.work.steps import Step
-from carnet.ports.work.tasks import StoredTask
-from carnet.ports.work.turns import Nonce, Quota, TurnClaim, TurnFinish, Use
+from carnet.ports.calls.steps import Step
+from carnet.ports.calls.tasks import StoredTask
+from carnet.ports.calls.turns import Nonce, Quota, TurnClaim, TurnFinish, Use
 from carnet.runtime.system import SystemIds
 from carnet.stores.open import Store
 from tests.stores.support.scenes import (

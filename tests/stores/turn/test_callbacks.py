@@ -7,7 +7,7 @@ import pytest
 
 from carnet.core.people.identity import Secret
 from carnet.errors import Overloaded
-from carnet.ports.work.tasks import MOST_CALLBACKS, Callback
+from carnet.ports.calls.tasks import MOST_CALLBACKS, Callback
 from carnet.ports.world.outbox import Delivery, Outcome
 from carnet.stores.open import Store
 from tests.stores.support.scenes import NOW, SECOND, Place, a_delivery, a_finish, a_task, leased

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carnet.core.people.identity import Payer
-from carnet.ports.work.turns import Claimed, Debit, Denied, Rate
+from carnet.ports.calls.turns import Claimed, Debit, Denied, Rate
 from carnet.stores.open import Store
 from carnet.stores.turn.claim_rules import next_arrival
 from tests.stores.support.scenes import ALICE, Place, a_claim, a_finish, claimed

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from carnet.core.people.identity import Payer
-from carnet.ports.work.turns import Claimed, Denied, Known, Nonce, Quota, Rate, TurnClaim, Use
+from carnet.ports.calls.turns import Claimed, Denied, Known, Nonce, Quota, Rate, TurnClaim, Use
 from carnet.stores.commit.queue import given_back
 from carnet.stores.open import Store
 from tests.stores.support.scenes import (

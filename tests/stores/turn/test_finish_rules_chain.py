@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from carnet.errors import Internal, OutcomeUnknown
-from carnet.ports.work.turns import Debit, Use
+from carnet.ports.calls.turns import Debit, Use
 from carnet.stores.ledger.verification import Verified
 from carnet.stores.migration import migrate, migrations
 from carnet.stores.open import Store

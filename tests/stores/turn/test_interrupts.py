@@ -9,8 +9,8 @@ from carnet.core.messages.events import Failed
 from carnet.core.messages.interrupt import hash_state
 from carnet.core.people.identity import Payer
 from carnet.errors import Internal
-from carnet.ports.work.tasks import Callback, StoredTask
-from carnet.ports.work.turns import Claimed, Debit, Denied, Fenced, Known, Quota, Tell, Use
+from carnet.ports.calls.tasks import Callback, StoredTask
+from carnet.ports.calls.turns import Claimed, Debit, Denied, Fenced, Known, Quota, Tell, Use
 from carnet.stores.open import Store
 from tests.stores.support.scenes import (
     ALICE,

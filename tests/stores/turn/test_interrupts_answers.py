@@ -6,8 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from carnet.core.messages.events import Failed
-from carnet.ports.work.tasks import StoredTask
-from carnet.ports.work.turns import Claimed, Debit, Fenced, Known, Quota, Tell, TurnClaim, Use
+from carnet.ports.calls.tasks import StoredTask
+from carnet.ports.calls.turns import Claimed, Debit, Fenced, Known, Quota, Tell, TurnClaim, Use
 from carnet.stores.commit.queue import given_back
 from carnet.stores.open import Store
 from tests.stores.support.scenes import (

@@ -51,7 +51,7 @@ def test_the_statements_that_move_a_turn_are_found() -> None:
     assert modules >= {
         "turn.row",
         "postgres.statements",
-        "work.tasks",
+        "calls.tasks",
         "upkeep.recovery",
         "sqlite.claims",
     }

@@ -4,8 +4,8 @@ import msgspec
 import pytest
 
 from carnet.core.people.identity import Payer
+from carnet.ports.calls.turns import Claimed, Denied, Fenced, Known, Rate
 from carnet.ports.trust.trust import NewToken
-from carnet.ports.work.turns import Claimed, Denied, Fenced, Known, Rate
 from carnet.stores.database import Database
 from carnet.stores.open import Store
 from carnet.stores.upkeep.recovery import recover

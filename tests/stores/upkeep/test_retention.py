@@ -2,8 +2,8 @@
 
 import asyncio
 
-from carnet.ports.work.steps import Step
-from carnet.ports.work.turns import Quota, Use
+from carnet.ports.calls.steps import Step
+from carnet.ports.calls.turns import Quota, Use
 from carnet.ports.world.outbox import Outcome
 from carnet.stores.open import Store
 from carnet.stores.upkeep.retention import HOUR, CleanupCounts, Pruned

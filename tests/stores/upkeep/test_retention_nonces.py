@@ -18,7 +18,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 from msgspec.structs import replace
 
 from carnet.core.people.identity import Payer
-from carnet.ports.work.turns import Claimed, Denied, Known, Nonce, Rate, TurnClaim
+from carnet.ports.calls.turns import Claimed, Denied, Known, Nonce, Rate, TurnClaim
 from carnet.stores.open import Store
 from carnet.stores.upkeep import retention
 from tests.stores.support import servers

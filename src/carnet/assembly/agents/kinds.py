@@ -20,9 +20,9 @@ from carnet.core.money.amount import MICROS
 from carnet.core.people.address import local_name
 from carnet.core.people.identity import CHAT, Secret, Skill
 from carnet.errors import ConfigInvalid
+from carnet.ports.calls.admission import Dispatch
+from carnet.ports.calls.steps import Progress, Steps
 from carnet.ports.trust.schemas import Schemas
-from carnet.ports.work.admission import Dispatch
-from carnet.ports.work.steps import Progress, Steps
 from carnet.runtime.agents.python import Native
 from carnet.runtime.agents.remote import Provider, RemoteEndpoint
 from carnet.runtime.peers.cards import Site

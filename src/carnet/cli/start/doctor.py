@@ -60,7 +60,8 @@ async def examine(invocation: Invocation) -> list[Finding]:
         findings += of_store
         places = [(domain, peer.url, True) for domain, peer in settings.peers.items()]
         places += [(peer.domain, peer.url, False) for peer in stored]
-        findings += [await _peer(http, *place) for place in places]
+        for domain, url, from_file in places:
+            findings.append(await _peer(http, domain, url, from_file=from_file))
     return findings
 
 
@@ -270,7 +271,7 @@ def _both_speak(settings: Settings, stored: Sequence["Peer"]) -> Iterator[Findin
             yield Finding("warn", "peers", text, fix)
 
 
-async def _peer(http: "HttpClient", domain: str, url: str, from_file: bool) -> Finding:  # noqa: FBT001
+async def _peer(http: "HttpClient", domain: str, url: str, *, from_file: bool) -> Finding:
     if await gateway.is_answering(http, gateway.Place(url, is_ours=False)):
         return Finding("ok", "peers", f"{domain} answers at {url}.")
     text = f"{domain} does not answer at {url}; calls to it will fail."

@@ -31,7 +31,7 @@ COLORS = {"ok": "green", "warn": "yellow", "fail": "red"}
 )
 @click.option("--quiet", is_flag=True, help="Say what was written, but not what comes next.")
 @pass_invocation
-def init(invocation: Invocation, /, folder: Path, domain: str, port: int, quiet: bool) -> None:  # noqa: FBT001
+def init(invocation: Invocation, /, folder: Path, domain: str, port: int, quiet: bool) -> None:  # noqa: FBT001  click passes it
     """Write a working configuration, an example agent, keys and a first token.
 
     What exists is kept; what is missing is made, also in a folder where something was lost.

@@ -51,7 +51,7 @@ from carnet.guards.limits import (
 )
 from carnet.guards.proof.replay import nonce_of
 from carnet.guards.target.target import check_credential, names_parent, onward_carnet
-from carnet.ports.work.turns import Nonce, Quota, Rate, Turns
+from carnet.ports.calls.turns import Nonce, Quota, Rate, Turns
 
 
 def grounds_of(

@@ -27,11 +27,11 @@ from carnet.guards.target.target import (
     permitted,
     within_chain,
 )
+from carnet.ports.calls.agent import Router
+from carnet.ports.calls.tasks import Tasks
 from carnet.ports.trust.keys import KeyRing
 from carnet.ports.trust.schemas import Schemas
 from carnet.ports.trust.trust import Peers, Tokens
-from carnet.ports.work.agent import Router
-from carnet.ports.work.tasks import Tasks
 from carnet.ports.world.clock import Clock, Ids
 
 

@@ -1,4 +1,4 @@
-"""The last step of admission: one transaction, which answers in the order of `ports.work.turns`.
+"""The last step of admission: one transaction, which answers in the order of `ports.calls.turns`.
 
 Law. What it refuses leaves no trace: neither nonce nor turn is burned, nothing runs or is billed.
 """
@@ -28,8 +28,8 @@ from carnet.errors import (
     TokenBudgetExceeded,
     TooManyTasks,
 )
-from carnet.ports.work.tasks import TaskClaim, Tasks
-from carnet.ports.work.turns import (
+from carnet.ports.calls.tasks import TaskClaim, Tasks
+from carnet.ports.calls.turns import (
     TASKS,
     Claimed,
     Denied,

@@ -30,9 +30,9 @@ from carnet.errors import (
     PeerUnreachable,
 )
 from carnet.guards.candidate import Candidate
+from carnet.ports.calls.turns import Nonce
 from carnet.ports.trust.keys import KeyRing, NotLearned
 from carnet.ports.trust.trust import Peers
-from carnet.ports.work.turns import Nonce
 from carnet.ports.world.clock import Clock
 from carnet.wire.crypto import delegation as tokens
 from carnet.wire.crypto import ed25519

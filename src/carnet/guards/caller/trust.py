@@ -24,8 +24,8 @@ from carnet.core.people.identity import (
 )
 from carnet.errors import SkillForbidden, TokenInvalid
 from carnet.guards.candidate import Candidate, in_context
+from carnet.ports.calls.agent import Router, Target
 from carnet.ports.trust.trust import Tokens
-from carnet.ports.work.agent import Router, Target
 
 PAY = "pay"
 REMOTE = "call:remote"

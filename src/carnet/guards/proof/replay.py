@@ -16,7 +16,7 @@ from carnet.core.memo import Memo
 from carnet.core.people.proof import SECOND_US, WINDOWS
 from carnet.errors import NonceReplayed
 from carnet.guards.candidate import Candidate
-from carnet.ports.work.turns import Nonce
+from carnet.ports.calls.turns import Nonce
 
 MOST_REMEMBERED: Final = 65_536
 LIFE_SECONDS: Final = 300  # after arrival, whatever the request says about its time

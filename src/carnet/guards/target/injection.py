@@ -31,7 +31,7 @@ from msgspec import to_builtins
 from carnet.core.call import Ask
 from carnet.errors import CarnetError, InjectionDetected
 from carnet.guards.candidate import Candidate
-from carnet.ports.work.agent import Router
+from carnet.ports.calls.agent import Router
 
 logger = logging.getLogger("carnet.guards")
 

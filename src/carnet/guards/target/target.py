@@ -40,8 +40,8 @@ from carnet.errors import (
     SkillNotFound,
 )
 from carnet.guards.candidate import Candidate
+from carnet.ports.calls.agent import Router, Target
 from carnet.ports.trust.schemas import Schemas
-from carnet.ports.work.agent import Router, Target
 
 
 def within_chain(candidate: Candidate, /) -> None:

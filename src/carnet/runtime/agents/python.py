@@ -27,10 +27,10 @@ from carnet.core.messages.events import (
 from carnet.core.messages.output import Output
 from carnet.core.people.identity import CHAT
 from carnet.errors import AgentFailed, CarnetError, InvalidJson, SkillNotFound
+from carnet.ports.calls.admission import Dispatch
+from carnet.ports.calls.agent import FORWARD_USER
+from carnet.ports.calls.steps import Progress, Steps
 from carnet.ports.trust.schemas import Schemas
-from carnet.ports.work.admission import Dispatch
-from carnet.ports.work.agent import FORWARD_USER
-from carnet.ports.work.steps import Progress, Steps
 from carnet.runtime.skills import schemas as compiled
 from carnet.runtime.skills.definition import Chunks, Definition, as_event, define
 from carnet.runtime.skills.function import SkillFunction

@@ -23,10 +23,10 @@ from carnet.core.messages.events import (
     is_terminal,
 )
 from carnet.core.people.proof import SECOND_US, Document
+from carnet.ports.calls.agent import Journal
+from carnet.ports.calls.tasks import StoredTask
 from carnet.ports.trust.keys import OwnKeys
 from carnet.ports.trust.receipts import Receipts
-from carnet.ports.work.agent import Journal
-from carnet.ports.work.tasks import StoredTask
 from carnet.runtime.receipts.outbound_calls import tally
 from carnet.runtime.stream import closing
 from carnet.wire import travel

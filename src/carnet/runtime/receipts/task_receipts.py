@@ -6,9 +6,9 @@ however often it is polled. Nobody else could use one: who is not listed is not 
 
 from carnet.core.messages.events import Event, is_terminal, read_events
 from carnet.core.people.address import AGENT
+from carnet.ports.calls.tasks import StoredTask
+from carnet.ports.calls.turns import Turns
 from carnet.ports.trust.trust import Peers
-from carnet.ports.work.tasks import StoredTask
-from carnet.ports.work.turns import Turns
 from carnet.runtime.receipts.issue import Issuing, ResultOf
 
 

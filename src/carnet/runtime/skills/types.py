@@ -232,7 +232,7 @@ def _adapter(kind: Any) -> Any:
         raise TypeError(f"{kind!r} cannot be described: {error}") from None
 
 
-def _mode(returned: bool) -> str:  # noqa: FBT001
+def _mode(returned: bool) -> str:  # noqa: FBT001  the one thing it asks
     return "serialization" if returned else "validation"
 
 

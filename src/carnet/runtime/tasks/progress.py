@@ -12,7 +12,7 @@ from typing import Final
 
 from carnet.core.chain.turn import Turn
 from carnet.errors import CarnetError
-from carnet.ports.work.tasks import Tasks
+from carnet.ports.calls.tasks import Tasks
 
 logger = logging.getLogger("carnet.tasks")
 
@@ -22,7 +22,7 @@ Report = tuple[Turn, int, str | None]
 
 
 class ProgressWriter:
-    """Writes the progress that agents report. The port `ports.work.steps.Progress`."""
+    """Writes the progress that agents report. The port `ports.calls.steps.Progress`."""
 
     def __init__(self, tasks: Tasks, *, rest_seconds: float = REST_SECONDS) -> None:
         """`rest_seconds` pass between two writes of one task."""

@@ -31,9 +31,9 @@ from carnet.core.people.identity import Actor, Caller, Payer, Standing
 from carnet.core.people.proof import SECOND_US
 from carnet.core.sealed_call import SealedCall, read_sealed_call
 from carnet.errors import Cancelled, CarnetError, Internal, OutcomeUnknown
-from carnet.ports.work.agent import Router, Target
-from carnet.ports.work.tasks import StoredTask, Tasks
-from carnet.ports.work.turns import Tell
+from carnet.ports.calls.agent import Router, Target
+from carnet.ports.calls.tasks import StoredTask, Tasks
+from carnet.ports.calls.turns import Tell
 from carnet.ports.world.clock import Clock
 from carnet.runtime.turns.execution import absent
 from carnet.runtime.turns.runner import TurnRunner

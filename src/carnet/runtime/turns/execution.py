@@ -17,8 +17,8 @@ from carnet.core.chain.turn import Turn
 from carnet.core.messages.events import STATES, UNKNOWN_COST, End, Event, Extension, Failed, Usage
 from carnet.core.messages.output import Output
 from carnet.errors import AgentFailed, AgentNotFound, CarnetError, Internal, OutcomeUnknown
-from carnet.ports.work.agent import Target
-from carnet.ports.work.turns import Fenced
+from carnet.ports.calls.agent import Target
+from carnet.ports.calls.turns import Fenced
 from carnet.ports.world.clock import Ids
 from carnet.runtime.turns.broadcast import Broadcast
 from carnet.runtime.turns.recording import Recording

@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from carnet.core.chain.turn import Turn
 from carnet.core.messages.events import Event, Failed, Usage, is_terminal
 from carnet.errors import CarnetError, OutcomeUnknown
-from carnet.ports.work.turns import Turns
+from carnet.ports.calls.turns import Turns
 from carnet.ports.world.cluster import Cluster
 from carnet.runtime.turns.broadcast import Broadcast
 

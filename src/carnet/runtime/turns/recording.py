@@ -52,7 +52,7 @@ from carnet.errors import (
     PeerRefused,
     Refused,
 )
-from carnet.ports.work.turns import Debit, Fenced, Tell, TurnFinish, Turns, Use
+from carnet.ports.calls.turns import Debit, Fenced, Tell, TurnFinish, Turns, Use
 from carnet.runtime.turns.broadcast import Broadcast
 from carnet.runtime.turns.tokens import NO_TOKENS, Tokens, add_up, and_before
 from carnet.runtime.webhooks.callbacks import CallbackDeliveries

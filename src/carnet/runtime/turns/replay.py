@@ -14,7 +14,7 @@ from carnet.core.call import Call
 from carnet.core.chain.turn import Turn
 from carnet.core.messages.events import Event, Failed, Usage, Waiting, is_terminal, read_events
 from carnet.errors import Internal, OutcomeUnknown
-from carnet.ports.work.turns import Turns
+from carnet.ports.calls.turns import Turns
 from carnet.ports.world.clock import Clock, Ids
 from carnet.ports.world.cluster import Cluster
 from carnet.runtime.stream import closing

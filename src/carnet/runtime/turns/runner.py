@@ -25,8 +25,8 @@ from carnet.core.call import Call
 from carnet.core.chain.turn import Turn
 from carnet.core.messages.events import End, Event, Failed, Usage
 from carnet.errors import Cancelled, CarnetError, InProgress, Internal, OutcomeUnknown, ShuttingDown
-from carnet.ports.work.tasks import Tasks
-from carnet.ports.work.turns import Fenced, Tell, Turns
+from carnet.ports.calls.tasks import Tasks
+from carnet.ports.calls.turns import Fenced, Tell, Turns
 from carnet.ports.world.clock import Clock, Ids
 from carnet.ports.world.cluster import Cluster
 from carnet.runtime.stream import closing

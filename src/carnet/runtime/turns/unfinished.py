@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable
 from carnet.core.call import Call
 from carnet.core.chain.turn import Turn
 from carnet.errors import CarnetError
-from carnet.ports.work.tasks import Tasks
-from carnet.ports.work.turns import Fenced, Turns, end_unknown
+from carnet.ports.calls.tasks import Tasks
+from carnet.ports.calls.turns import Fenced, Turns, end_unknown
 from carnet.ports.world.clock import Clock
 
 WAITS_SECONDS = (0.0, 0.2, 0.5, 1.0, 2.0)  # the last one again and again

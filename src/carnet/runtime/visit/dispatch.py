@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator, Sequence
 
 from carnet.core.call import Ask, Call
 from carnet.core.messages.events import Event, Usage
-from carnet.ports.work.admission import Admission
-from carnet.ports.work.agent import Journal
+from carnet.ports.calls.admission import Admission
+from carnet.ports.calls.agent import Journal
 from carnet.runtime.stream import closing
 
 

@@ -19,8 +19,8 @@ from carnet.core.people.address import (
     parse_handle,
 )
 from carnet.errors import AddressInvalid, AgentNotFound, PeerUnknown
+from carnet.ports.calls.agent import Target
 from carnet.ports.trust.trust import Peer, Peers
-from carnet.ports.work.agent import Target
 
 MOST_REMEMBERED = 4096
 

@@ -28,8 +28,8 @@ from carnet.errors import (
     StorageUnavailable,
 )
 from carnet.faults import point
-from carnet.ports.work.steps import Step, Steps
-from carnet.ports.work.turns import Fenced
+from carnet.ports.calls.steps import Step, Steps
+from carnet.ports.calls.turns import Fenced
 from carnet.runtime.threads import Threads
 
 logger = logging.getLogger("carnet.agent")

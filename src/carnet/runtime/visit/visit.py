@@ -36,9 +36,9 @@ from carnet.core.people.address import AGENT, check_name
 from carnet.core.people.delegation import Delegation
 from carnet.core.people.identity import CHAT, Caller, Result
 from carnet.errors import Cancelled, CarnetError, Refused
-from carnet.ports.work.admission import Dispatch
-from carnet.ports.work.agent import AGENT_OWNED, FORWARD_USER
-from carnet.ports.work.steps import Progress, Steps
+from carnet.ports.calls.admission import Dispatch
+from carnet.ports.calls.agent import AGENT_OWNED, FORWARD_USER
+from carnet.ports.calls.steps import Progress, Steps
 from carnet.runtime.receipts.outbound_calls import tally
 from carnet.runtime.stream import closing
 from carnet.runtime.threads import Threads

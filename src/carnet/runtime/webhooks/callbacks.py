@@ -13,7 +13,7 @@ from typing import Final, Protocol
 from carnet.core.call import Call
 from carnet.core.messages.events import Done, Event, Failed, Usage, is_terminal
 from carnet.errors import CallbackForbidden, EgressRefused
-from carnet.ports.work.tasks import Callback
+from carnet.ports.calls.tasks import Callback
 from carnet.ports.world.outbox import Delivery, Outbox
 from carnet.runtime.egress.addresses import LEARNED_PORTS, read_destination
 from carnet.wire.dialects import samvad

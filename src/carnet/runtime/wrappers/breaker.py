@@ -28,7 +28,7 @@ from carnet.errors import (
     PeerRefused,
     Refused,
 )
-from carnet.ports.work.agent import Agent
+from carnet.ports.calls.agent import Agent
 from carnet.ports.world.clock import Clock
 from carnet.runtime.wrappers.timed import BY_CALLER
 from carnet.wire.dialects.refusal import BY_PEER, UNRECOGNISED

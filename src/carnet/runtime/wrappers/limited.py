@@ -10,7 +10,7 @@ from carnet.core.call import Call
 from carnet.core.messages.events import End
 from carnet.core.messages.output import Output
 from carnet.errors import Overloaded
-from carnet.ports.work.agent import Agent
+from carnet.ports.calls.agent import Agent
 
 WAIT_SECONDS = 30.0
 

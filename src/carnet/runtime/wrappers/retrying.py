@@ -26,7 +26,7 @@ from carnet.errors import (
     ProviderTimeout,
     ProviderUnavailable,
 )
-from carnet.ports.work.agent import Agent
+from carnet.ports.calls.agent import Agent
 from carnet.ports.world.clock import Clock, Ids
 from carnet.ports.world.http_client import NotSent
 from carnet.wire.dialects.refusal import BY_PEER, BY_STATUS

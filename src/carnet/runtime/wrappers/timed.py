@@ -30,7 +30,7 @@ from carnet.core.call import Call
 from carnet.core.messages.events import End
 from carnet.core.messages.output import Output
 from carnet.errors import AgentFailed, ProviderTimeout
-from carnet.ports.work.agent import Agent
+from carnet.ports.calls.agent import Agent
 from carnet.ports.world.clock import Clock
 
 _BETWEEN_LOOKS: Final = 0.005  # so that many deadlines close to one another cost one look

@@ -16,7 +16,7 @@ import carnet.faults
 from carnet.core.chain.turn import Turn
 from carnet.errors import CarnetError, Internal, OutcomeUnknown, StorageUnavailable
 from carnet.faults import point
-from carnet.ports.work.turns import Fenced, TurnClaim, TurnFinish, Verdict
+from carnet.ports.calls.turns import Fenced, TurnClaim, TurnFinish, Verdict
 from carnet.stores.database import Flush, Statement
 from carnet.stores.turn.callbacks import CallbacksChanged
 

@@ -21,7 +21,7 @@ from msgspec.structs import replace
 
 from carnet.core.chain.turn import Turn
 from carnet.errors import CarnetError, OutcomeUnknown, Overloaded, StorageUnavailable
-from carnet.ports.work.turns import Claimed, TurnClaim, TurnFinish, Use, Verdict, end_unknown
+from carnet.ports.calls.turns import Claimed, TurnClaim, TurnFinish, Use, Verdict, end_unknown
 from carnet.stores.commit.batch import Batch, Job, Outcome
 from carnet.stores.database import Flush, Statement
 from carnet.stores.turn.interrupts import unanswered

@@ -19,7 +19,7 @@ from typing import Any, Final, Protocol
 
 from carnet.core.chain.turn import Turn
 from carnet.faults import point
-from carnet.ports.work.turns import TurnClaim, TurnFinish
+from carnet.ports.calls.turns import TurnClaim, TurnFinish
 from carnet.stores.commit.batch import Batch, Outcome
 from carnet.stores.database import Flush, Row
 from carnet.stores.outbox import GONE, delivery_row

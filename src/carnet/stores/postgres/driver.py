@@ -21,7 +21,7 @@ import asyncpg
 from carnet.core.chain.turn import Turn
 from carnet.errors import ConfigInvalid, StorageUnavailable, UsageInvalid
 from carnet.faults import point
-from carnet.ports.work.turns import TurnClaim, Verdict
+from carnet.ports.calls.turns import TurnClaim, Verdict
 from carnet.stores.commit.queue import MOST_WAITING
 from carnet.stores.copy import Landing, PostgresLanding, refuse_filled
 from carnet.stores.database import Lease, Row, Snapshot, Statement, Value

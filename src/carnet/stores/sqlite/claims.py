@@ -16,7 +16,7 @@ from msgspec import Struct, field
 import carnet.faults
 from carnet.core.chain.turn import Turn
 from carnet.faults import point
-from carnet.ports.work.turns import Fenced, Nonce, TurnClaim, TurnFinish, Verdict
+from carnet.ports.calls.turns import Fenced, Nonce, TurnClaim, TurnFinish, Verdict
 from carnet.stores.database import Flush, Row
 from carnet.stores.outbox import END_IF_GONE, GONE, PUT, delivery_row
 from carnet.stores.turn.callbacks import CALLBACK_COLUMNS, CallbacksChanged

@@ -23,7 +23,7 @@ from typing import Final, NamedTuple
 
 from carnet.core.chain.turn import Turn
 from carnet.errors import ConfigInvalid, StorageUnavailable
-from carnet.ports.work.turns import Fenced, TurnClaim, TurnFinish, Verdict
+from carnet.ports.calls.turns import Fenced, TurnClaim, TurnFinish, Verdict
 from carnet.stores.commit.batch import Fault
 from carnet.stores.commit.queue import MOST_WAITING
 from carnet.stores.database import Flush, Lease, Row, Snapshot, Statement, Value

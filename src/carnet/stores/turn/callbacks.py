@@ -13,8 +13,8 @@ from typing import Final
 
 from carnet.core.chain.turn import Turn
 from carnet.core.people.identity import Secret
-from carnet.ports.work.tasks import MOST_CALLBACKS, Callback
-from carnet.ports.work.turns import Tell, TurnFinish
+from carnet.ports.calls.tasks import MOST_CALLBACKS, Callback
+from carnet.ports.calls.turns import Tell, TurnFinish
 from carnet.stores.database import Database, Row, Statement
 from carnet.stores.secrets.seal import Unsealable
 from carnet.stores.turn.sealed_calls import CallSeal

@@ -20,7 +20,7 @@ from typing import Final
 from msgspec import Struct
 
 from carnet.core.chain.turn import Turn, TurnState, on_repeat
-from carnet.ports.work.turns import Answer, Claimed, Denied, Known, Nonce, Rate, TurnClaim, Verdict
+from carnet.ports.calls.turns import Answer, Claimed, Denied, Known, Nonce, Rate, TurnClaim, Verdict
 from carnet.stores.database import Row
 from carnet.stores.turn.interrupts import read_holds
 from carnet.stores.turn.moves import begins

@@ -27,7 +27,7 @@ import msgspec
 from msgspec.structs import replace
 
 from carnet.core.chain.turn import TRANSITIONS, Turn, TurnState
-from carnet.ports.work.turns import Fenced, TurnFinish
+from carnet.ports.calls.turns import Fenced, TurnFinish
 from carnet.ports.world.outbox import Delivery
 from carnet.stores.database import Flush, Row
 from carnet.stores.turn.callbacks import CallbacksChanged, NotifyingFinish

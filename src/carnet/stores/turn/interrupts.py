@@ -15,7 +15,7 @@ import msgspec
 from msgspec.structs import asdict, replace
 
 from carnet.core.messages.interrupt import Interrupt, check_together, hash_state
-from carnet.ports.work.turns import Answer, InterruptRecord, TurnFinish
+from carnet.ports.calls.turns import Answer, InterruptRecord, TurnFinish
 from carnet.stores.database import Database, Row
 from carnet.stores.secrets.seal import Seal, Unsealable
 from carnet.stores.secrets.secrets_file import Keys

@@ -35,7 +35,7 @@ from carnet.core.chain.carnet import Carnet
 from carnet.core.chain.turn import Turn, TurnState
 from carnet.core.people.identity import Account
 from carnet.errors import Internal
-from carnet.ports.work.turns import TurnClaim, TurnFinish
+from carnet.ports.calls.turns import TurnClaim, TurnFinish
 from carnet.stores.database import Row, marks
 from carnet.stores.turn.moves import may_become, moves
 

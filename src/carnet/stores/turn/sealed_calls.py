@@ -11,8 +11,8 @@ from typing import Final, final
 
 from msgspec import Struct
 
-from carnet.ports.work.tasks import TaskClaim
-from carnet.ports.work.turns import TASKS, TurnClaim
+from carnet.ports.calls.tasks import TaskClaim
+from carnet.ports.calls.turns import TASKS, TurnClaim
 from carnet.stores.database import Row
 from carnet.stores.secrets.seal import Seal
 from carnet.stores.secrets.secrets_file import Keys

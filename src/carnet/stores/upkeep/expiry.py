@@ -15,12 +15,12 @@ from carnet.core.messages.events import Failed, write_events
 from carnet.core.people.identity import Payer
 from carnet.errors import Cancelled, InterruptExpired
 from carnet.faults import point
-from carnet.ports.work.tasks import StoredTask
-from carnet.ports.work.turns import Fenced, Tell, TurnFinish
+from carnet.ports.calls.tasks import StoredTask
+from carnet.ports.calls.turns import Fenced, Tell, TurnFinish
+from carnet.stores.calls.tasks import StoredTasks
 from carnet.stores.database import Database
 from carnet.stores.turn.callbacks import StoredCallbacks
 from carnet.stores.turn.row import SELECT_TURN, read_turn
-from carnet.stores.work.tasks import StoredTasks
 
 AT_A_TIME: Final = 100
 OVER: Final = Failed(InterruptExpired.code)

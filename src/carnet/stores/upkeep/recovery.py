@@ -17,11 +17,11 @@ from typing import Final
 from carnet.core.chain.turn import Turn
 from carnet.core.people.identity import Payer
 from carnet.faults import point
-from carnet.ports.work.turns import Fenced, TurnFinish
+from carnet.ports.calls.turns import Fenced, TurnFinish
+from carnet.stores.calls.tasks import waits_again
 from carnet.stores.database import Database
 from carnet.stores.turn.moves import becomes, moves
 from carnet.stores.turn.row import TURN_COLUMNS, place, read_turn
-from carnet.stores.work.tasks import waits_again
 
 AT_A_TIME: Final = 100
 

@@ -27,13 +27,13 @@ from typing import Final, NamedTuple
 from msgspec import Struct
 
 from carnet.faults import point
-from carnet.ports.work.turns import TASKS, TOKENS
+from carnet.ports.calls.turns import TASKS, TOKENS
 from carnet.ports.world.clock import Clock
+from carnet.stores.calls.tasks import StoredTasks
 from carnet.stores.database import Database, Statement, Value, marks
 from carnet.stores.outbox import StoredOutbox
 from carnet.stores.tables import WITH_EVENTS, WITH_TURN
 from carnet.stores.turn.interrupts import WAIT_HOURS
-from carnet.stores.work.tasks import StoredTasks
 
 EVERY_SECONDS: Final = 60.0
 TASK_HOURS: Final = 24

@@ -111,7 +111,7 @@ def write_bytes(value: bytes) -> str:
     return f":{str(b2a_base64(value, newline=False), 'ascii')}:"
 
 
-def _write_boolean(value: bool) -> str:  # noqa: FBT001
+def _write_boolean(value: bool) -> str:  # noqa: FBT001  it is the value
     return "?1" if value else "?0"
 
 

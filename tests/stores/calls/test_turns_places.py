@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from carnet.ports.work.turns import Denied, Known, TurnClaim
+from carnet.ports.calls.turns import Denied, Known, TurnClaim
 from carnet.stores.open import Store
 from tests.stores.support.scenes import BOB, Place, a_claim, a_finish, claimed, finished
 

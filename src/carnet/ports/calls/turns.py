@@ -20,7 +20,7 @@ from carnet.core.chain.turn import Turn, TurnState
 from carnet.core.messages.interrupt import Interrupt
 from carnet.core.messages.outbound_call import OutboundCall
 from carnet.core.people.identity import Payer
-from carnet.ports.work.tasks import Callback, TaskClaim
+from carnet.ports.calls.tasks import Callback, TaskClaim
 from carnet.ports.world.outbox import Delivery
 
 TOKENS: Final = "tokens/"  # what the names of each kind of quota begin with

@@ -1,4 +1,4 @@
-"""Tasks over a database: the port `carnet.ports.work.tasks.Tasks`.
+"""Tasks over a database: the port `carnet.ports.calls.tasks.Tasks`.
 
 A task begins to wait in the claim of its turn and ends in its finish; here it is found, taken to be
 run, and put back.
@@ -21,15 +21,15 @@ from msgspec.structs import replace
 from carnet.core.chain.turn import Turn
 from carnet.core.people.identity import Payer
 from carnet.faults import point
-from carnet.ports.work.tasks import Callback, StoredTask, TaskState
-from carnet.ports.work.turns import Fenced, TurnFinish
+from carnet.ports.calls.tasks import Callback, StoredTask, TaskState
+from carnet.ports.calls.turns import Fenced, TurnFinish
+from carnet.stores.calls.turns import RunWatches, SearchRows
 from carnet.stores.database import Database, Row, Statement, Value, marks
 from carnet.stores.secrets.seal import Unsealable
 from carnet.stores.turn.callbacks import StoredCallbacks
 from carnet.stores.turn.moves import becomes, moves
 from carnet.stores.turn.row import TURN_COLUMNS, TURN_WIDTH, place, read_turn
 from carnet.stores.turn.sealed_calls import CallSeal, quota_of
-from carnet.stores.work.turns import RunWatches, SearchRows
 
 _log = logging.getLogger(__name__)
 

@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from carnet.errors import Internal
-from carnet.ports.work.steps import Step
-from carnet.ports.work.turns import Fenced
+from carnet.ports.calls.steps import Step
+from carnet.ports.calls.turns import Fenced
 from carnet.stores.open import Store
 from tests.stores.support.scenes import NOW, Place, a_claim, a_finish, a_task, claimed, leased
 

@@ -1,4 +1,4 @@
-"""What agents have done already: the port `carnet.ports.work.steps.Steps`.
+"""What agents have done already: the port `carnet.ports.calls.steps.Steps`.
 
 Law 1. Only the owner of a turn keeps a step: under its fence, while the turn is running.
 Law 2. What is kept stays as it is. To keep the same again changes nothing.
@@ -10,8 +10,8 @@ from zlib import crc32
 
 from carnet.core.chain.turn import Turn
 from carnet.errors import Internal
-from carnet.ports.work.steps import Step
-from carnet.ports.work.turns import Fenced
+from carnet.ports.calls.steps import Step
+from carnet.ports.calls.turns import Fenced
 from carnet.stores.database import Database
 
 _WORD: Final = 0xFFFFFFFF

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from msgspec.structs import replace
 
 from carnet.core.people.identity import Payer
-from carnet.ports.work.turns import Denied, Quota, Rate, TurnClaim, Turns, Use, Verdict
+from carnet.ports.calls.turns import Denied, Quota, Rate, TurnClaim, Turns, Use, Verdict
 from carnet.stores.open import Store
 from carnet.testing.turns import MemoryTurns
 from tests.stores.support.scenes import (

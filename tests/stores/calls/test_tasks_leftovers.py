@@ -6,7 +6,7 @@ from typing import Any
 import asyncpg
 
 from carnet.core.people.identity import Payer
-from carnet.ports.work.turns import Quota, end_unknown
+from carnet.ports.calls.turns import Quota, end_unknown
 from carnet.ports.world.outbox import Outcome
 from carnet.stores.open import Store
 from carnet.stores.secrets import secrets_file

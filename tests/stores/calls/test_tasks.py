@@ -8,8 +8,8 @@ from msgspec.structs import replace
 
 from carnet.core.people.identity import Payer
 from carnet.errors import OutcomeUnknown
-from carnet.ports.work.tasks import StoredTask, TaskClaim
-from carnet.ports.work.turns import Claimed, Denied, Fenced, Known, Quota, Use
+from carnet.ports.calls.tasks import StoredTask, TaskClaim
+from carnet.ports.calls.turns import Claimed, Denied, Fenced, Known, Quota, Use
 from carnet.stores.database import Database, Statement
 from carnet.stores.open import Store
 from carnet.stores.secrets import secrets_file

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from carnet.stores import outbox
+from carnet.stores.calls import tasks
 from carnet.stores.upkeep import expiry
-from carnet.stores.work import tasks
 from tests.stores.support.scenes import Place
 
 # How each is found by SQLite: the first table that is read, and by which index.

@@ -2,10 +2,10 @@
 
 import pytest
 
-from carnet.ports.work.turns import Denied
+from carnet.ports.calls.turns import Denied
 from carnet.stores.open import Store
+from tests.stores.calls.test_turns_places import below
 from tests.stores.support.scenes import claimed
-from tests.stores.work.test_turns_places import below
 
 OUTER, INNER = "r1.t0.critic", "r1.t0.swarm"  # a nested run names its turns as the outer one does
 

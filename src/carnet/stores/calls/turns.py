@@ -1,4 +1,4 @@
-"""Turns over a database: the port `carnet.ports.work.turns.Turns`.
+"""Turns over a database: the port `carnet.ports.calls.turns.Turns`.
 
 Beside them are the rows by which runs are searched, written after the calls, and the watch that
 wakes the readers of a run while it happens. The indexes are on these rows and never on `turn`: a
@@ -26,7 +26,7 @@ from msgspec.structs import replace
 
 from carnet.core.chain.turn import TRANSITIONS, Turn
 from carnet.errors import RunNotFound
-from carnet.ports.work.turns import Claimed, InterruptRecord, TurnClaim, TurnFinish, Verdict
+from carnet.ports.calls.turns import Claimed, InterruptRecord, TurnClaim, TurnFinish, Verdict
 from carnet.stores.commit.queue import discard_result, given_back
 from carnet.stores.database import Database, Flush, marks
 from carnet.stores.turn.callbacks import StoredCallbacks
