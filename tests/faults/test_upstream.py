@@ -1,6 +1,8 @@
 """A → toxic proxy → B: what A says, records and bills when the line to B goes wrong."""
 
+import threading
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -18,6 +20,18 @@ def failure(lines: list[bytes]) -> str:
     assert "stop" not in reasons
     assert len(codes) == 1
     return codes[0]
+
+
+def broken_stream(pair: Pair, run: str, given: Toxic) -> list[bytes]:
+    """The lines of an answer to which `given` happens once its first word has arrived."""
+    begun, lines = threading.Event(), []
+    pair.proxy.toxic = replace(given, after=begun)
+    for line in pair.stream(run):
+        lines.append(line)
+        if b"one " in line:
+            begun.set()
+    assert begun.is_set()
+    return lines
 
 
 def check_failed_free(pair: Pair, run: str, code: str) -> None:
@@ -78,9 +92,7 @@ def test_f17_a_peer_that_hangs_is_504_at_the_deadline_and_let_go_of(pair: Pair) 
 
 
 def test_f17_a_peer_that_hangs_mid_stream_ends_in_an_error_frame(pair: Pair) -> None:
-    pair.proxy.toxic = toxic.hang(b"two ")
-    lines = list(pair.stream("conv_hang_mid"))
-    assert b"one " in b"".join(lines)
+    lines = broken_stream(pair, "conv_hang_mid", toxic.hang(b"two "))
     assert failure(lines) == "provider_timeout"
     until(lambda: pair.proxy.open == 0)
     check_failed_free(pair, "conv_hang_mid", "provider_timeout")
@@ -100,12 +112,11 @@ def test_f18_an_answer_that_breaks_off_is_an_error_and_not_billed(
 ) -> None:
     streams, at = CUTS[where]
     run = f"conv_{how}_{where.replace(' ', '_')}"
-    pair.proxy.toxic = getattr(toxic, how)(at)
+    broken: Toxic = getattr(toxic, how)(at)
     if streams:
-        lines = list(pair.stream(run))
-        assert b"one " in b"".join(lines)
-        assert failure(lines) == "provider_error"
+        assert failure(broken_stream(pair, run, broken)) == "provider_error"
     else:
+        pair.proxy.toxic = broken
         reply = pair.ask(run)
         assert (reply.status, reply.code) == (502, "provider_error")
     check_failed_free(pair, run, "provider_error")
@@ -144,8 +155,8 @@ def test_f19_garbage_is_a_provider_error_and_not_billed(kind: str, pair: Pair) -
 
 
 def test_f19_garbage_mid_stream_is_one_error_frame(pair: Pair) -> None:
-    pair.proxy.toxic = toxic.garbage(b'"11 "')  # a second after the first word, so it has begun
-    assert failure(list(pair.stream("conv_garbage_mid", "patient", "12"))) == "provider_error"
+    lines = broken_stream(pair, "conv_garbage_mid", toxic.garbage(b"two"))
+    assert failure(lines) == "provider_error"
     check_failed_free(pair, "conv_garbage_mid", "provider_error")
 
 

@@ -37,6 +37,7 @@ class Toxic:
     at: int | bytes | None = None  # after so many bytes, or just behind this text ...
     then: Ending = "close"  # ... this happens
     garbage: bytes = GARBAGE
+    after: threading.Event | None = None  # it does not happen before this is set
 
     def __post_init__(self) -> None:
         """Refuse what would do nothing, or never end."""
@@ -226,6 +227,8 @@ class _Line:
             cut = toxic.cut(bytes(received), len(data))
             await self._say(data[:cut], toxic)
             if cut is not None:
+                if toxic.after is not None:
+                    await asyncio.to_thread(toxic.after.wait, _WAIT_SECONDS)
                 # `_ask` reads the near side; it notices when that has let go.
                 return await self._end(toxic, is_watched=True)
         self._writer.close()

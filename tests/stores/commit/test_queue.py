@@ -6,23 +6,18 @@ import pytest
 
 from carnet.errors import OutcomeUnknown, Overloaded
 from carnet.ports.calls.turns import Claimed
-from carnet.stores.commit import queue as waiting
 from carnet.stores.commit.queue import Queue
 from carnet.stores.database import Lease
 from carnet.stores.open import Store
 from carnet.testing.wait import until_so
 from tests.stores.support.scenes import a_claim, a_finish, claimed
 
-
-@pytest.fixture(autouse=True)
-def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(waiting, "WAIT_SECONDS", 0.2)
-    monkeypatch.setattr(waiting, "LOOK_SECONDS", 0.02)
+WAIT_SECONDS = 0.2
 
 
 def a_queue(most_waiting: int = 100) -> Queue:
     """Nobody empties it but the test."""
-    return Queue(asyncio.get_running_loop(), lambda: None, most_waiting)
+    return Queue(asyncio.get_running_loop(), lambda: None, most_waiting, WAIT_SECONDS)
 
 
 async def test_a_claim_that_nobody_begins_with_is_refused_and_never_made() -> None:
@@ -32,7 +27,7 @@ async def test_a_claim_that_nobody_begins_with_is_refused_and_never_made() -> No
     with pytest.raises(Overloaded) as caught:
         await asyncio.wait_for(first, 30)
     assert caught.value.retry_after == 1
-    assert asyncio.get_running_loop().time() - began >= waiting.WAIT_SECONDS
+    assert asyncio.get_running_loop().time() - began >= WAIT_SECONDS
     second = queue.claim(a_claim("r2"))
     batch = queue.take()
     assert [job[1] for job in batch.cancelled()] == [first]

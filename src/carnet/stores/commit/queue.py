@@ -30,7 +30,7 @@ _log = logging.getLogger(__name__)
 
 MOST_WAITING: Final = 20_000  # jobs; beyond it the disk is slower than the callers
 WAIT_SECONDS: Final = 3.5
-LOOK_SECONDS: Final = 0.5
+LOOKS: Final = 7  # at what waits, in that time
 
 _CLAIMS, _APPENDS, _FINISHES, _WRITES, _POLLS = range(5)
 _VITAL: Final = (_FINISHES, _POLLS)
@@ -52,8 +52,10 @@ class Queue:
         loop: AbstractEventLoop,
         arrived: Callable[[], None],
         most_waiting: int = MOST_WAITING,
+        wait_seconds: float = WAIT_SECONDS,
     ) -> None:
         """`arrived` is told of the first job since others were taken."""
+        self._wait_seconds = wait_seconds
         self._loop = loop
         self._arrived = arrived
         self._has_woken = False
@@ -104,7 +106,7 @@ class Queue:
             self._has_woken = True
             self._arrived()
         if self._timer is None:
-            self._timer = self._loop.call_later(LOOK_SECONDS, self._look)
+            self._timer = self._loop.call_later(self._wait_seconds / LOOKS, self._look)
         return future
 
     def take(self) -> Batch:
@@ -166,10 +168,11 @@ class Queue:
             self._begun.append(_Waiting(now, self._taken.claims, self._taken.polls))
             self._taken = None
         self._older.append(_Waiting(now, self._next.claims[:], self._next.polls[:]))
-        _refuse(self._begun, now, has_begun=True)
-        _refuse(self._older, now, has_begun=False)
-        self._older = [waiting for waiting in self._older if now - waiting.since < WAIT_SECONDS]
-        self._timer = self._loop.call_later(LOOK_SECONDS, self._look)
+        late = now - self._wait_seconds
+        _refuse(self._begun, late, has_begun=True)
+        _refuse(self._older, late, has_begun=False)
+        self._older = [waiting for waiting in self._older if waiting.since > late]
+        self._timer = self._loop.call_later(self._wait_seconds / LOOKS, self._look)
 
     def _give_back(self, payload: object, answer: object) -> None:
         if not isinstance(payload, TurnClaim) or payload.task is not None or self.refusal:
@@ -182,9 +185,9 @@ def _nobody(_: Sequence[Turn]) -> None:
     """Wants to be told."""
 
 
-def _refuse(waiting: list[_Waiting], now: float, *, has_begun: bool) -> None:
+def _refuse(waiting: list[_Waiting], late: float, *, has_begun: bool) -> None:
     for since, claims, polls in waiting:
-        if now - since < WAIT_SECONDS:
+        if since > late:
             break
         for _, future in claims:
             if not future.done():
