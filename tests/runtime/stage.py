@@ -13,6 +13,7 @@ from carnet.guards.admission.gate import Gate
 from carnet.guards.admission.order import GateParts
 from carnet.guards.limits import Concurrency
 from carnet.ports.calls.agent import Target
+from carnet.ports.calls.turns import Turns
 from carnet.runtime.agents.python import Native
 from carnet.runtime.turns.runner import TurnRunner
 from carnet.runtime.visit.dispatch import Dispatching
@@ -26,35 +27,35 @@ async def nothing_new() -> bool:
     return False
 
 
+def gate_and_journal(
+    turns: Turns, *agents: Target, depths: DepthLimits | None = None, most: int = 100
+) -> tuple[Gate, TurnRunner]:
+    """Both over these agents and turns; `most` bounds every kind of calls."""
+    clock, ids = FakeClock(), FakeIds()
+    gate = Gate(
+        GateParts(
+            router=Directory(*agents),
+            tokens=known_tokens(),
+            peers=known_peers(),
+            clock=clock,
+            ids=ids,
+            domain=DOMAIN,
+            depths=depths or DepthLimits(),
+        ),
+        turns=turns,
+        concurrency=Concurrency(per_caller=most, in_all=most),
+        most_run_calls=most,
+        look_again=nothing_new,
+    )
+    return gate, TurnRunner(turns=turns, clock=clock, ids=ids, currency="credits", worker="w")
+
+
 class Stage:
     """Everything between a claim and the events that answer it."""
 
     def __init__(self, *agents: Target) -> None:
         self.turns = MemoryTurns(keeps_limits=False)
-        clock, ids = FakeClock(), FakeIds()
-        router = Directory(*agents)
-        self.journal = TurnRunner(
-            turns=self.turns,
-            clock=clock,
-            ids=ids,
-            currency="credits",
-            worker="w",
-        )
-        self.gate = Gate(
-            GateParts(
-                router=router,
-                tokens=known_tokens(),
-                peers=known_peers(),
-                clock=clock,
-                ids=ids,
-                domain=DOMAIN,
-                depths=DepthLimits(),
-            ),
-            turns=self.turns,
-            concurrency=Concurrency(per_caller=100, in_all=100),
-            most_run_calls=100,
-            look_again=nothing_new,
-        )
+        self.gate, self.journal = gate_and_journal(self.turns, *agents)
 
     async def ask(self, name: str, text: str = "hi", **more: Any) -> list[Event]:
         """Admit a call and read it to its end; a refusal is told as a failure."""

@@ -21,17 +21,12 @@ from carnet.core.call import Claim
 from carnet.core.chain.carnet import DepthLimits, Mark
 from carnet.core.messages.events import Done, Event, Failed, Text, joined_text
 from carnet.errors import CarnetError, DepthExceeded, IdempotencyMismatch
-from carnet.guards.admission.gate import Gate
-from carnet.guards.admission.order import GateParts
-from carnet.guards.limits import Concurrency
-from carnet.runtime.turns.runner import TurnRunner
 from carnet.runtime.visit.dispatch import Dispatching
 from carnet.runtime.visit.visit import Visit
-from carnet.testing.clock import FakeClock, FakeIds
 from carnet.testing.wait import until_so
 from tests.faults.invariants.worlds import DiskWorld, MemoryWorld, World
-from tests.guards.scene import DOMAIN, Directory, claim, known_peers, known_tokens, target
-from tests.runtime.stage import native, nothing_new
+from tests.guards.scene import claim, target
+from tests.runtime.stage import gate_and_journal, native
 
 T = TypeVar("T")
 Key = tuple[str, str, str]  # agent, run, token
@@ -57,34 +52,12 @@ class Life:
         self._ran = ran
         dispatching = Dispatching()
         functions = {name: getattr(self, f"_{name}") for name in PRICES}
-        router = Directory(
-            *[
-                target(name, price=PRICES[name], agent=native(function, dispatching))
-                for name, function in functions.items()
-            ]
-        )
-        clock, ids = FakeClock(), FakeIds()
-        self.journal = TurnRunner(
-            turns=world.turns,
-            clock=clock,
-            ids=ids,
-            currency="credits",
-            worker="w",
-        )
-        self.gate = Gate(
-            GateParts(
-                router=router,
-                tokens=known_tokens(),
-                peers=known_peers(),
-                clock=clock,
-                ids=ids,
-                domain=DOMAIN,
-                depths=DepthLimits(default=LAST_DEPTH),
-            ),
-            turns=world.turns,
-            concurrency=Concurrency(per_caller=10**6, in_all=10**6),
-            most_run_calls=10**6,
-            look_again=nothing_new,
+        targets = [
+            target(name, price=PRICES[name], agent=native(function, dispatching))
+            for name, function in functions.items()
+        ]
+        self.gate, self.journal = gate_and_journal(
+            world.turns, *targets, depths=DepthLimits(default=LAST_DEPTH), most=10**6
         )
         dispatching.connect(self.gate, self.journal)
 
