@@ -1,6 +1,7 @@
 """From settings to an open store: where it is, its keys, and the peers that the file names."""
 
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
 
 from carnet.config import PeerSettings, Settings, resolve_secret, secret_path
 from carnet.errors import ConfigInvalid, KeyInvalid
@@ -33,6 +34,18 @@ async def open_from(
         task_hours=settings.retention.task_hours,
         wait_hours=settings.inbox.expires,
     )
+
+
+@asynccontextmanager
+async def opened(
+    settings: Settings, *, peers: Iterable[Peer] | None = None
+) -> AsyncIterator[Store]:
+    """The store for the length of a command, beside the gateway that may serve from it."""
+    store = await open_from(settings, exclusive=False, peers=peers)
+    try:
+        yield store
+    finally:
+        await store.close()
 
 
 async def migrate_from(settings: Settings) -> int | None:

@@ -1,7 +1,6 @@
 """How far long work has come: on a terminal, in one line that is written over."""
 
 import sys
-from types import TracebackType
 from typing import Self
 
 _CLEAR = "\r\x1b[K"
@@ -16,17 +15,14 @@ class ProgressLine:
 
     def so_far(self, done: int) -> None:
         """So many."""
-        self._write(f"{done:,} {self._what}")
+        self.say(f"{done:,} {self._what}")
 
     def of_table(self, table: str, done: int, total: int) -> None:
         """So many rows of so many."""
-        self._write(f"{table}: {done:,} of {total:,} {self._what}")
+        self.say(f"{table}: {done:,} of {total:,} {self._what}")
 
     def say(self, text: str) -> None:
         """How far it is, in words."""
-        self._write(text)
-
-    def _write(self, text: str) -> None:
         if self._is_seen:
             sys.stderr.write(_CLEAR + text)
             sys.stderr.flush()
@@ -34,10 +30,5 @@ class ProgressLine:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._write("")
+    def __exit__(self, *_: object) -> None:
+        self.say("")

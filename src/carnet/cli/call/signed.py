@@ -100,23 +100,22 @@ async def open_direct(
 async def _signing_identity(
     invocation: Invocation, asked: CallOptions, http: HttpClient
 ) -> AsyncIterator[SigningIdentity]:
-    from carnet.assembly.store import open_from
+    from carnet.assembly.store import opened
 
     if asked.key or not has_settings(invocation):
         key = load_key(asked.key)
         yield SigningIdentity(f"{AGENT}client-{key.kid}", key)
         return
     domain, clock = invocation.settings.gateway.domain, SystemClock()
-    store = await open_from(invocation.settings, exclusive=False)
-    ring = Ring(pinned=store.pinned, peers=store.peers, http=http, clock=clock)
     currency = invocation.settings.ledger.currency
-    try:
-        await store.keys.ensure(clock.wall_us())
-        verifying = Verifying(ring, domain=domain, currency=currency, clock=clock)
-        yield SigningIdentity(f"{AGENT}{domain}", store.keys, verifying)
-    finally:
-        await ring.close()
-        await store.close()
+    async with opened(invocation.settings) as store:
+        ring = Ring(pinned=store.pinned, peers=store.peers, http=http, clock=clock)
+        try:
+            await store.keys.ensure(clock.wall_us())
+            verifying = Verifying(ring, domain=domain, currency=currency, clock=clock)
+            yield SigningIdentity(f"{AGENT}{domain}", store.keys, verifying)
+        finally:
+            await ring.close()
 
 
 def _bounds(asked: CallOptions) -> Bounds:

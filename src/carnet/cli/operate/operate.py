@@ -132,14 +132,11 @@ def prune(invocation: Invocation, dry_run: bool) -> None:  # noqa: FBT001  click
 async def _prune(settings: "Settings", *, dry_run: bool) -> dict[str, Any]:
     import msgspec
 
-    from carnet.assembly.store import open_from
+    from carnet.assembly.store import opened
 
     keep = settings.retention
-    store = await open_from(settings, exclusive=False)
-    try:
+    async with opened(settings) as store:
         gone = await store.prune(turn_days=keep.turns, event_days=keep.events, dry_run=dry_run)
-    finally:
-        await store.close()
     return {**msgspec.to_builtins(gone), "dry_run": dry_run}
 
 

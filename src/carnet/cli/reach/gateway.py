@@ -185,12 +185,11 @@ async def reached(
 @asynccontextmanager
 async def operator_token(settings: Settings) -> AsyncIterator[Secret]:
     """A token for the person who can read the store anyway; it ends with the command."""
-    from carnet.assembly.store import open_from
+    from carnet.assembly.store import opened
     from carnet.runtime.system import SystemClock, SystemIds
 
     clock = SystemClock()
-    store = await open_from(settings, exclusive=False)
-    try:
+    async with opened(settings) as store:
         name = f"{OPERATOR_NAME}#{SystemIds().uuid()[:8]}"  # of one account: a repeat is replayed
         now = clock.wall_us()
         new = NewToken(name=name, scopes=OPERATOR, expires=now + OPERATOR_SECONDS * SECOND)
@@ -199,8 +198,6 @@ async def operator_token(settings: Settings) -> AsyncIterator[Secret]:
             yield secret
         finally:
             await store.tokens.revoke(name, clock.wall_us())
-    finally:
-        await store.close()
 
 
 @asynccontextmanager

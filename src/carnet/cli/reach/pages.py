@@ -6,7 +6,6 @@ Law. Both give the same page; whoever asks does not see the difference.
 import asyncio
 import os
 from contextlib import AsyncExitStack
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qs, unquote, urlsplit
 
@@ -76,23 +75,16 @@ class Pages:
             raise
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         """End what was opened."""
         await self._stack.aclose()
 
     async def _open_store(self) -> "Store":
-        from carnet.assembly.store import open_from
+        from carnet.assembly.store import opened
 
         if _is_named():  # another gateway's runs are not in our store
             raise Unreachable(url=self._place.url)
-        store = await open_from(self._invocation.settings, exclusive=False)
-        self._stack.push_async_callback(store.close)
-        return store
+        return await self._stack.enter_async_context(opened(self._invocation.settings))
 
     @property
     def is_stored(self) -> bool:

@@ -214,13 +214,10 @@ def _to_endpoint(asked: CallOptions) -> Outbound:
 
 async def find_peer(invocation: Invocation, domain: str) -> Peer:
     """A peer of the configuration or of its store, or PeerUnknown."""
-    from carnet.assembly.store import open_from
+    from carnet.assembly.store import opened
 
-    store = await open_from(invocation.settings, exclusive=False)
-    try:
+    async with opened(invocation.settings) as store:
         peer = store.peers.find(domain)
-    finally:
-        await store.close()
     if peer is None:
         raise PeerUnknown(domain)
     return peer

@@ -34,16 +34,13 @@ def ledger(
 async def _postings(
     invocation: Invocation, run: str | None, account: str | None, limit: int
 ) -> dict[str, Any]:
-    from carnet.assembly.store import open_from
+    from carnet.assembly.store import opened
     from carnet.core.money.amount import format_amount
     from carnet.gateway.pages import ledger_page
 
     settings = invocation.settings
-    store = await open_from(settings, exclusive=False)
-    try:
+    async with opened(settings) as store:
         entries = await store.records.ledger(run=run, account=account, limit=limit)
-    finally:
-        await store.close()
     total = format_amount(sum(entry.amount for entry in entries))
     currency = settings.ledger.currency
     return {**ledger_page(entries, currency), "sum": total, "currency": currency}
@@ -82,14 +79,11 @@ def verify(invocation: Invocation, expect: str) -> int:
 
 
 async def _verified(invocation: Invocation, expected: str) -> "Verified":
-    from carnet.assembly.store import open_from
+    from carnet.assembly.store import opened
 
-    store = await open_from(invocation.settings, exclusive=False)
-    try:
+    async with opened(invocation.settings) as store:
         with ProgressLine("postings checked") as progress:
             return await store.verify_ledger(expected=expected, progress=progress.so_far)
-    finally:
-        await store.close()
 
 
 def _verified_page(found: "Verified", currency: str) -> dict[str, Any]:

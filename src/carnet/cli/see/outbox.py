@@ -54,13 +54,10 @@ def list_deliveries(
 async def _list(
     settings: "Settings", state: "DeliveryState | None", limit: int, before: int | None
 ) -> dict[str, Any]:
-    from carnet.assembly.store import open_from
+    from carnet.assembly.store import opened
 
-    store = await open_from(settings, exclusive=False)
-    try:
+    async with opened(settings) as store:
         found = await store.outbox.list(state=state, limit=limit, before=before)
-    finally:
-        await store.close()
     following = found[-1].n if len(found) == limit else None
     return {"deliveries": [_line(stored) for stored in found], "next": following}
 
@@ -120,13 +117,10 @@ def show(invocation: Invocation, delivery: str) -> None:
 
 
 async def _show(settings: "Settings", delivery: str) -> dict[str, Any]:
-    from carnet.assembly.store import open_from
+    from carnet.assembly.store import opened
 
-    store = await open_from(settings, exclusive=False)
-    try:
+    async with opened(settings) as store:
         stored = await _find(store, delivery)
-    finally:
-        await store.close()
     return {
         **_line(stored),
         "url": stored.delivery.url,
@@ -218,16 +212,13 @@ def _check_choice(deliveries: "Sequence[str]", *, dead: bool, receiver: str | No
 async def _replay(
     settings: "Settings", deliveries: "Sequence[str]", receiver: str | None
 ) -> tuple[list[str], int]:
-    from carnet.assembly.store import open_from
+    from carnet.assembly.store import opened
     from carnet.runtime.system import SystemClock
 
-    store = await open_from(settings, exclusive=False)
-    try:
+    async with opened(settings) as store:
         named = [(await _find(store, delivery)).delivery.id for delivery in deliveries]
         chosen = named or await _dead(store, receiver)
         return chosen, await store.outbox.replay(chosen, SystemClock().wall_us())
-    finally:
-        await store.close()
 
 
 async def _dead(store: "Store", receiver: str | None) -> list[str]:
@@ -259,7 +250,7 @@ def secret(invocation: Invocation, identity: str) -> None:
 
 
 async def _secret(settings: "Settings", identity: str) -> dict[str, Any]:
-    from carnet.assembly.store import open_from
+    from carnet.assembly.store import opened
     from carnet.core.people.address import check_identity
     from carnet.errors import AddressInvalid, UsageInvalid
     from carnet.runtime.webhooks.payload import write_secret
@@ -271,9 +262,6 @@ async def _secret(settings: "Settings", identity: str) -> dict[str, Any]:
             reason=f"'{identity}' is nobody's identity.",
             fix="Write the sender of the tasks, such as agent://globex.example or token:NAME.",
         ) from None
-    store = await open_from(settings, exclusive=False)
-    try:
+    async with opened(settings) as store:
         secret = write_secret(store.webhook_secret(named))
         return {"identity": named, "secret": secret.reveal()}
-    finally:
-        await store.close()

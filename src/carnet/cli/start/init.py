@@ -177,11 +177,10 @@ def _make_secrets(started: Started, settings: Settings) -> bool:
 
 async def _make_token(started: Started, settings: Settings, *, keys_are_new: bool) -> None:
     """Make the starter token, and again if its file or the keys behind it were lost."""
-    from carnet.assembly.store import open_from
+    from carnet.assembly.store import opened
 
     path = settings.base / "var" / "starter.token"
-    store = await open_from(settings, exclusive=False, peers=())
-    try:
+    async with opened(settings, peers=()) as store:
         await _make_key(store)
         known = await store.tokens.list()
         if keys_are_new and known:
@@ -190,8 +189,6 @@ async def _make_token(started: Started, settings: Settings, *, keys_are_new: boo
             started.note(path, made=False)
             return
         secret = await _create_token(store, known)
-    finally:
-        await store.close()
     if secret is not None:
         path.unlink(missing_ok=True)
         started.note(path, made=_write(path, secret.reveal() + "\n", OWNER_ONLY))

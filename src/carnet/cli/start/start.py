@@ -105,12 +105,9 @@ def doctor(invocation: Invocation) -> int:
     failed = any(finding.status == "fail" for finding in findings)
     checks: list[dict[str, Any]] = [finding.page() for finding in findings]
     page = {"ok": not failed, "checks": checks}
-    invocation.result(page, lambda: invocation.spell(_findings_text(checks)), checks)
+    text = "\n".join(map(_finding_text, checks))
+    invocation.result(page, lambda: invocation.spell(text), checks)
     return 2 if failed else 0
-
-
-def _findings_text(checks: list[dict[str, Any]]) -> str:
-    return "\n".join(map(_finding_text, checks))
 
 
 def _finding_text(check: dict[str, Any]) -> str:

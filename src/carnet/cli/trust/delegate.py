@@ -102,12 +102,11 @@ async def _delegate(
 async def _by_gateway(
     settings: "Settings", subject: str | None, options: dict[str, Any]
 ) -> "Delegation":
-    from carnet.assembly.store import open_from
+    from carnet.assembly.store import opened
     from carnet.cli.trust.delegation_forms import granted
     from carnet.core.people.address import AGENT
 
-    store = await open_from(settings, exclusive=False)
-    try:
+    async with opened(settings) as store:
         return granted(
             f"{AGENT}{settings.gateway.domain}",
             store.keys.signer(),
@@ -115,8 +114,6 @@ async def _by_gateway(
             options,
             currency=settings.ledger.currency,
         )
-    finally:
-        await store.close()
 
 
 def _granted_text(page: dict[str, Any]) -> str:

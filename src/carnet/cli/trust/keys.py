@@ -7,11 +7,7 @@ import click
 from carnet.cli.invocation import Group, Invocation, pass_invocation, table, wait
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
     from carnet.config import Settings
-    from carnet.ports.trust.keys import OwnKey
-    from carnet.stores.open import Store
 
 OVERLAP = "24h"  # longer than others keep our card
 KEPT_SECONDS = 300  # for which others may go by the card they have
@@ -28,12 +24,9 @@ def keys() -> None:
 @pass_invocation
 def new(invocation: Invocation, kid: str | None) -> None:
     """Make the first key. 'carnet init' and 'carnet serve' do it too."""
-    page = _done(invocation, lambda store, now: store.keys.create(now, kid=kid))
-    invocation.result(page, lambda: _made_text(page))
-
-
-def _made_text(page: dict[str, Any]) -> str:
-    return f"We sign with {page['kid']} from now on. Its public key:\n{page['key']}"
+    page = wait(_create(invocation.settings, kid))
+    text = f"We sign with {page['kid']} from now on. Its public key:\n{page['key']}"
+    invocation.result(page, lambda: text)
 
 
 @keys.command("list")
@@ -101,18 +94,15 @@ def rotate(invocation: Invocation, overlap: str, lead: str | None, at_once: bool
 
 async def _rotate(settings: "Settings", overlap: int, lead: int) -> dict[str, Any]:
     """The page of the key that was made, and of the one that it replaces."""
-    from carnet.assembly.store import open_from
+    from carnet.assembly.store import opened
     from carnet.cli.trust.key_forms import own_key_page
     from carnet.runtime.system import SystemClock
 
     now = SystemClock().wall_us()
-    store = await open_from(settings, exclusive=False)
-    try:
+    async with opened(settings) as store:
         old = [key.kid for key in await store.keys.list() if key.state == "active"]
         new = await store.keys.rotate(now, overlap_seconds=overlap, lead_seconds=lead)
         replaced = [key for key in await store.keys.list() if key.kid in old]
-    finally:
-        await store.close()
     before = own_key_page(replaced[0], now) if replaced else None
     return {**own_key_page(new, now), "replaces": before}
 
@@ -150,52 +140,34 @@ def revoke(invocation: Invocation, kid: str) -> None:
 
 
 async def _revoke(settings: "Settings", kid: str) -> str:
-    from carnet.assembly.store import open_from
+    from carnet.assembly.store import opened
     from carnet.errors import UsageInvalid
     from carnet.runtime.system import SystemClock
 
-    store = await open_from(settings, exclusive=False)
-    try:
+    async with opened(settings) as store:
         if not await store.keys.revoke(kid, SystemClock().wall_us()):
             raise UsageInvalid(
                 reason=f"There is no key named '{kid}' that is still honoured.",
                 fix="'carnet keys list --all' shows which there are.",
             )
         return store.keys.signer().kid
-    finally:
-        await store.close()
 
 
-def _done(
-    invocation: Invocation, act: "Callable[[Store, int], Awaitable[OwnKey]]"
-) -> dict[str, Any]:
-    """The page of the key that came of something done in the store."""
-    return wait(_do(invocation.settings, act))
-
-
-async def _do(
-    settings: "Settings", act: "Callable[[Store, int], Awaitable[OwnKey]]"
-) -> dict[str, Any]:
-    from carnet.assembly.store import open_from
+async def _create(settings: "Settings", kid: str | None) -> dict[str, Any]:
+    from carnet.assembly.store import opened
     from carnet.cli.trust.key_forms import own_key_page
     from carnet.runtime.system import SystemClock
 
     now = SystemClock().wall_us()
-    store = await open_from(settings, exclusive=False)
-    try:
-        return own_key_page(await act(store, now), now)
-    finally:
-        await store.close()
+    async with opened(settings) as store:
+        return own_key_page(await store.keys.create(now, kid=kid), now)
 
 
 async def _list(settings: "Settings") -> list[dict[str, Any]]:
-    from carnet.assembly.store import open_from
+    from carnet.assembly.store import opened
     from carnet.cli.trust.key_forms import own_key_page
     from carnet.runtime.system import SystemClock
 
     now = SystemClock().wall_us()
-    store = await open_from(settings, exclusive=False)
-    try:
+    async with opened(settings) as store:
         return [own_key_page(key, now) for key in await store.keys.list()]
-    finally:
-        await store.close()

@@ -85,7 +85,7 @@ async def _admit(
     settings: "Settings", name: str, options: dict[str, Any]
 ) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
     """The pages of the peer that was put and of the key that was pinned."""
-    from carnet.assembly.store import open_from
+    from carnet.assembly.store import opened
     from carnet.cli.trust import key_forms
     from carnet.cli.trust.forms import changed_peer, is_about_the_peer, peer_page
     from carnet.runtime.system import SystemClock
@@ -100,8 +100,7 @@ async def _admit(
     if key is not None:
         key_forms.refuse_keys_of_the_file(settings, sender)
     peer: Peer | None = None
-    store = await open_from(settings, exclusive=False)
-    try:
+    async with opened(settings) as store:
         key_forms.refuse_look_alike(domain, await _known_hosts(store))
         if admits:
             peer = changed_peer(store.peers.find(domain), domain, options)
@@ -109,8 +108,6 @@ async def _admit(
             await store.pinned.pin(key)
         if peer is not None:
             await store.peers.put(peer)
-    finally:
-        await store.close()
     pages = (peer and peer_page(peer), key and key_forms.pinned_key_page(key))
     return pages[0] or None, pages[1] or None
 
@@ -162,18 +159,15 @@ def _pinned_text(page: dict[str, Any]) -> str:
 
 
 async def _list_peers(settings: "Settings") -> dict[str, Any]:
-    from carnet.assembly.store import open_from
+    from carnet.assembly.store import opened
     from carnet.cli.trust.forms import peer_page
     from carnet.cli.trust.key_forms import pinned_key_page
 
-    store = await open_from(settings, exclusive=False)
-    try:
+    async with opened(settings) as store:
         return {
             "peers": [peer_page(peer) for peer in await store.peers.list()],
             "keys": [pinned_key_page(key) for key in await store.pinned.list()],
         }
-    finally:
-        await store.close()
 
 
 def _peers_text(page: dict[str, Any]) -> str:
@@ -214,7 +208,7 @@ def _forgotten_text(domain: str) -> str:
 
 
 async def _remove(settings: "Settings", name: str) -> bool:
-    from carnet.assembly.store import open_from
+    from carnet.assembly.store import opened
     from carnet.cli.trust.key_forms import read_name, refuse_keys_of_the_file
     from carnet.runtime.system import SystemClock
 
@@ -222,8 +216,7 @@ async def _remove(settings: "Settings", name: str) -> bool:
     if name == domain:
         _refuse_from_file(settings, domain, "removes")
     refuse_keys_of_the_file(settings, sender)
-    store = await open_from(settings, exclusive=False)
-    try:
+    async with opened(settings) as store:
         unpinned = await store.pinned.remove(sender)
         if name != domain:
             return unpinned > 0
@@ -232,8 +225,6 @@ async def _remove(settings: "Settings", name: str) -> bool:
             if token.peer == domain and token.is_live(now):
                 await store.tokens.revoke(token.name, now)
         return await store.peers.remove(domain) or unpinned > 0
-    finally:
-        await store.close()
 
 
 @peers.command("revoke-key")
@@ -251,14 +242,11 @@ def revoke_key(invocation: Invocation, sender: str, kid: str | None) -> None:
 
 
 async def _revoke_key(settings: "Settings", name: str, kid: str | None) -> int:
-    from carnet.assembly.store import open_from
+    from carnet.assembly.store import opened
     from carnet.cli.trust.key_forms import read_name, refuse_keys_of_the_file
     from carnet.runtime.system import SystemClock
 
     sender, _ = read_name(name)
     refuse_keys_of_the_file(settings, sender)
-    store = await open_from(settings, exclusive=False)
-    try:
+    async with opened(settings) as store:
         return await store.pinned.revoke(sender, kid, SystemClock().wall_us())
-    finally:
-        await store.close()

@@ -44,18 +44,15 @@ def create(invocation: Invocation, /, name: str, **options: Any) -> None:
 
 
 async def _create(settings: "Settings", name: str, options: dict[str, Any]) -> dict[str, Any]:
-    from carnet.assembly.store import open_from
+    from carnet.assembly.store import opened
     from carnet.cli.trust.forms import new_token, token_page
     from carnet.runtime.system import SystemClock
 
     now = SystemClock().wall_us()
     new = new_token(name, options, now)
-    store = await open_from(settings, exclusive=False)
-    try:
+    async with opened(settings) as store:
         _refuse_taken(await store.tokens.list(), name, now)
         token, secret = await store.tokens.create(new, now)
-    finally:
-        await store.close()
     return {"token": secret.reveal(), **token_page(token, now)}
 
 
@@ -81,16 +78,13 @@ def list_tokens(invocation: Invocation, everything: bool) -> None:  # noqa: FBT0
 
 
 async def _list_tokens(settings: "Settings", *, everything: bool) -> dict[str, Any]:
-    from carnet.assembly.store import open_from
+    from carnet.assembly.store import opened
     from carnet.cli.trust.forms import is_of_a_command, token_page
     from carnet.runtime.system import SystemClock
 
     now = SystemClock().wall_us()
-    store = await open_from(settings, exclusive=False)
-    try:
+    async with opened(settings) as store:
         known = await store.tokens.list()
-    finally:
-        await store.close()
     shown = [t for t in known if not is_of_a_command(t) and (everything or t.is_live(now))]
     return {"tokens": [token_page(token, now) for token in shown]}
 
@@ -132,14 +126,11 @@ def revoke(invocation: Invocation, name: str) -> None:
 
 
 async def _revoke(settings: "Settings", name: str) -> bool:
-    from carnet.assembly.store import open_from
+    from carnet.assembly.store import opened
     from carnet.runtime.system import SystemClock
 
-    store = await open_from(settings, exclusive=False)
-    try:
+    async with opened(settings) as store:
         return await store.tokens.revoke(name, SystemClock().wall_us())
-    finally:
-        await store.close()
 
 
 def refuse_unknown(what: str, name: str, command: str) -> None:
