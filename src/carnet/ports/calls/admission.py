@@ -12,13 +12,11 @@ class Admission(Protocol):
 
     async def admit(self, claim: Claim) -> Call:
         """Show a claim from the wire to every guard; the last step records it."""
-        ...
 
     async def admit_child(
         self, parent: Call, name: str, ask: Ask, *, index: int, auth: str
     ) -> Call:
         """Admit a call that an agent makes in process, on behalf of the call it answers."""
-        ...
 
 
 class Dispatch(Protocol):
@@ -28,10 +26,8 @@ class Dispatch(Protocol):
         self, parent: Call, name: str, ask: Ask, *, index: int, auth: str
     ) -> AsyncIterator[Event]:
         """Admit the child and give its events as they come."""
-        ...
 
     async def whole(
         self, parent: Call, name: str, ask: Ask, *, index: int, auth: str
     ) -> Sequence[Event]:
         """Admit the child and wait for all of its events."""
-        ...

@@ -33,15 +33,12 @@ class Journal(Protocol):
         self, call: Call, /, heartbeat: float | None = None
     ) -> AsyncGenerator[Sequence[Event], None]:
         """Committed groups of events, for the gateway; an empty one after a silence."""
-        ...
 
     async def whole(self, call: Call, /) -> Sequence[Event]:
         """The same events when all of them are there."""
-        ...
 
     async def cancel(self, turns: Collection[int]) -> int:
         """Cancel those of these turns that are running here; how many were told."""
-        ...
 
 
 class Router(Protocol):
@@ -49,12 +46,9 @@ class Router(Protocol):
 
     def find(self, name: str) -> Target:
         """The target, or AgentNotFound, PeerUnknown or AddressInvalid."""
-        ...
 
     def own(self, name: str) -> Target:
         """The agent served here that a name leads to, or AgentNotFound; no peer is looked up."""
-        ...
 
     def local(self) -> Sequence[Target]:
         """The agents served here, in the order of the configuration."""
-        ...

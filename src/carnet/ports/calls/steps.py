@@ -24,15 +24,12 @@ class Steps(Protocol):
 
     async def of(self, turn: Turn) -> Sequence[Step]:
         """What is kept of a turn, in order."""
-        ...
 
     async def check(self, turn: Turn) -> None:
         """Raise Fenced if the turn is not ours any more: what was done now would not be kept."""
-        ...
 
     async def keep(self, turn: Turn, step: Step) -> None:
         """Make one durable. Raises Fenced if the turn is not ours any more."""
-        ...
 
 
 class Progress(Protocol):
@@ -40,4 +37,3 @@ class Progress(Protocol):
 
     def tell(self, turn: Turn, thousandths: int, note: str | None) -> None:
         """Tell it soon; what follows quickly replaces it."""
-        ...

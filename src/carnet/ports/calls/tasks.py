@@ -67,57 +67,45 @@ class Tasks(Protocol):
 
     async def find(self, task: str, *, kept_since: int = 0) -> StoredTask | None:
         """A task by its id; None also for one that ended before `kept_since`."""
-        ...
 
     async def of_turn(self, turn: int) -> StoredTask | None:
         """The task of a turn."""
-        ...
 
     async def lease(self, agents: Sequence[tuple[str, int]]) -> Sequence[StoredTask]:
         """Take waiting tasks, the oldest first: of each agent at most so many, ours to run.
 
         Those whose end was asked for come beside them, of whichever agent: they are only ended.
         """
-        ...
 
     async def release(self, turn: Turn, now: int, *, lost: bool = False) -> bool:
         """Let a task that we run wait again, one attempt later; False if it is not ours.
 
         `lost` counts against it: its end could not be recorded.
         """
-        ...
 
     async def progress(self, turn: Turn, thousandths: int, note: str | None) -> None:
         """Say how far it is; of a turn that is not ours, nothing is written."""
-        ...
 
     async def cancel(self, task: str, now: int) -> bool:
         """Ask for the end of a task; False if it has ended or there is none."""
-        ...
 
     async def cancelled(self) -> Collection[int]:
         """The turns of unfinished tasks whose end was asked for."""
-        ...
 
     async def waiting(self) -> int:
         """How many wait to be run."""
-        ...
 
     async def waiting_for(self) -> Collection[str]:
         """The agents for which tasks wait."""
-        ...
 
     async def callbacks(self, task: str) -> Sequence[Callback]:
         """Where the end of a task is told, in the order in which the addresses were named."""
-        ...
 
     async def add_callback(self, task: str, callback: Callback) -> bool:
         """Tell the end there too; False if the task has ended, or has as many as it may."""
-        ...
 
     async def remove_callback(self, task: str, place: int) -> bool:
         """Tell the end there no more; False if there is none, or the task has ended."""
-        ...
 
     async def list(
         self,
@@ -129,8 +117,6 @@ class Tasks(Protocol):
         agent: str | None = None,
     ) -> Sequence[StoredTask]:
         """The newest; `reader` None sees all, otherwise an actor its own."""
-        ...
 
     async def forget(self, ended_before: int) -> int:
         """Forget tasks that ended before then (the turns have their own retention); how many."""
-        ...

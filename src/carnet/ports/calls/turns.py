@@ -210,24 +210,18 @@ class Turns(Protocol):
 
     async def claim(self, claim: TurnClaim) -> Verdict:
         """Claim a turn, or learn why not."""
-        ...
 
     async def append(self, turn: Turn, first: int, last: int, events: bytes) -> None:
         """Make a batch of events durable. Raises Fenced."""
-        ...
 
     def finish(self, finish: TurnFinish) -> Awaitable[Turn]:
         """End a turn; gives the record with its frozen costs. Raises Fenced."""
-        ...
 
     async def events(self, turn: Turn, since: int = 0) -> list[bytes]:
         """The event batches of this attempt from event number `since` on, oldest first."""
-        ...
 
     async def interrupts(self, turn: Turn) -> Sequence[InterruptRecord]:
         """What a turn waits for, or waited for, in the order in which it asked."""
-        ...
 
     async def reload(self, turn: Turn) -> Turn:
         """The record as it is now."""
-        ...

@@ -32,16 +32,13 @@ class Signer(Protocol):
     @property
     def kid(self) -> str:
         """Its name in our cards."""
-        ...
 
     @property
     def public(self) -> bytes:
         """What others verify with."""
-        ...
 
     def sign(self, message: bytes) -> bytes:
         """Sixty-four bytes."""
-        ...
 
 
 class SigningKeys(Protocol):
@@ -49,7 +46,6 @@ class SigningKeys(Protocol):
 
     def signer(self) -> Signer:
         """The key that signs now; there is always one while a gateway serves."""
-        ...
 
 
 class OwnKeys(SigningKeys, Protocol):
@@ -57,15 +53,12 @@ class OwnKeys(SigningKeys, Protocol):
 
     def published(self, now: int) -> Sequence[OwnKey]:
         """What cards show: keys that are honoured, newest first; then revoked ones, marked so."""
-        ...
 
     async def ensure(self, now: int) -> None:
         """Make a first key if there is none, whoever else starts at the same time."""
-        ...
 
     async def create(self, now: int, *, kid: str | None = None) -> OwnKey:
         """Make the first key; refused where there is one (rotate it)."""
-        ...
 
     async def rotate(self, now: int, *, overlap_seconds: int, lead_seconds: int = 0) -> OwnKey:
         """Show a new key, and sign with it when the lead has passed.
@@ -73,7 +66,6 @@ class OwnKeys(SigningKeys, Protocol):
         The old one is honoured until the overlap has passed after that. Without a lead, a key that
         is shown already and does not sign yet is the one that takes over.
         """
-        ...
 
     async def revoke(self, kid: str, now: int) -> bool:
         """End a key at once, everywhere; False if there is none.
@@ -81,11 +73,9 @@ class OwnKeys(SigningKeys, Protocol):
         If it is the one that signs, the next one does from now on, or else a new one. If it is the
         next one, the one that signs is not replaced after all.
         """
-        ...
 
     async def list(self) -> Sequence[OwnKey]:
         """All of them, newest first."""
-        ...
 
 
 class PinnedKey(Struct, frozen=True, kw_only=True):
@@ -104,23 +94,18 @@ class PinnedKeys(Protocol):
 
     def of(self, sender: str) -> Sequence[PinnedKey]:
         """The keys of a sender, revoked ones too; from memory, at most a second old."""
-        ...
 
     async def pin(self, key: PinnedKey) -> None:
         """Add one; the same sender and kid again replaces it."""
-        ...
 
     async def revoke(self, sender: str, kid: str | None, now: int) -> int:
         """End the keys of a sender (one of them, with a kid); how many."""
-        ...
 
     async def remove(self, sender: str) -> int:
         """Forget a sender's keys; how many there were."""
-        ...
 
     async def list(self) -> Sequence[PinnedKey]:
         """All of them, by sender."""
-        ...
 
 
 class NotLearned(Exception):
@@ -132,15 +117,12 @@ class KeyRing(Protocol):
 
     def find(self, sender: str, keyid: str, now: int) -> bytes:
         """The public key. Raises KeyUnknown, KeyRevoked, or NotLearned."""
-        ...
 
     def every(self, sender: str, now: int) -> Sequence[bytes]:
         """All public keys that hold, for what names none of them. Raises as `find` does."""
-        ...
 
     def is_pinned(self, sender: str) -> bool:
         """Whether the operator wrote a key down for this very sender."""
-        ...
 
     async def learn(self, sender: str) -> None:
         """Fetch the card of a sender, once for all who ask at the same time.
@@ -148,11 +130,9 @@ class KeyRing(Protocol):
         Whatever comes of it is remembered: `find` does not raise NotLearned for it again before
         the card's time, or the negative cache's, has passed. Raises Overloaded when too many wait.
         """
-        ...
 
     async def need(self, sender: str) -> None:
         """The same for a call of ours: asked again also a second after it was asked in vain.
 
         What strangers send never leads here.
         """
-        ...

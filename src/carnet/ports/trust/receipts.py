@@ -13,8 +13,6 @@ class Receipts(Protocol):
 
     async def put(self, turn: Turn, jws: str) -> str:
         """Keep the receipt of this attempt, and give the kept one: one that was there stays."""
-        ...
 
     async def get(self, turn: Turn) -> str | None:
         """The receipt of this attempt."""
-        ...

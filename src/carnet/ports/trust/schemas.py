@@ -15,12 +15,9 @@ class Schemas(Protocol):
 
     def compile(self, agent: str, skills: Iterable[Skill]) -> None:
         """Make the skills of an agent ready, at start. Raises ConfigInvalid for a bad schema."""
-        ...
 
     def check_input(self, agent: str, skill: Skill, payload: dict[str, Any]) -> None:
         """Refuse a payload that does not fit. Raises SchemaInvalid."""
-        ...
 
     def check_output(self, agent: str, skill: Skill, result: dict[str, Any]) -> None:
         """Refuse a result of our own agent that does not fit. Raises AgentFailed."""
-        ...

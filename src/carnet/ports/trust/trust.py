@@ -29,27 +29,21 @@ class Tokens(Protocol):
 
     def find(self, credential: Secret) -> Token | None:
         """The live-or-not record of a credential; from memory, at most a second old."""
-        ...
 
     def fingerprint(self, credential: Secret) -> str:
         """A keyed, stable name for a credential of somebody else's."""
-        ...
 
     def used(self, token: Token, now: int) -> None:
         """Note that a token was used; written later, in bulk."""
-        ...
 
     async def create(self, new: NewToken, now: int) -> tuple[Token, Secret]:
         """Make one. The secret is shown once and kept nowhere."""
-        ...
 
     async def revoke(self, name: str, now: int) -> bool:
         """End one by name; False if there is none."""
-        ...
 
     async def list(self) -> Sequence[Token]:
         """All of them, newest first."""
-        ...
 
 
 class Peer(Struct, frozen=True, kw_only=True):
@@ -71,16 +65,12 @@ class Peers(Protocol):
 
     def find(self, domain: str) -> Peer | None:
         """A peer by domain; from memory, at most a second old."""
-        ...
 
     async def put(self, peer: Peer) -> None:
         """Add or replace one; its token is sealed before it is stored."""
-        ...
 
     async def remove(self, domain: str) -> bool:
         """Forget one; False if there is none."""
-        ...
 
     async def list(self) -> Sequence[Peer]:
         """All of them, by domain."""
-        ...

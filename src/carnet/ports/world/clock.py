@@ -8,18 +8,15 @@ class Clock(Protocol):
 
     def wall_us(self) -> int:
         """Microseconds since the epoch."""
-        ...
 
     def monotonic(self) -> float:
         """Seconds that never jump."""
-        ...
 
     def steady_us(self) -> int:
         """Microseconds since the epoch that never jump: for deadlines.
 
         It is the wall clock of the start, and what the monotonic clock has counted since.
         """
-        ...
 
 
 class Ids(Protocol):
@@ -27,16 +24,12 @@ class Ids(Protocol):
 
     def uuid(self) -> str:
         """A random UUID in its canonical text."""
-        ...
 
     def ordered_uuid(self) -> str:
         """A UUID that begins with the time, so that rows named by it are kept side by side."""
-        ...
 
     def token(self) -> str:
         """At least 160 random bits as URL-safe text."""
-        ...
 
     def fraction(self) -> float:
         """A number in [0, 1), for jitter."""
-        ...

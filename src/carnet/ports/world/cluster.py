@@ -17,16 +17,12 @@ class Cluster(Protocol):
 
     async def attend(self, turn: Turn) -> None:
         """Say that a turn of another gateway is read here."""
-        ...
 
     async def leave(self, turn: Turn) -> None:
         """Say that it is read here no more."""
-        ...
 
     async def are_reading(self, turn: Turn) -> bool:
         """Whether another gateway reads a turn of ours."""
-        ...
 
     async def cancel(self, turns: Collection[int], *, seconds: float) -> int:
         """Have those of these turns cancelled that run elsewhere; how many ended in that time."""
-        ...

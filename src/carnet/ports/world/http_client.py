@@ -42,23 +42,18 @@ class HttpAnswer(Protocol):
     @property
     def status(self) -> int:
         """The HTTP status."""
-        ...
 
     def header(self, name: str) -> str | None:
         """One response header."""
-        ...
 
     async def read(self) -> bytes:
         """The whole body, within the bounds."""
-        ...
 
     async def next(self) -> bytes:
         """The next piece of the body as it arrives, within the bounds; empty when it has ended."""
-        ...
 
     def chunks(self) -> AsyncIterator[bytes]:
         """The same pieces, one after the other."""
-        ...
 
 
 class NotSent(Exception):
@@ -78,4 +73,3 @@ class HttpClient(Protocol):
         Raises ProviderUnavailable (its `__cause__` is NotSent if nothing left), ProviderTimeout,
         ProviderError, or EgressRefused for an address that may not be dialled.
         """
-        ...

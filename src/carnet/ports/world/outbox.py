@@ -67,44 +67,34 @@ class Outbox(Protocol):
 
     async def put(self, deliveries: Sequence[Delivery], now: int) -> None:
         """Keep deliveries that belong to no turn (those of a turn go with its finish)."""
-        ...
 
     async def lease(
         self, now: int, *, until: int, at_most: int, per_receiver: int
     ) -> Sequence[StoredDelivery]:
         """Take deliveries that are due, a few for each receiver that is not paused."""
-        ...
 
     async def mark(self, stored: StoredDelivery, outcome: Outcome) -> bool:
         """Note what became of an attempt; False if another worker took the delivery meanwhile."""
-        ...
 
     async def next_due(self, now: int, *, per_receiver: int = 2) -> int | None:
         """When there will be something to do; None if nothing waits."""
-        ...
 
     async def waiting(self, receiver: str, *, most: int) -> int:
         """How many deliveries wait for a receiver; `most` if there are as many, or more."""
-        ...
 
     async def is_gone(self, url: str, owner: str) -> bool:
         """Whether an address has answered 410 to this owner (`Delivery.secret_of`)."""
-        ...
 
     async def list(
         self, *, state: DeliveryState | None, limit: int, before: int | None = None
     ) -> Sequence[StoredDelivery]:
         """The newest."""
-        ...
 
     async def find(self, delivery: str) -> StoredDelivery | None:
         """One by its id."""
-        ...
 
     async def replay(self, deliveries: Sequence[str], now: int) -> int:
         """Send again from the first attempt on, and accept their addresses again; how many."""
-        ...
 
     async def forget(self, ended_before: int) -> int:
         """Forget deliveries that ended before then; how many."""
-        ...

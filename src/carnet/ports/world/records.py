@@ -88,30 +88,24 @@ class Records(Protocol):
 
         `before` is where those begin that are asked for.
         """
-        ...
 
     async def run(self, run: str, *, reader: str | None) -> Sequence[Turn]:
         """The turns of a run, oldest first; empty if there is none to see."""
-        ...
 
     async def outbound(
         self, run: str, *, reader: str | None
     ) -> Mapping[int, Sequence[OutboundCall]]:
         """The calls that turns of a run made to other organisations, by the turn's number."""
-        ...
 
     async def grounds(self, run: str, *, reader: str | None) -> Mapping[int, bytes]:
         """Why the turns of a run were admitted, by the turn's number: of `core.chain.grounds`."""
-        ...
 
     async def entries(
         self, run: str, *, reader: str | None, after: int, limit: int
     ) -> Sequence[JournalEntry]:
         """The journal of a run after a row."""
-        ...
 
     async def ledger(
         self, *, run: str | None, account: str | None, limit: int
     ) -> Sequence[LedgerEntry]:
         """Postings, newest first."""
-        ...
