@@ -76,7 +76,6 @@ class Agent(Protocol):
 
     async def __call__(self, call: "Call", out: Output, /) -> End:
         """Answer, or raise; whatever retries or times an Agent is an Agent."""
-        ...
 
 
 class Price(Struct, frozen=True, kw_only=True):

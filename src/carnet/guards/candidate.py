@@ -90,7 +90,6 @@ class Guard(Protocol):
 
     def __call__(self, candidate: Candidate, /) -> Awaitable[None] | None:
         """Judge the candidate, now or when what is returned has been waited for."""
-        ...
 
 
 def in_context(caller: Caller, context: Context, proof: Proof | None) -> Caller:

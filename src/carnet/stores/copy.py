@@ -41,7 +41,6 @@ class Landing(Snapshot, Protocol):
 
     async def put(self, table: str, columns: Sequence[str], rows: Sequence[Row]) -> None:
         """Write rows."""
-        ...
 
 
 class Copied(Struct, frozen=True):

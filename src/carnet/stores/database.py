@@ -49,11 +49,9 @@ class Snapshot(Protocol):
 
     def pieces(self, sql: str) -> AsyncIterator[list[Row]]:
         """The rows of a query that takes no argument, some at a time."""
-        ...
 
     async def columns(self, table: str) -> list[str]:
         """The columns of a table; none if there is no such table."""
-        ...
 
 
 class Database(Protocol):
@@ -62,83 +60,65 @@ class Database(Protocol):
     @property
     def is_shared(self) -> bool:
         """Whether other processes may run turns on it too."""
-        ...
 
     @property
     def settled(self) -> str:
         """The condition on a row `j` of the journal that nothing can appear before it any more."""
-        ...
 
     @property
     def row_lock(self) -> str:
         """What a SELECT ends with, in a transaction, so that its rows stay as they are."""
-        ...
 
     @property
     def abandoned(self) -> str:
         """The condition on a running turn `t` that its worker is gone."""
-        ...
 
     @property
     def trouble(self) -> str:
         """Why the last write was not made; empty if it was. The next one may succeed."""
-        ...
 
     @property
     def refusal(self) -> str:
         """Why no write is taken until the database is opened anew; empty while they are."""
-        ...
 
     async def fetch(self, sql: str, args: Sequence[Value] = ()) -> list[Row]:
         """The rows of a query, as they are committed."""
-        ...
 
     async def execute(self, sql: str, args: Sequence[Value] = ()) -> int:
         """Run one statement; the number of rows it changed."""
-        ...
 
     async def transact(self, statements: Sequence[Statement]) -> list[int]:
         """Run all of them or none; the number of rows each changed."""
-        ...
 
     def tell(self, changed: Callable[[Sequence[Turn]], None]) -> None:
         """Have somebody told of the turns that were claimed and ended, batch by batch.
 
         It is told after the commit, and before those who wait for it.
         """
-        ...
 
     def claim(self, claim: TurnClaim, /) -> Future[Verdict]:
         """Claim a turn, or learn why not."""
-        ...
 
     def append(self, flush: Flush, /) -> Future[None]:
         """Make events durable. Raises Fenced."""
-        ...
 
     def finish(self, finish: TurnFinish, /) -> Future[Turn]:
         """End a turn. Raises Fenced."""
-        ...
 
     async def renew(self, lease: Lease) -> None:
         """Say that a worker is alive."""
-        ...
 
     async def changes(self) -> int:
         """A number that differs from the last one if somebody else has written meanwhile."""
-        ...
 
     def snapshot(self) -> AbstractAsyncContextManager[Snapshot]:
         """Look at all of it as it is now."""
-        ...
 
     async def check(self) -> Sequence[str]:
         """What is wrong with the files; empty if nothing is."""
-        ...
 
     async def close(self) -> None:
         """Finish what is queued and let go."""
-        ...
 
 
 def marks(count: int) -> str:

@@ -16,11 +16,9 @@ class Sink(Protocol):
 
     async def write(self, event: Event, /) -> None:
         """Take an event that is no end."""
-        ...
 
     def usage(self, usage: Usage, /) -> None:
         """Take what was used; several of them add up."""
-        ...
 
 
 class Output(Sink, Protocol):
@@ -31,12 +29,9 @@ class Output(Sink, Protocol):
 
     def called(self, call: OutboundCall, /) -> None:
         """Take note of a call to another organisation that has ended; it is given its ordinal."""
-        ...
 
     def mark(self) -> int:
         """How far it is, for `back`."""
-        ...
 
     def back(self, mark: int, /) -> bool:
         """Take back the events since then; False, and nothing happens, if somebody has seen any."""
-        ...

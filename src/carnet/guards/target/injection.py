@@ -163,7 +163,6 @@ class Scan(Protocol):
 
     async def check(self, payload: dict[str, Any], /) -> None:
         """Raise InjectionDetected, or return."""
-        ...
 
 
 class Scanned:

@@ -147,7 +147,6 @@ class CallbackCheck(Protocol):
 
     async def check(self, url: str, sender: str, /) -> None:
         """Raise CallbackForbidden, or return."""
-        ...
 
 
 class CalledBack:

@@ -42,15 +42,12 @@ class Driver(Protocol):
 
     def changes(self) -> int:
         """A number that others change by writing."""
-        ...
 
     def written(self) -> int:
         """A number that grows with every row that is written."""
-        ...
 
     def blame(self, error: Exception) -> Fault:
         """Whether an error is the row's, a full disk, somebody else's lock, or the store's."""
-        ...
 
 
 class Batch(Struct):

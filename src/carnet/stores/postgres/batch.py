@@ -42,7 +42,6 @@ class QuerySession(Protocol):
 
     async def query(self, text: str, *args: object) -> list[Row]:
         """Run one statement; its rows."""
-        ...
 
 
 def columns(rows: Sequence[Row], width: int) -> Columns:

@@ -34,7 +34,6 @@ class Session(postgres_writer.WriterSession, Protocol):
 
     async def change(self, text: str, *args: object) -> int:
         """Run one statement; the number of rows it changed."""
-        ...
 
 
 class Sessions:

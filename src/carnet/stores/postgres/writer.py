@@ -51,15 +51,12 @@ class WriterSession(Protocol):
 
     def drop(self) -> None:
         """Let go at once, whatever it is doing."""
-        ...
 
     def blame(self, error: Exception) -> Fault:
         """Whose fault an error is."""
-        ...
 
     def name(self, error: Exception) -> str:
         """An error in words that hold no value of a row."""
-        ...
 
 
 class PostgresWriter:

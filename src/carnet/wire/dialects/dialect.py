@@ -198,19 +198,15 @@ class AnswerWriter(Protocol):
 
     def headers(self, *, stream: bool) -> Fields:
         """The fields of an answer that is no error."""
-        ...
 
     def whole(self, events: Sequence[Event], /) -> bytes:
         """A whole answer."""
-        ...
 
     def write(self, events: Sequence[Event], /) -> bytes:
         """The frames of a batch of events; empty if there is nothing to see yet."""
-        ...
 
     def refusal(self, failed: Failed, usage: Usage | None, /) -> Reply:
         """The answer of an admitted call that failed, and what it has cost all the same."""
-        ...
 
 
 class Dialect(Protocol):
@@ -219,63 +215,49 @@ class Dialect(Protocol):
     @property
     def name(self) -> str:
         """By which calls keep it."""
-        ...
 
     @property
     def ways(self) -> tuple[Way, ...]:
         """Its routes."""
-        ...
 
     @property
     def roots(self) -> tuple[str, ...]:
         """Paths below which everything is refused in its words, whether there is a route or not."""
-        ...
 
     @property
     def schemas(self) -> Mapping[str, Any]:
         """What its routes name, for the description of the API."""
-        ...
 
     @property
     def begins_at_once(self) -> bool:
         """Whether a stream begins before its first event, so that every error is told in it."""
-        ...
 
     @property
     def is_signed(self) -> bool:
         """Whether its calls bring a signature of their own, which is judged before the stamps."""
-        ...
 
     @property
     def has_long_bodies(self) -> bool:
         """Whether a request holds a whole conversation, and may be as long as one."""
-        ...
 
     @property
     def spoken(self) -> Spoken | None:
         """How peers are called in it; None for one that is only answered."""
-        ...
 
     def read(self, arrival: Arrival, /) -> Claim | Question:
         """What is asked."""
-        ...
 
     def writer(self, call: Call, gateway: GatewayFacts, /) -> AnswerWriter:
         """What writes the answer to a call."""
-        ...
 
     def refusal(self, error: CarnetError, /) -> Reply:
         """The answer to a request that never became a call."""
-        ...
 
     def result(self, events: Sequence[Event], /) -> dict[str, Any]:
         """What an answer tells, whole or streamed: for the digest of a receipt."""
-        ...
 
     def accepted(self, call: Call, /) -> Reply:
         """What is said of a task that was taken on."""
-        ...
 
     def tell(self, way: str, result: QuestionResult, /) -> Reply:
         """Write the result of a question; RouteNotFound if this way has no form for it."""
-        ...

@@ -32,15 +32,12 @@ class StreamReader(Protocol):
     @property
     def fault(self) -> str:
         """Why it was not what it should be; empty if it was."""
-        ...
 
     def feed(self, data: bytes, /) -> Iterable[Event]:
         """The events that these bytes complete."""
-        ...
 
     def close(self) -> Iterable[Event]:
         """What is left to say when no more bytes come."""
-        ...
 
 
 class Write(Protocol):
@@ -51,7 +48,6 @@ class Write(Protocol):
 
         With `with_skill` a skill is asked for by name: SkillNotFound where there is no word for it.
         """
-        ...
 
 
 class Read(Protocol):
@@ -59,7 +55,6 @@ class Read(Protocol):
 
     def __call__(self, body: bytes, /, *, currency: str) -> Iterable[Event]:
         """Its events, the last of them `Done`; ProviderError if it is none."""
-        ...
 
 
 class Follow(Protocol):
@@ -67,7 +62,6 @@ class Follow(Protocol):
 
     def __call__(self, *, currency: str, on_comment: Callable[[str], None] | None) -> StreamReader:
         """A reader; a comment beside the events is given to `on_comment`."""
-        ...
 
 
 class ReadRefusal(Protocol):
@@ -77,7 +71,6 @@ class ReadRefusal(Protocol):
         self, status: int, body: bytes, *, currency: str, retry_after: str | None, date: str | None
     ) -> Refusal:
         """What its status, its body and two of its headers stand for."""
-        ...
 
 
 class Codec(Struct, frozen=True, kw_only=True, eq=False):
@@ -97,11 +90,9 @@ class Ways(Protocol):
 
     def by_request(self, codec: Codec, /) -> Agent:
         """One request for a call, known by our token or else by our signature."""
-        ...
 
     def by_envelope(self) -> Agent:
         """Signed envelopes to whoever the card of the agent names; tasks are waited for."""
-        ...
 
 
 class Spoken(Struct, frozen=True, kw_only=True, eq=False):

@@ -71,7 +71,6 @@ class StampReader(Protocol):
         self, headers: Headers, metadata: Metadata, /, *, last_depth: int
     ) -> Reading | None:
         """What it says; None where it says nothing. `last_depth` is answered here, no deeper."""
-        ...
 
 
 class StampWriter(Protocol):
@@ -79,7 +78,6 @@ class StampWriter(Protocol):
 
     def __call__(self, carnet: Carnet, leaving: Leaving, /) -> Written:
         """The stamp of a call out; `carnet` is the document that the callee receives."""
-        ...
 
 
 class Stamp(Struct, frozen=True, kw_only=True, eq=False):
