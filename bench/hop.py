@@ -31,7 +31,7 @@ from carnet.guards.admission.transaction import Entry
 from carnet.guards.candidate import Candidate
 from carnet.http.exchange import Exchange, Message, check_json_body
 from carnet.http.link import LINE, Line
-from carnet.http.server import run
+from carnet.http.process import run
 from carnet.ports.calls.turns import Debit, TurnClaim, TurnFinish
 from carnet.runtime.agents.remote import Provider
 from carnet.runtime.egress.client import _write_head

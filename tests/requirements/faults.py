@@ -25,6 +25,7 @@ _WRITER = "tests/stores/sqlite/test_writer.py::"
 _LIMITS = "tests/stores/turn/test_claim_rules_limits.py::"
 _DEADLINES = "tests/edge/test_deadlines.py::"
 _LEAVING = "tests/security/signed/test_departure.py::"
+_RAISED = "tests/faults/process/test_raised.py::"
 _RESTART = "tests/security/signed/test_restart.py::"
 _SIGNED_KEYS = "tests/security/signed/test_keys.py::"
 _SIGNED_TIME = "tests/security/signed/test_time.py::"
@@ -381,6 +382,21 @@ _TASKS = (
     ),
 )
 
+_PROCESS = (
+    Row(
+        "faults:f37",
+        "What an agent, a skill or its background task raises fails that call alone, "
+        "KeyboardInterrupt and SystemExit too; the gateway goes on.",
+        "F37",
+        (
+            _RAISED + "test_f37_an_agent_that_interrupts_or_exits_fails_its_own_call_alone",
+            _RAISED + "test_f37_a_stream_that_is_cut_by_an_exit_ends_with_an_error",
+            _RAISED + "test_f37_a_skill_in_a_thread_that_exits_fails_its_own_call_alone",
+            _RAISED + "test_f37_what_is_raised_beside_a_call_is_logged_and_ends_nothing",
+        ),
+    ),
+)
+
 _INVARIANTS = (
     Row(
         "faults:i10",
@@ -398,4 +414,4 @@ _INVARIANTS = (
     ),
 )
 
-ROWS = (*_CRASHES, *_STORES, *_PEERS, *_WORLD, *_KEYS, *_TASKS, *_INVARIANTS)
+ROWS = (*_CRASHES, *_STORES, *_PEERS, *_WORLD, *_KEYS, *_TASKS, *_PROCESS, *_INVARIANTS)

@@ -19,8 +19,9 @@ from carnet.assembly.store import open_from
 from carnet.config import Limits, Settings
 from carnet.config.settings import local_url
 from carnet.http.link import EdgeLimits
+from carnet.http.process import run
 from carnet.http.proxies import Proxies
-from carnet.http.server import Server, make_server, room_for, run
+from carnet.http.server import Server, make_server, room_for
 from carnet.runtime.clock_skew import watch_clock_skew
 from carnet.runtime.system import SystemClock, SystemIds
 from carnet.stores.open import database_path, is_postgres

@@ -10,25 +10,23 @@ import contextlib
 import resource
 import signal
 import socket
-import sys
-from collections.abc import Awaitable, Callable, Coroutine, Generator
+from collections.abc import Awaitable, Callable, Generator
 from typing import Any
 
 import uvicorn
-import uvloop
 
 from carnet.http.link import EdgeLimits
 from carnet.http.protocol import SPARE_CONNECTIONS, SWEEP_SECONDS, Note, hardened, sweep
 from carnet.http.proxies import Proxies
 from carnet.http.refusal import Refuse
 
-Main = Callable[[], Coroutine[Any, Any, int]]
 Drain = Callable[[], Awaitable[None]]
 
 BACKLOG = 2048  # connections that wait to be accepted
 KEEP_ALIVE_SECONDS = 30  # of a connection between two requests
 TICK_SECONDS = 0.1  # how often uvicorn calls `on_tick`
 OTHER_FILES = 128  # what a gateway opens beside its callers' connections: store, peers, log
+STOPPING = (signal.SIGTERM, signal.SIGINT)
 TICKS_A_SWEEP = round(SWEEP_SECONDS / TICK_SECONDS)
 
 
@@ -70,13 +68,15 @@ class Server(uvicorn.Server):
     def capture_signals(self) -> Generator[None, None, None]:
         """Take the signals ourselves: uvicorn would close the listener at once."""
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
+        formerly = {number: signal.getsignal(number) for number in STOPPING}
+        for number in STOPPING:
             loop.add_signal_handler(number, self._stop)
         try:
             yield
         finally:
-            for number in (signal.SIGTERM, signal.SIGINT):
+            for number, former in formerly.items():
                 loop.remove_signal_handler(number)
+                signal.signal(number, former)
 
     def _stop(self) -> None:
         if self._draining is not None:
@@ -102,20 +102,6 @@ def room_for(connections: int) -> int:
         soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     return max(1, min(connections, soft - SPARE_CONNECTIONS - OTHER_FILES))
-
-
-def run(main: Main) -> int:
-    """Run a gateway's main coroutine on the event loop it is built for."""
-
-    async def run_unlisted() -> int:
-        # The loop lists every generator that is begun, to close them all at its end. Ours are
-        # closed by whoever listens (`runtime.stream`), and the list costs a tenth of a hop. One
-        # that is dropped is still closed by the loop: its finalizer stays.
-        sys.set_asyncgen_hooks(firstiter=None, finalizer=sys.get_asyncgen_hooks().finalizer)
-        return await main()
-
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(run_unlisted())
 
 
 def make_server(

@@ -31,7 +31,7 @@ def load(target: str, base: Path, *, key: str) -> object:
         sys.path.insert(0, folder)
     try:
         module = importlib.import_module(module_name)
-    except Exception as error:  # whatever the user's module raises, the operator needs the key
+    except (Exception, SystemExit) as error:  # whatever it raises, the operator needs the key
         reason = f"importing '{module_name}' failed{_place(error, base)}: "
         reason += f"{type(error).__name__}: {error}"
         raise ConfigInvalid(key=key, reason=reason) from error
@@ -41,7 +41,7 @@ def load(target: str, base: Path, *, key: str) -> object:
     return found
 
 
-def _place(error: Exception, base: Path) -> str:
+def _place(error: BaseException, base: Path) -> str:
     """Where in the user's own files it went wrong: several agents may stand in one module."""
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if _is_own(Path(frame.filename), base)]

@@ -103,7 +103,8 @@ async def _classified(classifier: Classifier, payload: dict[str, Any]) -> bool:
                 return bool(await classifier(payload))
             verdict = await asyncio.to_thread(classifier, payload)
             return bool(await verdict if inspect.isawaitable(verdict) else verdict)
-    except Exception as error:  # a second opinion that fails must not stop the first
+    except (Exception, KeyboardInterrupt, SystemExit) as error:
+        # A second opinion that fails must not stop the first, nor the gateway.
         logger.exception("the injection classifier raised %s", type(error).__name__)
         return False
 

@@ -4,9 +4,11 @@ Law 1. What a chat function returns or yields becomes events: text becomes Text,
        anything else becomes Data.
 Law 2. A skill ends with one result, a JSON object that fits its schema; what it yields before are
        chunks.
-Law 3. What it raises becomes AgentFailed; a CarnetError keeps its meaning.
+Law 3. What it raises becomes AgentFailed, also KeyboardInterrupt and SystemExit; a CarnetError
+       keeps its meaning.
 """
 
+import asyncio
 import difflib
 import inspect
 import logging
@@ -75,9 +77,9 @@ class Native:
         visit = self._visit(call, out)
         try:
             return await self._say(call, visit, out)
-        except CarnetError:
+        except (CarnetError, asyncio.CancelledError, GeneratorExit):
             raise
-        except (Exception, SystemExit) as error:  # noqa: BLE001  the user's code may raise anything
+        except BaseException as error:  # noqa: BLE001  the user's code may raise anything
             raise _blamed(error, call) from None
         finally:
             visit.close()
