@@ -33,6 +33,7 @@ from carnet.http.exchange import Exchange, Message, check_json_body
 from carnet.http.link import LINE, Line
 from carnet.http.process import run
 from carnet.ports.calls.turns import Debit, TurnClaim, TurnFinish
+from carnet.ports.world.http_client import Outbound
 from carnet.runtime.agents.remote import Provider
 from carnet.runtime.egress.client import _write_head
 from carnet.runtime.system import SystemClock, SystemIds
@@ -245,7 +246,11 @@ def _inbound_steps(hop: Hop) -> dict[str, float]:
 
 async def _outbound_steps(hop: Hop, call: Call) -> dict[str, float]:
     http, provider = hop.gateway.backend.http, hop.provider
-    outbound = provider._outbound(call.ask)
+
+    def asked() -> Outbound:
+        return provider._endpoint.outbound(call.ask, {}, provider._authorization)
+
+    outbound = asked()
     route = http.route(outbound)
 
     async def exchange() -> None:
@@ -254,7 +259,7 @@ async def _outbound_steps(hop: Hop, call: Call) -> dict[str, float]:
 
     head = alone(lambda: _write_head(route, outbound))
     return {
-        "outbound": alone(lambda: provider._outbound(call.ask)) + head,
+        "outbound": alone(asked) + head,
         "exchange": await together(exchange) - head,  # which it writes again
         "answer": alone(lambda: openai.read_answer(hop.answer, currency=CURRENCY)),
     }

@@ -278,6 +278,17 @@ def destinations() -> ValueReader:
     return many(expects, check)
 
 
+def members() -> ValueReader:
+    """Names of members of a request, or the sign for all of them."""
+
+    def check(value: str) -> str:
+        if not (value == "*" or value.isidentifier()):
+            raise ValueError
+        return value
+
+    return many('names of members, such as "temperature", or "*"', check)
+
+
 def networks() -> ValueReader:
     """Addresses and ranges, written as the range begins."""
 

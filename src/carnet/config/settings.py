@@ -23,6 +23,14 @@ MIN_LEASE = 2  # seconds: it is renewed each third of it, and looked at each sec
 LATER_KINDS = ("a2a", "engine", "conversation")
 DIALECTS = ("tangle", "samvad")  # what peers may be listed with, by the rows of `wire.dialects`
 LATER_DIALECTS = ("a2a", "engine_chat", "agents_api", "openai")
+# Members that say how a model answers, and nothing of where, by whom or on whose account.
+DEFAULT_MEMBERS = (
+    *("frequency_penalty", "function_call", "functions", "logit_bias", "logprobs"),
+    *("max_completion_tokens", "max_tokens", "min_p", "n", "parallel_tool_calls"),
+    *("presence_penalty", "reasoning_effort", "repetition_penalty", "response_format", "seed"),
+    *("stop", "temperature", "tool_choice", "tools", "top_k", "top_logprobs", "top_p"),
+    "verbosity",
+)
 
 SignatureForm = Literal["auto", "samvad", "carnet"]
 _FORM_HELP = (
@@ -184,6 +192,17 @@ class AgentSettings(Struct, frozen=True, kw_only=True):
         "Tokens that one signed sender may use of it in a day; by default as [limits] says.",
     ] = None
     system: Annotated[str | None, read.text(), "openai: the system message put first."] = None
+    caller_system: Annotated[
+        bool,
+        read.truth(),
+        "openai: whether callers' system messages pass, after the one of 'system'; without one "
+        "they do.",
+    ] = False
+    pass_members: Annotated[
+        tuple[str, ...],
+        read.members(),
+        'openai: the members of a request that reach the model; ["*"] lets all of them pass.',
+    ] = DEFAULT_MEMBERS
     retries: Annotated[
         int, read.whole(0, 3), "How often a call that failed without an answer is sent again."
     ] = 0

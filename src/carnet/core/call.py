@@ -131,6 +131,7 @@ class Target(Struct, frozen=True, kw_only=True, eq=False):
     injection_scan: bool = True  # payloads for it are searched for phrases that take over models
     at_once: int | None = None  # calls that it answers at once; None is as many as come
     tokens_per_day: int | None = None  # that one signed sender may use; None is unbounded
+    removes: Callable[[Ask], tuple[str, ...]] | None = None  # names what of a request is left out
 
     @property
     def may_cost(self) -> bool:

@@ -67,6 +67,7 @@ class Agents:
             description=agent.description or "",
             at_once=agent.concurrency,
             tokens_per_day=agent.tokens_per_sender_per_day or settings.limits.sender_tokens_per_day,
+            removes=built.removes,
         )
 
     def _policy(self, built: Built, agent: AgentSettings) -> Policy:

@@ -15,7 +15,7 @@ from carnet.assembly.agents.functions import load_agent
 from carnet.assembly.agents.peers import Elsewhere, bounds_of
 from carnet.config import AgentSettings, SecretRef, Settings, resolve_secret
 from carnet.config.file import NEEDS
-from carnet.core.call import Agent
+from carnet.core.call import Agent, Ask
 from carnet.core.money.amount import MICROS
 from carnet.core.people.address import local_name
 from carnet.core.people.identity import CHAT, Secret, Skill
@@ -29,6 +29,7 @@ from carnet.runtime.peers.cards import Site
 from carnet.runtime.peers.samvad_request import Recipient
 from carnet.runtime.peers.stamps import Stamping
 from carnet.wire.dialects.openai import COMPLETIONS
+from carnet.wire.dialects.openai.members import Passing
 
 
 class Parts(Struct, frozen=True, kw_only=True, eq=False):
@@ -59,6 +60,7 @@ class Built(Struct, frozen=True, kw_only=True, eq=False):
     skills: tuple[Skill, ...] = (CHAT,)  # empty: its own side is the judge
     converts: Callable[[str, dict[str, Any]], None] | None = None
     most_cost: int = 0  # that another organisation may charge for one call
+    removes: Callable[[Ask], tuple[str, ...]] | None = None  # names what of a request is left out
 
 
 class Kind(Struct, frozen=True, kw_only=True, eq=False):
@@ -91,8 +93,11 @@ def _openai(parts: Parts, name: str, agent: AgentSettings) -> Built:
     _refuse_own_address(parts.settings, name, agent)
     token = parts.secret(agent.api_key, f"{name}.api_key")
     endpoint = _endpoint(parts, agent, token, local_name(name))
-    provider = Provider(parts.elsewhere.client.http, endpoint, system_prompt=agent.system)
-    return Built(agent=provider, endpoint=agent.url)
+    passing = Passing.of(agent.pass_members, system=agent.system is None or agent.caller_system)
+    provider = Provider(
+        parts.elsewhere.client.http, endpoint, system_prompt=agent.system, passing=passing
+    )
+    return Built(agent=provider, endpoint=agent.url, removes=passing.removed)
 
 
 def _tangle(parts: Parts, name: str, agent: AgentSettings) -> Built:

@@ -17,7 +17,7 @@ Law 5. A skill that is asked for by name is passed on to a Carnet, which reads i
 
 import logging
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
 import msgspec
@@ -36,11 +36,13 @@ from carnet.runtime.peers.stamps import OWN, Stamping
 from carnet.runtime.receipts.outbound_calls import Calling
 from carnet.runtime.receipts.verification import Verifying
 from carnet.wire.dialects import openai
+from carnet.wire.dialects.openai.members import Passing
 from carnet.wire.dialects.outbound import Codec
 
 logger = logging.getLogger("carnet.runtime")
 
 
+EVERYTHING: Final = Passing()
 _TOKEN: Final = re.compile(r"[!-~]+", re.ASCII)
 
 
@@ -207,27 +209,37 @@ class Provider:
     """A model, reached like any client reaches it."""
 
     def __init__(
-        self, http: HttpClient, endpoint: RemoteEndpoint, *, system_prompt: str | None = None
+        self,
+        http: HttpClient,
+        endpoint: RemoteEndpoint,
+        *,
+        system_prompt: str | None = None,
+        passing: Passing = EVERYTHING,
     ) -> None:
-        """`system_prompt` is said before everything else."""
+        """`system_prompt` is said before everything else; `passing` is what callers may say."""
         self._http = http
         self._endpoint = endpoint
         self._authorization = endpoint.authorization()
         self._system_prompt = system_prompt
+        self._passing = passing
 
     async def __call__(self, call: Call, out: Output, /) -> Done:
         """Ask the model. What it costs is ours to say, by the tokens it counts."""
-        ask = self._ask(call)
-        endpoint = self._endpoint
-        async with self._http.send(self._outbound(ask)) as answer:
+        ask, endpoint = call.ask, self._endpoint
+        removed = self._passing.removed(ask)
+        if removed:
+            ask = self._without(removed, call)
+        if self._system_prompt is not None:
+            ask = _prompted(ask, self._system_prompt)
+        outbound = endpoint.outbound(ask, {}, self._authorization)
+        async with self._http.send(outbound) as answer:
             return await read_answer(answer, ask, endpoint.codec, endpoint.currency, _Counting(out))
 
-    def _ask(self, call: Call) -> Ask:
-        prompt = self._system_prompt
-        return call.ask if prompt is None else _prompted(call.ask, prompt)
-
-    def _outbound(self, ask: Ask) -> Outbound:
-        return self._endpoint.outbound(ask, {}, self._authorization)
+    def _without(self, removed: Sequence[str], call: Call) -> Ask:
+        fields = {"run": call.carnet.run, "turn": call.carnet.turn, "agent": call.agent}
+        extra = {**fields, "detail": ", ".join(removed)}
+        logger.info("left out of what the model is asked", extra=extra)
+        return self._passing.kept(call.ask)
 
 
 class _Counting:

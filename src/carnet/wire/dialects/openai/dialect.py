@@ -31,6 +31,7 @@ from carnet.wire.dialects.openai.tasks import task_line, task_page
 from carnet.wire.grammar import json
 from carnet.wire.grammar.query import read_lines, read_number, read_query, read_word
 
+REMOVED: Final = b"carnet-removed"
 _STATES: Final = ("pending", "running", "done", "failed")
 
 WAYS: Final = (
@@ -189,6 +190,8 @@ class OpenAI:
         ids = {"run": call.carnet.run, "turn": call.carnet.turn}
         reply = _page({"taskId": call.task, "status": "accepted"} | ids, 202)
         reply.headers.append((b"x-tangle-runid", call.carnet.run.encode()))
+        if call.target.removes is not None:
+            reply.headers.extend(_removed(call.target.removes(call.ask)))
         return reply
 
     def tell(self, way: str, result: QuestionResult, /) -> Reply:
@@ -218,11 +221,19 @@ def _read_list(arrival: Arrival) -> Question:
 
 
 def _call_headers(call: Call) -> Fields:
-    return [
+    headers = [
         (b"x-tangle-runid", call.carnet.run.encode()),
         (b"x-tangle-turnid", call.carnet.turn.encode()),
         (b"cache-control", b"no-store"),
     ]
+    removes = call.target.removes
+    names = () if removes is None else removes(call.ask)
+    return headers + _removed(names) if names else headers
+
+
+def _removed(names: Sequence[str]) -> Fields:
+    """What of a request its agent does not get (R58)."""
+    return [(REMOVED, ", ".join(names).encode())] if names else []
 
 
 def _page(page: object, status: int = 200) -> Reply:

@@ -1,0 +1,39 @@
+"""Models behind agents: what callers can make of them, and what is asked of them again."""
+
+from tests.requirements.rows import Row
+
+_MODELS = "tests/security/test_models.py::"
+_MEMBERS = "tests/wire/dialects/openai/test_members.py::"
+
+ATTACKS = (
+    Row(
+        "security:a90:members",
+        "A member of a request that the operator does not let pass reaches no model, directly, "
+        "as a task or over another gateway, and is named to the caller.",
+        "attack A90; R19",
+        (
+            _MODELS + "test_a_member_that_is_not_let_pass_never_reaches_the_model_and_is_named",
+            _MODELS
+            + "test_a_member_of_another_organisations_caller_does_not_reach_the_model_either",
+            _MODELS + "test_a_task_says_what_does_not_pass_when_it_is_accepted",
+            _MODELS + "test_a_repeat_says_the_same",
+            _MODELS + "test_a_name_that_no_header_can_carry_is_told_as_other",
+            _MODELS + "test_a_tool_that_the_provider_would_run_is_no_function_and_stays_behind",
+            _MODELS + "test_an_operator_may_let_every_member_pass",
+            _MODELS + "test_an_operator_may_let_pass_what_is_listed_alone",
+            _MEMBERS + "test_what_is_kept_and_what_is_removed_are_the_whole_request",
+        ),
+    ),
+    Row(
+        "security:a91:system",
+        "Callers' system and developer messages do not reach an agent that has one of its own, "
+        "unless its operator lets them pass after it; the answer says that they were removed.",
+        "attack A91; R58",
+        (
+            _MODELS + "test_callers_do_not_instruct_an_agent_that_has_a_system_message_of_its_own",
+            _MODELS + "test_callers_of_another_organisation_do_not_either",
+            _MODELS + "test_callers_system_messages_come_after_ours_where_they_are_let_pass",
+            _MODELS + "test_a_bare_model_is_instructed_by_its_callers",
+        ),
+    ),
+)

@@ -1,0 +1,238 @@
+"""A model behind an agent: what callers can make of the operator's key, and of one another."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.security.support.scene import fresh, ids
+from tests.support.federation import introduce, organisation
+from tests.support.model import Asked, Model
+from tests.support.organisation import Organisation
+
+CONFIG = """
+[agents.model]
+kind = "openai"
+url = "{url}/model/v1"
+model = "large"
+
+[agents.instructed]
+kind = "openai"
+url = "{url}/instructed/v1"
+system = "Be brief."
+
+[agents.both]
+kind = "openai"
+url = "{url}/both/v1"
+system = "Be brief."
+caller_system = true
+
+[agents.opened]
+kind = "openai"
+url = "{url}/opened/v1"
+pass_members = ["*"]
+
+[agents.narrow]
+kind = "openai"
+url = "{url}/narrow/v1"
+pass_members = ["user"]
+"""
+REMOVED = "carnet-removed"
+# Where it is answered, by whom, for how much, what the operator's account keeps, who pays for it.
+ODD: dict[str, Any] = {
+    "api_base": "http://127.0.0.1:9/",
+    "base_url": "http://127.0.0.1:9/",
+    "models": ["dearest"],
+    "service_tier": "priority",
+    "best_of": 20,
+    "store": True,
+    "metadata": {"a": "b"},
+    "user": "somebody else",
+    "web_search_options": {},
+    "extra_headers": {"authorization": "x"},
+}
+USUAL: dict[str, Any] = {
+    "temperature": 0.5,
+    "max_tokens": 7,
+    "stop": ["."],
+    "response_format": {"type": "json_object"},
+    "tools": [{"type": "function", "function": {"name": "look", "parameters": {}}}],
+    "tool_choice": "auto",
+    "seed": 1,
+}
+MCP: Any = {"type": "mcp", "server_url": "http://127.0.0.1:9/"}
+
+
+@pytest.fixture(scope="module")
+def model() -> Iterator[Model]:
+    with Model().serving() as serving:
+        yield serving
+
+
+@pytest.fixture(scope="module")
+def globex(tmp_path_factory: pytest.TempPathFactory, model: Model) -> Iterator[Organisation]:
+    """Whose agents are models."""
+    folder = tmp_path_factory.mktemp("models")
+    globex = organisation(folder / "globex", "globex.example")
+    globex.configure(CONFIG.format(url=model.url))
+    globex.start()
+    yield globex
+    assert globex.stop() == 0
+
+
+@pytest.fixture(scope="module")
+def acme(tmp_path_factory: pytest.TempPathFactory, globex: Organisation) -> Iterator[Organisation]:
+    """Who calls them from elsewhere."""
+    acme = organisation(tmp_path_factory.mktemp("acme") / "acme", "acme.example")
+    introduce(acme, globex)
+    acme.start()
+    yield acme
+    assert acme.stop() == 0
+
+
+def asked_of(model: Model, text: str) -> Asked:
+    (asked,) = model.of(text)
+    return asked
+
+
+# ---------------------------------------------------------------------- what reaches it
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_member_that_is_not_let_pass_never_reaches_the_model_and_is_named(
+    globex: Organisation,
+    model: Model,
+    stream: bool,  # noqa: FBT001  given by name
+) -> None:
+    """A90."""
+    text = fresh("members")
+    reply = globex.chat(text, "model", stream=stream, **ODD, **USUAL)
+    assert reply.status == 200
+    assert reply.headers[REMOVED].split(", ") == list(ODD)
+    body = asked_of(model, text).body
+    assert {name: body[name] for name in USUAL} == USUAL
+    assert body.keys() <= {*USUAL, "model", "messages", "stream", "stream_options"}
+    assert body["model"] == "large"
+
+
+def test_a_member_of_another_organisations_caller_does_not_reach_the_model_either(
+    acme: Organisation, model: Model
+) -> None:
+    """A90: over two gateways."""
+    text = fresh("abroad")
+    assert acme.chat(text, "@model@globex.example", **ODD, **USUAL).status == 200
+    assert asked_of(model, text).body.keys().isdisjoint(ODD)
+    assert asked_of(model, text).body["seed"] == 1
+
+
+def test_a_task_says_what_does_not_pass_when_it_is_accepted(
+    globex: Organisation, model: Model
+) -> None:
+    """A90."""
+    text = fresh("later")
+    reply = globex.chat(text, "model", path="/tasks", service_tier="priority")
+    assert (reply.status, reply.headers[REMOVED]) == (202, "service_tier")
+    globex.carnet("tasks", "wait", reply.json["taskId"])
+    assert "service_tier" not in asked_of(model, text).body
+
+
+def test_a_repeat_says_the_same(globex: Organisation) -> None:
+    """A90: the answer of a record names what did not pass, too."""
+    text, run = fresh("repeat"), fresh("run")
+    told = [globex.chat(text, "model", headers=ids(run), best_of=3) for _ in range(2)]
+    assert [reply.headers[REMOVED] for reply in told] == ["best_of"] * 2
+    assert told[0].body == told[1].body
+
+
+def test_a_name_that_no_header_can_carry_is_told_as_other(
+    globex: Organisation, model: Model
+) -> None:
+    """A90, A58."""
+    text = fresh("odd")
+    odd: dict[str, Any] = {"x\r\nset-cookie: a": 1, "é": 2, "a" * 65: 3}
+    reply = globex.chat(text, "model", **odd)
+    assert (reply.status, reply.headers[REMOVED]) == (200, "other")
+    assert "set-cookie" not in reply.headers
+    assert len(asked_of(model, text).body) == 3
+
+
+def test_a_tool_that_the_provider_would_run_is_no_function_and_stays_behind(
+    globex: Organisation, model: Model
+) -> None:
+    """A90: it would be called from the provider's network, with whatever key it is given."""
+    text = fresh("tools")
+    reply = globex.chat(text, "model", tools=[*USUAL["tools"], MCP])
+    assert reply.headers[REMOVED] == "tools"
+    assert asked_of(model, text).body["tools"] == USUAL["tools"]
+    alone = fresh("alone")
+    assert globex.chat(alone, "model", tools=[MCP]).headers[REMOVED] == "tools"
+    assert "tools" not in asked_of(model, alone).body
+
+
+def test_an_operator_may_let_every_member_pass(globex: Organisation, model: Model) -> None:
+    text = fresh("opened")
+    reply = globex.chat(text, "opened", tools=[MCP], **ODD)
+    assert REMOVED not in reply.headers
+    body = asked_of(model, text).body
+    assert {name: body[name] for name in ODD} == ODD
+    assert body["tools"] == [MCP]
+
+
+def test_an_operator_may_let_pass_what_is_listed_alone(globex: Organisation, model: Model) -> None:
+    text = fresh("narrow")
+    reply = globex.chat(text, "narrow", user="u", temperature=1)
+    assert reply.headers[REMOVED] == "temperature"
+    assert asked_of(model, text).body["user"] == "u"
+
+
+# ---------------------------------------------------------------------- who instructs it
+
+
+def test_callers_do_not_instruct_an_agent_that_has_a_system_message_of_its_own(
+    globex: Organisation, model: Model
+) -> None:
+    """R58, A91: they are removed, and the answer says so."""
+    text = fresh("instructed")
+    messages = said(text, "system", "developer")
+    reply = globex.chat(text, "instructed", messages=messages)
+    assert (reply.status, reply.headers[REMOVED]) == (200, "system")
+    assert asked_of(model, text).body["messages"] == [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": text},
+    ]
+
+
+def test_callers_of_another_organisation_do_not_either(acme: Organisation, model: Model) -> None:
+    """R58, A91."""
+    text = fresh("from-abroad")
+    reply = acme.chat(text, "@instructed@globex.example", messages=said(text, "system"))
+    assert reply.status == 200
+    roles = [(one["role"], one["content"]) for one in asked_of(model, text).body["messages"]]
+    assert roles == [("system", "Be brief."), ("user", text)]
+
+
+def test_callers_system_messages_come_after_ours_where_they_are_let_pass(
+    globex: Organisation, model: Model
+) -> None:
+    """R58."""
+    text = fresh("both")
+    reply = globex.chat(text, "both", messages=said(text, "system"))
+    assert REMOVED not in reply.headers
+    contents = [one["content"] for one in asked_of(model, text).body["messages"]]
+    assert contents == ["Be brief.", "Say yes.", text]
+
+
+def test_a_bare_model_is_instructed_by_its_callers(globex: Organisation, model: Model) -> None:
+    """R58."""
+    text = fresh("bare")
+    reply = globex.chat(text, "model", messages=said(text, "developer"))
+    assert REMOVED not in reply.headers
+    roles = [one["role"] for one in asked_of(model, text).body["messages"]]
+    assert roles == ["developer", "user"]
+
+
+def said(text: str, *roles: str) -> list[dict[str, str]]:
+    return [
+        *({"role": role, "content": "Say yes."} for role in roles),
+        {"role": "user", "content": text},
+    ]
