@@ -9,6 +9,7 @@ from typing import Final
 from carnet.errors import (
     CarnetError,
     Fact,
+    Internal,
     PeerBusy,
     PeerRefused,
     ProviderTimeout,
@@ -19,6 +20,13 @@ BY_PEER: Final = "peer"  # the peer reported this outcome in a word that we know
 BY_STATUS: Final = "status"  # nothing but the status of an answer says so
 UNRECOGNISED: Final = "unrecognised"
 DEFAULT_WAIT_SECONDS: Final = 1  # for a peer that is busy and does not say for how long
+
+
+def find_row(
+    table: dict[type[CarnetError], tuple[int, str]], error: CarnetError
+) -> tuple[int, str]:
+    """The row of an error; a subclass that somebody derived from a leaf is told as that leaf."""
+    return next(table[kind] for kind in (*type(error).__mro__, Internal) if kind in table)
 
 
 def unexplained(status: int, wait: int | None) -> CarnetError:

@@ -48,7 +48,7 @@ class Gathered:
         """The object that the caller gets."""
         if self._result is None:
             text = "".join(self._texts)
-            return {TEXT: _data_text(self._data) if self._data and not text else text}
+            return {TEXT: data_text(self._data) if self._data and not text else text}
         if isinstance(self._result, dict):
             return self._result
         return {"result": self._result}
@@ -61,6 +61,6 @@ def result_of(events: Sequence[Event]) -> dict[str, Any]:
     return gathered.result()
 
 
-def _data_text(values: Sequence[object]) -> str:
-    """Structured output of an agent that says nothing else: one JSON value a line."""
+def data_text(values: Sequence[object]) -> str:
+    """Structured output as text, for an answer that has no other: one JSON value a line."""
     return "\n".join([json.write_text(value) for value in values])

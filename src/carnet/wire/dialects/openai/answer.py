@@ -36,6 +36,7 @@ from carnet.core.messages.events import (
 )
 from carnet.core.money.amount import format_amount, parse_amount
 from carnet.errors import Internal, InvalidJson, InvalidRequest, ProviderError
+from carnet.wire.dialects.results import data_text
 from carnet.wire.grammar import json
 
 MOST_TOOL_CALLS: Final = 128
@@ -154,11 +155,6 @@ def shown_data(data: Sequence[object], result: object) -> Sequence[object]:
 def fits_a_frame(result: object) -> bool:
     """Whether a result stands by itself also in a stream; a larger one is text alone there."""
     return len(json.write(result)) <= MOST_RESULT_BYTES
-
-
-def data_text(values: Sequence[object]) -> str:
-    """Structured output as text, for an answer that has no other: one JSON value a line."""
-    return "\n".join([json.write_text(value) for value in values])
 
 
 def tool_call_object(id: str, name: str, arguments: str) -> dict[str, Any]:

@@ -29,7 +29,6 @@ from carnet.wire.dialects.openai.answer import (
     charge_member,
     completion_id,
     created_seconds,
-    data_text,
     finish_word,
     fits_a_frame,
     shown_data,
@@ -37,6 +36,7 @@ from carnet.wire.dialects.openai.answer import (
     usage_object,
 )
 from carnet.wire.dialects.openai.refusals import error_object
+from carnet.wire.dialects.results import data_text
 from carnet.wire.grammar import json
 
 # A character takes six bytes at the most (\u0000), so that a frame stays below 256 KiB.

@@ -2,12 +2,11 @@
 
 from typing import Final
 
-from carnet.core.call import Agent
 from carnet.wire.dialects.openai.answer import digest_content, read_answer
 from carnet.wire.dialects.openai.reports import read_refusal
 from carnet.wire.dialects.openai.request import NAME, write_request
 from carnet.wire.dialects.openai.stream import ChunkReader
-from carnet.wire.dialects.outbound import Codec, Spoken, Ways
+from carnet.wire.dialects.outbound import Codec, Spoken
 
 COMPLETIONS: Final = "/chat/completions"  # after a URL that names the version
 
@@ -27,9 +26,7 @@ CODEC: Final = Codec(
 )
 
 
-def _reach(ways: Ways) -> Agent:
-    return ways.by_request(CODEC)
-
-
 # Peers are listed by the name of the stamp that they read: a model has the dialect as well.
-SPOKEN: Final = Spoken(name="tangle", reach=_reach, repeats_are_safe=True)
+SPOKEN: Final = Spoken(
+    name="tangle", reach=lambda ways: ways.by_request(CODEC), repeats_are_safe=True
+)

@@ -34,6 +34,20 @@ from carnet.wire.grammar.query import read_lines, read_number, read_query, read_
 REMOVED: Final = b"carnet-removed"
 _STATES: Final = ("pending", "running", "done", "failed")
 
+
+def _of_tasks(name: str, method: str, path: str, permission: str, summary: str) -> Way:
+    return Way(
+        name=name,
+        method=method,
+        path=path,
+        below_agents=False,
+        permission=permission,
+        summary=summary,
+        answer="Page",
+        status=202 if method == "POST" else 200,
+    )
+
+
 WAYS: Final = (
     Way(
         name="chat",
@@ -68,34 +82,9 @@ WAYS: Final = (
         status=202,
         chain=True,
     ),
-    Way(
-        name="list",
-        method="GET",
-        path="/tasks",
-        below_agents=False,
-        permission="run:read",
-        summary="List tasks",
-        answer="Page",
-    ),
-    Way(
-        name="show",
-        method="GET",
-        path="/tasks/{task}",
-        below_agents=False,
-        permission="run:read",
-        summary="One task, with its result or error",
-        answer="Page",
-    ),
-    Way(
-        name="cancel",
-        method="POST",
-        path="/tasks/{task}/cancel",
-        below_agents=False,
-        permission="run:cancel",
-        summary="Ask for the end of a task",
-        answer="Page",
-        status=202,
-    ),
+    _of_tasks("list", "GET", "/tasks", "run:read", "List tasks"),
+    _of_tasks("show", "GET", "/tasks/{task}", "run:read", "One task, with its result or error"),
+    _of_tasks("cancel", "POST", "/tasks/{task}/cancel", "run:cancel", "Ask for the end of a task"),
 )
 
 

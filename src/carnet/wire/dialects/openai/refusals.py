@@ -16,6 +16,7 @@ from carnet import errors
 from carnet.core.messages.events import Usage
 from carnet.errors import CarnetError, DepthExceeded, Fact
 from carnet.wire.dialects.openai.answer import charge_member
+from carnet.wire.dialects.refusal import find_row
 from carnet.wire.grammar import json
 
 REFUSALS: Final[dict[type[CarnetError], tuple[int, str]]] = {
@@ -128,7 +129,7 @@ _REPEATED_BY_CLIENTS: Final = frozenset({408, 409, 429})
 
 def error_object(error: CarnetError, *, run: str | None) -> dict[str, Fact]:
     """The one shape of an error, with the `type` that OpenAI's clients look for."""
-    status, code = _row(error)
+    status, code = find_row(REFUSALS, error)
     facts: dict[str, Fact] = {
         "code": code,
         "message": error.safe_text,
@@ -150,7 +151,7 @@ def write_error(
     currency: str | None = None,
 ) -> tuple[int, dict[str, str], bytes]:
     """The status, the headers and the body of a refusal; `usage` is what the call has cost."""
-    status, _ = _row(error)
+    status, _ = find_row(REFUSALS, error)
     facts = error_object(error, run=run)
     if turn is not None:
         facts["turn"] = turn
@@ -168,13 +169,6 @@ def _headers(error: CarnetError, status: int) -> dict[str, str]:
     if status == 401:  # noqa: PLR2004  RFC 9110 asks for a challenge beside it
         headers["www-authenticate"] = "Bearer"
     return headers
-
-
-def _row(error: CarnetError) -> tuple[int, str]:
-    # A subclass that somebody derived from a leaf is told as that leaf.
-    return next(
-        REFUSALS[kind] for kind in (*type(error).__mro__, errors.Internal) if kind in REFUSALS
-    )
 
 
 def _type(status: int) -> str:

@@ -27,6 +27,7 @@ from carnet.core.messages.events import DataPart, File, Link, Message, Part, Rol
 from carnet.core.people.identity import Secret
 from carnet.errors import InvalidRequest
 from carnet.wire.dialects.dialect import Arrival
+from carnet.wire.dialects.openai.answer import tool_call_object
 from carnet.wire.grammar import json
 from carnet.wire.stamps.stamp import read_trace
 
@@ -143,7 +144,9 @@ def write_message(message: Message) -> dict[str, Any]:
     if message.name is not None:
         written["name"] = message.name
     if message.tool_calls:
-        written["tool_calls"] = [_write_tool_call(call) for call in message.tool_calls]
+        written["tool_calls"] = [
+            tool_call_object(call.id, call.name, call.arguments) for call in message.tool_calls
+        ]
     if message.tool_call_id is not None:
         written["tool_call_id"] = message.tool_call_id
     return written
@@ -167,11 +170,6 @@ def _write_part(part: Part) -> dict[str, Any]:
         return {"type": "input_audio", "input_audio": {"data": part.content, "format": form}}
     named = {} if part.name is None else {"filename": part.name}
     return {"type": "file", "file": {"file_data": part.content, **named}}
-
-
-def _write_tool_call(call: ToolCall) -> dict[str, Any]:
-    function = {"name": call.name, "arguments": call.arguments}
-    return {"id": call.id, "type": "function", "function": function}
 
 
 MOST_MODEL_CHARACTERS: Final = 256

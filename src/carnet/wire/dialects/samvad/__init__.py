@@ -17,29 +17,22 @@ and a sender is trusted, the guards decide.
                read_accepted, read_task        → record   task_reports.py
 """
 
+from carnet.wire.dialects.dialect import AgentKey as CardKey
 from carnet.wire.dialects.results import result_of
 from carnet.wire.dialects.samvad.answer import read_answer, span_from, span_of, write_answer
 from carnet.wire.dialects.samvad.card import (
     DEFAULT_TTL,
-    PROTOCOL_VERSION,
     Card,
     CardFacts,
-    CardKey,
     Model,
     read_card,
     write_card,
     write_health,
     write_intro,
 )
-from carnet.wire.dialects.samvad.claim import NAME, TAG, read_claim
+from carnet.wire.dialects.samvad.claim import NAME, read_claim
 from carnet.wire.dialects.samvad.dialect import DIALECT
-from carnet.wire.dialects.samvad.envelope import (
-    Envelope,
-    read_envelope,
-    read_moment,
-    write_envelope,
-    write_moment,
-)
+from carnet.wire.dialects.samvad.envelope import Envelope, read_envelope, write_envelope
 from carnet.wire.dialects.samvad.refusals import (
     CODE_HEADER,
     FIELD_HEADER,
@@ -74,10 +67,8 @@ __all__ = [
     "KEEP_ALIVE",
     "MEANINGS",
     "NAME",
-    "PROTOCOL_VERSION",
     "REFUSALS",
     "STATUSES",
-    "TAG",
     "Card",
     "CardFacts",
     "CardKey",
@@ -95,7 +86,6 @@ __all__ = [
     "read_card",
     "read_claim",
     "read_envelope",
-    "read_moment",
     "read_refusal",
     "read_task",
     "result_of",
@@ -109,7 +99,6 @@ __all__ = [
     "write_error",
     "write_health",
     "write_intro",
-    "write_moment",
     "write_not_found",
     "write_record",
     "write_request",

@@ -18,6 +18,7 @@ from carnet.core.people.address import check_identity
 from carnet.core.people.identity import Mode, Skill, Trust
 from carnet.errors import AddressInvalid, InvalidJson, KeyInvalid, PeerUnreachable
 from carnet.wire.crypto.ed25519 import read_public_key, write_public_key
+from carnet.wire.dialects.dialect import AgentKey as CardKey
 from carnet.wire.grammar import json
 
 PROTOCOL_VERSION: Final = "1.2"
@@ -46,14 +47,6 @@ _URL: Final = re.compile(
     r"(?:/[A-Za-z0-9._~!$&'()*+,;=:@%/-]{0,1024})?",
     re.ASCII,
 )
-
-
-class CardKey(Struct, frozen=True):
-    """A public key with its name; one that is not active must not be believed."""
-
-    kid: str
-    public: bytes
-    active: bool = True
 
 
 class Model(Struct, frozen=True):

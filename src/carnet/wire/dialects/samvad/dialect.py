@@ -9,7 +9,7 @@ Law 4. A task that is not there is told with the same bytes, whichever way it is
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal
 
-from carnet.core.call import Agent, Call, Claim
+from carnet.core.call import Call, Claim
 from carnet.core.messages.events import Event, Failed, Usage
 from carnet.core.people.identity import Mode
 from carnet.errors import CarnetError, RouteNotFound, TaskNotFound
@@ -24,12 +24,11 @@ from carnet.wire.dialects.dialect import (
     TaskView,
     Way,
 )
-from carnet.wire.dialects.outbound import Spoken, Ways
+from carnet.wire.dialects.outbound import Spoken
 from carnet.wire.dialects.results import result_of
 from carnet.wire.dialects.samvad.answer import span_of, write_answer
 from carnet.wire.dialects.samvad.card import (
     CardFacts,
-    CardKey,
     write_card,
     write_health,
     write_intro,
@@ -157,10 +156,6 @@ class EnvelopeWriter:
         return _reply(*write_error(failed.error(), trace_id=call.carnet.run, span_id=span))
 
 
-def _reach(ways: Ways) -> Agent:
-    return ways.by_envelope()
-
-
 class Samvad:
     """Signed envelopes."""
 
@@ -173,7 +168,7 @@ class Samvad:
     has_long_bodies = False
     # No codec: a card is looked at first, a form of signature may be tried, a task is waited for.
     # An SDK would run and charge a repeat.
-    spoken = Spoken(name=NAME, reach=_reach, repeats_are_safe=False)
+    spoken = Spoken(name=NAME, reach=lambda ways: ways.by_envelope(), repeats_are_safe=False)
 
     def read(self, arrival: Arrival, /) -> Claim | Question:
         """An envelope, or a question about a task or an agent."""
@@ -268,7 +263,7 @@ def facts_of(view: AgentView) -> CardFacts:
         description=view.description,
         url=view.url,
         skills=view.skills,
-        keys=tuple([CardKey(key.kid, key.public, key.active) for key in view.keys]),
+        keys=view.keys,
         trust=view.trust,
         requests_per_minute=view.requests_per_minute,
         requests_per_sender=view.requests_per_sender,

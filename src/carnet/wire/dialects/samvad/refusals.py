@@ -15,6 +15,7 @@ from typing import Final
 
 from carnet import errors
 from carnet.errors import CarnetError, SchemaInvalid
+from carnet.wire.dialects.refusal import find_row
 from carnet.wire.dialects.samvad.answer import span_from
 from carnet.wire.dialects.samvad.reports import (
     AGENT_UNAVAILABLE,
@@ -117,7 +118,7 @@ REFUSALS: Final[dict[type[CarnetError], tuple[int, str]]] = {
 
 def error_object(error: CarnetError) -> dict[str, str]:
     """The two members that an error of the protocol has."""
-    return {"code": _row(error)[1], "message": _message(error)}
+    return {"code": find_row(REFUSALS, error)[1], "message": _message(error)}
 
 
 def write_error(
@@ -132,7 +133,7 @@ def write_error(
     """
     trace = error.run or "" if trace_id is None else trace_id
     facts = error_object(error)
-    status, _ = _row(error)
+    status, _ = find_row(REFUSALS, error)
     body = {
         "traceId": trace,
         "spanId": span_id or span_from(trace, error.code),
@@ -161,10 +162,3 @@ def _headers(error: CarnetError, status: int) -> dict[str, str]:
     if status == _UNAUTHORIZED:  # RFC 9110 asks for a challenge beside it
         headers["www-authenticate"] = "Signature"
     return headers
-
-
-def _row(error: CarnetError) -> tuple[int, str]:
-    # A subclass that somebody derived from a leaf is told as that leaf.
-    return next(
-        REFUSALS[kind] for kind in (*type(error).__mro__, errors.Internal) if kind in REFUSALS
-    )

@@ -25,8 +25,6 @@ from carnet.wire.grammar.structured.values import (
     InnerList,
     Item,
     Member,
-    Parameters,
-    SpelledMember,
     StructuredInvalid,
     StructuredToken,
 )
@@ -37,7 +35,6 @@ from carnet.wire.grammar.structured.writer import (
     write_item,
     write_list,
     write_member,
-    write_parameters,
     write_string,
 )
 
@@ -49,8 +46,6 @@ __all__ = [
     "InnerList",
     "Item",
     "Member",
-    "Parameters",
-    "SpelledMember",
     "StructuredInvalid",
     "StructuredToken",
     "read_base64",
@@ -64,6 +59,5 @@ __all__ = [
     "write_item",
     "write_list",
     "write_member",
-    "write_parameters",
     "write_string",
 ]
