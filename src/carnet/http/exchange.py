@@ -16,9 +16,10 @@ Law 6. A row that asks for a token is reached with one: the router has checked i
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping, Sequence
-from types import TracebackType
 from typing import Any, Final
 from urllib.parse import unquote_to_bytes
+
+from msgspec.structs import replace
 
 from carnet.core.people.identity import Caller, Secret
 from carnet.errors import (
@@ -157,12 +158,7 @@ class DisconnectWatch:
         if self._task is not None:
             self._task.cancel()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         """Stop listening; a cancellation that came from here becomes Disconnected."""
         self._line.tell = None
         if self._has_gone:  # the cancellation has come, or is on its way
@@ -252,12 +248,7 @@ class Row(Route, frozen=True, kw_only=True, eq=False):
 
 def offered(rows: Iterable[Row], part: object) -> list[Row]:
     """The rows that a part offers, each with its own endpoint."""
-    return [_bound(row, row.endpoint.__get__(part)) for row in rows]
-
-
-def _bound(row: Row, endpoint: Endpoint) -> Row:
-    fields: dict[str, Any] = {name: getattr(row, name) for name in row.__struct_fields__}
-    return Row(**{**fields, "endpoint": endpoint})
+    return [replace(row, endpoint=row.endpoint.__get__(part)) for row in rows]
 
 
 class RouteTable:

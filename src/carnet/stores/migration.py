@@ -62,19 +62,20 @@ def missing(known: Sequence[Migration], applied: Sequence[Row]) -> list[Migratio
     for n, name, checksum in applied:
         migration = by_number.pop(n, None)
         if migration is None:
-            raise _invalid(
+            raise unusable(
                 f"the database was written by a newer Carnet (migration {n:04}_{name});"
                 " install that version, or restore a backup from before"
             )
         if migration.checksum != checksum:
-            raise _invalid(
+            raise unusable(
                 f"migration {n:04}_{name} was edited after it was applied to this database;"
                 " restore the file as it was and put the change into a new migration"
             )
     return list(by_number.values())
 
 
-def _invalid(reason: str) -> ConfigInvalid:
+def unusable(reason: str) -> ConfigInvalid:
+    """Why a store cannot be used, by the key that names it."""
     return ConfigInvalid(key="[store] url", reason=reason)
 
 

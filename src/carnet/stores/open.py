@@ -7,13 +7,13 @@ from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
 
-from carnet.errors import ConfigInvalid
 from carnet.ports.trust.keys import PinnedKey
 from carnet.ports.trust.trust import Peer
 from carnet.ports.world.clock import Clock, Ids
 from carnet.stores.commit.queue import MOST_WAITING
 from carnet.stores.database import Database
 from carnet.stores.lock import Lock
+from carnet.stores.migration import unusable
 from carnet.stores.secrets import secrets_file
 from carnet.stores.sqlite import driver as sqlite
 from carnet.stores.store import LEASE_SECONDS, Store, Worker
@@ -133,7 +133,7 @@ def postgres_driver() -> ModuleType:
     except ModuleNotFoundError as error:
         if error.name != "asyncpg":
             raise
-        raise _invalid(
+        raise unusable(
             "PostgreSQL needs a driver that is not installed; run:"
             f" {sys.executable} -m pip install 'asyncpg>=0.31,<1'"
         ) from None
@@ -144,7 +144,7 @@ def database_path(url: str, base: Path) -> Path:
     """The file that a URL names."""
     scheme, _, rest = url.partition(":")
     if scheme != "sqlite" or not rest or rest == ":memory:":
-        raise _invalid("it must name a file, such as sqlite:var/carnet.db")
+        raise unusable("it must name a file, such as sqlite:var/carnet.db")
     return base / rest
 
 
@@ -162,10 +162,6 @@ def _open_files(path: Path, now: int, *, exclusive: bool) -> tuple[Lock | None, 
 def _check_folder(path: Path) -> None:
     folder = path.parent
     if not folder.is_dir():
-        raise _invalid(f"the folder {folder} does not exist; create it with: mkdir -p {folder}")
+        raise unusable(f"the folder {folder} does not exist; create it with: mkdir -p {folder}")
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise _invalid(f"the folder {folder} cannot be written; give this user the right to it")
-
-
-def _invalid(reason: str) -> ConfigInvalid:
-    return ConfigInvalid(key="[store] url", reason=reason)
+        raise unusable(f"the folder {folder} cannot be written; give this user the right to it")

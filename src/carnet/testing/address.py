@@ -8,7 +8,6 @@ Law. From the beginning to `close` nobody else gets the port, also not between t
 
 import socket
 import weakref
-from types import TracebackType
 from typing import Self
 
 HOST = "127.0.0.1"
@@ -50,12 +49,7 @@ class Address:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

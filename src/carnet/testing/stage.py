@@ -19,7 +19,6 @@ import threading
 import weakref
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Any, Final, Protocol, Self
 
 from carnet.testing.address import HOST, Address
@@ -254,12 +253,7 @@ class Stage:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         for each in self.organisations:
             each.close()
 

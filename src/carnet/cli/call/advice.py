@@ -30,13 +30,9 @@ def explained(asked: CallOptions) -> Iterator[None]:
 
 def _advised(asked: CallOptions, facts: dict[str, Any]) -> dict[str, Any]:
     hint = _hint(asked, str(facts.get("peer_field") or facts.get("field") or ""))
-    is_about_field = _reads_schema(facts)
-    return {**facts, "hint": hint} if hint and is_about_field else facts
-
-
-def _reads_schema(facts: dict[str, Any]) -> bool:
     codes = {facts.get("code"), facts.get("peer_reason"), facts.get("peer_code")}
-    return bool(codes & {SchemaInvalid.code, "SCHEMA_INVALID"})
+    is_about_field = bool(codes & {SchemaInvalid.code, "SCHEMA_INVALID"})
+    return {**facts, "hint": hint} if hint and is_about_field else facts
 
 
 def _hint(asked: CallOptions, field: str) -> str | None:

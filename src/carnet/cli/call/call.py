@@ -208,6 +208,7 @@ async def _print_answer(invocation: Invocation, answer: "HttpAnswer", skill: str
 async def _print_stream(invocation: Invocation, request: "Outbound", answer: "HttpAnswer") -> None:
     from carnet.cli.call.output import Growing, result_in
     from carnet.cli.reach.gateway import decode, read_events
+    from carnet.errors import ProviderUnavailable
 
     usage: dict[str, Any] = {}
     result: dict[str, Any] | None = None
@@ -232,7 +233,7 @@ async def _print_stream(invocation: Invocation, request: "Outbound", answer: "Ht
     if invocation.format == "text":
         invocation.note(_summary(answer, usage))
     if not ended:
-        _refuse_unended(request)
+        raise ProviderUnavailable(f"the stream of {request.url} ended without its last frame")
 
 
 def _refuse_error_frame(chunk: dict[str, Any], answer: "HttpAnswer") -> None:
@@ -242,12 +243,6 @@ def _refuse_error_frame(chunk: dict[str, Any], answer: "HttpAnswer") -> None:
     if isinstance(chunk.get("error"), dict):
         click.echo()  # what was printed so far ends its line
         raise GatewayError({**chunk["error"], **names_in(answer)}, 502)
-
-
-def _refuse_unended(request: "Outbound") -> None:
-    from carnet.errors import ProviderUnavailable
-
-    raise ProviderUnavailable(f"the stream of {request.url} ended without its last frame")
 
 
 def _delta_of(chunk: dict[str, Any]) -> str:

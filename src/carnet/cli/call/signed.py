@@ -27,7 +27,7 @@ from carnet.core.people.address import AGENT, is_agent_uri, parse_agent_uri
 from carnet.core.people.proof import Spending
 from carnet.errors import UsageInvalid
 from carnet.ports.trust.keys import SigningKeys
-from carnet.ports.world.http_client import Bounds, HttpClient, Outbound
+from carnet.ports.world.http_client import HttpClient, Outbound
 from carnet.runtime.agents.samvad_peer import as_text, text_field, text_skill
 from carnet.runtime.client.key import load_key
 from carnet.runtime.peers.keyring import Ring
@@ -85,7 +85,7 @@ async def open_direct(
 ) -> AsyncIterator[DirectClient]:
     """The client of whoever is at an address; its connections are those of `http`."""
     clock, ids = SystemClock(), SystemIds()
-    recipient, peer = await find_recipient(invocation, asked.address, _bounds(asked))
+    recipient, peer = await find_recipient(invocation, asked.address, asked.bounds)
     async with _signing_identity(invocation, asked, http) as by:
         client = SamvadClient.of(
             http, by.keys, by.sender, clock=clock, ids=ids, verifying=by.verifying
@@ -116,11 +116,6 @@ async def _signing_identity(
             yield SigningIdentity(f"{AGENT}{domain}", store.keys, verifying)
         finally:
             await ring.close()
-
-
-def _bounds(asked: CallOptions) -> Bounds:
-    seconds = asked.timeout
-    return Bounds(first_byte_seconds=seconds, idle_seconds=seconds, total_seconds=seconds)
 
 
 def _documented(invocation: Invocation, request: SamvadRequest, peer: "Peer") -> SamvadRequest:

@@ -192,23 +192,18 @@ async def seen_there(
             async with closing(tasks.watch(task, every=FIRST_SECONDS)) as records:
                 async for record in records:
                     is_known = True
-                    yield seen_of(record)
+                    yield TaskStatus(
+                        status=record.status,
+                        progress=record.progress,
+                        result=record.result,
+                        error=record.error,
+                    )
         except (ProviderUnavailable, ProviderTimeout):  # it was asked several times
             if not is_known:
                 raise
             silence()
         else:
             return
-
-
-def seen_of(record: TaskRecord) -> TaskStatus:
-    """A record as it is shown."""
-    return TaskStatus(
-        status=record.status,
-        progress=record.progress,
-        result=record.result,
-        error=record.error,
-    )
 
 
 def page_of(record: TaskRecord) -> dict[str, Any]:

@@ -52,6 +52,12 @@ class CallOptions(Struct, kw_only=True):
     delegate: str | None = None
 
     @property
+    def bounds(self) -> Bounds:
+        """How long the answer may take, in each respect."""
+        seconds = self.timeout
+        return Bounds(first_byte_seconds=seconds, idle_seconds=seconds, total_seconds=seconds)
+
+    @property
     def is_url(self) -> bool:
         """Whether the address is that of an endpoint."""
         return self.address.startswith(("http://", "https://"))
@@ -259,9 +265,5 @@ def _request(asked: CallOptions, url: str, model: str, token: Secret | None) -> 
         body=msgspec.json.encode(body),
         headers=headers,
         secrets={} if token is None else {"authorization": Secret(f"Bearer {token.reveal()}")},
-        bounds=Bounds(
-            first_byte_seconds=asked.timeout,
-            idle_seconds=asked.timeout,
-            total_seconds=asked.timeout,
-        ),
+        bounds=asked.bounds,
     )

@@ -14,8 +14,8 @@ from msgspec.structs import replace
 
 from carnet.cli.failures import GatewayError
 from carnet.cli.times import SECOND, read_span
-from carnet.core.money.amount import format_amount, parse_amount
-from carnet.core.people.address import check_identity
+from carnet.cli.trust.forms import read_amount, read_identity
+from carnet.core.money.amount import format_amount
 from carnet.core.people.delegation import (
     MOST_SECONDS,
     Delegation,
@@ -26,10 +26,8 @@ from carnet.core.people.delegation import (
 )
 from carnet.core.people.proof import Spending
 from carnet.errors import (
-    AddressInvalid,
     CarnetError,
     DelegationInvalid,
-    InvalidRequest,
     UsageInvalid,
 )
 from carnet.ports.trust.keys import Signer
@@ -82,13 +80,7 @@ def granted(
 def _identity(text: str | None, what: str, fix: str) -> str:
     if not text:
         raise UsageInvalid(reason=f"{what} is missing.", fix=fix)
-    try:
-        return check_identity(text)
-    except AddressInvalid:
-        raise UsageInvalid(
-            reason=f"'{text}' is no identity.",
-            fix="Write agent:// and a lower-case host, such as agent://globex.example.",
-        ) from None
+    return read_identity(text)
 
 
 def _scope(scopes: tuple[str, ...], parent: Delegation | None) -> tuple[str, ...]:
@@ -130,7 +122,7 @@ def _budget(
     options: dict[str, Any], currency: str | None, parent: Delegation | None
 ) -> Spending | None:
     above = (None if parent is None else parent.budget) or Spending()
-    money = above.money if options["budget"] is None else _amount(options["budget"])
+    money = above.money if options["budget"] is None else read_amount(options["budget"], "--budget")
     budget = Spending(
         money=money,
         currency=None if money is None else above.currency or currency or "credits",
@@ -138,16 +130,6 @@ def _budget(
         tokens=options["max_tokens"] or above.tokens,
     )
     return None if budget == Spending() else budget
-
-
-def _amount(text: str) -> int:
-    try:
-        return parse_amount(text)
-    except InvalidRequest as error:
-        raise UsageInvalid(
-            reason=f"--budget {text}: an amount {error.facts['reason']}.",
-            fix="Write it such as 100 or 0.25.",
-        ) from None
 
 
 def given(text: str) -> str:

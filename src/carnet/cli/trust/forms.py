@@ -14,7 +14,7 @@ from carnet.cli.times import SECOND, read_rate, read_span, write_rate
 from carnet.config import SecretRef, Settings, resolve_secret
 from carnet.config.readers import Wrong, url
 from carnet.core.money.amount import format_amount, parse_amount
-from carnet.core.people.address import check_domain, check_local
+from carnet.core.people.address import check_domain, check_identity, check_local
 from carnet.core.people.identity import Secret, Token
 from carnet.errors import AddressInvalid, InvalidRequest, UsageInvalid
 from carnet.ports.trust.trust import NewToken, Peer
@@ -35,7 +35,7 @@ def new_token(name: str, options: dict[str, Any], now: int) -> NewToken:
         may_forward=options["may_forward"],
         rate_calls=calls,
         rate_seconds=seconds,
-        spending_limit=_amount(limit, "--limit") if limit else None,
+        spending_limit=read_amount(limit, "--limit") if limit else None,
         expires=None if span is None else now + span * SECOND,
     )
 
@@ -77,9 +77,9 @@ def changed_peer(known: Peer | None, domain: str, options: dict[str, Any]) -> Pe
     if options["url"]:
         given["url"] = _url(options["url"])
     if options["credit"]:
-        given["credit"] = _amount(options["credit"], "--credit")
+        given["credit"] = read_amount(options["credit"], "--credit")
     if options["max_cost"]:
-        given["most_cost"] = _amount(options["max_cost"], "--max-cost")
+        given["most_cost"] = read_amount(options["max_cost"], "--max-cost")
     token = _peer_token(options)
     if token is not None:
         given["token"] = token
@@ -159,7 +159,19 @@ def _url(text: str) -> str:
     return address
 
 
-def _amount(text: str, option: str) -> int:
+def read_identity(text: str) -> str:
+    """An identity that was typed, in its stored form."""
+    try:
+        return check_identity(text)
+    except AddressInvalid:
+        raise UsageInvalid(
+            reason=f"'{text}' is no identity.",
+            fix="Write agent:// and a lower-case host, such as agent://globex.example.",
+        ) from None
+
+
+def read_amount(text: str, option: str) -> int:
+    """An amount that was typed, in millionths."""
     try:
         return parse_amount(text)
     except InvalidRequest as error:

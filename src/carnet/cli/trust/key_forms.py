@@ -7,9 +7,10 @@ import re
 from collections.abc import Iterable
 from typing import Any, Final
 
+from carnet.cli.trust.forms import read_identity
 from carnet.config import Settings
-from carnet.core.people.address import check_identity, host_of, is_agent_uri, skeleton
-from carnet.errors import AddressInvalid, UsageInvalid
+from carnet.core.people.address import host_of, is_agent_uri, skeleton
+from carnet.errors import UsageInvalid
 from carnet.ports.trust.keys import OwnKey, PinnedKey
 from carnet.stores.trust.own_keys import is_over
 from carnet.wire.crypto.ed25519 import read_public_key, write_public_key
@@ -46,13 +47,7 @@ def read_name(name: str) -> tuple[str, str]:
     """Whom `peers` is about: the identity and its host, whichever of them was typed."""
     if not is_agent_uri(name):
         return f"agent://{name}", name
-    try:
-        sender = check_identity(name)
-    except AddressInvalid:
-        raise UsageInvalid(
-            reason=f"'{name}' is no identity.",
-            fix="Write agent:// and a lower-case host, such as agent://globex.example.",
-        ) from None
+    sender = read_identity(name)
     return sender, host_of(sender)
 
 

@@ -12,6 +12,7 @@ Law 4. What was verified is remembered until it expires, by the whole of its tex
 
 from collections.abc import Awaitable, Sequence
 from hashlib import sha256
+from operator import contains
 from typing import Final
 
 from msgspec import Struct
@@ -162,7 +163,7 @@ class Delegated:
             except NotLearned:
                 raise _unknown(link, number) from None
         held = self._held.get(digest)
-        if held is not None and all(map(_contains, known, held.keys)):
+        if held is not None and all(map(contains, known, held.keys)):
             return
         used = tuple(
             _key_that_holds(link, number, keys)
@@ -223,10 +224,6 @@ class InScope:
 
 def _unknown(link: Delegation, number: int) -> DelegationInvalid:  # samvad:delegation:issuer
     return DelegationInvalid(reason=UNKNOWN, link=number, issuer=link.issuer)
-
-
-def _contains(keys: Keys, key: bytes) -> bool:
-    return key in keys
 
 
 def _key_that_holds(link: Delegation, number: int, keys: Keys) -> bytes:

@@ -19,7 +19,6 @@ Law 3. A change is never missed: it is noted from the moment the watch begins, a
 import asyncio
 from asyncio import CancelledError, Future
 from collections.abc import Awaitable, Iterable, Sequence
-from types import TracebackType
 from typing import Final, Self
 
 from msgspec.structs import replace
@@ -112,12 +111,7 @@ class RunWatch:
         self._watches.add(self)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._watches.discard(self)
 
 

@@ -12,7 +12,7 @@ import asyncio
 import logging
 from asyncio import Future
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -363,10 +363,8 @@ class PostgresDatabase:
         count: int = rows[0][0]
         return count
 
-    @asynccontextmanager
-    async def snapshot(self) -> AsyncIterator[Snapshot]:
-        async with one_moment(self._url) as snapshot:
-            yield snapshot
+    def snapshot(self) -> AbstractAsyncContextManager[Snapshot]:
+        return one_moment(self._url)
 
     async def check(self) -> Sequence[str]:
         return []  # the server looks after its own files

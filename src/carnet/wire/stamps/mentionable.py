@@ -55,7 +55,8 @@ def read_agent_chain(*metadata: object, max_hops: int) -> Mark | None:
         *metadata: Each an object as JSON gave it; None for none.
         max_hops: The most hops a chain may have here.
     """
-    chains = [_read(value) for found in metadata for value in _find_all(found)]
+    known = [found for found in metadata if found is not None]
+    chains = [_read(value) for found in known for path in _PATHS for value in _find(found, path)]
     if not chains:
         return None
     chain = chains[0]
@@ -66,12 +67,6 @@ def read_agent_chain(*metadata: object, max_hops: int) -> Mark | None:
         depth=chain.hop,
         last_depth=min(max_hops, chain.max_hops),  # mentionable:chain:clamp
     )
-
-
-def _find_all(metadata: object) -> Iterator[object]:
-    if metadata is not None:
-        for path in _PATHS:
-            yield from _find(metadata, path)
 
 
 def _find(value: object, path: tuple[str, ...]) -> Iterator[object]:

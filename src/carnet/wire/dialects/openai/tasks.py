@@ -15,14 +15,9 @@ _WORDS: Final = {"queued": "pending", "done": "done", "failed": "failed"}
 _RUNNING: Final = "running"  # also while it waits for a decision, or nobody knows
 
 
-def task_word(turn: Turn) -> str:
-    """The state of a task, in a word of this dialect."""
-    return _WORDS.get(turn.state, _RUNNING)
-
-
 def task_line(view: TaskView) -> dict[str, Any]:
     """One task in a list."""
-    turn, word = view.turn, task_word(view.turn)
+    turn, word = view.turn, _WORDS.get(view.turn.state, _RUNNING)
     return {
         "taskId": view.id,
         "status": word,

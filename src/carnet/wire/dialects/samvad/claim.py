@@ -172,13 +172,20 @@ def _claim(request: Request, envelope: Envelope, proof: Proof, agent: str) -> Cl
     asked = json.canonical(
         {"skill": envelope.skill, "payload": envelope.payload, "mode": envelope.mode}
     )
+    mark = Mark(  # what the trace says about the chain; the protocol counts no depth
+        stamp="samvad",
+        run=envelope.trace_id,
+        turn=envelope.span_id,
+        parent_turn=envelope.parent_span_id,
+        counts=False,
+    )
     return Claim(
         dialect=NAME,
         agent=agent,
         ask=_ask(envelope),
         digest=sha256(asked).digest(),
         request=asked,
-        marks=(_mark(envelope),),
+        marks=(mark,),
         trace=read_trace(request.headers),
         proof=proof,
         is_task=envelope.mode == "async",
@@ -194,15 +201,4 @@ def _ask(envelope: Envelope) -> Ask:
         stream=envelope.mode == "stream",
         skill=envelope.skill,
         payload=envelope.payload,
-    )
-
-
-def _mark(envelope: Envelope) -> Mark:
-    """What the trace says about the chain. The protocol counts no depth."""
-    return Mark(
-        stamp="samvad",
-        run=envelope.trace_id,
-        turn=envelope.span_id,
-        parent_turn=envelope.parent_span_id,
-        counts=False,
     )

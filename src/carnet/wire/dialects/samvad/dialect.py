@@ -37,8 +37,8 @@ from carnet.wire.dialects.samvad.claim import NAME, read_claim
 from carnet.wire.dialects.samvad.refusals import CODE_HEADER, write_error
 from carnet.wire.dialects.samvad.schemas import SCHEMAS
 from carnet.wire.dialects.samvad.stream import StreamWriter
+from carnet.wire.dialects.samvad.task_reports import TaskStatus
 from carnet.wire.dialects.samvad.tasks import (
-    Status,
     read_asking,
     write_accepted,
     write_not_found,
@@ -52,7 +52,7 @@ _NO_TASK: Final = ((404, "TaskNotFound"),)
 _JSON: Final = (b"content-type", b"application/json")
 _NO_STORE: Final = (b"cache-control", b"no-store")
 _MODES: Final[dict[str, Mode]] = {"message": "sync", "stream": "stream", "task": "async"}
-_WORDS: Final[dict[str, Status]] = {"queued": "pending", "done": "done", "failed": "failed"}
+_WORDS: Final[dict[str, TaskStatus]] = {"queued": "pending", "done": "done", "failed": "failed"}
 
 
 def _signed(name: str, path: str, summary: str, **more: Any) -> Way:

@@ -7,7 +7,7 @@ Law 3. Who asks may prove who it is, in one of the two forms that a request is s
        is that of the signature, and the body may be empty. Verifying it takes a key, elsewhere.
 """
 
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from carnet.core.people.proof import SECOND_US, Asking, Profile
 from carnet.errors import CarnetError, SignatureExpired, SignatureInvalid, TimestampInvalid
@@ -15,11 +15,9 @@ from carnet.wire.crypto import digests, signatures
 from carnet.wire.crypto.signatures import Request
 from carnet.wire.dialects.samvad.claim import KEYID, TAG, bases_of
 from carnet.wire.dialects.samvad.refusals import error_object
-from carnet.wire.dialects.samvad.task_reports import NOT_FOUND
+from carnet.wire.dialects.samvad.task_reports import NOT_FOUND, TaskStatus
 from carnet.wire.grammar import json
 from carnet.wire.stamps.stamp import MINIMUM, Stamps, check_coverage
-
-Status = Literal["pending", "running", "done", "failed"]
 
 _WHOLE: Final = (*MINIMUM, "@authority")  # our own profile; an empty body needs no type
 _THOUSAND: Final = 1000
@@ -32,7 +30,7 @@ def write_accepted(task: str) -> bytes:
 
 def write_record(
     task: str,
-    status: Status,
+    status: TaskStatus,
     *,
     progress: int | None = None,
     result: dict[str, Any] | None = None,

@@ -111,14 +111,6 @@ def write_bytes(value: bytes) -> str:
     return f":{str(b2a_base64(value, newline=False), 'ascii')}:"
 
 
-def _write_boolean(value: bool) -> str:  # noqa: FBT001  it is the value
-    return "?1" if value else "?0"
-
-
-def _write_date(value: Date) -> str:
-    return f"@{_write_integer(value.seconds)}"
-
-
 def _write_display(value: Display) -> str:
     try:
         raw = value.text.encode()
@@ -137,7 +129,7 @@ _WRITERS: Final[dict[type, Callable[[Any], str]]] = {
     str: write_string,
     StructuredToken: _write_token,
     bytes: write_bytes,
-    bool: _write_boolean,
-    Date: _write_date,
+    bool: lambda value: "?1" if value else "?0",
+    Date: lambda value: f"@{_write_integer(value.seconds)}",
     Display: _write_display,
 }
