@@ -15,7 +15,6 @@ class Memo(dict[K, V]):
     __slots__ = ("_most",)
 
     def __init__(self, most: int) -> None:
-        """Remember nothing yet."""
         super().__init__()
         self._most = most
 

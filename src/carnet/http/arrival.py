@@ -48,12 +48,10 @@ class Arrivals(HttpToolsProtocol):
     """The requests of one connection."""
 
     def on_message_begin(self) -> None:
-        """Begin with nothing."""
         self.url = b""
         self.headers = []
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Take a field."""
         self.headers += ((_lower_case[name], value),)
 
     def make_request(
@@ -111,7 +109,6 @@ class Signal:
         self._waiters: list[asyncio.Future[None]] | None = None
 
     def set(self) -> None:
-        """Wake whoever waits."""
         self._is_set = True
         waiters, self._waiters = self._waiters, None
         for waiter in waiters or ():
@@ -119,11 +116,9 @@ class Signal:
                 waiter.set_result(None)
 
     def clear(self) -> None:
-        """Make the next one wait."""
         self._is_set = False
 
     async def wait(self) -> None:
-        """Until it is set."""
         while not self._is_set:
             waiter = asyncio.get_running_loop().create_future()
             if self._waiters is None:
@@ -138,9 +133,7 @@ class Few(list[T]):
     __slots__ = ()
 
     def appendleft(self, item: T) -> None:
-        """Put one at the front."""
         self.insert(0, item)
 
     def popleft(self) -> T:
-        """Take the one at the front."""
         return self.pop(0)

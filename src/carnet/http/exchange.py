@@ -148,7 +148,6 @@ class DisconnectWatch:
         self._task: asyncio.Task[object] | None = None
 
     def __enter__(self) -> "DisconnectWatch":
-        """Listen for it."""
         self._task = self._line.task or asyncio.current_task()
         self._line.listen(self._leave)
         return self

@@ -153,7 +153,6 @@ class Held:
     __slots__ = ("size",)
 
     def __init__(self) -> None:
-        """None so far."""
         self.size = 0
 
 

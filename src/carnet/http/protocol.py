@@ -87,7 +87,6 @@ class HardProtocol(Arrivals):
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        """As uvicorn makes it."""
         super().__init__(*args, **kwargs)
         self.pipeline = Few()  # type: ignore[assignment]  # all that is asked of a deque
         self.url = b""

@@ -45,7 +45,6 @@ class Lock:
         return cls(descriptor)
 
     def release(self) -> None:
-        """Let the next one in."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1

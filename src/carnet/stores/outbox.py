@@ -264,7 +264,6 @@ class StoredOutbox:
         return [_read(row) for row in await self._database.fetch(query, (*args, limit))]
 
     async def find(self, delivery: str) -> StoredDelivery | None:
-        """One by its id."""
         rows = await self._database.fetch(_FIND, (delivery,))
         return _read(rows[0]) if rows else None
 

@@ -32,7 +32,6 @@ class History:
     """The attempts of many clients; they may note them from their own threads."""
 
     def __init__(self) -> None:
-        """Start with none."""
         self._lock = threading.Lock()
         self._attempts: dict[str, list[Attempt]] = defaultdict(list)
         self._counts: Counter[Outcome] = Counter()

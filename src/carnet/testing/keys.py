@@ -8,7 +8,6 @@ class MemoryRing:
     """The KeyRing port over dictionaries."""
 
     def __init__(self) -> None:
-        """Start with none."""
         self._keys: dict[tuple[str, str], bytes] = {}
         self._cards: dict[str, dict[str, bytes]] = {}
         self._learned: set[str] = set()
@@ -31,7 +30,6 @@ class MemoryRing:
         self._cards.setdefault(sender, {})[keyid] = public
 
     def revoke(self, sender: str, keyid: str) -> None:
-        """End a key."""
         self._revoked.add((sender, keyid))
 
     def find(self, sender: str, keyid: str, now: int) -> bytes:

@@ -197,7 +197,6 @@ class Organisation(Gateway):
         return json.loads(self.carnet("--format", "json", *words).stdout)
 
     def new_token(self, name: str, *options: str) -> str:
-        """Make a token."""
         return str(self.json("tokens", "create", name, *options)["token"])
 
     def configure(self, text: str, *, agents: str | None = None) -> None:

@@ -17,7 +17,6 @@ class MemoryTokens:
     """The Tokens port over a dictionary."""
 
     def __init__(self) -> None:
-        """Start with none."""
         self._by_hash: dict[bytes, Token] = {}
         self.uses: list[tuple[str, int]] = []
 
@@ -43,7 +42,6 @@ class MemoryTokens:
         return record
 
     def find(self, credential: Secret) -> Token | None:
-        """Look one up."""
         return self._by_hash.get(_hash(credential))
 
     def fingerprint(self, credential: Secret) -> str:
@@ -51,7 +49,6 @@ class MemoryTokens:
         return "fp_" + _hash(credential).hex()[:16]
 
     def used(self, token: Token, now: int) -> None:
-        """Remember that it was used."""
         self.uses.append((token.name, now))
 
     async def create(self, new: NewToken, now: int) -> tuple[Token, Secret]:
@@ -60,7 +57,6 @@ class MemoryTokens:
         return self.add(text, new, now), Secret(text)
 
     async def revoke(self, name: str, now: int) -> bool:
-        """End one by name."""
         for key, token in self._by_hash.items():
             if token.name == name and token.is_live(now):
                 self._by_hash[key] = structs.replace(token, revoked=now)
@@ -68,7 +64,6 @@ class MemoryTokens:
         return False
 
     async def list(self) -> Sequence[Token]:
-        """All of them."""
         return list(self._by_hash.values())
 
 
@@ -76,21 +71,16 @@ class MemoryPeers:
     """The Peers port over a dictionary."""
 
     def __init__(self, *peers: Peer) -> None:
-        """Start with these."""
         self._peers = {peer.domain: peer for peer in peers}
 
     def find(self, domain: str) -> Peer | None:
-        """Look one up."""
         return self._peers.get(domain)
 
     async def put(self, peer: Peer) -> None:
-        """Add or replace one."""
         self._peers[peer.domain] = peer
 
     async def remove(self, domain: str) -> bool:
-        """Forget one."""
         return self._peers.pop(domain, None) is not None
 
     async def list(self) -> Sequence[Peer]:
-        """All of them."""
         return list(self._peers.values())

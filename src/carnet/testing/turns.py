@@ -142,7 +142,6 @@ class MemoryTurns:
         ]
 
     async def append(self, turn: Turn, first: int, last: int, events: bytes) -> None:
-        """Keep a batch."""
         self.before_write()
         if last < first:
             raise ValueError("a batch holds at least one event")
@@ -153,7 +152,6 @@ class MemoryTurns:
         self._write(journal)
 
     async def finish(self, finish: TurnFinish) -> Turn:
-        """End a turn."""
         self.before_write()
         rules = FinishRules()
         rules.read([self._held_row(finish.turn.n)])

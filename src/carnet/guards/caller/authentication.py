@@ -50,11 +50,9 @@ class Listed:
     """Whether a peer is listed as an inter-agent caller."""
 
     def __init__(self, peers: Peers) -> None:
-        """Look peers up here."""
         self._peers = peers
 
     def __call__(self, domain: str, /) -> bool:
-        """Look one up."""
         peer = self._peers.find(domain)
         return peer is not None and peer.may_forward
 

@@ -52,7 +52,6 @@ class Failures:
             self._over_until = max(self._over_until, began + WINDOW_SECONDS)
 
     def __len__(self) -> int:
-        """How many addresses are remembered."""
         return len(self._since)
 
 

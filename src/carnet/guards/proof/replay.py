@@ -35,7 +35,6 @@ class Unrepeated:
     """Refuses a nonce that is known to be consumed."""
 
     def __init__(self, most: int = MOST_REMEMBERED) -> None:
-        """Remember at most so many."""
         self._seen: Memo[tuple[str, str], int] = Memo(most)
 
     def __call__(self, candidate: Candidate, /) -> None:
@@ -52,5 +51,4 @@ class Unrepeated:
         self._seen.keep((nonce.sender, nonce.nonce), nonce.expires)
 
     def __len__(self) -> int:
-        """How many are remembered."""
         return len(self._seen)

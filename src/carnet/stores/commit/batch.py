@@ -106,7 +106,6 @@ class Batch(Struct):
         return self.claims + self.appends + self.finishes + self.writes
 
     def jobs(self) -> list[Job]:
-        """All of them."""
         return self.changes() + self.polls
 
 

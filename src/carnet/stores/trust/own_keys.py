@@ -86,16 +86,13 @@ class StoredSigner:
 
     @property
     def kid(self) -> str:
-        """Its name in our cards."""
         return self._kid
 
     @property
     def public(self) -> bytes:
-        """What others verify with."""
         return self._public
 
     def sign(self, message: bytes) -> bytes:
-        """Sixty-four bytes."""
         return self._sign(message)
 
 
@@ -218,12 +215,10 @@ class StoredKeys:
         return ended > 0
 
     async def list(self) -> builtins.list[OwnKey]:
-        """All of them, newest first."""
         await self.refresh()
         return _as_own_keys(self._kept, self._clock.wall_us())
 
     async def refresh(self) -> None:
-        """Read the table again."""
         self._kept = [_Kept(*row) for row in await self._database.fetch(_LOAD)]
         signing, last = _signing(self._kept, self._clock.wall_us()), _last(self._kept)
         opened = {key.kid: self._open(key) for key in (signing, last) if key is not None}

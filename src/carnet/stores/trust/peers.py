@@ -69,12 +69,10 @@ class StoredPeers:
         return removed > 0
 
     async def list(self) -> builtins.list[Peer]:
-        """All of them, by domain."""
         await self.refresh()
         return [self._known[domain] for domain in sorted(self._known)]
 
     async def refresh(self) -> None:
-        """Read the table again."""
         stored: dict[str, Peer] = {}
         for row in await self._database.fetch(_LOAD):
             try:

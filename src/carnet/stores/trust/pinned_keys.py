@@ -66,12 +66,10 @@ class StoredPinnedKeys:
         return removed
 
     async def list(self) -> builtins.list[PinnedKey]:
-        """All of them, by sender."""
         await self.refresh()
         return [key for sender in sorted(self._known) for key in self._known[sender]]
 
     async def refresh(self) -> None:
-        """Read the table again."""
         stored = _by_sender(map(_read, await self._database.fetch(_LOAD)))
         self._known = stored | self._from_file
 

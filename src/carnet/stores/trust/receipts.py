@@ -23,6 +23,5 @@ class StoredReceipts:
         return await self.get(turn) or jws
 
     async def get(self, turn: Turn) -> str | None:
-        """The receipt of this attempt."""
         rows = await self._database.fetch(_GET, (turn.n, turn.attempt))
         return rows[0][0] if rows else None

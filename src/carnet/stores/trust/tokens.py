@@ -104,11 +104,9 @@ class StoredTokens:
         return ended > 0
 
     async def list(self) -> builtins.list[Token]:
-        """All of them, newest first."""
         return [_read(row) for row in await self._database.fetch(_LOAD)]
 
     async def refresh(self) -> None:
-        """Read the table again."""
         self._by_hash = {token.hash: token for token in await self.list()}
 
     async def flush(self) -> None:

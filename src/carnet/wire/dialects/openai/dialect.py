@@ -99,7 +99,6 @@ class ChatWriter:
         self._chunks: ChunkWriter | None = None
 
     def headers(self, *, stream: bool) -> Fields:
-        """The fields of an answer."""
         if not stream:
             return [*_call_headers(self._call), (b"content-type", b"application/json")]
         return [
@@ -162,7 +161,6 @@ class OpenAI:
         return Question(about=about, task=arrival.names["task"])
 
     def writer(self, call: Call, gateway: GatewayFacts, /) -> ChatWriter:
-        """What writes chat completions."""
         return ChatWriter(call, gateway.currency)
 
     def refusal(self, error: CarnetError, /) -> Reply:

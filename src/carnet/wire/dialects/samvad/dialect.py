@@ -124,7 +124,6 @@ class EnvelopeWriter:
         self._frames: StreamWriter | None = None
 
     def headers(self, *, stream: bool) -> Fields:
-        """The fields of an answer."""
         run = (b"x-tangle-runid", self._call.carnet.run.encode())
         if not stream:
             return [run, _JSON, _NO_STORE]
@@ -199,7 +198,6 @@ class Samvad:
         return Question(about=about, task=arrival.names["task"], agent=agent, asking=asking)
 
     def writer(self, call: Call, gateway: GatewayFacts, /) -> EnvelopeWriter:
-        """What writes response envelopes."""
         del gateway
         return EnvelopeWriter(call)
 
