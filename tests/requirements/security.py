@@ -1,6 +1,6 @@
 """The attacks of security.md that this gateway can be tried with today, and what answers them."""
 
-from tests.requirements import models, resources
+from tests.requirements import models, resources, tenants
 from tests.requirements.designs import signatures
 from tests.requirements.rows import Row
 
@@ -398,6 +398,7 @@ ROWS = (
     *_DELEGATION,
     *(*_A33, *_A34, *_A36, *_A38, *_A39, *_A41, *_A42, *_A43, *_A44, *_A71),
     *resources.ROWS,
+    *tenants.ROWS,
     *signatures.ROWS,
     *models.ATTACKS,
 )

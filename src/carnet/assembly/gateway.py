@@ -170,6 +170,7 @@ def _gate(
             ids=ids,
             domain=settings.gateway.domain,
             depths=stamps.limits,
+            has_ended=store.revocations.has_ended,
         ),
         turns=store.turns,
         concurrency=concurrency,
@@ -225,6 +226,8 @@ def _journal(
         tasks=store.tasks,
         deliveries=CallbackDeliveries(dialects, gateway, ids.uuid),
     )
+    journal.has_ended = store.revocations.has_ended
+    store.revocations.listen(journal.stop_ended)
     if store.cluster is not None:
         store.cluster.listen(journal.stop)
     return journal

@@ -44,6 +44,7 @@ from carnet.stores.upkeep.retention import (
     count_old,
     prune,
 )
+from carnet.stores.upkeep.revocation import Revocations
 
 LOOK_SECONDS: Final = 1.0
 FLUSH_SECONDS: Final = 5.0
@@ -91,7 +92,7 @@ class Store:
         self._lease_seconds = worker.lease_seconds
         self._watches = RunWatches(poll_seconds=POLL_SECONDS if database.is_shared else None)
         self._upkeep: asyncio.Task[None] | None = None
-        self._trust = TrustReader(trust, database, clock, self._watches.touch_all)
+        self._trust = TrustReader(trust, database, clock, self._trust_changed)
         self._flushed = self._renewed = self._sealed = clock.monotonic()
         self._secrets, self._seals = secrets, Seals(secrets.names)
         self._nonces, self._search_rows = Nonces(database, clock), SearchRows(database)
@@ -112,6 +113,7 @@ class Store:
             database, self._watches, call_seal, callbacks, self.worker, search_rows
         )
         self.expiry: Final = Expiry(database, self.tasks, callbacks)
+        self.revocations: Final = Revocations(trust, database, clock, self.expiry)
         self.steps: Final = StoredSteps(database)
         self.outbox: Final = StoredOutbox(database)
         self.records: Final = StoredRecords(database)
@@ -200,8 +202,13 @@ class Store:
         if self._serves and now - self._sealed >= EVERY_SECONDS:
             parts.append(self._seal)
         if self._serves:
-            parts += [self._search_rows.keep, self._nonces.keep, self._expire, self._cleanup.keep]
+            parts += [self.revocations.keep, self._search_rows.keep]
+            parts += [self._nonces.keep, self._expire, self._cleanup.keep]
         await _all_of(parts)
+
+    def _trust_changed(self) -> None:
+        self._watches.touch_all()
+        self.revocations.read()
 
     async def _recover(self) -> None:
         if await recover(self._database, now=self._clock.wall_us()):

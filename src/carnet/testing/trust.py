@@ -37,6 +37,7 @@ class MemoryTokens:
             rate_seconds=token.rate_seconds,
             spending_limit=token.spending_limit,
             expires=token.expires,
+            number=str(len(self._by_hash) + 1),
         )
         self._by_hash[record.hash] = record
         return record

@@ -111,6 +111,7 @@ class Standing(Struct, frozen=True, kw_only=True):
     sender: str  # the identity that signed
     listed: bool = False  # the operator listed its organisation as a peer
     authenticated: bool = False  # beside its own name it has shown whom it acts for, or is a peer
+    peer: str | None = None  # the organisation that is listed
 
     def meets(self, trust: Trust, allowed_peers: Sequence[str] | None = None) -> bool:
         """Whether it is trusted as far as an agent asks for."""
@@ -141,6 +142,7 @@ class Caller(Struct, frozen=True, kw_only=True):
     on_behalf_of: tuple[str, ...] = ()
     standing: Standing | None = None  # of a signed caller, and of the calls made for it
     context: Context | None = None  # what it says of itself beside that; no right follows from it
+    token: str | None = None  # the number of the token that was shown: when it ends, so does this
 
     def may(self, permission: str) -> bool:
         """Effective right: the scopes within the ceiling."""
@@ -217,6 +219,7 @@ class Token(Struct, frozen=True, kw_only=True):
     expires: int | None = None
     revoked: int | None = None
     last_used: int | None = None
+    number: str = ""  # `n` as turns name it; made once, because every call does
 
     @property
     def account(self) -> str:

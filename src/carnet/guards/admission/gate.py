@@ -25,6 +25,7 @@ from carnet.core.chain.carnet import Carnet
 from carnet.core.chain.grounds import Grounds, write_grounds
 from carnet.core.sealed_call import Later
 from carnet.errors import (
+    Cancelled,
     KeyUnknown,
     NonceReplayed,
     PaymentRequired,
@@ -250,6 +251,7 @@ class Gate:
         self._look_again = look_again
         self._tokens = parts.tokens
         self._clock = clock
+        self._has_ended = parts.has_ended
         self._concurrency = concurrency
         self._most_run_calls = most_run_calls
         self._knows_keys = by_proof is not None
@@ -351,4 +353,10 @@ class Gate:
         self, parent: Call, name: str, ask: Ask, *, index: int, auth: str
     ) -> Call:
         """Admit a call that an agent makes on behalf of the call it answers."""
+        self.check(parent)
         return await self._children.admit(parent, name, ask, index=index, auth=auth)
+
+    def check(self, call: Call) -> None:
+        """Raise Cancelled if what let the call in has ended meanwhile (R54)."""
+        if self._has_ended(call):
+            raise Cancelled("what it was admitted by has ended")

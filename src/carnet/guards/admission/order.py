@@ -27,6 +27,7 @@ from carnet.guards.target.target import (
     permitted,
     within_chain,
 )
+from carnet.ports.calls.admission import HasEnded, never
 from carnet.ports.calls.agent import Router
 from carnet.ports.calls.tasks import Tasks
 from carnet.ports.trust.keys import KeyRing
@@ -45,6 +46,7 @@ class GateParts(Struct, frozen=True, kw_only=True, eq=False):
     ids: Ids
     domain: str  # ours
     depths: DepthLimits
+    has_ended: HasEnded = never  # whether what let a call in was revoked meanwhile
 
 
 class Signed(Struct, frozen=True, kw_only=True, eq=False):

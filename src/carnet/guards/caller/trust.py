@@ -63,6 +63,7 @@ class Trusted:
             sender=proof.sender,
             listed=peer is not None,
             authenticated=principal is not None or (peer is not None and proof.profile == "carnet"),
+            peer=None if peer is None else peer.domain,
         )
         actor = Actor(
             name=f"sender:{proof.sender}" if peer is None else f"peer:{peer.domain}",
@@ -108,4 +109,5 @@ def _caller(
         ceiling=Ceiling(allow=rights),
         principal=holder,
         standing=standing,
+        token=principal.number,
     )

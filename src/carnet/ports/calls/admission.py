@@ -3,8 +3,20 @@
 from collections.abc import AsyncIterator, Sequence
 from typing import Protocol
 
-from carnet.core.call import Ask, Call, Claim
+from carnet.core.call import Admitted, Ask, Call, Claim
 from carnet.core.messages.events import Event
+
+
+class HasEnded(Protocol):
+    """Whether something has ended that a call was admitted by: a token, a peer, a delegation."""
+
+    def __call__(self, call: Admitted, /) -> bool:
+        """Judge by what is known now."""
+
+
+def never(_: Admitted, /) -> bool:
+    """Where nothing is revoked."""
+    return False
 
 
 class Admission(Protocol):
@@ -17,6 +29,9 @@ class Admission(Protocol):
         self, parent: Call, name: str, ask: Ask, *, index: int, auth: str
     ) -> Call:
         """Admit a call that an agent makes in process, on behalf of the call it answers."""
+
+    def check(self, call: Call) -> None:
+        """Raise Cancelled if what let the call in has ended meanwhile (R54)."""
 
 
 class Dispatch(Protocol):
@@ -31,3 +46,6 @@ class Dispatch(Protocol):
         self, parent: Call, name: str, ask: Ask, *, index: int, auth: str
     ) -> Sequence[Event]:
         """Admit the child and wait for all of its events."""
+
+    def check(self, call: Call) -> None:
+        """Raise Cancelled if nothing may be done for the call any more."""

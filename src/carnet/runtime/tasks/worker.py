@@ -241,7 +241,7 @@ class TaskWorker:
         call, end = self._read(task)
         if end is not None:
             return call, end
-        if task.cancelled is not None:
+        if task.cancelled is not None or self._journal.has_ended(call):
             return call, Failed.of(Cancelled())
         if task.lost >= MOST_LOST:
             return call, Failed.of(OutcomeUnknown())

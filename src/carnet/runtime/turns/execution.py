@@ -30,25 +30,25 @@ class Execution:
     """A turn that is running. It can be stopped while its agent speaks, not in its recording."""
 
     __slots__ = (
-        *("_on_left", "broadcast", "end", "fence", "is_task", "leaving", "let_go", "listening"),
-        *("record", "stopped", "task"),
+        *("_on_left", "broadcast", "call", "end", "fence", "is_task", "leaving", "let_go"),
+        *("listening", "record", "revoked", "stopped", "task"),
     )
 
     task: asyncio.Task[None]
 
-    def __init__(
-        self, record: Turn, on_left: "Callable[[Execution], None] | None", *, is_task: bool
-    ) -> None:
+    def __init__(self, call: Call, on_left: "Callable[[Execution], None] | None") -> None:
         """The task is set when it has been made; `on_left` is told when nobody reads it."""
         self.broadcast = Broadcast(self._left)
-        self.record = record
-        self.fence = record.fence
-        self.is_task = is_task
+        self.call = call
+        self.record = call.record
+        self.fence = call.record.fence
+        self.is_task = call.task is not None
         self._on_left = on_left
         self.let_go = False  # it is to wait again rather than to fail
         self.end: End | None = None  # once it is recorded
         self.listening = False
         self.stopped = False
+        self.revoked = False  # it may not end otherwise than cancelled
         self.leaving: asyncio.Task[None] | None = None  # while it has no reader here
 
     def _left(self) -> None:

@@ -25,6 +25,7 @@ from carnet.core.call import Call
 from carnet.core.chain.turn import Turn
 from carnet.core.messages.events import End, Event, Failed, Usage
 from carnet.errors import Cancelled, CarnetError, InProgress, Internal, OutcomeUnknown, ShuttingDown
+from carnet.ports.calls.admission import HasEnded, never
 from carnet.ports.calls.tasks import Tasks
 from carnet.ports.calls.turns import Fenced, Tell, Turns
 from carnet.ports.world.clock import Clock, Ids
@@ -92,6 +93,7 @@ class TurnRunner:
         )
         self._on_left = self._leave  # one for all that run
         self._draining = False
+        self.has_ended: HasEnded = never  # whether what let a call in was revoked since
 
     @property
     def running(self) -> int:
@@ -158,6 +160,13 @@ class TurnRunner:
             if n in self._running:
                 self._running[n].stop()
 
+    def stop_ended(self) -> None:
+        """Stop what runs here and was let in by something that has ended (R54)."""
+        for running in list(self._running.values()):
+            if not running.revoked and self.has_ended(running.call):
+                running.revoked = True
+                running.stop()
+
     async def drain(self, seconds: float) -> int:
         """Wait for what is running; end what has not ended by then. The number that was ended."""
         with contextlib.suppress(TimeoutError):
@@ -173,7 +182,7 @@ class TurnRunner:
 
     def _start(self, call: Call, end: Failed | None = None) -> Execution:
         on_left = self._on_left if call.target.on_disconnect == "cancel" else None
-        running = Execution(call.record, on_left, is_task=call.task is not None)
+        running = Execution(call, on_left)
         self._running[call.record.n] = running
         running.task = asyncio.get_running_loop().create_task(self._run(running, call, end))
         return running
@@ -217,6 +226,8 @@ class TurnRunner:
             else:
                 end = await listen(call, recording, self._ids, self._cancelled)
             running.listening = False
+            if running.revoked:  # whatever its agent made of being told to stop
+                end = Failed.of(Cancelled())
             if running.let_go and isinstance(end, Failed):
                 recording.close()
                 await self._settle(call)

@@ -46,6 +46,11 @@ class Dispatching:
         _settle(call, events)
         return events
 
+    def check(self, call: Call) -> None:
+        """Raise Cancelled if nothing may be done for the call any more."""
+        if self._parts is not None:
+            self._parts[0].check(call)
+
     def _connected(self) -> tuple[Admission, Journal]:
         if self._parts is None:
             raise RuntimeError("dispatching was used before it was connected")

@@ -359,6 +359,7 @@ class Visit:
         """
         if self._is_over:
             raise Cancelled("the agent has ended")
+        self._dispatch.check(self._call)
         place = self._doing.take_place(name)
         return self._doing.do(place, name, function, args, more)
 

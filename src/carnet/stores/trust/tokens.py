@@ -7,6 +7,7 @@ Law 2. Looking one up touches no disk: the table is in memory and at most a seco
 
 import builtins
 import hmac
+from collections.abc import Collection
 from typing import Final
 
 from carnet.core.people.identity import Secret, Token
@@ -52,6 +53,7 @@ def _read(row: Row) -> Token:
         expires=row[12],
         revoked=row[13],
         last_used=row[14],
+        number=str(row[0]),
     )
 
 
@@ -68,6 +70,10 @@ class StoredTokens:
     def find(self, credential: Secret) -> Token | None:
         """The record of a credential, live or not."""
         return self._by_hash.get(self._hash(credential))
+
+    def known(self) -> Collection[Token]:
+        """All of them, live or not; from memory, at most a second old."""
+        return self._by_hash.values()
 
     def fingerprint(self, credential: Secret) -> str:
         """A keyed, stable name for a credential of somebody else's."""

@@ -109,7 +109,7 @@ COLUMNS: Final = (
     Column("dialect", TEXT, begins="admitted.dialect"),
     Column("parent_n", INT, begins="None if claim.made_in is None else claim.made_in.n"),
     Column("ordinal", INT),
-    Column("token", TEXT),
+    Column("token", TEXT, begins="admitted.caller.token", again="claim.admitted.caller.token"),
     Column("person", INT),
     Column(
         "delegation",

@@ -5,7 +5,7 @@ Law 1. A turn that waits longer than it may, or whose task was cancelled, fails,
 Law 2. Several gateways may do it at once: the fence and the state decide.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from msgspec.structs import replace
@@ -61,6 +61,12 @@ class Expiry:
         for row in await self._database.fetch(_OVER, (now, AT_A_TIME)):
             ended += await self._end(read_turn(row), OVER, now)
         return ended
+
+    async def cancel(self, turns: Iterable[int], now: int) -> None:
+        """End these of the turns that wait: nobody may ask for them any more."""
+        for n in turns:
+            for row in await self._database.fetch(_NUMBERED, (n,)):
+                await self._end(read_turn(row), CANCELLED, now)
 
     async def _end(self, turn: Turn, failed: Failed, now: int) -> bool:
         point("expire.each_turn")

@@ -1,0 +1,143 @@
+"""What is stopped when a token, a peer, a sender's keys or a delegation has ended (R54).
+
+Law 1. A call goes on only while all that let it in holds: the token that was shown, the token that
+       pays where one was forwarded, the peer that signed, a live key of a pinned sender, and the
+       delegation. What is called for it inherits that.
+Law 2. What runs is judged by the gateway that runs it, what waits by every gateway on the store. A
+       gateway sees within a second what was revoked.
+Law 3. What waits is found by its row: token, actor and quota. It ends as a cancelled one does.
+"""
+# ruff: noqa: S608  the texts are put together from our own words; every value is an argument
+
+import math
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from carnet.core.call import Admitted
+from carnet.core.people.address import AGENT
+from carnet.core.people.delegation import SKEW_SECONDS
+from carnet.core.people.identity import Standing
+from carnet.core.people.proof import SECOND_US
+from carnet.ports.world.clock import Clock
+from carnet.stores.database import Database, Value
+from carnet.stores.trust.trust import StoredTrust
+from carnet.stores.upkeep.expiry import Expiry
+
+# A call that was admitted a moment before is written a moment later: it is found by another look.
+MORE_LOOKS: Final = 3
+
+OWN: Final = "token:"  # how the names of actors and quotas begin
+PEER: Final = "peer:"
+SENDER: Final = "sender:"
+
+_WHOSE: Final = "SELECT DISTINCT token, actor, purse FROM turn WHERE state = '{}'"
+_OF: Final = (
+    "SELECT t.n FROM turn t WHERE t.state = '{}'"
+    " AND COALESCE(t.token, '') = ? AND t.actor = ? AND t.purse = ?"
+)
+_CANCEL: Final = (
+    f"UPDATE task SET cancelled = ? WHERE cancelled IS NULL AND ended IS NULL AND turn IN ({_OF})"
+)
+_WITHOUT_TASK: Final = f"{_OF} AND NOT EXISTS (SELECT 1 FROM task k WHERE k.turn = t.n)"
+
+
+class Revocations:
+    """Knows what has ended, and ends what waits because of it."""
+
+    def __init__(
+        self, trust: StoredTrust, database: Database, clock: Clock, expiry: Expiry
+    ) -> None:
+        self._trust = trust
+        self._database = database
+        self._clock = clock
+        self._expiry = expiry
+        self._numbers: frozenset[str] = frozenset()  # of live tokens
+        self._accounts: frozenset[str] = frozenset()  # that have a live token
+        self._peers: frozenset[str] = frozenset()  # organisations that have one
+        self._next_end = math.inf  # of a live token, microseconds since the epoch
+        self._looks = MORE_LOOKS
+        self._is_read = False
+        self._stop: Callable[[], None] | None = None
+
+    def listen(self, stop: Callable[[], None]) -> None:
+        """Call `stop` at every look: it ends what runs here and `has_ended`.
+
+        Until somebody listens nothing is ended: only a gateway does it.
+        """
+        self._stop = stop
+
+    def read(self) -> None:
+        """Take over what is known of tokens by now; something may have ended."""
+        now = self._clock.wall_us()
+        live = [token for token in self._trust.tokens.known() if token.is_live(now)]
+        self._numbers = frozenset(token.number for token in live)
+        self._accounts = frozenset(token.account for token in live if token.peer is None)
+        self._peers = frozenset(token.peer for token in live if token.peer is not None)
+        self._next_end = min((t.expires for t in live if t.expires is not None), default=math.inf)
+        self._looks = MORE_LOOKS
+        self._is_read = True
+
+    def has_ended(self, call: Admitted, /) -> bool:
+        """Whether something has ended that a call was admitted by."""
+        now = self._clock.wall_us()
+        if not self._is_read or now >= self._next_end:
+            self.read()
+        caller, payer, delegation = call.caller, call.payer, call.delegation
+        standing = caller.standing
+        return (
+            (caller.token is not None and caller.token not in self._numbers)
+            or (payer.by_forwarding and payer.own_issue and self._is_unpaid(payer.quota))
+            or (delegation is not None and delegation.expires + SKEW_SECONDS <= now // SECOND_US)
+            or (standing is not None and self._is_unknown(standing))
+        )
+
+    def _is_unknown(self, standing: Standing) -> bool:
+        """Whether a signed caller is not what it was when it was admitted."""
+        is_removed = standing.peer is not None and self._trust.peers.find(standing.peer) is None
+        return is_removed or self._is_keyless(standing.sender)
+
+    async def keep(self) -> None:
+        """End what runs here, and what waits if something has ended since."""
+        if self._stop is None:
+            return
+        now = self._clock.wall_us()
+        if not self._is_read or now >= self._next_end:
+            self.read()
+        self._stop()
+        if self._looks <= 0:
+            return
+        for state in ("queued", "waiting"):
+            for row in await self._database.fetch(_WHOSE.format(state)):
+                if self._is_over(*row):
+                    await self._end(state, row, now)
+        self._looks -= 1
+
+    async def _end(self, state: str, whose: Iterable[Value], now: int) -> None:
+        token, actor, purse = whose
+        args = (token or "", actor, purse)
+        await self._database.execute(_CANCEL.format(state), (now, *args))
+        if state == "waiting":
+            alone = await self._database.fetch(_WITHOUT_TASK.format(state), args)
+            await self._expiry.cancel([n for (n,) in alone], now)
+
+    def _is_over(self, token: str | None, actor: str, purse: str) -> bool:
+        """Whether what let a turn in has ended, by its row; the former release named no token."""
+        if token is not None and token not in self._numbers:
+            return True
+        if purse.startswith(OWN) and self._is_unpaid(purse):
+            return True
+        if actor.startswith(SENDER):
+            return self._is_keyless(actor.removeprefix(SENDER))
+        if actor.startswith(PEER) and token is None:
+            domain = actor.removeprefix(PEER)
+            known = self._trust.peers.find(domain) is not None or domain in self._peers
+            return not known or self._is_keyless(AGENT + domain)
+        return False
+
+    def _is_unpaid(self, quota: str) -> bool:
+        return quota.startswith(OWN) and quota.removeprefix(OWN) not in self._accounts
+
+    def _is_keyless(self, sender: str) -> bool:
+        """Whether the operator has ended every key that was written down for a sender."""
+        keys = self._trust.pinned.of(sender)
+        return bool(keys) and all(key.revoked is not None for key in keys)

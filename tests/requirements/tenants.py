@@ -1,0 +1,36 @@
+"""The attacks of one tenant on another: what one does costs nobody else, and ends with it."""
+
+from tests.requirements.rows import Row
+
+_ENDED = "tests/interop/test_revocation.py::"
+_STORED = "tests/stores/upkeep/test_revocation.py::"
+
+ROWS = (
+    Row(
+        "security:a86:tasks",
+        "The tasks of a token, peer or sender that has ended are cancelled, whether they run, wait "
+        "to be run or wait for an answer; what they held is given back.",
+        "A86, R54",
+        (
+            _ENDED + "test_revoking_a_token_ends_its_tasks_whether_they_run_or_wait",
+            _ENDED + "test_the_end_of_a_forwarded_token_ends_what_it_pays_for",
+            _STORED
+            + "test_a_task_that_waits_ends_with_its_own_token_and_not_with_one_of_that_name",
+            _STORED + "test_tasks_of_a_peer_and_of_a_sender_end_with_the_peer_and_with_its_keys",
+            _STORED + "test_a_turn_that_waits_for_an_answer_ends_as_cancelled",
+        ),
+    ),
+    Row(
+        "security:a86:calls",
+        "A call that was let in by a token, peer or delegation that has ended is cancelled with "
+        "all that is called for it, here and at a peer; what has not left yet does not leave.",
+        "A86, R54",
+        (
+            _ENDED + "test_revoking_a_token_ends_a_call_and_what_it_calls_at_a_peer",
+            _ENDED + "test_a_token_that_expires_ends_what_it_began",
+            _ENDED + "test_removing_a_peer_ends_what_its_gateway_asked_for",
+            _ENDED + "test_an_agent_that_does_not_stop_calls_nobody_and_does_nothing_more",
+            _STORED + "test_a_call_has_ended_with_its_delegation",
+        ),
+    ),
+)
