@@ -31,7 +31,7 @@ from carnet.guards.admission.transaction import Entry
 from carnet.guards.candidate import Candidate
 from carnet.http.exchange import Exchange, Message, check_json_body
 from carnet.http.link import LINE, Line
-from carnet.http.process import run
+from carnet.http.process import Process
 from carnet.ports.calls.turns import Debit, TurnClaim, TurnFinish
 from carnet.ports.world.http_client import Outbound
 from carnet.runtime.agents.remote import Provider
@@ -305,4 +305,4 @@ async def _in_gateway(
 
 
 if __name__ == "__main__":
-    sys.exit(run(lambda: measure(Path(sys.argv[1]))))
+    sys.exit(Process().run(lambda: measure(Path(sys.argv[1]))))

@@ -14,6 +14,7 @@ _EXHAUSTION = "tests/faults/test_exhaustion.py::"
 _LOOP = "tests/crash/loops/test_loop.py::"
 _RECEIVERS = "tests/faults/test_receivers.py::"
 _SCHEDULE = "tests/runtime/webhooks/test_schedule.py::"
+_STOP = "tests/faults/process/test_stop.py::"
 _STORAGE = "tests/faults/test_storage.py::"
 _UPSTREAM = "tests/faults/test_upstream.py::"
 _KILL = "tests/crash/test_kill.py::"
@@ -393,6 +394,17 @@ _PROCESS = (
             _RAISED + "test_f37_a_stream_that_is_cut_by_an_exit_ends_with_an_error",
             _RAISED + "test_f37_a_skill_in_a_thread_that_exits_fails_its_own_call_alone",
             _RAISED + "test_f37_what_is_raised_beside_a_call_is_logged_and_ends_nothing",
+        ),
+    ),
+    Row(
+        "faults:f38",
+        "A gateway that is told to stop ends after drain and grace, without the tasks and threads "
+        "that do not end, and also when an agent holds the event loop.",
+        "F38",
+        (
+            _STOP + "test_f38_who_does_not_want_to_stop_is_left_behind_after_the_grace",
+            _STOP + "test_f38_who_holds_the_process_itself_is_ended_and_named",
+            _STOP + "test_f38_a_gateway_that_nobody_holds_does_not_wait_for_the_grace",
         ),
     ),
 )

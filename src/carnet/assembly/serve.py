@@ -19,7 +19,7 @@ from carnet.assembly.store import open_from
 from carnet.config import Limits, Settings
 from carnet.config.settings import local_url
 from carnet.http.link import EdgeLimits
-from carnet.http.process import run
+from carnet.http.process import Process
 from carnet.http.proxies import Proxies
 from carnet.http.server import Server, make_server, room_for
 from carnet.runtime.clock_skew import watch_clock_skew
@@ -46,14 +46,17 @@ def serve(
 ) -> int:
     """Run until a signal, at the address given or on an inherited socket; the exit code."""
     with bound(settings.listening_at(host, port), fd=fd) as (real, sockets):
+        at = real.gateway
+        process = Process(drain_seconds=at.drain_seconds, grace_seconds=at.grace_seconds)
         sink = start_logging()
         try:
-            return run(lambda: _serve(real, sockets))
+            code = process.run(lambda: _serve(real, sockets, process))
         finally:
             sink.close()
+    return process.leave(code)
 
 
-async def _serve(settings: Settings, sockets: Sockets) -> int:
+async def _serve(settings: Settings, sockets: Sockets, process: Process) -> int:
     clock, ids = SystemClock(), SystemIds()
     store = await open_from(settings, exclusive=True)
     try:
@@ -66,7 +69,7 @@ async def _serve(settings: Settings, sockets: Sockets) -> int:
     gateway.start()
     skew = asyncio.create_task(watch_clock_skew(clock))
     try:
-        await _listen(settings, sockets, gateway)
+        await _listen(settings, sockets, gateway, process)
     finally:
         skew.cancel()
         # What a second Ctrl-C did not wait for is ended while it can still be told.
@@ -85,7 +88,9 @@ def _settle_memory() -> None:
     gc.set_threshold(*COLLECT_AFTER)
 
 
-async def _listen(settings: Settings, sockets: Sockets, gateway: RunningGateway) -> None:
+async def _listen(
+    settings: Settings, sockets: Sockets, gateway: RunningGateway, process: Process
+) -> None:
     listen(sockets)
     with contextlib.ExitStack() as until_stopped:
 
@@ -97,7 +102,10 @@ async def _listen(settings: Settings, sockets: Sockets, gateway: RunningGateway)
 
         async def drain() -> None:
             _say(farewell(gateway.journal.running, settings.gateway.drain_seconds))
-            await gateway.drain()
+            try:
+                await gateway.drain()
+            finally:
+                process.drained()
 
         server = make_server(
             gateway.app,
@@ -108,19 +116,21 @@ async def _listen(settings: Settings, sockets: Sockets, gateway: RunningGateway)
             refusing=gateway.refusing,
             drain=drain,
             on_listening=announce,
+            on_stop=process.stop,
         )
-        watching = asyncio.create_task(_stop_when_broken(server, gateway))
+        watching = asyncio.create_task(_stop_when_broken(server, gateway, process))
         try:
             await server.serve()
         finally:
             watching.cancel()
 
 
-async def _stop_when_broken(server: Server, gateway: RunningGateway) -> None:
+async def _stop_when_broken(server: Server, gateway: RunningGateway, process: Process) -> None:
     """Stop when a commit has failed: what was written is unknown until the store is opened anew."""
     while not gateway.store.is_broken():  # noqa: ASYNC110  the writer's thread sets no event
         await asyncio.sleep(LOOK_SECONDS)
     logger.critical("the store failed while committing; stopping so that a restart recovers it")
+    process.drained()
     server.should_exit = True
 
 

@@ -79,6 +79,11 @@ class GatewaySettings(Struct, frozen=True, kw_only=True):
     drain_seconds: Annotated[
         float, read.seconds(most=3600), "How long running calls may take to end at shutdown."
     ] = 25.0
+    grace_seconds: Annotated[
+        float,
+        read.seconds(most=3600),
+        "How long whatever still runs then may take; the process ends without it.",
+    ] = 10.0
 
 
 class StoreSettings(Struct, frozen=True, kw_only=True):

@@ -1,29 +1,52 @@
 """The process of a gateway: the event loop that it runs on, for as long as it lives.
 
-Law. A signal ends the process, and what is raised does not. asyncio lets KeyboardInterrupt and
-     SystemExit out of the loop, whoever raises them: an agent, a task that it began, a callback.
-     What had raised has failed then; the loop is entered again, and goes on with the rest.
+Law 1. A signal ends the process, and what is raised does not. asyncio lets KeyboardInterrupt and
+       SystemExit out of the loop, whoever raises them: an agent, a task that it began, a callback.
+       What had raised has failed then; the loop is entered again, and goes on with the rest.
+Law 2. A process that was told to stop ends: drain, grace, exit. Tasks and threads that have not
+       ended by then are left behind. Who holds the loop or the interpreter, so that nothing else
+       comes to its turn, is written down and ended with the process.
 """
 
 import asyncio
+import faulthandler
 import logging
+import os
 import signal
 import sys
+import threading
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final, TypeVar
 
 import uvloop
 
 logger = logging.getLogger("carnet.process")
 
 Main = Callable[[], Coroutine[Any, Any, int]]
+T = TypeVar("T")
+
+GRACE_SECONDS: Final = 10.0
+RECORD_SECONDS: Final = 10.0  # for recording the end of calls that the drain did not wait for
+LAST_SECONDS: Final = 2.0  # beyond the grace: whoever comes to its turn ends well
+MOST_NAMED: Final = 10  # of those that are left behind
 
 
-def run(main: Main) -> int:
-    """Run a gateway's main coroutine on the event loop it is built for."""
-    loop = uvloop.new_event_loop()
-    try:
+class Process:
+    """One run of a gateway, from its first task to the end of the process."""
+
+    def __init__(self, *, drain_seconds: float = 0.0, grace_seconds: float = GRACE_SECONDS) -> None:
+        """`drain_seconds` is what calls have to end in, `grace_seconds` whatever runs then."""
+        self._drain_seconds = drain_seconds
+        self._grace_seconds = grace_seconds
+        self._loop = uvloop.new_event_loop()
+        self._is_told = False
+        self._until: float | None = None  # by when all must have ended, in the time of the loop
+        self._left_behind: list[str] = []
+
+    def run(self, main: Main) -> int:
+        """Run the main coroutine, and end whatever it leaves; its exit code."""
+        loop = self._loop
         task = loop.create_task(main())
         with _interrupting(loop, task) as was_interrupted:
             try:
@@ -33,12 +56,85 @@ def run(main: Main) -> int:
                     raise KeyboardInterrupt from None
                 raise
             finally:
-                _end_tasks(loop)
-    finally:
-        loop.close()
+                self._end()
+
+    def stop(self) -> None:
+        """It was told to stop; the second time, to stop now. A signal may call this anywhere."""
+        if self._is_told:
+            self.drained()
+            return
+        self._is_told = True
+        self._arm(self._drain_seconds + RECORD_SECONDS + self._grace_seconds)
+
+    def drained(self) -> None:
+        """No call is waited for any more: from now on there is the grace alone."""
+        self._is_told = True
+        self._arm(self._grace_seconds)
+
+    def leave(self, code: int) -> int:
+        """End the process, without those that did not end; else give its code to who ends it."""
+        if self._left_behind:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(code)
+        _end_at_last(self._grace_seconds)  # also what Python itself waits for at its end
+        return code
+
+    def _arm(self, seconds: float) -> None:
+        self._until = self._loop.time() + seconds
+        _end_at_last(seconds)
+
+    def _end(self) -> None:
+        """End what has not ended, and wait for it no longer than the grace allows."""
+        if self._until is None:
+            self.drained()
+        tasks = asyncio.all_tasks(self._loop)
+        for each in tasks:
+            each.cancel()
+        tasks.add(self._loop.create_task(self._loop.shutdown_default_executor()))
+        late = _outlive(self._loop, self._loop.create_task(self._late(tasks)))
+        self._left_behind += [f"task {each.get_name()}" for each in late]
+        if not late:
+            self._left_behind += [f"thread {each.name}" for each in _late_threads(self._left)]
+            self._loop.close()
+        if self._left_behind:
+            names = ", ".join(self._left_behind[:MOST_NAMED])
+            logger.warning("some do not end and are left behind", extra={"detail": names})
+        faulthandler.cancel_dump_traceback_later()
+
+    def _left(self) -> float:
+        """Seconds that are left."""
+        return 0.0 if self._until is None else max(0.0, self._until - self._loop.time())
+
+    async def _late(self, tasks: "set[asyncio.Task[Any]]") -> "set[asyncio.Task[Any]]":
+        """Those of the tasks that have not ended in time."""
+        _, late = await asyncio.wait(tasks, timeout=self._left())
+        return late
 
 
-def _outlive(loop: asyncio.AbstractEventLoop, task: "asyncio.Task[int]") -> int:
+def _late_threads(left: Callable[[], float]) -> list[threading.Thread]:
+    """The threads that Python would wait for at its end, and that have not ended in time."""
+    others = [
+        each
+        for each in threading.enumerate()
+        if not each.daemon and each is not threading.main_thread()
+    ]
+    for each in others:
+        each.join(left())
+    return [each for each in others if each.is_alive()]
+
+
+def _end_at_last(seconds: float) -> None:
+    """End the process when the time is over, though nobody here comes to do it.
+
+    A thread of the interpreter's own does, which needs no turn of ours: who held the process is
+    written to its errors, and the exit code is 1.
+    """
+    errors = sys.__stderr__ if sys.__stderr__ is not None else 2
+    faulthandler.dump_traceback_later(seconds + LAST_SECONDS, exit=True, file=errors)
+
+
+def _outlive(loop: asyncio.AbstractEventLoop, task: "asyncio.Task[T]") -> T:
     """Run the loop until the task has ended, however often it is left before."""
     while True:
         loop.call_soon(_unlist)
@@ -79,18 +175,3 @@ def _interrupting(
         yield lambda: interrupted
     finally:
         signal.signal(signal.SIGINT, former)
-
-
-def _end_tasks(loop: asyncio.AbstractEventLoop) -> None:
-    """End what has not ended."""
-    left = asyncio.all_tasks(loop)
-    for each in left:
-        each.cancel()
-    if left:
-        _outlive(loop, loop.create_task(_ended(left)))
-    loop.run_until_complete(loop.shutdown_default_executor())
-
-
-async def _ended(tasks: "set[asyncio.Task[Any]]") -> int:
-    await asyncio.wait(tasks)
-    return 0

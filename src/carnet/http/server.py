@@ -40,12 +40,17 @@ class Server(uvicorn.Server):
         sockets: list[socket.socket],
         drain: Drain,
         on_listening: Callable[[], None],
+        on_stop: Callable[[], None],
     ) -> None:
-        """`drain` returns when nothing is running any more; `sockets` are closed at the end."""
+        """`drain` returns when nothing is running any more; `sockets` are closed at the end.
+
+        `on_stop` is told of every signal to stop, in the midst of whatever runs then.
+        """
         super().__init__(config)
         self._sockets = sockets
         self._drain = drain
         self._on_listening = on_listening
+        self._on_stop = on_stop
         self._draining: asyncio.Task[None] | None = None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -66,16 +71,21 @@ class Server(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
-        """Take the signals ourselves: uvicorn would close the listener at once."""
+        """Take the signals ourselves: uvicorn would close the listener at once.
+
+        Not by the loop: an agent may hold it.
+        """
         loop = asyncio.get_running_loop()
-        formerly = {number: signal.getsignal(number) for number in STOPPING}
-        for number in STOPPING:
-            loop.add_signal_handler(number, self._stop)
+
+        def signalled(_: int, __: object) -> None:
+            self._on_stop()
+            loop.call_soon_threadsafe(self._stop)
+
+        formerly = {number: signal.signal(number, signalled) for number in STOPPING}
         try:
             yield
         finally:
             for number, former in formerly.items():
-                loop.remove_signal_handler(number)
                 signal.signal(number, former)
 
     def _stop(self) -> None:
@@ -114,6 +124,7 @@ def make_server(
     refusing: Refuse,
     drain: Drain,
     on_listening: Callable[[], None],
+    on_stop: Callable[[], None] = lambda: None,
 ) -> Server:
     """A server for the application; the protocol class is named, never chosen by chance.
 
@@ -137,4 +148,4 @@ def make_server(
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=2,
     )
-    return Server(config, sockets=sockets, drain=drain, on_listening=on_listening)
+    return Server(config, sockets=sockets, drain=drain, on_listening=on_listening, on_stop=on_stop)
