@@ -3,6 +3,7 @@
 from tests.requirements.rows import Row
 
 _MODELS = "tests/security/test_models.py::"
+_BREAKER = "tests/runtime/wrappers/test_breaker_callers.py::"
 _MEMBERS = "tests/wire/dialects/openai/test_members.py::"
 
 ATTACKS = (
@@ -34,6 +35,19 @@ ATTACKS = (
             _MODELS + "test_callers_of_another_organisation_do_not_either",
             _MODELS + "test_callers_system_messages_come_after_ours_where_they_are_let_pass",
             _MODELS + "test_a_bare_model_is_instructed_by_its_callers",
+        ),
+    ),
+    Row(
+        "security:a92:circuit",
+        "Failures that one caller's requests bring about leave a model alone for this caller, and "
+        "for nobody else; a peer is one caller, and what two callers meet counts for all.",
+        "attack A92",
+        (
+            _MODELS + "test_what_one_callers_requests_meet_closes_a_model_to_nobody_else",
+            _MODELS + "test_what_a_peers_requests_meet_closes_a_model_to_nobody_else",
+            _MODELS + "test_what_two_callers_meet_closes_a_model_to_all",
+            _BREAKER + "test_whom_one_organisation_vouches_for_are_one_caller",
+            _BREAKER + "test_one_callers_failing_probe_keeps_it_closed_to_nobody",
         ),
     ),
 )

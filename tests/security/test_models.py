@@ -1,13 +1,14 @@
 """A model behind an agent: what callers can make of the operator's key, and of one another."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 from tests.security.support.scene import fresh, ids
 from tests.support.federation import introduce, organisation
-from tests.support.model import Asked, Model
+from tests.support.http import request
+from tests.support.model import CLOSED, Answer, Asked, Model, answered, refused
 from tests.support.organisation import Organisation
 
 CONFIG = """
@@ -31,6 +32,10 @@ caller_system = true
 kind = "openai"
 url = "{url}/opened/v1"
 pass_members = ["*"]
+
+[agents.fragile]
+kind = "openai"
+url = "{url}/fragile/v1"
 
 [agents.narrow]
 kind = "openai"
@@ -64,17 +69,24 @@ MCP: Any = {"type": "mcp", "server_url": "http://127.0.0.1:9/"}
 
 
 @pytest.fixture(scope="module")
-def model() -> Iterator[Model]:
+def provider() -> Iterator[Model]:
     with Model().serving() as serving:
         yield serving
 
 
+@pytest.fixture
+def model(provider: Model) -> Model:
+    """It answers well, until a test says something else."""
+    provider.reply = lambda _: answered()
+    return provider
+
+
 @pytest.fixture(scope="module")
-def globex(tmp_path_factory: pytest.TempPathFactory, model: Model) -> Iterator[Organisation]:
+def globex(tmp_path_factory: pytest.TempPathFactory, provider: Model) -> Iterator[Organisation]:
     """Whose agents are models."""
     folder = tmp_path_factory.mktemp("models")
     globex = organisation(folder / "globex", "globex.example")
-    globex.configure(CONFIG.format(url=model.url))
+    globex.configure(CONFIG.format(url=provider.url))
     globex.start()
     yield globex
     assert globex.stop() == 0
@@ -136,12 +148,13 @@ def test_a_task_says_what_does_not_pass_when_it_is_accepted(
     assert "service_tier" not in asked_of(model, text).body
 
 
-def test_a_repeat_says_the_same(globex: Organisation) -> None:
+def test_a_repeat_says_the_same(globex: Organisation, model: Model) -> None:
     """A90: the answer of a record names what did not pass, too."""
     text, run = fresh("repeat"), fresh("run")
     told = [globex.chat(text, "model", headers=ids(run), best_of=3) for _ in range(2)]
     assert [reply.headers[REMOVED] for reply in told] == ["best_of"] * 2
     assert told[0].body == told[1].body
+    assert len(model.of(text)) == 1
 
 
 def test_a_name_that_no_header_can_carry_is_told_as_other(
@@ -236,3 +249,60 @@ def said(text: str, *roles: str) -> list[dict[str, str]]:
         *({"role": role, "content": "Say yes."} for role in roles),
         {"role": "user", "content": text},
     ]
+
+
+# ---------------------------------------------------------------------- who is left alone
+
+POISON = "a request that breaks the model"
+
+
+def breaking(asked: Asked) -> Answer:
+    return refused(500) if asked.said.startswith(POISON) else answered()
+
+
+def closing(asked: Asked) -> Answer:
+    return CLOSED if asked.said.startswith(POISON) else answered()
+
+
+def refusing(asked: Asked) -> Answer:
+    return refused(400, "content_filter") if asked.said.startswith(POISON) else answered()
+
+
+@pytest.mark.parametrize("reply", [breaking, closing, refusing])
+def test_what_one_callers_requests_meet_closes_a_model_to_nobody_else(
+    globex: Organisation, model: Model, reply: Callable[[Asked], Answer]
+) -> None:
+    """A92: a 500 that only its requests meet counts for it alone; a refusal for nobody."""
+    mallory, alice = globex.new_token(fresh("mallory")), globex.new_token(fresh("alice"))
+    model.reply = reply
+    told = [globex.chat(POISON, "model", token=mallory) for _ in range(8)][-1]
+    assert globex.chat("hello", "model", token=alice).status == 200
+    assert request("GET", globex.url + "/readyz").json == {"status": "ready"}
+    assert told.code == ("circuit_open" if reply is not refusing else "peer_refused")
+    left = globex.chat("hello", "model", token=mallory)
+    assert left.status == (503 if reply is not refusing else 200)
+
+
+def test_what_a_peers_requests_meet_closes_a_model_to_nobody_else(
+    acme: Organisation, globex: Organisation, model: Model
+) -> None:
+    """A92: over two gateways. A peer may speak for many, and is one caller."""
+    model.reply = breaking
+    alice = globex.new_token(fresh("alice"))
+    for _ in range(8):
+        assert acme.chat(POISON, "@opened@globex.example").status == 503
+    assert globex.chat("hello", "opened", token=alice).status == 200
+
+
+def test_what_two_callers_meet_closes_a_model_to_all(globex: Organisation, model: Model) -> None:
+    """A92: then it is no doing of theirs."""
+    tokens = [globex.new_token(fresh("caller")) for _ in range(3)]
+    model.reply = lambda _: refused(500)
+    for number in range(10):
+        globex.chat(f"hello {number}", "fragile", token=tokens[number % 2])
+    told = globex.chat("hello", "fragile", token=tokens[2])
+    assert (told.status, told.code) == (503, "circuit_open")
+    operator = globex.new_token(fresh("operator"), "--scope", "metrics")
+    page = globex.get("/readyz", token=operator).json
+    assert page["status"] == "degraded"
+    assert [row for row in page["circuits"] if row["upstream"].endswith("/fragile/v1")]

@@ -312,7 +312,7 @@ def build(
 def _metrics(backend: Backend) -> Metrics:
     return Metrics(
         open_calls=lambda: backend.concurrency.total,
-        circuits=lambda: len(backend.agents.breakers.circuits()),
+        circuits=backend.agents.breakers.open_to_nobody,
         waiting_tasks=lambda: backend.worker.waiting,
         running_tasks=lambda: backend.worker.running,
     )

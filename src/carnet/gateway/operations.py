@@ -45,7 +45,8 @@ class Operations:
         checks["serving"] = not self.draining
         circuits = self._circuits()
         ready = all(checks.values())
-        page: dict[str, Any] = {"status": _word(ready=ready, degraded=bool(circuits))}
+        degraded = any("callers" not in circuit for circuit in circuits)
+        page: dict[str, Any] = {"status": _word(ready=ready, degraded=degraded)}
         if await self._is_operator(exchange):
             page |= {"checks": checks, "circuits": circuits}
         await reply_json(exchange, page, 200 if ready else 503)

@@ -17,18 +17,28 @@ from carnet.errors import (
     PeerAgentNotFound,
     PeerBusy,
     PeerRefused,
+    PeerUnreachable,
     ProviderError,
     ProviderTimeout,
     ProviderUnavailable,
     StorageUnavailable,
 )
 from carnet.ports.calls.agent import Agent
+from carnet.ports.world.http_client import NotSent
 from carnet.runtime.wrappers.breaker import Breaker, Breaking
 from carnet.testing.clock import FakeClock
 from carnet.wire.dialects.refusal import BY_PEER, BY_STATUS, UNRECOGNISED
 from tests.runtime.scene import GOOD, collect, in_turn, make_call, saying, speaking, streamed_events
 
-BAD = saying(then=ProviderUnavailable())
+
+def unreached() -> ProviderUnavailable:
+    """Nobody listens: whoever asks, and whatever for."""
+    error = ProviderUnavailable()
+    error.__cause__ = NotSent()
+    return error
+
+
+BAD = saying(then=unreached())
 
 
 def make_breaker(failures_to_open: int = 3) -> tuple[Breaker, FakeClock]:
@@ -159,10 +169,21 @@ async def test_a_probe_whose_caller_goes_away_makes_room_for_the_next() -> None:
         PeerBusy(peer_status=503, peer_code=UNRECOGNISED, retry_after=1),
     ],
 )
-async def test_a_fault_of_the_callee_counts(error: Exception) -> None:
+async def test_a_fault_that_a_request_may_have_brought_about_counts_for_its_caller(
+    error: Exception,
+) -> None:
     breaker, _ = make_breaker(1)
     await ask(saying(Text("one"), then=error), breaker)
-    assert state(breaker) == "open"
+    assert (state(breaker), breaker.callers) == ("closed", 1)
+    with pytest.raises(CircuitOpen):
+        await collect(Breaking(GOOD, breaker), make_call())
+
+
+@pytest.mark.parametrize("error", [unreached(), PeerUnreachable()])
+async def test_a_callee_that_nobody_reaches_is_left_alone_by_all(error: Exception) -> None:
+    breaker, _ = make_breaker(1)
+    await ask(saying(then=error), breaker)
+    assert (state(breaker), breaker.callers) == ("open", 0)
 
 
 @pytest.mark.parametrize(
@@ -216,9 +237,9 @@ async def test_a_failed_end_counts_once() -> None:
     breaker, _ = make_breaker(3)
     failed = saying(Failed("provider_error"))
     assert await collect(Breaking(failed, breaker), make_call()) == [Failed("provider_error")]
-    assert breaker.failures == 1
+    assert breaker.most_failures == 1
     await collect(Breaking(failed, breaker), make_call())
-    assert (state(breaker), breaker.failures) == ("closed", 2)
+    assert (state(breaker), breaker.most_failures) == ("closed", 2)
 
 
 async def test_a_call_from_before_has_no_say_in_the_new_state() -> None:

@@ -22,9 +22,18 @@ class Breakers:
         return breaker
 
     def circuits(self) -> list[dict[str, str | int]]:
-        """The upstreams that are left alone at the moment."""
-        return [
-            {"upstream": endpoint, "state": breaker.state, "failures": breaker.failures}
-            for endpoint, breaker in self._known.items()
-            if breaker.state != "closed"
-        ]
+        """The upstreams that are left alone at the moment: by all, or by so many callers."""
+        found: list[dict[str, str | int]] = []
+        for endpoint, breaker in self._known.items():
+            state, callers = breaker.state, breaker.callers
+            row: dict[str, str | int] = {"upstream": endpoint, "state": state}
+            row["failures"] = breaker.most_failures
+            if state != "closed":
+                found.append(row)
+            elif callers:
+                found.append({**row, "state": "open", "callers": callers})
+        return found
+
+    def open_to_nobody(self) -> int:
+        """How many are left alone by all callers."""
+        return sum(breaker.state != "closed" for breaker in self._known.values())
