@@ -26,6 +26,7 @@ _WRITER = "tests/stores/sqlite/test_writer.py::"
 _LIMITS = "tests/stores/turn/test_claim_rules_limits.py::"
 _DEADLINES = "tests/edge/test_deadlines.py::"
 _LEAVING = "tests/security/signed/test_departure.py::"
+_ORPHANS = "tests/faults/process/test_orphans.py::"
 _RAISED = "tests/faults/process/test_raised.py::"
 _RESTART = "tests/security/signed/test_restart.py::"
 _SIGNED_KEYS = "tests/security/signed/test_keys.py::"
@@ -405,6 +406,18 @@ _PROCESS = (
             _STOP + "test_f38_who_does_not_want_to_stop_is_left_behind_after_the_grace",
             _STOP + "test_f38_who_holds_the_process_itself_is_ended_and_named",
             _STOP + "test_f38_a_gateway_that_nobody_holds_does_not_wait_for_the_grace",
+        ),
+    ),
+    Row(
+        "faults:f39",
+        "A process that an agent forked keeps neither port, lock nor callers of a gateway that was "
+        "killed, takes no signal for it, and does not come back into its event loop.",
+        "F39",
+        (
+            _ORPHANS + "test_f39_a_restart_after_a_kill_works_though_an_orphan_lives",
+            _ORPHANS + "test_f39_a_socket_that_was_handed_down_is_not_handed_on",
+            _ORPHANS + "test_f39_a_child_that_comes_back_to_the_loop_ends_there",
+            _ORPHANS + "test_f39_a_child_ends_by_a_signal_and_the_gateway_does_not",
         ),
     ),
 )

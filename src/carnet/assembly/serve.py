@@ -48,6 +48,7 @@ def serve(
     with bound(settings.listening_at(host, port), fd=fd) as (real, sockets):
         at = real.gateway
         process = Process(drain_seconds=at.drain_seconds, grace_seconds=at.grace_seconds)
+        process.own(lambda: [each.fileno() for each in sockets])
         sink = start_logging()
         try:
             code = process.run(lambda: _serve(real, sockets, process))
@@ -118,6 +119,7 @@ async def _listen(
             on_listening=announce,
             on_stop=process.stop,
         )
+        process.own(server.connected)
         watching = asyncio.create_task(_stop_when_broken(server, gateway, process))
         try:
             await server.serve()

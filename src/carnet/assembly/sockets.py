@@ -98,6 +98,7 @@ def _inherited(fd: int) -> socket.socket:
     if not given.getsockname()[1]:
         given.detach()
         raise ConfigInvalid(key="--fd", reason=f"the socket {fd} is not bound to a port")
+    given.set_inheritable(False)  # handed down to us, and not on to what an agent starts
     return given
 
 

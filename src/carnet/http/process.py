@@ -6,6 +6,8 @@ Law 1. A signal ends the process, and what is raised does not. asyncio lets Keyb
 Law 2. A process that was told to stop ends: drain, grace, exit. Tasks and threads that have not
        ended by then are left behind. Who holds the loop or the interpreter, so that nothing else
        comes to its turn, is written down and ended with the process.
+Law 3. What an agent forks is none of us: it has neither our port nor our callers, a signal ends it
+       and does not reach us, and it ends where it would come back to the loop.
 """
 
 import asyncio
@@ -15,7 +17,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
@@ -24,8 +26,10 @@ import uvloop
 logger = logging.getLogger("carnet.process")
 
 Main = Callable[[], Coroutine[Any, Any, int]]
+Descriptors = Callable[[], Iterable[int]]
 T = TypeVar("T")
 
+STOPPING: Final = (signal.SIGTERM, signal.SIGINT)
 GRACE_SECONDS: Final = 10.0
 RECORD_SECONDS: Final = 10.0  # for recording the end of calls that the drain did not wait for
 LAST_SECONDS: Final = 2.0  # beyond the grace: whoever comes to its turn ends well
@@ -43,10 +47,12 @@ class Process:
         self._is_told = False
         self._until: float | None = None  # by when all must have ended, in the time of the loop
         self._left_behind: list[str] = []
+        self._own: list[Descriptors] = []
 
     def run(self, main: Main) -> int:
         """Run the main coroutine, and end whatever it leaves; its exit code."""
         loop = self._loop
+        _current[:] = [self]
         task = loop.create_task(main())
         with _interrupting(loop, task) as was_interrupted:
             try:
@@ -57,6 +63,19 @@ class Process:
                 raise
             finally:
                 self._end()
+                _current.clear()
+
+    def own(self, descriptors: Descriptors) -> None:
+        """No child of ours is to have these; they are asked for when there is one."""
+        self._own.append(descriptors)
+
+    def forget(self) -> None:
+        """This is a child that was forked: be none of the gateway."""
+        signal.set_wakeup_fd(-1)  # it leads into the gateway's own loop
+        for number in STOPPING:
+            signal.signal(number, signal.SIG_DFL)
+        _give_up({each for own in self._own for each in own()})
+        self._loop.call_soon(os._exit, 1)  # should it ever come back there
 
     def stop(self) -> None:
         """It was told to stop; the second time, to stop now. A signal may call this anywhere."""
@@ -110,6 +129,42 @@ class Process:
         """Those of the tasks that have not ended in time."""
         _, late = await asyncio.wait(tasks, timeout=self._left())
         return late
+
+
+_current: Final[list[Process]] = []  # the one that runs
+_masks: Final[list[set[signal.Signals]]] = []  # of the thread that forks, while it does
+
+
+def _before_fork() -> None:
+    """A child that is told to end before it has put our ways aside is told afterwards."""
+    if _current:
+        _masks.append(signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING))
+
+
+def _after_fork() -> None:
+    if _masks:
+        signal.pthread_sigmask(signal.SIG_SETMASK, _masks.pop())
+
+
+def _after_fork_in_child() -> None:
+    for process in _current:
+        process.forget()
+    _current.clear()
+    _after_fork()
+
+
+os.register_at_fork(
+    before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork_in_child
+)
+
+
+def _give_up(descriptors: Iterable[int]) -> None:
+    """Let go of files without freeing their numbers: who knows them might close another's."""
+    nothing = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+    for each in descriptors:
+        if each >= 0:
+            os.dup2(nothing, each, inheritable=False)
+    os.close(nothing)
 
 
 def _late_threads(left: Callable[[], float]) -> list[threading.Thread]:

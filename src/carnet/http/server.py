@@ -10,12 +10,13 @@ import contextlib
 import resource
 import signal
 import socket
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Generator, Iterator
 from typing import Any
 
 import uvicorn
 
 from carnet.http.link import EdgeLimits
+from carnet.http.process import STOPPING
 from carnet.http.protocol import SPARE_CONNECTIONS, SWEEP_SECONDS, Note, hardened, sweep
 from carnet.http.proxies import Proxies
 from carnet.http.refusal import Refuse
@@ -26,7 +27,6 @@ BACKLOG = 2048  # connections that wait to be accepted
 KEEP_ALIVE_SECONDS = 30  # of a connection between two requests
 TICK_SECONDS = 0.1  # how often uvicorn calls `on_tick`
 OTHER_FILES = 128  # what a gateway opens beside its callers' connections: store, peers, log
-STOPPING = (signal.SIGTERM, signal.SIGINT)
 TICKS_A_SWEEP = round(SWEEP_SECONDS / TICK_SECONDS)
 
 
@@ -52,6 +52,13 @@ class Server(uvicorn.Server):
         self._on_listening = on_listening
         self._on_stop = on_stop
         self._draining: asyncio.Task[None] | None = None
+
+    def connected(self) -> Iterator[int]:
+        """The descriptors of who is connected."""
+        for each in self.server_state.connections:
+            kernel = each.transport.get_extra_info("socket")
+            if kernel is not None:
+                yield kernel.fileno()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Listen, then say so."""

@@ -1,13 +1,27 @@
 """The lock file beside a database: one gateway at a time.
 
 The lock is the kernel's and goes with its process, however that ends; the file itself stays.
+
+Law. A child that was forked does not hold it: who outlives a gateway keeps no other one out.
 """
 
 import fcntl
 import os
 from pathlib import Path
+from typing import Final
 
 from carnet.errors import ConfigInvalid, UsageInvalid
+
+_held: Final[set[int]] = set()  # descriptors of the locks of this process
+
+
+def _forget() -> None:
+    for each in _held:
+        os.close(each)  # the lock itself is our parent's, who has it open too
+    _held.clear()
+
+
+os.register_at_fork(after_in_child=_forget)
 
 
 class Lock:
@@ -42,9 +56,11 @@ class Lock:
         except OSError:
             os.close(descriptor)
             raise
+        _held.add(descriptor)
         return cls(descriptor)
 
     def release(self) -> None:
-        if self._descriptor >= 0:
+        if self._descriptor in _held:
+            _held.discard(self._descriptor)
             os.close(self._descriptor)
-            self._descriptor = -1
+        self._descriptor = -1

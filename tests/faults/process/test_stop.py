@@ -1,5 +1,6 @@
 """SIGTERM ends a gateway, whatever its agents do: drain, grace, exit (F38)."""
 
+import os
 import signal
 import time
 from collections.abc import Iterator
@@ -51,6 +52,17 @@ async def leaves_an_executor(visit: carnet.Visit) -> str:
     return "done"
 
 
+async def leaves_a_process(visit: carnet.Visit) -> str:
+    """The same with a process that Python waits for at its end."""
+    import multiprocessing
+
+    note(visit)
+    child = multiprocessing.get_context("fork").Process(target=time.sleep, args=(3600,))
+    child.start()
+    RAN.with_name("child.pid").write_text(str(child.pid))
+    return "done"
+
+
 async def holds(visit: carnet.Visit) -> str:
     """Hold the loop itself."""
     note(visit)
@@ -67,7 +79,7 @@ async def registers(visit: carnet.Visit) -> str:
     return "done"
 '''
 ENDING = ("swallows", "leaves_a_task", "leaves_a_thread", "leaves_an_executor")
-FORCED = ("holds", "registers")
+FORCED = ("holds", "leaves_a_process", "registers")
 CONFIG = "".join(
     f'[agents.{n}]\nkind = "python"\ntarget = "agents:{n}"\n' for n in (*ENDING, *FORCED)
 )
@@ -83,6 +95,9 @@ def acme(tmp_path: Path) -> Iterator[Organisation]:
     gateway.start()
     yield gateway
     gateway.kill()
+    child = gateway.folder / "child.pid"
+    if child.exists():
+        os.kill(int(child.read_text()), signal.SIGKILL)
 
 
 def ask(gateway: Organisation, agent: str) -> None:

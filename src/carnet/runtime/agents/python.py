@@ -6,14 +6,16 @@ Law 2. A skill ends with one result, a JSON object that fits its schema; what it
        chunks.
 Law 3. What it raises becomes AgentFailed, also KeyboardInterrupt and SystemExit; a CarnetError
        keeps its meaning.
+Law 4. A process that it forked does not come back into ours: it ends where the agent does.
 """
 
 import asyncio
 import difflib
 import inspect
 import logging
+import os
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 from carnet.core.call import Ask, Call
 from carnet.core.messages.events import (
@@ -44,6 +46,16 @@ from carnet.wire.grammar import json
 
 logger = logging.getLogger("carnet.agent")
 
+_forks = 0  # that this process is the last of
+
+
+def _count_fork() -> None:
+    global _forks  # noqa: PLW0603  a call to look it up would be one a request
+    _forks += 1
+
+
+os.register_at_fork(after_in_child=_count_fork)
+
 
 class Native:
     """A user's function, or several, as an Agent."""
@@ -71,18 +83,24 @@ class Native:
         self._threads = Threads()
         self._steps = steps
         self._progress = progress
+        self._forks = _forks
 
     async def __call__(self, call: Call, out: Output, /) -> End:
         """Run what was asked for and write what it says as events."""
         visit = self._visit(call, out)
         try:
-            return await self._say(call, visit, out)
+            end = await self._say(call, visit, out)
         except (CarnetError, asyncio.CancelledError, GeneratorExit):
             raise
         except BaseException as error:  # noqa: BLE001  the user's code may raise anything
+            if _forks != self._forks:
+                _end_child(error)
             raise _blamed(error, call) from None
         finally:
             visit.close()
+        if _forks != self._forks:
+            os._exit(0)
+        return end
 
     async def _say(self, call: Call, visit: Visit, out: Output) -> End:
         skill = self._function(call.ask)
@@ -149,6 +167,12 @@ class Native:
             return await skill.function(**arguments)
         value = await self._threads.run(skill.function, **arguments)
         return await value if inspect.isawaitable(value) else value
+
+
+def _end_child(error: BaseException) -> NoReturn:
+    """End a process that the agent forked, as Python would have."""
+    code = error.code if isinstance(error, SystemExit) else 1
+    os._exit(code if isinstance(code, int) else int(code is not None))
 
 
 def _blamed(error: BaseException, call: Call) -> AgentFailed:
