@@ -13,6 +13,8 @@ _UPSTREAM = "tests/security/test_upstream.py::"
 _STOLEN = "tests/security/test_stolen_database.py::"
 _DELEGATED = "tests/security/callers/test_delegation.py::"
 _TOKEN = "tests/wire/crypto/test_delegation.py::"
+_BILLS = "tests/security/callers/test_bills.py::"
+_FINISHED = "tests/stores/turn/test_finish_rules_limits.py::"
 _QUOTAS = "tests/stores/turn/test_claim_rules_quotas.py::"
 _RULES = "tests/core/people/test_delegation.py::"
 _FORWARDING = "tests/gateway/endpoint/test_forwarding.py::"
@@ -163,6 +165,24 @@ _A33 = (
             _UPSTREAM + "test_a_bill_that_no_ledger_can_hold_leaves_no_turn_behind",
             _UPSTREAM + "test_an_upstream_that_never_ends_is_cut_off_by_size",
             _UPSTREAM + "test_an_upstream_that_never_ends_is_cut_off_by_time",
+        ),
+    ),
+)
+
+_A80 = (
+    Row(
+        "security:a80:bills",
+        "A caller bounds its own bill by what it asks for, or by what was reserved: it is debited "
+        "what was used, as far as its limit goes, and what is above refuses calls that may cost.",
+        "R57",
+        (
+            _BILLS + "test_a_caller_that_promises_little_is_billed_what_was_used",
+            _BILLS + "test_a_limit_bounds_what_is_debited_and_not_less",
+            _BILLS
+            + "test_what_no_limit_covers_is_unpaid_and_refuses_what_may_cost_until_it_is_settled",
+            _FINISHED + "test_what_others_have_reserved_is_left_to_them",
+            _FINISHED + "test_of_many_that_end_at_once_none_is_debited_twice_for_the_same_money",
+            _FINISHED + "test_who_has_not_paid_is_refused_what_may_cost_and_nothing_else",
         ),
     ),
 )
@@ -396,7 +416,7 @@ _A71 = (
 
 ROWS = (
     *_DELEGATION,
-    *(*_A33, *_A34, *_A36, *_A38, *_A39, *_A41, *_A42, *_A43, *_A44, *_A71),
+    *(*_A33, *_A34, *_A36, *_A38, *_A39, *_A41, *_A42, *_A43, *_A44, *_A71, *_A80),
     *resources.ROWS,
     *tenants.ROWS,
     *signatures.ROWS,

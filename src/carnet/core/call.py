@@ -10,7 +10,7 @@ from hashlib import blake2b
 from typing import Any, Final, Protocol
 
 from msgspec import Struct, field
-from msgspec.structs import astuple
+from msgspec.structs import astuple, force_setattr
 
 from carnet.core.chain.allowance import Allowance
 from carnet.core.chain.carnet import Carnet, Mark, Trace
@@ -132,11 +132,12 @@ class Target(Struct, frozen=True, kw_only=True, eq=False):
     at_once: int | None = None  # calls that it answers at once; None is as many as come
     tokens_per_day: int | None = None  # that one signed sender may use; None is unbounded
     removes: Callable[[Ask], tuple[str, ...]] | None = None  # names what of a request is left out
+    may_cost: bool = False  # whether somebody may have to pay for a call: nobody gives it
 
-    @property
-    def may_cost(self) -> bool:
-        """Whether somebody may have to pay for a call."""
-        return self.price != _FREE or (self.is_remote and self.most_cost > 0)
+    def __post_init__(self) -> None:
+        """See whether it may cost, once for all calls."""
+        may_cost = not self.price.is_free or (self.is_remote and self.most_cost > 0)
+        force_setattr(self, "may_cost", may_cost)
 
 
 class Admitted(Struct, frozen=True):

@@ -22,7 +22,7 @@
     │   │                    TaskNotFound  DeliveryNotFound  RouteNotFound
     │   │                    MethodNotAllowed
     │   ├── chain            DepthExceeded  ChainFinal  RunCallsExceeded  LoopDetected
-    │   ├── money            PaymentRequired  SpendingLimitReached  PayerRefused
+    │   ├── money            PaymentRequired  SpendingLimitReached  BillUnpaid  PayerRefused
     │   ├── forwarding       ForwardingNotAllowed  PeerNotListed
     │   ├── turns            IdempotencyMismatch  InProgress  DefinitionChanged  Cancelled
     │   │                    InputRequired  InterruptExpired  PolicyStateInvalid

@@ -1,6 +1,6 @@
 """Refused for what is asked: its content, where it goes, its chain, who pays, what it forwards."""
 
-from carnet.errors.base import Refused
+from carnet.errors.base import Fact, Refused
 
 
 class InjectionDetected(Refused, code="injection_detected", status=400):
@@ -179,14 +179,29 @@ class LoopDetected(Refused, code="loop_detected", status=409):
     hint = "Answer from what you have; the operator may set reentry for the agent."
 
 
-class PaymentRequired(Refused, code="payment_required", status=402):
+def _numbers(facts: dict[str, Fact]) -> str:
+    """What a call may cost and what is left for it, as far as either is told."""
+    if facts.get("needed") is None:
+        return ""
+    left = "" if facts.get("left") is None else f", and {facts['left']} is left"
+    return f" It may cost {facts['needed']}{left}."
+
+
+class PaymentRequired(Refused, code="payment_required", status=402, public=("needed", "left")):
     """The agent has a price and nobody with credit stands behind this call."""
 
     template = "This agent has a price and the payer of this call has no credit here."
     hint = "The operator grants credit: carnet peers add DOMAIN --url URL --credit AMOUNT"
 
+    @property
+    def safe_text(self) -> str:
+        """The sentence, with its numbers where they are the caller's to know."""
+        return super().safe_text + _numbers(self.facts)
 
-class SpendingLimitReached(Refused, code="spending_limit_reached", status=402):
+
+class SpendingLimitReached(
+    Refused, code="spending_limit_reached", status=402, public=("needed", "left")
+):
     """The payer's spending limit or credit does not cover this call. Nothing was run or billed.
 
     Nor is a call made for which nothing is left of the budget that the call above came with, its
@@ -195,6 +210,21 @@ class SpendingLimitReached(Refused, code="spending_limit_reached", status=402):
 
     template = "The payer's limit does not cover this call."
     hint = "Ask the operator to raise the limit; 'carnet ledger' shows what was spent."
+
+    @property
+    def safe_text(self) -> str:
+        """The sentence, with its numbers where they are the caller's to know."""
+        return super().safe_text + _numbers(self.facts)
+
+
+class BillUnpaid(Refused, code="bill_unpaid", status=402, public=("unpaid",)):
+    """An earlier call cost more than the payer's limit had left, and that is not settled.
+
+    Calls that cannot cost anything are answered.
+    """
+
+    template = "The payer owes {unpaid} above its limit; until that is settled, no call may cost."
+    hint = "Pay it, or ask the operator: carnet ledger settle QUOTA"
 
 
 class PayerRefused(Refused, code="payer_refused", status=402):

@@ -22,6 +22,8 @@ from carnet.stores.calls.tasks import StoredTasks
 from carnet.stores.calls.turns import RunWatch, RunWatches, SearchRows, StoredTurns
 from carnet.stores.database import Database, Lease, Snapshot
 from carnet.stores.ledger.checkpoints import EVERY_SECONDS, Checkpoints
+from carnet.stores.ledger.differences import Difference, differences
+from carnet.stores.ledger.settlements import Settlements
 from carnet.stores.ledger.verification import Progress, Verified, verify
 from carnet.stores.outbox import StoredOutbox
 from carnet.stores.secrets.seal import derive
@@ -117,6 +119,7 @@ class Store:
         self.steps: Final = StoredSteps(database)
         self.outbox: Final = StoredOutbox(database)
         self.records: Final = StoredRecords(database)
+        self.settlements: Final = Settlements(database, self._seals)
         self.cluster: Final = StoredCluster(database, self.worker) if database.is_shared else None
         self._cleanup = Cleanup(database, self.tasks, self.outbox, clock, task_hours=hours.tasks)
 
@@ -266,6 +269,10 @@ class Store:
         """Check every posting of the ledger, as it is at one moment."""
         async with self._database.snapshot() as snapshot:
             return await verify(snapshot, self._seals, expected=expected, progress=progress)
+
+    async def differences(self, *, elsewhere: Sequence[str], limit: int) -> list[Difference]:
+        """Where our ledger and those of peers may differ; `elsewhere` are our names for theirs."""
+        return await differences(self._database, elsewhere=elsewhere, limit=limit)
 
     async def close(self) -> None:
         """Write what is pending and let go. A store that cannot be written is let go as it is."""

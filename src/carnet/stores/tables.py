@@ -33,6 +33,7 @@ TABLES: Final = (
     Table("checkpoint", "kept"),
     Table("sealed", "kept"),
     Table("purse", "own"),
+    Table("settlement", "kept"),
     Table("rate", "own"),
     Table("token", "own", numbered=True),
     Table("peer", "kept"),

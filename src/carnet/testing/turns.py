@@ -57,6 +57,7 @@ class MemoryTurns:
         self.grounds: dict[int, bytes] = {}  # why turns were admitted
         self.interrupted: dict[int, list[InterruptRecord]] = {}  # what turns wait for
         self.debits: list[Debit] = []
+        self.unpaid: dict[str, int] = {}  # of each quota, what is owed above its limit
         self.before_write: Callable[[], None] = lambda: None  # raise here to break a write
 
     @property
@@ -97,6 +98,7 @@ class MemoryTurns:
         rules.turn_numbers, rules.run_numbers = [len(self.turns) + 1], [len(self._runs) + 1]
         rules.runs, rules.depths = self._runs, self._depths
         rules.tats, rules.held, rules.nonces = self.rates, self._held, self.nonces
+        rules.unpaid = self.unpaid
         rules.known = {turn.key: self._row(turn) for turn in self.turns.values()}
         rules.pending = [
             (n, one.interrupt.id, hash_state(one.interrupt.state), one.status, one.expires)
@@ -155,6 +157,7 @@ class MemoryTurns:
         self.before_write()
         rules = FinishRules()
         rules.read([self._held_row(finish.turn.n)])
+        rules.spent = dict(self._held)
         record = rules.end(self._prepared(finish))
         if not isinstance(record, Turn):
             raise record
@@ -165,7 +168,9 @@ class MemoryTurns:
         for quota, (spent, reserved) in rules.quotas.items():
             self._held[quota] = self._held.get(quota, 0) + spent + reserved
         self.deliveries += [delivery for delivery, _ in rules.deliveries]
-        self.debits += finish.debits
+        self.debits += [Debit(row[5], row[6]) for row in rules.ledger]
+        for quota, more in rules.unpaid.items():
+            self.unpaid[quota] = self.unpaid.get(quota, 0) + more
         self.finishes.append(finish)
         if finish.interrupts:
             self.interrupted[record.n] = [

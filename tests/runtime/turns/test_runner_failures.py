@@ -344,7 +344,7 @@ async def test_an_agent_that_has_ended_makes_no_more_calls() -> None:
     assert len(stage.turns.turns) == 1
 
 
-async def test_a_payer_with_a_limit_never_pays_more_than_was_reserved() -> None:
+async def test_a_payer_with_a_limit_pays_what_was_used_as_far_as_the_limit_goes() -> None:
     @speaking
     async def model(_: Call, /) -> AsyncIterator[Event]:
         yield Text("x")
@@ -354,7 +354,10 @@ async def test_a_payer_with_a_limit_never_pays_more_than_was_reserved() -> None:
     price = Price(per_million_out=1_000_000)
     stage = Stage(replace(target("model", agent=model), price=price))
     await stage.ask("model")  # alice has a limit; 4096 tokens were reserved for
-    assert stage.turns.debits == [Debit("agent:model", 4096)]
+    assert stage.turns.debits == [
+        Debit("agent:model", 4096),
+        Debit("unpaid:token:alice", 10**9 - 4096),
+    ]
 
 
 async def test_a_cost_that_nobody_told_is_the_quote_under_a_limit_and_unknown_without_one() -> None:

@@ -84,10 +84,16 @@ def query(gateway: Organisation, sql: str, *args: object) -> list[Any]:
         return connection.execute(sql, args).fetchall()
 
 
-def bills(gateway: Organisation, run: str) -> list[tuple[str, str, int]]:
-    """Who was debited, who was credited and how much (in micro-units), oldest first."""
+def postings(gateway: Organisation, run: str) -> list[tuple[str, str, int]]:
+    """All that the ledger has of a run: debit, credit and micro-units, oldest first."""
     sql = "SELECT account || '@' || issuer, credit, amount FROM ledger WHERE run = ? ORDER BY n"
     return query(gateway, sql, run)
+
+
+def bills(gateway: Organisation, run: str) -> list[tuple[str, str, int]]:
+    """Who was debited, who was credited and how much: what is disputed or unpaid left out."""
+    aside = ("disputed:", "unpaid:")
+    return [row for row in postings(gateway, run) if not row[1].startswith(aside)]
 
 
 def ran(gateway: Organisation) -> list[str]:

@@ -165,7 +165,7 @@ async def test_another_payer_with_the_same_run_id_neither_sees_nor_disturbs_it(
 async def test_a_refused_claim_leaves_no_trace(store: Store, place: Place) -> None:
     poor = Payer(account=ALICE.account, quota="poor", limit=10)
     before = place.counts()
-    assert await store.turns.claim(a_claim(payer=poor, reserve=11)) == Denied("spending")
+    assert await store.turns.claim(a_claim(payer=poor, reserve=11)) == Denied("spending", amount=10)
     assert await store.turns.claim(a_claim(most_run_calls=0)) == Denied("run_calls")
     assert place.counts() == before
 

@@ -85,7 +85,7 @@ async def test_a_call_refused_for_its_price_is_not_counted_by_its_rate(
     store: Store, place: Place
 ) -> None:
     claim = a_claim(payer=LIMITED, reserve=2000, rates=(TEN_A_MINUTE,))
-    assert await store.turns.claim(claim) == Denied("spending")
+    assert await store.turns.claim(claim) == Denied("spending", amount=1000)
     assert place.counts()["rate"] == 0
 
 
@@ -127,7 +127,8 @@ def test_no_window_admits_more_than_a_burst_and_its_refill(
 
 async def test_a_reservation_is_held_until_the_finish(store: Store, place: Place) -> None:
     turn = claimed(await store.turns.claim(a_claim("r1", payer=LIMITED, reserve=700)))
-    assert await store.turns.claim(a_claim("r2", payer=LIMITED, reserve=700)) == Denied("spending")
+    too_much = a_claim("r2", payer=LIMITED, reserve=700)
+    assert await store.turns.claim(too_much) == Denied("spending", amount=300)
     await store.turns.finish(
         a_finish(turn, payer=LIMITED, reserve=700, debits=(Debit("agent:echo", 300),))
     )
@@ -172,7 +173,7 @@ async def test_running_again_may_be_refused_and_leaves_the_turn_as_it_was(store:
     again = a_claim(payer=LIMITED, rates=(rate,))
     assert await store.turns.claim(again) == Denied("rate", 10, "b")
     dear = a_claim(payer=LIMITED, reserve=1001)
-    assert await store.turns.claim(dear) == Denied("spending")
+    assert await store.turns.claim(dear) == Denied("spending", amount=1000)
     assert await store.turns.reload(turn) == ended
     entries = await store.records.entries("r1", reader=None, after=0, limit=9)
     assert [entry.kind for entry in entries] == ["accepted", "ended"]

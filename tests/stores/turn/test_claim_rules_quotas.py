@@ -113,7 +113,7 @@ async def test_a_claim_that_is_refused_by_its_limit_takes_nothing_of_a_quota(
         a_claim("r2", payer=POOR, reserve=11, quotas=(of_tasks(5),), once=once()),
         a_task("r3", payer=POOR, reserve=11, quotas=(of_tasks(5),), nonce=a_nonce()),
     ):
-        assert await store.turns.claim(claim) == Denied("spending")
+        assert await store.turns.claim(claim) == Denied("spending", amount=10)
     assert everything(place) == before
 
 

@@ -56,7 +56,7 @@ async def test_a_turn_that_waits_holds_what_it_reserved_less_what_it_spent(
     assert waiting.cost == 300
     assert place.rows("SELECT spent, reserved FROM purse WHERE name = 'p'") == [(300, 500)]
     too_much = a_claim("r2", payer=QUOTA, reserve=300)
-    assert await store.turns.claim(too_much) == Denied("spending")
+    assert await store.turns.claim(too_much) == Denied("spending", amount=200)
     resumed = claimed(await store.turns.claim(a_claim(payer=QUOTA, resolution=an_answer())))
     assert place.rows("SELECT spent, reserved FROM purse WHERE name = 'p'") == [(300, 500)]
     ended = await store.turns.finish(a_finish(resumed, payer=QUOTA))

@@ -46,6 +46,112 @@ async def _postings(
     return {**ledger_page(entries, currency), "sum": total, "currency": currency}
 
 
+@ledger.command()
+@click.argument("quota")
+@click.option("--amount", metavar="A", help="How much of it (default: all).")
+@click.option("--forgive", is_flag=True, help="It need not be paid.")
+@pass_invocation
+def settle(invocation: Invocation, quota: str, amount: str | None, forgive: bool) -> None:  # noqa: FBT001  as click gives it
+    """Note that what a payer owed above its limit was paid: it may make calls that cost again."""
+    from carnet.core.money.amount import format_amount, parse_amount
+    from carnet.errors import UsageInvalid
+
+    wanted = None if amount is None else parse_amount(amount, field="--amount")
+    settled = wait(_settle(invocation, quota, wanted, forgive=forgive))
+    if settled is None:
+        raise UsageInvalid(
+            reason=f"{quota} does not owe as much above its limit.",
+            fix="'carnet ledger differences' shows who owes what.",
+        )
+    how = "forgiven" if forgive else "paid"
+    page = {"quota": quota, "settled": format_amount(settled), "how": how}
+    invocation.result(page, lambda: f"{page['settled']} of {quota} is {how}.")
+
+
+async def _settle(
+    invocation: Invocation, quota: str, amount: int | None, *, forgive: bool
+) -> int | None:
+    from carnet.assembly.store import open_from
+    from carnet.runtime.system import SystemClock, SystemIds
+
+    store = await open_from(invocation.settings, exclusive=False)
+    try:
+        return await store.settlements.settle(
+            SystemIds().uuid(),
+            quota,
+            amount=amount,
+            how="forgiven" if forgive else "paid",
+            now=SystemClock().wall_us(),
+        )
+    finally:
+        await store.close()
+
+
+@ledger.command("differences")
+@click.option("--limit", type=click.IntRange(1, 10_000), default=100, help="Of each kind (100).")
+@pass_invocation
+def show_differences(invocation: Invocation, limit: int) -> None:
+    """List where our ledger and those of peers may differ, and what payers have not paid.
+
+    disputed: a peer says that a call cost more than it may. unpaid: used above a payer's limit.
+    unmatched: a call left us and nobody told what it cost; the peer may have a posting of it.
+    """
+    page = wait(_differences(invocation, limit))
+    invocation.result(page, lambda: invocation.spell(_differences_text(page)), page["differences"])
+
+
+async def _differences(invocation: Invocation, limit: int) -> dict[str, Any]:
+    from carnet.assembly.agents.kinds import KINDS
+    from carnet.assembly.store import open_from
+    from carnet.core.money.amount import format_amount
+    from carnet.wire.grammar.times import when
+
+    settings = invocation.settings
+    agents = settings.agents.items()
+    elsewhere = [name for name, agent in agents if KINDS[agent.kind].is_remote]
+    store = await open_from(settings, exclusive=False)
+    try:
+        found = await store.differences(elsewhere=elsewhere, limit=limit)
+        unpaid = await store.settlements.unpaid()
+    finally:
+        await store.close()
+    listed = [
+        {
+            "kind": each.kind,
+            "at": when(each.at),
+            "payer": each.payer,
+            "other": each.other,
+            "amount": None if each.amount is None else format_amount(each.amount),
+            "run": each.run,
+            "turn": each.turn,
+        }
+        for each in found
+    ]
+    owing = {each.quota: format_amount(each.amount) for each in unpaid}
+    return {"differences": listed, "unpaid": owing, "currency": settings.ledger.currency}
+
+
+def _differences_text(page: dict[str, Any]) -> str:
+    from carnet.cli.times import short
+
+    lines = [
+        f"{quota} owes {amount} {page['currency']} above its limit; when it is paid:"
+        f" carnet ledger settle {quota}"
+        for quota, amount in page["unpaid"].items()
+    ]
+    if not page["differences"]:
+        return "\n".join(["No difference is known.", *lines])
+    columns = ["payer", "other", "amount", "run", "turn"]
+    rows = [
+        [
+            *(entry["kind"], "-" if entry["at"] is None else short(entry["at"])),
+            *(str(entry[column] or "-") for column in columns),
+        ]
+        for entry in page["differences"]
+    ]
+    return "\n".join([table(rows, ["KIND", "AT", *map(str.upper, columns)]), *lines])
+
+
 def _text(page: dict[str, Any]) -> str:
     from carnet.cli.times import short
 

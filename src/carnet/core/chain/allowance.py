@@ -44,6 +44,12 @@ class Allowance:
             self._calls -= 1
         return taken
 
+    def take_more(self, wanted: int) -> int:
+        """What is left of the money, as far as it is wanted: a call has cost more than expected."""
+        taken = 0 if self._money is None else min(wanted, self._money)
+        self._money = None if self._money is None else self._money - taken
+        return taken
+
     def give_back(self, amount: int) -> None:
         """A call has cost so much less than was set aside for it."""
         if self._money is not None:

@@ -35,6 +35,7 @@ class OutboundCall(Struct, frozen=True, kw_only=True):
     peer_code: str | None = None  # and in which word of its own
     receipt: str | None = None  # what the other side signed about its answer
     matched: Matched | None = None  # None: nobody has compared the ledgers yet
+    disputed: int = 0  # what it says to cost above what it may; kept in the row of its turn
 
 
 def outbound_event(call: OutboundCall) -> Extension:

@@ -10,9 +10,11 @@ from msgspec import Struct
 from carnet.core.call import Admitted, Ask, Call, Target, call_of
 from carnet.core.chain.allowance import Allowance
 from carnet.core.chain.turn import Turn
+from carnet.core.money.amount import format_amount
 from carnet.core.people.proof import SECOND_US, Spending
 from carnet.core.sealed_call import Later, SealedCall, write_sealed_call
 from carnet.errors import (
+    BillUnpaid,
     CarnetError,
     ChainMismatch,
     DefinitionChanged,
@@ -125,6 +127,7 @@ class Transaction:
             task=None if entry.later is None else self._task_claim(entry, entry.later),
             made_in=above,
             grounds=entry.grounds,
+            may_cost=entry.target.may_cost,
         )
 
     def _task_claim(self, entry: Entry, later: Later) -> TaskClaim:
@@ -149,13 +152,13 @@ class Transaction:
 def quote(target: Target, ask: Ask, request_bytes: int) -> int:
     """The most a call may cost: what is reserved before it runs."""
     tokens_out = ask.max_tokens or LIKELY_TOKENS_OUT
-    # A token is at least a byte; what a call costs beyond its reservation is not debited.
+    # A token is at least a byte. What was used is debited, whatever was reserved (R57).
     return target.price.of(request_bytes, tokens_out) + target.most_cost
 
 
 def refusal(denied: Denied, entry: Entry, most_run_calls: int) -> CarnetError:
     """The error that a refused transaction stands for."""
-    granted = entry.admitted.delegation
+    granted, payer = entry.admitted.delegation, entry.admitted.payer
     refusals: dict[str, CarnetError] = {
         "replayed": NonceReplayed(),
         "spent": DelegationReplayed(link=1 if granted is None else granted.single_use_link()),
@@ -165,9 +168,20 @@ def refusal(denied: Denied, entry: Entry, most_run_calls: int) -> CarnetError:
         "rate": RateLimited(denied.bucket or "", retry_after=denied.retry_after or 1),
         "quota": _used_up(denied, entry.quotas),
         "run_calls": RunCallsExceeded(limit=most_run_calls),
-        "spending": SpendingLimitReached() if entry.admitted.payer.own_issue else PaymentRequired(),
+        "spending": (SpendingLimitReached if payer.own_issue else PaymentRequired)(
+            **_amounts(denied, entry)
+        ),
+        "unpaid": BillUnpaid(unpaid=format_amount(denied.amount)),
     }
     return refusals[denied.reason]
+
+
+def _amounts(denied: Denied, entry: Entry) -> dict[str, str]:
+    """What a call may cost; and what its payer has left, unless somebody else is told."""
+    told = {"needed": format_amount(entry.admitted.reserve)}
+    if not entry.admitted.payer.by_forwarding:
+        told["left"] = format_amount(denied.amount)
+    return told
 
 
 def _used_up(denied: Denied, quotas: Sequence[Quota]) -> CarnetError:

@@ -25,6 +25,8 @@ from carnet.ports.world.outbox import Delivery
 
 TOKENS: Final = "tokens/"  # what the names of each kind of quota begin with
 TASKS: Final = "tasks/"
+UNPAID: Final = "unpaid:"  # what is credited where nobody has paid, and the quota behind it
+DISPUTED: Final = "disputed:"  # and where a peer says more than it may charge, and the peer
 
 
 class Rate(Struct, frozen=True, kw_only=True):
@@ -95,6 +97,7 @@ class TurnClaim(Struct, frozen=True, kw_only=True):
     resolution: Answer | None = None  # the turn waits, and this is what it waits for
     grounds: bytes = b""  # why it was admitted, of `core.chain.grounds`
     made_in: Turn | None = None  # the turn a child was made in, also where no header names it
+    may_cost: bool = False  # then a payer that has not paid before is refused
 
 
 class Claimed(Struct, frozen=True, tag=True):
@@ -123,11 +126,13 @@ class Denied(Struct, frozen=True, tag=True):
         "rate",
         "quota",
         "spending",
+        "unpaid",  # what an earlier call cost above the payer's limit
         "run_calls",
         "resolution",  # no turn waits for that answer, or no longer
     ]
     retry_after: int | None = None
     bucket: str | None = None  # the rate (full for longest) or the quota that refused
+    amount: int = 0  # of money: what is left of the payer's limit, or is unpaid
 
 
 Verdict = Claimed | Known | Denied
@@ -138,6 +143,34 @@ class Debit(Struct, frozen=True):
 
     credit: str  # "agent:echo" or "peer:globex.example"
     amount: int
+    # Unpaid: our own price above what the payer's limit had left. Disputed: what a peer says above
+    # what it may charge; nobody owes it. Neither is spent.
+    kind: Literal["owed", "unpaid", "disputed"] = "owed"
+
+
+def within(debits: Sequence[Debit], most: int, quota: str) -> list[Debit]:
+    """The same as far as `most` goes, the first ones first; the rest is unpaid (R57)."""
+    bounded: list[Debit] = []
+    left, over = max(most, 0), 0
+    for debit in debits:
+        if debit.kind != "owed":
+            bounded.append(debit)
+            continue
+        amount = min(debit.amount, left)
+        left -= amount
+        over += debit.amount - amount
+        bounded.append(Debit(debit.credit, amount))
+    if over:
+        bounded.append(Debit(UNPAID + quota, over, "unpaid"))
+    return bounded
+
+
+def whole_cost(debited: int, children: int, before: int, *, has_waited: bool) -> int:
+    """What a turn has cost in all its attempts, of which `before` was known.
+
+    A turn that runs again makes the same calls, which tell again what they have cost in all.
+    """
+    return debited + (children + before if has_waited else max(children, before))
 
 
 class Use(Struct, frozen=True):
@@ -167,6 +200,8 @@ class TurnFinish(Struct, frozen=True, kw_only=True):
     children_cost: int  # what children in process already debited
     reserve: int
     now: int
+    exceeds: bool = False  # more is debited than was reserved, or not all of it can be
+    disputed: int = 0  # in all, by a peer that this turn was a call to
     tokens_in: int | None = None
     tokens_out: int | None = None
     code: str | None = None

@@ -36,7 +36,7 @@ _DONE: Final[CallEnding] = ("done", None, {})
 class Calling:
     """One call out while it is made: a Sink for its answer, which knows what it costs."""
 
-    __slots__ = ("_bound", "_call", "_dialect", "_out", "cost", "receipt", "write")
+    __slots__ = ("_bound", "_call", "_dialect", "_disputed", "_out", "cost", "receipt", "write")
 
     def __init__(
         self,
@@ -52,6 +52,7 @@ class Calling:
         self._out = out
         self._dialect = dialect
         self._bound = bound
+        self._disputed = 0
         self.write = out.write
         self.cost = cost
         self.receipt = ExpectedReceipt()  # what its answer brings along as its receipt
@@ -60,6 +61,8 @@ class Calling:
         """Pass on what it used, and remember what that costs."""
         bounded = self._bound(usage, self._call)
         self.cost = bounded.cost
+        if usage.cost is not None and bounded.cost is not None:
+            self._disputed = usage.cost - bounded.cost
         self._out.usage(bounded)
 
     def ended(self, error: BaseException | None = None) -> None:
@@ -80,6 +83,7 @@ class Calling:
                 peer_status=_fact(facts, "peer_status", int) if facts else None,
                 peer_code=_fact(facts, "peer_code", str) if facts else None,
                 receipt=self.receipt.proved,
+                disputed=self._disputed,
             )
         )
 

@@ -8,13 +8,12 @@ Law 2. One append is on its way at a time; what is said meanwhile goes with the 
        does what an append could not write.
 Law 3. What is not yet durable, what nobody has taken and what one turn may say are bounded; at
        the first two the agent waits, at the last it has failed.
-Law 4. A payer with a limit is never debited more than was reserved. A cost that nobody told is
-       debited as the reservation where there is one, and is shown as unknown where there is none.
-       A turn that waits is debited what it used so far: tokens, and what others charged.
+Law 4. What was measured is debited, also above the reservation (`excess`). A cost that nobody told
+       is debited as the reservation where there is one, and is shown as unknown where there is
+       none. A turn that waits is debited what it used so far: tokens, and what others charged.
 """
 
 import asyncio
-import logging
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -52,12 +51,11 @@ from carnet.errors import (
     PeerRefused,
     Refused,
 )
-from carnet.ports.calls.turns import Debit, Fenced, Tell, TurnFinish, Turns, Use
+from carnet.ports.calls.turns import Debit, Fenced, Tell, TurnFinish, Turns, Use, whole_cost
 from carnet.runtime.turns.broadcast import Broadcast
+from carnet.runtime.turns.excess import disputes, most_cost, same_call, within_budget
 from carnet.runtime.turns.tokens import NO_TOKENS, Tokens, add_up, and_before
 from carnet.runtime.webhooks.callbacks import CallbackDeliveries
-
-logger = logging.getLogger("carnet.runtime")
 
 MOST_WAITING = 1024  # events
 MOST_WAITING_BYTES = 64 * 1024
@@ -100,6 +98,8 @@ class Recording:
         self._usages: list[Usage] = []  # added up at the end: threads may tell them too
         self._outbound: list[OutboundCall] = []
         self._children_cost = 0
+        self._exceeds = False  # more is to be debited than was reserved
+        self._disputed = 0
 
     # ------------------------------------------------------------------ for the agent
 
@@ -134,6 +134,8 @@ class Recording:
         if self._outbound:
             call = structs.replace(call, ordinal=len(self._outbound))
         self._outbound += (call,)
+        if call.disputed:
+            self._disputed = max(self._disputed, call.disputed)
 
     def mark(self) -> int:
         """How many events were written."""
@@ -235,6 +237,8 @@ class Recording:
         if self.broken is not None and isinstance(self.broken, Fenced | OutcomeUnknown):
             raise self.broken  # what may have been written would be said twice
         state = STATES[type(end)]
+        if self._target.is_remote and self._usages[1:]:
+            self._usages = same_call(self._usages)
         tokens = add_up(self._usages) if self._usages else NO_TOKENS
         debits = self._debits(tokens, state)
         call = self._call
@@ -257,6 +261,8 @@ class Recording:
                 children_cost=self._children_cost,
                 reserve=call.reserve,
                 now=now,
+                exceeds=self._exceeds,
+                disputed=self._disputed,
                 tokens_in=tokens[0],
                 tokens_out=tokens[1],
                 code=end.code if type(end) is Failed else None,
@@ -277,8 +283,15 @@ class Recording:
         if self._call.payer.by_forwarding and self._call.payer.own_issue:
             return Usage(tokens[0], tokens[1], 0)  # billed by us: the forwarder owes nothing
         is_unknown = any(type(each) is Extension and each.name == UNKNOWN_COST for each in events)
-        cost = sum(debit.amount for debit in debits) + self._children_cost + (before.cost or 0)
-        return Usage(tokens[0], tokens[1], None if is_unknown else cost)
+        debited = sum(debit.amount for debit in debits if debit.kind == "owed")
+        cost = whole_cost(
+            debited,
+            self._children_cost,
+            before.cost or 0,
+            has_waited=before.fence != before.attempt,
+        )
+        # How much of it the payer's limit takes is known when it is written.
+        return Usage(tokens[0], tokens[1], None if is_unknown or self._exceeds else cost)
 
     def _waits(self, end: Waiting, debits: Sequence[Debit]) -> dict[str, Any]:
         """What the end of a turn says beside that waits: what for, and the call."""
@@ -327,8 +340,13 @@ class Recording:
         if target.is_remote:
             costs = [usage.cost for usage in self._usages if usage.cost is not None]
             if served or any(costs):
-                cost = sum(costs) if costs else None
-                debits += (Debit(target.credit, self._known_cost(cost, target.most_cost)),)
+                before = self._call.record.cost or 0  # debited for an earlier attempt
+                cost = (
+                    costs[-1] - before if costs else self._known_cost(None, most_cost(self._call))
+                )
+                debits += (Debit(target.credit, max(0, cost)),)
+            if self._disputed:
+                debits += disputes(self._call, self._disputed)
         if served and (not target.is_remote or not target.price.is_free):
             debits += (Debit(f"agent:{target.name}", self._price(tokens)),)
         elif state == "waiting" and target.price.counts_tokens and tokens != NO_TOKENS:
@@ -340,7 +358,7 @@ class Recording:
         price, before = self._target.price, self._call.record
         is_counted = tokens != NO_TOKENS or (before.tokens_in, before.tokens_out) != NO_TOKENS
         if not is_counted and price.counts_tokens:
-            return self._known_cost(None, self._call.reserve)
+            return self._known_cost(None, max(0, self._call.reserve - self._target.most_cost))
         return price.of(tokens[0] or 0, tokens[1] or 0)
 
     def _known_cost(self, cost: int | None, quote: int) -> int:
@@ -358,25 +376,13 @@ class Recording:
         match debits:
             case [only] if only.amount <= left:
                 return debits
-        bounded = []
-        for debit in debits:
-            amount = min(debit.amount, left)
-            left -= amount
-            bounded.append(Debit(debit.credit, amount))
-        if bounded != debits:
-            carnet = self._call.carnet
-            extra = {
-                "run": carnet.run,
-                "turn": carnet.turn,
-                "agent": self._call.agent,
-                "charged": sum(debit.amount for debit in debits),
-                "limit": self._most(),
-            }
-            logger.warning("a call cost more than was reserved for it", extra=extra)
-        return bounded
+        if sum(debit.amount for debit in debits if debit.kind == "owed") <= left:
+            return debits
+        self._exceeds = True
+        return within_budget(self._call, debits, left)
 
     def _most(self) -> int | None:
-        """The most that may be debited: what was reserved, and what was set aside of a budget."""
+        """What was reserved, and what was set aside of a budget."""
         call = self._call
         most = None if call.payer.limit is None else call.reserve
         budget = call.carnet.budget

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from carnet.ports.calls.turns import DISPUTED
 from carnet.stores.database import Row, Snapshot
 from carnet.stores.ledger.checkpoints import POSTING, read_ends
 from carnet.stores.snapshots import all_rows
@@ -23,11 +24,12 @@ _CHECKPOINTS = "SELECT n, at, lanes, seal FROM checkpoint ORDER BY n"
 _SHARDS = "SELECT id, postings, head, seal FROM lane ORDER BY id"
 _SEALED = "SELECT lane, postings FROM sealed ORDER BY lane"
 _LEDGER = f"SELECT {POSTING}, lane, seq, hash FROM ledger ORDER BY n"  # noqa: S608
-_SPENT = (  # of money: other quotas count tokens and tasks
-    "SELECT CAST(COALESCE(SUM(spent), 0) AS BIGINT) FROM purse"
+_SPENT = (  # of money, paid and unpaid: other quotas count tokens and tasks
+    "SELECT CAST(COALESCE(SUM(spent + unpaid), 0) AS BIGINT) FROM purse"
     " WHERE NOT (name >= 'tokens/' AND name < 'tokens0')"
     " AND NOT (name >= 'tasks/' AND name < 'tasks0')"
 )
+_SETTLED = "SELECT id, at, name, amount, how, seal FROM settlement ORDER BY at, id"
 _SHARD, _SEQ = 8, 9  # places in a row of _LEDGER
 
 Progress = Callable[[int], object]
@@ -81,7 +83,7 @@ async def verify(
         if progress is not None:
             progress(walk.found.postings)
     ((spent,),) = await all_rows(snapshot, _SPENT)
-    walk.end(spent)
+    walk.end(spent + walk.settled(await all_rows(snapshot, _SETTLED)))
     return walk.found
 
 
@@ -229,8 +231,19 @@ class Walk:
         if not isinstance(amount, int):
             return  # it is found by its hash
         debit, credit = row[4:6], row[6]
+        if isinstance(credit, str) and credit.startswith(DISPUTED):
+            return  # nobody owes it
         self._debits[debit] = self._debits.get(debit, 0) + amount
         self._credits[credit] = self._credits.get(credit, 0) + amount
+
+    def settled(self, settlements: list[Row]) -> int:
+        """What was paid or forgiven of what was posted as unpaid."""
+        total = 0
+        for *what, seal in settlements:
+            if seal != self._try(self._seals.settlement, *what):
+                self.fault(f"the seal of settlement {what[0]} does not fit")
+            total += what[3] if isinstance(what[3], int) else 0
+        return total
 
     def end(self, spent: int) -> None:
         """Everything was told: compare what must be equal."""

@@ -87,6 +87,7 @@ class HotBatch:
         for row in (*self._claiming.again, *self._claiming.resumed):
             self._fences.pop(row[-1], None)
             self._finishing.held.pop(row[-1], None)
+        self._finishing.spent = self._claiming.held  # with what was reserved a moment ago
         appends_done, journal = appended(self._flushes, self._fences)
         ended = [self._finishing.end(finish) for finish in self._finishes]
         await self._write(journal)
@@ -159,7 +160,8 @@ class HotBatch:
             await self._read_repeats(repeats)
         numbers = list(dict.fromkeys(turn.n for turn in self._written()))
         if numbers:
-            postings = sum(len(finish.debits) for finish in self._finishes)
+            # What exceeds may have one more: the part that is unpaid.
+            postings = sum(len(finish.debits) + finish.exceeds for finish in self._finishes)
             found = await self._session.query(sql.HELD_TURNS, numbers, postings)
             held = [row for row in found if row[3] is not None]
             self._postings = sorted(row[0] for row in found if row[3] is None)
@@ -232,11 +234,14 @@ class HotBatch:
             claim.admitted.reserve and claim.admitted.payer.limit is not None
             for claim in self._claims
         )
-        if limits or any(quota.take for quota in quotas):
+        exceeds = any(finish.exceeds for finish in self._finishes)
+        if limits or exceeds or any(quota.take for quota in quotas):
             await self._lock_all_quotas({quota.name for quota in quotas if quota.take})
-        looked_at = sorted({quota.name for quota in quotas} - self._claiming.held.keys())
+        names = {quota.name for quota in quotas}
+        names |= {claim.admitted.payer.quota for claim in self._claims if claim.may_cost}
+        looked_at = sorted(names - self._claiming.held.keys())
         if looked_at:
-            self._claiming.held.update(await self._session.query(sql.READ_QUOTAS, looked_at))
+            self._claiming.read_quotas(await self._session.query(sql.READ_QUOTAS, looked_at))
 
     async def _lock_all_quotas(self, names: set[str]) -> None:
         names |= {claim.admitted.payer.quota for claim in self._claims if claim.admitted.reserve}
@@ -247,10 +252,8 @@ class HotBatch:
         names |= {finish.payer.quota for finish in self._finishes if finish.debits}
         names |= {use.quota for finish in self._finishes for use in finish.uses}
         found = await self._session.query(sql.LOCK_QUOTAS, sorted(names))
-        for name, held, is_new in found:
-            self._claiming.held[name] = held
-            if is_new:
-                self._new_quotas.append(name)
+        self._claiming.read_quotas([row[:3] for row in found])
+        self._new_quotas += [row[0] for row in found if row[3]]
 
     def _quotas(self) -> list[Row]:
         more = dict(self._finishing.quotas)
@@ -290,6 +293,8 @@ class HotBatch:
             *columns(rates, len(sql.RATE)),
             *columns(quotas, len(sql.QUOTA)),
         )
+        if finishing.unpaid:
+            await self._session.query(sql.ADD_UNPAID, *columns(list(finishing.unpaid.items()), 2))
         if claiming.waiting.tasks:
             await self._put_tasks(claiming.waiting)
         if claiming.resolved:
@@ -337,6 +342,7 @@ class HotBatch:
         runs = [n for n in self._new_runs if n not in called]
         rates = [bucket for bucket in self._new_rates if bucket not in self._claiming.counted]
         moved = {row[0] for row in self._quotas()} if self._new_quotas else set()
+        moved |= self._finishing.unpaid.keys()
         quotas = [name for name in self._new_quotas if name not in moved]
         used = {(use.sender, use.nonce) for use in self._claiming.used}
         nonces = [n for name, n in self._new_nonces.items() if name not in used]

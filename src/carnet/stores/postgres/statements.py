@@ -97,11 +97,11 @@ ON CONFLICT (bucket) DO UPDATE SET tat = rate.tat RETURNING bucket, tat, xmax = 
 LOCK_QUOTAS: Final = """
 INSERT INTO purse (name, spent, reserved) SELECT w.name, 0, 0 FROM unnest($1::text[]) AS w (name)
 ON CONFLICT (name) DO UPDATE SET spent = purse.spent
-RETURNING name, spent + reserved, xmax = 0
+RETURNING name, spent + reserved, unpaid, xmax = 0
 """
 
 READ_QUOTAS: Final = """
-SELECT p.name, p.spent + p.reserved FROM unnest($1::text[]) AS w (name)
+SELECT p.name, p.spent + p.reserved, p.unpaid FROM unnest($1::text[]) AS w (name)
 JOIN purse p ON p.name = ANY (ARRAY[w.name])
 """
 
@@ -201,6 +201,13 @@ WITH begun AS (
 INSERT INTO purse ({names(QUOTA)}) SELECT {names(QUOTA, "w.{}")} FROM {_write.rows(QUOTA)}
 ON CONFLICT (name) DO UPDATE
     SET spent = purse.spent + excluded.spent, reserved = purse.reserved + excluded.reserved
+"""
+
+# After WRITE, which has locked them, for what is owed above the limit of a quota.
+ADD_UNPAID: Final = """
+INSERT INTO purse (name, spent, reserved, unpaid)
+SELECT w.name, 0, 0, w.unpaid FROM unnest($1::text[], $2::bigint[]) AS w (name, unpaid)
+ON CONFLICT (name) DO UPDATE SET unpaid = purse.unpaid + excluded.unpaid
 """
 
 # After WRITE, for the turns of tasks. One that is sent again keeps its id; what it was is replaced.

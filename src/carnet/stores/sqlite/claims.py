@@ -45,6 +45,11 @@ ADD_TO_QUOTA: Final = (
     " DO UPDATE SET spent = spent + excluded.spent, reserved = reserved + excluded.reserved"
 )
 
+ADD_UNPAID: Final = (
+    "INSERT INTO purse (name, spent, reserved, unpaid) VALUES (?, 0, 0, ?)"
+    " ON CONFLICT (name) DO UPDATE SET unpaid = unpaid + excluded.unpaid"
+)
+
 _OWNED = Lookup(
     "WITH w (n) AS (VALUES {keys}) SELECT t.n, t.fence FROM w CROSS JOIN turn t"
     " ON t.n = w.n WHERE t.state = 'running'",
@@ -105,6 +110,9 @@ class FinishBatch:
             if finish.tell is not None:
                 found = self._connection.execute(_CALLBACKS, (finish.turn.n,))
                 self._rules.callbacks += found.fetchall()
+            if finish.exceeds:
+                for name, held, _ in _QUOTAS(self._connection, [finish.payer.quota]):
+                    self._rules.spent[name] = held
         answers = [self._rules.end(finish) for finish in finishes]
         self._write()
         return answers
@@ -127,6 +135,8 @@ class FinishBatch:
         """What few ends have."""
         write = self._connection.executemany
         rules = self._rules
+        if rules.unpaid:
+            write(ADD_UNPAID, list(rules.unpaid.items()))
         if rules.requeued:
             write(_WAIT_AGAIN, [(*row[:2], row[3]) for row in rules.requeued])
             write(_CLEAR_PROGRESS, [row[2:] for row in rules.requeued])
@@ -167,7 +177,8 @@ _RATES = Lookup(
 )
 _QUOTAS = Lookup(
     "WITH w (name) AS (VALUES {keys})"
-    " SELECT p.name, p.spent + p.reserved FROM w CROSS JOIN purse p ON p.name = w.name",
+    " SELECT p.name, p.spent + p.reserved, p.unpaid FROM w CROSS JOIN purse p"
+    " ON p.name = w.name",
     width=1,
 )
 _NONCES = Lookup(
@@ -237,7 +248,7 @@ def _asked(claims: Sequence[TurnClaim]) -> _Asked:
             asked.buckets[rate.bucket] = None
         if claim.nonce is not None or claim.once is not None:
             asked.nonces += names_of(claim)
-        if claim.quotas or admitted.reserve:
+        if claim.quotas or admitted.reserve or claim.may_cost:
             asked.paying.append(claim)
         if claim.wire_parent:
             asked.placed.append(claim)
@@ -284,9 +295,13 @@ class ClaimBatch:
                 rules.nonces[(sender, nonce)] = expires
 
     def _read_quotas(self, claims: Sequence[TurnClaim]) -> None:
-        quotas = {claim.admitted.payer.quota for claim in claims if claim.admitted.reserve}
+        quotas = {
+            claim.admitted.payer.quota
+            for claim in claims
+            if claim.may_cost or claim.admitted.reserve
+        }
         quotas |= {quota.name for claim in claims for quota in claim.quotas}
-        self._rules.held = dict(_QUOTAS(self._connection, [*quotas]))
+        self._rules.read_quotas(_QUOTAS(self._connection, [*quotas]))
 
     def _read_runs(self, claims: Sequence[TurnClaim], asked: dict[bytes, Row]) -> None:
         """The runs, the turns of the same keys, and what is known of both."""

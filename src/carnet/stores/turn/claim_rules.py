@@ -107,6 +107,7 @@ class ClaimRules:
         self.alive: set[str | None] = {worker}  # the workers whose turns are not taken over
         self.tats: dict[str, int] = {}
         self.held: dict[str, int] = {}  # spent and reserved of each quota
+        self.unpaid: dict[str, int] = {}  # what is owed above the limit of each, if anything is
         self.nonces: dict[Row, int] = {}  # until when those are refused that were used before
         self.tasks_lost: set[int] = set()  # turns of tasks that wait for another worker
         self.depths: dict[Row, set[int]] | None = None  # that calls below (run, turn) may have
@@ -123,6 +124,13 @@ class ClaimRules:
         self.journal: list[Row] = []
         self.used: list[Nonce] = []
         self.waiting = WaitingRows([], [], [])  # of the turns that are to run later
+
+    def read_quotas(self, rows: Sequence[Row]) -> None:
+        """Take what the driver has read of quotas: name, spent and reserved, unpaid."""
+        for name, held, unpaid in rows:
+            self.held[name] = held
+            if unpaid > 0:
+                self.unpaid[name] = unpaid
 
     def decide(self, claim: TurnClaim) -> Verdict:
         """Admit a claim, or say why not."""
@@ -154,7 +162,8 @@ class ClaimRules:
         if run.calls >= claim.most_run_calls:
             return Denied("run_calls")
         denied = None
-        if claim.rates or claim.quotas or claim.admitted.reserve or claim.once is not None:
+        pays = claim.may_cost or claim.admitted.reserve
+        if claim.rates or claim.quotas or pays or claim.once is not None:
             denied = self._admit(claim, released=0)
         return denied or self._begin(claim, run)
 
@@ -188,14 +197,10 @@ class ClaimRules:
     def _admit(self, claim: TurnClaim, *, released: int) -> Denied | None:
         tats, denied = self._arrivals(claim) if claim.rates else ({}, None)
         denied = denied or (self._used_up(claim) if claim.quotas else None)
+        if denied is None and (claim.may_cost or claim.admitted.reserve):
+            denied = self._pay(claim, released)
         if denied is not None:
             return denied
-        if claim.admitted.reserve:
-            name, limit = claim.admitted.payer.quota, claim.admitted.payer.limit
-            held = self.held.get(name, 0) - released + claim.admitted.reserve
-            if limit is not None and held > limit:
-                return Denied("spending")
-            self._reserve(name, claim.admitted.reserve)
         if tats:
             self.tats |= tats
             self.counted |= tats
@@ -205,6 +210,19 @@ class ClaimRules:
                 self.taken[quota.name] = self.taken.get(quota.name, 0) + quota.take
         if claim.once is not None:
             self.used += (claim.once, in_turn(claim.once, claim.key))
+        return None
+
+    def _pay(self, claim: TurnClaim, released: int) -> Denied | None:
+        """Reserve what it may cost; refuse a payer that has not paid what it owes (R57)."""
+        admitted = claim.admitted
+        name, limit = admitted.payer.quota, admitted.payer.limit
+        if claim.may_cost and name in self.unpaid:
+            return Denied("unpaid", amount=self.unpaid[name])
+        left = None if limit is None else limit - self.held.get(name, 0) + released
+        if left is not None and admitted.reserve > left:
+            return Denied("spending", amount=max(left, 0))
+        if admitted.reserve:
+            self._reserve(name, admitted.reserve)
         return None
 
     def _used_up(self, claim: TurnClaim) -> Denied | None:

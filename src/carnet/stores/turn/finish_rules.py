@@ -9,7 +9,8 @@ database alone cannot write a posting that fits.
 Law 1. Only the owner writes: the fence must be the turn's own and the turn must be running.
        Everybody else is told `Fenced`, and nothing of theirs is kept.
 Law 2. What is released is what the turn's row holds, not what the caller remembers.
-Law 3. A turn's cost and the cost of its run are frozen here, in the order of the batch.
+Law 3. A turn's cost and the cost of its run are frozen here, in the order of the batch. What its
+       payer's limit cannot take beside the reservations of others is a posting of its own.
 Law 4. The end of a task is told to the addresses that it has now, or is not written (`Untold`).
 Law 5. A turn that ends as queued goes on to hold what it held; the attempt that ended is no longer
        part of the answer, and whoever made it is told `Fenced` from then on.
@@ -27,7 +28,7 @@ import msgspec
 from msgspec.structs import replace
 
 from carnet.core.chain.turn import TRANSITIONS, Turn, TurnState
-from carnet.ports.calls.turns import Fenced, TurnFinish
+from carnet.ports.calls.turns import Debit, Fenced, TurnFinish, whole_cost, within
 from carnet.ports.world.outbox import Delivery
 from carnet.stores.database import Flush, Row
 from carnet.stores.turn.callbacks import CallbacksChanged, NotifyingFinish
@@ -72,10 +73,12 @@ class FinishRules:
         # What the driver reads.
         self.held: dict[int, Row] = {}  # of each turn that may end, as HELD has them
         self.run_costs: dict[int, int] = {}
+        self.spent: dict[str, int] = {}  # and reserved, of the quotas of ends that exceed
         self.callbacks: list[Row] = []  # of tasks that end, as CALLBACK_COLUMNS has them
         # What the driver writes.
         self.run_costs_changed: dict[int, int] = {}
         self.quotas: dict[str, tuple[int, int]] = {}  # more spent, more reserved
+        self.unpaid: dict[str, int] = {}  # more that is owed above a limit
         self.turns: list[Row] = []
         self.journal: list[Row] = []
         self.ledger: list[Row] = []
@@ -118,7 +121,10 @@ class FinishRules:
     def _end(self, finish: TurnFinish, held: Row) -> Turn:
         turn = finish.turn
         _, _, reserve, quota, run, state, holds, before, _ = held
-        debited = self._post(finish, run) if finish.debits else 0
+        debits = finish.debits
+        if finish.exceeds:
+            debits = self._within_limit(finish, reserve)
+        debited = self._post(finish, debits, run) if debits else 0
         kept = max(reserve - debited, 0) if finish.state == "waiting" else 0
         if reserve:
             self._move(quota, 0, kept - reserve)
@@ -136,7 +142,9 @@ class FinishRules:
         has_waited = turn.fence != turn.attempt or state == "waiting"
         if has_waited or finish.uses or finish.deliveries or finish.is_task or finish.outbound:
             self._tell(finish, is_kept=finish.is_task or has_waited)
-        cost = debited + finish.children_cost + (before or 0)  # also what it cost until it waited
+        cost = debited + finish.children_cost
+        if before:
+            cost = whole_cost(debited, finish.children_cost, before, has_waited=has_waited)
         if finish.state == "waiting":
             return self._wait(finish, cost, self.run_costs[run], [quota, kept, 0, 0])
         row, record = ended(finish, finish.state, finish.now, cost, self.run_costs[run], None, None)
@@ -189,11 +197,26 @@ class FinishRules:
         for delivery in finish.deliveries:
             self.deliveries.append((delivery, finish.now))
 
-    def _post(self, finish: TurnFinish, run: int) -> int:
+    def _within_limit(self, finish: TurnFinish, reserve: int) -> Sequence[Debit]:
+        """What is debited where a call has cost more than was reserved for it (R57).
+
+        That is what the payer's limit has left beside what others have reserved.
+        """
+        payer = finish.payer
+        if payer.limit is None:
+            return finish.debits
+        left = payer.limit - (self.spent.get(payer.quota, 0) - reserve)
+        return within(finish.debits, max(left, reserve), payer.quota)
+
+    def _post(self, finish: TurnFinish, debits: Sequence[Debit], run: int) -> int:
         turn, account = finish.turn, finish.payer.account
         debited = 0
-        for debit in finish.debits:
-            debited += debit.amount
+        for debit in debits:
+            if debit.kind == "owed":
+                debited += debit.amount
+            elif debit.kind == "unpaid":
+                quota = finish.payer.quota
+                self.unpaid[quota] = self.unpaid.get(quota, 0) + debit.amount
             self.ledger.append(
                 (
                     *(finish.now, turn.run, turn.turn, account.issuer, account.id),
@@ -209,6 +232,8 @@ class FinishRules:
         if spent or reserved:
             before = self.quotas.get(quota, (0, 0))
             self.quotas[quota] = (before[0] + spent, before[1] + reserved)
+            if quota in self.spent:
+                self.spent[quota] += spent + reserved
 
 
 HASH_BYTES: Final = 32
@@ -221,13 +246,14 @@ _spell = msgspec.msgpack.Encoder().encode
 class Seals:
     """The keyed hashes of one store (BLAKE2b, 256 bits), a kind of its own for each use."""
 
-    __slots__ = ("_checkpoint", "_posting", "_shard")
+    __slots__ = ("_checkpoint", "_posting", "_settlement", "_shard")
 
     def __init__(self, secret: bytes) -> None:
         """`secret` is one that is never rotated: old rows must fit for ever."""
         key = blake2b(key=secret, person=b"carnet.ledger", digest_size=HASH_BYTES).digest()
         self._posting = blake2b(key=key, person=b"carnet.posting", digest_size=HASH_BYTES)
         self._shard = blake2b(key=key, person=b"carnet.lane", digest_size=HASH_BYTES)
+        self._settlement = blake2b(key=key, person=b"carnet.settle", digest_size=HASH_BYTES)
         self._checkpoint = blake2b(key=key, person=b"carnet.check", digest_size=HASH_BYTES)
 
     def posting(self, before: bytes, row: Row) -> bytes:
@@ -240,6 +266,12 @@ class Seals:
         """The seal of the row that says where a shard ends."""
         state = self._shard.copy()
         state.update(_spell((shard, postings, head)))
+        return state.digest()
+
+    def settlement(self, name: str, at: int, quota: str, amount: int, how: str) -> bytes:
+        """The seal of a settlement."""
+        state = self._settlement.copy()
+        state.update(_spell((name, at, quota, amount, how)))
         return state.digest()
 
     def checkpoint(self, before: bytes, n: int, at: int, shards: str) -> bytes:

@@ -91,7 +91,7 @@ COLUMNS: Final = (
     Column("ended", INT, again="None", ends="ended"),
     Column("tokens_in", INT, again="None", ends=_added("tokens_in")),
     Column("tokens_out", INT, again="None", ends=_added("tokens_out")),
-    Column("cost", INT, again="None", ends="cost"),
+    Column("cost", INT, ends="cost"),  # of all attempts: those that failed count too
     Column("run_cost", INT, again="None", ends="run_cost"),
     Column(
         "reserve",
@@ -125,6 +125,7 @@ COLUMNS: Final = (
     Column("facts", TEXT, again="None", ends="finish.facts"),
     Column("wiped", INT),
     Column("rank", INT),
+    Column("disputed", INT, ends="finish.disputed or finish.turn.disputed"),
 )
 
 BEGUN: Final = tuple(column for column in COLUMNS if column.begins)

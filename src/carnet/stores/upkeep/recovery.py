@@ -38,7 +38,7 @@ _GIVEN_UP = (
 )
 _LOCK_RUN = "SELECT n FROM run WHERE n = ?"
 _TAKE_UP = (
-    f"UPDATE turn SET {becomes('running')}, worker = ?, ended = NULL, cost = NULL,"  # noqa: S608
+    f"UPDATE turn SET {becomes('running')}, worker = ?, ended = NULL,"  # noqa: S608
     " run_cost = NULL, code = NULL, retryable = 0"
     f" WHERE n = ? AND {moves('unknown', 'running')} AND fence = ?"
 )

@@ -77,6 +77,7 @@ REFUSALS: Final[dict[type[CarnetError], tuple[int, str]]] = {
     errors.LoopDetected: (409, "loop_detected"),
     errors.PaymentRequired: (402, "payment_required"),
     errors.SpendingLimitReached: (402, "spending_limit_reached"),
+    errors.BillUnpaid: (402, "bill_unpaid"),
     errors.PayerRefused: (402, "payer_refused"),
     errors.ForwardingNotAllowed: (403, "forwarding_not_allowed"),
     errors.PeerNotListed: (403, "peer_not_listed"),

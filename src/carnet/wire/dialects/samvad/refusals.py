@@ -80,6 +80,7 @@ REFUSALS: Final[dict[type[CarnetError], tuple[int, str]]] = {
     errors.PaymentRequired: (402, AUTH_FAILED),
     errors.PayerRefused: (402, AUTH_FAILED),
     errors.SpendingLimitReached: (402, TOKEN_BUDGET_EXCEEDED),
+    errors.BillUnpaid: (402, TOKEN_BUDGET_EXCEEDED),
     **_with_status(REPLAY_DETECTED, errors.NonceReplayed, errors.TimestampOutOfWindow),  # R11
     **_with_status(INJECTION_DETECTED, errors.InjectionDetected),
     **_with_status(

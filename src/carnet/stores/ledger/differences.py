@@ -1,0 +1,79 @@
+"""Where our ledger and that of a peer may differ, and by how much.
+
+disputed    a peer says that a call cost more than it may: we owe the rest to nobody
+unpaid      one of our agents was used above a payer's limit: nobody was told to pay it
+unmatched   a call left us, and nobody told us what it cost: the peer may have a posting of it, and
+            we have none, or one by its quote
+
+Law. Whatever is posted here for a peer and is not the same there is one of these. A call that is
+made again and answered is unmatched no more.
+"""
+# ruff: noqa: S608  the texts are put together from our own words; every value is an argument
+
+from collections.abc import Sequence
+from typing import Any, Final, Literal
+
+from msgspec import Struct
+
+from carnet.ports.calls.turns import DISPUTED, UNPAID
+from carnet.stores.database import Database, Value, marks
+
+Kind = Literal["disputed", "unpaid", "unmatched"]
+
+_ASIDE: Final = "(credit >= '{0}' AND credit < '{0}~')"
+_POSTED = (
+    "SELECT at, run, turn, account || '@' || issuer, credit, amount FROM ledger WHERE"
+    f" {_ASIDE.format(DISPUTED)} OR {_ASIDE.format(UNPAID)} ORDER BY n DESC LIMIT ?"
+)
+# A call out that got no answer, unless another attempt of it has told what it cost.
+_SILENT = (
+    "SELECT MAX(t.ended), r.id, o.child_turn, MAX(r.account || '@' || r.issuer), MAX(o.callee)"
+    " FROM outbound o JOIN turn t ON t.n = o.turn JOIN run r ON r.n = t.run"
+    " WHERE o.cost IS NULL AND o.peer_status IS NULL AND o.state IN ('done', 'failed')"
+    " AND t.state IN ('done', 'failed', 'unknown') AND NOT EXISTS (SELECT 1 FROM outbound p"
+    " WHERE p.turn = o.turn AND p.child_turn = o.child_turn AND p.cost IS NOT NULL)"
+    " GROUP BY o.turn, r.id, o.child_turn ORDER BY o.turn DESC LIMIT ?"
+)
+# A call out whose record was lost with us.
+_LOST = (
+    "SELECT t.ended, r.id, t.turn, r.account || '@' || r.issuer, t.agent"
+    " FROM turn t JOIN run r ON r.n = t.run"
+    " WHERE t.n IN (SELECT s.turn FROM turn_seen s WHERE s.state = 'unknown')"
+    " AND t.state = 'unknown'"
+    " AND (t.agent LIKE '@%' OR t.agent LIKE 'agent://%' OR t.agent IN ({}))"
+    " AND NOT EXISTS (SELECT 1 FROM outbound o WHERE o.turn = t.n)"
+    " ORDER BY t.n DESC LIMIT ?"
+)
+
+
+class Difference(Struct, frozen=True, kw_only=True):
+    """One of them."""
+
+    kind: Kind
+    at: int | None
+    run: str
+    turn: str
+    payer: str  # an account here
+    other: str  # the account that says or is owed more; of a call that is unmatched, its callee
+    amount: int | None = None  # None: nobody knows
+
+
+async def differences(
+    database: Database, *, elsewhere: Sequence[str], limit: int
+) -> list[Difference]:
+    """The newest of each kind; `elsewhere` are names here for agents of others."""
+    found = [_posted(*row) for row in await database.fetch(_POSTED, (limit,))]
+    names: list[Value] = list(elsewhere) or [""]
+    lost = await database.fetch(_LOST.format(marks(len(names))), (*names, limit))
+    silent = await database.fetch(_SILENT, (limit,))
+    return [*found, *(_unmatched(*row) for row in (*lost, *silent))]
+
+
+def _posted(at: int, run: str, turn: str, payer: str, credit: str, amount: int) -> Difference:
+    kind: Kind = "disputed" if credit.startswith(DISPUTED) else "unpaid"
+    other = credit.partition(":")[2]
+    return Difference(kind=kind, at=at, run=run, turn=turn, payer=payer, other=other, amount=amount)
+
+
+def _unmatched(at: int | None, run: str, turn: str, payer: str, other: str, *_: Any) -> Difference:  # noqa: ANN401, RUF100
+    return Difference(kind="unmatched", at=at, run=run, turn=turn, payer=payer, other=other)
