@@ -132,7 +132,7 @@ class Process:
 
 
 _current: Final[list[Process]] = []  # the one that runs
-_masks: Final[list[set[signal.Signals]]] = []  # of the thread that forks, while it does
+_masks: Final[list[set[int | signal.Signals]]] = []  # of the thread that forks, while it does
 
 
 def _before_fork() -> None:
