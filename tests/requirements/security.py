@@ -13,6 +13,7 @@ _UPSTREAM = "tests/security/test_upstream.py::"
 _STOLEN = "tests/security/test_stolen_database.py::"
 _DELEGATED = "tests/security/callers/test_delegation.py::"
 _TOKEN = "tests/wire/crypto/test_delegation.py::"
+_MONEY = "tests/interop/test_money.py::"
 _BILLS = "tests/security/callers/test_bills.py::"
 _FINISHED = "tests/stores/turn/test_finish_rules_limits.py::"
 _QUOTAS = "tests/stores/turn/test_claim_rules_quotas.py::"
@@ -183,6 +184,31 @@ _A80 = (
             _FINISHED + "test_what_others_have_reserved_is_left_to_them",
             _FINISHED + "test_of_many_that_end_at_once_none_is_debited_twice_for_the_same_money",
             _FINISHED + "test_who_has_not_paid_is_refused_what_may_cost_and_nothing_else",
+        ),
+    ),
+)
+
+_MONEY_OF_TWO = (
+    Row(
+        "security:r53:reservation",
+        "Toward a Carnet as much is reserved as the payer has left, and the callee is told; "
+        "toward others less than a call may cost is refused, with the numbers.",
+        "R53",
+        (
+            _MONEY + "test_who_has_less_left_than_a_call_may_cost_calls_a_free_agent_of_a_carnet",
+            _MONEY + "test_a_callee_is_told_what_the_payer_has_left_and_debits_no_more",
+            _MONEY + "test_toward_others_less_than_a_call_may_cost_is_402_with_its_numbers",
+        ),
+    ),
+    Row(
+        "security:r57:once",
+        "A call to a peer is debited once, however often it is made under one turn id, and what "
+        "the peer says above its limit is disputed.",
+        "R56, R57; security.md A33",
+        (
+            _MONEY + "test_a_call_that_is_made_again_is_debited_once",
+            _MONEY + "test_what_a_peer_says_above_its_limit_is_disputed_and_listed",
+            _FINISHED + "test_a_turn_that_runs_again_has_cost_what_all_of_its_attempts_have",
         ),
     ),
 )
@@ -416,7 +442,7 @@ _A71 = (
 
 ROWS = (
     *_DELEGATION,
-    *(*_A33, *_A34, *_A36, *_A38, *_A39, *_A41, *_A42, *_A43, *_A44, *_A71, *_A80),
+    *(*_A33, *_A34, *_A36, *_A38, *_A39, *_A41, *_A42, *_A43, *_A44, *_A71, *_A80, *_MONEY_OF_TWO),
     *resources.ROWS,
     *tenants.ROWS,
     *signatures.ROWS,

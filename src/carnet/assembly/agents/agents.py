@@ -8,6 +8,7 @@ from carnet.config import AgentSettings
 from carnet.core.call import Target
 from carnet.core.people.address import local_name
 from carnet.ports.trust.trust import Peer, Peers
+from carnet.runtime.agents.remote import Remote
 from carnet.runtime.visit.routing import Routing
 from carnet.runtime.wrappers.hardened import Policy, harden
 from carnet.runtime.wrappers.limited import Places
@@ -50,6 +51,7 @@ class Agents:
             is_remote=kind.is_remote,
             price=agent.full_price,
             most_cost=built.most_cost,
+            is_told=built.is_told,
             auth_source=agent.auth_source,
             seconds=agent.timeout,
             last_depth=None if agent.max_depth is None else agent.max_depth - 1,
@@ -103,6 +105,7 @@ class Agents:
             credit=f"peer:{peer.domain}",
             is_remote=True,
             most_cost=peer.most_cost,
+            is_told=isinstance(agent, Remote) and agent.is_signed,
             takes_credential=peer.may_forward,
             seconds=PEER_SECONDS,
             kind="peer",

@@ -6,6 +6,7 @@ Law 2. Money in another currency than ours cannot be set aside: a call that may 
 Law 3. Tokens are known when they were used: while any are left a call is made, then none is.
 """
 
+from carnet.core.money.amount import format_amount
 from carnet.core.people.proof import Spending
 from carnet.errors import RunCallsExceeded, SpendingLimitReached
 
@@ -38,7 +39,8 @@ class Allowance:
         if self._money is not None and most:
             taken = min(most, self._money) if shrinks else most
             if self._currency != currency or taken > self._money or not taken:
-                raise SpendingLimitReached
+                left = self._money if self._currency == currency else 0
+                raise SpendingLimitReached(needed=format_amount(most), left=format_amount(left))
             self._money -= taken
         if self._calls is not None:
             self._calls -= 1

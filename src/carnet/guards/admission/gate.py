@@ -255,7 +255,13 @@ class Gate:
         self._concurrency = concurrency
         self._most_run_calls = most_run_calls
         self._knows_keys = by_proof is not None
-        self._transaction = Transaction(turns, clock, most_run_calls=most_run_calls, tasks=tasks)
+        self._transaction = Transaction(
+            turns,
+            clock,
+            most_run_calls=most_run_calls,
+            tasks=tasks,
+            currency="" if by_proof is None else by_proof.currency,
+        )
         self._runaway = Runaway(most_run_calls)
         self._paying = Paying(tokens=parts.tokens, peers=parts.peers, domain=parts.domain)
         self._order = Order(parts, self._paying, by_proof)

@@ -6,11 +6,13 @@ Law. What it refuses leaves no trace: neither nonce nor turn is burned, nothing 
 from collections.abc import Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from carnet.core.call import Admitted, Ask, Call, Target, call_of
 from carnet.core.chain.allowance import Allowance
 from carnet.core.chain.turn import Turn
 from carnet.core.money.amount import format_amount
+from carnet.core.people.delegation import narrower
 from carnet.core.people.proof import SECOND_US, Spending
 from carnet.core.sealed_call import Later, SealedCall, write_sealed_call
 from carnet.errors import (
@@ -71,9 +73,19 @@ class Transaction:
     """Claims turns."""
 
     def __init__(
-        self, turns: Turns, clock: Clock, *, most_run_calls: int, tasks: Tasks | None = None
+        self,
+        turns: Turns,
+        clock: Clock,
+        *,
+        most_run_calls: int,
+        tasks: Tasks | None = None,
+        currency: str = "",
     ) -> None:
-        """`most_run_calls` is what one run may make here; `tasks` are those accepted before."""
+        """`most_run_calls` is what one run may make here; `tasks` are those accepted before.
+
+        `currency` is that of our ledger.
+        """
+        self._currency = currency
         self._turns = turns
         self._tasks = tasks
         self._clock = clock
@@ -90,6 +102,8 @@ class Transaction:
             if verdict.reason == "mismatch" and entry.made_in is not None:
                 raise DefinitionChanged
             raise refusal(verdict, entry, self._most_run_calls)
+        if type(verdict) is Claimed and verdict.reserved is not None:
+            admitted = told_less(entry, verdict.reserved, self._currency)
         return call_of(
             admitted,
             entry.target,
@@ -128,6 +142,8 @@ class Transaction:
             made_in=above,
             grounds=entry.grounds,
             may_cost=entry.target.may_cost,
+            # What is sealed to run later cannot be told of it any more.
+            shrinks=entry.target.most_cost if entry.target.is_told and not entry.later else 0,
         )
 
     def _task_claim(self, entry: Entry, later: Later) -> TaskClaim:
@@ -154,6 +170,19 @@ def quote(target: Target, ask: Ask, request_bytes: int) -> int:
     tokens_out = ask.max_tokens or LIKELY_TOKENS_OUT
     # A token is at least a byte. What was used is debited, whatever was reserved (R57).
     return target.price.of(request_bytes, tokens_out) + target.most_cost
+
+
+def told_less(entry: Entry, reserved: int, currency: str) -> Admitted:
+    """What was admitted, with less reserved: the callee is told not to spend more (R53)."""
+    admitted = entry.admitted
+    own_price = admitted.reserve - entry.target.most_cost
+    most = Spending(money=reserved - own_price, currency=currency)
+    if admitted.onward is None:  # a child, whose own document leaves
+        carnet = admitted.carnet
+        told = replace(carnet, budget=narrower(carnet.budget, most))
+        return replace(admitted, carnet=told, reserve=reserved)
+    onward = replace(admitted.onward, budget=narrower(admitted.onward.budget, most))
+    return replace(admitted, onward=onward, reserve=reserved)
 
 
 def refusal(denied: Denied, entry: Entry, most_run_calls: int) -> CarnetError:

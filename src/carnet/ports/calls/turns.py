@@ -98,12 +98,14 @@ class TurnClaim(Struct, frozen=True, kw_only=True):
     grounds: bytes = b""  # why it was admitted, of `core.chain.grounds`
     made_in: Turn | None = None  # the turn a child was made in, also where no header names it
     may_cost: bool = False  # then a payer that has not paid before is refused
+    shrinks: int = 0  # so much less may be reserved where the payer has not more left (R53)
 
 
 class Claimed(Struct, frozen=True, tag=True):
     """The turn is ours to run."""
 
     turn: Turn
+    reserved: int | None = None  # where it is less than was asked for
 
 
 class Known(Struct, frozen=True, tag=True):

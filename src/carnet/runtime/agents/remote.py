@@ -130,6 +130,11 @@ class Remote:
         self._link = link
         self._skilled = skilled
 
+    @property
+    def is_signed(self) -> bool:
+        """Whether it is told, by the travel document, how much a call may cost."""
+        return self._link is not None
+
     async def __call__(self, call: Call, out: Output, /) -> Done:
         """Send the call and pass on the answer as it comes."""
         calling = Calling(call, out, dialect=self._endpoint.codec.dialect, bound=self._within_limit)

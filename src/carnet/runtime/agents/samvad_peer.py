@@ -79,9 +79,12 @@ class SamvadPeer:
         calling.ended()
         return end
 
-    def _bounded(self, usage: Usage, _: Call) -> Usage:
+    def _bounded(self, usage: Usage, call: Call) -> Usage:
         """What counts of a usage: its cost, as far as we pay it."""
-        return Usage(cost=None if usage.cost is None else min(usage.cost, self._most_cost))
+        budget = call.carnet.budget
+        money = None if budget is None else budget.money
+        most = self._most_cost if money is None else min(money, self._most_cost)
+        return Usage(cost=None if usage.cost is None else min(usage.cost, most))
 
     async def _request(self, call: Call) -> SamvadRequest:
         card = await self._client.card()

@@ -18,6 +18,7 @@ from hmac import compare_digest
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from carnet.core.chain.turn import Turn, TurnState, on_repeat
 from carnet.ports.calls.turns import Answer, Claimed, Denied, Known, Nonce, Rate, TurnClaim, Verdict
@@ -124,6 +125,7 @@ class ClaimRules:
         self.journal: list[Row] = []
         self.used: list[Nonce] = []
         self.waiting = WaitingRows([], [], [])  # of the turns that are to run later
+        self._shrunk: dict[bytes, int] = {}  # what was reserved for a claim, less than it asked
 
     def read_quotas(self, rows: Sequence[Row]) -> None:
         """Take what the driver has read of quotas: name, spent and reserved, unpaid."""
@@ -218,12 +220,23 @@ class ClaimRules:
         name, limit = admitted.payer.quota, admitted.payer.limit
         if claim.may_cost and name in self.unpaid:
             return Denied("unpaid", amount=self.unpaid[name])
-        left = None if limit is None else limit - self.held.get(name, 0) + released
-        if left is not None and admitted.reserve > left:
-            return Denied("spending", amount=max(left, 0))
-        if admitted.reserve:
-            self._reserve(name, admitted.reserve)
+        reserve = admitted.reserve
+        left = reserve if limit is None else limit - self.held.get(name, 0) + released
+        if reserve > left:
+            left = max(left, 0)
+            if reserve - left > claim.shrinks:
+                return Denied("spending", amount=left)
+            self._shrunk[claim.key] = reserve = left
+        if reserve:
+            self._reserve(name, reserve)
         return None
+
+    def _as_reserved(self, claim: TurnClaim) -> tuple[TurnClaim, int | None]:
+        """A claim with what was reserved for it, where that is less than it asked for."""
+        reserved = self._shrunk.get(claim.key)
+        if reserved is not None:
+            claim = replace(claim, admitted=replace(claim.admitted, reserve=reserved))
+        return claim, reserved
 
     def _used_up(self, claim: TurnClaim) -> Denied | None:
         """The refusal of the quota that is used up for longest."""
@@ -258,6 +271,9 @@ class ClaimRules:
         self.reserved[quota] = self.reserved.get(quota, 0) + amount
 
     def _begin(self, claim: TurnClaim, run: Run) -> Claimed:
+        reserved = None
+        if self._shrunk:
+            claim, reserved = self._as_reserved(claim)
         run.calls += 1
         n = self.turn_numbers[self.turns_begun]
         self.turns_begun += 1
@@ -271,7 +287,7 @@ class ClaimRules:
         self.journal.append(sealed_row(n, ACCEPTED, 0, 0, asked))
         if claim.task is not None:
             self.waiting.add(n, claim, claim.task)
-        return Claimed(turn)
+        return Claimed(turn, reserved)
 
     def _met(self, claim: TurnClaim, row: Row | None) -> Verdict:
         """What a claim gets that is a repeat, or should be one."""
@@ -325,6 +341,7 @@ class ClaimRules:
         return Claimed(resumed_turn(*resumed))
 
     def _begin_again(self, claim: TurnClaim, turn: Turn) -> Claimed:
+        claim, reserved = self._as_reserved(claim)
         fence, attempt = turn.fence + 1, turn.attempt + 1
         state, worker = (_RUNNING, self._worker) if claim.task is None else (_QUEUED, None)
         self.again.append(again_row(claim, turn, state, worker, fence, attempt))
@@ -332,4 +349,4 @@ class ClaimRules:
             self.waiting.add(turn.n, claim, claim.task)
         note = b'{"attempt":%d}' % turn.attempt
         self.journal.append(sealed_row(turn.n, DISCARD, 0, 0, note))
-        return Claimed(again_turn(claim, turn, state, worker, fence, attempt))
+        return Claimed(again_turn(claim, turn, state, worker, fence, attempt), reserved)
