@@ -4,6 +4,8 @@ from tests.requirements.rows import Row
 
 _ENDED = "tests/interop/test_revocation.py::"
 _STORED = "tests/stores/upkeep/test_revocation.py::"
+_FAIR = "tests/interop/test_fair_tasks.py::"
+_CHOSEN = "tests/stores/calls/test_fairness.py::"
 
 ROWS = (
     Row(
@@ -31,6 +33,17 @@ ROWS = (
             _ENDED + "test_removing_a_peer_ends_what_its_gateway_asked_for",
             _ENDED + "test_an_agent_that_does_not_stop_calls_nobody_and_does_nothing_more",
             _STORED + "test_a_call_has_ended_with_its_delegation",
+        ),
+    ),
+    Row(
+        "security:a88:fair",
+        "A task waits behind one task of each other tenant, however many they have sent: at its "
+        "agent by rank, and for a place among all that run by who has the fewest.",
+        "A88",
+        (
+            _FAIR + "test_one_task_does_not_wait_behind_all_of_another_tenant",
+            _FAIR + "test_who_has_tasks_at_many_agents_does_not_take_every_place",
+            _CHOSEN + "test_nobody_gets_a_second_place_while_another_who_waits_has_fewer",
         ),
     ),
 )

@@ -314,8 +314,8 @@ async def test_a_sealed_call_that_cannot_be_read_ends_the_task(
     call = await here.accept("echo")
     lease = here.store.tasks.lease
 
-    async def blank(agents: Any) -> Any:
-        return [replace(task, call_bytes=b"") for task in await lease(agents)]
+    async def blank(*args: Any, **more: Any) -> Any:
+        return [replace(task, call_bytes=b"") for task in await lease(*args, **more)]
 
     monkeypatch.setattr(here.store.tasks, "lease", blank)
     here.worker.start()

@@ -91,8 +91,8 @@ async def test_a_task_whose_sealed_call_cannot_be_read_takes_no_place_any_more(
     here = TaskStage(store, echo=echo)
     lease = store.tasks.lease
 
-    async def blank(agents: Any) -> Any:
-        return [replace(task, call_bytes=b"") for task in await lease(agents)]
+    async def blank(*args: Any, **more: Any) -> Any:
+        return [replace(task, call_bytes=b"") for task in await lease(*args, **more)]
 
     monkeypatch.setattr(store.tasks, "lease", blank)
     call = await here.accept("echo")

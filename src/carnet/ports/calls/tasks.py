@@ -6,7 +6,7 @@ Law 2. Whoever runs it holds the turn under its own fence; a worker that is gone
 Law 3. What is needed to run it later is sealed, and removed when it ends.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final, Literal, Protocol
 
 from msgspec import Struct
@@ -54,6 +54,7 @@ class StoredTask(Struct, frozen=True, kw_only=True):
     lost: int = 0  # how often whoever ran it was gone before its end
     call_bytes: bytes = b""  # unsealed; of a leased task only
     quota: str | None = None  # that counts it until its end; of a leased task only
+    payer_quota: str = ""  # of whoever pays; tasks are fair between them. Of a leased task only
 
     @property
     def state(self) -> TaskState:
@@ -71,10 +72,14 @@ class Tasks(Protocol):
     async def of_turn(self, turn: int) -> StoredTask | None:
         """The task of a turn."""
 
-    async def lease(self, agents: Sequence[tuple[str, int]]) -> Sequence[StoredTask]:
-        """Take waiting tasks, the oldest first: of each agent at most so many, ours to run.
+    async def lease(
+        self, agents: Sequence[tuple[str, int]], *, most: int, running: Mapping[str, int]
+    ) -> Sequence[StoredTask]:
+        """Take waiting tasks by their rank: of each agent at most so many, ours to run.
 
-        Those whose end was asked for come beside them, of whichever agent: they are only ended.
+        There are at most `most` of them, and the next is always one of whoever has the fewest that
+        run: `running` has their number by `payer_quota`. Those whose end was asked for come beside
+        them, of whichever agent: they are only ended.
         """
 
     async def release(self, turn: Turn, now: int, *, lost: bool = False) -> bool:

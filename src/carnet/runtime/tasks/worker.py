@@ -5,7 +5,7 @@ waits again when that one is gone.
 
 Law 1. A task that is accepted here is looked for at once, one accepted elsewhere within a second.
 Law 2. What runs at once is bounded, in all and for each agent: a long queue for one agent holds up
-       no other.
+       no other. A place that is free goes to whoever has the fewest tasks that run (A88).
 Law 3. A task whose end was asked for is stopped within a second, and one that waits is ended
        without being run. It ends as any other does.
 Law 4. Somebody waits for a call and nobody for a task: while calls are open, tasks are begun in
@@ -79,11 +79,11 @@ class TaskWorker:
         self._on_end: Callable[[], None] = lambda: None
         self._running: dict[tuple[int, int], asyncio.Task[None]] = {}  # by turn and fence
         self._agents: Counter[str] = Counter()
+        self._tenants: Counter[str] = Counter()  # by the quota of whoever pays
         self._woken = asyncio.Event()
         self._working: asyncio.Task[None] | None = None
         self._stopping = False
         self._is_unsure = True  # something may be ours although nobody said so
-        self._turn = 0  # whose turn it is where there is not room for all agents
         self._metrics: Metrics | None = None
         self._counted = 0.0
         self._missed: float | None = None  # when agents were looked for that are not here
@@ -148,18 +148,16 @@ class TaskWorker:
         await self._count()
         if self.waiting:
             await self._miss()
-        passed = 0  # agents that had nothing, one after another
         left = self._per_agent if self._is_busy() else self._most  # to begin in this look
         while (self.waiting or self._is_unsure) and left > 0 and not self._stopping:
-            window, wanted = self._wanted(left)
-            leased = await self._tasks.lease(wanted)
+            room = max(0, min(left, self._most - len(self._running)))
+            leased = await self._tasks.lease(self._wanted(room), most=room, running=self._tenants)
             self._is_unsure = False
             self.waiting = max(0, self.waiting - len(leased))
             left -= len(leased)
             for task in leased:
                 self._begin(task)
-            passed = 0 if leased else passed + window
-            if not window or passed >= len(self._router.local()):
+            if not leased:
                 return
         if left <= 0:  # enough for once
             self._woken.set()
@@ -183,21 +181,10 @@ class TaskWorker:
             logger.warning("tasks wait for an agent that is not here", extra={"agent": agent})
         self._absent = absent
 
-    def _wanted(self, most: int) -> tuple[int, list[tuple[str, int]]]:
-        """How many tasks of each agent may begin now; where there is little room, in turns.
-
-        How many agents were thought of, and those that have room.
-        """
-        room = min(most, self._most - len(self._running))
-        agents = self._router.local()
-        if room <= 0 or not agents:
-            return 0, []
-        self._turn %= len(agents)
-        window = [*agents[self._turn :], *agents[: self._turn]][:room]
-        self._turn += len(window)
-        share = room // len(window)
-        free = [(target.name, min(share, self._free(target))) for target in window]
-        return len(window), [(name, count) for name, count in free if count > 0]
+    def _wanted(self, room: int) -> list[tuple[str, int]]:
+        """How many tasks of each agent may begin now."""
+        free = [(target.name, min(room, self._free(target))) for target in self._router.local()]
+        return [(name, count) for name, count in free if count > 0]
 
     def _free(self, target: Target) -> int:
         """How many more tasks of an agent may begin: what it cannot answer at once waits here."""
@@ -209,8 +196,14 @@ class TaskWorker:
     def _begin(self, task: StoredTask) -> None:
         turn = task.turn
         self._agents[turn.agent] += 1
+        self._tenants[task.payer_quota] += 1
         running = asyncio.get_running_loop().create_task(self._run(task))
         self._running[turn.n, turn.fence] = running
+
+    def _leave(self, tenant: str) -> None:
+        self._tenants[tenant] -= 1
+        if not self._tenants[tenant]:
+            del self._tenants[tenant]
 
     async def _run(self, task: StoredTask) -> None:
         began = self._clock.monotonic()
@@ -227,6 +220,7 @@ class TaskWorker:
         finally:
             del self._running[task.turn.n, task.turn.fence]
             self._agents[task.turn.agent] -= 1
+            self._leave(task.payer_quota)
             self._woken.set()
         if task.callback is not None:
             self._on_end()

@@ -13,7 +13,8 @@ Law 3. What was perhaps taken, because the answer of the database was lost, is l
 
 import builtins
 import logging
-from collections.abc import Collection, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from msgspec.structs import replace
@@ -23,6 +24,7 @@ from carnet.core.people.identity import Payer
 from carnet.faults import point
 from carnet.ports.calls.tasks import Callback, StoredTask, TaskState
 from carnet.ports.calls.turns import Fenced, TurnFinish
+from carnet.stores.calls.fairness import fairly
 from carnet.stores.calls.turns import RunWatches, SearchRows
 from carnet.stores.database import Database, Row, Statement, Value, marks
 from carnet.stores.secrets.seal import Unsealable
@@ -36,6 +38,7 @@ _log = logging.getLogger(__name__)
 AT_A_TIME: Final = 200
 AGENTS_AT_A_TIME: Final = 100  # a statement has as many parts
 MOST_ATTEMPTS: Final = 3  # of taking something where others took it first
+NONE_RUNNING: Final[Mapping[str, int]] = {}
 
 _SELECT = (
     f"SELECT {TURN_COLUMNS}, k.id, k.sender, k.skill, k.progress, k.note, k.cancelled, k.lost,"
@@ -49,7 +52,10 @@ _OF_TURN = f"{_SHOW}k.turn = ?"
 # A state that is compared so cannot be looked up: the index of it names everything that waits.
 _CANDIDATES = f"{_TAKE}t.state || '' = 'queued' AND t.n IN ({{}})"
 _NUMBERED = f"{_TAKE}t.n IN ({{}})"
-_WAITING_OF = "SELECT n FROM turn WHERE state = 'queued' AND agent = ? ORDER BY rank, n LIMIT ?"
+_WAITING_OF = (
+    "SELECT n, agent, purse, rank FROM turn WHERE state = 'queued' AND agent = ?"
+    " ORDER BY rank, n LIMIT ?"
+)
 _LEASE = (
     f"UPDATE turn SET {becomes('running')}, worker = ?"
     f" WHERE n = ? AND {moves('queued', 'running')} AND fence = ? AND {{alive}}"
@@ -88,6 +94,7 @@ _FORGET_CALLBACKS = (
     " AND NOT EXISTS (SELECT 1 FROM task k WHERE k.turn = callback.turn)"
 )
 _N, _RUN, _KEY, _AGENT = place("n"), place("run"), place("key"), place("agent")
+_PURSE = place("purse")
 _STATE, _WORKER, _FENCE = place("state"), place("worker"), place("fence")
 _STATES: Final[dict[TaskState, str]] = {  # as `StoredTask.state` reads them
     "pending": "t.state = 'queued'",
@@ -135,22 +142,31 @@ class StoredTasks:
         rows = await self._database.fetch(_NUMBERED.format(marks(1)), (turn,))
         return self._opened(rows[0]) if rows else None
 
-    async def lease(self, agents: Sequence[tuple[str, int]]) -> builtins.list[StoredTask]:
-        """Take waiting tasks, the oldest first: of each agent at most so many, ours to run.
+    async def lease(
+        self,
+        agents: Sequence[tuple[str, int]],
+        *,
+        most: int = AT_A_TIME,
+        running: Mapping[str, int] = NONE_RUNNING,
+    ) -> builtins.list[StoredTask]:
+        """Take waiting tasks by their rank: of each agent at most so many, ours to run.
 
-        Those whose end was asked for come beside them: there is nothing to run. One whose
-        sealed call cannot be opened (the secrets file is another one) comes without it.
+        Of those at most `most`; the next is one of whoever has the fewest `running`. Those whose
+        end was asked for come beside them: there is nothing to run. One whose sealed call cannot be
+        opened (the secrets file is another one) comes without it.
         """
         taken = await self._found_ours()
-        wanted = dict(agents)
+        wanted, counts, left = dict(agents), Counter(running), most
         for _ in range(MOST_ATTEMPTS):
-            candidates = await self._candidates(wanted)
+            candidates = await self._candidates(wanted, counts, left)
             if not candidates:
                 break
             ours = await self._take(candidates)
             taken += ours
             for row in ours:
                 wanted[row[_AGENT]] = wanted.get(row[_AGENT], 0) - 1
+                counts[row[_PURSE]] += 1
+            left -= len(ours)
             if len(ours) == len(candidates):
                 break
         if taken:
@@ -162,16 +178,18 @@ class StoredTasks:
             self._watches.touch(turns)
         return [self._leased(row) for row in taken]
 
-    async def _candidates(self, wanted: dict[str, int]) -> builtins.list[Row]:
-        """Waiting tasks, the oldest of each agent."""
-        asked = [(agent, count) for agent, count in wanted.items() if count > 0]
-        numbers: list[int] = []
-        for i in range(0, len(asked), AGENTS_AT_A_TIME):
+    async def _candidates(
+        self, wanted: dict[str, int], running: Mapping[str, int], most: int
+    ) -> builtins.list[Row]:
+        """Waiting tasks, the first of each agent, and of those as many as there is room for."""
+        asked = [(agent, min(count, most)) for agent, count in wanted.items() if count > 0]
+        found: list[Row] = []
+        for i in range(0, len(asked), AGENTS_AT_A_TIME) if most > 0 else ():
             some = asked[i : i + AGENTS_AT_A_TIME]
-            parts = [f"SELECT n FROM ({_WAITING_OF}) AS a{j}" for j in range(len(some))]
+            parts = [f"SELECT * FROM ({_WAITING_OF}) AS a{j}" for j in range(len(some))]
             args: list[Value] = [value for pair in some for value in pair]
-            found = await self._database.fetch(" UNION ALL ".join(parts), args)
-            numbers += [n for (n,) in found]
+            found += await self._database.fetch(" UNION ALL ".join(parts), args)
+        numbers = fairly(found, running, most)
         numbers += [n for (n,) in await self._database.fetch(_TO_END, (AT_A_TIME,))]
         if not numbers:
             return []
@@ -208,7 +226,7 @@ class StoredTasks:
     def _leased(self, row: Row) -> StoredTask:
         task = self._opened(row)
         turn = replace(task.turn, state="running", worker=self._worker)
-        return replace(task, turn=turn)
+        return replace(task, turn=turn, payer_quota=row[_PURSE])
 
     def _opened(self, row: Row) -> StoredTask:
         task = _read(row)

@@ -83,6 +83,7 @@ class HotBatch:
         await self._read_depths()
         await self._lock_rates()
         await self._lock_quotas()
+        await self._read_fronts()
         verdicts = [self._claiming.decide(claim) for claim in self._asked]
         for row in (*self._claiming.again, *self._claiming.resumed):
             self._fences.pop(row[-1], None)
@@ -243,6 +244,13 @@ class HotBatch:
         if looked_at:
             self._claiming.read_quotas(await self._session.query(sql.READ_QUOTAS, looked_at))
 
+    async def _read_fronts(self) -> None:
+        """How far the tasks are that wait for the agents of new ones."""
+        agents = {claim.admitted.agent for claim in self._claims if claim.task is not None}
+        if agents:
+            found = await self._session.query(sql.FRONTS, sorted(agents))
+            self._claiming.fronts = {agent: rank or 0 for agent, rank in found}
+
     async def _lock_all_quotas(self, names: set[str]) -> None:
         names |= {claim.admitted.payer.quota for claim in self._claims if claim.admitted.reserve}
         names |= {row[_QUOTA] for row in self._claiming.known.values() if row[_RESERVE]}
@@ -308,6 +316,7 @@ class HotBatch:
     async def _put_tasks(self, waiting: WaitingRows) -> None:
         query = self._session.query
         await query(sql.PUT_TASKS, *columns(waiting.tasks, 4))
+        await query(sql.SET_RANKS, *columns(waiting.ranks, 2))
         await query(sql.KEEP_CALLS, *columns(waiting.calls, 3))
         if waiting.callbacks:
             await query(sql.PUT_CALLBACKS, *columns(waiting.callbacks, 4))

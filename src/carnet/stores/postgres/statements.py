@@ -219,6 +219,16 @@ ON CONFLICT (turn) DO UPDATE SET sender = excluded.sender, skill = excluded.skil
     progress = NULL, note = NULL, cancelled = NULL, lost = 0, ended = NULL
 """
 
+# The rank of the first task that waits for each agent, and those of new ones.
+FRONTS: Final = """
+SELECT w.agent, (SELECT t.rank FROM turn t WHERE t.state = 'queued' AND t.agent = w.agent
+    ORDER BY t.rank LIMIT 1) FROM unnest($1::text[]) AS w (agent)
+"""
+SET_RANKS: Final = """
+UPDATE turn SET rank = w.rank FROM unnest($1::bigint[], $2::bigint[]) AS w (rank, n)
+WHERE turn.n = ANY (ARRAY[w.n])
+"""
+
 # And what is needed to run them, also of a turn that waits for an answer.
 KEEP_CALLS: Final = """
 INSERT INTO kept_call (turn, sealed, key_id) SELECT w.turn, w.sealed, w.key_id

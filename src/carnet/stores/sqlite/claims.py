@@ -194,6 +194,9 @@ _DEPTHS = Lookup(  # what calls below a turn must have: its own and one, and tha
     width=2,
 )
 
+_FRONT = "SELECT COALESCE(MIN(rank), 0) FROM turn WHERE state = 'queued' AND agent = ?"
+_SET_RANK = "UPDATE turn SET rank = ? WHERE n = ?"
+
 _INSERT_RUN = "INSERT INTO run (n, id, issuer, account, calls, started) VALUES (?, ?, ?, ?, ?, ?)"
 _COUNT_CALLS = "UPDATE run SET calls = ? WHERE n = ?"
 # A task that is sent again keeps its id; what it was is replaced.
@@ -235,6 +238,7 @@ class _Asked(Struct):
     nonces: list[str] = field(default_factory=list)
     paying: list[TurnClaim] = field(default_factory=list)  # those that look at a quota
     placed: list[TurnClaim] = field(default_factory=list)  # those whose parent a peer names
+    waited_for: dict[str, None] = field(default_factory=dict)  # agents of tasks
 
 
 def _asked(claims: Sequence[TurnClaim]) -> _Asked:
@@ -252,6 +256,8 @@ def _asked(claims: Sequence[TurnClaim]) -> _Asked:
             asked.paying.append(claim)
         if claim.wire_parent:
             asked.placed.append(claim)
+        if claim.task is not None:
+            asked.waited_for[admitted.agent] = None
     return asked
 
 
@@ -290,6 +296,8 @@ class ClaimBatch:
             rules.tats = dict(_RATES(self._connection, [*asked.buckets]))
         if asked.paying:
             self._read_quotas(asked.paying)
+        for agent in asked.waited_for:
+            rules.fronts[agent] = self._connection.execute(_FRONT, (agent,)).fetchone()[0]
         if asked.nonces:
             for sender, nonce, expires in _NONCES(self._connection, asked.nonces):
                 rules.nonces[(sender, nonce)] = expires
@@ -366,6 +374,7 @@ class ClaimBatch:
             write(RESUME, rules.resumed)
         if rules.waiting.tasks:
             write(_PUT_TASK, rules.waiting.tasks)
+            write(_SET_RANK, rules.waiting.ranks)
             write(KEEP_CALL, rules.waiting.calls)
             write(_FORGET_CALLBACKS, [row[:1] for row in rules.waiting.tasks])
             write(_PUT_CALLBACK, rules.waiting.callbacks)

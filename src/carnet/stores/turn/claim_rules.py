@@ -111,6 +111,7 @@ class ClaimRules:
         self.unpaid: dict[str, int] = {}  # what is owed above the limit of each, if anything is
         self.nonces: dict[Row, int] = {}  # until when those are refused that were used before
         self.tasks_lost: set[int] = set()  # turns of tasks that wait for another worker
+        self.fronts: dict[str, int] = {}  # the rank of the first task that waits for each agent
         self.depths: dict[Row, set[int]] | None = None  # that calls below (run, turn) may have
         self.pending: list[Row] = []  # of turns that are given an answer, as PENDING has them
         # What the driver writes.
@@ -124,7 +125,7 @@ class ClaimRules:
         self.again: list[Row] = []
         self.journal: list[Row] = []
         self.used: list[Nonce] = []
-        self.waiting = WaitingRows([], [], [])  # of the turns that are to run later
+        self.waiting = WaitingRows([], [], [], [])  # of the turns that are to run later
         self._shrunk: dict[bytes, int] = {}  # what was reserved for a claim, less than it asked
 
     def read_quotas(self, rows: Sequence[Row]) -> None:
@@ -286,8 +287,17 @@ class ClaimRules:
         asked = claim.request + APART + claim.grounds
         self.journal.append(sealed_row(n, ACCEPTED, 0, 0, asked))
         if claim.task is not None:
-            self.waiting.add(n, claim, claim.task)
+            self.waiting.add(n, claim, claim.task, self._rank(claim))
         return Claimed(turn, reserved)
+
+    def _rank(self, claim: TurnClaim) -> int:
+        """Where a task waits: as far behind the first as its sender has tasks there already.
+
+        So the first task of anybody is among the first, however many somebody else has (A88). It
+        is counted by the quota of the sender: a peer has one, for whomever it says that it calls.
+        """
+        before = [self.held[quota.name] - 1 for quota in claim.quotas if quota.take]
+        return self.fronts.get(claim.admitted.agent, 0) + max(before, default=0)
 
     def _met(self, claim: TurnClaim, row: Row | None) -> Verdict:
         """What a claim gets that is a repeat, or should be one."""
@@ -346,7 +356,7 @@ class ClaimRules:
         state, worker = (_RUNNING, self._worker) if claim.task is None else (_QUEUED, None)
         self.again.append(again_row(claim, turn, state, worker, fence, attempt))
         if claim.task is not None:
-            self.waiting.add(turn.n, claim, claim.task)
+            self.waiting.add(turn.n, claim, claim.task, self._rank(claim))
         note = b'{"attempt":%d}' % turn.attempt
         self.journal.append(sealed_row(turn.n, DISCARD, 0, 0, note))
         return Claimed(again_turn(claim, turn, state, worker, fence, attempt), reserved)

@@ -34,13 +34,15 @@ class WaitingRows(Struct, frozen=True):
     tasks: list[Row]  # turn, id, sender, skill
     calls: list[Row]  # turn, sealed, key_id
     callbacks: list[Row]  # turn, url, dialect, created
+    ranks: list[Row]  # rank, turn
 
-    def add(self, turn: int, claim: TurnClaim, task: TaskClaim) -> None:
+    def add(self, turn: int, claim: TurnClaim, task: TaskClaim, rank: int) -> None:
         """Add a task that begins to wait."""
         if not isinstance(task, SealedTask):
             raise TypeError("the call of a task is sealed before it is stored")
         self.tasks.append((turn, task.id, task.sender, task.skill))
         self.calls.append((turn, task.call_bytes, task.key_id))
+        self.ranks.append((rank, turn))
         if task.callback is not None:
             self.callbacks.append((turn, task.callback, claim.admitted.dialect, claim.now))
 

@@ -1,0 +1,118 @@
+"""Tasks of several tenants: whoever has many that wait holds up nobody who has one (A88)."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from carnet.testing.wait import until
+from tests.faults.stores import rows
+from tests.interop.conftest import Databases
+from tests.support.federation import organisation
+from tests.support.http import chat_body, request
+from tests.support.organisation import Organisation
+from tests.support.served import AGENTS
+
+MANY = 20
+AGENT = "\n[agents.{0}]\nkind = 'python'\ntarget = 'agents:held'\n"
+NAMES = ("one", "two", "three", "four")
+# It ends when a file of the name that it was asked with is there.
+HELD = """
+
+async def held(visit: carnet.Visit) -> str:
+    note(visit)
+    while not RAN.with_name(visit.text).exists():
+        await asyncio.sleep(0.01)
+    return "let go"
+"""
+
+
+class Desk:
+    """A gateway that runs few tasks at once, and its tenants."""
+
+    def __init__(self, gateway: Organisation, most: int, per_agent: int) -> None:
+        self.gateway = gateway
+        limits = f"[limits]\ntasks = {most}\ntasks_per_agent = {per_agent}\n"
+        agents = "".join(AGENT.format(name) for name in NAMES)
+        gateway.configure(limits + agents, agents=AGENTS + HELD)
+        gateway.start()
+        self.mallory = gateway.new_token("mallory")
+        self.alice = gateway.new_token("alice")
+
+    def ask(self, token: str, run: str, file: str, agent: str = "one") -> str:
+        fields = [
+            ("authorization", f"Bearer {token}"),
+            ("content-type", "application/json"),
+            ("x-tangle-runid", run),
+            ("x-tangle-turnid", f"{run}.t0.x"),
+        ]
+        reply = request("POST", f"{self.gateway.url}/tasks", fields, chat_body(file, agent))
+        assert reply.status == 202, reply.body
+        return str(reply.json["taskId"])
+
+    def let_go(self, file: str) -> None:
+        (self.gateway.folder / file).touch()
+
+    def ran(self) -> list[str]:
+        """The runs whose tasks were begun, in order."""
+        trace = self.gateway.folder / "ran.txt"
+        lines = trace.read_text().splitlines() if trace.exists() else []
+        return [line.split()[1].partition(".")[0] for line in lines]
+
+    def unfinished(self) -> int:
+        sql = "SELECT COUNT(*) FROM turn WHERE state NOT IN ('done', 'failed')"
+        return int(rows(self.gateway, sql)[0][0])
+
+
+Opening = Callable[[int, int], Desk]
+
+
+@pytest.fixture
+def opening(tmp_path_factory: pytest.TempPathFactory, database: Databases) -> Iterator[Opening]:
+    opened: list[Desk] = []
+
+    def desk(most: int, per_agent: int) -> Desk:
+        folder = tmp_path_factory.mktemp("fair") / "acme"
+        opened.append(Desk(organisation(folder, "acme.example", database()), most, per_agent))
+        return opened[-1]
+
+    yield desk
+    for each in opened:
+        assert each.gateway.stop() == 0
+
+
+def test_one_task_does_not_wait_behind_all_of_another_tenant(opening: Opening) -> None:
+    """A88: it is the next one but one, however many came before it."""
+    desk = opening(8, 1)
+    desk.ask(desk.mallory, "first", "gate")
+    until(lambda: desk.ran() == ["first"])
+    for number in range(MANY):
+        desk.ask(desk.mallory, f"m{number}", "gate")
+    desk.ask(desk.alice, "a0", "gate")
+    desk.ask(desk.alice, "a1", "gate")
+    desk.let_go("gate")
+    until(lambda: len(desk.ran()) == MANY + 3)
+    order = desk.ran()
+    assert order.index("a0") <= 2
+    assert order.index("a1") <= 4
+    hers = [run for run in order if run.startswith("m")]
+    assert hers == [f"m{number}" for number in range(MANY)]  # those of one in their order
+    until(lambda: desk.unfinished() == 0)
+
+
+def test_who_has_tasks_at_many_agents_does_not_take_every_place(opening: Opening) -> None:
+    """A88: a place that becomes free goes to whoever has the fewest."""
+    desk = opening(2, 2)
+    desk.ask(desk.mallory, "h0", "gate0", "one")
+    desk.ask(desk.mallory, "h1", "gate1", "two")
+    until(lambda: len(desk.ran()) == 2)
+    for number in range(MANY):
+        desk.ask(desk.mallory, f"m{number}", "gate", NAMES[number % 3])
+    desk.ask(desk.alice, "a0", "gate", "four")
+    desk.ask(desk.alice, "a1", "gate", "one")
+    desk.let_go("gate0")
+    until(lambda: len(desk.ran()) == 3)
+    assert desk.ran()[2] in {"a0", "a1"}
+    desk.let_go("gate")
+    until(lambda: {"a0", "a1"} <= set(desk.ran()[:6]))
+    desk.let_go("gate1")
+    until(lambda: desk.unfinished() == 0)
