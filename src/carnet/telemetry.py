@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 
 import msgspec
 from msgspec import Struct
-from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
@@ -52,6 +52,7 @@ FIELDS = (
     "lost",
     "charged",
     "limit",
+    "cpu",
 )
 _FIRST = ("correlation_id", "run", "turn")  # fields of every line
 _BY_PYTHON = frozenset(  # what a record has without us, and what formatters put into it
@@ -263,6 +264,7 @@ def start_logging(level: str = "INFO", stream: Any = None) -> LogSink:
     return sink
 
 
+_HELD_BUCKETS = (0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 _BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
 
 
@@ -330,6 +332,13 @@ class Metrics:
             ["agent", "state"],
             registry=self.registry,
         )
+        held = Histogram(
+            "carnet_loop_held_seconds",
+            "Times that one piece of work kept everybody else waiting",
+            buckets=_HELD_BUCKETS,
+            registry=self.registry,
+        )
+        self.held = held.observe  # count one of them: its seconds
         calls = Calls()
         self.registry.register(calls)
         self.called = calls.add  # count one answered call: its agent, its state, its seconds

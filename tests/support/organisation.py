@@ -1,5 +1,6 @@
 """The organisation of `carnet.testing.stage`, with the requests that these tests make."""
 
+import json
 import os
 import subprocess
 import weakref
@@ -17,12 +18,38 @@ _launched: weakref.WeakSet[stage.Gateway] = weakref.WeakSet()
 _shared: weakref.WeakSet[stage.Gateway] = weakref.WeakSet()
 
 
+LOOP_SECONDS = 0.25  # of work, that may keep everybody else waiting
+
+
 class Launched(stage.Gateway):
-    """A gateway process that a test cannot leave behind; see `ended_with_it`."""
+    """A gateway process that a test cannot leave behind; see `ended_with_it`.
+
+    A test fails when something held the event loop of its gateway (A73).
+    """
+
+    may_hold_loop = False  # an agent of the test does so on purpose
+    _read = 0  # bytes of the log that were looked through
 
     def launch(self, *, env: Mapping[str, str] | None = None) -> None:
         super().launch(env=env)
         _launched.add(self)
+
+    def ended(self) -> int:
+        code = super().ended()
+        held = self.held()
+        assert self.may_hold_loop or not held, held
+        return code
+
+    def held(self) -> list[dict[str, Any]]:
+        """What the log says of work that held the loop, since it was looked at last."""
+        if not self.log.exists():
+            return []
+        with self.log.open("rb") as log:
+            log.seek(self._read)
+            lines = log.read()
+        self._read += len(lines)
+        told = [json.loads(line) for line in lines.splitlines() if b"event loop was held" in line]
+        return [line for line in told if line["cpu"] > LOOP_SECONDS]
 
     def begin(self, out: IO[bytes], err: IO[bytes], env: dict[str, str]) -> stage.Process:
         """Fork it from a process that has it loaded already."""

@@ -24,6 +24,7 @@ from carnet.http.proxies import Proxies
 from carnet.http.server import Server, make_server, room_for
 from carnet.runtime.clock_skew import watch_clock_skew
 from carnet.runtime.system import SystemClock, SystemIds
+from carnet.runtime.watchdog import Watchdog
 from carnet.stores.open import database_path, is_postgres
 from carnet.telemetry import start_logging
 
@@ -70,7 +71,8 @@ async def _serve(settings: Settings, sockets: Sockets, process: Process) -> int:
     gateway.start()
     skew = asyncio.create_task(watch_clock_skew(clock))
     try:
-        await _listen(settings, sockets, gateway, process)
+        with Watchdog(gateway.metrics.held):
+            await _listen(settings, sockets, gateway, process)
     finally:
         skew.cancel()
         # What a second Ctrl-C did not wait for is ended while it can still be told.

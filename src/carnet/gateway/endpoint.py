@@ -12,10 +12,14 @@ Law 4. Stamps are read before the body, unless the dialect brings a signature of
        stands beside it is looked at once that could be read.
 Law 5. A task is judged as any call before it is accepted: what is wrong with it is told at once.
 Law 6. Body and claim end with admission: nothing of them is held while an answer is open.
+Law 7. A body over 64 KiB is parsed beside the event loop: others are answered meanwhile (A73).
 """
 
+import asyncio
 import logging
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final
 
 from msgspec import structs
 
@@ -129,6 +133,8 @@ def _address(exchange: Exchange) -> str:
 
 SECRET = b"carnet-webhook-secret"
 
+_READING: Final = ThreadPoolExecutor(1, "carnet-bodies")  # one: they would only share the lock
+
 Secrets = Callable[[str], str]  # what we share with whoever asked for a task
 
 
@@ -188,7 +194,13 @@ class DialectEndpoint:
                 arrival.run = stamped.run
         try:
             arrival.body = await answering.receive(exchange)
-            return await answering.admit(self._read(arrival))
+            if exchange.line.held:  # a large one is read beside the loop
+                claim = await asyncio.get_running_loop().run_in_executor(
+                    _READING, self._read, arrival
+                )
+            else:
+                claim = self._read(arrival)
+            return await answering.admit(claim)
         except CarnetError as error:
             if error.run is None:
                 error.run = arrival.run

@@ -239,6 +239,16 @@ def _bill_then_break(received: Received) -> Iterator[bytes]:
     yield frame({"error": {"code": "no such code"}})
 
 
+def _deltas(received: Received) -> Iterator[bytes]:
+    """As many tiny pieces as it was asked for, in a stream, also where none was asked for."""
+    yield head(SSE)
+    many, rest = divmod(int(received.said), 1000)
+    piece = delta("a ")
+    for _ in range(many):
+        yield piece * 1000
+    yield piece * rest + frame(STOP) + ENDED
+
+
 def _endless(received: Received) -> Iterator[bytes]:
     if received.body.get("stream"):
         yield head(SSE)
@@ -301,6 +311,7 @@ OTHERS: dict[str, Script] = {
     "endless": _endless,
     "drip": _drip,
     "answer": _answer,
+    "deltas": _deltas,
 }
 SCRIPTS = LEAKING | TALKING | ENDLESSLY | OTHERS
 

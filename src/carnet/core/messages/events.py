@@ -9,7 +9,8 @@ Law 4. `text` is what a reader of text sees: the text parts, a line each.
 Law 5. What a dialect cannot say of a message stays in its own body; nothing is guessed.
 """
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, Literal, TypeGuard
 
 import msgspec
@@ -180,8 +181,11 @@ def joined_text(events: Sequence[Event]) -> str:
     return "".join([event.text for event in events if type(event) is Text])
 
 
+PIECE_BYTES: Final = 256 * 1024  # of the journal, that is written or read at a time
+
 _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder(list[Event])
+_scan: Final = json.JSONDecoder().raw_decode
 
 
 # The journal's form of one event; raises for what cannot be encoded. A call less than a function.
@@ -201,6 +205,24 @@ def write_events(events: Sequence[Event]) -> bytes:
 def read_events(data: bytes) -> list[Event]:
     """A batch from the journal."""
     return _decoder.decode(data)
+
+
+def read_in_pieces(data: bytes) -> Iterator[list[Event]]:
+    """A batch from the journal, some events at a time: a long one is not made at once."""
+    if len(data) <= PIECE_BYTES:
+        yield read_events(data)
+        return
+    text = data.decode()
+    found: list[object] = []
+    begun = at = 1  # after the bracket; after each event stands a comma, or the last bracket
+    while at < len(text):
+        event, at = _scan(text, at)
+        found.append(event)
+        at += 1
+        if at - begun > PIECE_BYTES // 4:
+            yield msgspec.convert(found, list[Event])
+            found, begun = [], at
+    yield msgspec.convert(found, list[Event])
 
 
 Role = Literal["system", "developer", "user", "assistant", "tool"]

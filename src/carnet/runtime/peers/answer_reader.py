@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Final, NoReturn
 
 from carnet.core.call import Ask
-from carnet.core.messages.events import Done, Event, Failed, Usage
+from carnet.core.messages.events import PIECE_BYTES, Done, Event, Failed, Usage
 from carnet.core.messages.output import Sink
 from carnet.errors import CarnetError, ProviderError
 from carnet.ports.world.http_client import HttpAnswer
@@ -45,7 +45,12 @@ async def read_answer(
         on_comment = None if receipt is None else receipt.read_comment
         reader = codec.follow(currency=currency, on_comment=on_comment)
         return await read_stream(answer, reader, _failure, sink)
-    return await tell(codec.read(await answer.read(), currency=currency), sink)
+    body = await answer.read()
+    if body[PIECE_BYTES:]:  # a long one is parsed beside the loop
+        events = await asyncio.to_thread(codec.read, body, currency=currency)
+    else:
+        events = codec.read(body, currency=currency)
+    return await tell(events, sink)
 
 
 async def tell(events: Iterable[Event], sink: Sink) -> Done:

@@ -8,7 +8,10 @@ Law 2. One append is on its way at a time; what is said meanwhile goes with the 
        does what an append could not write.
 Law 3. What is not yet durable, what nobody has taken and what one turn may say are bounded; at
        the first two the agent waits, at the last it has failed.
-Law 4. What was measured is debited, also above the reservation (`excess`). A cost that nobody told
+Law 4. The texts of a whole answer run together: what is done later for each event is done seldom,
+       and an agent that never waits lets others have their turn (A73). No row is larger than a
+       piece, unless one event is.
+Law 5. What was measured is debited, also above the reservation (`excess`). A cost that nobody told
        is debited as the reservation where there is one, and is shown as unknown where there is
        none. A turn that waits is debited what it used so far: tokens, and what others charged.
 """
@@ -24,6 +27,7 @@ from carnet.core.call import Call
 from carnet.core.chain.turn import Turn, TurnState
 from carnet.core.messages.events import (
     CHILD,
+    PIECE_BYTES,
     STATES,
     UNKNOWN_COST,
     End,
@@ -38,31 +42,20 @@ from carnet.core.messages.events import (
 )
 from carnet.core.messages.outbound_call import OutboundCall, outbound_event, pointer
 from carnet.core.sealed_call import sealed_call_of, write_sealed_call
-from carnet.errors import (
-    AgentFailed,
-    Cancelled,
-    CarnetError,
-    ChainFinal,
-    DefinitionChanged,
-    DepthExceeded,
-    IdempotencyMismatch,
-    Internal,
-    OutcomeUnknown,
-    PeerRefused,
-    Refused,
-)
+from carnet.errors import AgentFailed, Cancelled, CarnetError, Internal, OutcomeUnknown
 from carnet.ports.calls.turns import Debit, Fenced, Tell, TurnFinish, Turns, Use, whole_cost
 from carnet.runtime.turns.broadcast import Broadcast
 from carnet.runtime.turns.excess import disputes, most_cost, same_call, within_budget
+from carnet.runtime.turns.pieces import MOST_BYTES, Grown
 from carnet.runtime.turns.tokens import NO_TOKENS, Tokens, add_up, and_before
+from carnet.runtime.turns.unfinished import may_run_again
 from carnet.runtime.webhooks.callbacks import CallbackDeliveries
 
 MOST_WAITING = 1024  # events
 MOST_WAITING_BYTES = 64 * 1024
-MOST_BYTES = 64 * 1024 * 1024  # of one turn
 
 
-class Recording:
+class Recording(Grown):
     """The record of a turn while it is being made."""
 
     def __init__(
@@ -85,13 +78,12 @@ class Recording:
         self._on_broken = on_broken
         self._deliveries = deliveries
         self._streams = call.ask.stream
-        self._waiting: list[Event] = []
-        self._encoded: list[bytes] = []
-        self._waiting_bytes = 0
-        self._event_bytes = 0
-        self._written = 0  # events, those that were taken back left out
-        self._spoken = 0  # of them those that are for the caller
-        self._sequence = 0
+        self._waiting = []
+        self._encoded = []
+        self._waiting_bytes = self._event_bytes = 0
+        self._written = self._sequence = self._marked = self._told = self._spared = 0
+        self._spoken = 0  # of those written, those that are for the caller
+        self._text = None
         self._flush: asyncio.Task[None] | None = None
         self.broken: CarnetError | Fenced | None = None  # why it cannot go on
         self._is_over = False
@@ -107,6 +99,8 @@ class Recording:
         """Take one event of the agent."""
         if self._is_over:
             raise Cancelled("the turn has ended")
+        if self._waiting and not self._streams and await self._runs_on(event):
+            return
         self._keep(event)
         if self._event_bytes > MOST_BYTES:
             self._drop_last()
@@ -139,10 +133,14 @@ class Recording:
 
     def mark(self) -> int:
         """How many events were written."""
+        if self._text is not None:
+            self._end_text()
+        self._marked, self._spared = self._written, 0
         return self._written
 
     def back(self, mark: int, /) -> bool:
         """Take back what was written since, if none of it has left; children were paid for."""
+        self._end_text()
         first = len(self._waiting) - (self._written - mark)
         if first < 0:
             return False
@@ -158,6 +156,8 @@ class Recording:
                 self._spoken -= 1
                 self._waiting_bytes -= len(data)
                 self._event_bytes -= len(data)
+        self._event_bytes -= self._spared
+        self._spared = 0
         return True
 
     def close(self) -> None:
@@ -200,7 +200,8 @@ class Recording:
     async def _flush_waiting(self) -> None:
         try:
             while self._waiting:
-                batch, encoded = self._take()
+                is_long = self._waiting_bytes > PIECE_BYTES
+                batch, encoded = self._take_piece() if is_long else self._take()
                 last = self._sequence + len(batch) - 1
                 try:
                     await self._turns.append(
@@ -232,6 +233,8 @@ class Recording:
     async def finish(self, end: End, *, now: int) -> tuple[Sequence[Event], Turn]:
         """Make the end durable; the events that go with it and the record with its costs."""
         self._is_over = True
+        if self._text is not None:
+            self._end_text()
         if self._flush is not None:
             await self._flush
         if self.broken is not None and isinstance(self.broken, Fenced | OutcomeUnknown):
@@ -245,6 +248,7 @@ class Recording:
         for outbound in self._outbound:
             self._keep(pointer(call.record.fence, outbound.ordinal))
         self._keep(journaled(end) if type(end) is Waiting else end)
+        ahead = await self._write_ahead() if self._waiting_bytes > PIECE_BYTES else None
         batch, encoded = self._take()
         if self._outbound:  # the journal points to them; who reads now is shown them
             batch[-1 - len(self._outbound) : -1] = map(outbound_event, self._outbound)
@@ -266,7 +270,7 @@ class Recording:
                 tokens_in=tokens[0],
                 tokens_out=tokens[1],
                 code=end.code if type(end) is Failed else None,
-                retryable=type(end) is Failed and self._may_run_again(end),
+                retryable=type(end) is Failed and may_run_again(end, has_spoken=self._spoken > 0),
                 uses=self._uses(tokens, is_over=state != "waiting") if has_quota else (),
                 tell=None if call.task is None else self._tell_of(batch, end, tokens, debits),
                 is_task=call.task is not None,
@@ -274,7 +278,7 @@ class Recording:
                 **(self._waits(end, debits) if type(end) is Waiting else {}),
             )
         )
-        return batch[:-1], record
+        return batch[:-1] if ahead is None else [*ahead, *batch[:-1]], record
 
     def _used(self, events: Sequence[Event], tokens: Tokens, debits: Sequence[Debit]) -> Usage:
         """What the call has cost whoever asked for it, before its run is added up."""
@@ -321,19 +325,6 @@ class Recording:
         if call.task_quota is not None and is_over:
             uses.append(Use(call.task_quota, -1))
         return tuple(uses)
-
-    def _may_run_again(self, end: Failed) -> bool:
-        """Whether a repeat of the turn runs again.
-
-        A refusal met before anything was said is not an answer: credit may be granted, a peer
-        added. Only what is settled by the call itself stays.
-        """
-        if end.retryable:
-            return True
-        error = end.error()
-        settled = (DepthExceeded, ChainFinal, IdempotencyMismatch, DefinitionChanged)
-        is_refusal = isinstance(error, Refused | PeerRefused) and not isinstance(error, settled)
-        return is_refusal and not self._spoken
 
     def _debits(self, tokens: Tokens, state: TurnState) -> list[Debit]:
         target, debits, served = self._target, list[Debit](), state == "done"

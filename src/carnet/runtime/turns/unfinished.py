@@ -1,4 +1,4 @@
-"""Ending a turn whose end could not be recorded.
+"""Ending a turn whose end could not be recorded, and whether one that failed may run again.
 
 Law 1. It is ended as unknown, without events and without a price: a repeat runs again under the
        same id. What it held of its payer's quota is released with it.
@@ -10,7 +10,16 @@ from collections.abc import Callable, Iterable
 
 from carnet.core.call import Call
 from carnet.core.chain.turn import Turn
-from carnet.errors import CarnetError
+from carnet.core.messages.events import Failed
+from carnet.errors import (
+    CarnetError,
+    ChainFinal,
+    DefinitionChanged,
+    DepthExceeded,
+    IdempotencyMismatch,
+    PeerRefused,
+    Refused,
+)
 from carnet.ports.calls.tasks import Tasks
 from carnet.ports.calls.turns import Fenced, Turns, end_unknown
 from carnet.ports.world.clock import Clock
@@ -62,3 +71,17 @@ async def end_waiting(tasks: Tasks, turns: Iterable[int], now: int) -> int:
         if found is not None and found.state == "pending":
             count += await tasks.cancel(found.id, now)
     return count
+
+
+def may_run_again(end: Failed, *, has_spoken: bool) -> bool:
+    """Whether a repeat of a turn that failed so runs again.
+
+    A refusal met before anything was said is not an answer: credit may be granted, a peer added.
+    Only what is settled by the call itself stays.
+    """
+    if end.retryable:
+        return True
+    error = end.error()
+    settled = (DepthExceeded, ChainFinal, IdempotencyMismatch, DefinitionChanged)
+    is_refusal = isinstance(error, Refused | PeerRefused) and not isinstance(error, settled)
+    return is_refusal and not has_spoken

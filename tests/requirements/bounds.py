@@ -1,0 +1,53 @@
+"""What one caller's work and one caller's readers may take from everybody."""
+
+from tests.requirements.rows import Row
+
+_LOOP = "tests/security/test_loop.py::"
+_READERS = "tests/security/test_readers.py::"
+_PIECES = "tests/runtime/turns/test_pieces.py::"
+_JOURNAL = "tests/stores/calls/test_journal.py::"
+_ROOM = "tests/guards/test_readers.py::"
+
+LOOP = (
+    Row(
+        "security:a73:loop",
+        "What the event loop does for one request is done in small pieces, linear in its bytes: "
+        "nothing keeps everybody waiting for a quarter of a second.",
+        "attack A73",
+        (
+            _LOOP + "test_a_long_whole_answer_of_small_words_holds_the_loop_for_nobody",
+            _LOOP + "test_nor_does_one_that_a_peer_gives",
+            _LOOP + "test_nor_does_a_stream_of_tiny_deltas",
+            _LOOP + "test_nor_does_a_body_of_many_parts",
+            _PIECES + "test_pieces_hold_all_that_was_said_in_its_order_and_are_small",
+        ),
+    ),
+    Row(
+        "security:a73:watchdog",
+        "Who holds the loop is named in the log, with the call, and counted.",
+        "attack A73",
+        (
+            _LOOP + "test_who_holds_the_loop_is_named",
+            "tests/runtime/test_watchdog.py::test_work_that_holds_the_loop_is_counted_and_named",
+        ),
+    ),
+)
+
+READERS = (
+    Row(
+        "security:a74:readers",
+        "What readers of the journal hold is bounded in bytes for each of them, for each caller "
+        "and for all, and who waits for room misses nothing.",
+        "attack A74",
+        (
+            _READERS + "test_readers_of_events_that_never_read_hold_a_bounded_part_of_the_memory",
+            _READERS + "test_so_do_readers_of_tasks",
+            _READERS + "test_who_reads_on_later_is_given_all_of_it",
+            _LOOP + "test_what_was_said_at_length_is_read_again_in_pieces",
+            _JOURNAL + "test_events_are_read_a_piece_at_a_time_and_none_is_missed",
+            _ROOM + "test_a_quarter_is_left_to_those_who_hold_nothing",
+        ),
+    ),
+)
+
+ROWS = (*LOOP, *READERS)
