@@ -112,7 +112,8 @@ class _Building:
         )
         self.published = _published(settings, store, backend, clock)
         hours = settings.retention.task_hours
-        records = TaskRecords(store.tasks, store.turns, clock, kept_hours=hours)
+        readers = backend.concurrency.readers
+        records = TaskRecords(store.tasks, store.turns, clock, readers, kept_hours=hours)
         self._tasks = TaskAccess(records, Owners(backend.ring), self.published, clock)
 
     def answering(self, dialect: Dialect) -> Answering:

@@ -10,12 +10,14 @@ Law 3. Who came with a travel document is given the receipt: in a header, or bef
 """
 
 from collections.abc import Awaitable, Sequence
+from typing import Final
 
 from carnet import faults
 from carnet.core.call import Call, Claim
 from carnet.core.messages.events import RECEIPT, Event, Extension, Failed, Usage, Waiting
 from carnet.errors import CarnetError, OutcomeUnknown, ShuttingDown
 from carnet.guards.limits import Concurrency
+from carnet.guards.readers import READER_BYTES
 from carnet.http.exchange import (
     Disconnected,
     DisconnectWatch,
@@ -33,6 +35,7 @@ from carnet.wire.grammar import sse
 
 HEARTBEAT_SECONDS = 15.0
 KEEP_ALIVE = sse.write_comment("keep-alive")
+_GOING_ON: Final = frozenset({"running", "queued"})
 RECEIPT_FIELD = travel.RECEIPT_HEADER.encode()
 
 
@@ -89,7 +92,9 @@ class Answering:
         actor = call.caller.actor.name
         state = "failed"
         try:
-            if call.ask.stream:
+            if call.known and call.record.state not in _GOING_ON:
+                state = await self._again(exchange, call)
+            elif call.ask.stream:
                 state = await self._stream(exchange, call)
             else:
                 state = await self._whole(exchange, call)
@@ -102,6 +107,18 @@ class Answering:
         finally:
             self._concurrency.leave(actor, stream=call.ask.stream)
             self._note(exchange, call, state, self._clock.monotonic() - began)
+
+    async def _again(self, exchange: Exchange, call: Call) -> str:
+        """Tell what was recorded, as far as there is room for what is read of it."""
+        is_stream, actor = call.ask.stream, call.caller.actor.name
+        readers = self._concurrency.readers
+        size = READER_BYTES if is_stream else await self._journal.size(call)
+        with DisconnectWatch(exchange.line):
+            await readers.enter(actor, size)
+        try:
+            return await (self._stream if is_stream else self._whole)(exchange, call)
+        finally:
+            readers.leave(actor, size)
 
     async def _whole(self, exchange: Exchange, call: Call) -> str:
         with DisconnectWatch(exchange.line):
@@ -119,6 +136,7 @@ class Answering:
         headers = writer.headers(stream=False)
         if call.document is not None:
             headers += _receipt_field(events)
+        del events  # its reader may take its time
         await exchange.reply(200, headers, body)
         if faults.is_armed:
             faults.point("reply.after_write")

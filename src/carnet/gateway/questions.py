@@ -5,6 +5,7 @@ asker sees, `tasks` says.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack
 
 from carnet.core.people.identity import Caller
 from carnet.errors import Internal, RouteNotFound
@@ -86,17 +87,24 @@ class Questions:
         question = self._dialect.read(arrival)
         if not isinstance(question, Question):
             raise Internal("a dialect has read a call where questions come in")
-        status, headers, body = await self._answer(way, question, caller)
-        await exchange.reply(status, headers, body)
+        async with AsyncExitStack() as held:
+            status, headers, body = await self._answer(way, question, caller, held)
+            await exchange.reply(status, headers, body)
 
-    async def _answer(self, way: Way, question: Question, caller: Caller | None) -> Reply:
+    async def _answer(
+        self, way: Way, question: Question, caller: Caller | None, held: AsyncExitStack
+    ) -> Reply:
+        """What is asked for; what is read for it is `held` until it has left."""
         result: QuestionResult
         match question.about:
             case "task":
-                result = await self._task(await self._tasks.find(question, caller), caller)
+                found = await self._tasks.find(question, caller)
+                await held.enter_async_context(self._records.room(found, caller))
+                result = await self._task(found, caller)
             case "cancel":
                 found = await self._records.cancel(await self._tasks.find(question, caller))
                 self._wake()
+                await held.enter_async_context(self._records.room(found, caller))
                 result = await self._task(found, caller, is_cancel=True)
             case "tasks":
                 result = await self._list(question, caller)

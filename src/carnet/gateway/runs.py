@@ -4,18 +4,20 @@ Law. A token sees the runs it took part in; an operator sees all. What a caller 
 not exist for it: the answer is the one for an unknown id.
 """
 
-from collections.abc import AsyncGenerator, Callable
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import aclosing
 from types import TracebackType
 from typing import Protocol, Self
 
 import msgspec
 
-from carnet.core.messages.events import Event, read_events
+from carnet.core.messages.events import Event, read_in_pieces
 from carnet.core.people.identity import Caller
 from carnet.errors import InvalidRequest, RunNotFound
 from carnet.gateway import pages
 from carnet.guards.limits import Concurrency
+from carnet.guards.readers import READER_BYTES
 from carnet.http.exchange import (
     SEES_ALL,
     Disconnected,
@@ -38,6 +40,7 @@ from carnet.wire.grammar.query import (
 )
 
 MOST_ENTRIES = 500
+FRAMES_BYTES = 64 * 1024  # that are written at a time
 LOOK_SECONDS = 1.0
 ENDED = frozenset({"done", "failed", "unknown"})
 
@@ -134,8 +137,9 @@ class Runs:
         if not await self._records.run(run, reader=reader):
             raise RunNotFound
         row, sequence = _cursor(exchange.headers.get("last-event-id"))
-        with self._concurrency.watching(caller.actor.name):
-            await self._follow(exchange, self._frames(run, reader, row, sequence))
+        name = caller.actor.name
+        with self._concurrency.watching(name):
+            await self._follow(exchange, self._frames(run, reader, name, row, sequence))
 
     async def _follow(self, exchange: Exchange, following: AsyncGenerator[bytes, None]) -> None:
         headers = [
@@ -151,24 +155,30 @@ class Runs:
                 async with aclosing(following) as frames:
                     async for frame in frames:
                         await exchange.write(frame)
+                        await asyncio.sleep(0)  # a fast reader is no reason to let others wait
                 await exchange.write(b"", more=False)
         except Disconnected:
             return
 
     async def _frames(
-        self, run: str, reader: str | None, row: int, sequence: int
+        self, run: str, reader: str | None, caller: str, row: int, sequence: int
     ) -> AsyncGenerator[bytes, None]:
         after = row - 1  # the row itself may hold events beyond the last one seen
+        size = READER_BYTES
+        entries: Sequence[JournalEntry]
         with self._watch(run) as watching:
             while True:
                 # Asked before the entries are read: what ends meanwhile is read by the next look.
                 is_over = await self._is_over(run, reader)
-                entries = await self._records.entries(
-                    run, reader=reader, after=after, limit=MOST_ENTRIES
-                )
-                for entry in entries:
-                    after = entry.n
-                    yield b"".join(_frames_of(entry, sequence if entry.n == row else -1))
+                async with self._concurrency.readers.room(caller, size):
+                    entries = await self._records.entries(
+                        run, reader=reader, after=after, limit=MOST_ENTRIES, most_bytes=size
+                    )
+                    size = _size_of(entries)
+                    for entry in entries if size == READER_BYTES else ():
+                        after = entry.n
+                        for frames in _frames_of(entry, sequence if entry.n == row else -1):
+                            yield frames
                 if is_over and not entries:
                     yield sse.write_event(json.write({"run": run}), event="end")
                     return
@@ -179,21 +189,42 @@ class Runs:
         return all(turn.state in ENDED for turn in await self._records.run(run, reader=reader))
 
 
-def _frames_of(entry: JournalEntry, seen: int) -> list[bytes]:
+def _size_of(entries: Sequence[JournalEntry]) -> int:
+    """How much room the next look needs: that of a row which did not fit, else what is usual."""
+    match entries:
+        case [JournalEntry(kind="events", size=int() as size)]:
+            return size
+    return READER_BYTES
+
+
+def _frames_of(entry: JournalEntry, seen: int) -> Iterator[bytes]:
+    """The frames of a row, some at a time."""
     if entry.kind != "events":
-        if seen >= 0:
-            return []
-        data = json.write({"turn": entry.turn, "kind": entry.kind})
-        return [sse.write_event(data, event=entry.kind, id=f"{entry.n}.0")]
-    return [
-        sse.write_event(
-            json.write({"turn": entry.turn, **_plain(event)}),
-            event=str(type(event).__struct_config__.tag),
-            id=f"{entry.n}.{entry.first + offset}",
-        )
-        for offset, event in enumerate(read_events(entry.data))
-        if entry.first + offset > seen
-    ]
+        if seen < 0:
+            data = json.write({"turn": entry.turn, "kind": entry.kind})
+            yield sse.write_event(data, event=entry.kind, id=f"{entry.n}.0")
+        return
+    number, size = entry.first, 0
+    frames: list[bytes] = []
+    for events in read_in_pieces(entry.data):
+        for event in events:
+            if number > seen:
+                frames.append(_frame(entry, event, number))
+                size += len(frames[-1])
+            number += 1
+            if size > FRAMES_BYTES:
+                yield b"".join(frames)
+                frames, size = [], 0
+    if frames:
+        yield b"".join(frames)
+
+
+def _frame(entry: JournalEntry, event: Event, number: int) -> bytes:
+    return sse.write_event(
+        json.write({"turn": entry.turn, **_plain(event)}),
+        event=str(type(event).__struct_config__.tag),
+        id=f"{entry.n}.{number}",
+    )
 
 
 def _plain(event: Event) -> dict[str, object]:

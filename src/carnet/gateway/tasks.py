@@ -6,15 +6,18 @@ Law 2. What can be refused without looking a task up is refused before that.
 Law 3. A token sees the tasks it asked for; an operator sees all.
 """
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from typing import Any
 
-from carnet.core.messages.events import Event, is_terminal, read_events
+from carnet.core.messages.events import Event, is_terminal, read_in_pieces
 from carnet.core.people.address import is_agent_uri
 from carnet.core.people.identity import Caller
 from carnet.errors import CarnetError, TaskNotFound
 from carnet.gateway.published import Published
 from carnet.guards.caller.owner import Owners, check_time
+from carnet.guards.readers import Readers
 from carnet.http.exchange import reader_of
 from carnet.ports.calls.tasks import StoredTask, Tasks
 from carnet.ports.calls.turns import Turns
@@ -27,8 +30,11 @@ ENDED = frozenset({"done", "failed"})
 class TaskRecords:
     """The tasks that are kept."""
 
-    def __init__(self, tasks: Tasks, turns: Turns, clock: Clock, *, kept_hours: int) -> None:
-        """A task is shown for so many hours after its end."""
+    def __init__(
+        self, tasks: Tasks, turns: Turns, clock: Clock, readers: Readers, *, kept_hours: int
+    ) -> None:
+        """A task is shown for so many hours after its end; `readers` bound what is read of all."""
+        self._readers = readers
         self._tasks = tasks
         self._turns = turns
         self._clock = clock
@@ -46,12 +52,22 @@ class TaskRecords:
         await self._tasks.cancel(task.id, self._clock.wall_us())
         return await self.find(task.id)
 
+    @asynccontextmanager
+    async def room(self, task: StoredTask, caller: Caller | None) -> AsyncIterator[None]:
+        """Hold room for what a task has said, while it is told to a caller."""
+        size = 0 if task.turn.state not in ENDED else await self._turns.size(task.turn)
+        async with self._readers.room(task.sender if caller is None else caller.actor.name, size):
+            yield
+
     async def events(self, task: StoredTask) -> Sequence[Event]:
         """All that was said by a task that has ended; nothing of any other."""
         if task.turn.state not in ENDED:
             return ()
-        batches = await self._turns.events(task.turn)
-        events = [event for data in batches for event in read_events(data)]
+        events: list[Event] = []
+        for data in await self._turns.events(task.turn):
+            for piece in read_in_pieces(data):
+                events += piece
+                await asyncio.sleep(0)  # others' turn
         if not events or not is_terminal(events[-1]):
             raise TaskNotFound  # its events are forgotten before the task is
         return events

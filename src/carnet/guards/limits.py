@@ -61,6 +61,7 @@ from carnet.errors import (
     TooManyStreams,
 )
 from carnet.guards.candidate import Candidate
+from carnet.guards.readers import Readers
 from carnet.ports.calls.agent import Target
 from carnet.ports.calls.turns import TASKS, TOKENS, Quota
 from carnet.ports.trust.trust import Peers, Tokens
@@ -209,6 +210,7 @@ class Concurrency:
         self._most_streams = per_caller if streams is None else streams
         self._open: dict[str, int] = {}
         self._streams: dict[str, int] = {}
+        self.readers = Readers()  # of what was recorded
         self.total = 0
 
     def enter(self, actor: str, *, stream: bool = False) -> None:

@@ -21,6 +21,7 @@ from urllib.parse import unquote_to_bytes
 
 from msgspec.structs import replace
 
+from carnet.core.messages.events import PIECE_BYTES
 from carnet.core.people.identity import Caller, Secret
 from carnet.errors import (
     BodyTooLarge,
@@ -128,12 +129,17 @@ class Exchange:
     async def reply(self, status: int, headers: RawHeaders, body: bytes) -> None:
         """Answer at once."""
         headers = [*headers, (b"content-length", b"%d" % len(body))]
-        if self.method != "HEAD" and self.line.reply(status, headers, body):
+        is_usual = self.method != "HEAD" and not body[PIECE_BYTES:]
+        if is_usual and self.line.reply(status, headers, body):
             self.started = True
             self.status = status
             return
         await self.start(status, headers)
-        await self.write(b"" if self.method == "HEAD" else body, more=False)
+        if self.method != "HEAD":
+            # What its reader has not taken is held here, where it is counted, not by the server.
+            for at in range(0, len(body), PIECE_BYTES):
+                await self.write(body[at : at + PIECE_BYTES])
+        await self.write(b"", more=False)
 
 
 class DisconnectWatch:

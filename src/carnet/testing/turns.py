@@ -200,8 +200,12 @@ class MemoryTurns:
             **{**given, "deliveries": (*finish.deliveries, *deliveries)}, addresses=()
         )
 
-    async def events(self, turn: Turn, since: int = 0) -> list[bytes]:
-        """The batches of the current attempt that begin there or later."""
+    async def size(self, turn: Turn) -> int:
+        """How many bytes of events a turn has."""
+        return sum(map(len, self.batches[turn.n]))
+
+    async def events(self, turn: Turn, since: int = 0, *, is_piece: bool = False) -> list[bytes]:
+        """The batches of the current attempt that begin there or later, or the first of them."""
         found: list[bytes] = []
         first = 0
         records = {
@@ -214,7 +218,7 @@ class MemoryTurns:
             if first >= since:
                 found.append(with_records(batch, records))
             first += len(read_events(batch))
-        return found
+        return found[:1] if is_piece else found
 
     async def interrupts(self, turn: Turn) -> list[InterruptRecord]:
         """What a turn waits for, or waited for."""

@@ -160,9 +160,10 @@ async def _stored_tasks(settings: "Settings", store: "Store", path: str) -> dict
     """The list of tasks, or one of them, as the gateway would show it to its operator."""
     from carnet.gateway import pages
     from carnet.gateway.tasks import TaskRecords
+    from carnet.guards.readers import Readers
 
     hours = settings.retention.task_hours
-    records = TaskRecords(store.tasks, store.turns, SystemClock(), kept_hours=hours)
+    records = TaskRecords(store.tasks, store.turns, SystemClock(), Readers(), kept_hours=hours)
     parts = urlsplit(path)
     task = unquote(parts.path.removeprefix("/tasks").removeprefix("/"))
     if task:

@@ -37,6 +37,9 @@ class Journal(Protocol):
     async def whole(self, call: Call, /) -> Sequence[Event]:
         """The same events when all of them are there."""
 
+    async def size(self, call: Call, /) -> int:
+        """How many bytes were recorded of a turn that is known."""
+
     async def cancel(self, turns: Collection[int]) -> int:
         """Cancel those of these turns that are running here; how many were told."""
 

@@ -254,8 +254,14 @@ class Turns(Protocol):
     def finish(self, finish: TurnFinish) -> Awaitable[Turn]:
         """End a turn; gives the record with its frozen costs. Raises Fenced."""
 
-    async def events(self, turn: Turn, since: int = 0) -> list[bytes]:
-        """The event batches of this attempt from event number `since` on, oldest first."""
+    async def events(self, turn: Turn, since: int = 0, *, is_piece: bool = False) -> list[bytes]:
+        """The event batches of this attempt from event number `since` on, oldest first.
+
+        With `is_piece` no more than a piece of them, which is one batch at least.
+        """
+
+    async def size(self, turn: Turn) -> int:
+        """How many bytes of events this attempt has."""
 
     async def interrupts(self, turn: Turn) -> Sequence[InterruptRecord]:
         """What a turn waits for, or waited for, in the order in which it asked."""

@@ -59,6 +59,7 @@ class JournalEntry(Struct, frozen=True, kw_only=True):
     first: int
     last: int
     data: bytes
+    size: int | None = None  # of data that did not fit, and was not read
 
 
 class LedgerEntry(Struct, frozen=True, kw_only=True):
@@ -101,9 +102,12 @@ class Records(Protocol):
         """Why the turns of a run were admitted, by the turn's number: of `core.chain.grounds`."""
 
     async def entries(
-        self, run: str, *, reader: str | None, after: int, limit: int
+        self, run: str, *, reader: str | None, after: int, limit: int, most_bytes: int = ...
     ) -> Sequence[JournalEntry]:
-        """The journal of a run after a row."""
+        """The journal of a run after a row, as much of it as fits.
+
+        A row that does not fit by itself comes without its data, and tells its size.
+        """
 
     async def ledger(
         self, *, run: str | None, account: str | None, limit: int

@@ -142,6 +142,10 @@ class Receipted:
         whole = self._journal.whole(call)
         return whole if call.document is None else self._proved(call, call.document, whole)
 
+    async def size(self, call: Call, /) -> int:
+        """How many bytes were recorded of a turn that is known."""
+        return await self._journal.size(call)
+
     async def _proved(
         self, call: Call, document: Document, whole: Coroutine[Any, Any, Sequence[Event]]
     ) -> Sequence[Event]:

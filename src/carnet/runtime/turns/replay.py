@@ -2,7 +2,8 @@
 
 Law 1. Who sends a call again is shown what the first was shown, from its first event.
 Law 2. A turn of ours that was claimed and never began is ended as unknown after a while.
-Law 3. Of a record that is damaged nothing is served.
+Law 3. A record is read a piece at a time, as its reader takes it.
+Law 4. Of a record that is damaged nothing is served.
 """
 
 import asyncio
@@ -12,7 +13,15 @@ from functools import partial
 
 from carnet.core.call import Call
 from carnet.core.chain.turn import Turn
-from carnet.core.messages.events import Event, Failed, Usage, Waiting, is_terminal, read_events
+from carnet.core.messages.events import (
+    Event,
+    Extension,
+    Failed,
+    Usage,
+    Waiting,
+    is_terminal,
+    read_in_pieces,
+)
 from carnet.errors import Internal, OutcomeUnknown
 from carnet.ports.calls.turns import Turns
 from carnet.ports.world.clock import Clock, Ids
@@ -72,11 +81,17 @@ class Replay:
             await asyncio.sleep(POLL_SECONDS)
             waited += POLL_SECONDS
             record = await self._turns.reload(record)
-        events = await self._recorded(call, record, 0)
-        if events and is_terminal(events[-1]):
-            yield (*events[:-1], usage_of(call, record, events, self._currency), events[-1])
-        else:  # the process that ran it died; the caller may send it again
-            yield (*events, Usage(), Failed.of(OutcomeUnknown()))
+        since = 0
+        noted: list[Event] = []  # beside what was said
+        while events := await self._recorded(call, record, since, is_piece=True):
+            since += len(events)
+            noted += [event for event in events if type(event) is Extension]
+            if is_terminal(events[-1]):
+                yield (*events[:-1], usage_of(call, record, noted, self._currency), events[-1])
+                return
+            yield events
+        # The process that ran it died; the caller may send it again.
+        yield (Usage(), Failed.of(OutcomeUnknown()))
 
     def _follower(self, call: Call, record: Turn) -> Follower:
         """What shows a turn of another process here, to all who read it."""
@@ -99,15 +114,25 @@ class Replay:
             key: kept for key, kept in self._followers.items() if kept is not follower
         }
 
-    async def _recorded(self, call: Call, record: Turn, since: int) -> list[Event]:
+    async def size(self, record: Turn) -> int:
+        """How many bytes were recorded of a turn."""
+        return await self._turns.size(record)
+
+    async def _recorded(
+        self, call: Call, record: Turn, since: int, *, is_piece: bool = False
+    ) -> list[Event]:
         try:
-            batches = await self._turns.events(record, since)
+            batches = await self._turns.events(record, since, is_piece=is_piece)
         except Internal as damaged:  # the row is named in the log; nothing of it is served
             internal = Internal(damaged.detail, incident=self._ids.uuid())
             fields = {**log_fields(call, internal.code, damaged.detail), **internal.facts}
             logger.error("a record is damaged", extra=fields)  # noqa: TRY400  no fault of ours
             raise internal from None
-        events = [event for data in batches for event in read_events(data)]
+        events: list[Event] = []
+        for data in batches:
+            for piece in read_in_pieces(data):
+                events += piece
+                await asyncio.sleep(0)  # others' turn
         if record.state == "waiting" and events and isinstance(events[-1], Waiting):
             asked = await self._turns.interrupts(record)
             open_ones = tuple(one.interrupt for one in asked if one.status == "open")

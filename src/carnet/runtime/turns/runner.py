@@ -117,6 +117,10 @@ class TurnRunner:
             return self._gathered(call)
         return self._start(call).broadcast.whole()
 
+    async def size(self, call: Call, /) -> int:
+        """How many bytes were recorded of a turn that is known."""
+        return await self._replay.size(call.record)
+
     async def _gathered(self, call: Call) -> Sequence[Event]:
         async with closing(self.batches(call)) as batches:
             return [event async for batch in batches for event in batch]

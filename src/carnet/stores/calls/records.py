@@ -10,19 +10,20 @@ from collections.abc import Sequence
 from typing import Final
 
 from carnet.core.chain.turn import Turn
+from carnet.core.messages.events import PIECE_BYTES
 from carnet.core.messages.outbound_call import OutboundCall
 from carnet.core.people.identity import Account
 from carnet.ports.world.records import ANY_RUN, JournalEntry, LedgerEntry, RunFilter, RunSummary
+from carnet.stores.calls.journal import first_rows, pieces
 from carnet.stores.database import Database, Row, Value, marks
 from carnet.stores.turn.outbound_calls import SELECT, calls_in, read_outbound, shown
-from carnet.stores.turn.row import ACCEPTED, EVENTS, SELECT_TURN, grounds_in, read_turn, verified
+from carnet.stores.turn.row import ACCEPTED, EVENTS, SELECT_TURN, grounds_in, read_turn
 
 IN_PROCESS: Final = "agent:"  # how the name of an actor in process begins
 
 _NEWEST = "SELECT n, id, issuer, account, cost, started FROM run"
 _SEEN = "SELECT s.run FROM turn_seen s"
 _MADE_BY = "EXISTS (SELECT 1 FROM turn t WHERE t.run = run.n AND t.actor = ?)"
-_ENTRIES = "SELECT j.n, j.turn, j.kind, j.first, j.last, j.data, j.crc FROM journal j"
 _LEDGER = "SELECT n, at, run, turn, issuer, account, credit, amount FROM ledger"
 
 
@@ -142,42 +143,56 @@ class StoredRecords:
         which = f"{SELECT} WHERE turn IN ({listed}) ORDER BY turn, fence, ordinal"
         for turn, *row in await self._database.fetch(which, turns):
             found.setdefault(turn, []).append(read_outbound(tuple(row)))
-        which = f"{_ENTRIES} WHERE j.turn IN ({listed}) AND j.kind = '{EVENTS}' ORDER BY j.n"
-        batches: dict[int, list[bytes]] = {}
-        for _, turn, _, _, _, data, _ in verified(await self._database.fetch(which, turns)):
-            if turn not in found:
-                batches.setdefault(turn, []).append(data)
-        former = {turn: calls_in(batch) for turn, batch in batches.items()}
-        return {**found, **{turn: calls for turn, calls in former.items() if calls}}
+        return {**found, **await self._former([turn for turn in turns if turn not in found])}
+
+    async def _former(self, turns: Sequence[Value]) -> dict[int, list[OutboundCall]]:
+        found: dict[int, list[OutboundCall]] = {}
+        which = f"j.turn IN ({marks(len(turns))}) AND j.kind = '{EVENTS}'"
+        if turns:
+            async for rows in pieces(self._database, which, turns):
+                for _, turn, _, _, _, data, _ in rows:
+                    before = found.get(turn, [])
+                    if calls := calls_in((data,), len(before)):
+                        found[turn] = [*before, *calls]
+        return found
 
     async def grounds(self, run: str, *, reader: str | None) -> dict[int, bytes]:
         """Why the turns of a run were admitted; turns of the former form are left out."""
         turns = [turn.n for turn in await self.run(run, reader=reader)]
         if not turns:
             return {}
-        which = f"{_ENTRIES} WHERE j.turn IN ({marks(len(turns))}) AND j.kind = '{ACCEPTED}'"
-        rows = verified(await self._database.fetch(which, turns))
-        found = {turn: grounds_in(data) for _, turn, _, _, _, data, _ in rows}
+        which = f"j.turn IN ({marks(len(turns))}) AND j.kind = '{ACCEPTED}'"
+        found: dict[int, bytes] = {}
+        async for rows in pieces(self._database, which, turns):
+            found |= {turn: grounds_in(data) for _, turn, _, _, _, data, _ in rows}
         return {turn: grounds for turn, grounds in found.items() if grounds}
 
     async def entries(
-        self, run: str, *, reader: str | None, after: int, limit: int
+        self,
+        run: str,
+        *,
+        reader: str | None,
+        after: int,
+        limit: int,
+        most_bytes: int = PIECE_BYTES,
     ) -> list[JournalEntry]:
-        """The journal of a run after a row."""
-        which = f"j.n > ? AND {self._database.settled} ORDER BY j.n LIMIT ?"
-        return await self._entries(run, reader, which, (after, limit))
-
-    async def _entries(
-        self, run: str, reader: str | None, which: str, args: Sequence[Value]
-    ) -> list[JournalEntry]:
+        """The journal of a run after a row, as much of it as fits."""
         turns = {turn.n: turn.turn for turn in await self.run(run, reader=reader)}
         if not turns:
             return []
-        sql = f"{_ENTRIES} WHERE j.turn IN ({marks(len(turns))}) AND {which}"
-        rows = list(verified(await self._database.fetch(sql, (*turns, *args))))
+        which = f"j.turn IN ({marks(len(turns))}) AND j.n > ? AND {self._database.settled}"
+        found = await first_rows(
+            self._database, which, (*turns, after), limit=limit, most_bytes=most_bytes
+        )
+        if found.is_unread:
+            rows = [(*row, b"", found.size) for row in found.rows]
+        else:
+            rows = [(*row[:-1], None) for row in await shown(self._database, found.rows)]
         return [
-            JournalEntry(n=n, turn=turns[turn], kind=kind, first=first, last=last, data=data)
-            for n, turn, kind, first, last, data, _ in await shown(self._database, rows)
+            JournalEntry(
+                n=n, turn=turns[turn], kind=kind, first=first, last=last, data=data, size=size
+            )
+            for n, turn, kind, first, last, data, size in rows
         ]
 
     async def ledger(

@@ -26,12 +26,13 @@ from msgspec.structs import replace
 from carnet.core.chain.turn import TRANSITIONS, Turn
 from carnet.errors import RunNotFound
 from carnet.ports.calls.turns import Claimed, InterruptRecord, TurnClaim, TurnFinish, Verdict
+from carnet.stores.calls.journal import pieces
 from carnet.stores.commit.queue import discard_result, given_back
 from carnet.stores.database import Database, Flush, marks
 from carnet.stores.turn.callbacks import StoredCallbacks
 from carnet.stores.turn.interrupts import Interrupts
 from carnet.stores.turn.outbound_calls import shown
-from carnet.stores.turn.row import SELECT_TURN, read_turn, verified
+from carnet.stores.turn.row import SELECT_TURN, read_turn
 from carnet.stores.turn.sealed_calls import CallSeal
 
 WATCH_SECONDS: Final = 0.01  # between two looks, for each who watches
@@ -195,11 +196,12 @@ class SearchRows:
 _ENDS: Final = TRANSITIONS["running"] - {"running"}
 _DATA: Final = 5  # the place of `data` in a row of the journal
 
-_EVENTS = (
-    "SELECT n, turn, kind, first, last, data, crc FROM journal WHERE turn = ? AND kind = 'events'"
-    " AND n > COALESCE((SELECT MAX(n) FROM journal WHERE turn = ? AND kind = 'discard'), 0)"
-    " AND first >= ? AND (SELECT fence FROM turn WHERE n = ?) = ? ORDER BY n"
+_EVENTS: Final = (  # the condition on a row `j`
+    "j.turn = ? AND j.kind = 'events'"
+    " AND j.n > COALESCE((SELECT MAX(n) FROM journal WHERE turn = ? AND kind = 'discard'), 0)"
+    " AND j.first >= ? AND (SELECT fence FROM turn WHERE n = ?) = ?"
 )
+_SIZE: Final = f"SELECT COALESCE(SUM(LENGTH(j.data)), 0) FROM journal j WHERE {_EVENTS}"
 _RELOAD = f"{SELECT_TURN} WHERE t.n = ?"
 
 
@@ -265,14 +267,24 @@ class StoredTurns:
             return self._callbacks.finish(finish, finish.tell)
         return self._database.finish(finish)
 
-    async def events(self, turn: Turn, since: int = 0) -> list[bytes]:
+    async def events(self, turn: Turn, since: int = 0, *, is_piece: bool = False) -> list[bytes]:
         """The event batches of this attempt from event number `since` on, oldest first.
 
-        None of an attempt that another has replaced.
+        None of an attempt that another has replaced. With `is_piece` no more than a piece of them.
         """
+        found: list[bytes] = []
         args = (turn.n, turn.n, since, turn.n, turn.fence)
-        rows = await self._database.fetch(_EVENTS, args)
-        return [row[_DATA] for row in await shown(self._database, list(verified(rows)))]
+        async for rows in pieces(self._database, _EVENTS, args):
+            found += [row[_DATA] for row in await shown(self._database, rows)]
+            if is_piece:
+                break
+        return found
+
+    async def size(self, turn: Turn) -> int:
+        """How many bytes of events this attempt has."""
+        args = (turn.n, turn.n, 0, turn.n, turn.fence)
+        ((size,),) = await self._database.fetch(_SIZE, args)
+        return int(size)
 
     async def interrupts(self, turn: Turn) -> list[InterruptRecord]:
         """What a turn waits for, or waited for, in the order in which it asked."""

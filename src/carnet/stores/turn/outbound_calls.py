@@ -58,8 +58,8 @@ def read_outbound(row: Row) -> OutboundCall:
     return msgspec.convert(named, OutboundCall)
 
 
-def calls_in(batches: Sequence[bytes]) -> list[OutboundCall]:
-    """The calls out among events of the former layout."""
+def calls_in(batches: Sequence[bytes], before: int = 0) -> list[OutboundCall]:
+    """The calls out among events of the former layout; so many stood `before` these batches."""
     found: list[OutboundCall] = []
     for batch in batches:
         if not points(batch):
@@ -68,7 +68,7 @@ def calls_in(batches: Sequence[bytes]) -> list[OutboundCall]:
             if not isinstance(event, Extension) or event.name != OUTBOUND_CALL:
                 continue
             if isinstance(event.payload, dict):  # else it points to the table
-                found.append(read_outbound_event(event.payload, len(found)))
+                found.append(read_outbound_event(event.payload, before + len(found)))
     return found
 
 

@@ -1,0 +1,60 @@
+"""The room that readers of what was recorded have."""
+
+import asyncio
+from contextlib import AsyncExitStack
+
+import pytest
+
+from carnet.errors import Overloaded
+from carnet.guards.readers import Readers
+
+
+async def settled() -> None:
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+
+async def test_a_callers_readers_share_its_room_and_wait_for_one_another() -> None:
+    readers = Readers(per_caller=10, in_all=100)
+    async with AsyncExitStack() as first:
+        await first.enter_async_context(readers.room("a", 6))
+        second = asyncio.create_task(readers.enter("a", 6))
+        await settled()
+        assert not second.done()
+        async with readers.room("b", 6):  # another's is not used up
+            assert readers.total == 12
+    await second
+    assert readers.total == 6
+    readers.leave("a", 6)
+    assert readers.total == 0
+
+
+async def test_a_quarter_is_left_to_those_who_hold_nothing() -> None:
+    readers = Readers(per_caller=80, in_all=80)
+    await readers.enter("a", 50)
+    waiting = asyncio.create_task(readers.enter("a", 20))  # beyond 60
+    await settled()
+    assert not waiting.done()
+    await readers.enter("b", 20)
+    readers.leave("b", 20)
+    readers.leave("a", 50)
+    await waiting
+
+
+async def test_what_is_larger_than_every_bound_is_read_alone() -> None:
+    readers = Readers(per_caller=10, in_all=20)
+    await readers.enter("a", 5)
+    large = asyncio.create_task(readers.enter("b", 1000))
+    await settled()
+    assert not large.done()
+    readers.leave("a", 5)
+    await large
+    readers.leave("b", 1000)
+
+
+async def test_nobody_waits_for_ever_and_who_gave_up_holds_nothing() -> None:
+    readers = Readers(per_caller=10, in_all=20, seconds=0.01)
+    await readers.enter("a", 10)
+    with pytest.raises(Overloaded):
+        await readers.enter("a", 10)
+    assert readers.total == 10
