@@ -153,7 +153,7 @@ def test_what_a_peer_says_above_its_limit_is_disputed_and_listed(by_token: Scene
 
 
 def test_a_call_that_is_made_again_is_debited_once(signed: Scene, by_token: Scene) -> None:
-    """R56, R57: it failed after it had cost something, and tells that again with the same id."""
+    """R57: it failed after it had cost something, and tells that again with the same id."""
     for scene in (signed, by_token):
         for _ in range(3):
             reply = scene.ask("spends", "x", scene.acme.token, in_run("run-again"))

@@ -14,6 +14,7 @@ _STOLEN = "tests/security/test_stolen_database.py::"
 _DELEGATED = "tests/security/callers/test_delegation.py::"
 _TOKEN = "tests/wire/crypto/test_delegation.py::"
 _MONEY = "tests/interop/test_money.py::"
+_ABROAD = "tests/interop/test_tasks_abroad.py::"
 _BILLS = "tests/security/callers/test_bills.py::"
 _FINISHED = "tests/stores/turn/test_finish_rules_limits.py::"
 _QUOTAS = "tests/stores/turn/test_claim_rules_quotas.py::"
@@ -188,6 +189,19 @@ _A80 = (
     ),
 )
 
+_A81 = (
+    Row(
+        "security:a81:tasks",
+        "A task for an agent elsewhere runs, gives back what it held, and is counted for its "
+        "sender with all others for that peer.",
+        "the issue that found it: it was accepted, never ran, and locked its money",
+        (
+            _ABROAD + "test_a_task_whose_agent_is_elsewhere_runs_and_gives_back_what_it_held",
+            _ABROAD + "test_tasks_for_agents_elsewhere_count_whatever_they_are_called",
+        ),
+    ),
+)
+
 _MONEY_OF_TWO = (
     Row(
         "security:r53:reservation",
@@ -204,7 +218,7 @@ _MONEY_OF_TWO = (
         "security:r57:once",
         "A call to a peer is debited once, however often it is made under one turn id, and what "
         "the peer says above its limit is disputed.",
-        "R56, R57; security.md A33",
+        "R57; security.md A33",
         (
             _MONEY + "test_a_call_that_is_made_again_is_debited_once",
             _MONEY + "test_what_a_peer_says_above_its_limit_is_disputed_and_listed",
@@ -442,7 +456,21 @@ _A71 = (
 
 ROWS = (
     *_DELEGATION,
-    *(*_A33, *_A34, *_A36, *_A38, *_A39, *_A41, *_A42, *_A43, *_A44, *_A71, *_A80, *_MONEY_OF_TWO),
+    *(
+        *_A33,
+        *_A34,
+        *_A36,
+        *_A38,
+        *_A39,
+        *_A41,
+        *_A42,
+        *_A43,
+        *_A44,
+        *_A71,
+        *_A80,
+        *_A81,
+        *_MONEY_OF_TWO,
+    ),
     *resources.ROWS,
     *tenants.ROWS,
     *signatures.ROWS,

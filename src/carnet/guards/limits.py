@@ -286,14 +286,16 @@ def make_later(candidate: Candidate, ids: Ids) -> Later:
 
     The sender is the identity that signed, or whoever's token it is.
     """
-    claim, sender = candidate.claim, candidate.caller.actor.name
+    claim, sender, target = candidate.claim, candidate.caller.actor.name, candidate.target
+    # Addresses at a peer cost nothing to make up: they are counted together.
+    agent = target.credit if target.is_remote else target.name
     counted = sender
     if claim.proof is not None:
         sender, counted = claim.proof.sender, counted_as(candidate)
     return Later(
         id=ids.uuid(),
         sender=sender,
-        quota=f"{TASKS}{candidate.target.name}/{counted}",
+        quota=f"{TASKS}{agent}/{counted}",
         callback=claim.callback,
     )
 

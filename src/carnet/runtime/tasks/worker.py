@@ -13,14 +13,15 @@ Law 4. Somebody waits for a call and nobody for a task: while calls are open, ta
 Law 5. A task whose end was lost `MOST_LOST` times ends as failed and is not run again: something
        about it ends processes. That a gateway was stopped and let it go does not count.
 Law 6. A task whose agent is not configured here waits: another gateway may have it, or this one
-       again. The log says so.
+       again. The log says so. One whose agent is elsewhere is a call out that waits: it is made
+       here, as one of an agent here is run.
 """
 
 import asyncio
 import contextlib
 import logging
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from carnet.core.call import Ask, Call
@@ -46,6 +47,7 @@ REST_SECONDS: Final = 0.02  # between two looks: what comes or ends meanwhile is
 BUSY_SECONDS: Final = 0.25  # the same while calls are being answered
 ABSENT_SECONDS: Final = 60.0  # between two looks for tasks whose agent is not here
 MOST_LOST: Final = 5
+MOST_AWAY: Final = 64  # agents of others that are thought of at a time
 SHOWN: Final = 8  # characters of an id, in the log: who knows all of it may poll
 
 
@@ -88,6 +90,7 @@ class TaskWorker:
         self._counted = 0.0
         self._missed: float | None = None  # when agents were looked for that are not here
         self._absent: set[str] = set()
+        self._away: list[Target] = []  # agents of others, for which tasks wait
         self.waiting = 0  # a second ago at the most
 
     @property
@@ -168,6 +171,21 @@ class TaskWorker:
         if not self.waiting or now - self._counted >= LOOK_SECONDS:
             self._counted = now
             self.waiting = await self._tasks.waiting()
+            self._away = await self._find_away() if self.waiting else []
+
+    async def _find_away(self) -> list[Target]:
+        """The agents of others for which tasks wait, as far as they can be called."""
+        here = {target.name for target in self._router.local()}
+        away: list[Target] = []
+        for name in await self._tasks.waiting_for():
+            if name in here or len(away) >= MOST_AWAY:
+                continue
+            with contextlib.suppress(CarnetError):  # else it is listed again, perhaps
+                away.append(self._router.find(name))
+        return away
+
+    def _targets(self) -> Sequence[Target]:
+        return [*self._router.local(), *self._away]
 
     async def _miss(self) -> None:
         """Say which agents are not here although tasks wait for them; of each once."""
@@ -175,7 +193,7 @@ class TaskWorker:
         if self._missed is not None and now - self._missed < ABSENT_SECONDS:
             return
         self._missed = now
-        here = {target.name for target in self._router.local()}
+        here = {target.name for target in self._targets()}
         absent = set(await self._tasks.waiting_for()) - here
         for agent in sorted(absent - self._absent):
             logger.warning("tasks wait for an agent that is not here", extra={"agent": agent})
@@ -183,7 +201,7 @@ class TaskWorker:
 
     def _wanted(self, room: int) -> list[tuple[str, int]]:
         """How many tasks of each agent may begin now."""
-        free = [(target.name, min(room, self._free(target))) for target in self._router.local()]
+        free = [(target.name, min(room, self._free(target))) for target in self._targets()]
         return [(name, count) for name, count in free if count > 0]
 
     def _free(self, target: Target) -> int:
