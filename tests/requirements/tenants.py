@@ -5,6 +5,9 @@ from tests.requirements.rows import Row
 _ENDED = "tests/interop/test_revocation.py::"
 _STORED = "tests/stores/upkeep/test_revocation.py::"
 _FAIR = "tests/interop/test_fair_tasks.py::"
+_LISTED = "tests/security/callers/test_many_runs.py::"
+_SEARCHED = "tests/stores/calls/test_turns_search.py::"
+_SHARES = "tests/stores/test_shares.py::"
 _CHOSEN = "tests/stores/calls/test_fairness.py::"
 
 ROWS = (
@@ -33,6 +36,27 @@ ROWS = (
             _ENDED + "test_removing_a_peer_ends_what_its_gateway_asked_for",
             _ENDED + "test_an_agent_that_does_not_stop_calls_nobody_and_does_nothing_more",
             _STORED + "test_a_call_has_ended_with_its_delegation",
+        ),
+    ),
+    Row(
+        "security:a87:lists",
+        "A list of runs goes by the search rows of its reader, in slices, and walks through nobody "
+        "else's.",
+        "A87",
+        (
+            _SEARCHED + "test_sqlite_lists_runs_by_keys_and_indexes_alone",
+            _SEARCHED + "test_a_list_that_finds_little_ends_before_it_is_full_and_goes_on",
+            _LISTED + "test_a_reader_is_listed_its_own_runs_among_those_of_many",
+        ),
+    ),
+    Row(
+        "security:a87:reads",
+        "A read waits for one query of each other caller at the most, however many they ask.",
+        "A87",
+        (
+            _SHARES + "test_a_query_waits_for_one_of_another_caller_and_not_for_all",
+            _SHARES + "test_who_comes_and_goes_has_one_place_all_the_same",
+            _LISTED + "test_others_are_answered_while_one_asks_for_lists_again_and_again",
         ),
     ),
     Row(

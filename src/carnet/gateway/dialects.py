@@ -12,6 +12,7 @@ from carnet.core.people.identity import Caller
 from carnet.gateway.endpoint import DialectEndpoint
 from carnet.gateway.questions import Questions
 from carnet.http.exchange import Endpoint, Exchange, Row
+from carnet.ports.world.records import READER, STRANGER
 from carnet.wire.dialects.dialect import Way
 from carnet.wire.dialects.route import Route
 
@@ -47,6 +48,8 @@ def _question(way: Way, questions: Questions) -> Endpoint:
         caller: Caller | None = None
         if way.auth == "token":
             caller, given = given[0], given[1:]
+        else:
+            READER.set(STRANGER)
         agent = given[0] if len(given) > len(named) else None
         names = dict(zip(named, given[len(given) - len(named) :], strict=True))
         await questions.ask(way, exchange, caller, agent=agent, names=names)

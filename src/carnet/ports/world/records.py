@@ -1,6 +1,7 @@
 """What happened: runs, their events and the ledger, for reading."""
 
 from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
 from typing import Final, Protocol
 
 from msgspec import Struct
@@ -9,6 +10,10 @@ from msgspec.structs import asdict
 from carnet.core.chain.turn import Turn
 from carnet.core.messages.outbound_call import OutboundCall
 from carnet.core.people.identity import Account
+
+# For whom this is read: reads are fair between callers. None is the gateway itself.
+READER: Final[ContextVar[str | None]] = ContextVar("carnet_reader", default=None)
+STRANGER: Final = ""  # whoever has shown nothing of itself
 
 
 class RunSummary(Struct, frozen=True, kw_only=True):

@@ -26,6 +26,7 @@ from carnet.errors import Internal, OutcomeUnknown
 from carnet.ports.calls.turns import Turns
 from carnet.ports.world.clock import Clock, Ids
 from carnet.ports.world.cluster import Cluster
+from carnet.ports.world.records import READER
 from carnet.runtime.stream import closing
 from carnet.runtime.turns.execution import Execution, log_fields, usage_of
 from carnet.runtime.turns.follower import Follower
@@ -66,6 +67,7 @@ class Replay:
         self, call: Call, heartbeat: float | None
     ) -> AsyncGenerator[Sequence[Event], None]:
         """The committed groups of events of a turn that is known."""
+        READER.set(call.caller.actor.name)
         record, waited = call.record, 0.0
         while record.state in {"running", "queued"}:
             running = self._here(record)

@@ -6,7 +6,7 @@ where it is the only caller from outside, that is the whole run. `reader` None i
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
 from carnet.core.chain.turn import Turn
@@ -15,15 +15,23 @@ from carnet.core.messages.outbound_call import OutboundCall
 from carnet.core.people.identity import Account
 from carnet.ports.world.records import ANY_RUN, JournalEntry, LedgerEntry, RunFilter, RunSummary
 from carnet.stores.calls.journal import first_rows, pieces
+from carnet.stores.calls.turns import SearchRows
 from carnet.stores.database import Database, Row, Value, marks
 from carnet.stores.turn.outbound_calls import SELECT, calls_in, read_outbound, shown
 from carnet.stores.turn.row import ACCEPTED, EVENTS, SELECT_TURN, grounds_in, read_turn
 
 IN_PROCESS: Final = "agent:"  # how the name of an actor in process begins
 
-_NEWEST = "SELECT n, id, issuer, account, cost, started FROM run"
-_SEEN = "SELECT s.run FROM turn_seen s"
-_MADE_BY = "EXISTS (SELECT 1 FROM turn t WHERE t.run = run.n AND t.actor = ?)"
+SLICE: Final = 200  # runs that one query looks at
+MOST_SLICES: Final = 20  # of one page; then it ends before it is full
+RUNS_AT_A_TIME: Final = 20  # whose turns one query reads
+
+_RUN = "SELECT n, id, issuer, account, cost, started FROM run"
+_NEWEST = "SELECT n FROM run{} ORDER BY n DESC LIMIT ?"
+_SEEN = "SELECT DISTINCT s.run FROM turn_seen s WHERE s.{} = ?{} ORDER BY s.run DESC LIMIT ?"
+_BY: Final = ("correlation", "code", "actor", "agent")  # what search rows are in order by
+# Compared so, a column cannot be looked up: the index of it names the turns of everybody.
+_LIKE = "SELECT DISTINCT s.run FROM turn_seen s WHERE s.run IN ({}) AND "
 _LEDGER = "SELECT n, at, run, turn, issuer, account, credit, amount FROM ledger"
 
 
@@ -71,8 +79,9 @@ def summary(run: Row, turns: Sequence[Turn], *, reader: str | None = None) -> Ru
 class StoredRecords:
     """Readers over a database."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, search_rows: SearchRows) -> None:
         self._database = database
+        self._search_rows = search_rows
 
     async def runs(
         self,
@@ -86,25 +95,13 @@ class StoredRecords:
 
         Of the rows that were read some may not be shown: the next ones begin after the last row.
         """
-        conditions: list[str] = []
-        args: list[Value] = []
-        if before is not None:
-            conditions.append("started < ?")
-            args.append(before)
-        if reader is not None:
-            conditions.append(_MADE_BY)
-            args.append(reader)
+        numbers, following = await self._found(reader, limit, before, matching)
+        if not numbers:
+            return [], following
         named = matching.named()
-        if named:
-            like = " AND ".join(f"s.{name} = ?" for name in named)
-            conditions.append(f"n IN ({_SEEN} WHERE {like})")
-            args += named.values()
-        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
         runs = await self._database.fetch(
-            f"{_NEWEST}{where} ORDER BY n DESC LIMIT ?", (*args, limit)
+            f"{_RUN} WHERE n IN ({marks(len(numbers))}) ORDER BY n DESC", numbers
         )
-        if not runs:
-            return [], None
         seen: dict[tuple[str, Account], list[Turn]] = {}
         for turns in (await self._turns_of([run[1] for run in runs])).values():
             for turn in visible(turns, reader):
@@ -115,15 +112,61 @@ class StoredRecords:
             for run, key in keyed
             if key in seen and (not named or any(map(matching.fits, seen[key])))
         ]
-        return lines, runs[-1][5] if len(runs) == limit else None
+        return lines, following
+
+    async def _found(
+        self, reader: str | None, limit: int, before: int | None, matching: RunFilter
+    ) -> tuple[list[int], int | None]:
+        """The numbers of runs by the search rows, and where to go on; in slices (A87).
+
+        Each slice is a query that looks at few rows, those of the reader where there is one.
+        """
+        named = matching.named()
+        if reader is not None or named:
+            await self._search_rows.fresh()
+        size, found = SLICE if named else limit, list[int]()
+        for _ in range(MOST_SLICES):
+            some = await self._slice(reader, named, before, size)
+            like = await self._like(some, named)
+            found += [n for n in some if n in like]
+            if len(found) >= limit:
+                return found[:limit], found[limit - 1]
+            if len(some) < size:
+                return found, None
+            before = some[-1]
+        return found, before
+
+    async def _slice(
+        self, reader: str | None, named: dict[str, str], before: int | None, size: int
+    ) -> list[int]:
+        """The next runs of a reader, or by the filter that is in order."""
+        args: list[Value] = [] if before is None else [before]
+        by = "actor" if reader is not None else next((name for name in _BY if name in named), None)
+        if by is None:
+            query = _NEWEST.format("" if before is None else " WHERE n < ?")
+        else:
+            query = _SEEN.format(by, "" if before is None else " AND s.run < ?")
+            args.insert(0, reader if reader is not None else named[by])
+        return [n for (n,) in await self._database.fetch(query, (*args, size))]
+
+    async def _like(self, runs: Sequence[int], named: dict[str, str]) -> Collection[int]:
+        """Those of these runs with a turn that is as it was asked for."""
+        if not named or not runs:
+            return runs
+        query = _LIKE.format(marks(len(runs))) + " AND ".join(
+            f"s.{name} || '' = ?" for name in named
+        )
+        return {n for (n,) in await self._database.fetch(query, (*runs, *named.values()))}
 
     async def _turns_of(self, runs: Sequence[str]) -> dict[str, list[Turn]]:
         """All turns that name these runs, whoever pays for them, oldest first."""
         names = list(dict.fromkeys(runs))
-        sql = f"{SELECT_TURN} WHERE r.id IN ({marks(len(names))}) ORDER BY t.n"
         found: dict[str, list[Turn]] = {}
-        for turn in map(read_turn, await self._database.fetch(sql, names)):
-            found.setdefault(turn.run, []).append(turn)
+        for i in range(0, len(names), RUNS_AT_A_TIME):
+            some = names[i : i + RUNS_AT_A_TIME]
+            sql = f"{SELECT_TURN} WHERE r.id IN ({marks(len(some))}) ORDER BY t.n"
+            for turn in map(read_turn, await self._database.fetch(sql, some)):
+                found.setdefault(turn.run, []).append(turn)
         return found
 
     async def run(self, run: str, *, reader: str | None) -> list[Turn]:

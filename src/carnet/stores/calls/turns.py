@@ -26,6 +26,7 @@ from msgspec.structs import replace
 from carnet.core.chain.turn import TRANSITIONS, Turn
 from carnet.errors import RunNotFound
 from carnet.ports.calls.turns import Claimed, InterruptRecord, TurnClaim, TurnFinish, Verdict
+from carnet.ports.world.records import READER
 from carnet.stores.calls.journal import pieces
 from carnet.stores.commit.queue import discard_result, given_back
 from carnet.stores.database import Database, Flush, marks
@@ -117,6 +118,7 @@ class RunWatch:
 
 
 AT_A_TIME: Final = 500
+AGAIN_SECONDS: Final = 0.1
 MOST_NOTED: Final = 100_000  # beyond it the newest turns are compared instead
 LOOK_BACK: Final = 50_000  # turns, the newest, that are compared after a start
 
@@ -147,6 +149,24 @@ class SearchRows:
         self._database = database
         self._noted: dict[int, None] = {}
         self._is_behind = True  # until it has looked for what others left
+        self._written = 0.0  # when somebody last asked for them, by the loop's clock
+        self._writing: asyncio.Task[None] | None = None  # many who ask at once share one write
+
+    async def fresh(self) -> None:
+        """Write what was noted here before somebody looks for it; seldom, however often asked."""
+        if self._writing is None:
+            if not self._noted:
+                return
+            self._writing = asyncio.create_task(self._write_soon())
+        await asyncio.shield(self._writing)
+
+    async def _write_soon(self) -> None:
+        READER.set(None)  # it is for all who ask
+        loop = asyncio.get_running_loop()
+        await asyncio.sleep(max(0.0, self._written + AGAIN_SECONDS - loop.time()))
+        self._writing = None  # what is noted from now on may not be seen by this write
+        self._written = loop.time()
+        await self.keep()
 
     def note(self, turns: Sequence[Turn]) -> None:
         """Turns have changed."""

@@ -29,6 +29,7 @@ from carnet.stores.migration import APPLIED, NOTE, TABLE, migrations, missing
 from carnet.stores.postgres.sessions import Sessions, numbered
 from carnet.stores.postgres.statements import ABANDONED, NOW, RENEW
 from carnet.stores.postgres.writer import CONNECT_SECONDS, Fault, PostgresWriter
+from carnet.stores.shares import Shares
 from carnet.stores.snapshots import PostgresSnapshot
 from carnet.stores.tables import MOVED
 from carnet.stores.turn.finish_rules import Seals
@@ -318,6 +319,7 @@ class PostgresDatabase:
         self._serves = serves
         self._fence = 0
         self._sessions = Sessions(lambda: connect(url, _COLD))
+        self._shares = Shares()
         self._writer = PostgresWriter(
             lambda: connect(url, _HOT), worker, seals, asyncio.get_running_loop(), most_waiting
         )
@@ -335,7 +337,10 @@ class PostgresDatabase:
         return self._writer.queue.refusal
 
     async def fetch(self, sql: str, args: Sequence[Value] = ()) -> list[Row]:
-        return await self._sessions.fetch(numbered(sql), args)
+        text = numbered(sql)
+        return await self._shares.fetch(
+            lambda: asyncio.ensure_future(self._sessions.fetch(text, args))
+        )
 
     async def execute(self, sql: str, args: Sequence[Value] = ()) -> int:
         return (await self.transact([(sql, args)]))[0]

@@ -28,6 +28,7 @@ from carnet.stores.commit.batch import Fault
 from carnet.stores.commit.queue import MOST_WAITING
 from carnet.stores.database import Flush, Lease, Row, Snapshot, Statement, Value
 from carnet.stores.migration import APPLIED, migrate, migrations, missing
+from carnet.stores.shares import Shares
 from carnet.stores.snapshots import SqliteSnapshot
 from carnet.stores.sqlite.claims import ClaimBatch, FinishBatch, Numbers, append
 from carnet.stores.sqlite.reader import SqliteReader
@@ -308,6 +309,7 @@ class SqliteDatabase:
             driver = SqliteDriver(opened.writing, worker, seals, opened.path)
         self._writer = SqliteWriter(driver, loop, most_waiting)
         self._reader = SqliteReader(opened.reading, loop, opened.reading.close)
+        self._shares = Shares()
         queue = self._writer.queue
         self.claim: Final = queue.claim if alone else _not_ours
         self.append: Final = queue.append
@@ -322,7 +324,7 @@ class SqliteDatabase:
         return self._writer.queue.refusal
 
     async def fetch(self, sql: str, args: Sequence[Value] = ()) -> list[Row]:
-        return await self._reader.fetch(sql, args)
+        return await self._shares.fetch(lambda: self._reader.fetch(sql, args))
 
     async def execute(self, sql: str, args: Sequence[Value] = ()) -> int:
         return (await self._writer.queue.write([(sql, args)]))[0]

@@ -4,7 +4,6 @@ import threading
 from asyncio import AbstractEventLoop, Future
 from collections.abc import Callable, Sequence
 from queue import SimpleQueue
-from typing import Any
 
 from carnet.errors import StorageUnavailable
 from carnet.stores.database import Row, Value
@@ -14,7 +13,7 @@ Query = tuple[str, Sequence[Value], "Future[list[Row]]"]
 
 
 class SqliteReader:
-    """A queue of queries and the thread that answers them, as many at a time as are waiting."""
+    """A queue of queries and the thread that answers them, one after another."""
 
     def __init__(
         self, connection: SqlConnection, loop: AbstractEventLoop, close: Callable[[], object]
@@ -34,14 +33,13 @@ class SqliteReader:
         self._inbox.put((sql, args, future))
         return future
 
-    def _settle(self, answers: list[tuple[Future[list[Row]], Any]]) -> None:
-        for future, answer in answers:
-            if future.done():
-                continue
-            if isinstance(answer, Exception):
-                future.set_exception(answer)
-            else:
-                future.set_result(answer)
+    def _settle(self, future: "Future[list[Row]]", answer: list[Row] | StorageUnavailable) -> None:
+        if future.done():
+            return
+        if isinstance(answer, StorageUnavailable):
+            future.set_exception(answer)
+        else:
+            future.set_result(answer)
 
     async def stop(self) -> None:
         """Answer what is queued and end the thread."""
@@ -60,14 +58,9 @@ class SqliteReader:
             self._tell(self._stopped.set_result, None)
 
     def _answer_all(self) -> None:
-        is_open = True
-        while is_open:
-            queries = [self._inbox.get()]
-            while not self._inbox.empty():
-                queries.append(self._inbox.get())
-            is_open = None not in queries
-            answers = [(query[2], self._answer(query)) for query in queries if query is not None]
-            self._tell(self._settle, answers)
+        while (query := self._inbox.get()) is not None:
+            # Told at once: the next one may be somebody else's, and take its time.
+            self._tell(self._settle, query[2], self._answer(query))
 
     def _answer(self, query: Query) -> list[Row] | StorageUnavailable:
         try:

@@ -11,6 +11,7 @@ from typing import Final
 from msgspec import Struct
 
 from carnet.ports.world.clock import Clock
+from carnet.ports.world.records import READER
 from carnet.stores.database import Database
 from carnet.stores.trust.own_keys import StoredKeys
 from carnet.stores.trust.peers import StoredPeers
@@ -84,6 +85,7 @@ class TrustReader:
 
     async def _look_soon(self, before: int) -> bool:
         """Look, not too soon after the last time; whether more was read than `before`."""
+        READER.set(None)  # it is for all who ask
         await asyncio.sleep(LOOK_AGAIN_SECONDS - self._clock.monotonic() + self._looked)
         self._looking = None  # what is written from now on may not be seen by this look
         self._looked = self._clock.monotonic()
