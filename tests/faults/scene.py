@@ -115,7 +115,7 @@ def two_gateways(folder: Path, database: str = "") -> Iterator[Pair]:
             a.configure(
                 f'[agents.{name}]\nkind = "tangle"\nurl = "{proxy.url}/agents/{there}/v1"\n'
                 f'model = "{there}"\ntoken = {{file = "var/b.example.token"}}\n'
-                f"timeout = {seconds}\n"
+                f"timeout = {seconds}\nretries = 0\n"
             )
         b.start()
         a.start()

@@ -1,5 +1,6 @@
 """The faults of security.md: what goes wrong, and the tests that show how it is survived."""
 
+from tests.requirements import models
 from tests.requirements.rows import Row
 
 _POINTS = "tests/crash/points/test_points.py::"
@@ -439,4 +440,7 @@ _INVARIANTS = (
     ),
 )
 
-ROWS = (*_CRASHES, *_STORES, *_PEERS, *_WORLD, *_KEYS, *_TASKS, *_PROCESS, *_INVARIANTS)
+ROWS = (
+    *(*_CRASHES, *_STORES, *_PEERS, *_WORLD, *_KEYS, *_TASKS, *_PROCESS, *_INVARIANTS),
+    *models.FAULTS,
+)

@@ -4,6 +4,8 @@ from tests.requirements.rows import Row
 
 _MODELS = "tests/security/test_models.py::"
 _BREAKER = "tests/runtime/wrappers/test_breaker_callers.py::"
+_AGAIN = "tests/faults/test_models.py::"
+_RETRYING = "tests/runtime/wrappers/test_retrying.py::"
 _MEMBERS = "tests/wire/dialects/openai/test_members.py::"
 
 ATTACKS = (
@@ -48,6 +50,27 @@ ATTACKS = (
             _MODELS + "test_what_two_callers_meet_closes_a_model_to_all",
             _BREAKER + "test_whom_one_organisation_vouches_for_are_one_caller",
             _BREAKER + "test_one_callers_failing_probe_keeps_it_closed_to_nobody",
+        ),
+    ),
+)
+
+FAULTS = (
+    Row(
+        "faults:f90",
+        "A model or a peer that fails in a way that may pass is asked again as often as `retries` "
+        "says, under the same turn, and nothing else is asked again.",
+        "fault F90; R56",
+        (
+            _AGAIN + "test_f90_a_passing_fault_is_asked_again_as_often_as_retries_says",
+            _AGAIN + "test_f90_retries_counts_every_further_request_whatever_the_reason",
+            _AGAIN + "test_f90_a_model_that_says_nothing_of_retries_is_asked_twice_more",
+            _AGAIN + "test_f90_a_refusal_is_never_asked_again",
+            _AGAIN + "test_f90_a_chain_that_is_too_deep_is_never_asked_again",
+            _AGAIN + "test_f90_nothing_is_asked_again_once_a_word_was_shown",
+            _AGAIN + "test_f90_who_asks_for_more_time_than_the_call_has_is_not_waited_for",
+            _AGAIN + "test_f90_who_says_when_is_asked_again_then",
+            _AGAIN + "test_f90_a_peer_that_failed_is_asked_again_under_the_same_turn",
+            _RETRYING + "test_the_hop_next_to_a_fault_repeats_and_those_above_do_not",
         ),
     ),
 )

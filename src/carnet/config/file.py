@@ -30,7 +30,7 @@ from carnet.config.settings import (
     StoreSettings,
     local_url,
 )
-from carnet.config.sources import Sources
+from carnet.config.sources import Sources, dotted
 from carnet.core.people.address import check_domain, check_local
 from carnet.errors import AddressInvalid, ConfigInvalid
 
@@ -135,7 +135,9 @@ def _agents(sources: Sources, limits: Limits, kinds: Kinds) -> dict[str, AgentSe
             if getattr(agent, key) is None:
                 sources.refuse((*path, "kind"), f"an agent of kind {agent.kind} needs '{key}'")
         if agent.retries > limits.retries:
-            sources.refuse((*path, "retries"), f"is above [limits] retries = {limits.retries}")
+            if sources.origins[dotted((*path, "retries"))] != "default":
+                sources.refuse((*path, "retries"), f"is above [limits] retries = {limits.retries}")
+            agent = structs.replace(agent, retries=limits.retries)
         agents[name] = agent
     defaults = [name for name, agent in agents.items() if agent.default]
     if len(defaults) > 1:

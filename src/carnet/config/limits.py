@@ -79,4 +79,6 @@ class Limits(Struct, frozen=True, kw_only=True):
     ] = 4096
     queue_seconds: Annotated[float, seconds(), "How long each of them may wait."] = 30.0
     store_queue: Annotated[int, whole(1), "Writes that may wait for the store."] = 20_000
-    retries: Annotated[int, whole(0, 3), "The most retries any agent may be configured to get."] = 3
+    retries: Annotated[
+        int, whole(0, 3), "The most retries any agent may be configured to get, and peers get."
+    ] = 3

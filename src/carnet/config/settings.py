@@ -209,8 +209,10 @@ class AgentSettings(Struct, frozen=True, kw_only=True):
         'openai: the members of a request that reach the model; ["*"] lets all of them pass.',
     ] = DEFAULT_MEMBERS
     retries: Annotated[
-        int, read.whole(0, 3), "How often a call that failed without an answer is sent again."
-    ] = 0
+        int,
+        read.whole(0, 3),
+        "openai, tangle, samvad: how many further requests one call may need; 0 for none.",
+    ] = 2
     max_cost: Annotated[
         int | None, read.amount(), "The most another organisation may charge for one call."
     ] = None

@@ -5,7 +5,7 @@ import pytest
 from carnet.assembly.agents import agents
 from carnet.cli.call import task_view
 from carnet.cli.reach import gateway
-from carnet.config.settings import OutboxSettings, StoreSettings
+from carnet.config.settings import AgentSettings, OutboxSettings, StoreSettings
 from carnet.runtime.peers import cards, keyring, samvad_client, samvad_tasks
 from carnet.runtime.tasks import worker
 from carnet.runtime.turns import unfinished
@@ -17,6 +17,7 @@ from carnet.stores.postgres import sessions
 from carnet.stores.postgres import writer as postgres_writer
 from carnet.stores.sqlite import writer
 from carnet.testing.clock import FakeClock
+from carnet.wire.dialects.refusal import ASKED_AGAIN
 from tests.docs.test_quickstart import ROOT
 
 PAGE = (ROOT / "docs" / "operations" / "retries.md").read_text()
@@ -35,7 +36,7 @@ def seconds(value: float) -> str:
 TOLD = {
     "a call to a peer": [
         f"{agents.PEER_RETRIES} times more",
-        f"(0 to {retrying.MOST_RETRIES})",
+        f"(0 to {retrying.MOST_RETRIES}, by default {AgentSettings().retries})",
         seconds(retrying.FIRST_SECONDS),
         f"up to {seconds(retrying.MOST_SECONDS)}",
         f"more than {seconds(retrying.LONGEST_ASKED_SECONDS)}",
@@ -113,6 +114,12 @@ def test_a_breaker_opens_and_probes_as_it_is_told() -> None:
     assert "30 s" in row("a callee")
 
 
+def test_the_statuses_are_those_of_the_code() -> None:
+    first, *rest, last = sorted(ASKED_AGAIN)
+    text = ", ".join(map(str, [first, *rest])) + f" and {last}"
+    assert text in PAGE.replace("\n", " ")
+
+
 def test_every_row_is_checked() -> None:
-    checked = (*TOLD, "a [webhook]", "a callee", "a request on a kept connection")
+    checked = (*TOLD, "a [webhook]", "a callee")
     assert [line for line in ROWS if not line.removeprefix("| ").startswith(checked)] == []

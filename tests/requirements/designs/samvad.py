@@ -747,7 +747,7 @@ _ERRORS = (
         (
             _REPORTS + "test_a_refusal_keeps_the_word_of_the_protocol_and_is_final",
             _REPORTS + "test_a_peer_that_is_busy_may_be_asked_again",
-            _REPORTS + "test_an_agent_that_failed_is_no_reason_to_send_again",
+            _REPORTS + "test_an_agent_that_failed_is_told_from_a_call_that_failed_further_on",
             _OUTBOUND + "test_a_peer_that_is_busy_says_for_how_long",
             _OUTBOUND + "test_a_policy_answer_is_final",
         ),

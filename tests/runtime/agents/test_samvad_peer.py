@@ -68,7 +68,6 @@ class Scene:
             retries=retries,
             clock=self.clock,
             ids=FakeIds(),
-            repeats_are_safe=False,
             sleep=self.clock.sleep,
         )
 

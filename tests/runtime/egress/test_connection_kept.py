@@ -176,30 +176,6 @@ async def test_nothing_is_sent_if_the_time_was_over_when_the_connection_came() -
     assert peer.requests == []
 
 
-async def test_time_that_ran_for_a_dead_connection_does_not_run_for_the_next() -> None:
-    slow = asyncio.Event()
-
-    async def lookup(host: str, port: int) -> Sequence[str]:  # noqa: ARG001
-        if slow.is_set():
-            await asyncio.sleep(0.6)
-        return ["127.0.0.1"]
-
-    async def script(line: Line) -> None:
-        await line.request()
-        await line.say(reply(b"ok"))
-        if line.number == 1:
-            await line.request()
-        else:
-            await line.until_gone()
-
-    bounds = Bounds(first_byte_seconds=0.5, connect_seconds=LONG)
-    async with Peer(script) as peer, opened(lookup=lookup) as http:
-        url = f"http://model.example:{peer.port}/"
-        assert await read(http, post(url)) == b"ok"
-        slow.set()
-        assert await read(http, post(url, bounds=bounds)) == b"ok"
-
-
 # ---------------------------------------------------------------------- lost connections
 
 

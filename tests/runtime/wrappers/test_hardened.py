@@ -45,25 +45,18 @@ async def test_what_calls_share_is_shared_by_agents_that_are_hardened_for_each()
     assert await first == [Done()]
 
 
-async def test_time_counts_for_each_attempt_and_a_failed_one_is_told_to_the_breaker() -> None:
+async def test_every_attempt_is_told_to_the_breaker_and_a_timeout_is_the_last_one() -> None:
     async def endless(_: Call, __: Output, /) -> End:
         await asyncio.sleep(60)
         return Done()
 
-    agent, calls = in_turn(endless, GOOD)
-    breaker = Breaker(failures_to_open=2, clock=CLOCK)
-    policy = Policy(
-        clock=CLOCK,
-        ids=FakeIds(),
-        seconds=0.01,
-        breaker=breaker,
-        retries=1,
-        repeats_are_safe=True,
-    )
-    assert (await collect(harden(agent, policy), make_call()))[-1] == Done()
-    assert (len(calls), breaker.failures) == (2, 0)
-    error, _ = await fail(harden(endless, Policy(**BARE | {"seconds": 0.01})), make_call())
+    broken = saying(then=ProviderUnavailable())
+    agent, calls = in_turn(broken, broken, endless, GOOD)
+    breaker = Breaker(failures_to_open=4, clock=CLOCK)
+    policy = Policy(clock=CLOCK, ids=FakeIds(), seconds=0.01, breaker=breaker, retries=3)
+    error, _ = await fail(harden(agent, policy), make_call())
     assert isinstance(error, ProviderTimeout)
+    assert (len(calls), breaker.most_failures) == (3, 3)
 
 
 async def test_a_detached_agent_that_cancels_itself_has_failed() -> None:

@@ -20,17 +20,18 @@ from carnet.errors import (
     PeerBusy,
     PeerNotListed,
     PeerRefused,
+    PeerUnreachable,
     ProviderError,
     ProviderTimeout,
     ProviderUnavailable,
     RateLimited,
 )
 from carnet.ports.calls.agent import Agent
-from carnet.ports.world.http_client import NotSent
+from carnet.ports.world.http_client import NotSent, Unanswered
 from carnet.runtime.wrappers.breaker import Breaker, Breaking
 from carnet.runtime.wrappers.retrying import Retrying
 from carnet.testing.clock import FakeClock, FakeIds
-from carnet.wire.dialects.refusal import BY_PEER, BY_STATUS
+from carnet.wire.dialects.refusal import BY_CALLEE, BY_PEER, unexplained
 from tests.runtime.agents.elsewhere import ANSWER, provider_to, remote_to, streamed
 from tests.runtime.agents.elsewhere import call_record as record
 from tests.runtime.peer import Line, answering, reply
@@ -65,7 +66,14 @@ def unsent() -> ProviderUnavailable:
     return error
 
 
-@pytest.mark.parametrize("error", [ProviderUnavailable(), ProviderTimeout(), busy(0)])
+@pytest.mark.parametrize(
+    "error",
+    [
+        *(ProviderUnavailable(), unsent(), busy(0), busy(None), PeerUnreachable()),
+        *(ProviderError(by=BY_CALLEE), ProviderUnavailable(by=BY_CALLEE)),
+        *(unexplained(status, None) for status in (408, 425, 429, 500, 502, 503, 504)),
+    ],
+)
 async def test_an_error_that_says_so_is_followed_by_another_attempt(error: CarnetError) -> None:
     agent, calls = in_turn(failing(error), failing(error), GOOD)
     clock = FakeClock()
@@ -93,13 +101,13 @@ async def test_an_error_that_says_so_is_followed_by_another_attempt(error: Carne
         PeerRefused(peer_status=402, peer_code="payment_required"),
         PeerRefused(peer_status=429, peer_code="run_calls_exceeded"),
         PeerRefused(peer_status=409, peer_code="cancelled"),
-        busy(None),
+        ProviderTimeout(),
+        ProviderTimeout(by="agent"),
         PeerBusy(peer_status=429, peer_code="rate_limited", retry_after=1, by=BY_PEER),
         ProviderUnavailable(by=BY_PEER),
         ProviderUnavailable(by=BY_PEER, retry_after=1),
         ProviderTimeout(by=BY_PEER),
-        ProviderUnavailable(by=BY_STATUS),
-        ProviderTimeout(by=BY_STATUS),
+        *(unexplained(status, 1) for status in (400, 401, 403, 404, 409, 422, 501, 505, 599)),
     ],
 )
 async def test_any_other_error_is_final(error: CarnetError) -> None:
@@ -112,23 +120,14 @@ async def test_any_other_error_is_final(error: CarnetError) -> None:
     assert clock.slept == []
 
 
-@pytest.mark.parametrize("error", [unsent(), busy(0)])
-async def test_a_call_that_was_not_taken_is_repeated_even_where_repeats_are_not_safe(
-    error: CarnetError,
-) -> None:
-    agent, calls = in_turn(failing(error), GOOD)
-    await collect(retrying(agent, FakeClock(), repeats_are_safe=False), make_call())
-    assert len(calls) == 2
-
-
-@pytest.mark.parametrize("error", [ProviderUnavailable(), ProviderTimeout(by="agent")])
-async def test_a_call_that_may_have_been_taken_is_not_repeated_where_repeats_are_not_safe(
-    error: CarnetError,
-) -> None:
-    agent, calls = in_turn(failing(error), GOOD)
-    with pytest.raises(type(error)):
-        await collect(retrying(agent, FakeClock(), repeats_are_safe=False), make_call())
-    assert len(calls) == 1
+async def test_a_kept_connection_that_was_not_there_any_more_is_no_reason_to_wait() -> None:
+    gone = ProviderUnavailable()
+    gone.__cause__ = Unanswered()
+    agent, calls = in_turn(failing(gone), failing(gone), failing(gone))
+    clock = FakeClock()
+    await fail(retrying(agent, clock, retries=2), make_call())
+    assert clock.slept == [0, 0]
+    assert len(calls) == 3
 
 
 async def test_what_an_attempt_has_cost_and_called_stays() -> None:
@@ -150,15 +149,15 @@ async def test_the_last_error_is_raised_when_every_attempt_failed() -> None:
 
 
 async def test_nothing_is_repeated_once_something_was_said() -> None:
-    agent, calls = in_turn(failing(ProviderTimeout(), Text("one")), GOOD)
+    agent, calls = in_turn(failing(ProviderUnavailable(), Text("one")), GOOD)
     error, said = await fail(retrying(agent, FakeClock()), make_call(), Paper(is_read=True))
-    assert isinstance(error, ProviderTimeout)
+    assert isinstance(error, ProviderUnavailable)
     assert said == [Text("one")]
     assert len(calls) == 1
 
 
 async def test_what_nobody_has_seen_is_taken_back() -> None:
-    agent, calls = in_turn(failing(ProviderTimeout(), Text("one"), call_record("x")), GOOD)
+    agent, calls = in_turn(failing(ProviderUnavailable(), Text("one"), call_record("x")), GOOD)
     said = await collect(retrying(agent, FakeClock()), make_call())
     assert said == [call_record("x"), Text("well"), Done()]
     assert len(calls) == 2
@@ -172,15 +171,15 @@ async def test_a_failed_end_is_repeated_like_an_error() -> None:
 
 
 async def test_every_attempt_leaves_its_record() -> None:
-    first, second = call_record("provider_timeout"), call_record("provider_unavailable")
+    first, second = call_record("peer_busy"), call_record("provider_unavailable")
     agent, _ = in_turn(
-        failing(ProviderTimeout(), first),
+        failing(busy(0), first),
         failing(ProviderUnavailable(), second),
         saying(Text("well"), call_record(), Done()),
     )
     said = await collect(retrying(agent, FakeClock()), make_call())
     assert said == [first, second, Text("well"), call_record(), Done()]
-    agent, _ = in_turn(failing(ProviderTimeout(), first), failing(ProviderUnavailable(), second))
+    agent, _ = in_turn(failing(busy(0), first), failing(ProviderUnavailable(), second))
     error, said = await fail(retrying(agent, FakeClock(), retries=1), make_call())
     assert isinstance(error, ProviderUnavailable)
     assert said == [first, second]
@@ -193,13 +192,24 @@ async def test_a_callee_that_says_how_long_is_not_asked_sooner() -> None:
     assert clock.slept == [7, 2]
 
 
-async def test_a_callee_that_asks_for_too_long_is_not_waited_for() -> None:
+@pytest.mark.parametrize(("seconds", "within"), [(31, None), (60, 60.0), (600, 59.0)])
+async def test_a_callee_that_asks_for_too_long_is_not_waited_for(
+    seconds: int, within: float | None
+) -> None:
     clock = FakeClock()
-    agent, calls = in_turn(failing(busy(31)), GOOD)
+    agent, calls = in_turn(failing(busy(seconds)), GOOD)
+    deadline = None if within is None else NOW + within
     with pytest.raises(PeerBusy) as caught:
-        await collect(retrying(agent, clock), make_call())
-    assert caught.value.retry_after == 31
+        await collect(retrying(agent, clock), make_call(deadline=deadline))
+    assert caught.value.retry_after == seconds
     assert len(calls) == 1
+
+
+async def test_a_callee_is_waited_for_as_long_as_the_call_has_time() -> None:
+    clock = FakeClock()
+    agent, _ = in_turn(failing(busy(300)), GOOD)
+    await collect(retrying(agent, clock), make_call(deadline=NOW + 301))
+    assert clock.slept == [300]
 
 
 async def test_chance_is_added_to_the_wait() -> None:
@@ -255,18 +265,20 @@ async def test_no_retries_is_one_attempt() -> None:
 
 
 OUTCOMES = [
-    *((500, "agent_failed"), (502, "provider_error"), (503, "provider_unavailable")),
-    *((504, "provider_timeout"), (503, "circuit_open"), (500, "internal")),
-    *((503, "outcome_unknown"), (503, "storage_unavailable"), (502, "peer_refused")),
-    *((503, "peer_busy"), (502, "egress_refused"), (409, "cancelled")),
+    *((502, "provider_error", 1), (503, "provider_unavailable", 1), (504, "provider_timeout", 1)),
+    *((503, "circuit_open", 1), (502, "peer_refused", 1), (503, "peer_busy", 1)),
+    *((502, "egress_refused", 1), (409, "cancelled", 1)),
+    *((500, "agent_failed", 4), (500, "internal", 4), (503, "outcome_unknown", 4)),
+    (503, "storage_unavailable", 4),
 ]
 
 
-@pytest.mark.parametrize(("status", "code"), OUTCOMES)
+@pytest.mark.parametrize(("status", "code", "requests"), OUTCOMES)
 @pytest.mark.parametrize("stream", [False, True])
-async def test_an_outcome_that_the_peer_reports_is_neither_repeated_nor_its_fault(
+async def test_the_hop_next_to_a_fault_repeats_and_those_above_do_not(
     status: int,
     code: str,
+    requests: int,
     stream: bool,  # noqa: FBT001
 ) -> None:
     frame = b'data: {"error": {"code": "%b"}}\n\n' % code.encode()
@@ -281,40 +293,36 @@ async def test_an_outcome_that_the_peer_reports_is_neither_repeated_nor_its_faul
         agent = Breaking(remote, breaker)
         again = Retrying(agent, retries=3, clock=clock, ids=FakeIds(), sleep=clock.sleep)
         await fail(again, make_call(stream=stream))
-    assert len(peer.requests) == 1
+    assert len(peer.requests) == (1 if stream else requests)  # it had begun to answer
     assert (breaker.state, breaker.failures) == ("closed", 0)
 
 
-@pytest.mark.parametrize("status", [500, 502, 503, 504, 429])
-async def test_a_status_that_nothing_explains_is_not_repeated(status: int) -> None:
-    clock = FakeClock()
-    async with remote_to(answering(reply(b"oops", status=status))) as (remote, peer):
-        again = Retrying(remote, retries=3, clock=clock, ids=FakeIds(), sleep=clock.sleep)
-        await fail(again, make_call())
-    assert len(peer.requests) == 1
-
-
-@pytest.mark.parametrize("turns_are_known", [True, False])
-async def test_a_request_that_may_have_arrived_is_repeated_where_turns_are_known(
-    turns_are_known: bool,  # noqa: FBT001
+@pytest.mark.parametrize(
+    ("status", "requests"),
+    [(500, 4), (502, 4), (503, 4), (504, 4), (429, 4), (408, 4), (400, 1), (404, 1), (501, 1)],
+)
+@pytest.mark.parametrize("to", [remote_to, provider_to])
+async def test_some_statuses_are_asked_again_and_others_are_not(
+    status: int, requests: int, to: Any
 ) -> None:
+    clock = FakeClock()
+    async with to(answering(reply(b"oops", status=status))) as (agent, peer):
+        again = Retrying(agent, retries=3, clock=clock, ids=FakeIds(), sleep=clock.sleep)
+        await fail(again, make_call())
+    assert len(peer.requests) == requests
+
+
+@pytest.mark.parametrize("to", [remote_to, provider_to])
+async def test_a_request_that_ended_unanswered_is_repeated(to: Any) -> None:
     async def script(line: Line) -> None:
         await line.request()
         line.reset()
 
     clock = FakeClock()
-    to = remote_to if turns_are_known else provider_to
     async with to(script) as (agent, peer):
-        again = Retrying(
-            agent,
-            retries=2,
-            clock=clock,
-            ids=FakeIds(),
-            repeats_are_safe=turns_are_known,
-            sleep=clock.sleep,
-        )
+        again = Retrying(agent, retries=2, clock=clock, ids=FakeIds(), sleep=clock.sleep)
         await fail(again, make_call())
-    assert len(peer.requests) == (3 if turns_are_known else 1)
+    assert len(peer.requests) == 3
 
 
 async def test_a_request_that_never_left_is_repeated_everywhere() -> None:
@@ -326,7 +334,6 @@ async def test_a_request_that_never_left_is_repeated_everywhere() -> None:
             retries=2,
             clock=clock,
             ids=FakeIds(),
-            repeats_are_safe=False,
             sleep=clock.sleep,
         )
         error, _ = await fail(again, make_call())

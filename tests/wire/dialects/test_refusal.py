@@ -24,4 +24,4 @@ def test_each_status_has_one_meaning(status: int, wait: int | None, kind: type[o
     assert type(error) is kind
     told = error.facts.get("peer_code") or error.facts.get("by")
     assert told in {UNRECOGNISED, BY_STATUS}
-    assert error.retry_after == (None if kind is ProviderTimeout else wait)
+    assert error.retry_after == wait

@@ -13,7 +13,7 @@ from carnet.runtime.visit.routing import Routing
 from carnet.runtime.wrappers.hardened import Policy, harden
 from carnet.runtime.wrappers.limited import Places
 
-PEER_RETRIES = 2  # safe toward a peer: the turn id makes a repeat the same call
+PEER_RETRIES = 2
 PEER_SECONDS = 600.0
 
 
@@ -83,20 +83,18 @@ class Agents:
             is_detached=built.is_detached,
             breaker=self.breakers.of(built.endpoint),
             retries=0 if built.endpoint is None else agent.retries,
-            repeats_are_safe=built.repeats_are_safe,
             places=places,
         )
 
     def _reach(self, peer: Peer, local: str, name: str) -> Target:
         """The target for an agent of another organisation; its default one has no local name."""
-        agent, repeats_are_safe = self._elsewhere.of_peer(peer, local, PEER_SECONDS)
+        agent = self._elsewhere.of_peer(peer, local, PEER_SECONDS)
         policy = Policy(
             clock=self._client.clock,
             ids=self._client.ids,
             seconds=PEER_SECONDS,
             breaker=self.breakers.of(peer.url.rstrip("/")),
-            retries=PEER_RETRIES,
-            repeats_are_safe=repeats_are_safe,
+            retries=min(PEER_RETRIES, self._parts.settings.limits.retries),
         )
         return Target(
             name=name,

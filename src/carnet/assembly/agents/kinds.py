@@ -56,7 +56,6 @@ class Built(Struct, frozen=True, kw_only=True, eq=False):
     agent: Agent
     endpoint: str | None = None  # calls to the same one share a breaker
     is_detached: bool = False  # others wrote it
-    repeats_are_safe: bool = False  # the callee knows a turn that it has seen
     skills: tuple[Skill, ...] = (CHAT,)  # empty: its own side is the judge
     converts: Callable[[str, dict[str, Any]], None] | None = None
     most_cost: int = 0  # that another organisation may charge for one call
@@ -90,7 +89,7 @@ def _python(parts: Parts, name: str, agent: AgentSettings) -> Built:
 
 
 def _openai(parts: Parts, name: str, agent: AgentSettings) -> Built:
-    """A model. It would answer and charge twice for a call that is sent twice."""
+    """A model. It may answer, and charge, twice for a call that is sent twice."""
     _refuse_own_address(parts.settings, name, agent)
     token = parts.secret(agent.api_key, f"{name}.api_key")
     endpoint = _endpoint(parts, agent, token, local_name(name))
@@ -116,7 +115,6 @@ def _tangle(parts: Parts, name: str, agent: AgentSettings) -> Built:
     return Built(
         agent=remote,
         endpoint=agent.url,
-        repeats_are_safe=True,
         skills=(),
         most_cost=most_cost,
         is_told=remote.is_signed,

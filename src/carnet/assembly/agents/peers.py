@@ -94,8 +94,8 @@ class Elsewhere(Struct, frozen=True, kw_only=True, eq=False):
             stamping=replace(stamping, stamps=self.stamps),
         )
 
-    def of_peer(self, peer: Peer, local: str, seconds: float) -> tuple[Agent, bool]:
-        """The bare agent of a peer, and whether a call to it may be repeated safely.
+    def of_peer(self, peer: Peer, local: str, seconds: float) -> Agent:
+        """The bare agent of a peer.
 
         It is called in the dialect that the peer is listed with; its default one has no name.
         """
@@ -103,7 +103,7 @@ class Elsewhere(Struct, frozen=True, kw_only=True, eq=False):
         spoken = None if dialect is None else dialect.spoken
         if spoken is None:
             raise PeerUnknown(f"{peer.domain} is listed with '{peer.dialect}', which is not spoken")
-        return spoken.reach(_Ways(self, peer, local, seconds)), spoken.repeats_are_safe
+        return spoken.reach(_Ways(self, peer, local, seconds))
 
 
 class _Ways(Struct, frozen=True, eq=False):

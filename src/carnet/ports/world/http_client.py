@@ -64,12 +64,17 @@ class NameUnknown(NotSent):
     """The host's name leads nowhere."""
 
 
+class Unanswered(Exception):
+    """A connection that was kept from before ended, and no byte of an answer came."""
+
+
 class HttpClient(Protocol):
     """Sends requests."""
 
     def send(self, request: Outbound) -> AbstractAsyncContextManager[HttpAnswer]:
         """Send and give the answer's head.
 
-        Raises ProviderUnavailable (its `__cause__` is NotSent if nothing left), ProviderTimeout,
+        A request is sent once. Raises ProviderUnavailable (its `__cause__` is NotSent if nothing
+        left, Unanswered if a kept connection was not there any more), ProviderTimeout,
         ProviderError, or EgressRefused for an address that may not be dialled.
         """

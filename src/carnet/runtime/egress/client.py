@@ -10,8 +10,8 @@ Law 2. A named destination may be anywhere, but over plain http only on loopback
 Law 3. No redirect is followed, no proxy of the environment is used, nothing is decompressed.
 Law 4. Leaving the context, for whatever reason, aborts the socket unless the answer is complete.
 Law 5. The first byte, the silences and the total of an exchange are bounded (`Deadlines`).
-Law 6. A request that is not idempotent by its method is sent again in one case alone: a reused
-       connection was dead before any byte of an answer came, and the request carries a turn id.
+Law 6. A request is sent once: who may send it again, and how often, decides whoever asked for it.
+       Where a kept connection turns out to be dead, those kept beside it are not used either.
 Law 7. An exchange leaves no reference cycle behind: the collector of cycles runs rarely.
 """
 
@@ -25,7 +25,7 @@ from typing import Final
 import carnet.faults
 from carnet.core.memo import Memo
 from carnet.errors import ProviderError, ProviderTimeout, ProviderUnavailable
-from carnet.ports.world.http_client import NotSent, Outbound
+from carnet.ports.world.http_client import NotSent, Outbound, Unanswered
 from carnet.runtime.egress.addresses import Allowed, EgressRoute, find_route
 from carnet.runtime.egress.connection import Broken, Connection, Lost
 from carnet.runtime.egress.dialler import Dialler, Lookup
@@ -37,7 +37,6 @@ NAMED_LOOKUPS: Final = 64  # names that are looked up at once
 LEARNED_LOOKUPS: Final = 16  # and of those that strangers name
 JUDGED_LOOKUPS: Final = 8  # and of those that are judged and not dialled yet
 JUDGE_SECONDS: Final = 3.0  # for looking up a name that is not dialled yet
-TURN_HEADER: Final = "x-tangle-turnid"  # what makes a request safe to send twice
 
 _MOST_ROUTES: Final = 1024
 _MOST_IDLE: Final = 256  # connections to one destination that wait for work
@@ -132,6 +131,11 @@ class EgressClient:
                 return connection
             self.drop(connection)
         return None
+
+    def forget(self, route: EgressRoute) -> None:
+        """Use none of the connections that are kept to a destination: one of them was dead."""
+        for connection in self._idle.pop(route.where, ()):
+            self.drop(connection)
 
     async def dial(self, route: EgressRoute, seconds: float) -> Connection:
         """A new connection; whatever goes wrong, nothing has been sent."""
@@ -253,14 +257,10 @@ class _Exchange:
         try:
             return await self._ask_on(old, head)
         except Lost as lost:
-            if old.has_received or TURN_HEADER not in self._request.headers:
+            if old.has_received:
                 raise ProviderUnavailable(str(lost)) from None
-        self._connection = None
-        self._client.drop(old)
-        try:
-            return await self._ask_anew(head)
-        except ProviderUnavailable as failure:  # "not sent" would be true of the second time only
-            raise ProviderUnavailable(failure.detail) from None
+            self._client.forget(self._route)
+            raise ProviderUnavailable(str(lost)) from Unanswered()
 
     async def _ask_anew(self, head: bytes) -> Connection:
         self._deadlines.rest()

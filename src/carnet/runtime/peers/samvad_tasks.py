@@ -38,6 +38,7 @@ from carnet.runtime.receipts.verification import ExpectedReceipt
 from carnet.runtime.stream import closing
 from carnet.wire import travel
 from carnet.wire.dialects import samvad
+from carnet.wire.dialects.refusal import BY_PEER
 
 SECRET_HEADER: Final = "carnet-webhook-secret"  # noqa: S105  the name of a header
 FIRST_SECONDS: Final = 0.1
@@ -208,7 +209,8 @@ class _Pauses:
 
 
 def _lost(error: CarnetError) -> CarnetError:
-    """The same without its cause: a look that never left is no task that was never begun."""
+    """The same as an end: a look that never left is no task that was never begun."""
     detail = f"it took on a task and does not tell how it goes: {error.code}"
     is_late = isinstance(error, ProviderTimeout)
-    return ProviderTimeout(detail) if is_late else ProviderUnavailable(detail)
+    kind = ProviderTimeout if is_late else ProviderUnavailable
+    return kind(detail, by=BY_PEER)

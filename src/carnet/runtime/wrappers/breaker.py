@@ -37,9 +37,9 @@ from carnet.errors import (
 )
 from carnet.ports.calls.agent import Agent
 from carnet.ports.world.clock import Clock
-from carnet.ports.world.http_client import NotSent
+from carnet.ports.world.http_client import NotSent, Unanswered
 from carnet.runtime.wrappers.timed import BY_CALLER
-from carnet.wire.dialects.refusal import BY_PEER, UNRECOGNISED
+from carnet.wire.dialects.refusal import BY_CALLEE, BY_PEER, UNRECOGNISED
 
 BreakerState = Literal["closed", "open", "half_open"]
 # What a call says about the callee; `suspect` may be the doing of the request.
@@ -244,9 +244,11 @@ class Breaking:
 def judge(error: CarnetError) -> Verdict:
     """What an error says about the callee."""
     by = error.facts.get("by")
-    if by == BY_PEER or isinstance(error, Refused | Malformed | PeerRefused):
+    if by in {BY_PEER, BY_CALLEE} or isinstance(error, Refused | Malformed | PeerRefused):
         return "good"
     if by == BY_CALLER or isinstance(error, CircuitOpen | EgressRefused | Ours):
+        return "neither"
+    if isinstance(error.__cause__, Unanswered):  # a kept connection ends some time
         return "neither"
     if isinstance(error, PeerUnreachable) or isinstance(error.__cause__, NotSent):
         return "bad"

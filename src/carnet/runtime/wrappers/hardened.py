@@ -25,7 +25,6 @@ class Policy(Struct, frozen=True, kw_only=True, eq=False):
     is_detached: bool = False  # others wrote it: it may swallow a cancellation
     breaker: Breaker | None = None  # of the endpoint that it is reached at
     retries: int = 0
-    repeats_are_safe: bool = False  # the callee knows a turn that it has seen
     places: Places | None = None  # None: it answers as many calls as come
 
 
@@ -41,6 +40,5 @@ def harden(agent: Agent, policy: Policy) -> Agent:
             retries=policy.retries,
             clock=policy.clock,
             ids=policy.ids,
-            repeats_are_safe=policy.repeats_are_safe,
         )
     return hardened if policy.places is None else Limited(hardened, policy.places)

@@ -2,13 +2,15 @@
 
 Law 1. Only while nobody has seen what was said: that is never taken back. What an attempt has used
        and the calls it has made stay, however it ended.
-Law 2. Only where another try may help and nobody nearer to the fault has tried: the callee was
-       busy and said for how long, or it gave no answer at all. A refusal, a failure that it
-       reports, a chain too deep, an open circuit and a cancellation are final.
+Law 2. `retries` counts every further request, whatever the reason (R56): no connection, one that
+       ended unanswered, and the statuses of `ASKED_AGAIN`. A refusal, a chain too deep, an open
+       circuit, a deadline and a cancellation are final; so is what a callee reports of a call
+       further on, which was asked again there.
 Law 3. Every attempt is the same call under the same turn id, so that a callee that did answer
-       answers again from its record. A callee that keeps no record is asked again only if the
-       request never left or was turned away.
-Law 4. Never longer than the call has time, and never sooner than the callee asked for.
+       answers again from its record. A callee that keeps none, such as a model, may run it, and
+       charge for it, twice.
+Law 4. Never longer than the call has time, and never sooner than the callee asked for. Where only a
+       kept connection was not there any more, the next request leaves at once.
 """
 
 import asyncio
@@ -19,24 +21,18 @@ from typing import Final
 from carnet.core.call import Call
 from carnet.core.messages.events import End, Failed
 from carnet.core.messages.output import Output
-from carnet.errors import (
-    CarnetError,
-    PeerBusy,
-    PeerUnreachable,
-    ProviderTimeout,
-    ProviderUnavailable,
-)
+from carnet.errors import CarnetError, PeerBusy, PeerUnreachable, ProviderUnavailable
 from carnet.ports.calls.agent import Agent
 from carnet.ports.world.clock import Clock, Ids
-from carnet.ports.world.http_client import NotSent
-from carnet.wire.dialects.refusal import BY_PEER, BY_STATUS
+from carnet.ports.world.http_client import Unanswered
+from carnet.wire.dialects.refusal import ASKED_AGAIN, BY_CALLEE, BY_PEER, BY_STATUS
 
 logger = logging.getLogger("carnet.runtime")
 
 MOST_RETRIES: Final = 3
 FIRST_SECONDS: Final = 0.25
 MOST_SECONDS: Final = 8.0
-LONGEST_ASKED_SECONDS: Final = 30  # who asks for more is not waited for
+LONGEST_ASKED_SECONDS: Final = 30  # of a call that has no deadline
 
 
 class Retrying:
@@ -49,7 +45,6 @@ class Retrying:
         retries: int,
         clock: Clock,
         ids: Ids,
-        repeats_are_safe: bool = True,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
         """Wrap an Agent.
@@ -59,8 +54,6 @@ class Retrying:
             retries: How often it is asked again.
             clock: Tells how much time the call has left.
             ids: Gives the jitter.
-            repeats_are_safe: Whether the callee knows a turn that it has seen, so that a request
-                which may have reached it can be sent again.
             sleep: Where a cancellation finds a waiting call.
         """
         if not 0 <= retries <= MOST_RETRIES:
@@ -69,7 +62,6 @@ class Retrying:
         self._retries = retries
         self._clock = clock
         self._ids = ids
-        self._repeats_are_safe = repeats_are_safe
         self._sleep = sleep
 
     async def __call__(self, call: Call, out: Output, /) -> End:
@@ -93,16 +85,17 @@ class Retrying:
         """How long to wait before the next attempt; None if there is to be none."""
         if attempt == self._retries:
             return None
-        if not may_repeat(error, repeats_are_safe=self._repeats_are_safe):
+        if not may_repeat(error):
             return None
+        if isinstance(error.__cause__, Unanswered):
+            return 0.0
         asked = error.retry_after or 0
         backoff = min(FIRST_SECONDS * (1 << attempt), MOST_SECONDS)
         seconds = max(asked, backoff + self._ids.fraction() * FIRST_SECONDS)
         deadline = call.carnet.deadline
-        late = deadline is not None and self._clock.steady_us() / 1_000_000 + seconds >= deadline
-        if late or asked > LONGEST_ASKED_SECONDS:
-            return None
-        return seconds
+        if deadline is None:
+            return None if asked > LONGEST_ASKED_SECONDS else seconds
+        return None if self._clock.steady_us() / 1_000_000 + seconds >= deadline else seconds
 
     @staticmethod
     def _note(call: Call, error: CarnetError, attempt: int) -> None:
@@ -119,17 +112,16 @@ class Retrying:
         )
 
 
-def may_repeat(error: CarnetError, *, repeats_are_safe: bool) -> bool:
-    """Whether the same call may succeed when it is sent again, and cannot be run twice."""
-    if error.facts.get("by") in {BY_PEER, BY_STATUS}:  # there was an answer
+def may_repeat(error: CarnetError) -> bool:
+    """Whether the same call is to be sent again (R56)."""
+    by = error.facts.get("by")
+    if by == BY_PEER:  # it was asked again there
         return False
-    if isinstance(error, PeerBusy):
-        return error.retry_after is not None
-    if isinstance(error, PeerUnreachable):  # nothing was sent but a question for the card
+    if isinstance(error, PeerBusy | PeerUnreachable) or by == BY_CALLEE:
         return True
-    if isinstance(error, ProviderUnavailable | ProviderTimeout):
-        return repeats_are_safe or isinstance(error.__cause__, NotSent)
-    return False
+    if by == BY_STATUS:
+        return error.facts.get("peer_status") in ASKED_AGAIN
+    return isinstance(error, ProviderUnavailable)  # no connection, or it ended unanswered
 
 
 def _raise_failure(end: End) -> None:

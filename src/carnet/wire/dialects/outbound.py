@@ -100,4 +100,3 @@ class Spoken(Struct, frozen=True, kw_only=True, eq=False):
 
     name: str  # by which a peer is listed
     reach: Callable[[Ways], Agent]
-    repeats_are_safe: bool = False  # the callee knows a turn that it has seen

@@ -1,7 +1,7 @@
 """What a peer's refusal says in any dialect: who says so, and what a bare status stands for.
 
-Law. A status that nothing explains is a fault, and no reason to send anything again: whether the
-call was run is not known.
+Law. A status that nothing explains is a fault. Whether the call was run is not known; which of them
+are a reason to send it again is one list (R56).
 """
 
 from typing import Final
@@ -16,9 +16,11 @@ from carnet.errors import (
     ProviderUnavailable,
 )
 
-BY_PEER: Final = "peer"  # the peer reported this outcome in a word that we know
+BY_PEER: Final = "peer"  # it reported what became of a call further on, where it was repeated
+BY_CALLEE: Final = "callee"  # it reported its own failure, in a word that we know
 BY_STATUS: Final = "status"  # nothing but the status of an answer says so
 UNRECOGNISED: Final = "unrecognised"
+ASKED_AGAIN: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
 DEFAULT_WAIT_SECONDS: Final = 1  # for a peer that is busy and does not say for how long
 
 
@@ -33,11 +35,11 @@ def unexplained(status: int, wait: int | None) -> CarnetError:
     """The error of ours that a status alone stands for; `wait` is what Retry-After says."""
     facts: dict[str, Fact] = {"peer_status": status, "peer_code": UNRECOGNISED}
     if status in {408, 504}:
-        return ProviderTimeout(by=BY_STATUS)
+        return ProviderTimeout(by=BY_STATUS, peer_status=status, **waiting(wait))
     if status == 429 or (status == 503 and wait is not None):  # noqa: PLR2004
         return PeerBusy(**facts, **waiting(wait))
     if status == 425 or status >= 500:  # noqa: PLR2004
-        return ProviderUnavailable(by=BY_STATUS, **waiting(wait))
+        return ProviderUnavailable(by=BY_STATUS, peer_status=status, **waiting(wait))
     return PeerRefused(**facts)
 
 

@@ -21,7 +21,7 @@ from carnet.errors import (
 from carnet.wire.dialects.openai import error_object, read_refusal, write_error
 from carnet.wire.dialects.openai.reports import read_failure
 from carnet.wire.dialects.outbound import Refusal
-from carnet.wire.dialects.refusal import BY_PEER, BY_STATUS, UNRECOGNISED
+from carnet.wire.dialects.refusal import BY_CALLEE, BY_PEER, BY_STATUS, UNRECOGNISED
 from carnet.wire.grammar import json
 
 NAMES = ("observed", "limit", "hop", "hops", "retry_after", "peer_status", "peer_code", "incident")
@@ -90,34 +90,34 @@ def test_an_unknown_refusal_that_says_for_how_long_is_a_busy_peer(status: int) -
 def test_another_fault_that_says_for_how_long_stays_a_fault() -> None:
     error = refusal(502, {}, "12")
     assert isinstance(error, ProviderUnavailable)
-    assert error.facts == {"by": BY_STATUS, "retry_after": 12}
+    assert error.facts == {"by": BY_STATUS, "peer_status": 502, "retry_after": 12}
 
 
 # ------------------------------------------------------------------ an outcome that is reported
 
 
 @pytest.mark.parametrize(
-    ("status", "code", "kind"),
+    ("status", "code", "kind", "by"),
     [
-        (500, "agent_failed", ProviderError),
-        (502, "provider_error", ProviderError),
-        (500, "internal", ProviderError),
-        (503, "outcome_unknown", ProviderError),
-        (503, "provider_unavailable", ProviderUnavailable),
-        (503, "circuit_open", ProviderUnavailable),
-        (503, "storage_unavailable", ProviderUnavailable),
-        (504, "provider_timeout", ProviderTimeout),
-        (408, "header_timeout", ProviderTimeout),
-        (408, "body_timeout", ProviderTimeout),
-        (503, "peer_busy", PeerBusy),
+        (500, "agent_failed", ProviderError, BY_CALLEE),
+        (502, "provider_error", ProviderError, BY_PEER),
+        (500, "internal", ProviderError, BY_CALLEE),
+        (503, "outcome_unknown", ProviderError, BY_CALLEE),
+        (503, "provider_unavailable", ProviderUnavailable, BY_PEER),
+        (503, "circuit_open", ProviderUnavailable, BY_PEER),
+        (503, "storage_unavailable", ProviderUnavailable, BY_CALLEE),
+        (504, "provider_timeout", ProviderTimeout, BY_PEER),
+        (408, "header_timeout", ProviderTimeout, BY_CALLEE),
+        (408, "body_timeout", ProviderTimeout, BY_CALLEE),
+        (503, "peer_busy", PeerBusy, BY_PEER),
     ],
 )
 def test_an_outcome_that_the_peer_reports_keeps_its_meaning_and_is_marked(
-    status: int, code: str, kind: type[CarnetError]
+    status: int, code: str, kind: type[CarnetError], by: str
 ) -> None:
     error = coded(status, code)
     assert type(error) is kind
-    assert error.facts["by"] == BY_PEER
+    assert error.facts["by"] == by
     in_stream = read_failure({"code": code})
     assert type(in_stream.error()) is kind
     assert in_stream.facts["by"] == BY_PEER

@@ -69,11 +69,13 @@ def test_a_peer_that_is_busy_may_be_asked_again() -> None:
     assert refusal(429, "RATE_LIMITED", **later, **now).retry_after == 60
 
 
-def test_an_agent_that_failed_is_no_reason_to_send_again() -> None:
+def test_an_agent_that_failed_is_told_from_a_call_that_failed_further_on() -> None:
     for status in (500, 503):
         error = refusal(status, "AGENT_UNAVAILABLE")
         assert type(error) is ProviderError
-        assert error.facts["by"] == "peer"
+        assert error.facts["by"] == "callee"
+        further = refusal(status, "AGENT_UNAVAILABLE", carnet_code="provider_unavailable")
+        assert further.facts["by"] == "peer"
         assert error.facts["peer_code"] == "AGENT_UNAVAILABLE"
     assert type(refusal(503, "AGENT_UNAVAILABLE", retry_after="2")) is PeerBusy
 

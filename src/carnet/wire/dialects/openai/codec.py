@@ -27,6 +27,4 @@ CODEC: Final = Codec(
 
 
 # Peers are listed by the name of the stamp that they read: a model has the dialect as well.
-SPOKEN: Final = Spoken(
-    name="tangle", reach=lambda ways: ways.by_request(CODEC), repeats_are_safe=True
-)
+SPOKEN: Final = Spoken(name="tangle", reach=lambda ways: ways.by_request(CODEC))

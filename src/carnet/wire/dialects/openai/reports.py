@@ -6,10 +6,10 @@ Law 1. Of what a peer wrote only numbers and words that we know ourselves are ke
        (A65); of a field that it names, a path of plain names.
 Law 2. What a peer says of its own callers (who, money, load) is about us, not about ours: it is
        told as `PeerRefused`, or as `PeerBusy` where the same call may succeed later.
-Law 3. An outcome that the peer reports in a word of ours has been dealt with there: the hop next to
-       a fault repeats, the hops above do not. It keeps its meaning and is marked `by="peer"`.
-Law 4. A status that nothing explains is a fault, and no reason to send anything again: whether the
-       call was run is not known. It is marked `by="status"`.
+Law 3. An outcome that the peer reports in a word of ours keeps its meaning. One of a call further
+       on has been dealt with there, and is marked `by="peer"`: the hop next to a fault repeats, the
+       hops above do not. Its own failure is marked `by="callee"`: nobody has repeated that yet.
+Law 4. A status that nothing explains is a fault. It is marked `by="status"`.
 Law 5. What a failed call has cost is told beside its error, in our currency or not at all.
 """
 
@@ -36,6 +36,7 @@ from carnet.wire.dialects.openai.answer import ReportedUsage, read_usage
 from carnet.wire.dialects.openai.refusals import REFUSALS
 from carnet.wire.dialects.outbound import Refusal
 from carnet.wire.dialects.refusal import (
+    BY_CALLEE,
     BY_PEER,
     DEFAULT_WAIT_SECONDS,
     UNRECOGNISED,
@@ -72,6 +73,16 @@ _OUTCOMES: Final[dict[type[CarnetError], type[CarnetError]]] = {
     errors.BodyTimeout: ProviderTimeout,
     errors.PeerBusy: PeerBusy,
 }
+
+# Of those, what failed there, and not further on.
+_ITS_OWN: Final[tuple[type[CarnetError], ...]] = (
+    errors.AgentFailed,
+    errors.Internal,
+    errors.OutcomeUnknown,
+    errors.StorageUnavailable,
+    errors.HeaderTimeout,
+    errors.BodyTimeout,
+)
 
 # About the chain, which is ours as much as the peer's.
 _CHAIN: Final[dict[type[CarnetError], tuple[str, str]]] = {
@@ -112,7 +123,10 @@ def read_failure(error: object) -> Failed:
     code = _known_code(places)
     if code == UNRECOGNISED:
         return Failed(ProviderError.code)
-    return Failed.of(_explained(REFUSALS[BY_CODE[code]][0], code, places, None))
+    explained = _explained(REFUSALS[BY_CODE[code]][0], code, places, None)
+    if explained.facts.get("by") == BY_CALLEE:  # it had begun to answer, which is the end of it
+        explained.facts["by"] = BY_PEER
+    return Failed.of(explained)
 
 
 def _explained(status: int, code: str, places: _Places, wait: int | None) -> CarnetError:
@@ -124,7 +138,8 @@ def _explained(status: int, code: str, places: _Places, wait: int | None) -> Car
         return PeerBusy(peer_status=status, peer_code=code, retry_after=seconds)
     if kind in _OUTCOMES:
         further = _further(places) if kind is PeerBusy else {}
-        return _OUTCOMES[kind](**further, by=BY_PEER, **waiting(wait))
+        by = BY_CALLEE if kind in _ITS_OWN else BY_PEER
+        return _OUTCOMES[kind](**further, by=by, **waiting(wait))
     if kind is PeerRefused:
         return PeerRefused(**_further(places))
     return PeerRefused(peer_status=status, peer_code=code, **_field(kind, places))

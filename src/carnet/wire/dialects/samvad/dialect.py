@@ -167,7 +167,7 @@ class Samvad:
     has_long_bodies = False
     # No codec: a card is looked at first, a form of signature may be tried, a task is waited for.
     # An SDK would run and charge a repeat.
-    spoken = Spoken(name=NAME, reach=lambda ways: ways.by_envelope(), repeats_are_safe=False)
+    spoken = Spoken(name=NAME, reach=lambda ways: ways.by_envelope())
 
     def read(self, arrival: Arrival, /) -> Claim | Question:
         """An envelope, or a question about a task or an agent."""

@@ -6,7 +6,8 @@ Law 1. Of what a peer wrote only numbers and the nine words are kept, never its 
        of a delegation that does not hold it may say why, in one of our own phrases (`REASONS`).
        Anything else that it wrote says nothing.
 Law 2. A refusal is the end of it, unless the peer says that the same call may succeed later.
-Law 3. What nothing explains is a fault, and no reason to send anything again.
+Law 3. What nothing explains is a fault. That its agent failed is the peer's own, unless a Carnet
+       says that it was further on.
 """
 
 import re
@@ -15,6 +16,7 @@ from typing import Final
 from carnet.errors import (
     BY_CODE,
     CarnetError,
+    CircuitOpen,
     DelegationExceeded,
     DelegationInvalid,
     DelegationWidened,
@@ -22,9 +24,14 @@ from carnet.errors import (
     InvalidJson,
     PeerBusy,
     PeerRefused,
+    PeerResponseInvalid,
+    PeerUnreachable,
     ProviderError,
+    ProviderTimeout,
+    ProviderUnavailable,
 )
 from carnet.wire.dialects.refusal import (
+    BY_CALLEE,
     BY_PEER,
     DEFAULT_WAIT_SECONDS,
     UNRECOGNISED,
@@ -99,6 +106,15 @@ MEANINGS: Final = {
 }
 
 
+# What a Carnet says of a call that failed further on, where it was repeated already.
+_FURTHER_ON: Final = frozenset(
+    {
+        *(ProviderError.code, ProviderUnavailable.code, ProviderTimeout.code, CircuitOpen.code),
+        *(PeerBusy.code, PeerRefused.code, PeerUnreachable.code, PeerResponseInvalid.code),
+    }
+)
+
+
 def read_refusal(
     status: int,
     body: bytes,
@@ -121,6 +137,8 @@ def read_refusal(
     if code == UNRECOGNISED:
         return unexplained(status, wait)
     error = _explained(status, code, wait)
+    if error.facts.get("by") == BY_CALLEE and carnet_code in _FURTHER_ON:
+        error.facts["by"] = BY_PEER
     if isinstance(error, PeerRefused) and carnet_code and carnet_code in BY_CODE:  # it says why
         error.facts["peer_reason"] = error.detail = carnet_code
         if (field := read_field(carnet_field)) is not None:
@@ -137,7 +155,10 @@ def read_failure(error: object) -> CarnetError:
     code = _read_code(error)
     if code == UNRECOGNISED:
         return ProviderError("the answer holds an error of no known code")
-    return _explained(STATUSES[code], code, None)
+    explained = _explained(STATUSES[code], code, None)
+    if explained.facts.get("by") == BY_CALLEE:  # it had begun to answer, which is the end of it
+        explained.facts["by"] = BY_PEER
+    return explained
 
 
 def _read_error(body: bytes) -> object:
@@ -167,7 +188,7 @@ def _explained(status: int, code: str, wait: int | None) -> CarnetError:
         # 503 with a time is a gateway that has not begun; without one the agent may have failed.
         if status == 503 and later:  # noqa: PLR2004
             return PeerBusy(**facts, **later)
-        return ProviderError(**facts, by=BY_PEER)
+        return ProviderError(**facts, **later, by=BY_CALLEE)
     return PeerRefused(**facts)
 
 

@@ -1,0 +1,146 @@
+"""What is asked of a model, or of a peer, again: how often, after what, and when not (R56)."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.faults.scene import billed, turns
+from tests.support.federation import introduce, organisation
+from tests.support.http import Reply
+from tests.support.model import CLOSED, Answer, Asked, Model, answered, refused, streamed
+from tests.support.organisation import Organisation
+from tests.support.served import executions
+
+RETRIES = (0, 2, 3)
+AGENT = """
+[agents.{name}-{retries}]
+kind = "{kind}"
+url = "{url}/{name}/v1"
+retries = {retries}
+timeout = 30
+"""
+USUAL = """
+[agents.usual]
+kind = "openai"
+url = "{url}/usual/v1"
+"""
+
+
+class Scene:
+    """A calls B, and both call models that fail."""
+
+    def __init__(self, a: Organisation, b: Organisation, model: Model) -> None:
+        self.a = a
+        self.b = b
+        self.model = model
+
+    def ask(self, agent: str, text: str, *answers: Answer, stream: bool = False) -> Reply:
+        """Ask an agent of A; its model answers the requests with this text one after the other.
+
+        Before, it answers well: its circuit is closed, and a connection to it is kept.
+        """
+        given = iter(answers)
+
+        def reply(asked: Asked) -> Answer:
+            return next(given, answers[-1]) if asked.said == text else answered()
+
+        self.model.reply = reply
+        assert self.a.chat("hello", agent).status == 200
+        token = self.a.new_token(text.replace(" ", "-"))  # each has a circuit of its own
+        return self.a.chat(text, agent, token=token, stream=stream)
+
+    def asked(self, text: str) -> int:
+        return len(self.model.of(text))
+
+
+@pytest.fixture(scope="module")
+def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+    folder = tmp_path_factory.mktemp("models")
+    a, b = organisation(folder / "a", "a.example"), organisation(folder / "b", "b.example")
+    introduce(a, b, credit="1000")
+    with Model().serving() as model:
+        for retries in RETRIES:
+            for name, kind in (("model", "openai"), ("peer", "tangle")):
+                parts = {"name": name, "kind": kind, "url": model.url, "retries": retries}
+                a.configure(AGENT.format(**parts))
+        a.configure(USUAL.format(url=model.url))
+        b.start()
+        a.start()
+        yield Scene(a, b, model)
+        assert (a.stop(), b.stop()) == (0, 0)
+
+
+@pytest.mark.parametrize("kind", ["model", "peer"])
+@pytest.mark.parametrize("status", [408, 425, 429, 500, 502, 503, 504])
+def test_f90_a_passing_fault_is_asked_again_as_often_as_retries_says(
+    scene: Scene, status: int, kind: str
+) -> None:
+    text = f"passing {status} {kind}"
+    reply = scene.ask(f"{kind}-2", text, refused(status), refused(status), answered("well"))
+    assert (reply.status, reply.text) == (200, "well")
+    assert scene.asked(text) == 3
+
+
+@pytest.mark.parametrize("kind", ["model", "peer"])
+@pytest.mark.parametrize("retries", RETRIES)
+@pytest.mark.parametrize("how", ["500", "closed"])
+def test_f90_retries_counts_every_further_request_whatever_the_reason(
+    scene: Scene, how: str, retries: int, kind: str
+) -> None:
+    """Also one on a connection that was kept and is closed unanswered."""
+    text = f"always {how} {retries} {kind}"
+    reply = scene.ask(f"{kind}-{retries}", text, refused(500) if how == "500" else CLOSED)
+    assert (reply.status, reply.code) == (503, "provider_unavailable")
+    assert scene.asked(text) == 1 + retries
+
+
+def test_f90_a_model_that_says_nothing_of_retries_is_asked_twice_more(scene: Scene) -> None:
+    assert scene.ask("usual", "usual", refused(503)).status == 503
+    assert scene.asked("usual") == 3
+
+
+@pytest.mark.parametrize("status", [400, 401, 402, 403, 404, 405, 409, 413, 422, 501])
+def test_f90_a_refusal_is_never_asked_again(scene: Scene, status: int) -> None:
+    text = f"refused {status}"
+    assert scene.ask("model-3", text, refused(status)).status >= 400
+    assert scene.asked(text) == 1
+
+
+def test_f90_a_chain_that_is_too_deep_is_never_asked_again(scene: Scene) -> None:
+    reply = scene.ask("peer-3", "deep", refused(429, "bridge_depth_exceeded"))
+    assert (reply.status, reply.code) == (429, "bridge_depth_exceeded")
+    assert scene.asked("deep") == 1
+
+
+def test_f90_nothing_is_asked_again_once_a_word_was_shown(scene: Scene) -> None:
+    whole = streamed("one ", "two ")
+    half = Answer(body=whole.body[:120], media_type=whole.media_type)
+    reply = scene.ask("model-3", "half", half, stream=True)
+    assert b"one " in reply.body
+    assert b"[DONE]" not in reply.body
+    assert scene.asked("half") == 1
+
+
+def test_f90_who_asks_for_more_time_than_the_call_has_is_not_waited_for(scene: Scene) -> None:
+    reply = scene.ask("model-3", "busy", refused(429, retry_after="3600"))
+    assert reply.headers["retry-after"] == "3600"
+    assert scene.asked("busy") == 1
+
+
+def test_f90_who_says_when_is_asked_again_then(scene: Scene) -> None:
+    told = [refused(503, retry_after="1"), answered("well")]
+    assert scene.ask("model-2", "soon", *told).text == "well"
+    assert scene.asked("soon") == 2
+
+
+def test_f90_a_peer_that_failed_is_asked_again_under_the_same_turn(scene: Scene) -> None:
+    """Over two gateways: one turn on both sides, and nothing is billed for what failed."""
+    headers = [("x-tangle-runid", "again"), ("x-tangle-turnid", "again.t0.broken")]
+    reply = scene.a.chat("hi", "@broken@b.example", headers=headers)
+    assert (reply.status, reply.code) == (502, "provider_error")
+    ran = executions(scene.b.folder, "broken")
+    assert len(ran) == 3
+    assert len(set(ran)) == 1
+    assert turns(scene.b, "again") == [("failed", "agent_failed")]
+    assert turns(scene.a, "again") == [("failed", "provider_error")]
+    assert (billed(scene.a, "again"), billed(scene.b, "again")) == (0, 0)
