@@ -24,8 +24,8 @@ def test_what_is_written_is_read_again(
     budget = Spending(
         money=money, currency=None if money is None else "credits", calls=calls, tokens=tokens
     )
-    told = msgspec.convert(msgspec.to_builtins(write_spending(budget)), SpendingClaim)
-    assert read_spending(told) == budget
+    claim = msgspec.convert(msgspec.to_builtins(write_spending(budget)), SpendingClaim)
+    assert read_spending(claim) == budget
 
 
 def test_no_claim_is_no_budget() -> None:

@@ -38,7 +38,7 @@ ISSUER = Sender(A, "key-1", SEED)
 GRANT = Grant(ISSUER, B, C)
 
 
-def said(delegation: Delegation) -> Delegation:
+def unsigned(delegation: Delegation) -> Delegation:
     """What a token says, without how it says it."""
     return replace(delegation, text="", signed=b"", signature=b"")
 
@@ -93,7 +93,7 @@ BUDGETS = st.none() | st.builds(
 def test_what_is_written_is_read_again_and_its_signature_holds(**more: Any) -> None:
     given_one = own(**more)
     found = read(write(given_one, sign=sign))
-    assert said(found) == given_one
+    assert unsigned(found) == given_one
     assert ed25519.holds(PUBLIC, found.signed, found.signature)
 
 

@@ -267,8 +267,8 @@ def test_the_quick_way_reads_what_the_grammar_reads(given: str, value: str) -> N
 def test_what_we_write_goes_the_quick_way() -> None:
     for number in range(50):
         draft = draw(Random(number))  # noqa: S311
-        told = dict(replace(draft, keyid="kid-1", nonce=draft.nonce and "n" * 8).signed().lines)
-        pair = told["signature-input"], told["signature"]
+        headers = dict(replace(draft, keyid="kid-1", nonce=draft.nonce and "n" * 8).signed().lines)
+        pair = headers["signature-input"], headers["signature"]
         assert _read_plain(*pair) == _read_any(*pair)
 
 
@@ -334,10 +334,10 @@ def test_no_value_forges_a_line(value: str) -> None:
 
 
 def test_what_is_written_has_the_order_that_every_sdk_takes() -> None:
-    told = write(
+    headers = write(
         request(), components=SAMVAD, keyid="alice", created=1776146908, sign=sign, newline=True
     )
-    assert told["signature-input"] == INPUT
+    assert headers["signature-input"] == INPUT
 
 
 def test_a_component_that_the_request_lacks_is_a_mistake_of_ours() -> None:
@@ -347,6 +347,6 @@ def test_a_component_that_the_request_lacks_is_a_mistake_of_ours() -> None:
 
 
 def test_the_algorithm_may_be_left_unsaid() -> None:
-    told = write(request(), components=(), keyid="k", created=1, sign=sign, alg=None, label="a")
-    assert told["signature-input"] == 'a=();keyid="k";created=1'
-    assert told["signature"].startswith("a=:")
+    headers = write(request(), components=(), keyid="k", created=1, sign=sign, alg=None, label="a")
+    assert headers["signature-input"] == 'a=();keyid="k";created=1'
+    assert headers["signature"].startswith("a=:")

@@ -26,15 +26,15 @@ def test_the_recorded_signatures_hold_with_a_newline_at_the_end_and_not_without(
     recorded = facts_of("sign")
     assert len(recorded) == 4
     for fact in recorded:
-        told, made = fact["input"], fact["expected"]
-        digests.check(made["content_digest"], told["body"].encode())
+        sent, made = fact["input"], fact["expected"]
+        digests.check(made["content_digest"], sent["body"].encode())
         headers = {
             "content-digest": made["content_digest"],
             "signature-input": made["signature-input"],
             "signature": made["signature"],
         }
-        public = ed25519.read_public_key(told["public_b64"])
-        request = {"method": told["method"].upper(), "path": told["path"], "public": public}
+        public = ed25519.read_public_key(sent["public_b64"])
+        request = {"method": sent["method"].upper(), "path": sent["path"], "public": public}
         assert holds(headers, **request, newline=True)
         assert not holds(headers, **request, newline=False)
 

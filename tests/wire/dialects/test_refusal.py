@@ -22,6 +22,6 @@ from carnet.wire.dialects.refusal import BY_STATUS, UNRECOGNISED, unexplained
 def test_each_status_has_one_meaning(status: int, wait: int | None, kind: type[object]) -> None:
     error = unexplained(status, wait)
     assert type(error) is kind
-    told = error.facts.get("peer_code") or error.facts.get("by")
-    assert told in {UNRECOGNISED, BY_STATUS}
+    reason = error.facts.get("peer_code") or error.facts.get("by")
+    assert reason in {UNRECOGNISED, BY_STATUS}
     assert error.retry_after == wait

@@ -95,8 +95,8 @@ def test_any_stream_cut_anywhere_is_read_by_the_book(
     whole = read_all(stream, deliver_trailing=trailing)
     assert read_all(*chunks, deliver_trailing=trailing) == whole
     if not trailing:
-        told = [(event.event, event.data) for event in whole]
-        assert told == read_by_the_book(stream.decode())
+        found = [(event.event, event.data) for event in whole]
+        assert found == read_by_the_book(stream.decode())
 
 
 @given(st.lists(scraps))

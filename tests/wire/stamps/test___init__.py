@@ -41,7 +41,7 @@ BOTH = Stamps((*ROWS, MINE))
 
 def fields(**given: str) -> Headers:
     return Headers(
-        [(name.replace("_", "-").encode(), told.encode()) for name, told in given.items()]
+        [(name.replace("_", "-").encode(), value.encode()) for name, value in given.items()]
     )
 
 
@@ -79,14 +79,14 @@ def test_each_stamp_has_the_depth_that_is_configured_or_its_own() -> None:
 
 def test_all_stamps_of_a_request_are_read() -> None:
     assert BOTH.read(fields(accept="*/*")) == BOTH.read_metadata() == STAMPS.read(Headers([]))
-    told = BOTH.read(fields(x_tangle_runid="r", x_mine_depth="1"))
-    assert [mark.stamp for mark in told.marks] == ["tangle", "mine"]
-    assert (told.run, told.forwarded) == ("r", Secret("Bearer mine"))
+    found = BOTH.read(fields(x_tangle_runid="r", x_mine_depth="1"))
+    assert [mark.stamp for mark in found.marks] == ["tangle", "mine"]
+    assert (found.run, found.forwarded) == ("r", Secret("Bearer mine"))
     assert STAMPS.read(fields(x_mine_depth="1")).marks == ()
 
 
 def test_a_caller_context_is_kept_with_the_mark() -> None:
-    told = STAMPS.read(
+    found = STAMPS.read(
         fields(
             x_agents_api_caller_agent="critic",
             x_agents_api_caller_host="https://globex.example",
@@ -94,8 +94,8 @@ def test_a_caller_context_is_kept_with_the_mark() -> None:
             x_agents_api_chain_root="req-1",
         )
     )
-    assert told.context == Context(agent="critic", host="https://globex.example", root="req-1")
-    assert told.marks == (Mark(stamp="caller_context", depth=2, last_depth=16, run="req-1"),)
+    assert found.context == Context(agent="critic", host="https://globex.example", root="req-1")
+    assert found.marks == (Mark(stamp="caller_context", depth=2, last_depth=16, run="req-1"),)
 
 
 def test_a_stamp_in_metadata_is_read_where_a_body_has_some() -> None:

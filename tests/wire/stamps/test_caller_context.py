@@ -32,30 +32,30 @@ VALID = {
 NEW_ROOT = "6f1d2c"
 
 
-def spelled(told: dict[str, str]) -> dict[str, str]:
+def spelled(letters: dict[str, str]) -> dict[str, str]:
     """The five headers by their first letters."""
-    return {SHORT[letter]: value for letter, value in told.items()}
+    return {SHORT[letter]: value for letter, value in letters.items()}
 
 
-def parse(told: dict[str, str], max_chain_depth: int = 16) -> CallerContext:
-    return CallerContext.from_headers(spelled(told), max_chain_depth, new_root=lambda: NEW_ROOT)
+def parse(letters: dict[str, str], max_chain_depth: int = 16) -> CallerContext:
+    return CallerContext.from_headers(spelled(letters), max_chain_depth, new_root=lambda: NEW_ROOT)
 
 
-def on_the_wire(told: dict[str, str]) -> Headers:
+def on_the_wire(letters: dict[str, str]) -> Headers:
     lines = [
         (SHORT[letter].lower().encode(), value.encode(errors="surrogatepass"))
-        for letter, value in told.items()
+        for letter, value in letters.items()
     ]
     return Headers([(b"host", b"b.example"), *lines])
 
 
-def refused_field(told: dict[str, str]) -> str:
+def refused_field(values: dict[str, str]) -> str:
     """The field that both readers name when they refuse."""
     with pytest.raises(ValueError, match="invalid_agent_caller_context") as caught:
-        parse(told)
+        parse(values)
     field = str(caught.value).split()[1]
     with pytest.raises(MalformedCallerContext) as wire:
-        read(on_the_wire(told), last_depth=16)
+        read(on_the_wire(values), last_depth=16)
     letters = dict(zip(CallerContext.__struct_fields__, (*SHORT.values(), "metadata"), strict=True))
     assert wire.value.facts["header"] == letters[field]
     assert wire.value.status == 400
@@ -98,8 +98,8 @@ def test_a_user_may_be_as_large_as_a_number_in_json() -> None:
 
 
 def test_names_are_read_in_any_case() -> None:  # W08
-    told = {name.swapcase(): value for name, value in spelled(VALID).items()}
-    assert CallerContext.from_headers(told, new_root=lambda: NEW_ROOT) == parse(VALID)
+    headers = {name.swapcase(): value for name, value in spelled(VALID).items()}
+    assert CallerContext.from_headers(headers, new_root=lambda: NEW_ROOT) == parse(VALID)
 
 
 def test_the_sixteenth_hop_is_taken_and_the_seventeenth_is_not() -> None:  # W10
@@ -131,14 +131,14 @@ def test_only_a_root_is_the_top_of_a_chain_with_that_root() -> None:  # W11
 
 def test_an_explicit_depth_0_is_the_top_of_a_chain_that_is_ours_to_name() -> None:
     assert parse({"d": "0"}) == CallerContext.top(NEW_ROOT)
-    told = read(on_the_wire({"d": "0"}), last_depth=16)
-    assert told == (None, Mark(stamp="caller_context", depth=0, last_depth=16))
+    found = read(on_the_wire({"d": "0"}), last_depth=16)
+    assert found == (None, Mark(stamp="caller_context", depth=0, last_depth=16))
 
 
-@pytest.mark.parametrize("told", [{"a": "x"}, {"u": "5"}, {"h": "self"}, {"h": "https://s"}])
-def test_nobody_may_be_named_at_the_top(told: dict[str, str]) -> None:  # W13 W14
-    assert refused_field(told) == "chain_depth"
-    assert refused_field({**told, "d": "0", "r": "R"}) == "chain_depth"
+@pytest.mark.parametrize("letters", [{"a": "x"}, {"u": "5"}, {"h": "self"}, {"h": "https://s"}])
+def test_nobody_may_be_named_at_the_top(letters: dict[str, str]) -> None:  # W13 W14
+    assert refused_field(letters) == "chain_depth"
+    assert refused_field({**letters, "d": "0", "r": "R"}) == "chain_depth"
 
 
 def test_user_0_alone_says_nothing() -> None:  # W14
@@ -295,8 +295,8 @@ def test_fields_that_are_missing_or_unknown_are_refused() -> None:
 
 
 def test_metadata_never_travels() -> None:
-    told = CallerContext(**{**GOOD, "metadata": {"client": "chatty"}})
-    assert "chatty" not in str(told.to_headers())
+    context = CallerContext(**{**GOOD, "metadata": {"client": "chatty"}})
+    assert "chatty" not in str(context.to_headers())
 
 
 AGENTS = st.text(st.characters(min_codepoint=0x21, max_codepoint=0x7E), min_size=1, max_size=128)

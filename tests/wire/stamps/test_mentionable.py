@@ -21,7 +21,7 @@ def chain(hop: object, max_hops: object, **more: object) -> dict[str, object]:
     return {"hop": hop, "max_hops": max_hops, **more}
 
 
-def told(value: object) -> dict[str, object]:
+def with_chain(value: object) -> dict[str, object]:
     return {"mentionable": {"agent_chain": value}}
 
 
@@ -92,16 +92,31 @@ def test_a_contradiction_within_one_metadata_object_is_seen() -> None:
 @pytest.mark.parametrize(
     "metadata",
     [
-        *(told(chain(5, 4)), told(chain(0, 4)), told(chain(-1, 4)), told(chain(1, 0))),
         *(
-            told(chain("2", 4)),
-            told(chain(2, "4")),
-            told(chain(2.0, 4)),
-            told({"hop": True, "max_hops": 4}),
+            with_chain(chain(5, 4)),
+            with_chain(chain(0, 4)),
+            with_chain(chain(-1, 4)),
+            with_chain(chain(1, 0)),
         ),
-        *(told(chain(None, 4)), told({"hop": 1}), told({"max_hops": 4}), told({})),
-        *(told(None), told([1, 4]), told("1/4"), told(chain(1, 4, is_final="false"))),
-        *(told(chain(1, 4, is_final=None)), told(chain(1, 4, is_final=0))),
+        *(
+            with_chain(chain("2", 4)),
+            with_chain(chain(2, "4")),
+            with_chain(chain(2.0, 4)),
+            with_chain({"hop": True, "max_hops": 4}),
+        ),
+        *(
+            with_chain(chain(None, 4)),
+            with_chain({"hop": 1}),
+            with_chain({"max_hops": 4}),
+            with_chain({}),
+        ),
+        *(
+            with_chain(None),
+            with_chain([1, 4]),
+            with_chain("1/4"),
+            with_chain(chain(1, 4, is_final="false")),
+        ),
+        *(with_chain(chain(1, 4, is_final=None)), with_chain(chain(1, 4, is_final=0))),
         *("text", [], 5, {"mentionable": None}, {"mentionable": "x"}),
         {"mentionable": {"recipient_capabilities": ["x"]}},
     ],
@@ -114,23 +129,23 @@ def test_what_is_there_and_not_whole_is_refused(metadata: object) -> None:
 
 def test_a_malformed_chain_is_refused_also_beside_a_good_one() -> None:
     with pytest.raises(MalformedCallerContext):
-        read_agent_chain(told(chain(1, 4)), told(chain(9, 4)), max_hops=4)
+        read_agent_chain(with_chain(chain(1, 4)), with_chain(chain(9, 4)), max_hops=4)
 
 
 def test_fields_of_later_versions_are_ignored() -> None:
-    assert read_agent_chain(told(chain(1, 4, root="x")), max_hops=4) == mark(1, 4)
+    assert read_agent_chain(with_chain(chain(1, 4, root="x")), max_hops=4) == mark(1, 4)
 
 
 @pytest.mark.parametrize("claimed", [True, False])
 def test_is_final_is_computed_and_not_believed(*, claimed: bool) -> None:
     assert AgentChain(2, 4, claimed).is_final is False
     assert AgentChain(4, 4, claimed).is_final is True
-    assert read_agent_chain(told(chain(2, 4, is_final=claimed)), max_hops=4) == mark(2, 4)
+    assert read_agent_chain(with_chain(chain(2, 4, is_final=claimed)), max_hops=4) == mark(2, 4)
 
 
 @given(hop=st.integers(1, 30), more=st.integers(0, 30), ours=st.integers(1, 30))
 def test_a_peer_can_lower_our_limit_and_never_raise_it(hop: int, more: int, ours: int) -> None:
-    found = read_agent_chain(told(chain(hop, hop + more)), max_hops=ours)
+    found = read_agent_chain(with_chain(chain(hop, hop + more)), max_hops=ours)
     assert found == mark(hop, min(ours, hop + more))
 
 
@@ -174,7 +189,7 @@ def test_the_chain_is_read_as_it_was_written(depth: int, last: int) -> None:
     if document.is_final(last):
         return
     written = next_chain(document, default=99)
-    found = read_agent_chain(told(written), max_hops=last)
+    found = read_agent_chain(with_chain(written), max_hops=last)
     assert found == mark(depth + 1, last)
     assert merge([found]).depth == depth + 1
     assert AgentChain(**written).is_final is written["is_final"]  # type: ignore[arg-type]

@@ -53,18 +53,18 @@ def raw(name: str, *values: bytes) -> Headers:
     return Headers([(name.encode(), value) for value in values])
 
 
-class Told(NamedTuple):
+class Stamp(NamedTuple):
     """A stamp that is there."""
 
     mark: Mark
     forwarded: Secret | None
 
 
-def stamp(fields: Headers) -> Told:
+def stamp(fields: Headers) -> Stamp:
     found = read(fields, last_depth=LAST)
     assert found is not None
     assert found.mark is not None
-    return Told(found.mark, found.forwarded)
+    return Stamp(found.mark, found.forwarded)
 
 
 def test_the_six_names_are_in_lower_case() -> None:

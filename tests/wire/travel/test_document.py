@@ -31,17 +31,17 @@ CLAIMS: dict[str, Any] = {
 
 
 def header(typ: str = "carnet+jwt", **claims: Any) -> str:
-    told = {name: value for name, value in (CLAIMS | claims).items() if value is not ...}
-    return jws.write(told, kid=KID, typ=typ, sign=sign)
+    payload = {name: value for name, value in (CLAIMS | claims).items() if value is not ...}
+    return jws.write(payload, kid=KID, typ=typ, sign=sign)
 
 
-def said(document: Document) -> Document:
+def unsigned(document: Document) -> Document:
     return replace(document, signed=b"", signature=b"")
 
 
 def test_what_is_written_is_read_again_and_its_signature_holds() -> None:
     read = travel.read(travel.write(DOCUMENT, sign=sign))
-    assert said(read) == DOCUMENT
+    assert unsigned(read) == DOCUMENT
     assert ed25519.holds(PUBLIC, read.signed, read.signature)
 
 
@@ -75,7 +75,7 @@ MAYBE = st.none() | NUMBER
     )
 )
 def test_every_document_survives_the_wire(document: Document) -> None:
-    assert said(travel.read(travel.write(document, sign=sign))) == document
+    assert unsigned(travel.read(travel.write(document, sign=sign))) == document
 
 
 def test_what_is_absent_is_unbounded_and_a_claim_of_a_later_version_is_passed_over() -> None:
@@ -131,17 +131,17 @@ def test_the_document_beside_a_body_was_made_for_that_body() -> None:
     lines = [(b"carnet", travel.write(DOCUMENT, sign=sign).encode())]
     found = travel.read_beside(Headers(lines), BODY)
     assert found is not None
-    assert said(found) == DOCUMENT
+    assert unsigned(found) == DOCUMENT
     assert travel.read_beside(Headers([]), BODY) is None
     with pytest.raises(DigestMismatch):
         travel.read_beside(Headers(lines), BODY + b" ")
 
 
-@pytest.mark.parametrize(("told", "ours", "counts"), [(3, 9, 3), (9, 3, 3)])
+@pytest.mark.parametrize(("theirs", "ours", "counts"), [(3, 9, 3), (9, 3, 3)])
 def test_the_last_depth_is_the_smaller_of_theirs_and_ours(
-    told: int, ours: int, counts: int
+    theirs: int, ours: int, counts: int
 ) -> None:
-    mark = travel.mark(but(last_depth=told), last_depth=ours)
+    mark = travel.mark(but(last_depth=theirs), last_depth=ours)
     assert mark == Mark(
         stamp="travel",
         depth=1,

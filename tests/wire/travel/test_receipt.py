@@ -54,8 +54,8 @@ CLAIMS: dict[str, Any] = {
 
 
 def text(typ: str = "carnet-receipt+jwt", **claims: Any) -> str:
-    told = {name: value for name, value in (CLAIMS | claims).items() if value is not ...}
-    return jws.write(told, kid=KID, typ=typ, sign=sign)
+    payload = {name: value for name, value in (CLAIMS | claims).items() if value is not ...}
+    return jws.write(payload, kid=KID, typ=typ, sign=sign)
 
 
 @pytest.mark.parametrize("receipt", [RECEIPT, FAILED])

@@ -25,8 +25,8 @@ def test_what_is_kept_and_what_is_removed_are_the_whole_request(
     found, ask = Passing(passing), ask_with(members)
     kept = found.kept(ask).body or {}
     assert kept.keys() == {"messages"} | (members.keys() & passing)
-    told = {name if name.isascii() else "other" for name in members.keys() - passing}
-    assert set(found.removed(ask)) == told
+    names = {name if name.isascii() else "other" for name in members.keys() - passing}
+    assert set(found.removed(ask)) == names
 
 
 def test_everything_passes_where_nothing_is_said() -> None:

@@ -35,7 +35,7 @@ def made(leaf: type[CarnetError]) -> CarnetError:
     return Failed(leaf.code, FACTS).error()
 
 
-def told(error: CarnetError) -> dict[str, Any]:
+def error_body(error: CarnetError) -> dict[str, Any]:
     _, _, body = write_error(error)
     return json.read_object(body)
 
@@ -90,7 +90,7 @@ def test_a_chain_that_is_too_deep_is_told_as_the_interface_prints_it() -> None:
 
 
 def test_a_run_or_turn_that_nobody_knows_is_left_out() -> None:
-    inner = told(TokenInvalid())["error"]
+    inner = error_body(TokenInvalid())["error"]
     assert "run" not in inner
     assert "turn" not in inner
 

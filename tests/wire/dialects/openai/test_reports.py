@@ -284,9 +284,9 @@ def test_of_a_refused_input_the_name_of_the_field_is_kept(
 
 @pytest.mark.parametrize("body", [b"", b"<html>", b'{"code":"not_found"', b"\xff", b"[" * 10_000])
 def test_a_refusal_that_cannot_be_read_is_still_a_refusal(body: bytes) -> None:
-    told = read_refusal(404, body, currency="credits")
-    assert told.error.facts == {"peer_status": 404, "peer_code": UNRECOGNISED}
-    assert told.usage is None
+    report = read_refusal(404, body, currency="credits")
+    assert report.error.facts == {"peer_status": 404, "peer_code": UNRECOGNISED}
+    assert report.usage is None
 
 
 def test_nothing_of_the_peers_text_is_kept() -> None:
@@ -300,8 +300,10 @@ def test_nothing_of_the_peers_text_is_kept() -> None:
 def test_whatever_a_peer_says_it_becomes_an_error_that_can_be_written(
     status: int, body: bytes, retry_after: str | None
 ) -> None:
-    told = read_refusal(status, body, currency="credits", retry_after=retry_after, date=retry_after)
-    assert write_error(told.error)[0] >= 400
+    report = read_refusal(
+        status, body, currency="credits", retry_after=retry_after, date=retry_after
+    )
+    assert write_error(report.error)[0] >= 400
 
 
 # ------------------------------------------------------------------ what it has cost
@@ -314,9 +316,9 @@ counts = st.integers(0, 10**12)
 @given(st.builds(Usage, counts, counts, amounts, st.none() | amounts, st.just("credits")))
 def test_a_cost_beside_an_error_is_read_back_as_it_was(usage: Usage) -> None:
     status, _, body = write_error(errors.AgentFailed(), usage=usage, currency="credits")
-    told = read_refusal(status, body, currency="credits")
-    assert isinstance(told.error, ProviderError)
-    assert told.usage == usage
+    report = read_refusal(status, body, currency="credits")
+    assert isinstance(report.error, ProviderError)
+    assert report.usage == usage
 
 
 @pytest.mark.parametrize(
@@ -337,9 +339,9 @@ def test_a_cost_beside_an_error_is_read_back_as_it_was(usage: Usage) -> None:
     ],
 )
 def test_a_cost_that_is_none_or_not_ours_is_not_told(usage: object) -> None:
-    told = read(500, {"error": {"code": "agent_failed"}, "usage": usage})
-    assert isinstance(told.error, ProviderError)
-    assert told.usage is None
+    report = read(500, {"error": {"code": "agent_failed"}, "usage": usage})
+    assert isinstance(report.error, ProviderError)
+    assert report.usage is None
 
 
 def test_a_cost_is_read_where_we_write_it_and_nowhere_else() -> None:
@@ -373,7 +375,7 @@ def test_a_code_whose_sentence_needs_the_peers_words_is_told_as_the_peers() -> N
 
 
 @pytest.mark.parametrize(
-    ("code", "told", "status"),
+    ("code", "ours", "status"),
     [
         ("token_invalid", "peer_refused", 401),
         ("payment_required", "peer_refused", 402),
@@ -382,10 +384,10 @@ def test_a_code_whose_sentence_needs_the_peers_words_is_told_as_the_peers() -> N
     ],
 )
 def test_what_a_peer_says_of_us_is_not_said_of_our_caller(
-    code: str, told: str, status: int
+    code: str, ours: str, status: int
 ) -> None:
     failed = read_failure({"code": code, "retry_after": 3})
-    assert (failed.code, failed.facts["peer_status"]) == (told, status)
+    assert (failed.code, failed.facts["peer_status"]) == (ours, status)
     assert failed.facts["peer_code"] == code
 
 

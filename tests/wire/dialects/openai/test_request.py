@@ -296,8 +296,8 @@ def test_no_token_limit_is_invented() -> None:
 def test_what_is_sent_is_read_as_what_was_asked(
     messages: list[tuple[Role, str, str | None]], max_tokens: int | None, *, stream: bool
 ) -> None:
-    said = tuple([Message(role, (text,), name) for role, text, name in messages])
-    ask = Ask(messages=said, max_tokens=max_tokens)
+    chat = tuple([Message(role, (text,), name) for role, text, name in messages])
+    ask = Ask(messages=chat, max_tokens=max_tokens)
     model, read = read_ask(json.read_object(write_request(ask, model="m", stream=stream)))
     assert model == "m"
     assert read.messages == ask.messages

@@ -214,12 +214,12 @@ def test_structured_output_becomes_text_at_the_end_if_there_was_none() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "content"), [((), '{"total":5}'), ((Data(1),), '{"total":5}'), ((Text("a"),), "a")]
+    ("before", "content"), [((), '{"total":5}'), ((Data(1),), '{"total":5}'), ((Text("a"),), "a")]
 )
 def test_the_result_of_a_skill_stands_in_the_last_chunk(
-    said: tuple[Event, ...], content: str
+    before: tuple[Event, ...], content: str
 ) -> None:
-    stream = written(*said, Extension(RESULT, {"total": 5}), Done())
+    stream = written(*before, Extension(RESULT, {"total": 5}), Done())
     *chunks, last, _ = frames(stream)
     assert last["carnet"] == {"result": {"total": 5}}
     assert not [chunk for chunk in chunks if "carnet" in chunk]
@@ -264,9 +264,9 @@ def test_a_text_too_long_for_a_readers_bound_is_spread_over_frames() -> None:
     st.lists(st.integers(0, 50)),
 )
 def test_where_the_batches_are_cut_makes_no_difference(
-    said: list[Event], terminal: Event, places: list[int]
+    before: list[Event], terminal: Event, places: list[int]
 ) -> None:
-    events = [*said, terminal]
+    events = [*before, terminal]
     marks = [0, *sorted(min(place, len(events)) for place in places), len(events)]
     batched = writer()
     pieces = [batched.write(events[start:end]) for start, end in pairwise(marks)]
@@ -274,15 +274,15 @@ def test_where_the_batches_are_cut_makes_no_difference(
 
 
 @given(st.lists(texts | calls), usages, words)
-def test_the_real_client_reads_our_chunks(said: list[Event], usage: Usage, reason: str) -> None:
-    stream = writer().write([*said, usage, Done(reason)])
+def test_the_real_client_reads_our_chunks(before: list[Event], usage: Usage, reason: str) -> None:
+    stream = writer().write([*before, usage, Done(reason)])
     *sent, end = [event.data for event in SSEDecoder().iter_bytes(iter([stream]))]
     assert end == "[DONE]"
     chunks = [
         ChatCompletionChunk.model_validate(json.read(data.encode()), strict=True) for data in sent
     ]
     pieces = [choice.delta.content or "" for chunk in chunks for choice in chunk.choices]
-    assert "".join(pieces) == joined_text(said)
+    assert "".join(pieces) == joined_text(before)
     assert chunks[0].choices[0].delta.role == "assistant"
     assert chunks[-2].choices[0].finish_reason == reason
     assert chunks[-1].usage is not None
@@ -479,16 +479,16 @@ def test_whatever_bytes_come_one_terminal_event_ends_the_answer(chunks: list[byt
 
 @given(st.lists(texts | calls, max_size=6), usages, terminals, st.lists(st.integers(0, 5000)))
 def test_what_we_write_is_read_back_wherever_it_is_cut(
-    said: list[Event], usage: Usage, terminal: Event, places: list[int]
+    before: list[Event], usage: Usage, terminal: Event, places: list[int]
 ) -> None:
-    stream = writer().write([*said, usage, terminal])
+    stream = writer().write([*before, usage, terminal])
     events = read(*cut(stream, places))
-    assert joined_text(events) == joined_text(said)
+    assert joined_text(events) == joined_text(before)
     assert type(events[-1]) is type(terminal)
     assert usage in events or (isinstance(terminal, Failed) and not usage.cost)
     if isinstance(terminal, Done):
         assert events[-1] == terminal
-        wanted = [event for event in said if isinstance(event, ToolCall)]
+        wanted = [event for event in before if isinstance(event, ToolCall)]
         # Equal ids in a row are told apart by the index that the writer counts.
         assert [event for event in events if isinstance(event, ToolCall)] == [
             structs.replace(call, index=index) for index, call in enumerate(wanted)
@@ -498,11 +498,11 @@ def test_what_we_write_is_read_back_wherever_it_is_cut(
 
 @given(st.lists(texts, max_size=4), words, st.integers(0, 3000))
 def test_a_stream_of_ours_that_is_cut_off_is_never_longer_and_never_wrong(
-    said: list[Event], reason: str, place: int
+    before: list[Event], reason: str, place: int
 ) -> None:
-    stream = writer(include_usage=False).write([*said, Done(reason)])
+    stream = writer(include_usage=False).write([*before, Done(reason)])
     events = read(stream[:place])
-    assert joined_text(said).startswith(joined_text(events))
+    assert joined_text(before).startswith(joined_text(events))
     assert events[-1] in (FAILED, Done(reason))
     if events[-1] != FAILED:
-        assert joined_text(events) == joined_text(said)
+        assert joined_text(events) == joined_text(before)

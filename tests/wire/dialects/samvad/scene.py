@@ -47,8 +47,8 @@ def fields(**changed: Any) -> dict[str, Any]:
     return {name: value for name, value in whole.items() if value is not ...}
 
 
-def encoded(told: object) -> bytes:
-    return json.dumps(told).encode()
+def encoded(value: object) -> bytes:
+    return json.dumps(value).encode()
 
 
 def lines(headers: dict[str, str]) -> Headers:

@@ -34,12 +34,12 @@ from tests.wire.dialects.samvad.scene import TURN, encoded
 UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
-def told(*events: Event) -> dict[str, Any]:
+def answer(*events: Event) -> dict[str, Any]:
     return json.read_object(write_answer(TURN, events, trace_id="trace-1"))
 
 
 def result(*events: Event) -> Any:
-    return told(*events, Done())["result"]
+    return answer(*events, Done())["result"]
 
 
 # ------------------------------------------------------------------ writing
@@ -52,7 +52,7 @@ def test_an_answer_has_the_four_fields_of_the_protocol() -> None:
 
 def test_an_answer_is_shaped_as_the_worked_example_of_the_text() -> None:
     example = {"issues": [], "summary": "No issues found"}
-    body = told(Extension(RESULT, example), Done())
+    body = answer(Extension(RESULT, example), Done())
     assert body == {
         "traceId": "trace-1",
         "spanId": span_of(TURN),
@@ -90,9 +90,9 @@ def test_what_the_dialect_cannot_carry_is_left_out() -> None:
 
 def test_a_turn_that_failed_has_no_answer() -> None:
     with pytest.raises(AgentFailed):
-        told(Text("hi"), Failed.of(AgentFailed("raw")))
+        answer(Text("hi"), Failed.of(AgentFailed("raw")))
     with pytest.raises(Internal):
-        told(Text("hi"))
+        answer(Text("hi"))
 
 
 def test_the_span_of_an_answer_is_new_to_the_caller_and_the_same_for_a_repeat() -> None:

@@ -35,15 +35,15 @@ def claim(**changed: Any) -> Claim:
 
 
 def test_a_request_is_read_as_a_claim() -> None:
-    told = claim(parentSpanId="parent-1", payload={"code": "x"})
-    assert told.dialect == "samvad"
-    assert told.agent == "critic"
-    assert told.ask == Ask(messages=(), skill="review-code", payload={"code": "x"})
-    assert told.marks == (
+    found = claim(parentSpanId="parent-1", payload={"code": "x"})
+    assert found.dialect == "samvad"
+    assert found.agent == "critic"
+    assert found.ask == Ask(messages=(), skill="review-code", payload={"code": "x"})
+    assert found.marks == (
         Mark(stamp="samvad", run="trace-1", turn="span-1", parent_turn="parent-1", counts=False),
     )
-    assert (told.authorization, told.forwarded) == (None, None)
-    assert holds(told)
+    assert (found.authorization, found.forwarded) == (None, None)
+    assert holds(found)
 
 
 def test_the_trace_is_the_run_and_tells_no_depth() -> None:
@@ -53,9 +53,9 @@ def test_the_trace_is_the_run_and_tells_no_depth() -> None:
 
 
 def test_the_skill_chat_is_asked_in_messages_too() -> None:
-    told = claim(**CHAT)
-    assert told.ask.messages == (Message("user", ("hi",)),)
-    assert told.ask.payload == {"text": "hi"}
+    found = claim(**CHAT)
+    assert found.ask.messages == (Message("user", ("hi",)),)
+    assert found.ask.payload == {"text": "hi"}
     assert claim(skill="chat", payload={"text": 7}).ask.messages == ()
     assert claim(skill="echo", payload={"text": "hi"}).ask.messages == ()
 
@@ -78,18 +78,18 @@ def test_a_repeat_is_compared_by_what_is_asked_and_not_by_when() -> None:
 
 
 def test_what_is_kept_of_a_request_holds_no_credential_nonce_or_time() -> None:
-    told = claim(auth={"scheme": "bearer", "token": "sk-hush"}, **CHAT)
-    assert json.read(told.request) == {"mode": "sync", **CHAT}
-    assert "sk-hush" not in repr(told)
-    assert told.proof
-    assert (told.proof.auth, told.proof.auth_scheme) == (Secret("sk-hush"), "bearer")
+    found = claim(auth={"scheme": "bearer", "token": "sk-hush"}, **CHAT)
+    assert json.read(found.request) == {"mode": "sync", **CHAT}
+    assert "sk-hush" not in repr(found)
+    assert found.proof
+    assert (found.proof.auth, found.proof.auth_scheme) == (Secret("sk-hush"), "bearer")
 
 
 def test_the_trace_of_proxies_is_kept() -> None:
     body = encoded(fields())
     parent = "00-" + "a" * 32 + "-" + "b" * 16 + "-01"
-    told = read(signed(unsigned(body, traceparent=parent)), body)
-    assert told.trace == Trace("a" * 32, "b" * 16)
+    found = read(signed(unsigned(body, traceparent=parent)), body)
+    assert found.trace == Trace("a" * 32, "b" * 16)
 
 
 @pytest.mark.parametrize("name", ["x-agent-trace-id", "x-agent-span-id", "x-agent-parent-span"])
@@ -116,9 +116,9 @@ def test_a_digest_must_be_there_and_be_one() -> None:  # A05
     lines = [line for line in request.headers.raw if line[0] != b"content-digest"]
     digest = request.headers.get_all("content-digest")[0].encode()
     for wrong in ([], [b"md5=:AAAA:"], [digest, digest]):
-        told = [*lines, *((b"content-digest", value) for value in wrong)]
+        changed = [*lines, *((b"content-digest", value) for value in wrong)]
         with pytest.raises(DigestInvalid):
-            read(replace(request, headers=Headers(told)), body)
+            read(replace(request, headers=Headers(changed)), body)
 
 
 def test_a_body_that_was_signed_and_is_no_envelope_is_refused() -> None:

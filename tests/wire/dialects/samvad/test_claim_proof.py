@@ -48,9 +48,9 @@ OURS: dict[str, Any] = {
 
 
 def proof(request: Request) -> Proof:
-    told = read(request, BODY).proof
-    assert told
-    return told
+    found = read(request, BODY).proof
+    assert found
+    return found
 
 
 def refused(kind: type[CarnetError], request: Request) -> None:
@@ -72,15 +72,15 @@ def edited(request: Request, was: str, becomes: str) -> Request:
 
 
 def test_the_three_components_make_a_proof() -> None:
-    told = proof(signed(unsigned(BODY)))
-    assert (told.profile, told.sender, told.recipient) == (
+    found = proof(signed(unsigned(BODY)))
+    assert (found.profile, found.sender, found.recipient) == (
         "samvad",
         "agent://sender.com",
         "agent://receiver.com",
     )
-    assert (told.keyid, told.nonce, told.expires) == ("key-2", "a1b2c3d4e5f6", None)
-    assert told.at == 1_775_901_600_000_000
-    assert told.document is None
+    assert (found.keyid, found.nonce, found.expires) == ("key-2", "a1b2c3d4e5f6", None)
+    assert found.at == 1_775_901_600_000_000
+    assert found.document is None
 
 
 def test_the_base_is_the_protocols_with_its_newline() -> None:
@@ -217,11 +217,11 @@ def test_a_field_that_is_covered_and_not_there_is_refused() -> None:
 
 
 def test_our_own_profile_has_its_own_nonce_and_time() -> None:
-    told = proof(signed(unsigned(BODY, NAMED), **OURS))
-    assert (told.profile, told.nonce, told.at) == ("carnet", "n-12345678", CREATED * 1_000_000)
-    assert (told.sender, told.recipient) == ("agent://sender.com", "agent://receiver.com")
-    assert len(told.bases) == 1
-    assert ed25519.holds(PUBLIC, told.bases[0], told.signature)
+    found = proof(signed(unsigned(BODY, NAMED), **OURS))
+    assert (found.profile, found.nonce, found.at) == ("carnet", "n-12345678", CREATED * 1_000_000)
+    assert (found.sender, found.recipient) == ("agent://sender.com", "agent://receiver.com")
+    assert len(found.bases) == 1
+    assert ed25519.holds(PUBLIC, found.bases[0], found.signature)
 
 
 def test_our_own_profile_has_one_text() -> None:
@@ -273,7 +273,7 @@ def test_a_flipped_bit_is_refused_or_does_not_hold(data: st.DataObject) -> None:
     letters[place] = chr(ord(letters[place]) ^ (1 << bit))
     broken = replace(request, headers=lines({**given, name: "".join(letters)}))
     try:
-        told = read(broken, BODY)
+        found = read(broken, BODY)
     except CarnetError:
         return
-    assert not holds(told)
+    assert not holds(found)

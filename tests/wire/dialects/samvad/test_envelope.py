@@ -181,13 +181,13 @@ def test_a_mode_is_one_of_three(mode: str) -> None:
     assert "must be one of sync, async, stream" in refused(InvalidRequest, mode=mode).safe_text
 
 
-@pytest.mark.parametrize("told", MODES)
+@pytest.mark.parametrize("asked", MODES)
 @pytest.mark.parametrize("served", MODES)
-def test_the_mode_must_be_that_of_the_endpoint(told: Mode, served: Mode) -> None:
-    if told == served:
-        assert read(served, mode=told).mode == told
+def test_the_mode_must_be_that_of_the_endpoint(asked: Mode, served: Mode) -> None:
+    if asked == served:
+        assert read(served, mode=asked).mode == asked
     else:
-        error = refused(InvalidRequest, served, mode=told)
+        error = refused(InvalidRequest, served, mode=asked)
         assert error.safe_text == f"The field 'mode' must be {served} at this endpoint."
 
 

@@ -73,7 +73,7 @@ def made(leaf: type[CarnetError]) -> CarnetError:
     return error
 
 
-def told(error: CarnetError, **given: Any) -> dict[str, Any]:
+def error_body(error: CarnetError, **given: Any) -> dict[str, Any]:
     _, _, body = write_error(error, **given)
     return json.read_object(body)
 
@@ -94,11 +94,11 @@ def test_every_row_has_one_of_the_nine_codes_and_its_status_or_a_plainer_one() -
 @pytest.mark.parametrize("leaf", LEAVES)
 def test_every_error_is_written_in_the_one_shape(leaf: type[CarnetError]) -> None:
     status, headers, body = write_error(made(leaf), trace_id="trace-1", span_id="span-9")
-    told = json.read_object(body)
-    assert (status, told["error"]["code"]) == REFUSALS[leaf]  # type: ignore[index]
-    assert list(told) == ["traceId", "spanId", "status", "error"]
-    assert (told["traceId"], told["spanId"], told["status"]) == ("trace-1", "span-9", "error")
-    assert set(told["error"]) == {"code", "message"}  # type: ignore[call-overload]
+    answer = json.read_object(body)
+    assert (status, answer["error"]["code"]) == REFUSALS[leaf]  # type: ignore[index]
+    assert list(answer) == ["traceId", "spanId", "status", "error"]
+    assert (answer["traceId"], answer["spanId"], answer["status"]) == ("trace-1", "span-9", "error")
+    assert set(answer["error"]) == {"code", "message"}  # type: ignore[call-overload]
     assert headers[CODE_HEADER] == leaf.code
     assert headers["content-type"] == "application/json"
     assert b"hush-hush" not in body
@@ -142,7 +142,7 @@ def test_what_a_schema_refuses_names_the_field_and_the_constraint() -> None:
 
 def test_the_error_example_of_the_text_is_written() -> None:
     error = SchemaInvalid("code", "exceeds maxLength of 50000 characters")
-    assert told(error, trace_id="root-correlation-uuid", span_id="responder-uuid") == {
+    assert error_body(error, trace_id="root-correlation-uuid", span_id="responder-uuid") == {
         "traceId": "root-correlation-uuid",
         "spanId": "responder-uuid",
         "status": "error",
@@ -155,11 +155,15 @@ def test_the_error_example_of_the_text_is_written() -> None:
 
 def test_an_error_names_the_trace_that_it_met() -> None:
     error = SignatureInvalid()
-    assert told(error)["traceId"] == ""
+    assert error_body(error)["traceId"] == ""
     error.run = "trace-1"
-    assert told(error)["traceId"] == "trace-1"
-    assert told(error, trace_id="trace-2")["traceId"] == "trace-2"
-    assert told(error)["spanId"] == told(error)["spanId"] != told(NonceReplayed())["spanId"]
+    assert error_body(error)["traceId"] == "trace-1"
+    assert error_body(error, trace_id="trace-2")["traceId"] == "trace-2"
+    assert (
+        error_body(error)["spanId"]
+        == error_body(error)["spanId"]
+        != error_body(NonceReplayed())["spanId"]
+    )
 
 
 @pytest.mark.parametrize("leaf", [leaf for leaf in LEAVES if REFUSALS[leaf][0] == 429])

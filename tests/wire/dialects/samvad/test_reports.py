@@ -33,9 +33,9 @@ from tests.wire.dialects.samvad.test_refusals import LEAVES, made
 def refusal(status: int, code: object, **headers: Any) -> CarnetError:
     error = {"code": code, "message": "hush-hush"}
     body = {"traceId": "t", "spanId": "s", "status": "error", "error": error}
-    told = read_refusal(status, encoded(body), **headers)
-    assert "hush-hush" not in str(told)
-    return told
+    found = read_refusal(status, encoded(body), **headers)
+    assert "hush-hush" not in str(found)
+    return found
 
 
 @pytest.mark.parametrize(
@@ -199,11 +199,11 @@ def test_why_a_delegation_does_not_hold_is_kept_in_words_of_ours(
     error: CarnetError, why: str | None
 ) -> None:
     status, headers, body = write_error(error)
-    told = read_refusal(status, body, carnet_code=headers["carnet-code"])
-    detail = told.facts.get("peer_detail")
+    read = read_refusal(status, body, carnet_code=headers["carnet-code"])
+    detail = read.facts.get("peer_detail")
     assert (detail is None) if why is None else str(detail).endswith(why)
-    assert why is None or f"It says {error.code} ({detail})." in told.next_step
-    assert "theirs" not in str(told) + told.next_step
+    assert why is None or f"It says {error.code} ({detail})." in read.next_step
+    assert "theirs" not in str(read) + read.next_step
     other = read_refusal(status, body, carnet_code="skill_forbidden")
     assert "peer_detail" not in other.facts
 
@@ -211,7 +211,7 @@ def test_why_a_delegation_does_not_hold_is_kept_in_words_of_ours(
 def test_the_phrases_about_delegations_are_those_that_are_said() -> None:
     """Each stands in one of the files that judge a token; numbers are filled in there."""
     files = [module.__file__ or "" for module in (core, wire, guards, jws, refused_identity)]
-    said = "".join(Path(file).read_text() for file in files)
+    source = "".join(Path(file).read_text() for file in files)
     for reason in REASONS:
         parts = re.split(r" [0-9]+ ", reason.removeprefix("it "))
-        assert all(part in said for part in parts), reason
+        assert all(part in source for part in parts), reason

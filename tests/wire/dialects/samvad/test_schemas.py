@@ -30,7 +30,7 @@ from tests.wire.dialects.samvad.test_refusals import made
 TASK = "0d3c7f9e-3f4e-4c6f-8a56-3c9f5e1d2b7a"
 
 
-def is_told(leaf: type[CarnetError]) -> bool:
+def is_ours(leaf: type[CarnetError]) -> bool:
     return leaf.__module__.startswith("carnet.errors.")
 
 
@@ -69,7 +69,7 @@ def test_a_request_is_what_the_protocol_says(changed: dict[str, Any], is_right: 
     assert valid("request", fields(**changed)) is is_right
 
 
-SAID = {"traceId": "t", "spanId": "s"}
+TRACED = {"traceId": "t", "spanId": "s"}
 WRONG = {"code": "AUTH_FAILED", "message": "no"}
 
 
@@ -90,7 +90,7 @@ WRONG = {"code": "AUTH_FAILED", "message": "no"}
     ],
 )
 def test_an_answer_is_what_the_protocol_says(more: dict[str, Any], is_right: bool) -> None:  # noqa: FBT001
-    assert valid("answer", {**SAID, **more}) is is_right
+    assert valid("answer", {**TRACED, **more}) is is_right
 
 
 @pytest.mark.parametrize(
@@ -160,19 +160,19 @@ def test_our_requests_are_valid_against_the_schema() -> None:
 def test_our_answers_and_all_our_refusals_are_valid_against_the_schema() -> None:
     events: list[Event] = [Extension(RESULT, {"n": 1}), Done()]
     assert valid("answer", samvad.write_answer(TURN, events, trace_id="t"))
-    for leaf in filter(is_told, leaves()):
+    for leaf in filter(is_ours, leaves()):
         assert valid("answer", samvad.write_error(made(leaf))[2])
 
 
 def test_the_records_of_our_tasks_are_valid_against_the_schema() -> None:
-    told = [
+    records = [
         write_record(TASK, "pending"),
         *(write_record(TASK, "running", progress=progress) for progress in (None, 0, 333, 1000)),
         write_record(TASK, "done", result={"n": 1}),
         write_record(TASK, "done"),
-        *(write_record(TASK, "failed", error=made(leaf)) for leaf in leaves() if is_told(leaf)),
+        *(write_record(TASK, "failed", error=made(leaf)) for leaf in leaves() if is_ours(leaf)),
     ]
-    assert [record for record in told if not valid("task", record)] == []
+    assert [record for record in records if not valid("task", record)] == []
     assert not valid("task", write_accepted(TASK))  # it has an answer of its own
 
 
@@ -203,22 +203,22 @@ async def asked(
 
 
 async def test_the_card_of_the_package_is_valid_against_the_schema(sdk: httpx.AsyncClient) -> None:
-    told = (await sdk.get("/.well-known/agent.json")).json()
-    assert valid("card", told)
-    assert len(told["skills"]) == 4
+    card = (await sdk.get("/.well-known/agent.json")).json()
+    assert valid("card", card)
+    assert len(card["skills"]) == 4
 
 
 async def test_what_the_package_answers_is_valid_against_the_schema(
     sdk: httpx.AsyncClient,
 ) -> None:
-    said = {"text": "hi"}
+    payload = {"text": "hi"}
     replies = [
-        await asked(sdk, "chat", said),
+        await asked(sdk, "chat", payload),
         await asked(sdk, "chat", {"text": 1}),
         await asked(sdk, "chat", {"text": "jailbreak"}),
-        await asked(sdk, "fail", said),
-        await asked(sdk, "nothing", said),
-        await asked(sdk, "members", said),
+        await asked(sdk, "fail", payload),
+        await asked(sdk, "nothing", payload),
+        await asked(sdk, "members", payload),
         await sdk.post("/agent/message", content=b"{}"),
     ]
     assert [reply.status_code for reply in replies] == [200, 400, 400, 503, 404, 401, 401]

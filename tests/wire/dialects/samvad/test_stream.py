@@ -135,8 +135,8 @@ def test_nothing_is_read_after_the_last_frame() -> None:
 def test_chunks_are_told_as_they_come_and_a_text_not_twice() -> None:
     body = written(Text("Hel"), Text("lo"), Done())
     reader = FrameReader()
-    told = [reader.feed(frame + b"\n\n") for frame in body.split(b"\n\n")[:-1]]
-    assert told == [[Text("Hel")], [Text("lo")], [Done()]]
+    batches = [reader.feed(frame + b"\n\n") for frame in body.split(b"\n\n")[:-1]]
+    assert batches == [[Text("Hel")], [Text("lo")], [Done()]]
     assert reader.close() == []
 
 
@@ -209,19 +209,19 @@ def test_a_stream_is_read_as_it_was_written(
     chunks: list[Event], result: dict[str, Any] | None, size: int
 ) -> None:
     end = [] if result is None else [Extension(RESULT, result)]
-    said = [*chunks, *end, Done()]
-    body = written(*said)
-    told = read_all(*(body[at : at + size] for at in range(0, len(body), size)))
-    assert told[: len(chunks)] == chunks
-    assert told[-1] == Done()
-    assert result_of(told) == result_of(said)
+    events = [*chunks, *end, Done()]
+    body = written(*events)
+    read = read_all(*(body[at : at + size] for at in range(0, len(body), size)))
+    assert read[: len(chunks)] == chunks
+    assert read[-1] == Done()
+    assert result_of(read) == result_of(events)
 
 
 @given(CHUNKS)
 def test_where_the_batches_are_cut_makes_no_difference(chunks: list[Event]) -> None:
     writer = StreamWriter(TURN, trace_id="trace-1")
-    said = [*chunks, Done()]
-    assert b"".join([writer.write([event]) for event in said]) == written(*said)
+    events = [*chunks, Done()]
+    assert b"".join([writer.write([event]) for event in events]) == written(*events)
 
 
 @given(st.lists(st.binary(max_size=60), max_size=5))

@@ -13,8 +13,8 @@ TASK = "7b0c6a4e-52a7-4f3a-9a53-31a3d4f1f6a0"
 
 
 def record(status: str, **more: Any) -> samvad.TaskRecord:
-    told = {"taskId": TASK, "status": status, **more}
-    return samvad.read_task(json.dumps(told).encode(), task=TASK)
+    fields = {"taskId": TASK, "status": status, **more}
+    return samvad.read_task(json.dumps(fields).encode(), task=TASK)
 
 
 def test_the_id_of_an_accepted_task_is_read() -> None:
@@ -70,11 +70,11 @@ def test_a_record_of_the_sdk_is_read_with_its_further_fields() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "progress"),
+    ("given", "progress"),
     [(0.25, 0.25), (1, 1.0), (7, 1.0), (-3, 0.0), (True, None), ("0.5", None), (None, None)],
 )
-def test_a_progress_that_is_no_fraction_was_not_told(told: Any, progress: float | None) -> None:
-    assert record("running", progress=told).progress == progress
+def test_a_progress_that_is_no_fraction_was_not_told(given: Any, progress: float | None) -> None:
+    assert record("running", progress=given).progress == progress
 
 
 @pytest.mark.parametrize(
@@ -114,8 +114,8 @@ def test_of_a_failure_only_the_word_is_kept(error: Any, kind: type, code: str | 
 
 
 def test_a_carnet_says_which_of_our_errors_it_was() -> None:
-    told = {"status": "failed", "error": {"code": "AGENT_UNAVAILABLE", "message": "x"}}
-    body = json.dumps(told).encode()
+    fields = {"status": "failed", "error": {"code": "AGENT_UNAVAILABLE", "message": "x"}}
+    body = json.dumps(fields).encode()
     read = samvad.read_task(body, task=TASK, carnet_code="outcome_unknown").error
     assert read is not None
     assert read.facts["peer_reason"] == "outcome_unknown"
