@@ -107,13 +107,13 @@ def test_an_explicit_depth_0_beside_a_depth_above_0_is_a_contradiction() -> None
 
 
 @pytest.mark.parametrize(
-    ("field", "told"),
+    ("field", "message"),
     [("run", "two different runs"), ("turn", "turns"), ("parent_turn", "parent turns")],
 )
-def test_stamps_that_name_different_things_contradict_one_another(field: str, told: str) -> None:
+def test_stamps_that_name_different_things_contradict_one_another(field: str, message: str) -> None:
     first = Mark(stamp="tangle", **{field: "a"})  # type: ignore[arg-type]
     other = Mark(stamp="travel", **{field: "b"})  # type: ignore[arg-type]
-    with pytest.raises(ChainMismatch, match=told):
+    with pytest.raises(ChainMismatch, match=message):
         merge([first, other])
 
 

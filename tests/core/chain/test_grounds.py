@@ -29,7 +29,7 @@ def test_what_is_kept_is_read_as_it_was(by: By, rates: tuple[str, ...], **found:
     assert [ground.guard for ground in explained(grounds)] == [name for name, _ in ORDER[by]]
 
 
-def told(grounds: Grounds) -> dict[str, str]:
+def found_by_guard(grounds: Grounds) -> dict[str, str]:
     return {ground.guard: ground.found for ground in explained(grounds)}
 
 
@@ -50,7 +50,7 @@ def test_a_call_by_token_is_told() -> None:
         reserve=200,
         rates=("token:7",),
     )
-    assert told(grounds) == {
+    assert found_by_guard(grounds) == {
         "known caller": "token:alice, by the token alice#2",
         "within chain": "depth 1 of at most 3, set by tangle",
         "known agent": "paid",
@@ -63,7 +63,7 @@ def test_a_call_by_token_is_told() -> None:
 
 
 def test_a_plain_call_has_less_to_tell() -> None:
-    found = told(PLAIN)
+    found = found_by_guard(PLAIN)
     assert found["known caller"] == "token:alice"
     assert found["within chain"] == "depth 0; no stamp sets a limit"
     assert found["known skill"] == "a chat"
@@ -96,7 +96,7 @@ def test_a_signed_call_is_told(links: int, peer: str | None, words: tuple[str, s
         forwarded=links == 0,
         quotas=("tokens/2026-11-15/echo/agent://b.example",),
     )
-    found = told(grounds)
+    found = found_by_guard(grounds)
     assert (found["delegated"], found["known sender"]) == words
     assert found["signed"] == "holds under the key k1"
     assert found["travelled"] == ("verified" if links == 1 else "no travel document")
