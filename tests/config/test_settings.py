@@ -175,15 +175,15 @@ def test_the_bridge_variable_has_the_last_word_on_depth(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("value", ["", "0", "-1", " 4", "4 ", "1_0", "٣", "4.0", "four", "0x4"])
 def test_a_malformed_bridge_variable_is_refused(tmp_path: Path, value: str) -> None:
-    told = refusal(tmp_path, "", {"CLI_BRIDGE_MAX_DEPTH": value})
-    assert told.startswith("gateway.max_depth: should be a whole number from 1")
-    assert told.endswith("(environment CLI_BRIDGE_MAX_DEPTH).")
+    message = refusal(tmp_path, "", {"CLI_BRIDGE_MAX_DEPTH": value})
+    assert message.startswith("gateway.max_depth: should be a whole number from 1")
+    assert message.endswith("(environment CLI_BRIDGE_MAX_DEPTH).")
 
 
 def test_an_unknown_variable_is_refused_with_the_nearest(tmp_path: Path) -> None:
-    told = refusal(tmp_path, "", {"CARNET__GATEWAY__PROT": "1"})
-    assert told.startswith("CARNET__GATEWAY__PROT: ")
-    assert "Did you mean 'CARNET__GATEWAY__PORT'?" in told
+    message = refusal(tmp_path, "", {"CARNET__GATEWAY__PROT": "1"})
+    assert message.startswith("CARNET__GATEWAY__PROT: ")
+    assert "Did you mean 'CARNET__GATEWAY__PORT'?" in message
 
 
 def test_variables_of_other_programs_are_left_alone(tmp_path: Path) -> None:
@@ -238,13 +238,13 @@ def test_lines_that_are_no_toml_are_passed_over() -> None:
 
 
 def test_an_unknown_key_is_refused_with_file_and_nearest_key(tmp_path: Path) -> None:
-    told = refusal(tmp_path, "[gateway]\n\nprot = 1\n")
-    assert told == "gateway.prot: is no known key (carnet.toml:3). Did you mean 'port'?"
+    message = refusal(tmp_path, "[gateway]\n\nprot = 1\n")
+    assert message == "gateway.prot: is no known key (carnet.toml:3). Did you mean 'port'?"
 
 
 def test_an_unknown_section_is_refused(tmp_path: Path) -> None:
-    told = refusal(tmp_path, "[gatway]\nport = 1\n")
-    assert told == "gatway: is no known section (carnet.toml:1). Did you mean 'gateway'?"
+    message = refusal(tmp_path, "[gatway]\nport = 1\n")
+    assert message == "gatway: is no known section (carnet.toml:1). Did you mean 'gateway'?"
 
 
 def test_an_unknown_key_without_a_near_one_lists_the_known(tmp_path: Path) -> None:
@@ -252,8 +252,8 @@ def test_an_unknown_key_without_a_near_one_lists_the_known(tmp_path: Path) -> No
 
 
 def test_a_wrong_type_names_key_expectation_and_origin(tmp_path: Path) -> None:
-    told = refusal(tmp_path, '[gateway]\nport = "eighty"\n')
-    assert told == (
+    message = refusal(tmp_path, '[gateway]\nport = "eighty"\n')
+    assert message == (
         "gateway.port: should be a whole number from 0 to 65535, but is 'eighty' (carnet.toml:2)."
     )
 
@@ -316,19 +316,19 @@ def test_what_cannot_be_used_is_refused_with_the_reason(
 
 @pytest.mark.parametrize("kind", ["a2a", "engine", "conversation"])
 def test_kinds_of_agents_that_come_later_are_refused_as_such(tmp_path: Path, kind: str) -> None:
-    told = refusal(tmp_path, f'[agents.x]\nkind = "{kind}"\n')
-    assert "comes in a later release" in told
-    assert "python, openai, tangle" in told
+    message = refusal(tmp_path, f'[agents.x]\nkind = "{kind}"\n')
+    assert "comes in a later release" in message
+    assert "python, openai, tangle" in message
 
 
 def test_a_path_name_may_not_be_endless(tmp_path: Path) -> None:
-    told = refusal(tmp_path, f'[agents."a/{"x" * 300}"]\ntarget = "agents:echo"\n')
-    assert "at most 200" in told
+    message = refusal(tmp_path, f'[agents."a/{"x" * 300}"]\ntarget = "agents:echo"\n')
+    assert "at most 200" in message
 
 
 def test_retries_of_an_agent_stay_within_the_limit(tmp_path: Path) -> None:
-    told = refusal(tmp_path, "[limits]\nretries = 1\n" + ECHO + "retries = 2\n")
-    assert told == "agents.echo.retries: is above [limits] retries = 1 (carnet.toml:5)."
+    message = refusal(tmp_path, "[limits]\nretries = 1\n" + ECHO + "retries = 2\n")
+    assert message == "agents.echo.retries: is above [limits] retries = 1 (carnet.toml:5)."
 
 
 def test_at_most_one_agent_is_the_default(tmp_path: Path) -> None:
@@ -364,10 +364,10 @@ def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
 def test_a_literal_secret_is_refused_with_the_fix_and_not_repeated(
     tmp_path: Path, text: str, env: dict[str, str]
 ) -> None:
-    told = refusal(tmp_path, text, env)
-    assert "sk-very-secret" not in told
-    assert '{file = "' in told
-    assert '{env = "' in told
+    message = refusal(tmp_path, text, env)
+    assert "sk-very-secret" not in message
+    assert '{file = "' in message
+    assert '{env = "' in message
 
 
 @pytest.mark.parametrize(
@@ -378,8 +378,8 @@ def test_a_reference_names_one_place(tmp_path: Path, value: str) -> None:
 
 
 def test_a_broken_reference_in_the_environment_is_refused(tmp_path: Path) -> None:
-    told = refusal(tmp_path, ECHO, {"CARNET__AGENTS__ECHO__API_KEY": "{env"})
-    assert "should be a reference" in told
+    message = refusal(tmp_path, ECHO, {"CARNET__AGENTS__ECHO__API_KEY": "{env"})
+    assert "should be a reference" in message
 
 
 def test_a_secret_is_opened_from_a_file_beside_the_configuration(tmp_path: Path) -> None:

@@ -32,9 +32,9 @@ def test_a_schedule_is_a_list_of_seconds(tmp_path: Path) -> None:
 def test_what_the_way_out_would_refuse_is_refused_when_the_file_is_read(
     tmp_path: Path, entry: str
 ) -> None:
-    told = refusal(tmp_path, f"[egress]\nallow = ['{entry}']\n")
-    assert "egress.allow" in told
-    assert '"host:port" or ranges without a scheme' in told
+    message = refusal(tmp_path, f"[egress]\nallow = ['{entry}']\n")
+    assert "egress.allow" in message
+    assert '"host:port" or ranges without a scheme' in message
     with pytest.raises(ConfigInvalid):
         Allowed([entry])
 
@@ -49,9 +49,9 @@ def test_an_exception_is_a_host_and_port_or_a_range(tmp_path: Path) -> None:
     "value", ["[]", "5", '["5"]', "[-1]", "[0, 604801]", "[true]", "[nan]", str([1] * 33)]
 )
 def test_a_schedule_that_is_none_is_refused(tmp_path: Path, value: str) -> None:
-    told = refusal(tmp_path, f"[outbox]\nschedule = {value}\n")
-    assert "outbox.schedule" in told
-    assert "a list of 1 to 32 numbers of seconds" in told
+    message = refusal(tmp_path, f"[outbox]\nschedule = {value}\n")
+    assert "outbox.schedule" in message
+    assert "a list of 1 to 32 numbers of seconds" in message
 
 
 def test_an_attempt_may_not_take_longer_than_a_lease_allows(tmp_path: Path) -> None:
@@ -82,6 +82,6 @@ def test_what_is_no_url_is_refused(tmp_path: Path, value: str) -> None:
 
 
 def test_a_credential_in_a_url_is_refused(tmp_path: Path) -> None:
-    told = refusal(tmp_path, '[inbox]\nnotify = "https://me:secret@a.example/"\n')
-    assert "holds a credential" in told
-    assert "secret@" not in told
+    message = refusal(tmp_path, '[inbox]\nnotify = "https://me:secret@a.example/"\n')
+    assert "holds a credential" in message
+    assert "secret@" not in message
