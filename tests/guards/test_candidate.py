@@ -7,7 +7,7 @@ from carnet.core.people.identity import Actor, Caller, Context
 from carnet.guards.candidate import in_context
 from tests.guards.signed_scene import document, travelled
 
-TOLD = Context(agent="critic", user=7, host="https://b.example:8443/x", root="req-1")
+CONTEXT = Context(agent="critic", user=7, host="https://b.example:8443/x", root="req-1")
 CALLER = Caller(actor=Actor(name="peer:b.example"), scopes=frozenset())
 
 
@@ -23,10 +23,10 @@ CALLER = Caller(actor=Actor(name="peer:b.example"), scopes=frozenset())
     ],
 )
 def test_a_context_is_verified_where_its_host_has_signed_it(host: str, verified: bool) -> None:  # noqa: FBT001
-    told = replace(TOLD, host=host)
-    caller = in_context(CALLER, told, travelled(document=document()))
-    assert caller == replace(CALLER, context=replace(told, verified=verified))
+    context = replace(CONTEXT, host=host)
+    caller = in_context(CALLER, context, travelled(document=document()))
+    assert caller == replace(CALLER, context=replace(context, verified=verified))
 
 
 def test_what_comes_with_a_token_is_claimed() -> None:
-    assert in_context(CALLER, TOLD, None).context == TOLD
+    assert in_context(CALLER, CONTEXT, None).context == CONTEXT

@@ -12,22 +12,22 @@ from carnet.guards.admission.children import child_digest, child_request
 from carnet.guards.target.target import find_skill
 from tests.guards.scene import target
 
-SAID = (Message("user", ("hi",)),)
+MESSAGES = (Message("user", ("hi",)),)
 
 
 def test_a_repeat_is_known_by_what_was_said_and_by_what_was_asked_for() -> None:
     asks = [
-        Ask(messages=SAID),
+        Ask(messages=MESSAGES),
         Ask(messages=()),
-        Ask(messages=SAID, skill="count"),
-        Ask(messages=SAID, skill="count", payload={"n": 1}),
-        Ask(messages=SAID, skill="counts", payload={"n": 1}),
-        Ask(messages=SAID, body={"model": "x"}),
+        Ask(messages=MESSAGES, skill="count"),
+        Ask(messages=MESSAGES, skill="count", payload={"n": 1}),
+        Ask(messages=MESSAGES, skill="counts", payload={"n": 1}),
+        Ask(messages=MESSAGES, body={"model": "x"}),
     ]
     digests = {child_digest("echo", child_request(ask)) for ask in asks}
     assert len(digests) == len(asks)
     assert child_request(asks[3]) == child_request(
-        Ask(messages=SAID, skill="count", payload={"n": 1}, stream=True)
+        Ask(messages=MESSAGES, skill="count", payload={"n": 1}, stream=True)
     )
 
 
@@ -42,14 +42,14 @@ def test_an_agent_that_has_skills_alone_cannot_be_talked_to() -> None:
     assert find_skill(writer, Ask(messages=(), skill="sort")) is sort
     for wanted, suggestion in ((None, "count"), ("sorts", "sort"), ("xyz", None)):
         with pytest.raises(SkillNotFound) as refused:
-            find_skill(writer, Ask(messages=SAID, skill=wanted))
+            find_skill(writer, Ask(messages=MESSAGES, skill=wanted))
         assert refused.value.facts["suggestion"] == suggestion
-    assert find_skill(target("both", skills=(count, CHAT)), Ask(messages=SAID)) is CHAT
+    assert find_skill(target("both", skills=(count, CHAT)), Ask(messages=MESSAGES)) is CHAT
 
 
 def test_an_agent_whose_skills_are_not_known_judges_for_itself() -> None:
     elsewhere = target("elsewhere", skills=())
-    assert find_skill(elsewhere, Ask(messages=SAID)) is None
+    assert find_skill(elsewhere, Ask(messages=MESSAGES)) is None
     assert find_skill(elsewhere, Ask(messages=(), skill="any")) is None
 
 

@@ -26,8 +26,8 @@ def guards_of(gate: Gate, which: str) -> tuple[object, ...]:
 def test_the_order_that_is_told_is_the_order_of_the_gate() -> None:
     gate = SignedScene().gate
     for by, which in (("token", "by_token"), ("signature", "by_proof")):
-        told = [name for name, _ in ORDER[by]]  # type: ignore[index]  # both are keys of it
-        assert told == [*names(guards_of(gate, which)), "transaction"]
+        order = [name for name, _ in ORDER[by]]  # type: ignore[index]  # both are keys of it
+        assert order == [*names(guards_of(gate, which)), "transaction"]
 
 
 async def test_what_was_found_of_a_token_is_claimed_with_its_turn() -> None:

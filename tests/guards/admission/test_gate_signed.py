@@ -190,7 +190,7 @@ async def test_what_is_claimed_of_the_store_is_all_it_needs() -> None:
 
 
 @pytest.mark.parametrize(
-    ("marks", "told"),
+    ("marks", "compared"),
     [
         ((Mark(stamp="tangle", depth=1, last_depth=3, run="r", turn="t", parent_turn="p"),), True),
         ((Mark(stamp="tangle", depth=1, last_depth=3, run="r", turn="t"),), False),
@@ -199,11 +199,11 @@ async def test_what_is_claimed_of_the_store_is_all_it_needs() -> None:
 )
 async def test_a_parent_is_compared_where_a_stamp_that_counts_names_it(
     marks: tuple[Mark, ...],
-    told: bool,  # noqa: FBT001  a row of the table
+    compared: bool,  # noqa: FBT001  a row of the table
 ) -> None:
     scene = Scene()
     await scene.gate.admit(token_claim(marks=marks))
-    assert scene.turns.claims[0].wire_parent is told
+    assert scene.turns.claims[0].wire_parent is compared
 
 
 @pytest.mark.parametrize(
