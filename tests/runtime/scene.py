@@ -94,27 +94,27 @@ class Paper:
     """An Output that keeps all it is told in one list; who reads along sees it at once."""
 
     def __init__(self, *, is_read: bool = False) -> None:
-        self.said: list[Event] = []
+        self.events: list[Event] = []
         self._is_read = is_read
 
     async def write(self, event: Event, /) -> None:
-        self.said.append(event)
+        self.events.append(event)
 
     def usage(self, usage: Usage, /) -> None:
-        self.said.append(usage)
+        self.events.append(usage)
 
     def called(self, call: OutboundCall, /) -> None:
-        self.said.append(outbound_event(call))
+        self.events.append(outbound_event(call))
 
     def mark(self) -> int:
-        return len(self.said)
+        return len(self.events)
 
     def back(self, mark: int, /) -> bool:
-        since = self.said[mark:]
+        since = self.events[mark:]
         paid = [event for event in since if isinstance(event, Usage | Extension)]
         if self._is_read and paid != since:
             return False
-        self.said[mark:] = paid
+        self.events[mark:] = paid
         return True
 
 
@@ -122,7 +122,7 @@ async def collect(agent: Agent, call: Call, out: Paper | None = None) -> list[Ev
     """Everything an Agent says: events, usage, the records of calls out, and its end."""
     paper = out or Paper()
     end = await agent(call, paper)
-    return [*paper.said, end]
+    return [*paper.events, end]
 
 
 async def fail(
@@ -133,7 +133,7 @@ async def fail(
     try:
         await agent(call, paper)
     except CarnetError as error:
-        return error, paper.said
+        return error, paper.events
     raise AssertionError("the call did not fail")
 
 

@@ -116,8 +116,8 @@ async def test_another_step_at_the_place_of_a_kept_one_ends_the_turn_for_good(
 
     task, events = await run_twice(opened[1], Interrupted(work, keys), changed)
     assert (task.state, task.turn.code) == ("failed", "definition_changed")
-    told = events[-1].error()
-    assert told.safe_text == "Step 1 of the agent is not the one that is kept under this turn id."
+    error = events[-1].error()
+    assert error.safe_text == "Step 1 of the agent is not the one that is kept under this turn id."
     (line,) = [record for record in caplog.records if record.name == "carnet.agent"]
     assert line.message == "step 1 of the agent was 'pay' and is 'ship' now"
     assert isinstance(events[-1], Failed)
@@ -233,11 +233,11 @@ async def test_an_agent_that_has_ended_makes_no_steps_and_counts_no_tokens() -> 
     paper = Paper()
     here = visit(paper)
     here.usage(tokens_in=3, tokens_out=4)
-    assert (here.cancelled, paper.said) == (False, [Usage(3, 4)])
+    assert (here.cancelled, paper.events) == (False, [Usage(3, 4)])
     with pytest.raises(ValueError, match="from 0 to"):
         here.usage(tokens_in=-1)
     here.close()
     here.usage(tokens_in=3)
-    assert (here.cancelled, paper.said) == (True, [Usage(3, 4)])
+    assert (here.cancelled, paper.events) == (True, [Usage(3, 4)])
     with pytest.raises(Cancelled):
         here.step("late", str)

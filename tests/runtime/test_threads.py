@@ -92,7 +92,7 @@ def test_a_function_that_never_ends_does_not_keep_the_process() -> None:
 
 def test_a_function_that_ends_after_its_loop_has_gone_is_read_by_nobody() -> None:
     let_go = threading.Event()
-    told: list[object] = []
+    exceptions: list[object] = []
 
     async def main() -> threading.Thread:
         task = asyncio.create_task(Threads().run(let_go.wait, 60))
@@ -101,11 +101,11 @@ def test_a_function_that_ends_after_its_loop_has_gone_is_read_by_nobody() -> Non
         [thread] = [one for one in threading.enumerate() if one.name == "carnet-skill"]
         return thread
 
-    hook, threading.excepthook = threading.excepthook, told.append
+    hook, threading.excepthook = threading.excepthook, exceptions.append
     try:
         thread = asyncio.run(main())
         let_go.set()
         thread.join(60)
     finally:
         threading.excepthook = hook
-    assert told == []
+    assert exceptions == []

@@ -18,7 +18,7 @@ from carnet.runtime.client.key import ClientKey
 from carnet.runtime.peers.samvad_tasks import MOST_FAILURES, SamvadTasks
 from tests.cli.conftest import Cli
 from tests.runtime.peers.globex import card, refusal
-from tests.runtime.peers.task_peer import TASK, Taskful, told
+from tests.runtime.peers.task_peer import TASK, Taskful, task_record
 from tests.support.signing.delegations import ours
 from tests.support.signing.signed import Sender, now
 
@@ -28,7 +28,7 @@ KEY = ClientKey(b"k" * 32)
 
 @pytest.mark.usefixtures("home")
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (("echo", "x", "--task", "--stream"), "no stream"),
         (("echo", "x", "--no-wait"), "Add --task"),
@@ -44,10 +44,10 @@ KEY = ClientKey(b"k" * 32)
     ],
 )
 def test_options_that_make_no_sense_together_are_bad_usage(
-    cli: Cli, words: tuple[str, ...], told: str
+    cli: Cli, words: tuple[str, ...], message: str
 ) -> None:
     ran = cli("call", *words)
-    assert (ran.code, told in ran.err) == (2, True)
+    assert (ran.code, message in ran.err) == (2, True)
 
 
 @pytest.mark.usefixtures("home")
@@ -163,8 +163,8 @@ async def test_an_agent_elsewhere_that_does_not_answer_is_waited_for(
             states = task_view.seen_there(tasks, TASK, silence, is_known=is_known)
             return [state.status async for state in states]
 
-    done = told("done", result={"n": 1})
-    assert await seen(Taskful(told("running"), *away, *away, done), is_known=False) == [
+    done = task_record("done", result={"n": 1})
+    assert await seen(Taskful(task_record("running"), *away, *away, done), is_known=False) == [
         "running",
         "done",
     ]

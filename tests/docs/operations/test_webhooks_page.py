@@ -16,7 +16,7 @@ from carnet.stores.upkeep import retention
 from tests.docs.test_quickstart import ROOT, blocks_of
 from tests.runtime.webhooks.deliveries import BODY, SECRET, delivery
 from tests.runtime.webhooks.deliveries import webhooks as signing_now
-from tests.runtime.webhooks.test_payload import KEY, TOLD
+from tests.runtime.webhooks.test_payload import ENVELOPE, KEY
 
 PAGE = ROOT / "docs" / "operations" / "webhooks.md"
 
@@ -35,8 +35,8 @@ def snippets() -> list[Callable[..., Any]]:
 def test_its_snippets_verify_what_is_sent_and_refuse_what_was_changed() -> None:
     headers = dict(signing_now(SystemClock()).request(delivery()).headers)
     ours, standard, sdk = snippets()
-    assert ours(headers, BODY) == TOLD
-    assert standard(headers, BODY) == TOLD
+    assert ours(headers, BODY) == ENVELOPE
+    assert standard(headers, BODY) == ENVELOPE
     assert sdk("/in", headers, BODY, KEY) is True
     with pytest.raises(CarnetError):
         ours(headers, BODY + b" ")

@@ -41,8 +41,8 @@ async def provider_to(script: Script, **more: Any) -> AsyncIterator[tuple[Provid
 
 def call_record(**fields: Any) -> Extension:
     """The record of a call to the critic."""
-    told = {"turn": "run_1.t0.critic", "to": "@critic@globex.example", "depth": 1}
-    return Extension(OUTBOUND_CALL, {**told, "cost": None, "code": None, "receipt": None, **fields})
+    call = {"turn": "run_1.t0.critic", "to": "@critic@globex.example", "depth": 1}
+    return Extension(OUTBOUND_CALL, {**call, "cost": None, "code": None, "receipt": None, **fields})
 
 
 def streamed(*frames: bytes) -> bytes:

@@ -44,11 +44,11 @@ async def events_of(
 
 async def result_of(agent: Definition, **payload: Any) -> Any:
     """What the one skill of an agent gives, where it says nothing else."""
-    [said, end] = await events_of(agent, agent.skills[0].id, payload)
+    [result, end] = await events_of(agent, agent.skills[0].id, payload)
     assert end == Done()
-    assert isinstance(said, Extension)
-    assert said.name == RESULT
-    return said.payload
+    assert isinstance(result, Extension)
+    assert result.name == RESULT
+    return result.payload
 
 
 async def error_of(agent: Definition, payload: dict[str, Any] | None = None) -> CarnetError:
@@ -185,8 +185,8 @@ async def test_no_payload_is_an_empty_one(payload: dict[str, Any] | None) -> Non
     async def count(given: dict[str, Any]) -> int:
         return len(given)
 
-    said = await events_of(count, "count", payload)
-    assert said == [Extension(RESULT, {"result": 0}), Done()]
+    events = await events_of(count, "count", payload)
+    assert events == [Extension(RESULT, {"result": 0}), Done()]
 
 
 async def test_what_a_generator_yields_are_chunks_and_at_last_its_result() -> None:
@@ -214,8 +214,8 @@ async def test_a_result_can_be_named_as_such() -> None:
         yield carnet.Result({"chunk": False})
         yield {"chunk": True}
 
-    said = await events_of(tell, "tell")
-    assert said == [Data({"chunk": True}), Extension(RESULT, {"chunk": False}), Done()]
+    events = await events_of(tell, "tell")
+    assert events == [Data({"chunk": True}), Extension(RESULT, {"chunk": False}), Done()]
 
     @carnet.skill("give")
     async def give() -> Any:
@@ -230,14 +230,14 @@ async def test_without_a_result_it_is_what_was_said() -> None:
         for text in texts:
             yield text
 
-    async def told(*texts: object) -> object:
-        said = (await events_of(tell, "tell", {"texts": list(texts)}))[-2]
-        assert isinstance(said, Extension)
-        return said.payload
+    async def payload_of(*texts: object) -> object:
+        event = (await events_of(tell, "tell", {"texts": list(texts)}))[-2]
+        assert isinstance(event, Extension)
+        return event.payload
 
-    assert await told() == {"text": ""}
-    assert await told("a", "b") == {"text": "ab"}
-    assert await told("a", 1) == {"chunks": ["a", 1]}
+    assert await payload_of() == {"text": ""}
+    assert await payload_of("a", "b") == {"text": "ab"}
+    assert await payload_of("a", 1) == {"chunks": ["a", 1]}
 
 
 async def test_what_was_said_must_fit_the_schema_too(caplog: pytest.LogCaptureFixture) -> None:
@@ -348,8 +348,8 @@ async def test_chat_is_asked_by_name_or_by_nothing() -> None:
     both = carnet.agent("both")(chat)
     both.skill("count")(lambda given: {"n": len(given)})
     for skill in (None, "chat"):
-        said = await events_of(both, skill, {"text": "hi"}, "hi")
-        assert said == [Text("chat: hi"), Done()]
+        events = await events_of(both, skill, {"text": "hi"}, "hi")
+        assert events == [Text("chat: hi"), Done()]
     assert await events_of(both, "count", {"a": 1}) == [Extension(RESULT, {"n": 1}), Done()]
 
 
@@ -360,15 +360,15 @@ async def test_a_chat_that_an_agent_declares_is_its_own() -> None:
     declared = Extension(RESULT, {"text": "declared: hi"})
     assert await events_of(both, "chat", {"text": "hi"}) == [declared, Done()]
     alone = carnet.skill("chat")(lambda given: {"text": f"declared: {given['text']}"})
-    said = await events_of(alone, None, None, "hi")
-    assert said == [Text("declared: hi"), declared, Done()]
+    events = await events_of(alone, None, None, "hi")
+    assert events == [Text("declared: hi"), declared, Done()]
 
     @carnet.skill("chat")
     async def talking(text: str) -> AsyncIterator[str]:
         yield text
 
-    said = await events_of(talking, None, None, "hi")
-    assert said == [Text("hi"), Extension(RESULT, {"text": "hi"}), Done()]
+    events = await events_of(talking, None, None, "hi")
+    assert events == [Text("hi"), Extension(RESULT, {"text": "hi"}), Done()]
 
 
 @pytest.mark.parametrize(
@@ -380,10 +380,10 @@ async def test_an_agent_that_has_no_such_skill_says_which_it_has(
     writer = carnet.agent("writer")
     writer.skill("summarise")(nothing)
     writer.skill("count")(nothing)
-    error, said = await fail(native(writer), replace(make_call(), ask=asking(wanted, text="hi")))
+    error, events = await fail(native(writer), replace(make_call(), ask=asking(wanted, text="hi")))
     assert isinstance(error, SkillNotFound)
     assert error.public_facts() == {"suggestion": suggestion}
-    assert said == []
+    assert events == []
 
 
 @pytest.mark.parametrize(
@@ -410,8 +410,8 @@ async def test_a_skill_learns_who_calls_and_never_a_token(
         return visit.principal
 
     call = replace(make_call(), ask=asking("who"), caller=caller)
-    said = (await collect(native(who), call))[0]
-    assert said == Extension(RESULT, {} if principal is None else {"result": principal})
+    event = (await collect(native(who), call))[0]
+    assert event == Extension(RESULT, {} if principal is None else {"result": principal})
 
 
 class Elsewhere:
@@ -448,8 +448,8 @@ async def test_a_skill_of_another_agent_is_asked_for_its_result() -> None:
 async def test_a_skill_of_another_agent_is_read_as_it_streams() -> None:
     elsewhere = Elsewhere(Text("a"), Data(1), Extension(RESULT, {"n": 1}), Done())
     stream = visiting(elsewhere).peer("x").stream_skill("count")
-    said = [item async for item in stream]
-    assert said == [Text("a"), Data(1), carnet.Result({"n": 1})]
+    items = [item async for item in stream]
+    assert items == [Text("a"), Data(1), carnet.Result({"n": 1})]
     assert elsewhere.asked[0].stream
     assert elsewhere.asked[0].payload == {}
 
@@ -475,8 +475,8 @@ async def test_what_a_peer_streams_can_be_passed_on_as_it_is() -> None:
 
     elsewhere = Elsewhere(Text("a"), Extension(RESULT, {"n": 1}), Done())
     agent = Native(relay, elsewhere, last_depth=3)
-    said = await collect(agent, replace(make_call(), ask=asking("relay")))
-    assert said == [Text("a"), Extension(RESULT, {"n": 1}), Done()]
+    events = await collect(agent, replace(make_call(), ask=asking("relay")))
+    assert events == [Text("a"), Extension(RESULT, {"n": 1}), Done()]
 
 
 async def test_many_plain_functions_run_at_the_same_time() -> None:
@@ -488,5 +488,5 @@ async def test_many_plain_functions_run_at_the_same_time() -> None:
 
     agent = native(meet)
     calls = [collect(agent, replace(make_call(), ask=asking("meet"))) for _ in range(4)]
-    for said in await asyncio.gather(*calls):
-        assert said == [Extension(RESULT, {"result": 0}), Done()]
+    for events in await asyncio.gather(*calls):
+        assert events == [Extension(RESULT, {"result": 0}), Done()]

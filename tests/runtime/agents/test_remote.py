@@ -59,18 +59,18 @@ def asking(skill: str | None, payload: dict[str, Any], *, stream: bool = False) 
 
 
 def with_result(text: str, result: dict[str, Any]) -> bytes:
-    told = {**json.loads(completion(text)), "carnet": {"result": result}}
-    return reply(json.dumps(told).encode())
+    body = {**json.loads(completion(text)), "carnet": {"result": result}}
+    return reply(json.dumps(body).encode())
 
 
 async def test_a_skill_is_passed_on_to_a_carnet_beside_a_message() -> None:
     answer = with_result('{"total":5}', {"total": 5})
     async with remote_to(answering(answer), skilled=skilled(is_carnet=True)) as (remote, peer):
-        said = await collect(remote, asking("add", {"a": 2}))
+        events = await collect(remote, asking("add", {"a": 2}))
     body = json.loads(peer.requests[0].body)
     assert body["carnet"] == {"skill": "add", "payload": {"a": 2}}
     assert body["messages"] == [{"role": "user", "content": '{"a":2}'}]
-    assert said == [Extension(RESULT, {"total": 5}), call_record(status="done"), Done()]
+    assert events == [Extension(RESULT, {"total": 5}), call_record(status="done"), Done()]
 
 
 async def test_what_a_skill_says_before_its_result_is_kept() -> None:
@@ -80,18 +80,18 @@ async def test_what_a_skill_says_before_its_result_is_kept() -> None:
         (True, streamed(delta("a"), delta("b"), end, END)),
     ):
         async with remote_to(answering(answer), skilled=skilled(is_carnet=True)) as (remote, _):
-            said = await collect(remote, asking("recite", {}, stream=stream))
-        assert "".join(event.text for event in said if isinstance(event, Text)) == "ab"
-        assert Extension(RESULT, {"n": 2}) in said
+            events = await collect(remote, asking("recite", {}, stream=stream))
+        assert "".join(event.text for event in events if isinstance(event, Text)) == "ab"
+        assert Extension(RESULT, {"n": 2}) in events
 
 
 async def test_a_skill_is_not_asked_of_who_would_read_it_as_chat() -> None:
     async with remote_to(answering(ANSWER), skilled=skilled(is_carnet=False)) as (remote, peer):
-        error, said = await fail(remote, asking("add", {"a": 2}))
+        error, events = await fail(remote, asking("add", {"a": 2}))
         assert peer.requests == []
     assert type(error) is SkillNotFound
     assert "carnet peers add globex.example --dialect samvad" in error.next_step
-    assert said == [call_record(status="refused", code="skill_not_found")]
+    assert events == [call_record(status="refused", code="skill_not_found")]
 
 
 async def test_a_chat_that_came_as_a_skill_stays_a_chat() -> None:
@@ -257,9 +257,9 @@ async def test_an_agent_owned_call_omits_the_forwarded_credential() -> None:
 
 async def test_a_credential_that_may_not_leave_keeps_the_call_from_being_made() -> None:
     async with remote_to(answering(ANSWER)) as (remote, peer):
-        error, said = await fail(remote, make_call(credential=CREDENTIAL))
+        error, events = await fail(remote, make_call(credential=CREDENTIAL))
     assert isinstance(error, PeerNotListed)
-    assert said == [call_record(status="refused", code="peer_not_listed")]
+    assert events == [call_record(status="refused", code="peer_not_listed")]
     assert peer.connections == 0
 
 
@@ -299,10 +299,10 @@ async def test_a_depth_refusal_is_final_and_never_retried() -> None:
     clock = FakeClock()
     async with remote_to(answering(answer)) as (remote, peer):
         agent = Retrying(remote, retries=3, clock=clock, ids=FakeIds(), sleep=clock.sleep)
-        error, said = await fail(agent, make_call())
+        error, events = await fail(agent, make_call())
     assert isinstance(error, DepthExceeded)
     assert error.public_facts() == {"observed": 4, "limit": 4}
-    assert said == [call_record(status="refused", code="bridge_depth_exceeded")]
+    assert events == [call_record(status="refused", code="bridge_depth_exceeded")]
     assert len(peer.requests) == 1
     assert clock.slept == []
 
@@ -310,18 +310,18 @@ async def test_a_depth_refusal_is_final_and_never_retried() -> None:
 async def test_a_413_depth_refusal_is_read_like_a_429() -> None:
     answer = refusal(413, "bridge_depth_exceeded", observed=7, limit=4)
     async with remote_to(answering(answer)) as (remote, _):
-        error, said = await fail(remote, make_call())
+        error, events = await fail(remote, make_call())
     assert isinstance(error, DepthExceeded)
     assert error.public_facts() == {"observed": 7, "limit": 4}
-    assert said == [call_record(status="refused", code="bridge_depth_exceeded")]
+    assert events == [call_record(status="refused", code="bridge_depth_exceeded")]
 
 
 async def test_another_413_is_not_a_depth_refusal() -> None:
     async with remote_to(answering(refusal(413, "body_too_large"))) as (remote, _):
-        error, said = await fail(remote, make_call())
+        error, events = await fail(remote, make_call())
     assert isinstance(error, PeerRefused)
     assert error.public_facts() == {"peer_status": 413, "peer_code": "body_too_large"}
-    assert said == [call_record(status="refused", code="peer_refused")]
+    assert events == [call_record(status="refused", code="peer_refused")]
 
 
 async def test_a_rate_limit_of_a_peer_says_how_long_to_wait() -> None:
@@ -349,9 +349,9 @@ async def test_a_date_to_come_back_at_is_measured_from_the_date_of_the_answer() 
 @pytest.mark.parametrize("status", [500, 502, 503])
 async def test_a_fault_of_a_peer_is_a_peer_that_cannot_be_reached(status: int) -> None:
     async with remote_to(answering(reply(b"trace: /srv/x.py", status=status))) as (remote, _):
-        error, said = await fail(remote, make_call())
+        error, events = await fail(remote, make_call())
     assert isinstance(error, ProviderUnavailable)
-    assert said == [call_record(status="failed", code="provider_unavailable")]
+    assert events == [call_record(status="failed", code="provider_unavailable")]
     assert "/srv" not in error.safe_text
 
 
@@ -401,8 +401,8 @@ async def test_no_error_or_record_holds_a_credential() -> None:
     )
     for answer in answers:
         async with remote_to(answering(answer), **more) as (remote, _):
-            error, said = await fail(remote, make_call(credential=Secret("Bearer sk-canary")))
-        told = [f"{error} {error.safe_text} {error.facts} {said}"]
-        told += [f"{link!r} {link.args}" for link in chain_of(error)]
-        assert [text for text in told if "sk-canary" in text or "tok-secret" in text] == []
-        assert said[-1].name == OUTBOUND_CALL  # type: ignore[union-attr]
+            error, events = await fail(remote, make_call(credential=Secret("Bearer sk-canary")))
+        texts = [f"{error} {error.safe_text} {error.facts} {events}"]
+        texts += [f"{link!r} {link.args}" for link in chain_of(error)]
+        assert [text for text in texts if "sk-canary" in text or "tok-secret" in text] == []
+        assert events[-1].name == OUTBOUND_CALL  # type: ignore[union-attr]

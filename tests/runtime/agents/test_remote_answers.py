@@ -32,8 +32,8 @@ from tests.runtime.scene import (
 async def test_a_whole_answer_becomes_events_with_a_record_before_the_end() -> None:
     usage = {"prompt_tokens": 3, "completion_tokens": 5, "cost": "0.0002", "currency": "credits"}
     async with remote_to(answering(reply(completion("well", **usage)))) as (remote, _):
-        said = await collect(remote, make_call())
-    assert said == [
+        events = await collect(remote, make_call())
+    assert events == [
         Text("well"),
         Usage(3, 5, 200, None, "credits"),
         call_record(status="done", cost=200),
@@ -52,13 +52,13 @@ async def test_a_stream_is_given_as_it_comes_and_its_connection_is_used_again() 
             await line.say(chunk(delta("two")) + chunk(FINISH) + chunk(END))
             await line.say(chunk(b""))
 
-    said: list[Event] = []
+    events: list[Event] = []
     async with remote_to(script) as (remote, peer):
         async for event in streamed_events(remote, make_call(stream=True)):
-            said.append(event)
+            events.append(event)
             go_on.set()
         await collect(remote, make_call(stream=True))
-    assert said == [Text("one "), Text("two"), Done()]
+    assert events == [Text("one "), Text("two"), Done()]
     assert peer.connections == 1
     assert peer.requests[0].headers["accept"] == "text/event-stream"
     assert json.loads(peer.requests[0].body)["stream"] is True
@@ -71,17 +71,17 @@ async def test_a_stream_that_does_not_hang_up_does_not_hold_the_end_back() -> No
         await line.until_gone()
 
     async with remote_to(script) as (remote, peer):
-        said = await asyncio.wait_for(collect(remote, make_call(stream=True)), 1)
+        events = await asyncio.wait_for(collect(remote, make_call(stream=True)), 1)
         await asyncio.wait_for(peer.gone.wait(), 1)
-    assert said == [Text("one"), call_record(status="done"), Done()]
+    assert events == [Text("one"), call_record(status="done"), Done()]
 
 
 @pytest.mark.parametrize("stream", [False, True])
 async def test_what_came_decides_how_it_is_read(stream: bool) -> None:  # noqa: FBT001
     other = ANSWER if stream else streamed(delta("well"), FINISH, END)
     async with remote_to(answering(other)) as (remote, _):
-        said = await collect(remote, make_call(stream=stream))
-    assert said == [Text("well"), call_record(status="done"), Done()]
+        events = await collect(remote, make_call(stream=stream))
+    assert events == [Text("well"), call_record(status="done"), Done()]
 
 
 async def test_a_tool_call_passes_through() -> None:
@@ -89,15 +89,15 @@ async def test_a_tool_call_passes_through() -> None:
     message = {"role": "assistant", "content": None, "tool_calls": [call]}
     body = json.dumps({"choices": [{"message": message, "finish_reason": "tool_calls"}]}).encode()
     async with provider_to(answering(reply(body))) as (provider, _):
-        said = await collect(provider, make_call())
-    assert said == [ToolCall("c1", "find", "{}"), Done("tool_calls")]
+        events = await collect(provider, make_call())
+    assert events == [ToolCall("c1", "find", "{}"), Done("tool_calls")]
 
 
 async def test_a_model_provider_does_not_say_what_a_call_costs() -> None:
     usage = {"prompt_tokens": 3, "completion_tokens": 5, "cost": "9", "currency": "credits"}
     async with provider_to(answering(reply(completion("well", **usage)))) as (provider, _):
-        said = await collect(provider, make_call())
-    assert said == [Text("well"), Usage(3, 5), Done()]
+        events = await collect(provider, make_call())
+    assert events == [Text("well"), Usage(3, 5), Done()]
 
 
 async def test_a_charge_beyond_the_limit_is_cut_and_logged(
@@ -106,9 +106,9 @@ async def test_a_charge_beyond_the_limit_is_cut_and_logged(
     usage = {"cost": "2.5", "run_cost": "3", "currency": "credits"}
     with caplog.at_level(logging.WARNING, "carnet.runtime"):
         async with remote_to(answering(reply(completion(**usage)))) as (remote, _):
-            said = await collect(remote, make_call())
-    assert Usage(None, None, 1_000_000, 3_000_000, "credits") in said
-    assert call_record(status="done", cost=1_000_000) in said
+            events = await collect(remote, make_call())
+    assert Usage(None, None, 1_000_000, 3_000_000, "credits") in events
+    assert call_record(status="done", cost=1_000_000) in events
     (record,) = caplog.records
     assert (record.run, record.turn) == ("run_1", "run_1.t0.critic")  # type: ignore[attr-defined]
     assert (record.charged, record.limit) == (2_500_000, 1_000_000)  # type: ignore[attr-defined]
@@ -133,9 +133,9 @@ async def test_a_charge_beyond_the_limit_is_cut_and_logged(
 )
 async def test_an_answer_that_is_none_is_a_providers_error(answer: bytes) -> None:
     async with remote_to(answering(answer)) as (remote, _):
-        error, said = await fail(remote, make_call(stream=True))
+        error, events = await fail(remote, make_call(stream=True))
     assert isinstance(error, ProviderError)
-    assert said == [call_record(status="failed", code="provider_error")]
+    assert events == [call_record(status="failed", code="provider_error")]
     assert "srv" not in error.safe_text
 
 
@@ -147,16 +147,16 @@ async def test_a_stream_that_is_cut_off_is_not_complete() -> None:
             await line.say(answer)
 
         async with remote_to(script) as (remote, _):
-            error, said = await fail(remote, make_call(stream=True))
+            error, events = await fail(remote, make_call(stream=True))
         assert isinstance(error, ProviderError)
-        assert said == [Text("half"), call_record(status="failed", code="provider_error")]
+        assert events == [Text("half"), call_record(status="failed", code="provider_error")]
 
 
 async def test_a_stream_that_goes_on_after_its_end_is_no_answer() -> None:
     async with remote_to(answering(streamed(delta("one") + FINISH + END + END))) as (remote, _):
-        error, said = await fail(remote, make_call(stream=True))
+        error, events = await fail(remote, make_call(stream=True))
     assert isinstance(error, ProviderError)
-    assert said == [Text("one"), call_record(status="failed", code="provider_error")]
+    assert events == [Text("one"), call_record(status="failed", code="provider_error")]
 
 
 async def test_what_comes_after_the_end_is_not_read() -> None:
@@ -168,16 +168,16 @@ async def test_what_comes_after_the_end_is_not_read() -> None:
         await line.until_gone()
 
     async with remote_to(script) as (remote, _):
-        said = await collect(remote, make_call(stream=True))
-    assert said == [Text("one"), call_record(status="done"), Done()]
+        events = await collect(remote, make_call(stream=True))
+    assert events == [Text("one"), call_record(status="done"), Done()]
 
 
 async def test_a_code_of_ours_inside_a_stream_keeps_its_meaning() -> None:
     frame = b'data: {"error": {"code": "bridge_depth_exceeded", "observed": 5, "limit": 4}}\n\n'
     async with remote_to(answering(streamed(delta("one"), frame))) as (remote, _):
-        error, said = await fail(remote, make_call(stream=True))
+        error, events = await fail(remote, make_call(stream=True))
     assert isinstance(error, DepthExceeded)
-    assert said[-1] == call_record(status="refused", code="bridge_depth_exceeded")
+    assert events[-1] == call_record(status="refused", code="bridge_depth_exceeded")
 
 
 async def test_a_peer_that_hangs_is_recorded_as_failed() -> None:
@@ -186,10 +186,10 @@ async def test_a_peer_that_hangs_is_recorded_as_failed() -> None:
         await line.until_gone()
 
     async with remote_to(script, bounds=Bounds(first_byte_seconds=0.1)) as (remote, peer):
-        error, said = await fail(remote, make_call())
+        error, events = await fail(remote, make_call())
         await asyncio.wait_for(peer.gone.wait(), 1)
     assert isinstance(error, ProviderTimeout)
-    assert said == [call_record(status="failed", code="provider_timeout")]
+    assert events == [call_record(status="failed", code="provider_timeout")]
 
 
 # ---------------------------------------------------------------------- what failed and cost
@@ -208,9 +208,9 @@ async def test_what_a_failed_call_has_cost_is_owed_within_the_limit(
     body = b'{"error": {"code": "agent_failed"}, ' + CHARGE % (cost, b"credits") + b"}"
     answer = streamed(b"data: " + body + b"\n\n") if stream else reply(body, status=500)
     async with remote_to(answering(answer)) as (remote, _):
-        error, said = await fail(remote, make_call(stream=stream))
+        error, events = await fail(remote, make_call(stream=stream))
     assert isinstance(error, ProviderError)
-    assert said == [
+    assert events == [
         Usage(3, None, owed, None, "credits"),
         call_record(status="failed", code="provider_error", cost=owed),
     ]
@@ -219,8 +219,8 @@ async def test_what_a_failed_call_has_cost_is_owed_within_the_limit(
 async def test_a_cost_in_another_currency_is_not_owed() -> None:
     body = b'{"error": {"code": "agent_failed"}, ' + CHARGE % (b"0.5", b"USD") + b"}"
     async with remote_to(answering(reply(body, status=500))) as (remote, _):
-        _, said = await fail(remote, make_call())
-    assert said == [call_record(status="failed", code="provider_error")]
+        _, events = await fail(remote, make_call())
+    assert events == [call_record(status="failed", code="provider_error")]
 
 
 # ---------------------------------------------------------------------- nobody listens any more
@@ -244,21 +244,21 @@ async def test_a_cancelled_call_closes_the_socket_and_leaves_a_record() -> None:
     paper = Paper()
     async with remote_to(one_and_no_more) as (remote, peer):
         task = asyncio.create_task(collect(remote, make_call(stream=True), paper))
-        await until_so(lambda: bool(paper.said))
+        await until_so(lambda: bool(paper.events))
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
         await asyncio.wait_for(peer.gone.wait(), 1)
-    assert paper.said == [Text("one"), call_record(status="failed", code="provider_timeout")]
+    assert paper.events == [Text("one"), call_record(status="failed", code="provider_timeout")]
 
 
 async def test_a_call_that_takes_too_long_leaves_a_record() -> None:
     async with remote_to(one_and_no_more) as (remote, peer):
         timed = Timed(remote, seconds=0.1, clock=FakeClock())
-        error, said = await fail(timed, make_call(stream=True))
+        error, events = await fail(timed, make_call(stream=True))
         await asyncio.wait_for(peer.gone.wait(), 1)
     assert isinstance(error, ProviderTimeout)
-    assert said == [Text("one"), call_record(status="failed", code="provider_timeout")]
+    assert events == [Text("one"), call_record(status="failed", code="provider_timeout")]
 
 
 async def test_the_record_says_what_the_other_side_answered() -> None:

@@ -108,9 +108,9 @@ def asking(skill: str, payload: dict[str, Any], *, stream: bool = False) -> Call
 
 
 def call_record(status: str, **more: Any) -> Extension:
-    told: dict[str, Any] = {"turn": "run_1.t0.critic", "to": "@critic@globex.example", "depth": 1}
+    call: dict[str, Any] = {"turn": "run_1.t0.critic", "to": "@critic@globex.example", "depth": 1}
     rest = {"status": status, "cost": 0, "code": None, "receipt": None}
-    return Extension(OUTBOUND_CALL, told | rest | more)
+    return Extension(OUTBOUND_CALL, call | rest | more)
 
 
 # ---------------------------------------------------------------------- what is sent
@@ -118,8 +118,8 @@ def call_record(status: str, **more: Any) -> Extension:
 
 async def test_an_answer_in_words_is_text_and_leaves_a_record_of_the_call() -> None:
     async with reaching(Globex(WELL)) as at:
-        said = await collect(at.agent, make_call())
-    assert said == [Text("well"), Usage(cost=0), call_record("done"), Done()]
+        events = await collect(at.agent, make_call())
+    assert events == [Text("well"), Usage(cost=0), call_record("done"), Done()]
 
 
 async def test_the_envelope_names_sender_recipient_skill_run_and_turn() -> None:
@@ -192,10 +192,10 @@ async def test_a_repeat_keeps_its_span_and_gets_a_nonce_of_its_own() -> None:
 async def test_a_policy_answer_is_final(status: int, code: str) -> None:
     peer = Globex(refusal(status, code))
     async with reaching(peer, form="samvad") as at:
-        error, said = await fail(at.retrying(), make_call())
+        error, events = await fail(at.retrying(), make_call())
     assert isinstance(error, PeerRefused)
     assert error.facts["peer_code"] == code
-    assert said[-1] == call_record("refused", code="peer_refused")
+    assert events[-1] == call_record("refused", code="peer_refused")
     assert len(peer.posts) == 1
 
 
@@ -275,10 +275,10 @@ async def test_a_form_that_the_operator_chose_is_no_guess(
 async def test_a_card_of_somebody_else_is_not_believed_and_nothing_is_sent() -> None:
     peer = Globex(WELL, page=card(identity="agent://victim.example"))
     async with reaching(peer) as at:
-        error, said = await fail(at.agent, make_call())
+        error, events = await fail(at.agent, make_call())
     assert type(error) is PeerAgentNotFound
     assert peer.posts == []
-    assert said == [call_record("refused", code="peer_agent_not_found")]
+    assert events == [call_record("refused", code="peer_agent_not_found")]
 
 
 async def test_the_default_agent_of_a_peer_has_a_name_and_the_identity_of_its_domain() -> None:
@@ -331,25 +331,25 @@ async def test_plain_text_goes_to_the_only_skill_and_into_its_only_field() -> No
     ask = replace(ADD, id="ask", input_schema={"required": ["question"]})
     peer = Globex(answer(reply="well"), page=card(skills=(ask,)))
     async with reaching(peer) as at:
-        said = await collect(at.agent, make_call())
+        events = await collect(at.agent, make_call())
     (body,) = peer.bodies
     assert (body["skill"], body["payload"]) == ("ask", {"question": "hello"})
-    assert said[0] == Text("well")
+    assert events[0] == Text("well")
 
 
 async def test_whoever_asks_in_words_gets_a_result_in_words() -> None:
     async with reaching(Globex(answer(total=5, of=[2, 3]))) as at:
-        said = await collect(at.agent, make_call())
-    assert said[0] == Text('{"total":5,"of":[2,3]}')
+        events = await collect(at.agent, make_call())
+    assert events[0] == Text('{"total":5,"of":[2,3]}')
 
 
 async def test_a_chat_that_came_signed_goes_to_the_skill_that_takes_text() -> None:
     ask = replace(ADD, id="ask", input_schema={"required": ["question"]})
     peer = Globex(answer(reply="well"), page=card(skills=(ask,)))
     async with reaching(peer) as at:
-        said = await collect(at.agent, asking("chat", {"text": "hello"}))
+        events = await collect(at.agent, asking("chat", {"text": "hello"}))
     assert (peer.bodies[0]["skill"], peer.bodies[0]["payload"]) == ("ask", {"question": "hello"})
-    assert said[0] == Text("well")
+    assert events[0] == Text("well")
 
 
 async def test_plain_text_goes_to_the_skill_that_the_operator_named() -> None:
@@ -370,24 +370,24 @@ async def test_plain_text_has_no_place_among_several_skills_none_of_which_chats(
 async def test_a_skill_is_passed_on_by_name_with_its_payload_and_result() -> None:
     peer = Globex(answer(total=5))
     async with reaching(peer) as at:
-        said = await collect(at.agent, asking("add", {"a": 2, "b": 3}))
+        events = await collect(at.agent, asking("add", {"a": 2, "b": 3}))
     assert peer.bodies[0]["payload"] == {"a": 2, "b": 3}
-    assert said == [Extension(RESULT, {"total": 5}), Usage(cost=0), call_record("done"), Done()]
+    assert events == [Extension(RESULT, {"total": 5}), Usage(cost=0), call_record("done"), Done()]
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 async def test_chunks_become_events_and_the_result_comes_last(end: str) -> None:
-    told = [
+    chunks = [
         {"chunk": "so ", "done": False},
         {"chunk": {"n": 1}, "done": False},
         {"done": True, "result": {"total": 5}, "traceId": "run_1", "spanId": "s"},
     ]
-    peer = Globex(frames(*told, end=end))
+    peer = Globex(frames(*chunks, end=end))
     async with reaching(peer) as at:
-        said = await collect(at.agent, asking("tell", {}, stream=True))
+        events = await collect(at.agent, asking("tell", {}, stream=True))
     assert peer.posts[0].lines[0].split()[1] == "/agent/stream"
     assert peer.bodies[0]["mode"] == "stream"
-    assert said == [
+    assert events == [
         Text("so "),
         Data({"n": 1}),
         Extension(RESULT, {"total": 5}),
@@ -405,19 +405,19 @@ async def test_a_skill_without_streams_is_called_without_one() -> None:
 
 
 async def test_an_error_at_the_end_of_a_stream_is_raised_with_its_code() -> None:
-    told = {"done": True, "error": {"code": "AGENT_UNAVAILABLE", "message": "secret"}}
-    async with reaching(Globex(frames(told))) as at:
-        error, said = await fail(at.agent, make_call(stream=True))
+    frame = {"done": True, "error": {"code": "AGENT_UNAVAILABLE", "message": "secret"}}
+    async with reaching(Globex(frames(frame))) as at:
+        error, events = await fail(at.agent, make_call(stream=True))
     assert isinstance(error, ProviderError)
     assert "secret" not in str(error)
-    assert said[-1] == call_record("failed", code="provider_error")
+    assert events[-1] == call_record("failed", code="provider_error")
 
 
 async def test_a_stream_that_is_cut_off_has_failed() -> None:
     async with reaching(Globex(frames({"chunk": "so ", "done": False}))) as at:
-        error, said = await fail(at.agent, make_call(stream=True))
+        error, events = await fail(at.agent, make_call(stream=True))
     assert isinstance(error, ProviderError)
-    assert said[0] == Text("so ")
+    assert events[0] == Text("so ")
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b'{"status":"ok"}', b'{"status":"ok","result":3}'])
@@ -429,17 +429,17 @@ async def test_what_is_no_answer_is_an_error_of_the_provider(body: bytes) -> Non
 
 async def test_a_peer_that_is_busy_says_for_how_long() -> None:
     async with reaching(Globex(refusal(429, "RATE_LIMITED", {"retry-after": "7"}))) as at:
-        error, said = await fail(at.agent, make_call())
+        error, events = await fail(at.agent, make_call())
     assert isinstance(error, PeerBusy)
     assert error.retry_after == 7
-    assert said[-1] == call_record("refused", code="peer_busy")
+    assert events[-1] == call_record("refused", code="peer_busy")
 
 
 # ---------------------------------------------------------------------- what a Carnet proves
 
 
 def receipt(*, cost: int = 700, text: str = "well", turn: str = "run_1.t0.critic") -> str:
-    told = travel.Receipt(
+    issued = travel.Receipt(
         issuer="globex.example",
         audience="acme.example",
         issued=1_800_000_000,
@@ -452,7 +452,7 @@ def receipt(*, cost: int = 700, text: str = "well", turn: str = "run_1.t0.critic
         digest=travel.answer_digest({"text": text}),
         keyid="theirs",
     )
-    return travel.write_receipt(told, sign=lambda message: ed25519.sign(THEIRS, message))
+    return travel.write_receipt(issued, sign=lambda message: ed25519.sign(THEIRS, message))
 
 
 def proved(jws: str) -> bytes:
@@ -467,9 +467,9 @@ async def test_a_receipt_tells_the_cost_within_its_limit_and_is_kept(
     signed = receipt(cost=charged)
     peer = Globex(proved(signed), is_carnet=True)
     async with reaching(peer, listed="globex.example", most_cost=1000) as at:
-        said = await collect(at.agent, make_call())
+        events = await collect(at.agent, make_call())
     done = call_record("done", cost=owed, receipt=signed)
-    assert said == [Text("well"), Usage(cost=owed), done, Done()]
+    assert events == [Text("well"), Usage(cost=owed), done, Done()]
 
 
 @pytest.mark.parametrize(
@@ -479,17 +479,17 @@ async def test_a_receipt_tells_the_cost_within_its_limit_and_is_kept(
 async def test_an_answer_that_a_listed_carnet_does_not_prove_is_no_answer(given: bytes) -> None:
     peer = Globex(given, is_carnet=True)
     async with reaching(peer, listed="globex.example", most_cost=1000) as at:
-        error, said = await fail(at.agent, make_call())
+        error, events = await fail(at.agent, make_call())
     assert isinstance(error, PeerResponseInvalid)
-    assert not [event for event in said if isinstance(event, Usage | Done)]
-    assert said[-1] == call_record("failed", cost=None, code="peer_response_invalid")
+    assert not [event for event in events if isinstance(event, Usage | Done)]
+    assert events[-1] == call_record("failed", cost=None, code="peer_response_invalid")
 
 
 async def test_the_receipt_of_a_carnet_that_is_not_listed_counts_for_nothing() -> None:
     peer = Globex(proved(receipt()), is_carnet=True)
     async with reaching(peer, most_cost=1000) as at:
-        said = await collect(at.agent, make_call())
-    assert said == [Text("well"), Usage(), call_record("done", cost=None), Done()]
+        events = await collect(at.agent, make_call())
+    assert events == [Text("well"), Usage(), call_record("done", cost=None), Done()]
 
 
 async def test_a_page_of_another_domain_does_not_make_a_carnet_of_a_peer() -> None:
@@ -504,8 +504,8 @@ async def test_a_page_of_another_domain_does_not_make_a_carnet_of_a_peer() -> No
 
 async def test_what_an_agent_with_a_price_charges_is_unknown_without_a_receipt() -> None:
     async with reaching(Globex(WELL), most_cost=1000) as at:
-        said = await collect(at.agent, make_call())
-    assert said == [Text("well"), Usage(), call_record("done", cost=None), Done()]
+        events = await collect(at.agent, make_call())
+    assert events == [Text("well"), Usage(), call_record("done", cost=None), Done()]
 
 
 async def test_a_payers_credential_leaves_to_nobody_who_is_not_listed() -> None:
@@ -542,4 +542,4 @@ async def test_a_call_that_is_left_is_recorded_and_its_connection_ends() -> None
         with pytest.raises(asyncio.CancelledError):
             await task
         await until_so(peer.gone.is_set)
-    assert paper.said == [call_record("failed", code="provider_timeout")]
+    assert paper.events == [call_record("failed", code="provider_timeout")]

@@ -17,9 +17,9 @@ async def test_a_receipt_tells_the_cost_of_an_answer_in_one_piece() -> None:
     signed = receipt(cost=5000)
     peer = Globex(proved(signed), is_carnet=True)
     async with reaching(peer, listed="globex.example", most_cost=1000) as at:
-        said = await collect(at.agent, make_call())
+        events = await collect(at.agent, make_call())
     done = call_record("done", cost=1000, receipt=signed)
-    assert said == [Text("well"), Usage(cost=1000), done, Done()]
+    assert events == [Text("well"), Usage(cost=1000), done, Done()]
 
 
 async def test_an_answer_in_one_piece_must_be_proved_as_well() -> None:
@@ -28,15 +28,15 @@ async def test_an_answer_in_one_piece_must_be_proved_as_well() -> None:
     async with reaching(peer, listed="globex.example", most_cost=1000) as at:
         with pytest.raises(PeerResponseInvalid):
             await at.agent(make_call(), paper)
-    assert paper.said[-1] == call_record("failed", cost=None, code="peer_response_invalid")
-    assert not [event for event in paper.said if isinstance(event, Usage | Done)]
+    assert paper.events[-1] == call_record("failed", cost=None, code="peer_response_invalid")
+    assert not [event for event in paper.events if isinstance(event, Usage | Done)]
 
 
 async def test_a_guessed_form_that_is_refused_is_followed_by_the_other() -> None:
     peer = Globex(refusal(401, "AUTH_FAILED"), WELL)
     async with reaching(peer) as at:
-        said = await collect(at.agent, make_call())
-    assert said == [Text("well"), Usage(cost=0), call_record("done"), Done()]
+        events = await collect(at.agent, make_call())
+    assert events == [Text("well"), Usage(cost=0), call_record("done"), Done()]
     assert len(peer.posts) == 2
 
 
@@ -46,7 +46,7 @@ async def test_a_refusal_leaves_its_record_kept() -> None:
         with pytest.raises(PeerBusy) as refused:
             await at.agent(make_call(), paper)
     assert refused.value.facts["sender"] == "agent://acme.example"
-    assert paper.said == [call_record("refused", code=refused.value.code)]
+    assert paper.events == [call_record("refused", code=refused.value.code)]
 
 
 async def test_what_was_said_before_an_answer_broke_off_is_kept() -> None:
@@ -54,7 +54,7 @@ async def test_what_was_said_before_an_answer_broke_off_is_kept() -> None:
     async with reaching(Globex(frames({"chunk": "so ", "done": False}))) as at:
         with pytest.raises(ProviderError):
             await at.agent(make_call(), paper)
-    assert paper.said == [Text("so "), call_record("failed", code="provider_error")]
+    assert paper.events == [Text("so "), call_record("failed", code="provider_error")]
 
 
 async def test_a_call_that_is_left_while_it_waits_for_its_answer_is_recorded() -> None:
@@ -73,7 +73,7 @@ async def test_a_call_that_is_left_while_it_waits_for_its_answer_is_recorded() -
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-    assert paper.said == [call_record("failed", code="provider_timeout")]
+    assert paper.events == [call_record("failed", code="provider_timeout")]
 
 
 async def test_a_fault_of_ours_leaves_a_record_without_a_code(
@@ -88,4 +88,4 @@ async def test_a_fault_of_ours_leaves_a_record_without_a_code(
         monkeypatch.setattr(at.agent, "_request", broken)
         with pytest.raises(LookupError):
             await at.agent(make_call(), paper)
-    assert paper.said == [call_record("failed")]
+    assert paper.events == [call_record("failed")]

@@ -24,7 +24,7 @@ from carnet.testing.wait import until_so
 from carnet.wire.crypto import ed25519
 from tests.runtime.peer import LONG, reply
 from tests.runtime.peers.globex import refusal
-from tests.runtime.peers.task_peer import TASK, UNKNOWN, Taskful, accepted, told
+from tests.runtime.peers.task_peer import TASK, UNKNOWN, Taskful, accepted, task_record
 
 SOON = 0.01
 KEY = ClientKey(b"k" * 32)
@@ -40,7 +40,7 @@ async def connected(peer: Taskful, path: str = "") -> AsyncIterator[carnet.Clien
 
 
 async def test_a_task_is_begun_by_a_signed_request_of_the_mode_async() -> None:
-    peer = Taskful(told("pending"))
+    peer = Taskful(task_record("pending"))
     async with connected(peer, "/agents/critic") as client:
         task = await client.within(trace_id="r", span_id="s").task("add", {"a": 1}, b=2)
     (sent,) = peer.begun
@@ -55,7 +55,7 @@ async def test_a_task_is_begun_by_a_signed_request_of_the_mode_async() -> None:
 
 
 async def test_a_callback_and_a_delegation_go_along_and_a_carnet_gives_its_secret() -> None:
-    peer = Taskful(told("pending"), begins=accepted(carnet_webhook_secret="whsec_canary"))
+    peer = Taskful(task_record("pending"), begins=accepted(carnet_webhook_secret="whsec_canary"))
     async with connected(peer) as client:
         task = await client.within(delegation="a.b.c").task(
             "add", callback="https://x.example/done"
@@ -95,7 +95,7 @@ async def test_an_answer_that_names_no_task_is_a_fault_of_the_peer() -> None:
 
 
 async def test_the_record_of_a_task_tells_how_it_goes() -> None:
-    peer = Taskful(told("running", progress=0.5))
+    peer = Taskful(task_record("running", progress=0.5))
     async with connected(peer, "/agents/critic") as client:
         record = await client.task_of(TASK).status()
     assert (record.status, record.progress, record.result) == ("running", 0.5, None)
@@ -105,8 +105,10 @@ async def test_the_record_of_a_task_tells_how_it_goes() -> None:
 
 
 async def test_a_task_is_watched_until_its_end_and_told_when_something_changed() -> None:
-    half = told("running", progress=0.5)
-    peer = Taskful(told("pending"), half, half, half, told("completed", result={"n": 1}))
+    half = task_record("running", progress=0.5)
+    peer = Taskful(
+        task_record("pending"), half, half, half, task_record("completed", result={"n": 1})
+    )
     async with connected(peer) as client:
         seen = [record async for record in client.task_of(TASK).watch(SOON)]
     assert [record.status for record in seen] == ["pending", "running", "done"]
@@ -115,7 +117,11 @@ async def test_a_task_is_watched_until_its_end_and_told_when_something_changed()
 
 
 async def test_the_result_comes_in_the_end_and_progress_before_it() -> None:
-    peer = Taskful(told("pending"), told("running", progress=0.5), told("done", result={"n": 1}))
+    peer = Taskful(
+        task_record("pending"),
+        task_record("running", progress=0.5),
+        task_record("done", result={"n": 1}),
+    )
     received: list[float | None] = []
 
     async def later(record: carnet.TaskRecord) -> None:
@@ -131,7 +137,7 @@ async def test_the_result_comes_in_the_end_and_progress_before_it() -> None:
 
 
 async def test_a_task_that_failed_raises_what_a_call_would() -> None:
-    failed = told("failed", error={"code": "SCHEMA_INVALID", "message": "x"})
+    failed = task_record("failed", error={"code": "SCHEMA_INVALID", "message": "x"})
     async with connected(Taskful(failed)) as client:
         with pytest.raises(PeerRefused) as refused:
             await client.task_of(TASK).result()
@@ -139,7 +145,7 @@ async def test_a_task_that_failed_raises_what_a_call_would() -> None:
 
 
 async def test_who_waits_no_longer_is_told_that_the_task_goes_on() -> None:
-    peer = Taskful(told("running"))
+    peer = Taskful(task_record("running"))
     async with connected(peer) as client:
         with pytest.raises(ProviderTimeout, match="goes on"):
             await client.task_of(TASK).result(timeout=0.05, every=SOON)
@@ -162,7 +168,7 @@ async def test_what_is_no_id_is_never_sent(task: str) -> None:
 
 
 async def test_a_pause_of_nothing_is_refused() -> None:
-    async with connected(Taskful(told("running"))) as client:
+    async with connected(Taskful(task_record("running"))) as client:
         with pytest.raises(UsageInvalid):
             await anext(client.task_of(TASK).watch(0))
 
@@ -171,7 +177,7 @@ async def test_a_pause_of_nothing_is_refused() -> None:
 
 
 async def test_who_is_asked_to_sign_signs_from_then_on() -> None:
-    peer = Taskful(refusal(401, "AUTH_FAILED"), told("running"))
+    peer = Taskful(refusal(401, "AUTH_FAILED"), task_record("running"))
     async with connected(peer, "/agents/critic") as client:
         for _ in range(2):
             assert (await client.task_of(TASK).status()).status == "running"
@@ -203,7 +209,7 @@ def _signature(header: str) -> bytes:
 async def test_a_gateway_that_is_away_for_a_moment_is_asked_again() -> None:
     away = refusal(503, "AGENT_UNAVAILABLE")
     broken = reply(b"x", status=500)
-    peer = Taskful(away, broken, away, told("done", result={}))
+    peer = Taskful(away, broken, away, task_record("done", result={}))
     async with connected(peer) as client:
         assert await client.task_of(TASK).result(every=SOON) == {}
     assert len(peer.looks) == 4
@@ -227,7 +233,9 @@ async def test_a_gateway_that_asks_for_time_is_given_it() -> None:
         slept.append(seconds)
 
     busy = refusal(429, "RATE_LIMITED", {"retry-after": "7"})
-    peer = Taskful(busy, told("running"), told("running"), told("done", result={}))
+    peer = Taskful(
+        busy, task_record("running"), task_record("running"), task_record("done", result={})
+    )
     async with connected(peer) as client:
         tasks = SamvadTasks(client._client, sleep=sleep)  # noqa: SLF001
         await tasks.wait(TASK, every=1.0)
@@ -252,7 +260,7 @@ async def _no_sleep(seconds: float) -> None:
 
 
 async def test_a_task_of_a_carnet_is_cancelled_by_a_signed_request() -> None:
-    peer = Taskful(told("running"), cancels=told("running"))
+    peer = Taskful(task_record("running"), cancels=task_record("running"))
     async with connected(peer, "/agents/critic") as client:
         record = await client.task_of(TASK).cancel()
     assert record.status == "running"
@@ -274,7 +282,7 @@ async def test_a_server_that_cannot_cancel_is_told_from_a_task_that_is_not_there
 
 
 async def test_leaving_the_wait_leaves_the_task_alone() -> None:
-    peer = Taskful(told("running"), is_carnet=True)
+    peer = Taskful(task_record("running"), is_carnet=True)
     async with connected(peer) as client:
         waiting = asyncio.ensure_future(client.task_of(TASK).result(every=SOON))
         await until_so(lambda: len(peer.looks) > 1)

@@ -110,13 +110,13 @@ async def test_leaving_before_the_end_closes_the_socket() -> None:
         await asyncio.wait_for(peer.gone.wait(), LONG)
 
 
-@pytest.mark.parametrize("said", [b"", stream_head(), stream_head() + chunk(b"one")])
-async def test_cancelling_closes_the_socket_wherever_it_was(said: bytes) -> None:
+@pytest.mark.parametrize("beginning", [b"", stream_head(), stream_head() + chunk(b"one")])
+async def test_cancelling_closes_the_socket_wherever_it_was(beginning: bytes) -> None:
     reached = asyncio.Event()
 
     async def script(line: Line) -> None:
         await line.request()
-        await line.say(said)
+        await line.say(beginning)
         reached.set()
         await line.until_gone()
 

@@ -50,7 +50,7 @@ async def test_an_answer_behind_an_answer_is_nobodys() -> None:
 
 async def test_an_answer_before_the_question_is_nobodys(played: Any) -> None:
     async def scene() -> None:
-        said = asyncio.Event()
+        answered = asyncio.Event()
         go_on = asyncio.Event()
 
         async def script(line: Line) -> None:
@@ -59,13 +59,13 @@ async def test_an_answer_before_the_question_is_nobodys(played: Any) -> None:
             if line.number == 1:
                 await go_on.wait()
                 await line.say(EVIL)
-                said.set()
+                answered.set()
             await line.until_gone()
 
         async with Peer(script) as peer, opened() as http:
             assert await read(http, post(peer.url)) == b"ok"
             go_on.set()
-            await said.wait()
+            await answered.wait()
             assert await read(http, post(peer.url)) == b"ok"
         assert peer.connections == 2
 
@@ -266,13 +266,13 @@ async def test_only_so_many_routes_are_remembered(monkeypatch: pytest.MonkeyPatc
 # ---------------------------------------------------------------------- the end of the client
 
 
-@pytest.mark.parametrize("said", [b"", stream_head() + chunk(b"one")])
-async def test_closing_the_client_ends_what_is_open_at_once(said: bytes) -> None:
+@pytest.mark.parametrize("beginning", [b"", stream_head() + chunk(b"one")])
+async def test_closing_the_client_ends_what_is_open_at_once(beginning: bytes) -> None:
     reached = asyncio.Event()
 
     async def script(line: Line) -> None:
         await line.request()
-        await line.say(said)
+        await line.say(beginning)
         reached.set()
         await line.until_gone()
 

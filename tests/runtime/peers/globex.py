@@ -51,26 +51,26 @@ CARNET = travel.write_well_known(
 
 
 def answer(**result: Any) -> bytes:
-    told = {"traceId": "run_1", "spanId": "s", "status": "ok", "result": result}
-    return reply(json.dumps(told).encode())
+    body = {"traceId": "run_1", "spanId": "s", "status": "ok", "result": result}
+    return reply(json.dumps(body).encode())
 
 
 def refusal(status: int, code: str, headers: dict[str, str] | None = None) -> bytes:
-    told = {
+    error = {
         "traceId": "",
         "spanId": "s",
         "status": "error",
         "error": {"code": code, "message": "x"},
     }
-    body = json.dumps(told).encode()
+    body = json.dumps(error).encode()
     return reply(
         body, status=status, headers={"content-type": "application/json", **(headers or {})}
     )
 
 
-def frames(*told: dict[str, Any], end: str = "\r\n") -> bytes:
+def frames(*chunks: dict[str, Any], end: str = "\r\n") -> bytes:
     """A stream as the SDK's server writes it."""
-    body = "".join(f"data: {json.dumps(one)}{end}{end}" for one in told).encode()
+    body = "".join(f"data: {json.dumps(one)}{end}{end}" for one in chunks).encode()
     return head(200, {**SSE, "content-length": str(len(body))}) + body
 
 

@@ -15,7 +15,7 @@ def accepted(task: str = TASK, **headers: str) -> bytes:
     return reply(body, status=202, headers={"content-type": "application/json", **fields})
 
 
-def told(status: str, **more: Any) -> bytes:
+def task_record(status: str, **more: Any) -> bytes:
     headers = {"content-type": "application/json", **more.pop("headers", {})}
     record = {"taskId": TASK, "status": status, "createdAt": 1, **more}
     return reply(json.dumps(record).encode(), headers=headers)
@@ -38,7 +38,7 @@ class Taskful(Globex):
         super().__init__(page=page, is_carnet=is_carnet)
         self._looks = looks
         self._begins = begins or accepted()
-        self._cancels = cancels or told("running")
+        self._cancels = cancels or task_record("running")
 
     @property
     def begun(self) -> list[Request]:

@@ -264,9 +264,9 @@ class Shelf:
 HERE, THERE, ELSEWHERE = (Site(f"https://{name}.example") for name in "abc")
 
 
-@pytest.mark.parametrize(("said", "holds"), [(300, 300), (0, 60), (-5, 60), (10**9, 3600)])
-async def test_a_page_holds_for_the_time_it_names_within_bounds(said: int, holds: int) -> None:
-    shelf = Shelf(("one", said), ("two", said))
+@pytest.mark.parametrize(("seconds", "holds"), [(300, 300), (0, 60), (-5, 60), (10**9, 3600)])
+async def test_a_page_holds_for_the_time_it_names_within_bounds(seconds: int, holds: int) -> None:
+    shelf = Shelf(("one", seconds), ("two", seconds))
     assert (await shelf.known.find(HERE)).value == "one"
     shelf.clock.advance(holds - 1)
     assert (await shelf.known.find(HERE)).value == "one"

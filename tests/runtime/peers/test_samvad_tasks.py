@@ -16,12 +16,12 @@ from carnet.wire.dialects import samvad
 from tests.runtime.agents.test_samvad_peer import asking, call_record, reaching
 from tests.runtime.peer import LONG
 from tests.runtime.peers.globex import ADD, THEIRS, WELL, card, refusal
-from tests.runtime.peers.task_peer import TASK, UNKNOWN, Taskful, told
+from tests.runtime.peers.task_peer import TASK, UNKNOWN, Taskful, task_record
 from tests.runtime.scene import collect, fail, make_call
 
 LATER = replace(ADD, id="later", modes=("async",), input_schema={"required": ["text"]})
 PAGE = card(skills=(LATER,))
-DONE = told("done", result={"text": "well"})
+DONE = task_record("done", result={"text": "well"})
 
 
 def peer_of(*looks: bytes, **more: Any) -> Taskful:
@@ -29,20 +29,20 @@ def peer_of(*looks: bytes, **more: Any) -> Taskful:
 
 
 async def test_a_skill_that_is_only_to_be_had_as_a_task_is_waited_for() -> None:
-    peer = peer_of(told("pending"), told("running", progress=0.5), DONE)
+    peer = peer_of(task_record("pending"), task_record("running", progress=0.5), DONE)
     async with reaching(peer) as at:
-        said = await collect(at.agent, make_call())
-    assert said == [Text("well"), Usage(cost=0), call_record("done"), Done()]
+        events = await collect(at.agent, make_call())
+    assert events == [Text("well"), Usage(cost=0), call_record("done"), Done()]
     (sent,) = peer.bodies
     assert (sent["mode"], sent["skill"], sent["spanId"]) == ("async", "later", "run_1.t0.critic")
     assert peer.cancels == []
 
 
 async def test_it_is_answered_in_one_piece_as_well_and_asked_for_by_name() -> None:
-    peer = peer_of(told("done", result={"total": 5}))
+    peer = peer_of(task_record("done", result={"total": 5}))
     async with reaching(peer) as at:
-        said = await collect(at.agent, asking("later", {"a": 2}, stream=True))
-    assert said == [Extension(RESULT, {"total": 5}), Usage(cost=0), call_record("done"), Done()]
+        events = await collect(at.agent, asking("later", {"a": 2}, stream=True))
+    assert events == [Extension(RESULT, {"total": 5}), Usage(cost=0), call_record("done"), Done()]
     assert peer.bodies[0]["mode"] == "async"
 
 
@@ -55,15 +55,15 @@ async def test_a_skill_with_another_mode_is_not_made_a_task() -> None:
 
 
 async def test_a_task_that_fails_is_an_error_with_its_code_and_leaves_a_record() -> None:
-    failed = told("failed", error={"code": "SCHEMA_INVALID", "message": "canary"})
+    failed = task_record("failed", error={"code": "SCHEMA_INVALID", "message": "canary"})
     async with reaching(peer_of(failed)) as at:
-        error, said = await fail(at.agent, make_call())
+        error, events = await fail(at.agent, make_call())
     assert isinstance(error, PeerRefused)
-    assert said[-1] == call_record("refused", code="peer_refused")
+    assert events[-1] == call_record("refused", code="peer_refused")
     assert "canary" not in str(error)
 
 
-CANCELLED = told(
+CANCELLED = task_record(
     "failed",
     error={"code": "AGENT_UNAVAILABLE", "message": "x"},
     headers={"carnet-code": "cancelled"},
@@ -74,9 +74,9 @@ CANCELLED = told(
 async def test_a_task_that_is_forgotten_or_ended_over_there_is_their_fault(end: bytes) -> None:
     peer = peer_of(end)
     async with reaching(peer) as at:
-        error, said = await fail(at.retrying(), make_call())
+        error, events = await fail(at.retrying(), make_call())
     assert type(error) is ProviderError
-    assert said[-1] == call_record("failed", code="provider_error")
+    assert events[-1] == call_record("failed", code="provider_error")
     assert len(peer.begun) == 1
 
 
@@ -94,7 +94,7 @@ async def test_a_task_that_was_begun_is_never_begun_again_because_it_cannot_be_a
 async def test_who_leaves_asks_a_carnet_for_the_end_of_the_task(
     is_carnet: bool,  # noqa: FBT001
 ) -> None:
-    peer = peer_of(told("running"), is_carnet=is_carnet)
+    peer = peer_of(task_record("running"), is_carnet=is_carnet)
     async with reaching(peer) as at:
         waiting = asyncio.ensure_future(collect(at.agent, make_call()))
         await until_so(lambda: bool(peer.looks))
@@ -124,15 +124,15 @@ def proved(*, text: str = "well", cost: int = 700) -> bytes:
         keyid="theirs",
     )
     jws = travel.write_receipt(receipt, sign=lambda message: ed25519.sign(THEIRS, message))
-    return told("done", result={"text": "well"}, headers={travel.RECEIPT_HEADER: jws})
+    return task_record("done", result={"text": "well"}, headers={travel.RECEIPT_HEADER: jws})
 
 
 async def test_a_listed_carnet_proves_the_end_of_a_task_like_an_answer() -> None:
-    peer = peer_of(told("running"), proved(), is_carnet=True)
+    peer = peer_of(task_record("running"), proved(), is_carnet=True)
     async with reaching(peer, listed="globex.example", most_cost=1000) as at:
-        said = await collect(at.agent, make_call())
-    assert said[:2] == [Text("well"), Usage(cost=700)]
-    assert said[-1] == Done()
+        events = await collect(at.agent, make_call())
+    assert events[:2] == [Text("well"), Usage(cost=700)]
+    assert events[-1] == Done()
 
 
 @pytest.mark.parametrize("end", [DONE, proved(text="ill")])

@@ -148,7 +148,7 @@ def test_the_form_of_the_seed_covers_three_components_and_ends_with_a_newline() 
 
 
 @pytest.mark.parametrize(
-    ("left", "wanted", "told"),
+    ("left", "wanted", "narrow"),
     [
         (None, None, None),
         (None, Spending(money=5, currency="c"), Spending(money=5, currency="c")),
@@ -171,6 +171,6 @@ def test_the_form_of_the_seed_covers_three_components_and_ends_with_a_newline() 
     ],
 )
 def test_of_two_budgets_the_smaller_counts(
-    left: Spending | None, wanted: Spending | None, told: Spending | None
+    left: Spending | None, wanted: Spending | None, narrow: Spending | None
 ) -> None:
-    assert narrower(left, wanted) == told
+    assert narrower(left, wanted) == narrow

@@ -46,7 +46,7 @@ from tests.runtime.peers.test_signing import PUBLIC, SEED, Keys
 from tests.runtime.scene import Paper, make_call
 
 END: tuple[Event, ...] = (Usage(1, 2, 200, 200, "credits"), Done())
-SAID: tuple[Event, ...] = (Text("well"), *END)
+ANSWER: tuple[Event, ...] = (Text("well"), *END)
 DOCUMENT = Document(
     issuer="a.example",
     audience="b.example",
@@ -81,7 +81,7 @@ class Kept:
         return self.receipts.get((turn.n, turn.attempt))
 
 
-class Said:
+class FixedJournal:
     """A journal that says the same each time, one event a batch but for the last."""
 
     def __init__(self, *events: Event) -> None:
@@ -111,7 +111,7 @@ class Said:
 def receipted(kept: Kept, *events: Event) -> Receipted:
     keys: Any = Keys()
     issuing = Issuing(kept=kept, keys=keys, domain="b.example", currency="credits")
-    return Receipted(Said(*events), issuing, openai.digest_content)
+    return Receipted(FixedJournal(*events), issuing, openai.digest_content)
 
 
 def travelled() -> Call:
@@ -126,7 +126,7 @@ def receipt_in(events: Sequence[Event]) -> travel.Receipt:
 
 
 async def test_the_receipt_stands_before_the_end_of_a_whole_answer() -> None:
-    receipt = receipt_in(await receipted(Kept(), *SAID).whole(travelled()))
+    receipt = receipt_in(await receipted(Kept(), *ANSWER).whole(travelled()))
     assert (receipt.issuer, receipt.audience) == ("b.example", "a.example")
     assert (receipt.run, receipt.turn, receipt.cost) == ("run_1", "run_1.t0.critic", 200)
     assert receipt.digest == travel.answer_digest({"text": "well"})
@@ -135,15 +135,15 @@ async def test_the_receipt_stands_before_the_end_of_a_whole_answer() -> None:
 
 async def test_a_stream_has_the_same_receipt_in_its_last_batch() -> None:
     kept = Kept()
-    whole = receipt_in(await receipted(kept, *SAID).whole(travelled()))
-    batches = [batch async for batch in receipted(kept, *SAID).batches(travelled())]
+    whole = receipt_in(await receipted(kept, *ANSWER).whole(travelled()))
+    batches = [batch async for batch in receipted(kept, *ANSWER).batches(travelled())]
     assert [len(batch) for batch in batches] == [1, 0, 3]
     assert receipt_in(batches[-1]) == whole
 
 
 async def test_readers_that_come_together_get_one_receipt() -> None:
     kept = Kept()
-    journal = receipted(kept, *SAID)
+    journal = receipted(kept, *ANSWER)
     answers = await asyncio.gather(*[journal.whole(travelled()) for _ in range(5)])
     assert len({receipt_in(answer).signature for answer in answers}) == 1
     assert len(kept.receipts) == 1
@@ -151,9 +151,11 @@ async def test_readers_that_come_together_get_one_receipt() -> None:
 
 async def test_who_came_without_a_document_gets_what_was_said() -> None:
     kept = Kept()
-    journal = receipted(kept, *SAID)
-    assert list(await journal.whole(make_call())) == list(SAID)
-    assert [event async for batch in journal.batches(make_call()) for event in batch] == list(SAID)
+    journal = receipted(kept, *ANSWER)
+    assert list(await journal.whole(make_call())) == list(ANSWER)
+    assert [event async for batch in journal.batches(make_call()) for event in batch] == list(
+        ANSWER
+    )
     assert (kept.puts, await journal.cancel({1, 2})) == (0, 2)
 
 
@@ -169,7 +171,9 @@ async def test_a_failure_is_receipted_with_its_code_unless_nobody_knows_how_it_e
 async def test_a_repeat_gets_the_receipt_that_was_kept() -> None:
     kept = Kept()
     again = replace(travelled(), known=True)
-    first = receipt_in(await receipted(kept, *SAID).whole(again))  # a crash came before it was kept
+    first = receipt_in(
+        await receipted(kept, *ANSWER).whole(again)
+    )  # a crash came before it was kept
     changed = (Text("well"), Usage(cost=999), Done())
     assert receipt_in(await receipted(kept, *changed).whole(again)) == first
     assert kept.puts == 1
@@ -177,15 +181,15 @@ async def test_a_repeat_gets_the_receipt_that_was_kept() -> None:
 
 async def test_nothing_is_answered_with_a_receipt_that_could_not_be_kept() -> None:
     with pytest.raises(StorageUnavailable):
-        await receipted(Kept(full=True), *SAID).whole(travelled())
+        await receipted(Kept(full=True), *ANSWER).whole(travelled())
 
 
 # ------------------------------------------------------------------------- what they count
 
 
 def call_record(turn: str, depth: int, **more: Any) -> Event:
-    told = {"turn": turn, "to": "@x@c.example", "depth": depth, "status": "done", **more}
-    return Extension(OUTBOUND_CALL, told)
+    fields = {"turn": turn, "to": "@x@c.example", "depth": depth, "status": "done", **more}
+    return Extension(OUTBOUND_CALL, fields)
 
 
 def test_calls_are_counted_once_however_often_they_were_tried() -> None:
@@ -262,18 +266,20 @@ async def proven(
         )
     except CarnetError as raised:
         end = Failed.of(raised)
-    return [*paper.said, end], receipt
+    return [*paper.events, end], receipt
 
 
 async def test_an_answer_with_its_receipt_costs_what_the_receipt_says() -> None:
-    said, receipt = await proven(written(), Text("well"), Usage(1, 2, 999, 999, "credits"), Done())
-    assert said == [Text("well"), Usage(1, 2, 200, 999, "credits"), Done()]
+    events, receipt = await proven(
+        written(), Text("well"), Usage(1, 2, 999, 999, "credits"), Done()
+    )
+    assert events == [Text("well"), Usage(1, 2, 200, 999, "credits"), Done()]
     assert receipt.proved == receipt.presented
 
 
 async def test_a_cost_in_another_currency_is_unknown() -> None:
-    said, _ = await proven(written(currency="pearls"), Text("well"), *END)
-    assert said[1] == Usage(1, 2)
+    events, _ = await proven(written(currency="pearls"), Text("well"), *END)
+    assert events[1] == Usage(1, 2)
 
 
 WRONG = [
@@ -291,8 +297,8 @@ WRONG = [
 
 @pytest.mark.parametrize("presented", WRONG)
 async def test_an_answer_without_a_right_receipt_ends_unbilled(presented: str | None) -> None:
-    said, receipt = await proven(presented, *SAID)
-    assert said == [Text("well"), Failed.of(PeerResponseInvalid())]
+    events, receipt = await proven(presented, *ANSWER)
+    assert events == [Text("well"), Failed.of(PeerResponseInvalid())]
     assert receipt.proved is None
 
 
@@ -300,20 +306,20 @@ async def test_a_key_that_is_not_the_peers_proves_nothing() -> None:
     revoked = known()
     revoked.revoke("agent://b.example", "k-1")
     for ring in (MemoryRing(), revoked):
-        said, _ = await proven(written(), *SAID, ring=ring)
-        assert said[-1] == Failed.of(PeerResponseInvalid())
+        events, _ = await proven(written(), *ANSWER, ring=ring)
+        assert events[-1] == Failed.of(PeerResponseInvalid())
 
 
 async def test_a_failure_costs_what_is_signed_and_nothing_else() -> None:
     refused = PeerRefused(peer_status=500, peer_code="internal")
     charge = Usage(cost=200, currency="credits")
     signed = written(digest=None, code="internal")
-    said, receipt = await proven(signed, charge, error=refused)
-    assert said == [Usage(cost=200, currency="credits"), Failed.of(refused)]
+    events, receipt = await proven(signed, charge, error=refused)
+    assert events == [Usage(cost=200, currency="credits"), Failed.of(refused)]
     assert receipt.proved == signed
     for presented in (None, "a.b.c", written()):
-        said, receipt = await proven(presented, charge, error=refused)
-        assert (said, receipt.proved) == ([Failed.of(refused)], None)
+        events, receipt = await proven(presented, charge, error=refused)
+        assert (events, receipt.proved) == ([Failed.of(refused)], None)
     assert (await proven(signed, charge, error=refused, ring=Gone()))[0] == [Failed.of(refused)]
 
 

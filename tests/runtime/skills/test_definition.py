@@ -139,7 +139,7 @@ def plain(given: dict[str, Any]) -> None: ...
 
 
 @pytest.mark.parametrize(
-    ("function", "more", "said"),
+    ("function", "more", "message"),
     [
         (streaming, {}, "'streaming' is no skill"),
         (with_rest, {}, "'with_rest' must name its parameters"),
@@ -159,9 +159,9 @@ def plain(given: dict[str, Any]) -> None: ...
     ],
 )
 def test_what_is_wrong_with_a_skill_is_told_where_it_is_written(
-    function: Any, more: dict[str, Any], said: str
+    function: Any, more: dict[str, Any], message: str
 ) -> None:
-    with pytest.raises(TypeError, match=said):
+    with pytest.raises(TypeError, match=message):
         carnet.agent("writer").skill("s", **more)(function)
 
 
@@ -223,13 +223,13 @@ def test_what_a_target_may_be() -> None:
     function = writer.skill("s")(two)
     assert define(writer, "m:writer") is writer
     assert define(chat, "m:chat").chat is chat
-    for found, said in [
+    for found, message in [
         (carnet.agent("empty"), "'m:x' has neither a chat function nor a skill"),
         (function, "'m:x' is a skill of agent 'writer': name the agent, not the skill"),
         (plain_function, "'m:x' is not an agent: write it as 'async def name"),
         (3, "'m:x' is not an agent"),
     ]:
-        with pytest.raises(ConfigInvalid, match=said):
+        with pytest.raises(ConfigInvalid, match=message):
             define(found, "m:x")
 
 

@@ -129,12 +129,12 @@ CASES: list[tuple[Any, Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("code", "value", "said"), CASES, ids=[case[2] for case in CASES])
+@pytest.mark.parametrize(("code", "value", "beginning"), CASES, ids=[case[2] for case in CASES])
 def test_a_refusal_names_the_field_and_the_constraint_and_never_the_value(
-    code: Any, value: Any, said: str
+    code: Any, value: Any, beginning: str
 ) -> None:
     text = refusal(of(code), {"code": value})
-    assert text.startswith(said)
+    assert text.startswith(beginning)
     assert SECRET not in text
     assert "4711" not in text
 

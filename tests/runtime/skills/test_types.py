@@ -206,7 +206,7 @@ def test_what_a_model_forbids_is_refused_by_its_schema() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"price": "+"}, "Field 'price' is not a value of its type (decimal_parsing)"),
         ({"at": "soon"}, "Field 'at' is not a value of its type (datetime_from_date_parsing)"),
@@ -214,11 +214,11 @@ def test_what_a_model_forbids_is_refused_by_its_schema() -> None:
     ],
 )
 def test_what_a_model_says_about_a_value_is_told_without_the_value(
-    change: dict[str, Any], said: str
+    change: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(SchemaInvalid) as refused:
         shape_of(Note).read(NOTE | change)
-    assert refused.value.safe_text == said
+    assert refused.value.safe_text == message
 
 
 def test_a_class_need_not_be_pydantics_to_describe_itself() -> None:
@@ -346,7 +346,7 @@ def test_what_has_no_json_form_is_refused_by_name() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "payload", "said"),
+    ("kind", "payload", "message"),
     [
         (Point, {}, "Field 'x' is required"),
         (Point, {"x": "secret"}, "Field 'x' is not a value of its type"),
@@ -356,10 +356,10 @@ def test_what_has_no_json_form_is_refused_by_name() -> None:
         (Line, {"sku": "x" * 9}, "Field 'sku' is not a value of its type"),
     ],
 )
-def test_what_does_not_convert_is_told_by_its_place(kind: Any, payload: Any, said: str) -> None:
+def test_what_does_not_convert_is_told_by_its_place(kind: Any, payload: Any, message: str) -> None:
     with pytest.raises(SchemaInvalid) as refused:
         shape_of(kind).read(payload)
-    assert refused.value.safe_text == said
+    assert refused.value.safe_text == message
 
 
 def test_numbers_that_are_names_of_fields_are_read() -> None:

@@ -41,8 +41,8 @@ async def test_it_is_told_that_tasks_wait_for_an_agent_that_is_not_here(
         there.worker.start()
         await there.ended(await there.accept("echo"))
         await there.close()
-    told: list[Any] = [record for record in caplog.records if "not here" in record.message]
-    assert [record.agent for record in told] == ["removed"]
+    logged: list[Any] = [record for record in caplog.records if "not here" in record.message]
+    assert [record.agent for record in logged] == ["removed"]
     assert (await there.find(call)).state == "pending"
 
 
@@ -65,9 +65,9 @@ async def test_a_task_that_the_worker_stumbles_over_waits_again(
     assert (task.state, task.turn.attempt, task.lost) == ("done", 2, 1)
     await until_so(lambda: here.worker.running == 0)
     await here.close()
-    told: list[Any] = [record for record in caplog.records if "taken up again" in record.message]
-    assert [(line.attempt, line.lost, line.run) for line in told] == [(2, 1, task.turn.run)]
-    assert [line.task for line in told] == [task.id[:8]]  # who knows all of it may poll
+    logged: list[Any] = [record for record in caplog.records if "taken up again" in record.message]
+    assert [(line.attempt, line.lost, line.run) for line in logged] == [(2, 1, task.turn.run)]
+    assert [line.task for line in logged] == [task.id[:8]]  # who knows all of it may poll
 
 
 async def test_the_end_of_a_task_is_a_line_with_its_attempt_and_the_beginning_of_its_id(

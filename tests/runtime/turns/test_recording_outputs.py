@@ -75,11 +75,11 @@ async def test_what_somebody_has_seen_is_not_taken_back() -> None:
 
     stage = Stage(target("speak", agent=speak))
     call = await stage.gate.admit(streamed("speak"))
-    said: list[Event] = []
+    events: list[Event] = []
     async for batch in stage.journal.batches(call):
-        said += batch
+        events += batch
         seen.set()
-    assert (taken, said[0], said[-1]) == ([False], Text("seen"), Done())
+    assert (taken, events[0], events[-1]) == ([False], Text("seen"), Done())
 
 
 async def test_an_agent_of_the_former_shape_has_failed() -> None:

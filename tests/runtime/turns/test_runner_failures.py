@@ -388,12 +388,12 @@ async def test_a_cost_that_nobody_told_is_the_quote_under_a_limit_and_unknown_wi
 
 
 async def test_an_agent_is_no_faster_than_its_fastest_reader() -> None:
-    said = 0
+    written = 0
 
     async def flood(_: Visit) -> AsyncIterator[str]:
-        nonlocal said
+        nonlocal written
         while True:
-            said += 1
+            written += 1
             yield "x" * 100_000
             await asyncio.sleep(0)
 
@@ -402,13 +402,13 @@ async def test_an_agent_is_no_faster_than_its_fastest_reader() -> None:
     async with aclosing(stage.journal.batches(call)) as batches:
         await anext(batches)
         before = -1
-        while before != said:  # until it waits
-            before = said
+        while before != written:  # until it waits
+            before = written
             await asyncio.sleep(0.02)
-        assert said < 60
+        assert written < 60
         for _ in range(5):
             await anext(batches)
-        await until_so(lambda: said > before)
+        await until_so(lambda: written > before)
     await until_so(lambda: stage.journal.running == 0)
 
 
@@ -440,8 +440,8 @@ async def test_what_may_have_been_written_is_not_written_again_with_the_end() ->
 
     stage.turns.append = append  # type: ignore[method-assign]
     call = await stage.gate.admit(replace(streamed("held"), marks=in_run()))
-    told = await stage.read(call)
-    assert told[-1] == Failed.of(OutcomeUnknown())
+    answer = await stage.read(call)
+    assert answer[-1] == Failed.of(OutcomeUnknown())
     assert stage.turns.debits == []
     await until_so(lambda: stage.turns.turns[1].state == "unknown")
     stage.turns.append = write  # type: ignore[method-assign]

@@ -35,14 +35,14 @@ async def test_those_whose_time_is_near_are_told_by_the_same_look() -> None:
 
 async def test_what_has_come_or_is_forgotten_is_left_alone() -> None:
     silence = Silence(asyncio.get_running_loop())
-    received, gone, cancelled, told = waiters(4)
-    for waiter in (received, gone, cancelled, told):
+    received, gone, cancelled, waiting = waiters(4)
+    for waiter in (received, gone, cancelled, waiting):
         silence.watch(waiter, 0.01)
     received.set_result(True)
     silence.forget(gone)
     silence.forget(gone)
     cancelled.cancel()
-    assert not await told
+    assert not await waiting
     assert received.result()
     assert not gone.done()
     assert cancelled.cancelled()

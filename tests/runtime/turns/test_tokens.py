@@ -20,7 +20,7 @@ async def spender(_: Visit) -> AsyncIterator[Event | str]:
     yield "spent"
 
 
-async def told(visit: Visit) -> str:
+async def reporter(visit: Visit) -> str:
     visit.usage(tokens_in=30, tokens_out=20)
     return "spent"
 
@@ -44,7 +44,7 @@ async def played(tokens: int, below: Callable[[Visit], Any]) -> tuple[list[Event
     return await stage.read(replace(call, allowance=allowance)), allowance
 
 
-@pytest.mark.parametrize("below", [spender, told])
+@pytest.mark.parametrize("below", [spender, reporter])
 async def test_what_is_used_above_and_below_is_subtracted_once(
     below: Callable[[Visit], Any],
 ) -> None:
@@ -53,7 +53,7 @@ async def test_what_is_used_above_and_below_is_subtracted_once(
     assert allowance.left().tokens == 200 - 10 - 2 * 50
 
 
-@pytest.mark.parametrize("below", [spender, told])
+@pytest.mark.parametrize("below", [spender, reporter])
 async def test_with_no_tokens_left_nothing_more_is_called(below: Callable[[Visit], Any]) -> None:
     events, allowance = await played(60, below)
     assert isinstance(events[-1], Failed)

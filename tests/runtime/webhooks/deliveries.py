@@ -118,7 +118,7 @@ class MemoryOutbox:
         return 0
 
 
-class Told:
+class Response:
     """What a receiver answers: a status and headers, or the error that sending ends in."""
 
     def __init__(self, status: int, **headers: str) -> None:
@@ -141,14 +141,14 @@ class Told:
 class ScriptedClient:
     """Answers each request with what comes next, the last of it again and again."""
 
-    def __init__(self, clock: FakeClock, *answers: Told | CarnetError) -> None:
+    def __init__(self, clock: FakeClock, *answers: Response | CarnetError) -> None:
         self._clock = clock
         self._answers = list(answers)
         self.sent: list[tuple[float, Outbound]] = []  # seconds since the start, and what
         self._began = clock.wall_us()
 
     @asynccontextmanager
-    async def send(self, request: Outbound) -> AsyncIterator[Told]:
+    async def send(self, request: Outbound) -> AsyncIterator[Response]:
         self.sent.append(((self._clock.wall_us() - self._began) / 1_000_000, request))
         answer = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
         if isinstance(answer, CarnetError):

@@ -50,7 +50,7 @@ def task() -> Call:
     return msgspec.structs.replace(call, caller=caller, callback=URL, task="task-1")
 
 
-def told(end: Done | Failed, *events: Event) -> dict[str, Any]:
+def delivered_body(end: Done | Failed, *events: Event) -> dict[str, Any]:
     call = task()
     (delivery,) = DELIVERIES(call, events, end, None, ONE)
     found: dict[str, Any] = json.loads(delivery.body)
@@ -86,13 +86,13 @@ def test_a_task_of_a_chat_is_called_back_as_a_chat_completion() -> None:
     assert delivery.body == openai.write_answer(
         call.record, [Text("well"), usage, Done()], model=call.agent, currency="credits"
     )
-    said = json.loads(delivery.body)
-    assert said["choices"][0]["message"]["content"] == "well"
-    assert (said["usage"]["cost"], said["usage"]["run_cost"]) == ("0.00005", None)
+    body = json.loads(delivery.body)
+    assert body["choices"][0]["message"]["content"] == "well"
+    assert (body["usage"]["cost"], body["usage"]["run_cost"]) == ("0.00005", None)
     failed = Failed.of(AgentFailed("its own words"))
     (delivery,) = DELIVERIES(call, [Text("half")], failed, usage, ONE)
-    said = json.loads(delivery.body)
-    assert (said["code"], said["usage"]["cost"]) == ("agent_failed", "0.00005")
+    body = json.loads(delivery.body)
+    assert (body["code"], body["usage"]["cost"]) == ("agent_failed", "0.00005")
     assert b"its own words" not in delivery.body
 
 
@@ -108,21 +108,21 @@ def test_a_delivery_says_what_a_caller_who_waited_would_have_got() -> None:
     events: list[Event] = [Text("one "), Text("two"), Extension(RESULT, {"n": 3}), Done()]
     (delivery,) = DELIVERIES(call, events, Done(), None, ONE)
     assert delivery.body == samvad.write_answer(call.record, events, trace_id=call.carnet.run)
-    assert told(Done(), *events)["result"] == {"n": 3}
+    assert delivered_body(Done(), *events)["result"] == {"n": 3}
 
 
 @pytest.mark.parametrize("error", [AgentFailed("its own words"), Cancelled()])
 def test_a_failure_is_told_as_well_and_keeps_the_agents_words_to_itself(error: Any) -> None:
-    said = told(Failed.of(error), Text("half"))
-    assert said["status"] == "error"
-    assert said["error"]["code"] == "AGENT_UNAVAILABLE"
-    assert "its own words" not in json.dumps(said)
-    assert "half" not in json.dumps(said)
+    body = delivered_body(Failed.of(error), Text("half"))
+    assert body["status"] == "error"
+    assert body["error"]["code"] == "AGENT_UNAVAILABLE"
+    assert "its own words" not in json.dumps(body)
+    assert "half" not in json.dumps(body)
 
 
 @pytest.mark.parametrize("end", [Done(), Failed.of(AgentFailed())])
 def test_a_delivery_fits_our_schema_of_the_protocol(end: Done | Failed) -> None:
-    assert valid("answer", told(end, Text("well")))
+    assert valid("answer", delivered_body(end, Text("well")))
 
 
 @pytest.mark.parametrize(

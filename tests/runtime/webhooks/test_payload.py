@@ -31,7 +31,7 @@ KEY = base64.b64encode(PUBLIC).decode()
 OTHER_KEY = base64.b64encode(ed25519.public_of(bytes(32))).decode()
 TEXT = SECRET.reveal()
 OTHER = write_secret(bytes(32)).reveal()
-TOLD = {"traceId": "run_1", "spanId": "s", "status": "ok", "result": {"text": "naïve"}}
+ENVELOPE = {"traceId": "run_1", "spanId": "s", "status": "ok", "result": {"text": "naïve"}}
 PATH = "/in"
 EITHER: tuple[dict[str, Any], ...] = ({"secret": TEXT}, {"key": KEY})
 
@@ -77,7 +77,7 @@ def test_no_header_holds_the_secret() -> None:
 
 
 def test_the_package_of_the_standard_verifies_it() -> None:
-    assert Webhook(TEXT).verify(BODY, sent()) == TOLD
+    assert Webhook(TEXT).verify(BODY, sent()) == ENVELOPE
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_what_the_package_of_the_standard_signs_is_verified_by_ours() -> None:
     headers = {"webhook-id": "msg_9", "webhook-timestamp": "1800000000"}
     headers["Webhook-Signature"] = signed
     clock = FakeClock(wall_us=1_800_000_000_000_000)
-    assert verify_webhook(headers, BODY, secret=TEXT, clock=clock) == TOLD
+    assert verify_webhook(headers, BODY, secret=TEXT, clock=clock) == ENVELOPE
 
 
 # ------------------------------------------------------------------------- the SDK of SAMVAD
@@ -121,7 +121,7 @@ def test_the_sdk_verifies_the_signature_and_the_digest() -> None:
 def test_a_url_without_a_path_is_signed_for_the_root() -> None:
     headers = sent(url="https://hooks.example")
     assert samvad.signing.verify_request("POST", "/", headers, KEY)
-    assert carnet.verify_webhook(headers, BODY, key=KEY, path="/") == TOLD
+    assert carnet.verify_webhook(headers, BODY, key=KEY, path="/") == ENVELOPE
 
 
 # ------------------------------------------------------------------------- ours
@@ -130,8 +130,8 @@ def test_a_url_without_a_path_is_signed_for_the_root() -> None:
 def test_our_verifier_takes_the_secret_the_key_or_both() -> None:
     headers = sent()
     for given in (*EITHER, {"secret": TEXT, "key": KEY}):
-        assert carnet.verify_webhook(headers, BODY, **given) == TOLD
-    assert carnet.verify_webhook(headers, BODY, key=f"whpk_{KEY}", path=PATH) == TOLD
+        assert carnet.verify_webhook(headers, BODY, **given) == ENVELOPE
+    assert carnet.verify_webhook(headers, BODY, key=f"whpk_{KEY}", path=PATH) == ENVELOPE
 
 
 def test_our_verifier_needs_one_of_them() -> None:
@@ -171,7 +171,7 @@ def test_our_verifier_refuses_what_is_five_minutes_old_or_ahead(seconds: float) 
     for given in EITHER:
         with pytest.raises(TimestampOutOfWindow):
             verify_webhook(headers, BODY, **given)
-    assert verify_webhook(headers, BODY, secret=TEXT, clock=at(seconds)) == TOLD
+    assert verify_webhook(headers, BODY, secret=TEXT, clock=at(seconds)) == ENVELOPE
 
 
 @pytest.mark.parametrize("timestamp", ["-1", "1e9", " 1800000000", "١٢٣", "1" * 13, "now"])
@@ -203,7 +203,7 @@ def test_while_a_secret_is_replaced_one_of_two_signatures_suffices() -> None:
     headers["webhook-signature"] = (
         f"v1,{base64.b64encode(bytes(32)).decode()} " + headers["webhook-signature"]
     )
-    assert verify_webhook(headers, BODY, secret=TEXT) == TOLD
+    assert verify_webhook(headers, BODY, secret=TEXT) == ENVELOPE
 
 
 def test_the_samvad_signature_must_hold_for_this_body_and_be_fresh() -> None:

@@ -23,8 +23,8 @@ from carnet.telemetry import Metrics
 from carnet.testing.clock import FakeClock, FakeIds
 from tests.runtime.webhooks.deliveries import (
     MemoryOutbox,
+    Response,
     ScriptedClient,
-    Told,
     deliver_all,
     delivery,
     dispatcher,
@@ -41,7 +41,7 @@ def stored(attempts: int = 0, *, failures: int = 0, created: int = NOW) -> Store
 
 
 async def delivered(
-    *answers: Told | CarnetError, **more: Any
+    *answers: Response | CarnetError, **more: Any
 ) -> tuple[ScriptedClient, StoredDelivery]:
     """What one delivery goes through with these answers, and how it ends."""
     clock, outbox = FakeClock(), MemoryOutbox()
@@ -52,7 +52,7 @@ async def delivered(
 
 
 async def test_a_delivery_is_tried_ten_times_by_the_schedule_and_is_then_dead() -> None:
-    http, ended = await delivered(Told(500))
+    http, ended = await delivered(Response(500))
     assert http.times == list(itertools.accumulate(SCHEDULE))
     assert (ended.state, ended.attempts, ended.status) == ("dead", 10, 500)
     assert ended.reason == "it answered 500"
@@ -72,7 +72,7 @@ def test_the_jitter_is_a_tenth_either_way(fraction: float, seconds: float) -> No
 
 
 async def test_every_attempt_has_the_same_id_and_a_time_of_its_own() -> None:
-    http, ended = await delivered(Told(500), Told(503), Told(204))
+    http, ended = await delivered(Response(500), Response(503), Response(204))
     sent = [request.headers for _, request in http.sent]
     assert ended.state == "delivered"
     assert {headers["webhook-id"] for headers in sent} == {"msg_1"}
@@ -84,25 +84,25 @@ async def test_every_attempt_has_the_same_id_and_a_time_of_its_own() -> None:
 
 @pytest.mark.parametrize("status", [200, 201, 202, 204, 299])
 async def test_every_2xx_delivers(status: int) -> None:
-    http, ended = await delivered(Told(status))
+    http, ended = await delivered(Response(status))
     assert (len(http.sent), ended.state, ended.status) == (1, "delivered", status)
 
 
 @pytest.mark.parametrize("status", [100, 199, 301, 302, 304, 307, 308, 400, 401, 404, 409, 500])
 async def test_nothing_else_does(status: int) -> None:
-    http, ended = await delivered(Told(status, location="https://elsewhere.example/"))
+    http, ended = await delivered(Response(status, location="https://elsewhere.example/"))
     assert (len(http.sent), ended.state) == (10, "dead")
     assert {request.url for _, request in http.sent} == {"https://hooks.example/in"}
 
 
 async def test_a_redirect_is_a_failure_that_says_so() -> None:
-    _, ended = await delivered(Told(302, location="https://elsewhere.example/"))
+    _, ended = await delivered(Response(302, location="https://elsewhere.example/"))
     assert ended.reason == "it answered 302, and redirects are not followed"
 
 
 async def test_410_ends_the_delivery_and_the_address() -> None:
     clock, outbox = FakeClock(), MemoryOutbox()
-    http = ScriptedClient(clock, Told(410))
+    http = ScriptedClient(clock, Response(410))
     await outbox.put([delivery()], clock.wall_us())
     await deliver_all(dispatcher(outbox, http, clock), outbox, clock)
     assert (len(http.sent), outbox.stored["msg_1"].state) == (1, "dead")
@@ -112,24 +112,24 @@ async def test_410_ends_the_delivery_and_the_address() -> None:
 
 @pytest.mark.parametrize("status", [429, 503])
 async def test_who_says_how_long_to_wait_is_waited_for(status: int) -> None:
-    http, ended = await delivered(Told(status, retry_after="90"), Told(200))
+    http, ended = await delivered(Response(status, retry_after="90"), Response(200))
     assert (http.times, ended.state) == ([0, 90], "delivered")
 
 
 async def test_a_date_is_as_good_as_a_number() -> None:
     late = {"date": "Sun, 15 Nov 2026 06:00:00 GMT", "retry_after": "Sun, 15 Nov 2026 06:02:00 GMT"}
-    http, _ = await delivered(Told(429, **late), Told(200))
+    http, _ = await delivered(Response(429, **late), Response(200))
     assert http.times == [0, 120]
 
 
 async def test_nobody_is_waited_for_longer_than_a_day() -> None:
-    http, ended = await delivered(Told(429, retry_after="900000"), Told(200))
+    http, ended = await delivered(Response(429, retry_after="900000"), Response(200))
     assert (http.times, ended.state) == ([0, 86_400], "delivered")
 
 
 async def test_a_wait_that_is_shorter_than_the_schedule_or_of_another_status_counts_less() -> None:
-    assert (await delivered(Told(429, retry_after="1"), Told(200)))[0].times == [0, 5]
-    assert (await delivered(Told(500, retry_after="900"), Told(200)))[0].times == [0, 5]
+    assert (await delivered(Response(429, retry_after="1"), Response(200)))[0].times == [0, 5]
+    assert (await delivered(Response(500, retry_after="900"), Response(200)))[0].times == [0, 5]
 
 
 async def test_a_delivery_that_is_sent_again_after_weeks_has_its_whole_schedule_once_more() -> None:
@@ -143,7 +143,7 @@ async def test_a_delivery_that_is_sent_again_after_weeks_has_its_whole_schedule_
 async def test_a_delivery_that_was_put_off_again_and_again_dies_an_hour_after_the_schedule() -> (
     None
 ):
-    http, ended = await delivered(Told(503, retry_after="86400"))
+    http, ended = await delivered(Response(503, retry_after="86400"))
     lasts = sum(SCHEDULE) * 1.1 + 3600
     assert ended.state == "dead"
     assert http.times[-1] <= lasts
@@ -201,7 +201,7 @@ async def test_what_has_no_answer_is_tried_again_and_says_why(
 
 async def test_a_delivery_that_cannot_be_sent_at_all_is_not_tried_for_ever() -> None:
     clock, outbox = FakeClock(), MemoryOutbox()
-    http = ScriptedClient(clock, Told(200))
+    http = ScriptedClient(clock, Response(200))
     dispatching = dispatcher(outbox, http, clock, schedule=(0, 1))
     object.__setattr__(dispatching, "_webhooks", None)  # whatever it is that breaks
     await outbox.put([delivery()], clock.wall_us())
@@ -211,7 +211,7 @@ async def test_a_delivery_that_cannot_be_sent_at_all_is_not_tried_for_ever() -> 
 
 async def test_at_most_sixteen_are_on_their_way() -> None:
     clock, outbox = FakeClock(), MemoryOutbox()
-    http = ScriptedClient(clock, Told(200))
+    http = ScriptedClient(clock, Response(200))
     many = [delivery(str(n), f"https://r{n}.example/") for n in range(AT_ONCE + 5)]
     await outbox.put(many, clock.wall_us())
     dispatching = dispatcher(outbox, http, clock)
@@ -228,22 +228,22 @@ async def test_at_most_sixteen_are_on_their_way() -> None:
 
 async def test_the_operator_is_told_of_what_died_and_of_a_dead_notice_nobody_is() -> None:
     clock, outbox = FakeClock(), MemoryOutbox()
-    http = ScriptedClient(clock, Told(404))
+    http = ScriptedClient(clock, Response(404))
     notify = ("https://ops.example/carnet?key=1", "http://127.0.0.1:9/x")
     await outbox.put([delivery()], clock.wall_us())
     dispatching = dispatcher(outbox, http, clock, schedule=(0, 1), notify=notify)
     await deliver_all(dispatching, outbox, clock)
-    told = [one for one in outbox.stored.values() if one.delivery.kind == "notice"]
-    assert [one.delivery.url for one in told] == list(notify)
-    assert [one.delivery.host for one in told] == ["https://ops.example", "http://127.0.0.1:9"]
-    assert {(one.state, one.delivery.secret_of, one.delivery.learned) for one in told} == {
+    notices = [one for one in outbox.stored.values() if one.delivery.kind == "notice"]
+    assert [one.delivery.url for one in notices] == list(notify)
+    assert [one.delivery.host for one in notices] == ["https://ops.example", "http://127.0.0.1:9"]
+    assert {(one.state, one.delivery.secret_of, one.delivery.learned) for one in notices} == {
         ("dead", "notify", False)
     }
     kinds = {request.kind for _, request in http.sent if request.url in notify}
     assert kinds == {"named"}
-    said = json.loads(told[0].delivery.body)
-    assert said["type"] == "outbox.dead"
-    assert said["data"] == {
+    body = json.loads(notices[0].delivery.body)
+    assert body["type"] == "outbox.dead"
+    assert body["data"] == {
         "delivery": "msg_1",
         "taskId": "task-1",
         "receiver": "https://hooks.example",
@@ -256,13 +256,13 @@ async def test_the_operator_is_told_of_what_died_and_of_a_dead_notice_nobody_is(
 
 async def test_the_operator_is_told_of_an_address_that_is_gone() -> None:
     clock, outbox = FakeClock(), MemoryOutbox()
-    http = ScriptedClient(clock, Told(410), Told(200))
+    http = ScriptedClient(clock, Response(410), Response(200))
     await outbox.put([delivery()], clock.wall_us())
     dispatching = dispatcher(outbox, http, clock, notify=("https://ops.example/",))
     await deliver_all(dispatching, outbox, clock)
-    (told,) = [one for one in outbox.stored.values() if one.delivery.kind == "notice"]
-    assert told.state == "delivered"
-    assert json.loads(told.delivery.body)["data"]["gone"] is True
+    (notice,) = [one for one in outbox.stored.values() if one.delivery.kind == "notice"]
+    assert notice.state == "delivered"
+    assert json.loads(notice.delivery.body)["data"]["gone"] is True
 
 
 async def test_every_attempt_is_logged_and_counted_and_no_secret_is(
@@ -271,7 +271,7 @@ async def test_every_attempt_is_logged_and_counted_and_no_secret_is(
     metrics = Metrics()
     secret_path = "https://hooks.example/in/path-secret?token=query-secret"
     clock, outbox = FakeClock(), MemoryOutbox()
-    http = ScriptedClient(clock, Told(500), Told(200))
+    http = ScriptedClient(clock, Response(500), Response(200))
     await outbox.put([delivery(url=secret_path)], clock.wall_us())
     with caplog.at_level(logging.INFO, logger="carnet.outbox"):
         dispatching = dispatcher(outbox, http, clock, metrics=metrics)

@@ -132,8 +132,8 @@ async def test_a_kept_connection_that_was_not_there_any_more_is_no_reason_to_wai
 
 async def test_what_an_attempt_has_cost_and_called_stays() -> None:
     agent, calls = in_turn(failing(busy(0), Usage(cost=5), call_record("x")), GOOD)
-    said = await collect(retrying(agent, FakeClock()), make_call())
-    assert said == [Usage(cost=5), call_record("x"), Text("well"), Done()]
+    events = await collect(retrying(agent, FakeClock()), make_call())
+    assert events == [Usage(cost=5), call_record("x"), Text("well"), Done()]
     assert len(calls) == 2
 
 
@@ -150,23 +150,23 @@ async def test_the_last_error_is_raised_when_every_attempt_failed() -> None:
 
 async def test_nothing_is_repeated_once_something_was_said() -> None:
     agent, calls = in_turn(failing(ProviderUnavailable(), Text("one")), GOOD)
-    error, said = await fail(retrying(agent, FakeClock()), make_call(), Paper(is_read=True))
+    error, events = await fail(retrying(agent, FakeClock()), make_call(), Paper(is_read=True))
     assert isinstance(error, ProviderUnavailable)
-    assert said == [Text("one")]
+    assert events == [Text("one")]
     assert len(calls) == 1
 
 
 async def test_what_nobody_has_seen_is_taken_back() -> None:
     agent, calls = in_turn(failing(ProviderUnavailable(), Text("one"), call_record("x")), GOOD)
-    said = await collect(retrying(agent, FakeClock()), make_call())
-    assert said == [call_record("x"), Text("well"), Done()]
+    events = await collect(retrying(agent, FakeClock()), make_call())
+    assert events == [call_record("x"), Text("well"), Done()]
     assert len(calls) == 2
 
 
 async def test_a_failed_end_is_repeated_like_an_error() -> None:
     agent, calls = in_turn(saying(call_record("x"), Failed("provider_unavailable")), GOOD)
-    said = await collect(retrying(agent, FakeClock()), make_call())
-    assert said == [call_record("x"), Text("well"), Done()]
+    events = await collect(retrying(agent, FakeClock()), make_call())
+    assert events == [call_record("x"), Text("well"), Done()]
     assert len(calls) == 2
 
 
@@ -177,12 +177,12 @@ async def test_every_attempt_leaves_its_record() -> None:
         failing(ProviderUnavailable(), second),
         saying(Text("well"), call_record(), Done()),
     )
-    said = await collect(retrying(agent, FakeClock()), make_call())
-    assert said == [first, second, Text("well"), call_record(), Done()]
+    events = await collect(retrying(agent, FakeClock()), make_call())
+    assert events == [first, second, Text("well"), call_record(), Done()]
     agent, _ = in_turn(failing(busy(0), first), failing(ProviderUnavailable(), second))
-    error, said = await fail(retrying(agent, FakeClock(), retries=1), make_call())
+    error, events = await fail(retrying(agent, FakeClock(), retries=1), make_call())
     assert isinstance(error, ProviderUnavailable)
-    assert said == [first, second]
+    assert events == [first, second]
 
 
 async def test_a_callee_that_says_how_long_is_not_asked_sooner() -> None:
@@ -245,7 +245,7 @@ async def test_waiting_can_be_cancelled() -> None:
     with pytest.raises(asyncio.CancelledError):
         await task
     assert len(calls) == 1
-    assert paper.said == [call_record("peer_busy")]
+    assert paper.events == [call_record("peer_busy")]
 
 
 @pytest.mark.parametrize("retries", [-1, 4, 100])

@@ -41,8 +41,8 @@ async def test_an_answer_in_time_passes_unchanged() -> None:
 async def test_an_agent_that_hangs_is_cancelled_at_its_deadline() -> None:
     hanging = Hanging()
     timed = Timed(hanging, seconds=0.05, clock=FakeClock())
-    error, said = await fail(timed, make_call())
-    assert (type(error), said) == (ProviderTimeout, [Text("one")])
+    error, events = await fail(timed, make_call())
+    assert (type(error), events) == (ProviderTimeout, [Text("one")])
     assert hanging.ended == "cancelled"
     assert error.facts["by"] == "agent"
     task = asyncio.current_task()
@@ -94,7 +94,7 @@ async def test_a_cancellation_by_the_caller_stays_one() -> None:
     paper = Paper()
     timed = Timed(hanging, seconds=60, clock=FakeClock())
     task = asyncio.create_task(collect(timed, make_call(), paper))
-    while not paper.said:  # noqa: ASYNC110  as soon as it has spoken
+    while not paper.events:  # noqa: ASYNC110  as soon as it has spoken
         await asyncio.sleep(0)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -149,7 +149,7 @@ async def test_patience_can_be_moved_without_a_new_timer() -> None:
 # ---------------------------------------------------------------------- deadlines themselves
 
 
-async def told(deadlines: "list[Deadlines]", *, seconds: float = 30) -> None:
+async def all_ended(deadlines: "list[Deadlines]", *, seconds: float = 30) -> None:
     """Wait until all of them have ended."""
     async with asyncio.timeout(seconds):
         while not all(each.ended for each in deadlines):  # noqa: ASYNC110
@@ -160,7 +160,7 @@ def test_every_loop_has_its_own_look_at_the_deadlines() -> None:
     async def scene() -> None:
         received: list[int] = []
         several = [Deadlines(0.01 * number, lambda: received.append(1)) for number in range(4)]
-        await told(several)
+        await all_ended(several)
         assert received == [1] * 4
 
     first = asyncio.new_event_loop()
@@ -178,7 +178,7 @@ async def test_a_deadline_that_was_stopped_does_not_come() -> None:
     stopped = Deadlines(0.01, lambda: received.append("stopped"))
     later = Deadlines(0.05, lambda: received.append("later"))
     stopped.stop()
-    await told([later])
+    await all_ended([later])
     assert received == ["later"]
     later.stop()  # once it has come, this does no harm
     stopped.stop()
@@ -195,7 +195,7 @@ async def test_a_failure_of_one_that_is_told_keeps_nobody_else_waiting() -> None
 
     several = [Deadlines(0.01, fail_once) for _ in range(3)]
     quiet = Deadlines(0.03)  # and nobody waits for it
-    await told([*several, quiet])
+    await all_ended([*several, quiet])
     assert len(noted) == 3
 
 
@@ -203,7 +203,7 @@ async def test_time_that_is_over_is_not_given_again() -> None:
     deadlines = Deadlines(30)
     assert deadlines.allow(0.01)
     assert 0 < deadlines.left() <= 30
-    await told([deadlines])
+    await all_ended([deadlines])
     assert not deadlines.allow(60)
     assert not Deadlines(0).allow(60)
     assert Deadlines(-1).left() == 0
@@ -214,7 +214,7 @@ async def test_an_earlier_deadline_is_not_kept_waiting_by_a_later_one() -> None:
     late = Deadlines(60, lambda: received.append("late"))
     early = Deadlines(60, lambda: received.append("early"))
     early.allow(0.01)
-    await told([early])
+    await all_ended([early])
     assert received == ["early"]
     late.stop()
 
@@ -229,5 +229,5 @@ async def test_without_a_task_there_is_nobody_to_cancel() -> None:
 
     asyncio.get_running_loop().call_soon(outside)
     await asyncio.sleep(0)
-    await told(made)
+    await all_ended(made)
     assert not made[0].took()
