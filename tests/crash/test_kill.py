@@ -36,39 +36,39 @@ CALLING = [
     "t3.after_commit",
 ]
 
-Said = dict[str, list[str]]  # what was acknowledged: "done" -> names
+Acknowledged = dict[str, list[str]]  # what was acknowledged: "done" -> names
 
 
 def run_victim(
     place: Place, *what: str, crash_at: str = "", kill_after: int = 0
-) -> tuple[Said, int]:
+) -> tuple[Acknowledged, int]:
     """Let a victim work until it dies: at a crash point, or after so many lines."""
-    said: Said = defaultdict(list)
+    acknowledged: Acknowledged = defaultdict(list)
     environment = os.environ | {"CRASH_AT": crash_at}
     victims = speaking("tests.stores.support.victim", str(place.folder), *what, env=environment)
     with victims as (victim, out):
         for lines, line in enumerate(out, 1):
             word, _, name = line.strip().partition(" ")
-            said[word].append(name)
+            acknowledged[word].append(name)
             if kill_after and lines == kill_after:
                 victim.kill()
-    return said, victim.wait()
+    return acknowledged, victim.wait()
 
 
-async def check(place: Place, said: Said) -> None:
+async def check(place: Place, acknowledged: Acknowledged) -> None:
     """Open what the victim left: everything it acknowledged is there, once, and adds up."""
     if place.postgres:
         place.end_leases()
     else:
         assert place.rows("PRAGMA integrity_check") == [("ok",)]
     store = await place.start()
-    for name in said["claimed"]:
+    for name in acknowledged["claimed"]:
         (turn,) = await store.records.run(name, reader=None)
         assert turn.state in {"done", "unknown"}
-    for name in said["appended"]:
+    for name in acknowledged["appended"]:
         (turn,) = await store.records.run(name, reader=None)
         assert (await store.turns.events(turn))[0] == write_events([Text(name)])
-    for name in said["done"]:
+    for name in acknowledged["done"]:
         (turn,) = await store.records.run(name, reader=None)
         assert (turn.state, turn.cost) == ("done", 200)
         assert await store.turns.events(turn) == [write_events([Text(name)]), write_events(ANSWER)]
@@ -99,10 +99,10 @@ def add_up(place: Place) -> None:
 
 @pytest.mark.parametrize("point", CALLING)
 async def test_killed_at_a_point_of_a_call(place: Place, point: str) -> None:
-    said, code = run_victim(place, "work", "w", crash_at=f"{point}:7")
+    acknowledged, code = run_victim(place, "work", "w", crash_at=f"{point}:7")
     assert code == KILLED
-    assert said["claimed"]
-    await check(place, said)
+    assert acknowledged["claimed"]
+    await check(place, acknowledged)
 
 
 @pytest.mark.parametrize(
@@ -113,14 +113,14 @@ async def test_killed_at_a_point_of_a_call(place: Place, point: str) -> None:
     ],
 )
 async def test_killed_while_tasks_are_accepted_and_run(place: Place, point: str) -> None:
-    said, code = run_victim(place, "tasks", "w", crash_at=f"{point}:3")
+    acknowledged, code = run_victim(place, "tasks", "w", crash_at=f"{point}:3")
     assert code == KILLED
     if place.postgres:
         place.end_leases()
     store = await place.start()
-    for name in said["accepted"]:
+    for name in acknowledged["accepted"]:
         assert await store.tasks.find(f"task-{name}") is not None
-    for name in said["done"]:
+    for name in acknowledged["done"]:
         found = await store.tasks.find(f"task-{name}")
         assert found is not None
         assert found.state == "done"
@@ -130,8 +130,8 @@ async def test_killed_while_tasks_are_accepted_and_run(place: Place, point: str)
         await store.turns.finish(an_end(task))
     assert await store.tasks.waiting() == 0
     assert place.rows("SELECT DISTINCT state FROM turn") == [("done",)]
-    told = {delivery for (delivery,) in place.rows("SELECT id FROM outbox")}
-    assert told == {f"msg_{name}" for (name,) in place.rows("SELECT id FROM run")}
+    deliveries = {delivery for (delivery,) in place.rows("SELECT id FROM outbox")}
+    assert deliveries == {f"msg_{name}" for (name,) in place.rows("SELECT id FROM run")}
     assert place.rows("SELECT COUNT(*) FROM kept_call") == [(0,)]
     assert place.rows("SELECT spent FROM purse WHERE name = 'tasks/echo/b'") == [(0,)]
     add_up(place)
@@ -142,12 +142,12 @@ async def test_killed_while_tasks_are_accepted_and_run(place: Place, point: str)
 async def test_f02_a_nonce_and_its_claim_are_both_there_after_a_kill_or_neither(
     place: Place, point: str
 ) -> None:
-    said, code = run_victim(place, "sign", "w", crash_at=f"{point}:7")
+    acknowledged, code = run_victim(place, "sign", "w", crash_at=f"{point}:7")
     assert code == KILLED
-    assert said["claimed"]
+    assert acknowledged["claimed"]
     nonces = {name for (name,) in place.rows("SELECT nonce FROM nonce")}
     assert nonces == {name for (name,) in place.rows("SELECT id FROM run")}
-    assert set(said["claimed"]) <= nonces
+    assert set(acknowledged["claimed"]) <= nonces
     if place.postgres:
         place.end_leases()
     store = await place.start()
@@ -185,30 +185,32 @@ async def test_f09_a_key_is_the_old_one_or_the_new_one_after_a_kill(
 
 async def test_killed_at_any_moment_again_and_again(place: Place) -> None:
     dice = random.Random(1)  # noqa: S311  the same moments on every run
-    everything: Said = defaultdict(list)
+    everything: Acknowledged = defaultdict(list)
     for life in range(5):
-        said, code = run_victim(place, "work", f"w{life}", kill_after=dice.randrange(3, 400))
+        acknowledged, code = run_victim(
+            place, "work", f"w{life}", kill_after=dice.randrange(3, 400)
+        )
         assert code == KILLED
-        for word, names in said.items():
+        for word, names in acknowledged.items():
             everything[word] += names
     assert len(everything["done"]) > 50
     await check(place, everything)
 
 
 async def test_killed_while_recovering_again_and_again(place: Place) -> None:
-    said, _ = run_victim(place, "work", "w", crash_at="t1.after_commit:2")
+    acknowledged, _ = run_victim(place, "work", "w", crash_at="t1.after_commit:2")
     place.end_leases()
     for point in ("recover.begin", "recover.each_turn:3", "recover.each_turn", "recover.end"):
         _, code = run_victim(place, "start", crash_at=point)
         assert code == KILLED
-    await check(place, said)
+    await check(place, acknowledged)
 
 
 async def test_killed_while_migrating_sqlite(place: Place) -> None:
-    said, code = run_victim(place, "start", crash_at="migrate.mid")
-    assert (said, code) == ({}, KILLED)
+    acknowledged, code = run_victim(place, "start", crash_at="migrate.mid")
+    assert (acknowledged, code) == ({}, KILLED)
     assert place.rows("SELECT name FROM sqlite_schema") == []  # the old layout: none
-    await check(place, said)
+    await check(place, acknowledged)
 
 
 async def test_killed_while_pruning(place: Place) -> None:
@@ -225,8 +227,8 @@ async def test_killed_while_pruning(place: Place) -> None:
     assert place.rows("SELECT COUNT(*) FROM journal WHERE turn NOT IN (SELECT n FROM turn)") == [
         (0,)
     ]
-    said, code = run_victim(place, "prune")
-    assert (code, said["started"]) == (0, [""])
+    acknowledged, code = run_victim(place, "prune")
+    assert (code, acknowledged["started"]) == (0, [""])
     assert place.rows("SELECT COUNT(*) FROM turn") == [(1,)]  # the newest stays
     assert place.rows("SELECT COUNT(*), SUM(amount) FROM ledger") == [(450, 90_000)]
 

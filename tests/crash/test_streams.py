@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from carnet.testing.wait import until
-from tests.faults.scene import Pair, frames, said
+from tests.faults.scene import Pair, frames, streamed_text
 from tests.faults.stores import end_leases
 from tests.support.http import stream
 
 WORDS = "6"  # one each tenth of a second
-SAID = "0 1 2 3 4 5 "
+WHOLE = "0 1 2 3 4 5 "
 Entry = tuple[str, str, dict[str, Any]]  # event, id, data
 
 
@@ -78,14 +78,14 @@ def test_f06_a_stream_cut_off_by_a_kill_is_never_done_and_a_retry_is_a_new_attem
 
     restart(pair)
     again = answered(pair, run)
-    assert said(again) == SAID
+    assert streamed_text(again) == WHOLE
     assert ask(pair, run) == again  # a replay is the same to the byte, with its ids
 
     entries = journal(pair, run)
     kinds = [kind for kind, _, _ in entries]
     assert "discard" in kinds
     kept = entries[len(kinds) - kinds[::-1].index("discard") :]
-    assert "".join(data["text"] for kind, _, data in kept if kind == "text") == said(again)
+    assert "".join(data["text"] for kind, _, data in kept if kind == "text") == streamed_text(again)
     assert kinds[-1] == "end"
 
 

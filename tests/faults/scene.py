@@ -84,7 +84,7 @@ def frames(lines: Iterable[bytes]) -> list[dict[str, Any]]:
     return [json.loads(text) for text in data if text != b"[DONE]"]
 
 
-def said(lines: Iterable[bytes]) -> str:
+def streamed_text(lines: Iterable[bytes]) -> str:
     """The text of a stream."""
     choices = [choice for frame in frames(lines) for choice in frame.get("choices", ())]
     return "".join(choice["delta"].get("content") or "" for choice in choices)

@@ -75,8 +75,8 @@ def set_clock(gateway: Organisation, seconds: int) -> None:
 
 def skews(gateway: Organisation) -> list[float]:
     """The steps that its log tells of."""
-    told = [json.loads(line) for line in gateway.log_lines() if "clock skew" in line]
-    return [line["seconds"] for line in told]
+    lines = [json.loads(line) for line in gateway.log_lines() if "clock skew" in line]
+    return [line["seconds"] for line in lines]
 
 
 @pytest.fixture(scope="module")

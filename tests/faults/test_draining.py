@@ -140,8 +140,8 @@ async def test_f30_a_stop_amid_many_streams_finishes_or_fails_each_and_loses_non
     assert b"Traceback" not in (acme.folder / "err.txt").read_bytes()
 
     acme.start()
-    told, cut = streams[1], streams[0]
-    assert b"whole " in acme.chat("go", "held", headers=ids(told.run), stream=True).body
+    finished, cut = streams[1], streams[0]
+    assert b"whole " in acme.chat("go", "held", headers=ids(finished.run), stream=True).body
     assert number(acme, "SELECT COUNT(*) FROM ledger") == half  # from the record
     (acme.folder / "never").touch()
     assert b"whole " in acme.chat("never", "held", headers=ids(cut.run), stream=True).body

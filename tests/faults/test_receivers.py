@@ -165,11 +165,11 @@ def test_f29_what_arrives_verifies_with_the_secret_and_the_key_that_the_commands
     body = received["body"].encode()
     secret = house.carnet("outbox", "secret", SENDER).stdout.strip()
     (key,) = [one["key"] for one in house.json("keys", "list")["keys"]]
-    told = json.loads(BODY)
+    envelope = json.loads(BODY)
     assert body == BODY
-    assert Webhook(secret).verify(body, received["headers"]) == told
-    assert carnet.verify_webhook(received["headers"], body, secret=secret) == told
-    assert carnet.verify_webhook(received["headers"], body, key=key, path="/verified") == told
+    assert Webhook(secret).verify(body, received["headers"]) == envelope
+    assert carnet.verify_webhook(received["headers"], body, secret=secret) == envelope
+    assert carnet.verify_webhook(received["headers"], body, key=key, path="/verified") == envelope
     assert house.carnet("outbox", "secret", "notify").stdout.strip() != secret
 
 
@@ -186,8 +186,8 @@ def test_f29_a_dead_delivery_is_shown_and_sent_again_when_its_receiver_is_back(
     house.wait_for(name, "dead")
 
     def noticed() -> list[dict[str, Any]]:
-        told = [json.loads(one["body"])["data"] for one in receivers.received("notified")]
-        return [data for data in told if data["delivery"] == name]
+        notices = [json.loads(one["body"])["data"] for one in receivers.received("notified")]
+        return [data for data in notices if data["delivery"] == name]
 
     until(lambda: len(noticed()) == 1)
     (notice,) = noticed()
@@ -272,14 +272,14 @@ def test_the_end_of_a_task_is_told_to_its_callback_whichever_it_is(
         return [one for one in receivers.received("well") if one["path"] == path]
 
     until(lambda: len(received()) == 1)
-    (told,) = received()
-    said = Webhook(secret).verify(told["body"], told["headers"])
-    assert said["traceId"] == json.loads(asked.body)["traceId"]
-    assert said["status"] == status
-    assert told["headers"]["carnet-task"] == accepted.json["taskId"]
+    (delivery,) = received()
+    envelope = Webhook(secret).verify(delivery["body"], delivery["headers"])
+    assert envelope["traceId"] == json.loads(asked.body)["traceId"]
+    assert envelope["status"] == status
+    assert delivery["headers"]["carnet-task"] == accepted.json["taskId"]
     if status == "ok":
-        assert said["result"] == {"text": "good day"}
+        assert envelope["result"] == {"text": "good day"}
     else:
-        assert said["error"]["code"] == "AGENT_UNAVAILABLE"
+        assert envelope["error"]["code"] == "AGENT_UNAVAILABLE"
     assert house.carnet("outbox", "secret", sender.identity).stdout.strip() == secret
-    until(lambda: house.delivery(told["headers"]["webhook-id"]).state == "delivered")
+    until(lambda: house.delivery(delivery["headers"]["webhook-id"]).state == "delivered")

@@ -200,9 +200,9 @@ def test_f13_damage_is_an_error_in_the_log_with_its_run_and_incident(acme: Organ
         reply = ask(acme, "conv_told", "canary conv_told")
         until(lambda: len(reports(acme)) > before)
     assert "unrecorded" not in reply.json["message"]
-    told = [(line["level"], line["run"]) for line in reports(acme)[before:]]
-    assert told[0] == ("error", "conv_told")
-    assert {run for _, run in told} == {"conv_told"}
+    logged = [(line["level"], line["run"]) for line in reports(acme)[before:]]
+    assert logged[0] == ("error", "conv_told")
+    assert {run for _, run in logged} == {"conv_told"}
 
 
 @pytest.mark.parametrize("torn", [b"\xff" * 5000, None], ids=["garbage", "cut off"])

@@ -9,7 +9,16 @@ import pytest
 from carnet.testing import toxic
 from carnet.testing.toxic import Toxic
 from carnet.testing.wait import until
-from tests.faults.scene import LATE_SECONDS, PRICE, SECONDS, Pair, billed, frames, said, turns
+from tests.faults.scene import (
+    LATE_SECONDS,
+    PRICE,
+    SECONDS,
+    Pair,
+    billed,
+    frames,
+    streamed_text,
+    turns,
+)
 
 
 def failure(lines: list[bytes]) -> str:
@@ -165,7 +174,7 @@ def test_f20_one_byte_at_a_time_is_the_same_answer(pair: Pair) -> None:
     assert pair.ask("conv_bytes").text == "one two three "
     lines = list(pair.stream("conv_bytes_stream"))
     assert lines[-2] == b"data: [DONE]\n"
-    assert said(lines) == "one two three "
+    assert streamed_text(lines) == "one two three "
     for run in ("conv_bytes", "conv_bytes_stream"):
         assert (billed(pair.a, run), billed(pair.b, run)) == (PRICE, PRICE)
 

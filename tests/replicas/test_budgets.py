@@ -20,10 +20,10 @@ COUNTED = "agent://counted.acme.example"
 PATH = "/agents/counted"
 SENDER_CALLS, AGENT_CALLS = 12, 20  # a minute
 DAY_SECONDS = 86_400
-Told = tuple[int, str]
+Outcome = tuple[int, str]
 T = TypeVar("T")
 
-OVER: Told = (429, "TOKEN_BUDGET_EXCEEDED")
+OVER: Outcome = (429, "TOKEN_BUDGET_EXCEEDED")
 
 
 def admitted(house: House, replicas: Sequence[Replica], name: str) -> Sender:
@@ -50,7 +50,7 @@ def today() -> str:
     return datetime.fromtimestamp(now(), UTC).date().isoformat()
 
 
-def told(answer: Answer) -> Told:
+def outcome(answer: Answer) -> Outcome:
     body = json.loads(answer.body)
     return answer.status, "" if answer.status == 200 else str(body["error"]["code"])
 
@@ -67,13 +67,13 @@ async def test_tokens_are_counted_over_all_gateways_until_the_day_ends(
 ) -> None:
     asked = (300, 300, -300, 300)  # one fails; 900 are used before the last is asked
 
-    async def ask(name: str) -> tuple[list[Told], list[Told], int]:
+    async def ask(name: str) -> tuple[list[Outcome], list[Outcome], int]:
         sender = admitted(house, four, f"frugal-{name}")
         first = [
-            told(await people.send(one, using(sender, tokens)))
+            outcome(await people.send(one, using(sender, tokens)))
             for one, tokens in zip(four, asked, strict=True)
         ]
-        then = [told(await people.send(one, using(sender, 300))) for one in spread(four, 8)]
+        then = [outcome(await people.send(one, using(sender, 300))) for one in spread(four, 8)]
         with Line(four[0].port) as line:
             return first, then, int(line.send(using(sender, 300)).headers["retry-after"])
 
@@ -82,7 +82,7 @@ async def test_tokens_are_counted_over_all_gateways_until_the_day_ends(
     assert then == [OVER] * 8
     assert 0 < waits <= DAY_SECONDS
     other = admitted(house, four[:1], "frugal-other")
-    assert told(await people.send(four[0], using(other, 300))) == (200, "")
+    assert outcome(await people.send(four[0], using(other, 300))) == (200, "")
 
 
 async def test_what_runs_at_once_at_all_gateways_is_counted_whole(
@@ -90,12 +90,12 @@ async def test_what_runs_at_once_at_all_gateways_is_counted_whole(
 ) -> None:
     """Nothing is lost when many ends are written at once: the last token decides."""
 
-    async def ask(name: str) -> tuple[list[Told], list[Told]]:
+    async def ask(name: str) -> tuple[list[Outcome], list[Outcome]]:
         sender = admitted(house, four, f"many-{name}")
         eighth = BUDGET // 8
         sent = [people.send(one, using(sender, eighth)) for one in spread(four, 7)]
-        first = [told(answer) for answer in await asyncio.gather(*sent)]
-        then = [told(await people.send(one, using(sender, eighth))) for one in spread(four, 5)]
+        first = [outcome(answer) for answer in await asyncio.gather(*sent)]
+        then = [outcome(await people.send(one, using(sender, eighth))) for one in spread(four, 5)]
         return first, then
 
     first, then = await on_one_day(ask)
@@ -103,14 +103,14 @@ async def test_what_runs_at_once_at_all_gateways_is_counted_whole(
     assert then == [(200, ""), OVER, OVER, OVER, OVER]
 
 
-def limits_told(replica: Replica, path: str) -> object:
+def limits_on_card(replica: Replica, path: str) -> object:
     return request("GET", f"{replica.url}{path}/.well-known/agent.json").json["rateLimit"]
 
 
 def test_the_card_says_what_a_sender_may_use(four: list[Replica]) -> None:
     calls = {"requestsPerMinute": 60_000, "requestsPerSender": 1_000_000}
-    assert limits_told(four[0], PATH) == {**calls, "tokensPerSenderPerDay": BUDGET}
-    assert limits_told(four[0], "/agents/echo") == calls
+    assert limits_on_card(four[0], PATH) == {**calls, "tokensPerSenderPerDay": BUDGET}
+    assert limits_on_card(four[0], "/agents/echo") == calls
 
 
 @pytest.fixture(scope="module")
@@ -140,7 +140,7 @@ async def test_the_calls_of_a_minute_are_counted_over_all_gateways(
         for one in spread(strict, 2 * SENDER_CALLS)
         for sender in senders
     ]
-    answers = [told(answer) for answer in await asyncio.gather(*asking)]
+    answers = [outcome(answer) for answer in await asyncio.gather(*asking)]
     took = time.monotonic() - began
     assert set(answers) == {(200, ""), (429, "RATE_LIMITED")}
     of_each = [answers[n :: len(senders)].count((200, "")) for n in range(len(senders))]
@@ -151,5 +151,8 @@ async def test_the_calls_of_a_minute_are_counted_over_all_gateways(
 
 def test_what_an_agent_sets_comes_before_what_is_set_for_all(strict: list[Replica]) -> None:
     calls = {"requestsPerMinute": AGENT_CALLS, "requestsPerSender": SENDER_CALLS}
-    assert limits_told(strict[0], PATH) == {**calls, "tokensPerSenderPerDay": BUDGET}
-    assert limits_told(strict[0], "/agents/echo") == {**calls, "tokensPerSenderPerDay": BUDGET - 1}
+    assert limits_on_card(strict[0], PATH) == {**calls, "tokensPerSenderPerDay": BUDGET}
+    assert limits_on_card(strict[0], "/agents/echo") == {
+        **calls,
+        "tokensPerSenderPerDay": BUDGET - 1,
+    }

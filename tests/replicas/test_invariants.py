@@ -51,7 +51,7 @@ class Calls(RuleBasedStateMachine):
         self._open = AsyncExitStack()
         self._callers: Callers = self._do(self._open.enter_async_context(callers("")))
         self._prefix = f"x{next(self.examples)}_"
-        self._told: dict[Key, str] = {}  # what was acknowledged
+        self._acknowledged: dict[Key, str] = {}  # what was acknowledged
         self._done: dict[int, tuple[int, int]] = {}  # executions and cost when first seen done
 
     def _do(self, act: Coroutine[Any, Any, T]) -> T:
@@ -75,11 +75,11 @@ class Calls(RuleBasedStateMachine):
             assert ends == 1, answer
             assert answer.is_whole or b'data: {"error"' in answer.body.split(b"\n\n")[-2], answer
         if is_good(answer, stream=stream):
-            text = said(answer, stream=stream)
-            assert self._told.setdefault(key, text) == text
+            text = text_of(answer, stream=stream)
+            assert self._acknowledged.setdefault(key, text) == text
         else:
             assert answer.status in {200, 409, 500, 502, 503}, answer
-            assert key not in self._told, (key, answer)
+            assert key not in self._acknowledged, (key, answer)
 
     @rule(agent=agents, run=runs, whose=tokens, side=sides, stream=st.booleans())
     def call(self, agent: str, run: str, whose: int, side: int, *, stream: bool) -> None:
@@ -100,18 +100,18 @@ class Calls(RuleBasedStateMachine):
                 key, answer, stream=stream
             )  # a failure may come before a success, not after
 
-    def _told_before(self, number: int) -> Key | None:
-        known = sorted(self._told)
+    def _acknowledged_before(self, number: int) -> Key | None:
+        known = sorted(self._acknowledged)
         return known[number % len(known)] if known else None
 
     @rule(number=any_number, side=sides, stream=st.booleans())
     def repeat(self, number: int, side: int, *, stream: bool) -> None:
-        if (key := self._told_before(number)) is not None:
+        if (key := self._acknowledged_before(number)) is not None:
             self._receive(key, self._do(self._ask(key, side, stream=stream)), stream=stream)
 
     @rule(number=any_number, side=sides)
     def repeat_with_another_body(self, number: int, side: int) -> None:
-        if (key := self._told_before(number)) is not None:
+        if (key := self._acknowledged_before(number)) is not None:
             before = self._records()
             answer = self._do(self._ask(key, side, stream=False, text="else"))
             assert answer.status == 422
@@ -211,7 +211,7 @@ class Calls(RuleBasedStateMachine):
     def teardown(self) -> None:
         """Everything that was acknowledged is still told the same, by both; then let go."""
         try:
-            for key in self._told:
+            for key in self._acknowledged:
                 for side in (0, 1):
                     self._receive(key, self._do(self._ask(key, side, stream=False)), stream=False)
         finally:
@@ -224,7 +224,7 @@ def is_good(answer: Answer, *, stream: bool) -> bool:
     return answer.status == 200 and (not stream or answer.is_whole)
 
 
-def said(answer: Answer, *, stream: bool) -> str:
+def text_of(answer: Answer, *, stream: bool) -> str:
     """The text of an answer, however it came."""
     if not stream:
         return str(json.loads(answer.body)["choices"][0]["message"]["content"])

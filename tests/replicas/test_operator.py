@@ -19,9 +19,9 @@ async def test_doctor_counts_the_gateways_and_warns_of_nothing(
     ran = house.operator.carnet("--format", "json", "doctor", env={"CARNET__GATEWAY__PORT": "0"})
     page = json.loads(ran.stdout)
     assert {check["status"] for check in page["checks"]} == {"ok"}, page
-    told = findings(page)
-    assert told["lock"]["message"] == f"{len(four)} gateways use the store."
-    assert told["store"]["message"] == f"{house.database} can be written."
+    found = findings(page)
+    assert found["lock"]["message"] == f"{len(four)} gateways use the store."
+    assert found["store"]["message"] == f"{house.database} can be written."
 
 
 async def test_doctor_finds_a_database_that_cannot_be_written(house: House) -> None:
@@ -49,8 +49,8 @@ async def test_a_run_of_any_gateway_is_shown_and_cancelled(
                 await reader.until(b'"0 "')
                 page = await asyncio.to_thread(house.operator.json, "run", "show", run)
                 assert page["turns"][0]["state"] == "running"
-                said = await asyncio.to_thread(house.operator.json, "run", "cancel", run)
-                assert said["cancelled"] == 1
+                outcome = await asyncio.to_thread(house.operator.json, "run", "cancel", run)
+                assert outcome["cancelled"] == 1
                 assert b"cancelled" in await reader.rest()
     finally:
         house.replicas.remove(late)

@@ -211,7 +211,7 @@ class TaskScene:
         """Id and state of every delivery about a task."""
         return rows(self.acme, "SELECT id, state FROM outbox WHERE task = ?", task)
 
-    def told(self, task: str) -> None:
+    def until_delivered(self, task: str) -> None:
         """Wait until nothing more is to be sent about a task."""
         until(
             lambda: self.deliveries(task),
@@ -276,9 +276,9 @@ def _body_faults(body: dict[str, Any], record: dict[str, Any], run: str) -> Iter
     """The delivery tells the same end as the record."""
     if body["traceId"] != run:
         yield f"the delivery is about {body['traceId']}"
-    told = body.get("result"), body.get("error")
-    if told != (record.get("result"), record.get("error")):
-        yield f"the delivery tells {told}, and the task is {record}"
+    outcome = body.get("result"), body.get("error")
+    if outcome != (record.get("result"), record.get("error")):
+        yield f"the delivery tells {outcome}, and the task is {record}"
 
 
 def step_faults(taken: list[Taken], again: str = "") -> Iterator[str]:

@@ -53,8 +53,8 @@ class Figures:
             "faults": len(self.faults),
             "seconds": round(self.seconds),
         }
-        told = "  ".join(f"{name} {value}" for name, value in numbers.items())
-        return f"{self.name:<28} {told}"
+        figures = "  ".join(f"{name} {value}" for name, value in numbers.items())
+        return f"{self.name:<28} {figures}"
 
 
 def runs_of(gateway: Organisation, prefix: str) -> list[str]:

@@ -17,7 +17,7 @@ from tests.crash.loops.figures import (
     ran,
     runs_of,
 )
-from tests.faults.scene import Pair, frames, ids, said
+from tests.faults.scene import Pair, frames, ids, streamed_text
 from tests.faults.stores import end_leases
 from tests.support.http import Reply
 
@@ -79,7 +79,7 @@ def answer_of(reply: Reply, *, stream: bool) -> str | None:
     lines = reply.body.splitlines()
     failed = any(frame.get("error") for frame in frames(lines))
     whole = len(lines) > 1 and lines[-2] == b"data: [DONE]"
-    return said(lines) if whole and not failed else None
+    return streamed_text(lines) if whole and not failed else None
 
 
 def kill_at_random(pair: Pair, history: History, *, kills: int, seed: int) -> None:

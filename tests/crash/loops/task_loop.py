@@ -104,7 +104,7 @@ class Found:
         self.steps = scene.steps()
 
     @property
-    def told(self) -> dict[str, list[str]]:
+    def ids(self) -> dict[str, list[str]]:
         """The ids of its tasks, for the history to judge."""
         return {run: [task for (task,) in found] for run, found in self.tasks.items()}
 
@@ -180,7 +180,7 @@ def task_loop(scene: TaskScene, name: str, *, kills: int, seed: int) -> Figures:
     found = Found(scene)
     figures.cut_off = sum(attempts > 1 for ((_, attempts),) in found.turns.values())
     figures.faults += [f"{run}: was never settled" for run in history.unsettled()]
-    figures.faults += history.faults(found.told)
+    figures.faults += history.faults(found.ids)
     figures.faults += [fault for run in found.turns for fault in found.faults(run)]
     figures.faults += scene.left_over()
     figures.more = {

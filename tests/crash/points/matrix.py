@@ -101,17 +101,17 @@ class Case:
             yield from self._die_rotating()
             return
         if self._point in DRAINING:
-            told = self._answered({"CRASH_AT": self._point})
+            reply = self._answered({"CRASH_AT": self._point})
             yield from self._die_draining()
         elif self._point in RECOVERING:
-            told = self._cut_off("upstream.done")
+            reply = self._cut_off("upstream.done")
             yield from self._die_recovering()
         elif self._point == "purge.mid":
-            told = self._answered({})
+            reply = self._answered({})
             yield from self._die_pruning()
         else:
-            told = self._cut_off(self._point)
-        yield from self._look(told)
+            reply = self._cut_off(self._point)
+        yield from self._look(reply)
 
     # ---------------------------------------------------------------------------------- dying
 
@@ -225,14 +225,14 @@ class Case:
 
     # -------------------------------------------------------------------------------- looking
 
-    def _look(self, told: Reply | None) -> Iterator[str]:
+    def _look(self, reply: Reply | None) -> Iterator[str]:
         """Start again, repeat the turn twice, and look at both sides."""
         before = ran(self._pair, self._run)
         self._restart({})
-        again = self._ask() if told else self._settled()
+        again = self._ask() if reply else self._settled()
         repeated = self._ask()
         if again is None or repeated is None:
-            yield f"{self._run} {LOST if told else 'cannot be had'}"
+            yield f"{self._run} {LOST if reply else 'cannot be had'}"
             return
         if again.body != repeated.body:
             yield "two repeats differ"
@@ -240,7 +240,7 @@ class Case:
         yield from self._recorded()
         now = ran(self._pair, self._run)
         yield from money_faults(self._pair, [self._run], self._run)
-        yield from execution_faults(self._pair, self._run, before if told else now)
+        yield from execution_faults(self._pair, self._run, before if reply else now)
         if self._point not in CUT_OFF and now.total() != 1:
             yield f"{self._run} {AGAIN}: {now.total()} times"
 

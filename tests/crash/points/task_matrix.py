@@ -74,26 +74,26 @@ class TaskCase:
         return [f"{self._point}: {fault}" for fault in self._act()]
 
     def _act(self) -> Iterator[str]:
-        told: str | None
+        accepted: str | None
         if self._point in RECOVERING:
-            told = self._die("step.kept")
+            accepted = self._die("step.kept")
             yield from self._die_recovering()
         elif self._point in STOPPING:
-            told = self._die_stopping()
+            accepted = self._die_stopping()
         elif self._fails:
-            told = self._die_later()
+            accepted = self._die_later()
         else:
-            told = self._die(self._point)
-        yield from self._look(told)
+            accepted = self._die(self._point)
+        yield from self._look(accepted)
 
     # ---------------------------------------------------------------------------------- dying
 
     def _die(self, point: str) -> str | None:
         """Have a task accepted by a gateway that dies; its id, if that was told."""
         self._scene.arm(point)
-        told = self._scene.try_send(self.run)
+        task = self._scene.try_send(self.run)
         self._dead()
-        return told
+        return task
 
     def _dead(self) -> None:
         assert self._scene.died(), f"{self._point} was never passed"
@@ -103,21 +103,21 @@ class TaskCase:
         """The same, once its caller was surely told."""
         self._scene.hold(self.run)
         self._scene.arm(self._point)
-        told = self._scene.accepted(self.run, "fail")
+        task = self._scene.accepted(self.run, "fail")
         self._scene.let_go(self.run)
         self._dead()
-        return told
+        return task
 
     def _die_stopping(self) -> str:
         scene = self._scene
         scene.hold(self.run)
         scene.arm(self._point)
-        told = scene.accepted(self.run)
+        task = scene.accepted(self.run)
         until(lambda: scene.is_held(self.run), bool)
         assert scene.signal(signal.SIGTERM) == KILLED, f"{self._point} was never passed"
         self.kills += 1
         scene.let_go(self.run)
-        return told
+        return task
 
     def _die_recovering(self) -> Iterator[str]:
         for _ in range(RECOVERING[self._point]):
@@ -131,15 +131,15 @@ class TaskCase:
 
     # -------------------------------------------------------------------------------- looking
 
-    def _look(self, told: str | None) -> Iterator[str]:
+    def _look(self, accepted: str | None) -> Iterator[str]:
         """Start again; let the caller repeat itself, wait for the end, and repeat it once more."""
         scene = self._scene
         scene.restart()
-        task = told if told and self._fails else scene.accepted(self.run)
-        if told not in {None, task}:
-            yield f"the caller was told {told} and then {task}"
+        task = accepted if accepted and self._fails else scene.accepted(self.run)
+        if accepted not in {None, task}:
+            yield f"the caller was told {accepted} and then {task}"
         record = scene.ended(task)
-        scene.told(task)
+        scene.until_delivered(task)
         again = TAKEN_TWICE.get(self._point, "")
         yield from scene.faults(self.run, task, again=again, fails=self._fails)
         yield from self._counted()

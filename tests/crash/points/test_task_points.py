@@ -103,7 +103,7 @@ def test_f28_a_task_goes_on_after_a_restart_and_its_callback_arrives(
     else:
         scene.restart()
     assert scene.ended(task).json["result"] == {"text": "first second"}
-    scene.told(task)
+    scene.until_delivered(task)
     assert list(scene.faults(run, task)) == []
     assert scene.attempts(run) == [("done", 2)]
 
@@ -112,7 +112,7 @@ def test_a_prune_of_tasks_that_is_killed_is_finished_by_the_next(scene: TaskScen
     scene.restart()
     old = scene.accepted("forgotten")
     scene.ended(old)
-    scene.told(old)
+    scene.until_delivered(old)
     scene.hold("remembered")
     task = scene.accepted("remembered")
     until(lambda: scene.is_held("remembered"), bool)
@@ -129,7 +129,7 @@ def test_a_prune_of_tasks_that_is_killed_is_finished_by_the_next(scene: TaskScen
     assert scene.poll(old).body == b'{"error":"Task not found"}'
     scene.let_go("remembered")
     scene.ended(task)
-    scene.told(task)
+    scene.until_delivered(task)
     assert list(scene.faults("remembered", task)) == []
 
 
@@ -137,7 +137,7 @@ def test_these_are_all_the_points_that_a_task_with_a_callback_passes(scene: Task
     scene.restart(NOTING)
     whole = scene.accepted("noted")
     scene.ended(whole)
-    scene.told(whole)
+    scene.until_delivered(whole)
     scene.hold("noted_twice")
     task = scene.accepted("noted_twice")
     until(lambda: scene.is_held("noted_twice"), bool)
@@ -149,7 +149,7 @@ def test_these_are_all_the_points_that_a_task_with_a_callback_passes(scene: Task
     scene.end_leases()
     scene.acme.start(env=NOTING)  # it is recovered, and ends
     scene.ended(task)
-    scene.told(task)
+    scene.until_delivered(task)
     assert scene.acme.stop() == 0
     at_times = {"purge.mid"}  # whatever is forgotten meanwhile
     assert scene.points() - at_times == {case.partition(":")[0] for case in CASES}

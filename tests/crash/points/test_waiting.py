@@ -3,7 +3,7 @@
 import pytest
 
 from carnet.ports.calls.turns import Known
-from tests.crash.test_kill import KILLED, Said, run_victim
+from tests.crash.test_kill import KILLED, Acknowledged, run_victim
 from tests.stores.support.scenes import LIMITED, Place, a_claim, a_finish, an_answer, claimed
 
 WAITING = ("wait.kept", "resolve.used", "expire.each_turn")
@@ -12,24 +12,24 @@ ALSO = ("t3.before_commit", "t1.before_commit:3", "t3.after_commit:3")
 
 @pytest.mark.parametrize("point", [*WAITING, *ALSO])
 async def test_turns_that_wait_survive_a_kill_at(point: str, place: Place) -> None:
-    said, code = run_victim(place, "waits", "a", crash_at=point)
+    acknowledged, code = run_victim(place, "waits", "a", crash_at=point)
     assert code == KILLED
-    await check(place, said)
+    await check(place, acknowledged)
 
 
-async def check(place: Place, said: Said) -> None:
+async def check(place: Place, acknowledged: Acknowledged) -> None:
     """Everything that was acknowledged is there; what is left over is driven to its end."""
     if place.postgres:
         place.end_leases()
     store = await place.start()
-    for name in said["done"]:
+    for name in acknowledged["done"]:
         (turn,) = await store.records.run(name, reader=None)
         assert (turn.state, turn.attempt, turn.fence) == ("done", 1, 2)
-    for name in said["late"]:
+    for name in acknowledged["late"]:
         (turn,) = await store.records.run(name, reader=None)
         assert (turn.state, turn.code) == ("failed", "interrupt_expired")
-    over = {*said["done"], *said["late"], *said["answered"]}
-    for name in [name for name in said["waits"] if name not in over]:
+    over = {*acknowledged["done"], *acknowledged["late"], *acknowledged["answered"]}
+    for name in [name for name in acknowledged["waits"] if name not in over]:
         asked = a_claim(name, payer=LIMITED, reserve=500)
         known = await store.turns.claim(asked)
         if isinstance(known, Known) and known.turn.state == "waiting":
@@ -42,7 +42,7 @@ async def check(place: Place, said: Said) -> None:
         else:  # it was answered, and nobody was told
             turn = claimed(known)
         await store.turns.finish(a_finish(turn, payer=LIMITED))
-    for name in set(said["answered"]) - set(said["done"]):
+    for name in set(acknowledged["answered"]) - set(acknowledged["done"]):
         (turn,) = await store.records.run(name, reader=None)
         (one,) = await store.turns.interrupts(turn)
         assert one.status == "resolved"  # the answer was used, and is kept

@@ -129,7 +129,7 @@ class Calls(RuleBasedStateMachine):
         self._loop = asyncio.new_event_loop()
         self._ran: Counter[int] = Counter()
         self._done: dict[int, tuple[int, int | None]] = {}  # executions and cost when first seen
-        self._told: dict[Key, str] = {}  # what was acknowledged
+        self._acknowledged: dict[Key, str] = {}  # what was acknowledged
         world = self.make_world()
         self._do(world.open())
         self._life = Life(world, self._ran)
@@ -146,9 +146,9 @@ class Calls(RuleBasedStateMachine):
         assert ends == events[-1:]
         if isinstance(events[-1], Done):
             text = joined_text(events)
-            assert self._told.setdefault(key, text) == text
+            assert self._acknowledged.setdefault(key, text) == text
         else:
-            assert key not in self._told
+            assert key not in self._acknowledged
 
     async def _ask(self, key: Key, *, stream: bool = False) -> None:
         before = self._life.world.records()
@@ -156,7 +156,7 @@ class Calls(RuleBasedStateMachine):
             events = await self._life.read(asked(*key, stream=stream))
         except CarnetError:
             assert self._life.world.records() == before  # a refusal leaves no trace
-            assert key not in self._told
+            assert key not in self._acknowledged
             return
         self._receive(key, events)
 
@@ -177,19 +177,19 @@ class Calls(RuleBasedStateMachine):
 
         self._do(call_at_once())
 
-    def _told_before(self, number: int) -> Key | None:
+    def _acknowledged_before(self, number: int) -> Key | None:
         # Not a precondition: what was told depends on threads, and the search must not.
-        known = sorted(self._told)
+        known = sorted(self._acknowledged)
         return known[number % len(known)] if known else None
 
     @rule(number=any_number, stream=st.booleans())
     def repeat(self, number: int, *, stream: bool) -> None:
-        if (key := self._told_before(number)) is not None:
+        if (key := self._acknowledged_before(number)) is not None:
             self._do(self._ask(key, stream=stream))
 
     @rule(number=any_number)
     def repeat_with_another_body(self, number: int) -> None:
-        if (key := self._told_before(number)) is None:
+        if (key := self._acknowledged_before(number)) is None:
             return
         before = self._life.world.records(), self._life.world.billed()
         with pytest.raises(IdempotencyMismatch):
@@ -292,7 +292,7 @@ class Calls(RuleBasedStateMachine):
     def teardown(self) -> None:
         """Everything that was acknowledged is still told the same; then let go."""
         try:
-            for key in self._told:
+            for key in self._acknowledged:
                 self._do(self._ask(key))
         finally:
             self._do(self._life.journal.drain(0))

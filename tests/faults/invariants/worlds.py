@@ -64,7 +64,7 @@ class MemoryWorld:
         for name, value in vars(self.turns).items():
             if name != "before_write":
                 setattr(after.turns, name, copy(value))
-        after.turns.batches = {n: list(said) for n, said in self.turns.batches.items()}
+        after.turns.batches = {n: list(batches) for n, batches in self.turns.batches.items()}
         return after
 
     async def open(self) -> None:

@@ -145,9 +145,9 @@ def test_f38_who_holds_the_process_itself_is_ended_and_named(
     assert code == 1
     assert seconds >= GRACE_SECONDS
     acme.ended()
-    told = acme.errors.read_text()
-    assert "Timeout" in told
-    assert "most recent call first" in told
+    errors = acme.errors.read_text()
+    assert "Timeout" in errors
+    assert "most recent call first" in errors
     acme.start()
     assert acme.chat("again").status == 200
 

@@ -69,7 +69,7 @@ def test_the_tasks_of_two_gateways_are_run_by_either_and_finished_by_the_one_tha
         scene.let_go(run)
     for run, task in tasks.items():
         assert scene.ended(task).json["result"] == {"text": "first second"}
-        scene.told(task)
+        scene.until_delivered(task)
         assert list(scene.faults(run, task)) == []
     assert victim not in runners(scene, "second").values()
     assert all(scene.attempts(run)[0][1] > 1 for run in its_own)
@@ -92,7 +92,7 @@ def test_f27_a_gateway_that_stood_still_too_long_takes_no_more_steps_of_its_task
     scene.let_go(run)
     scene.acme.process.send_signal(signal.SIGCONT)
     scene.ended(task)
-    scene.told(task)
+    scene.until_delivered(task)
     until(lambda: "task waits again" in "".join(scene.acme.log_lines()), bool)
     assert list(scene.faults(run, task)) == []
     assert list(scene.left_over()) == []
