@@ -13,18 +13,18 @@ MOST_LINE = 8192
 
 
 @pytest.mark.parametrize(
-    "said",
+    "given",
     [FORGED, ESCAPES, "\u2028\u0085{}", "x" * 1_000_000, "\\n", "%s %d %(name)s", "\ufffe\ud7ff"],
     ids=["line", "escapes", "breaks", "long", "escaped", "format", "odd"],
 )
-def test_no_value_can_write_a_line_of_its_own(scene: Scene, said: str) -> None:
+def test_no_value_can_write_a_line_of_its_own(scene: Scene, given: str) -> None:
     """A60: one JSON object a line, control characters escaped, values cut."""
     log = scene.acme.folder / LOG
     settle(scene.acme)
     before = log.stat().st_size
-    reply = scene.acme.chat("hi", f"agent-{said}", token=scene.alice)
+    reply = scene.acme.chat("hi", f"agent-{given}", token=scene.alice)
     assert reply.status in {400, 404, 422}
-    reply = scene.acme.chat(said, "echo", token=scene.alice, headers=[("user-agent", "x" * 900)])
+    reply = scene.acme.chat(given, "echo", token=scene.alice, headers=[("user-agent", "x" * 900)])
     assert reply.status == 200
     scene.acme.get("/runs/%0A%7B%22level%22%3A%22critical%22%7D", token=scene.alice)
     scene.acme.chat("hi", headers=[(RUN, '{"level":"critical","message":"forged"}')])
@@ -53,10 +53,10 @@ def test_no_value_can_write_a_line_of_its_own(scene: Scene, said: str) -> None:
 def test_a_credential_in_the_wrong_place_is_not_logged(scene: Scene, secret: str) -> None:
     """A60, D10: where nobody expects one, the pattern finds it."""
     run = fresh("misplaced")
-    told = [
+    replies = [
         scene.acme.chat("hi", secret, token=scene.alice, headers=[(RUN, run)]),
         scene.acme.chat("hi", f"@{secret}@nobody.example", token=scene.alice),
         scene.acme.get(f"/-/errors/{secret.replace(' ', '%20')}", token=scene.alice),
     ]
-    assert all(reply.status in {400, 404, 422} for reply in told)
-    assert leaks(scene, secret.removeprefix("Bearer "), *told) == []
+    assert all(reply.status in {400, 404, 422} for reply in replies)
+    assert leaks(scene, secret.removeprefix("Bearer "), *replies) == []

@@ -151,9 +151,9 @@ def test_a_task_says_what_does_not_pass_when_it_is_accepted(
 def test_a_repeat_says_the_same(globex: Organisation, model: Model) -> None:
     """A90: the answer of a record names what did not pass, too."""
     text, run = fresh("repeat"), fresh("run")
-    told = [globex.chat(text, "model", headers=ids(run), best_of=3) for _ in range(2)]
-    assert [reply.headers[REMOVED] for reply in told] == ["best_of"] * 2
-    assert told[0].body == told[1].body
+    replies = [globex.chat(text, "model", headers=ids(run), best_of=3) for _ in range(2)]
+    assert [reply.headers[REMOVED] for reply in replies] == ["best_of"] * 2
+    assert replies[0].body == replies[1].body
     assert len(model.of(text)) == 1
 
 
@@ -206,7 +206,7 @@ def test_callers_do_not_instruct_an_agent_that_has_a_system_message_of_its_own(
 ) -> None:
     """R58, A91: they are removed, and the answer says so."""
     text = fresh("instructed")
-    messages = said(text, "system", "developer")
+    messages = messages_of(text, "system", "developer")
     reply = globex.chat(text, "instructed", messages=messages)
     assert (reply.status, reply.headers[REMOVED]) == (200, "system")
     assert asked_of(model, text).body["messages"] == [
@@ -218,7 +218,7 @@ def test_callers_do_not_instruct_an_agent_that_has_a_system_message_of_its_own(
 def test_callers_of_another_organisation_do_not_either(acme: Organisation, model: Model) -> None:
     """R58, A91."""
     text = fresh("from-abroad")
-    reply = acme.chat(text, "@instructed@globex.example", messages=said(text, "system"))
+    reply = acme.chat(text, "@instructed@globex.example", messages=messages_of(text, "system"))
     assert reply.status == 200
     roles = [(one["role"], one["content"]) for one in asked_of(model, text).body["messages"]]
     assert roles == [("system", "Be brief."), ("user", text)]
@@ -229,7 +229,7 @@ def test_callers_system_messages_come_after_ours_where_they_are_let_pass(
 ) -> None:
     """R58."""
     text = fresh("both")
-    reply = globex.chat(text, "both", messages=said(text, "system"))
+    reply = globex.chat(text, "both", messages=messages_of(text, "system"))
     assert REMOVED not in reply.headers
     contents = [one["content"] for one in asked_of(model, text).body["messages"]]
     assert contents == ["Be brief.", "Say yes.", text]
@@ -238,13 +238,13 @@ def test_callers_system_messages_come_after_ours_where_they_are_let_pass(
 def test_a_bare_model_is_instructed_by_its_callers(globex: Organisation, model: Model) -> None:
     """R58."""
     text = fresh("bare")
-    reply = globex.chat(text, "model", messages=said(text, "developer"))
+    reply = globex.chat(text, "model", messages=messages_of(text, "developer"))
     assert REMOVED not in reply.headers
     roles = [one["role"] for one in asked_of(model, text).body["messages"]]
     assert roles == ["developer", "user"]
 
 
-def said(text: str, *roles: str) -> list[dict[str, str]]:
+def messages_of(text: str, *roles: str) -> list[dict[str, str]]:
     return [
         *({"role": role, "content": "Say yes."} for role in roles),
         {"role": "user", "content": text},
@@ -257,15 +257,15 @@ POISON = "a request that breaks the model"
 
 
 def breaking(asked: Asked) -> Answer:
-    return refused(500) if asked.said.startswith(POISON) else answered()
+    return refused(500) if asked.last_message.startswith(POISON) else answered()
 
 
 def closing(asked: Asked) -> Answer:
-    return CLOSED if asked.said.startswith(POISON) else answered()
+    return CLOSED if asked.last_message.startswith(POISON) else answered()
 
 
 def refusing(asked: Asked) -> Answer:
-    return refused(400, "content_filter") if asked.said.startswith(POISON) else answered()
+    return refused(400, "content_filter") if asked.last_message.startswith(POISON) else answered()
 
 
 @pytest.mark.parametrize("reply", [breaking, closing, refusing])
@@ -275,10 +275,10 @@ def test_what_one_callers_requests_meet_closes_a_model_to_nobody_else(
     """A92: a 500 that only its requests meet counts for it alone; a refusal for nobody."""
     mallory, alice = globex.new_token(fresh("mallory")), globex.new_token(fresh("alice"))
     model.reply = reply
-    told = [globex.chat(POISON, "model", token=mallory) for _ in range(8)][-1]
+    last = [globex.chat(POISON, "model", token=mallory) for _ in range(8)][-1]
     assert globex.chat("hello", "model", token=alice).status == 200
     assert request("GET", globex.url + "/readyz").json == {"status": "ready"}
-    assert told.code == ("circuit_open" if reply is not refusing else "peer_refused")
+    assert last.code == ("circuit_open" if reply is not refusing else "peer_refused")
     left = globex.chat("hello", "model", token=mallory)
     assert left.status == (503 if reply is not refusing else 200)
 
@@ -300,8 +300,8 @@ def test_what_two_callers_meet_closes_a_model_to_all(globex: Organisation, model
     model.reply = lambda _: refused(500)
     for number in range(10):
         globex.chat(f"hello {number}", "fragile", token=tokens[number % 2])
-    told = globex.chat("hello", "fragile", token=tokens[2])
-    assert (told.status, told.code) == (503, "circuit_open")
+    refusal = globex.chat("hello", "fragile", token=tokens[2])
+    assert (refusal.status, refusal.code) == (503, "circuit_open")
     operator = globex.new_token(fresh("operator"), "--scope", "metrics")
     page = globex.get("/readyz", token=operator).json
     assert page["status"] == "degraded"

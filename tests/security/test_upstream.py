@@ -31,15 +31,17 @@ from tests.security.support.scene import (
 def test_a_credential_that_an_upstream_says_back_is_told_to_nobody(scene: Scene, name: str) -> None:
     """A33, A65: in errors, frames and headers, whole and midway; in pages, log and database."""
     secret, run = canary(), fresh(name)
-    told = []
+    replies = []
     for stream in (False, True):
         headers = [forwarding(secret), *ids(run, f"{stream}")]
-        told.append(scene.acme.chat("hi", name, token=scene.bridge, headers=headers, stream=stream))
+        replies.append(
+            scene.acme.chat("hi", name, token=scene.bridge, headers=headers, stream=stream)
+        )
         assert scene.hostile.received[-1].headers[FORWARDED] == f"Bearer {secret}"
-    told += pages_of(scene.acme, run, scene.bridge)
-    assert UPSTREAM_TOKEN.encode() not in b"".join(map(seen, told))
+    replies += pages_of(scene.acme, run, scene.bridge)
+    assert UPSTREAM_TOKEN.encode() not in b"".join(map(seen, replies))
     assert sum(amount for _, _, amount in bills(scene.acme, run)) == 0
-    assert leaks(scene, secret, *told) == []
+    assert leaks(scene, secret, *replies) == []
     assert logged(scene) == []
 
 
@@ -79,10 +81,10 @@ def test_what_an_upstream_says_of_its_own_fault_is_told_to_nobody(
     reply = scene.acme.chat("hi", name, token=scene.alice, headers=ids(run), stream=stream)
     assert b'"provider_' in reply.body
     assert b"[DONE]" not in reply.body
-    told = [reply, *pages_of(scene.acme, run, scene.alice)]
+    replies = [reply, *pages_of(scene.acme, run, scene.alice)]
     for word in ("canary-house", "canary-column", "Traceback", "KeyError"):
-        assert word.encode() not in b"".join(map(seen, told))
-    assert leaks(scene, "sk-canary-of-the-upstream-0001", *told) == []
+        assert word.encode() not in b"".join(map(seen, replies))
+    assert leaks(scene, "sk-canary-of-the-upstream-0001", *replies) == []
     assert bills(scene.acme, run) == []
 
 

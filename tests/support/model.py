@@ -58,7 +58,7 @@ class Asked(Struct, frozen=True):
     body: Body
 
     @property
-    def said(self) -> str:
+    def last_message(self) -> str:
         """The last message."""
         return str(self.body["messages"][-1]["content"])
 
@@ -86,7 +86,7 @@ class Model:
 
     def of(self, text: str) -> list[Asked]:
         """The requests whose last message is this one."""
-        return [asked for asked in self.asked if asked.said == text]
+        return [asked for asked in self.asked if asked.last_message == text]
 
     @contextmanager
     def serving(self) -> Iterator["Model"]:

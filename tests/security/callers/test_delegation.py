@@ -262,11 +262,11 @@ class Chain:
         return text
 
     def refused(
-        self, token: str, why: type[errors.CarnetError], told: tuple[int, str] = AUTH
+        self, token: str, why: type[errors.CarnetError], refusal: tuple[int, str] = AUTH
     ) -> int:
         """It is refused; the link that is named."""
         request = self.edge.message(self.people[3], delegationToken=token)
-        return link_named(self.edge.refuses(request, why, told))
+        return link_named(self.edge.refuses(request, why, refusal))
 
 
 @pytest.fixture(scope="module")

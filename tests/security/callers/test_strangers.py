@@ -58,12 +58,12 @@ def test_what_is_not_served_is_not_there_whoever_asks(scene: Scene, path: str) -
 def test_who_is_a_peer_is_not_told_to_whoever_asks_for_its_agents(scene: Scene, page: str) -> None:
     """A70: an address of a peer and one of nobody are answered alike."""
     for name in ("%40echo%40{}", "agent%3A%2F%2F{}", "agent%3A%2F%2Fecho.{}"):
-        told = [
+        replies = [
             bare(scene, f"/agents/{name.format(domain)}/agent/{page}")
             for domain in ("globex.example", "nobody.example")
         ]
-        assert [reply.status for reply in told] == [404, 404]
-        assert without_ids(told[0]) == without_ids(told[1])
+        assert [reply.status for reply in replies] == [404, 404]
+        assert without_ids(replies[0]) == without_ids(replies[1])
 
 
 def without_ids(reply: Reply) -> tuple[dict[str, str], bytes]:
@@ -113,15 +113,15 @@ def test_nor_does_a_refusal_of_the_edge(scene: Scene, raw: bytes) -> None:
     (answer,) = say(scene.acme.port, raw)
     assert answer.status >= 400
     assert set(answer.headers) <= EXPECTED
-    told = (str(answer.headers).encode() + answer.body).lower()
+    text = (str(answer.headers).encode() + answer.body).lower()
     for word in (b"uvicorn", b"httptools", b"python", b"traceback", b"/src/"):
-        assert word not in told
+        assert word not in text
 
 
 def test_a_wrong_token_and_an_odd_page_tell_strangers_nothing_of_the_house(scene: Scene) -> None:
     """A70: neither folders, nor agents, nor peers."""
     replies = [bare(scene, path) for path in [*OPEN, *CLOSED, *NOWHERE]]
     replies += [scene.acme.get(path, token="ck_wrong") for path in CLOSED]
-    told = b"".join(map(seen, replies))
+    text = b"".join(map(seen, replies))
     for word in (str(scene.acme.folder), "globex.example", "dearest-model", "sqlite"):
-        assert word.encode() not in told
+        assert word.encode() not in text

@@ -66,8 +66,8 @@ class Away:
                 body = self.rfile.read(int(self.headers["content-length"]))
                 fields = {name.lower(): value for name, value in self.headers.items()}
                 received.append(Received(fields, body))
-                said = {"traceId": json.loads(body)["traceId"], "spanId": "s", "status": "ok"}
-                self._say(200, {**said, "result": {"text": "received"}})
+                answer = {"traceId": json.loads(body)["traceId"], "spanId": "s", "status": "ok"}
+                self._say(200, {**answer, "result": {"text": "received"}})
 
             def _say(self, status: int, value: dict[str, Any]) -> None:
                 data = json.dumps(value).encode()

@@ -46,7 +46,7 @@ class House:
 
     async def send(self, request: Signed) -> tuple[int, str]:
         """The status, and our own code of a refusal."""
-        told: list[dict[str, Any]] = []
+        events: list[dict[str, Any]] = []
         parts = [{"type": "http.request", "body": request.body, "more_body": False}]
 
         async def receive() -> dict[str, Any]:
@@ -56,11 +56,11 @@ class House:
             return {}
 
         async def send(event: Any) -> None:
-            told.append(event)
+            events.append(event)
 
         await self.gateway.app(scope_of(request), receive, send)
-        fields = {name.decode(): value.decode() for name, value in told[0]["headers"]}
-        return told[0]["status"], fields.get("carnet-code", "")
+        fields = {name.decode(): value.decode() for name, value in events[0]["headers"]}
+        return events[0]["status"], fields.get("carnet-code", "")
 
 
 def scope_of(request: Signed) -> dict[str, Any]:
@@ -123,9 +123,9 @@ async def test_a_request_is_accepted_once_and_at_no_later_instant(
     """A12, I6: whenever it comes again, it is known or out of its time."""
     request = house.request(ahead)
     assert await house.send(request) == (200, "")
-    told = [await house.send(request) async for _ in later(house, instants(ahead))]
-    assert {status for status, _ in told} == {401}
-    codes = [code for _, code in told]
+    replies = [await house.send(request) async for _ in later(house, instants(ahead))]
+    assert {status for status, _ in replies} == {401}
+    codes = [code for _, code in replies]
     assert set(codes) == {"nonce_replayed", "timestamp_out_of_window"}
     assert sorted(codes) == codes  # first known, then out of time, and no way back
     assert await house.send(house.request(0.0)) == (200, "")

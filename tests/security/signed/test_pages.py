@@ -17,10 +17,10 @@ def test_a_page_of_an_agent_tells_nothing_of_the_house(scene: Scene, agent: str,
     with nothing_done(scene):
         reply = request("GET", scene.acme.url + agent + page)
     assert reply.status == 200
-    told = seen(reply)
+    text = seen(reply)
     hidden = [str(scene.acme.folder), scene.hostile.url, UPSTREAM_TOKEN, "globex", "client-alice"]
     for word in (*hidden, "sqlite", "uvicorn", "agents:echo"):
-        assert word.encode() not in told
+        assert word.encode() not in text
 
 
 def test_the_pages_of_nobody_are_not_there(scene: Scene) -> None:

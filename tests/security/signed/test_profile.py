@@ -77,9 +77,9 @@ def test_a_request_that_is_all_signed_is_accepted_once(edge: SignedEdge, ask: As
 def test_whatever_is_not_covered_is_missed(edge: SignedEdge, ask: Ask, missing: str) -> None:
     """A06, A07."""
     components = [name for name in (*PROFILE, "carnet") if name != missing]
-    told = refused(edge, ask(components=components))
+    answer = refused(edge, ask(components=components))
     code = "header_not_signed" if missing == "carnet" else "insufficient_coverage"
-    assert told == (401, code)
+    assert answer == (401, code)
 
 
 FIELDS = [
@@ -134,7 +134,7 @@ def test_a_request_is_for_one_gateway(edge: SignedEdge, second: SignedEdge, ask:
 
 
 @pytest.mark.parametrize(
-    ("created", "told"),
+    ("created", "refusal"),
     [
         (120, (401, "timestamp_out_of_window")),
         (-75, (401, "timestamp_out_of_window")),
@@ -143,11 +143,11 @@ def test_a_request_is_for_one_gateway(edge: SignedEdge, second: SignedEdge, ask:
     ],
 )
 def test_the_window_is_narrower_between_carnets(
-    edge: SignedEdge, ask: Ask, neighbour: Sender, created: int | None, told: tuple[int, str]
+    edge: SignedEdge, ask: Ask, neighbour: Sender, created: int | None, refusal: tuple[int, str]
 ) -> None:
     """A16, R11."""
     moment = None if created is None else int(now()) + created
-    assert refused(edge, ask(parameters=signed_with(neighbour, created=moment))) == told
+    assert refused(edge, ask(parameters=signed_with(neighbour, created=moment))) == refusal
 
 
 @pytest.mark.parametrize("expires", [-1, -3600])
@@ -167,8 +167,8 @@ def test_the_nonce_of_a_signature_has_one_form(
     edge: SignedEdge, ask: Ask, neighbour: Sender, nonce: str | None
 ) -> None:
     """A15."""
-    told = refused(edge, ask(parameters=signed_with(neighbour, nonce=nonce)))
-    assert told == (400, "nonce_invalid")
+    answer = refused(edge, ask(parameters=signed_with(neighbour, nonce=nonce)))
+    assert answer == (400, "nonce_invalid")
 
 
 @pytest.mark.parametrize("more", [{"tag": "other"}, {"alg": "hmac-sha256"}, {"alg": "none"}])
@@ -253,15 +253,15 @@ CLAIMS: list[tuple[dict[str, Any], tuple[int, str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("claims", "told"), CLAIMS, ids=str)
+@pytest.mark.parametrize(("claims", "refusal"), CLAIMS, ids=str)
 def test_a_document_that_may_not_be_honoured_is_refused(
-    edge: SignedEdge, ask: Ask, claims: dict[str, Any], told: tuple[int, str]
+    edge: SignedEdge, ask: Ask, claims: dict[str, Any], refusal: tuple[int, str]
 ) -> None:
     """A38, A39: and costs the sender no nonce that it could not use again."""
     given = {
         name: value.moment() if isinstance(value, From) else value for name, value in claims.items()
     }
-    assert refused(edge, ask(**given)) == told
+    assert refused(edge, ask(**given)) == refusal
 
 
 @pytest.mark.parametrize(
@@ -290,8 +290,8 @@ def test_a_hop_cannot_take_its_depth_back(edge: SignedEdge, ask: Ask) -> None:
 
     accepted(edge, at(3, "p", "one"))
     for depth in (0, 1, 2):
-        told = refused(edge, at(depth, "p", f"reset-{depth}"))
-        assert told == (400, "chain_mismatch")
+        answer = refused(edge, at(depth, "p", f"reset-{depth}"))
+        assert answer == (400, "chain_mismatch")
     accepted(edge, at(3, "p", "two"))
     accepted(edge, at(1, "q", "three"))
 

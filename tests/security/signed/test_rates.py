@@ -32,15 +32,15 @@ def test_a_sender_spends_its_own_quota_and_nobody_elses(gateway: Organisation) -
     late = message(ALICE, ME)
     with Line(gateway.port) as line:
 
-        def told(request: Signed) -> tuple[int, str]:
+        def outcome(request: Signed) -> tuple[int, str]:
             reply = line.send(request)
             return (200, "") if reply.status == 200 else refusal(reply)
 
-        forged = [told(message(MALLORY, ME)) for _ in range(60)]
+        forged = [outcome(message(MALLORY, ME)) for _ in range(60)]
         assert set(forged) == {(401, "AUTH_FAILED")}
-        assert [told(request) for request in accepted] == [(200, "")] * ALLOWED
-        assert [told(late) for _ in range(3)] == [LIMITED] * 3
-        assert told(accepted[0]) == REPLAY
-        assert told(message(ALICE, ME, skill="nothing")) == LIMITED  # before what it asks for
+        assert [outcome(request) for request in accepted] == [(200, "")] * ALLOWED
+        assert [outcome(late) for _ in range(3)] == [LIMITED] * 3
+        assert outcome(accepted[0]) == REPLAY
+        assert outcome(message(ALICE, ME, skill="nothing")) == LIMITED  # before what it asks for
         assert int(line.send(late).headers["retry-after"]) in range(1, 61)
-        assert [told(message(BOB, ME)) for _ in range(ALLOWED)] == [(200, "")] * ALLOWED
+        assert [outcome(message(BOB, ME)) for _ in range(ALLOWED)] == [(200, "")] * ALLOWED

@@ -45,9 +45,9 @@ def test_a_skill_for_the_authenticated_wants_a_token_that_is_one(
     token = scene.acme.new_token("at-the-desk")
     gone = scene.acme.new_token("was-at-the-desk")
     scene.acme.carnet("tokens", "revoke", "was-at-the-desk")
-    said = ask(edge, alice, "members", auth={"scheme": "bearer", "token": token})
-    assert "at-the-desk" in result(said)["who"]
-    assert token not in str(said.json)
+    answer = ask(edge, alice, "members", auth={"scheme": "bearer", "token": token})
+    assert "at-the-desk" in result(answer)["who"]
+    assert token not in str(answer.json)
     for auth in (
         None,
         {"scheme": "none"},
@@ -68,11 +68,11 @@ def test_a_token_beside_the_signature_is_written_nowhere(
 ) -> None:
     """A35, I11: it is lifted out of the body before anything is kept."""
     token, wrong = scene.acme.new_token("kept-nowhere"), canary()
-    told = [ask(edge, alice, "members", auth={"token": secret}) for secret in (token, wrong)]
-    told.append(ask(edge, alice, "friends", auth={"token": token}))
-    assert [reply.status for reply in told] == [200, 401, 401]
-    assert leaks(scene, token, *told) == []
-    assert leaks(scene, wrong, *told) == []
+    replies = [ask(edge, alice, "members", auth={"token": secret}) for secret in (token, wrong)]
+    replies.append(ask(edge, alice, "friends", auth={"token": token}))
+    assert [reply.status for reply in replies] == [200, 401, 401]
+    assert leaks(scene, token, *replies) == []
+    assert leaks(scene, wrong, *replies) == []
 
 
 def test_an_agent_lends_a_signed_caller_none_of_the_gateways_rights(

@@ -28,7 +28,7 @@ class Received(Struct, frozen=True):
     body: Any
 
     @property
-    def said(self) -> str:
+    def last_message(self) -> str:
         """The last thing it was asked."""
         return str(self.body["messages"][-1]["content"])
 
@@ -222,7 +222,7 @@ def _bad_utf8(_: Received) -> Iterator[bytes]:
 
 def _bill(received: Received) -> Iterator[bytes]:
     """The usage is what the caller says it is, as it stands."""
-    usage = b'"usage": %b' % received.said.encode()
+    usage = b'"usage": %b' % received.last_message.encode()
     if not received.body.get("stream"):
         yield head(JSON)
         yield whole("served").replace(b'"usage": null', usage)
@@ -235,7 +235,7 @@ def _bill(received: Received) -> Iterator[bytes]:
 def _bill_then_break(received: Received) -> Iterator[bytes]:
     yield head(SSE)
     yield delta("so far ")
-    yield b'data: {"choices": [], "usage": %b}\n\n' % received.said.encode()
+    yield b'data: {"choices": [], "usage": %b}\n\n' % received.last_message.encode()
     yield frame({"error": {"code": "no such code"}})
 
 
@@ -270,7 +270,7 @@ def _drip(_: Received) -> Iterator[bytes]:
 
 def _answer(received: Received) -> Iterator[bytes]:
     yield head(JSON)
-    yield whole(received.said)
+    yield whole(received.last_message)
 
 
 LEAKING: dict[str, Script] = {

@@ -165,13 +165,13 @@ def places(secrets: Iterable[str], texts: dict[str, bytes]) -> list[str]:
 _not_to_be_logged: list[str] = []
 
 
-def leaks(scene: Scene, secret: str, *told: Reply) -> list[str]:
+def leaks(scene: Scene, secret: str, *replies: Reply) -> list[str]:
     """Where a secret can be read that was sent to acme: in answers, database, files.
 
     The log is written by the clock; it is searched when the tests of a module are done.
     """
     _not_to_be_logged.append(secret)
-    answers = {f"answer {n}": seen(reply) for n, reply in enumerate(told)}
+    answers = {f"answer {n}": seen(reply) for n, reply in enumerate(replies)}
     kept = {name: data for name, data in files(scene.acme).items() if not name.endswith(LOG)}
     return places([secret], kept | answers)
 

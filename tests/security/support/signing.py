@@ -114,35 +114,35 @@ class SignedEdge:
         return found
 
     def refuses(
-        self, request: Signed, why: Refusal, told: tuple[int, str] = AUTH, *, secret: str = ""
+        self, request: Signed, why: Refusal, answer: tuple[int, str] = AUTH, *, secret: str = ""
     ) -> Reply:
         """It is refused as it should be; nothing is done, and nothing of it is said back."""
         with nothing_done(self.scene):
             reply = self.send(request)
-        assert (*refusal(reply), reply.headers["carnet-code"]) == (*told, why.code)
+        assert (*refusal(reply), reply.headers["carnet-code"]) == (*answer, why.code)
         says_nothing_back(reply, request, secret)
         self.refused[why.code] += 1
         return reply
 
     def refuses_but_then_accepts(
-        self, forged: Signed, genuine: Signed, why: Refusal, told: tuple[int, str] = AUTH
+        self, forged: Signed, genuine: Signed, why: Refusal, answer: tuple[int, str] = AUTH
     ) -> None:
         """The forgery costs the genuine request nothing; that one is accepted once."""
-        self.refuses(forged, why, told)
+        self.refuses(forged, why, answer)
         self.accepts(genuine)
 
 
 def says_nothing_back(reply: Reply, request: Signed, secret: str = "") -> None:
     """Neither what the request said, nor what it was signed with, nor anything of the house."""
-    told = seen(reply)
-    said = [CANARY, request.body.decode("utf-8", "replace")[:400], secret]
-    said += [
+    answer = seen(reply)
+    secrets = [CANARY, request.body.decode("utf-8", "replace")[:400], secret]
+    secrets += [
         value for name, value in request.headers if name.startswith(("signature", "content-d"))
     ]
-    for text in filter(None, said):
-        assert text.encode() not in told
+    for text in filter(None, secrets):
+        assert text.encode() not in answer
     for word in (b"Traceback", b"/src/", b".py", b"sqlite", b"nacl"):
-        assert word not in told
+        assert word not in answer
 
 
 @contextmanager
