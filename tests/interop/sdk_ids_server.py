@@ -18,8 +18,8 @@ class Text(BaseModel):
     text: str
 
 
-async def whose(said: Text, context: SkillContext) -> Text:
-    return Text(text=f"{said.text} {context.sender} {context.trace_id} {context.span_id}")
+async def whose(message: Text, context: SkillContext) -> Text:
+    return Text(text=f"{message.text} {context.sender} {context.trace_id} {context.span_id}")
 
 
 def built(port: int, keys: str) -> Agent:

@@ -167,8 +167,8 @@ def test_an_agent_that_does_not_stop_calls_nobody_and_does_nothing_more(pair: Pa
     pair.a.carnet("tokens", "revoke", "trudy")
     asking.join()
     assert asking.answers[0].code == "cancelled"
-    told = (pair.a.folder / "deaf.txt").read_text().splitlines()
-    assert told == ["cancelled", "cancelled"]
+    codes = (pair.a.folder / "deaf.txt").read_text().splitlines()
+    assert codes == ["cancelled", "cancelled"]
     assert turns(pair.a, run) == [("failed", "cancelled")]
     assert rows(pair.a, "SELECT 1 FROM step") == []
 

@@ -57,12 +57,12 @@ def test_a_real_carnet_answers_each_tenant_anew(
     run, far = f"run-{relayed}-{stream}", "@words@globex.example"
     before = len(executions(scene.globex.folder, "words"))
     for token, text in zip(scene.tenants, ("first", "second"), strict=True):
-        said, agent = (f"{far} {text}", "relay") if relayed else (text, far)
-        reply = scene.acme.chat(said, agent, token=token, headers=ids(run), stream=stream)
+        asked, agent = (f"{far} {text}", "relay") if relayed else (text, far)
+        reply = scene.acme.chat(asked, agent, token=token, headers=ids(run), stream=stream)
         assert reply.status == 200
-        told = [word for word in ("first", "second") if word in reply.body.decode()]
-        assert told == [text]
-        again = scene.acme.chat(said, agent, token=token, headers=ids(run), stream=stream)
+        words = [word for word in ("first", "second") if word in reply.body.decode()]
+        assert words == [text]
+        again = scene.acme.chat(asked, agent, token=token, headers=ids(run), stream=stream)
         assert again.body == reply.body  # its own repeat is one
     ran = executions(scene.globex.folder, "words")[before:]
     assert len(ran) == len(set(ran)) == 2
@@ -87,12 +87,12 @@ def test_the_real_server_of_the_sdk_sees_a_span_of_its_own_for_each_tenant(
                     "hi", agent, token=token, headers=ids("run-1"), stream=stream
                 )
                 assert again.body == reply.body
-                seen.append(told(reply.body))
+                seen.append(caller_in(reply.body))
     assert {(sender, trace) for sender, trace, _ in seen} == {("agent://acme.example", "run-1")}
     assert len({span for _, _, span in seen}) == len(seen) == 4
 
 
-def told(body: bytes) -> tuple[str, str, str]:
+def caller_in(body: bytes) -> tuple[str, str, str]:
     """Who called, within which trace and span, as the server says in its answer."""
     start = body.index(b"hi agent://")
     _, sender, trace, span = body[start : body.index(b'"', start)].decode().split()

@@ -92,15 +92,15 @@ def fields(*lines: tuple[str, str]) -> Headers:
     return Headers([(name.encode(), value.encode("latin-1")) for name, value in lines])
 
 
-def request(headers: Headers, told: dict[str, Any]) -> Request:
-    return Request(method=told["method"], authority="a.example", path=told["path"], headers=headers)
+def request(headers: Headers, case: dict[str, Any]) -> Request:
+    return Request(method=case["method"], authority="a.example", path=case["path"], headers=headers)
 
 
 @recorded("sign")
 def test_signatures_are_those_of_the_sdk_byte_for_byte(fact: Fact) -> None:
-    told = fact["input"]
-    seed, digest = b64decode(told["seed_b64"]), digests.write(told["body"].encode())
-    assert ed25519.write_public_key(ed25519.public_of(seed)) == told["public_b64"]
+    given = fact["input"]
+    seed, digest = b64decode(given["seed_b64"]), digests.write(given["body"].encode())
+    assert ed25519.write_public_key(ed25519.public_of(seed)) == given["public_b64"]
     signed: list[bytes] = []
 
     def remember(message: bytes) -> bytes:
@@ -108,10 +108,10 @@ def test_signatures_are_those_of_the_sdk_byte_for_byte(fact: Fact) -> None:
         return ed25519.sign(seed, message)
 
     written = write(
-        request(fields(("content-digest", digest)), told),
+        request(fields(("content-digest", digest)), given),
         components=SAMVAD,
-        keyid=told["kid"],
-        created=told["created"],
+        keyid=given["kid"],
+        created=given["created"],
         sign=remember,
         newline=True,
     )
@@ -124,16 +124,16 @@ def test_we_verify_what_the_sdk_verifies_but_for_what_was_altered(fact: Fact) ->
     assert holds(fact, is_verified(fact["input"]))
 
 
-def is_verified(told: dict[str, Any]) -> bool:
+def is_verified(case: dict[str, Any]) -> bool:
     """What the dialect judges of a signature: one of that label, of those components."""
-    sent = fields(*((name.lower(), value) for name, value in told["headers"].items()))
+    sent = fields(*((name.lower(), value) for name, value in case["headers"].items()))
     try:
         digests.check(sent.get("content-digest"), BODY)
         found = read(sent)
-        made = base(found, request(sent, told), newline=True)
+        made = base(found, request(sent, case), newline=True)
     except (SignatureInvalid, SignatureMissing, DigestInvalid):
         return False
-    public = ed25519.read_public_key(told["public_b64"])
+    public = ed25519.read_public_key(case["public_b64"])
     return found.label == "sig1" and ed25519.holds(public, made, found.signature)
 
 
@@ -144,8 +144,8 @@ def is_verified(told: dict[str, Any]) -> bool:
 def test_the_recorded_cards_are_ours(fact: Fact) -> None:
     expected = fact["expected"]
     # Which identity an agent has is our configuration's to say, not the URL's.
-    told = replace(CARD, id=expected["id"], url=fact["input"]["url"], skills=(CHAT,))
-    card = json.loads(samvad.write_card(told))
+    ours = replace(CARD, id=expected["id"], url=fact["input"]["url"], skills=(CHAT,))
+    card = json.loads(samvad.write_card(ours))
     assert holds(fact, {name: card[name] for name in expected})
 
 
@@ -187,12 +187,12 @@ def code_of(error: CarnetError) -> str:
     return str(body["error"]["code"])
 
 
-async def is_taken(scene: SignedScene, told: dict[str, Any]) -> bool:
+async def is_taken(scene: SignedScene, case: dict[str, Any]) -> bool:
     claim = signed_claim(
-        sender=SENDERS[told["sender"]],
-        nonce=told["nonce"],
+        sender=SENDERS[case["sender"]],
+        nonce=case["nonce"],
         span=f"span-{len(scene.turns.turns)}",
-        at=NOW - told["age_s"] * SECOND_US,
+        at=NOW - case["age_s"] * SECOND_US,
     )
     try:
         await admit(scene, claim)
@@ -214,13 +214,13 @@ async def test_a_nonce_is_free_again_after_a_refusal_and_never_after_an_answer(f
     """What the SDK calls a rollback is a refusal here, and what it calls a commit the claim."""
     scene = SignedScene(sender_calls=1)
     await admit(scene, signed_claim(nonce="another-nonce", span="span-0"))
-    told = {"sender": "a", "nonce": "n1", "age_s": 0}
+    message = {"sender": "a", "nonce": "n1", "age_s": 0}
     with pytest.raises(RateLimited):  # it was not seen before, and is free again
-        await is_taken(scene, told)
+        await is_taken(scene, message)
     scene = SignedScene(turns=scene.turns)
     scene.clock.advance(1)  # the first call has used up its sender's rate until then
-    taken = await is_taken(scene, told)
-    assert holds(fact, [True, taken, await is_taken(scene, told)])
+    taken = await is_taken(scene, message)
+    assert holds(fact, [True, taken, await is_taken(scene, message)])
 
 
 async def is_within(scene: SignedScene, sender: str) -> bool:
@@ -259,17 +259,17 @@ ISSUER, HOLDER = "agent://a.com", "agent://b.com"
 
 @recorded("delegation")
 def test_a_token_is_that_of_the_sdk_byte_for_byte(fact: Fact) -> None:
-    told = fact["input"]
-    seed = b64decode(told["seed_b64"])
+    given = fact["input"]
+    seed = b64decode(given["seed_b64"])
     token = delegation.write(
         Delegation(
-            issuer=told["iss"],
-            subject=told["sub"],
-            scope=tuple(told["scope"]),
-            hops=told["maxDepth"],
-            keyid=told["kid"],
-            issued=told["iat"],
-            expires=told["iat"] + told["ttl"],
+            issuer=given["iss"],
+            subject=given["sub"],
+            scope=tuple(given["scope"]),
+            hops=given["maxDepth"],
+            keyid=given["kid"],
+            issued=given["iat"],
+            expires=given["iat"] + given["ttl"],
         ),
         sign=lambda signed: ed25519.sign(seed, signed),
     )
@@ -292,7 +292,7 @@ def test_a_token_is_judged_as_the_sdk_judges_it(fact: Fact) -> None:
     assert holds(fact, judged(fact["input"]))
 
 
-def judged(told: dict[str, Any]) -> str:
+def judged(case: dict[str, Any]) -> str:
     own, another = SigningKey(bytes(range(32))), SigningKey(bytes(32))
     ring = MemoryRing()
     ring.pin(ISSUER, "k1", bytes(own.verify_key))
@@ -304,10 +304,10 @@ def judged(told: dict[str, Any]) -> str:
         domain=DOMAIN,
         last_depth=3,
     )
-    claims = dict(told["claims"])
+    claims = dict(case["claims"])
     if "life" in claims:
         claims["exp"] = NOW // SECOND_US + claims.pop("life")
-    text = token_of(another if told["case"] == "wrong key" else own, **claims)
+    text = token_of(another if case["case"] == "wrong key" else own, **claims)
     claim = replace(signed_claim(sender=HOLDER), delegation=text)
     try:
         guard(Candidate(claim, NOW))

@@ -80,8 +80,8 @@ def test_the_sdk_reads_our_envelope_and_would_write_the_same_bytes(
     envelope: samvad.Envelope,
 ) -> None:
     body = samvad.write_request(replace(envelope, callback_url=None, auth_scheme=None))
-    told = MessageEnvelope.model_validate_json(body)
-    assert (told.from_, told.to, told.trace_id) == (
+    theirs = MessageEnvelope.model_validate_json(body)
+    assert (theirs.from_, theirs.to, theirs.trace_id) == (
         envelope.sender,
         envelope.recipient,
         envelope.trace_id,
@@ -144,9 +144,9 @@ def test_we_read_the_card_of_the_sdk_and_write_the_same_endpoints(url: str) -> N
         rate_limit=RateLimit(requestsPerMinute=60, requestsPerSender=20),
     )
     theirs = card.model_dump(by_alias=True)
-    told = samvad.read_card(encoded(theirs))
-    assert (told.id, told.url) == (card.id, url.rstrip("/"))
-    assert told.keys == (samvad.CardKey("agent", PUBLIC),)
+    found = samvad.read_card(encoded(theirs))
+    assert (found.id, found.url) == (card.id, url.rstrip("/"))
+    assert found.keys == (samvad.CardKey("agent", PUBLIC),)
     ours = json.loads(samvad.write_card(replace(FACTS, id=card.id, url=url)))
     for name in ("id", "url", "endpoints", "auth", "protocolVersion", "cardTTL", "rateLimit"):
         expected = theirs[name]

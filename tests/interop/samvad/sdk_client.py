@@ -27,7 +27,7 @@ async def obey(client: AgentClient, order: dict[str, Any]) -> Any:
     return [frame async for frame in client.stream(order["skill"], order["payload"])]
 
 
-async def told(client: AgentClient, order: dict[str, Any]) -> Outcome:
+async def outcome_of(client: AgentClient, order: dict[str, Any]) -> Outcome:
     """What came of it, in the client's own terms."""
     try:
         return {"value": await obey(client, order)}
@@ -46,7 +46,7 @@ def main() -> None:
     sys.stdout.write(json.dumps({"kid": client.kid, "public": client.public_key_b64}) + "\n")
     sys.stdout.flush()
     for line in sys.stdin:
-        outcome = asyncio.run(told(client, json.loads(line)))
+        outcome = asyncio.run(outcome_of(client, json.loads(line)))
         sys.stdout.write(json.dumps(outcome) + "\n")
         sys.stdout.flush()
 

@@ -35,8 +35,8 @@ class Sum(BaseModel):
     trace: str
 
 
-async def chat(said: Text, _: SkillContext) -> Text:
-    return Text(text=f"you said {said.text}")
+async def chat(message: Text, _: SkillContext) -> Text:
+    return Text(text=f"you said {message.text}")
 
 
 async def add(numbers: Numbers, context: SkillContext) -> Sum:
@@ -44,8 +44,8 @@ async def add(numbers: Numbers, context: SkillContext) -> Sum:
     return Sum(total=total, sender=context.sender, trace=context.trace_id)
 
 
-async def fail(said: Text, _: SkillContext) -> Text:
-    raise RuntimeError(f"slip-of-the-sdk {said.text}")
+async def fail(message: Text, _: SkillContext) -> Text:
+    raise RuntimeError(f"slip-of-the-sdk {message.text}")
 
 
 def built(port: int, keys: str) -> Agent:

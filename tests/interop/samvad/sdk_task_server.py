@@ -19,10 +19,10 @@ def built(port: int, keys: str) -> Agent:
     limit = RateLimit(requestsPerMinute=100_000, requestsPerSender=100_000)
     agent = Agent(name="sdk", url=f"http://127.0.0.1:{port}", keys_dir=keys, rate_limit=limit)
 
-    async def wait(said: Text, _: SkillContext) -> Text:
-        while not (Path(keys) / f"go-{said.text}").exists():  # noqa: ASYNC110  nobody tells
+    async def wait(message: Text, _: SkillContext) -> Text:
+        while not (Path(keys) / f"go-{message.text}").exists():  # noqa: ASYNC110  nobody tells
             await asyncio.sleep(0.01)
-        return Text(text=f"waited for {said.text}")
+        return Text(text=f"waited for {message.text}")
 
     for name, takes, gives, handler, modes in (
         ("chat", Text, Text, chat, ["async"]),

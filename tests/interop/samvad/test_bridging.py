@@ -166,8 +166,8 @@ def test_a_skill_of_a_peer_is_asked_for_beside_the_messages_of_a_chat(scene: Sce
     wanted = {"skill": "count", "payload": {"to": 3}}
     answer = scene.ours.chat("x", "@clerk@globex.example", carnet=wanted, stream=True)
     assert frames_of(answer.body)[-1] == "[DONE]"
-    told = scene.ours.chat("x", "clerk", carnet={"skill": "add", "payload": {"a": 2, "b": 3}})
-    assert told.json["carnet"] == {"result": {"total": 5}}
+    reply = scene.ours.chat("x", "clerk", carnet={"skill": "add", "payload": {"a": 2, "b": 3}})
+    assert reply.json["carnet"] == {"result": {"total": 5}}
 
 
 # ---------------------------------------------------------------------- SAMVAD to Tangle

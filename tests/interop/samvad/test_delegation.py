@@ -120,25 +120,25 @@ def granted(scene: Scene, **more: Any) -> str:
 
 def test_a_carnet_is_shown_the_whole_chain_and_verifies_it(scene: Scene) -> None:
     token = granted(scene, bud={"calls": 5})
-    told = result(scene.ask("forward", "tell", token))
+    page = result(scene.ask("forward", "tell", token))
     alice, bob = scene.alice.identity, scene.bob.identity
-    assert told["links"] == [[alice, bob, 3, True], [ACME, ACME, 2, True]]
-    assert told["behalf"] == [alice]
-    assert told["last_depth"] == 2
-    assert told["calls"] == 4  # the first of five was the one that we were asked for
+    assert page["links"] == [[alice, bob, 3, True], [ACME, ACME, 2, True]]
+    assert page["behalf"] == [alice]
+    assert page["last_depth"] == 2
+    assert page["calls"] == 4  # the first of five was the one that we were asked for
 
 
 def test_without_a_token_none_is_made(scene: Scene) -> None:
-    told = result(scene.ask("forward", "tell", None))
-    assert told["links"] == []
+    page = result(scene.ask("forward", "tell", None))
+    assert page["links"] == []
 
 
 def test_a_token_of_an_sdk_goes_on_by_our_word(scene: Scene) -> None:
     """Nobody was addressed in it, so no link can show it: it says who acted before."""
     token = sdk(scene.alice, scene.bob.identity, scope="tell", maxDepth=2)
-    told = result(scene.ask("forward", "tell", token))
-    assert told["links"] == [[ACME, ACME, 1, True]]
-    assert told["last_depth"] == 1
+    page = result(scene.ask("forward", "tell", token))
+    assert page["links"] == [[ACME, ACME, 1, True]]
+    assert page["last_depth"] == 1
 
 
 def test_the_real_server_of_the_sdk_takes_what_goes_on(scene: Scene) -> None:

@@ -62,9 +62,9 @@ class Sdk:
         self.public = str(self._read()["public"])
 
     def _read(self) -> dict[str, Any]:
-        said = cast(IO[str], self._process.stdout).readline()
-        assert said, "the client ended"
-        return cast(dict[str, Any], json.loads(said))
+        line = cast(IO[str], self._process.stdout).readline()
+        assert line, "the client ended"
+        return cast(dict[str, Any], json.loads(line))
 
     def do(self, **order: Any) -> dict[str, Any]:
         """Have it do something; what came of it."""

@@ -111,8 +111,8 @@ async def test_a_client_that_the_server_does_not_know_is_refused(
         with pytest.raises(carnet.CarnetError) as refused:
             await stranger.chat("hi")
     assert refused.value.facts["peer_code"] == "AUTH_FAILED"
-    told = f"(trust_peer): {stranger.sender} {stranger.key.public_text}"
-    assert refused.value.next_step.endswith(told)
+    command = f"(trust_peer): {stranger.sender} {stranger.key.public_text}"
+    assert refused.value.next_step.endswith(command)
 
 
 # ---------------------------------------------------------------------- through a gateway
@@ -147,11 +147,11 @@ def test_a_skill_is_asked_for_through_the_gateway_within_the_run(
     assert answer.status == 200
     if stream:
         frames = [json.loads(frame) for frame in frames_of(answer.body) if frame != "[DONE]"]
-        (told,) = [frame["carnet"] for frame in frames if "carnet" in frame]
+        (extension,) = [frame["carnet"] for frame in frames if "carnet" in frame]
     else:
-        told = answer.json["carnet"]
+        extension = answer.json["carnet"]
     result = {"total": 5, "sender": "agent://acme.example", "trace": f"run-{stream}"}
-    assert told == {"result": result}
+    assert extension == {"result": result}
 
 
 @pytest.mark.parametrize(
@@ -195,8 +195,8 @@ def test_the_command_line_calls_skills_through_the_gateway_and_from_here(scene: 
 def test_the_command_line_calls_a_url_with_a_key_of_its_own(scene: Scene) -> None:
     key = scene.gateway.folder.parent / "client.key"
     words = ["--dialect", "samvad", "--skill", "add", "a:=2", "b:=3", "--key", str(key)]
-    told = json.loads(scene.gateway.carnet("call", scene.url, *words).stdout)
-    assert told["sender"] == f"agent://client-{scene.key.kid}"
+    output = json.loads(scene.gateway.carnet("call", scene.url, *words).stdout)
+    assert output["sender"] == f"agent://client-{scene.key.kid}"
 
 
 def test_the_command_line_tells_the_code_of_a_refusal(scene: Scene) -> None:

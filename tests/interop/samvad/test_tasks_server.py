@@ -169,8 +169,8 @@ def test_a_task_that_fails_reaches_the_caller_of_the_gateway(scene: Scene) -> No
 def test_the_command_line_waits_for_a_task_elsewhere(scene: Scene) -> None:
     words = ["call", "agent://globex.example", "skill=add", "a:=2", "b:=3", "--task"]
     ran = scene.gateway.carnet(*words)
-    told = json.loads(ran.stdout)
-    assert (told["total"], told["sender"]) == (5, "agent://acme.example")
+    output = json.loads(ran.stdout)
+    assert (output["total"], output["sender"]) == (5, "agent://acme.example")
     assert "task " in ran.stderr
     key = str(scene.gateway.folder.parent / "client.key")
     by_url = scene.gateway.carnet(
