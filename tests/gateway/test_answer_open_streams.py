@@ -29,7 +29,7 @@ CONFIG = """
 kind = "python"
 target = "silent_agents:silent"
 """
-SAID = "a sentence that stands nowhere else"
+SENTENCE = "a sentence that stands nowhere else"
 OVER = (Arrival, Claim, Candidate, Entry, TurnClaim, Headers)
 
 
@@ -40,7 +40,7 @@ def alive() -> Counter[object]:
     for each in gc.get_objects():
         found[type(each)] += 1
         for held in gc.get_referents(each):
-            if isinstance(held, bytes | bytearray) and SAID.encode() in held:
+            if isinstance(held, bytes | bytearray) and SENTENCE.encode() in held:
                 found["bodies"] += 1
     return found
 
@@ -50,7 +50,7 @@ async def streaming(house: House) -> AsyncIterator[list[bytes]]:
     """A stream that has said its first word; what it has written."""
     written: list[bytes] = []
     spoken = asyncio.Event()
-    ask = {"model": "silent", "stream": True, "messages": [{"role": "user", "content": SAID}]}
+    ask = {"model": "silent", "stream": True, "messages": [{"role": "user", "content": SENTENCE}]}
     parts: list[dict[str, Any]] = [
         {"type": "http.request", "body": json.dumps(ask).encode(), "more_body": False}
     ]

@@ -35,13 +35,13 @@ class Described:
         paths: dict[str, Any] = self.api["paths"]
         return [(method, path) for path in paths for method in methods if method in paths[path]]
 
-    def told(self, method: str, path: str) -> dict[str, Any]:
+    def operation_at(self, method: str, path: str) -> dict[str, Any]:
         operation: dict[str, Any] = self.api["paths"][path][method]
         return operation
 
     def check(self, method: str, path: str, reply: Reply) -> int:
         """An answer is one that the description promises."""
-        responses = self.told(method, path)["responses"]
+        responses = self.operation_at(method, path)["responses"]
         content = responses.get(str(reply.status), responses["default"])["content"]
         media = reply.headers["content-type"].partition(";")[0]
         assert media in content, (method, path, reply)
@@ -134,14 +134,14 @@ def test_every_call_is_answered_as_it_is_described(described: Described) -> None
 
 def test_what_is_no_json_is_described_by_its_media_type(described: Described) -> None:
     for path, media in (("/metrics", "text/plain"), ("/agent/intro", "text/markdown")):
-        assert list(described.told("get", path)["responses"]["200"]["content"]) == [media]
+        assert list(described.operation_at("get", path)["responses"]["200"]["content"]) == [media]
 
 
 POLLED = "/agents/{name}/agent/task/{task}"
 
 
 def test_where_polling_is_open_no_signature_is_asked_for(described: Described) -> None:
-    assert "parameters" not in described.told("get", POLLED)
+    assert "parameters" not in described.operation_at("get", POLLED)
 
 
 def test_where_polling_is_signed_a_signature_is_asked_for(
@@ -156,8 +156,8 @@ def test_where_polling_is_signed_a_signature_is_asked_for(
     strict.start()
     with Line(strict.port) as line:
         signed = Described(strict, line, "strict")
-        told = signed.told("get", POLLED)["parameters"]
-        assert {each["name"] for each in told if each["required"]} == SIGNATURE
+        parameters = signed.operation_at("get", POLLED)["parameters"]
+        assert {each["name"] for each in parameters if each["required"]} == SIGNATURE
         place = filled(POLLED, task=signed.task(), run="")
         assert signed.check("get", POLLED, request("GET", strict.url + place)) == 401
         assert signed.check("get", POLLED, line.send(signed.about("GET", place))) == 200

@@ -10,7 +10,7 @@ from tests.runtime.scene import make_call
 
 
 @pytest.mark.parametrize(
-    ("used", "told"),
+    ("used", "shown"),
     [
         ((120, 30), {"in": 120, "out": 30}),
         ((None, 30), {"in": 0, "out": 30}),
@@ -19,11 +19,11 @@ from tests.runtime.scene import make_call
     ],
 )
 def test_the_tokens_that_a_turn_has_used_are_shown_with_it_and_with_its_task(
-    used: tuple[int | None, int | None], told: dict[str, int] | None
+    used: tuple[int | None, int | None], shown: dict[str, int] | None
 ) -> None:
     turn = replace(make_call().record, tokens_in=used[0], tokens_out=used[1])
-    assert pages.turn_page(turn, [])["tokens"] == told
+    assert pages.turn_page(turn, [])["tokens"] == shown
     done = replace(turn, state="done")
     task = StoredTask(id="task-1", turn=done, sender="agent://a.example")
-    assert pages.task_line(task)["tokens"] == told
+    assert pages.task_line(task)["tokens"] == shown
     assert pages.task_page(task, [Text("well"), Done()])["result"] == {"text": "well"}

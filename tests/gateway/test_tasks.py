@@ -237,10 +237,10 @@ def test_unknown_and_foreign_ids_are_answered_with_the_same_bytes(client: Client
         client.cancel("words", "nonsense"),
     ]
     assert {(reply.status, reply.body) for reply in replies} == {(404, NOT_FOUND)}
-    assert len({tuple(sorted(told(reply).items())) for reply in replies}) == 1
+    assert len({tuple(sorted(undated_headers(reply).items())) for reply in replies}) == 1
 
 
-def told(reply: Reply) -> dict[str, str]:
+def undated_headers(reply: Reply) -> dict[str, str]:
     """Its header fields, but for those that tell the time."""
     return {name: value for name, value in reply.headers.items() if name != "date"}
 
@@ -304,7 +304,7 @@ def test_a_token_without_the_right_sees_no_tasks_and_one_with_it_its_own(client:
     refused = acme.get(f"/tasks/{task}", token=caller)
     assert (refused.status, refused.code) == (404, "task_not_found")
     assert acme.get("/tasks", token=caller).json["tasks"] == []
-    mine = post(acme, "/tasks", {"model": "words", "messages": said("mine")}, token=caller)
+    mine = post(acme, "/tasks", {"model": "words", "messages": messages_of("mine")}, token=caller)
     assert mine.status == 202
     [line] = acme.get("/tasks", token=caller).json["tasks"]
     assert (line["taskId"], line["sender"]) == (mine.json["taskId"], "token:task-caller")
@@ -318,7 +318,7 @@ def test_a_token_without_the_right_sees_no_tasks_and_one_with_it_its_own(client:
 
 def test_what_a_token_asked_for_is_not_told_without_one(client: Client) -> None:
     """Whoever knows its id: the other endpoint is for those who sign."""
-    asked = {"model": "words", "messages": said("of a token")}
+    asked = {"model": "words", "messages": messages_of("of a token")}
     task = post(client.acme, "/tasks", asked).json["taskId"]
     client.reaches(task, "done")
     for reply in (client.poll("words", task), client.cancel("words", task)):
@@ -337,7 +337,7 @@ def test_a_list_is_chosen_by_words_that_a_store_can_hold(client: Client, query: 
 def test_a_task_of_a_token_is_judged_before_it_is_accepted(client: Client) -> None:
     acme = client.acme
     before = client.get("/tasks").json["tasks"]
-    asked = {"model": "words", "messages": said("x")}
+    asked = {"model": "words", "messages": messages_of("x")}
     for more, status, code in (
         ({"callback": "http://127.0.0.1/x"}, 422, "callback_forbidden"),
         ({"callback": 7}, 400, "invalid_request"),
@@ -364,22 +364,22 @@ def test_a_task_of_a_token_is_judged_before_it_is_accepted(client: Client) -> No
 def test_a_member_that_nothing_would_come_of_is_refused(
     client: Client, more: dict[str, Any], field: str, advice: str
 ) -> None:
-    asked = {"model": "words", "messages": said("x")}
+    asked = {"model": "words", "messages": messages_of("x")}
     refused = post(client.acme, "/tasks", asked | more)
     assert (refused.status, refused.code) == (400, "invalid_request")
-    told = refused.json["error"]
-    assert told["field"] == field
-    assert advice in told["message"]
+    error = refused.json["error"]
+    assert error["field"] == field
+    assert advice in error["message"]
 
 
 def test_a_member_that_a_model_may_know_is_kept(client: Client) -> None:
-    asked = {"model": "words", "messages": said("warm"), "temperature": 0.5, "top_k": 3}
+    asked = {"model": "words", "messages": messages_of("warm"), "temperature": 0.5, "top_k": 3}
     reply = post(client.acme, "/tasks", asked)
     assert reply.status == 202
     client.reaches(reply.json["taskId"], "done")
 
 
-def said(text: str) -> list[dict[str, str]]:
+def messages_of(text: str) -> list[dict[str, str]]:
     return [{"role": "user", "content": text}]
 
 

@@ -48,7 +48,7 @@ target = "house_agents:broken"
 EVERYTHING = frozenset({"*"})
 
 
-class Told(Struct, frozen=True, kw_only=True):
+class Answer(Struct, frozen=True, kw_only=True):
     """An answer."""
 
     status: int
@@ -66,7 +66,7 @@ class House:
         self.gateway = gateway
         self.token = token
 
-    async def chat(self, text: str, model: str = "echo", **headers: str) -> Told:
+    async def chat(self, text: str, model: str = "echo", **headers: str) -> Answer:
         """Ask an agent; underscores in the names of headers stand for hyphens."""
         messages = [{"role": "user", "content": text}]
         fields = {name.replace("_", "-"): value for name, value in headers.items()}
@@ -81,7 +81,7 @@ class House:
         *,
         headers: Mapping[str, str] | None = None,
         token: str | None = None,
-    ) -> Told:
+    ) -> Answer:
         """Send what a token may send."""
         fields = {
             "authorization": f"Bearer {token or self.token}",
@@ -91,15 +91,15 @@ class House:
         data = b"" if body is None else json.dumps(body).encode()
         return await self.send(method, path, [*fields.items()], data)
 
-    async def signed(self, request: Signed) -> Told:
+    async def signed(self, request: Signed) -> Answer:
         """Send what somebody signed."""
         return await self.send(request.method, request.target, request.headers, request.body)
 
     async def send(
         self, method: str, path: str, fields: Sequence[tuple[str, str]], body: bytes
-    ) -> Told:
+    ) -> Answer:
         """Send a request."""
-        told: list[dict[str, Any]] = []
+        events: list[dict[str, Any]] = []
         parts = [{"type": "http.request", "body": body, "more_body": False}]
 
         async def receive() -> dict[str, Any]:
@@ -109,12 +109,12 @@ class House:
             return {}
 
         async def send(event: Any) -> None:
-            told.append(event)
+            events.append(event)
 
         await self.gateway.app(_scope(method, path, fields, len(body)), receive, send)
-        names = {name.decode(): value.decode() for name, value in told[0]["headers"]}
-        data = b"".join(event.get("body", b"") for event in told[1:])
-        return Told(status=told[0]["status"], headers=names, body=data)
+        names = {name.decode(): value.decode() for name, value in events[0]["headers"]}
+        data = b"".join(event.get("body", b"") for event in events[1:])
+        return Answer(status=events[0]["status"], headers=names, body=data)
 
 
 @asynccontextmanager

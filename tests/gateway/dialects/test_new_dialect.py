@@ -8,7 +8,7 @@ import pytest
 
 from carnet.wire.dialects import DIALECTS
 from tests.gateway.dialects.plain_words import WORDS
-from tests.support.house import House, Told, housed
+from tests.support.house import Answer, House, housed
 
 # The address of a callback must be one that peers may name; nobody listens there.
 HOOK = "https://192.0.2.7:8443/in"
@@ -21,32 +21,34 @@ async def house(tmp_path: Path) -> AsyncIterator[House]:
         yield house
 
 
-async def say(house: House, text: str, to: str = "echo", path: str = "/words", **more: str) -> Told:
+async def say(
+    house: House, text: str, to: str = "echo", path: str = "/words", **more: str
+) -> Answer:
     return await house.ask("POST", path, {"to": to, "say": text, **more})
 
 
-async def ended(house: House, ticket: str) -> Told:
+async def ended(house: House, ticket: str) -> Answer:
     """How a task was told when it had ended."""
     async with asyncio.timeout(30):
         while True:
-            told = await house.ask("GET", f"/words/later/{ticket}")
-            if b" waits" not in told.body:
-                return told
+            reply = await house.ask("GET", f"/words/later/{ticket}")
+            if b" waits" not in reply.body:
+                return reply
             await asyncio.sleep(0)
 
 
 async def ticket_of(house: House, text: str, to: str = "echo", **more: str) -> str:
-    told = await say(house, text, to, "/words/later", **more)
-    assert told.status == 201
-    word, ticket = told.body.decode().split()
+    reply = await say(house, text, to, "/words/later", **more)
+    assert reply.status == 201
+    word, ticket = reply.body.decode().split()
     assert word == "TICKET"
     return ticket
 
 
 async def test_a_call_is_answered_and_refused_in_its_words(house: House) -> None:
-    told = await say(house, "hello")
-    assert (told.status, told.body) == (200, b"SAID hello")
-    assert told.headers["x-words-stream"] == "no"
+    reply = await say(house, "hello")
+    assert (reply.status, reply.body) == (200, b"SAID hello")
+    assert reply.headers["x-words-stream"] == "no"
     assert (await say(house, "x", "broken")).body == b"NO agent_failed of broken"
     assert (await say(house, "x", "nobody")).body == b"NO agent_not_found"
     assert (await house.ask("POST", "/words", {})).body == b"NO invalid_request"
@@ -54,28 +56,28 @@ async def test_a_call_is_answered_and_refused_in_its_words(house: House) -> None
 
 async def test_whatever_is_refused_below_its_root_is_refused_in_its_words(house: House) -> None:
     for method, path in (("GET", "/words"), ("GET", "/words/no/such"), ("GET", "/words/later/x")):
-        told = await house.ask(method, path)
-        assert (told.status, told.body[:3]) == (418, b"NO ")
+        reply = await house.ask(method, path)
+        assert (reply.status, reply.body[:3]) == (418, b"NO ")
     assert (await house.ask("GET", "/words/who", token="ck_no")).body == b"NO token_invalid"
     assert (await house.ask("GET", "/wordsmith")).json()["code"] == "not_found"
 
 
 async def test_its_chain_is_that_of_the_stamps(house: House) -> None:
     deep = {"x-tangle-forwarded-depth": "4", "x-tangle-runid": "run-1"}
-    told = await house.ask("POST", "/words", {"to": "echo", "say": "x"}, headers=deep)
-    assert told.body == b"NO bridge_depth_exceeded"
+    reply = await house.ask("POST", "/words", {"to": "echo", "say": "x"}, headers=deep)
+    assert reply.body == b"NO bridge_depth_exceeded"
 
 
 async def test_a_task_is_accepted_polled_listed_and_stopped_in_its_words(house: House) -> None:
     ticket = await ticket_of(house, "later")
-    told = await ended(house, ticket)
-    assert told.body == f"TICKET {ticket} ready\nSAID later".encode()
+    reply = await ended(house, ticket)
+    assert reply.body == f"TICKET {ticket} ready\nSAID later".encode()
     lost = await ticket_of(house, "x", "broken")
     assert (await ended(house, lost)).body.startswith(f"TICKET {lost} lost".encode())
     listed = (await house.ask("GET", "/words/later")).body.decode().splitlines()
     assert listed == [f"TICKET {lost} lost", f"TICKET {ticket} ready"]
     stopped = await house.ask("POST", f"/words/later/{ticket}/stop")
-    assert stopped.body == told.body
+    assert stopped.body == reply.body
 
 
 async def test_its_task_is_called_back_in_its_words_and_that_of_a_chat_in_those_of_a_chat(

@@ -78,8 +78,8 @@ async def outbound(house: House, run: str) -> list[tuple[str, str, str | None]]:
 async def test_a_peer_is_called_in_it_whatever_the_call_came_in(houses: Two) -> None:
     chatted = await houses.acme.chat("hello", FAR, x_tangle_runid="run-chat")
     assert chatted.json()["choices"][0]["message"]["content"] == "hello"
-    said = {"to": FAR, "say": "well"}
-    worded = await houses.acme.ask("POST", "/words", said, headers={RUN: "run-words"})
+    body = {"to": FAR, "say": "well"}
+    worded = await houses.acme.ask("POST", "/words", body, headers={RUN: "run-words"})
     assert worded.body == b"SAID well"
     for run, came_in in (("run-chat", "openai"), ("run-words", "words")):
         assert await dialects_of(houses.acme, run) == [came_in]
@@ -90,21 +90,21 @@ async def test_a_peer_is_called_in_it_whatever_the_call_came_in(houses: Two) -> 
 async def test_a_stream_is_asked_for_and_comes_whole(houses: Two) -> None:
     messages = [{"role": "user", "content": "all at once"}]
     body = {"model": FAR, "messages": messages, "stream": True}
-    told = await houses.acme.ask("POST", "/v1/chat/completions", body)
-    assert told.headers["content-type"].startswith("text/event-stream")
-    assert b"all at once" in told.body
-    assert told.body.endswith(b"data: [DONE]\n\n")
+    reply = await houses.acme.ask("POST", "/v1/chat/completions", body)
+    assert reply.headers["content-type"].startswith("text/event-stream")
+    assert b"all at once" in reply.body
+    assert reply.body.endswith(b"data: [DONE]\n\n")
 
 
 async def test_what_the_other_side_refuses_is_told_in_the_words_of_the_caller(houses: Two) -> None:
     run = {RUN: "run-refused"}
-    said = {"to": "@nobody@globex.example", "say": "x"}
-    assert (await houses.acme.ask("POST", "/words", said, headers=run)).body.startswith(
+    body = {"to": "@nobody@globex.example", "say": "x"}
+    assert (await houses.acme.ask("POST", "/words", body, headers=run)).body.startswith(
         b"NO peer_refused"
     )
     assert await outbound(houses.acme, "run-refused") == [("words", "refused", "agent_not_found")]
-    told = await houses.acme.chat("x", "@broken@globex.example")
-    assert (told.status, told.json()["code"]) == (502, "peer_refused")
+    reply = await houses.acme.chat("x", "@broken@globex.example")
+    assert (reply.status, reply.json()["code"]) == (502, "peer_refused")
 
 
 async def test_a_skill_is_not_asked_for_where_there_is_no_word_for_it(houses: Two) -> None:
@@ -114,16 +114,16 @@ async def test_a_skill_is_not_asked_for_where_there_is_no_word_for_it(houses: Tw
         "carnet": {"skill": "add", "payload": {"a": 1}},
     }
     run = {RUN: "run-skill"}
-    told = await houses.acme.ask("POST", "/v1/chat/completions", body, headers=run)
-    assert (told.status, told.json()["code"]) == (404, "skill_not_found")
+    reply = await houses.acme.ask("POST", "/v1/chat/completions", body, headers=run)
+    assert (reply.status, reply.json()["code"]) == (404, "skill_not_found")
     assert await dialects_of(houses.globex, "run-skill") == []
 
 
 async def test_its_chain_goes_on_at_the_other_side(houses: Two) -> None:
     deep = {"x-tangle-forwarded-depth": "2", RUN: "run-deep"}
-    said = {"to": "@onward@globex.example", "say": "onward echo"}
-    told = await houses.acme.ask("POST", "/words", said, headers=deep)
-    assert told.body == b"SAID stopped at 4 of 4"
+    body = {"to": "@onward@globex.example", "say": "onward echo"}
+    reply = await houses.acme.ask("POST", "/words", body, headers=deep)
+    assert reply.body == b"SAID stopped at 4 of 4"
 
 
 async def test_a_gateway_without_the_row_neither_reads_its_name_nor_calls_in_it(
@@ -137,8 +137,8 @@ async def test_a_gateway_without_the_row_neither_reads_its_name_nor_calls_in_it(
     listed = Peer(domain="globex.example", url="http://127.0.0.1:1", dialect="words")
     async with housed(tmp_path) as house:
         await house.gateway.store.peers.put(listed)
-        told = await house.chat("hello", FAR)
-    assert (told.status, told.json()["code"]) == (404, "peer_unknown")
+        reply = await house.chat("hello", FAR)
+    assert (reply.status, reply.json()["code"]) == (404, "peer_unknown")
 
 
 def test_the_names_that_files_and_commands_take_are_those_of_the_rows() -> None:

@@ -174,13 +174,13 @@ def test_a_stream_tells_what_came_as_it_came_and_then_the_whole(client: Client) 
     assert (last["done"], last["result"]) == (True, {"text": "one two "})
 
 
-@pytest.mark.parametrize(("agent", "said"), [("broken", []), ("half", ["so far "])])
+@pytest.mark.parametrize(("agent", "texts"), [("broken", []), ("half", ["so far "])])
 def test_what_fails_in_a_stream_is_told_in_its_last_frame(
-    client: Client, agent: str, said: list[str]
+    client: Client, agent: str, texts: list[str]
 ) -> None:
     reply = client.ask(agent, "go", STREAM)
     *chunks, last = frames(reply.body)
-    assert (reply.status, [frame["chunk"] for frame in chunks]) == (200, said)
+    assert (reply.status, [frame["chunk"] for frame in chunks]) == (200, texts)
     assert (last["done"], last["error"]["code"]) == (True, "AGENT_UNAVAILABLE")
     assert b"canary" not in reply.body
 

@@ -122,13 +122,13 @@ def test_a_skill_is_looked_for_before_trust_and_trust_before_the_payload(client:
     target, words = "/agents/words/agent/message", "agent://words.acme.example"
     wrong, nobody = {"text": 7}, None
     member = {"scheme": "bearer", "token": client.acme.token}
-    for skill, auth, told in (
+    for skill, auth, answer in (
         ("nothing", nobody, (404, "SKILL_NOT_FOUND")),
         ("chat", nobody, (401, "AUTH_FAILED")),
         ("chat", member, SHAPE),
     ):
         asked = message(client.sender, words, skill=skill, auth=auth, payload=wrong, target=target)
-        assert refusal(client.line.send(asked)) == told
+        assert refusal(client.line.send(asked)) == answer
 
 
 # ------------------------------------------------------------------------- answers and streams
@@ -151,10 +151,12 @@ def test_no_text_adds_an_event_to_a_stream(client: Client, agent: str) -> None:
         payload={"text": text},
         auth=auth,
     )
-    told = client.line.send(sent).body.split(b"\n\n")
-    frames = [json.loads(part.removeprefix(b"data: ")) for part in told if part.startswith(b"data")]
+    parts = client.line.send(sent).body.split(b"\n\n")
+    frames = [
+        json.loads(part.removeprefix(b"data: ")) for part in parts if part.startswith(b"data")
+    ]
     assert [frame["done"] for frame in frames] == [False] * (len(frames) - 1) + [True]
-    assert b"\r" not in b"".join(told)
+    assert b"\r" not in b"".join(parts)
 
 
 # ------------------------------------------------------------------------------------ the card

@@ -15,8 +15,8 @@ ROOT, DEPTH = "X-Agents-Api-Chain-Root", "X-Agents-Api-Chain-Depth"
 
 def chain(root: str, depth: str = "2", *more: tuple[str, str]) -> list[tuple[str, str]]:
     """What a host sends along that names itself; `more` takes the place of what it said."""
-    said = dict((AGENT, HOST, USER, (ROOT, root), (DEPTH, depth)))
-    return [(name, value) for name, value in (said | dict(more)).items() if value]
+    fields = dict((AGENT, HOST, USER, (ROOT, root), (DEPTH, depth)))
+    return [(name, value) for name, value in (fields | dict(more)).items() if value]
 
 
 def refuse(acme: Organisation, headers: HeaderList) -> None:
@@ -95,8 +95,8 @@ def test_a_host_may_have_a_port_and_a_path(acme: Organisation, host: str) -> Non
 
 
 def test_what_the_public_value_writes_is_read_by_a_gateway(acme: Organisation) -> None:
-    told = carnet.CallerContext("source", 7, "https://source.example", 3, "root-public")
-    assert acme.chat("hi", headers=list(told.to_headers().items())).status == 200
+    context = carnet.CallerContext("source", 7, "https://source.example", 3, "root-public")
+    assert acme.chat("hi", headers=list(context.to_headers().items())).status == 200
     assert acme.get("/runs/root-public").json["turns"][0]["depth"] == 3
 
 

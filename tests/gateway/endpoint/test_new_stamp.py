@@ -113,9 +113,9 @@ async def test_it_is_written_to_peers_and_covered_by_our_signature(
     async with upstream() as there:
         config = PEERS.format(port=there.port)
         async with housed(tmp_path, config, stamps=(*ROWS, RELAY)) as house:
-            told = {"x_relay_count": "1", "x_relay_run": "run-9"}
-            await house.chat("hi", "away", **told)
-            await house.chat("hi", "@echo@b.example", **told)
+            headers = {"x_relay_count": "1", "x_relay_run": "run-9"}
+            await house.chat("hi", "away", **headers)
+            await house.chat("hi", "@echo@b.example", **headers)
     by_token, signed = (head for head in there.heads if head.startswith("post"))
     assert "\r\nx-relay-count: 2\r\n" in by_token
     assert "\r\nx-relay-run: run-9\r\n" in by_token

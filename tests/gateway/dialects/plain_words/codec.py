@@ -27,10 +27,10 @@ def write(ask: Ask, *, model: str, stream: bool, with_skill: bool) -> bytes:
 
 def read(body: bytes, /, *, currency: str) -> list[Event]:
     del currency
-    word, _, said = body.decode(errors="replace").partition(" ")
+    word, _, text = body.decode(errors="replace").partition(" ")
     if word != "SAID":
         raise ProviderError("the answer is not plain words")
-    return [Text(said), Done()]
+    return [Text(text), Done()]
 
 
 def refusal(
