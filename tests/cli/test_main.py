@@ -213,7 +213,7 @@ def test_every_error_has_an_exit_code() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "status", "code"),
+    ("body", "status", "code"),
     [
         ({"code": "bridge_depth_exceeded"}, 429, REFUSED),
         ({"code": "provider_timeout"}, 504, UNREACHABLE),
@@ -223,14 +223,14 @@ def test_every_error_has_an_exit_code() -> None:
     ],
 )
 def test_what_a_gateway_says_becomes_an_exit_code(
-    said: dict[str, str], status: int, code: int
+    body: dict[str, str], status: int, code: int
 ) -> None:
-    assert GatewayError(said, status).exit_code == code
+    assert GatewayError(body, status).exit_code == code
 
 
 def test_an_error_in_json_has_the_fields_of_the_http_error() -> None:
-    told = error_object(DepthExceeded(observed=4, limit=4))
-    assert told == {
+    error = error_object(DepthExceeded(observed=4, limit=4))
+    assert error == {
         "code": "bridge_depth_exceeded",
         "message": "This call arrived at depth 4; the limit here is 4.",
         "observed": 4,
@@ -263,7 +263,7 @@ def test_help_texts_are_not_cut_off(cli: Cli) -> None:
 
 
 @pytest.mark.parametrize(
-    ("called", "said"),
+    ("called", "typed"),
     [
         (".venv/bin/carnet", ".venv/bin/carnet"),
         ("/srv/x/carnet", "/srv/x/carnet"),
@@ -272,14 +272,14 @@ def test_help_texts_are_not_cut_off(cli: Cli) -> None:
     ],
 )
 def test_commands_are_printed_with_the_name_that_was_typed(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, called: str, said: str
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, called: str, typed: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", [called])
-    assert program() == said
+    assert program() == typed
     spelled = Invocation().spell("Wait for it: carnet tasks wait ID")
-    assert spelled == f"Wait for it: {said} tasks wait ID"
-    if "/" in said:  # a path is no command to be spelled again
+    assert spelled == f"Wait for it: {typed} tasks wait ID"
+    if "/" in typed:  # a path is no command to be spelled again
         assert Invocation().spell(spelled) == spelled
 
 
@@ -316,13 +316,13 @@ def test_a_time_to_wait_is_written_as_people_read_it() -> None:
 
 
 def test_what_a_peer_said_is_what_is_explained(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    for inner, told in (("rate_limited", "rate_limited"), ("word_of_theirs", "peer_busy")):
+    for inner, code in (("rate_limited", "rate_limited"), ("word_of_theirs", "peer_busy")):
 
         def busy(*_: object, inner: str = inner, **__: object) -> None:
             raise PeerBusy(peer_status=429, peer_code=inner)
 
         monkeypatch.setattr(operate.version, "callback", busy)
-        assert f"More: carnet explain {told}\n" in cli("version").err
+        assert f"More: carnet explain {code}\n" in cli("version").err
 
 
 def test_the_public_names_are_found_by_dir() -> None:

@@ -189,7 +189,7 @@ def test_one_word_is_what_to_say_whatever_it_holds(cli: Cli) -> None:
 
 @pytest.mark.usefixtures("nobody")
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         ((), "nothing to say"),
         (("a=1", "b=2"), "no skill"),
@@ -201,11 +201,11 @@ def test_one_word_is_what_to_say_whatever_it_holds(cli: Cli) -> None:
     ],
 )
 def test_words_that_make_no_sense_are_bad_usage(
-    cli: Cli, words: tuple[str, ...], told: str
+    cli: Cli, words: tuple[str, ...], message: str
 ) -> None:
     ran = cli("call", "echo", *words, "--dry-run")
     assert ran.code == 2
-    assert told in ran.err
+    assert message in ran.err
 
 
 @pytest.mark.usefixtures("home")
@@ -296,8 +296,8 @@ def test_without_a_gateway_the_command_that_starts_it_is_told(cli: Cli, nobody: 
     assert ran.code == 3
     assert nobody in ran.err
     assert "carnet serve" in ran.err
-    told = cli("call", "echo", "hello", "--format", "json")
-    assert (told.code, told.error["code"]) == (3, "unreachable")
+    in_json = cli("call", "echo", "hello", "--format", "json")
+    assert (in_json.code, in_json.error["code"]) == (3, "unreachable")
 
 
 @pytest.mark.usefixtures("nobody")
@@ -361,7 +361,7 @@ def test_the_time_that_a_gateway_asks_for_is_told(cli: Cli) -> None:
     with ThreadingHTTPServer(("127.0.0.1", 0), Busy) as server:
         Thread(target=server.serve_forever, daemon=True).start()
         words = ("call", f"http://127.0.0.1:{server.server_port}", "x", "--dialect", "openai")
-        text, told = cli(*words).err, cli(*words, "--format", "json").error
+        text, error = cli(*words).err, cli(*words, "--format", "json").error
         server.shutdown()
     assert "Retry-After: 2 h\n" in text
-    assert told["retry_after"] == 7200
+    assert error["retry_after"] == 7200

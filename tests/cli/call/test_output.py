@@ -174,8 +174,8 @@ def test_why_a_delegation_is_not_taken_is_told(
     other = typed(*grant, "agent://other.example").out.strip()
     ran = typed(*call, "--delegate", other)
     assert (ran.code, "(link 1: it is for another agent)" in ran.err) == (1, True)
-    told = typed(*call, "--delegate", other, "--format", "json").error
-    assert told["peer_detail"] == "link 1: it is for another agent"
+    error = typed(*call, "--delegate", other, "--format", "json").error
+    assert error["peer_detail"] == "link 1: it is for another agent"
 
 
 @WAYS
@@ -249,7 +249,7 @@ def test_a_wrong_method_is_told_the_right_ones(
 
 
 @pytest.mark.parametrize(
-    ("said", "result", "printed"),
+    ("texts", "result", "printed"),
     [
         (["a", "b"], None, "ab\n"),
         (["a", "b"], {"text": "ab"}, "ab\n"),
@@ -262,12 +262,12 @@ def test_a_wrong_method_is_told_the_right_ones(
 )
 def test_a_growing_answer_ends_in_its_result_once(
     capsys: pytest.CaptureFixture[str],
-    said: list[str],
+    texts: list[str],
     result: dict[str, object] | None,
     printed: str,
 ) -> None:
     with Growing(holds=True) as growing:
-        for text in said:
+        for text in texts:
             growing.say(text)
         growing.end(result)
     assert capsys.readouterr().out == printed

@@ -171,8 +171,8 @@ def test_a_task_that_fails_ends_the_command_like_a_call(here: Cli) -> None:
     ran = here("call", "broken", "x", "--task")
     assert (ran.code, ran.out) == (here("call", "broken", "x").code, "")
     assert "nobody outside" not in ran.err
-    told = here("call", "broken", "x", "--task", "--format", "json")
-    assert told.error["code"] == "agent_failed"
+    in_json = here("call", "broken", "x", "--task", "--format", "json")
+    assert in_json.error["code"] == "agent_failed"
     (line,) = here("tasks", "list", "--agent", "broken", "--limit", "1").out.splitlines()[1:2]
     assert line.endswith("failed (agent_failed)")  # and not what it noted on the way
 

@@ -10,7 +10,7 @@ SKILL = "import carnet\n\n\n@carnet.skill('book', input={schema})\ndef book(give
 
 
 @pytest.mark.parametrize(
-    ("schema", "said"),
+    ("schema", "message"),
     [
         ("{'$ref': 'http://127.0.0.1/schema.json'}", "input schema of skill 'book' is not usable"),
         ("{'pattern': '(?=a)a'}", 'is not a \\"regex\\"'),
@@ -19,7 +19,7 @@ SKILL = "import carnet\n\n\n@carnet.skill('book', input={schema})\ndef book(give
     ],
 )
 def test_a_skill_that_cannot_be_served_is_told_with_its_key(
-    schema: str, said: str, cli: Cli, home: Path
+    schema: str, message: str, cli: Cli, home: Path
 ) -> None:
     (home / "clerks.py").write_text(SKILL.format(schema=schema))
     with (home / "carnet.toml").open("a") as config:
@@ -27,4 +27,4 @@ def test_a_skill_that_cannot_be_served_is_told_with_its_key(
     ran = cli("--format", "json", "config", "check")
     assert ran.code == 2
     assert "agents.clerk.target" in ran.err
-    assert said in ran.err
+    assert message in ran.err

@@ -101,10 +101,10 @@ def test_a_streamed_call_prints_the_same_text(acme: Organisation) -> None:
 def test_a_streamed_call_in_lines_of_json_prints_every_chunk(acme: Organisation) -> None:
     ran = acme.carnet("call", "words", "one two", "--stream", "--format", "jsonl")
     chunks = [json.loads(line) for line in ran.stdout.splitlines()]
-    said = "".join(
+    text = "".join(
         choice["delta"].get("content") or "" for chunk in chunks for choice in chunk["choices"]
     )
-    assert said == "one two "
+    assert text == "one two "
     assert chunks[-1]["usage"]["currency"] == "credits"
 
 
@@ -151,9 +151,9 @@ def test_a_refusal_is_told_with_its_code_and_exit_code(
 ) -> None:
     ran = acme.try_carnet("call", *words, "--format", "json")
     assert (ran.returncode, ran.stdout) == (code, "")
-    told = json.loads(ran.stderr)
-    assert told["code"] == error
-    assert told["hint"]
+    refusal = json.loads(ran.stderr)
+    assert refusal["code"] == error
+    assert refusal["hint"]
     assert "nobody outside" not in ran.stderr
     plain = acme.try_carnet("call", *words)
     assert plain.returncode == code
@@ -165,9 +165,9 @@ def test_a_call_that_fails_names_its_run_and_turn(acme: Organisation) -> None:
         names = ("--run", run, "--turn", f"{run}.t0")
         ran = acme.try_carnet("call", "half", "x", *names, *option)
         assert ran.stderr.splitlines()[-1].strip() == f"run {run}  turn {run}.t0"
-    told = acme.try_carnet("call", "broken", "x", "--format", "json")
-    assert json.loads(told.stderr)["run"]
-    assert json.loads(told.stderr)["turn"]
+    in_json = acme.try_carnet("call", "broken", "x", "--format", "json")
+    assert json.loads(in_json.stderr)["run"]
+    assert json.loads(in_json.stderr)["turn"]
 
 
 def test_a_call_that_took_too_long_names_the_option(acme: Organisation) -> None:
@@ -299,10 +299,10 @@ def test_a_token_made_and_ended_while_the_gateway_runs_is_noticed(acme: Organisa
 
 def test_doctor_finds_the_running_gateway(acme: Organisation) -> None:
     page = acme.json("doctor")
-    told = {check["what"]: check for check in page["checks"]}
+    checks = {check["what"]: check for check in page["checks"]}
     assert page["ok"] is True
-    assert told["port"]["message"] == f"Our gateway answers at {acme.url}."
-    assert told["lock"]["message"] == "The running gateway has the store."
+    assert checks["port"]["message"] == f"Our gateway answers at {acme.url}."
+    assert checks["lock"]["message"] == "The running gateway has the store."
 
 
 def test_doctor_finds_a_stranger_on_our_port(acme: Organisation, tmp_path: Path) -> None:
@@ -359,10 +359,10 @@ def test_pages_are_the_same_with_and_without_a_gateway(acme: Organisation) -> No
 
 def test_why_a_call_was_admitted_is_told(acme: Organisation) -> None:
     run = _run_of(acme)
-    told = acme.carnet("explain", run).stdout
-    assert "known caller  " in told
-    assert "may call:relay" in told
-    assert "agent:relay" in told  # of the turn that the agent made
+    output = acme.carnet("explain", run).stdout
+    assert "known caller  " in output
+    assert "may call:relay" in output
+    assert "agent:relay" in output  # of the turn that the agent made
     page = acme.json("explain", run)
     assert [turn["agent"] for turn in page["turns"]] == ["relay", "echo"]
     only = acme.json("explain", run, page["turns"][1]["turn"])

@@ -60,9 +60,9 @@ def test_init_says_what_comes_next(cli: Cli) -> None:
 
 
 def test_init_never_prints_the_token_or_the_keys(cli: Cli, tmp_path: Path) -> None:
-    told = cli("init")
+    ran = cli("init")
     token = (tmp_path / "var" / "starter.token").read_text().strip()
-    assert token not in told.out + told.err
+    assert token not in ran.out + ran.err
 
 
 def test_init_never_overwrites(cli: Cli, home: Path) -> None:
@@ -162,10 +162,10 @@ def test_doctor_names_the_fix_for_each_fault(home: Path) -> None:
     assert ran.code == 2
     assert "Traceback" not in ran.err
     lines = ran.out.splitlines()
-    told = {line[:15].strip(): (line, lines[n + 1]) for n, line in enumerate(lines[:-1])}
-    assert "chmod 600" in told["fail  secrets"][1]
-    assert "broken on purpose" in told["fail  agents"][0]
-    assert "globex.example does not answer" in told["warn  peers"][0]
+    checks = {line[:15].strip(): (line, lines[n + 1]) for n, line in enumerate(lines[:-1])}
+    assert "chmod 600" in checks["fail  secrets"][1]
+    assert "broken on purpose" in checks["fail  agents"][0]
+    assert "globex.example does not answer" in checks["warn  peers"][0]
 
 
 def test_doctor_without_a_usable_configuration_says_so(cli: Cli, tmp_path: Path) -> None:
@@ -225,10 +225,10 @@ def test_what_serve_would_refuse_is_refused_by_check_and_doctor_too(home: Path, 
     config.write_text(f'{config.read_text()}\n[egress]\nallow = ["{entry}"]\n')
     for command, again in ((("config", "check"), "config check"), (("doctor",), "doctor")):
         ran = typed_apart(home, *command)
-        told = ran.out + ran.err
+        output = ran.out + ran.err
         assert ran.code == 2, ran
-        assert "egress.allow" in told
-        assert f"carnet {again}" in told  # each promises what it shows itself
+        assert "egress.allow" in output
+        assert f"carnet {again}" in output  # each promises what it shows itself
 
 
 def test_doctor_warns_of_proxies_that_are_everybody(home: Path) -> None:

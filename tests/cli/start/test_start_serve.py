@@ -51,13 +51,13 @@ def serving(
         pass_fds=inherited,
     ) as process:
         assert process.stderr is not None
-        told = ""
-        while '"messages"' not in told:
+        output = ""
+        while '"messages"' not in output:
             line = process.stderr.readline()
-            assert line, told
-            told += line
+            assert line, output
+            output += line
         try:
-            yield process, told
+            yield process, output
         finally:
             process.kill()
 
@@ -65,12 +65,12 @@ def serving(
 def test_a_gateway_on_another_port_is_found_by_every_command(tmp_path: Path) -> None:
     acme = Organisation(tmp_path, "acme.example")
     written = tmp_path / "var" / "gateway.url"
-    with serving(tmp_path, "--port", "0") as (process, told):
+    with serving(tmp_path, "--port", "0") as (process, output):
         url = written.read_text().strip()
         assert url.startswith("http://127.0.0.1:")
         assert url not in {acme.url, "http://127.0.0.1:0"}
-        assert f"Carnet serves acme.example at {url}\n" in told
-        assert f"curl -i {url}/v1/chat/completions" in told
+        assert f"Carnet serves acme.example at {url}\n" in output
+        assert f"curl -i {url}/v1/chat/completions" in output
         assert stat.S_IMODE(written.stat().st_mode) == 0o600
         assert request("GET", f"{url}/.well-known/agent.json").json["url"] == url
         assert acme.carnet("call", "echo", "hi").stdout == "hi\n"

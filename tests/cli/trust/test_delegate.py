@@ -36,8 +36,8 @@ def test_everything_it_grants_is_on_the_page(cli: Cli) -> None:
         *(*GRANT, "--scope", "cancel", "--depth", "3", "--expires", "2h", "--once"),
         *("--budget", "1.5", "--calls", "4", "--max-tokens", "900", "--format", "json"),
     ).page
-    told = {name: page[name] for name in ("issuer", "subject", "audience", "scope", "maxDepth")}
-    assert told == {
+    granted = {name: page[name] for name in ("issuer", "subject", "audience", "scope", "maxDepth")}
+    assert granted == {
         "issuer": ACME,
         "subject": BOB,
         "audience": ACME,

@@ -98,11 +98,11 @@ def test_a_new_key_is_shown_before_it_signs_and_the_old_one_is_honoured_after(cl
 @pytest.mark.usefixtures("home")
 def test_what_a_rotation_tells_can_be_typed(cli: Cli) -> None:
     (old,) = keys_of(cli)
-    told = cli("keys", "rotate", "--lead", "1h").out
+    output = cli("keys", "rotate", "--lead", "1h").out
     new, _ = keys_of(cli)
-    assert new["signs_from"][:19].replace("T", " ") in told
-    assert f"carnet keys revoke {old['kid']}" in told
-    assert f"--key {new['key']} --kid {new['kid']}" in told
+    assert new["signs_from"][:19].replace("T", " ") in output
+    assert f"carnet keys revoke {old['kid']}" in output
+    assert f"--key {new['key']} --kid {new['kid']}" in output
     ran = cli("keys", "rotate")
     assert (ran.code, "carnet keys rotate --at-once" in ran.err) == (2, True)
     assert len(keys_of(cli)) == 2
