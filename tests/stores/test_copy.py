@@ -140,14 +140,14 @@ def test_a_target_that_holds_something_is_refused(house: House, empty: str) -> N
 
 
 def test_a_target_that_cannot_be_used_is_named_with_a_next_step(house: House) -> None:
-    for url, told in (
+    for url, message in (
         ("postgresql://a:secret@h/x", "PGPASSWORD"),
         ("elsewhere", "should be"),
         ("postgresql://a@127.0.0.1:9/x", "nobody answers there"),
         ("sqlite:none/x.db", "mkdir -p"),
     ):
         ran = house.try_carnet("migrate", "--to", url)
-        assert (ran.returncode, told in ran.stderr) == (2, True), ran.stderr
+        assert (ran.returncode, message in ran.stderr) == (2, True), ran.stderr
         assert "secret" not in ran.stderr
 
 

@@ -116,7 +116,7 @@ async def test_a_folder_that_sqlite_cannot_write_is_named(place: Place, exclusiv
 
 
 @pytest.mark.parametrize(
-    ("url", "told"),
+    ("url", "message"),
     [
         ("sqlite::memory:", "must name a file"),
         ("sqlite:", "must name a file"),
@@ -124,9 +124,9 @@ async def test_a_folder_that_sqlite_cannot_write_is_named(place: Place, exclusiv
     ],
 )
 async def test_a_url_that_names_no_store_of_ours_is_refused(
-    place: Place, url: str, told: str
+    place: Place, url: str, message: str
 ) -> None:
-    with pytest.raises(ConfigInvalid, match=told):
+    with pytest.raises(ConfigInvalid, match=message):
         await place.open(url=url)
 
 

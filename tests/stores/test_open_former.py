@@ -14,9 +14,9 @@ from tests.exchanges.tap import Passed
 from tests.stores.former.house import HERE, Hooks, House, listening, signed, travelling, until
 from tests.stores.support import servers
 
-TOLD = json.loads((HERE / "told.json").read_text())
-ANSWERS: dict[str, dict[str, Any]] = TOLD["answers"]
-TASKS: dict[str, str] = TOLD["tasks"]
+RECORD = json.loads((HERE / "told.json").read_text())
+ANSWERS: dict[str, dict[str, Any]] = RECORD["answers"]
+TASKS: dict[str, str] = RECORD["tasks"]
 WAITED = ("running", "queued", "signed")
 
 
@@ -108,7 +108,7 @@ def test_every_run_is_listed_and_can_be_shown(opened: Opened) -> None:
 
 @pytest.mark.parametrize("run", ["nested", "afar"])
 def test_the_page_of_a_run_says_what_it_said(opened: Opened, run: str) -> None:
-    assert opened.house.ask("GET", f"/runs/{run}").json == json.loads(TOLD["pages"][run])
+    assert opened.house.ask("GET", f"/runs/{run}").json == json.loads(RECORD["pages"][run])
 
 
 def test_the_events_of_a_run_can_be_read(opened: Opened) -> None:

@@ -180,8 +180,8 @@ async def test_deliveries_are_replayed_from_the_first_attempt_and_their_addresse
     assert not await store.outbox.is_gone("https://b.example/hook", OWNER)
     again = await lease(store, late)
     assert names(again) == ["msg_1", "msg_3"]
-    told = [(stored.attempts, stored.created, stored.replayed) for stored in again]
-    assert told == [(0, NOW, late)] * 2
+    counts = [(stored.attempts, stored.created, stored.replayed) for stored in again]
+    assert counts == [(0, NOW, late)] * 2
     assert [stored.failures for stored in again] == [0, 0]
     assert await store.outbox.replay(["msg_1"], late) == 0  # it is on its way
     assert await store.outbox.mark(again[0], delivered(late))

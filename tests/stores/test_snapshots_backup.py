@@ -85,9 +85,9 @@ def test_a_backup_of_sqlite_replaces_nothing_unless_told_and_leaves_nothing_behi
 
 
 def test_a_place_where_no_backup_of_sqlite_can_be_is_named_with_a_next_step(quiet: House) -> None:
-    for file, told in (("none/kept.db", "mkdir -p"), ("var", "is a folder")):
+    for file, message in (("none/kept.db", "mkdir -p"), ("var", "is a folder")):
         ran = quiet.try_carnet("backup", file)
-        assert (ran.returncode, told in ran.stderr) == (2, True), ran.stderr
+        assert (ran.returncode, message in ran.stderr) == (2, True), ran.stderr
 
 
 def test_a_backup_never_replaces_the_sqlite_store_itself(quiet: House) -> None:

@@ -142,10 +142,10 @@ async def test_calls_out_of_another_attempt_stay(store: Store) -> None:
 
 async def test_calls_out_of_the_former_layout_are_read_from_the_events(store: Store) -> None:
     turn = claimed(await store.turns.claim(a_claim()))
-    told = {"turn": "t1", "to": "@critic@globex.example", "depth": 1, "status": "done", "cost": 5}
-    said = Text('it says "carnet.leg" here')
-    await store.turns.append(turn, 0, 0, write_events([said]))
-    await store.turns.append(turn, 1, 1, write_events([Extension(OUTBOUND_CALL, told)]))
+    call = {"turn": "t1", "to": "@critic@globex.example", "depth": 1, "status": "done", "cost": 5}
+    text = Text('it says "carnet.leg" here')
+    await store.turns.append(turn, 0, 0, write_events([text]))
+    await store.turns.append(turn, 1, 1, write_events([Extension(OUTBOUND_CALL, call)]))
     await store.turns.finish(a_finish(turn))
     found = OutboundCall(
         ordinal=0, child_turn="t1", to="@critic@globex.example", depth=1, state="done", cost=5

@@ -25,7 +25,7 @@ LIMITED = Payer(account=ALICE.account, quota="p", limit=1000)
 ONE = Rate(bucket="b", calls=1, seconds=60)
 
 
-def told(verdict: Verdict) -> tuple[object, ...]:
+def seen_of(verdict: Verdict) -> tuple[object, ...]:
     """What a guard sees of it."""
     if isinstance(verdict, Denied):
         return verdict.reason, verdict.retry_after, verdict.bucket
@@ -38,7 +38,7 @@ async def scene(turns: Turns) -> list[tuple[object, ...]]:
 
     async def claim(claim: TurnClaim) -> Verdict:
         verdict = await turns.claim(claim)
-        seen.append(told(verdict))
+        seen.append(seen_of(verdict))
         return verdict
 
     once = a_nonce("jti", sender="jti:a")

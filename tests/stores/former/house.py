@@ -137,9 +137,9 @@ class House:
                 command, cwd=self.folder, env=environment(None), stdout=out, stderr=out
             )
         until(lambda: self._ended() or _LISTENS.search(log.read_bytes()))
-        told = _LISTENS.search(log.read_bytes())
-        assert told is not None, log.read_text()
-        self.port = int(told[1])
+        found = _LISTENS.search(log.read_bytes())
+        assert found is not None, log.read_text()
+        self.port = int(found[1])
 
     def _ended(self) -> bool:
         return self._process is not None and self._process.poll() is not None

@@ -48,12 +48,12 @@ def made(folder: Path, hooks: Hooks) -> tuple[House, dict[str, Any]]:
     house.carnet("tokens", "revoke", "ended")
     house.carnet("keys", "rotate")
     house.start()
-    told = ended(house)
+    record = ended(house)
     house.stop()  # a checkpoint of the ledger is made
     house.start()
-    told["tasks"] = begun(house)
+    record["tasks"] = begun(house)
     house.kill()
-    return house, told
+    return house, record
 
 
 def ended(house: House) -> dict[str, Any]:
@@ -117,13 +117,13 @@ def main() -> None:
     """Write the files beside this one."""
     with tempfile.TemporaryDirectory() as scratch, servers.running() as server:
         with listening(broken=500) as hooks:
-            house, told = made(Path(scratch), hooks)
+            house, record = made(Path(scratch), hooks)
         var = house.folder / "var"
         with closing(sqlite3.connect(var / "carnet.db")) as store:
             (HERE / "sqlite.sql").write_text(hooks.recorded("\n".join(store.iterdump()) + "\n"))
         for name in ("secrets.key", "starter.token"):
             shutil.copy(var / name, HERE / name)
-        (HERE / "told.json").write_text(hooks.recorded(json.dumps(told, indent=1) + "\n"))
+        (HERE / "told.json").write_text(hooks.recorded(json.dumps(record, indent=1) + "\n"))
         url = server.create()
         house.carnet("migrate", "--to", url)
         (HERE / "postgres.sql").write_text(hooks.recorded(_dumped(url)))

@@ -81,8 +81,8 @@ class Terminal(io.StringIO):
 def test_progress_is_shown_on_a_terminal_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     for stream, shown in ((Terminal(), True), (io.StringIO(), False)):
         monkeypatch.setattr(sys, "stderr", stream)
-        with ProgressLine("rows") as told:
-            told.so_far(2000)
-            told.of_table("turn", 2000, 4000)
+        with ProgressLine("rows") as progress:
+            progress.so_far(2000)
+            progress.of_table("turn", 2000, 4000)
         assert ("2,000 rows" in stream.getvalue()) is shown
         assert ("turn: 2,000 of 4,000 rows" in stream.getvalue()) is shown

@@ -280,7 +280,7 @@ async def test_a_postgres_layout_that_cannot_be_made_is_not_made_by_half(
 
 
 @pytest.mark.parametrize(
-    ("url", "told"),
+    ("url", "message"),
     [
         ("postgresql://nobody@127.0.0.1:1/db", "127.0.0.1/db: nobody answers there"),
         ("postgresql://x@/db?host=/nowhere", "the local socket/db: nobody answers there"),
@@ -288,11 +288,11 @@ async def test_a_postgres_layout_that_cannot_be_made_is_not_made_by_half(
     ],
 )
 async def test_an_address_where_no_postgres_answers_is_named(
-    place: Place, url: str, told: str
+    place: Place, url: str, message: str
 ) -> None:
     with pytest.raises(ConfigInvalid) as caught:
         await place.open(url=url)
-    assert told in caught.value.safe_text
+    assert message in caught.value.safe_text
     assert "sesame" not in str(caught.value)
 
 

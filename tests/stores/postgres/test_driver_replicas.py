@@ -66,13 +66,13 @@ def tell(process: subprocess.Popen[str]) -> None:
     process.stdin.flush()
 
 
-def said(process: subprocess.Popen[str]) -> list[str]:
+def output(process: subprocess.Popen[str]) -> list[str]:
     """All that it says until its end."""
     assert process.stdout is not None
     return process.stdout.read().split("\n")[:-1]
 
 
-def until_told(process: subprocess.Popen[str]) -> Iterator[str]:
+def lines_until_it_waits(process: subprocess.Popen[str]) -> Iterator[str]:
     """All that it says until it waits to be told again."""
     assert process.stdout is not None
     for line in process.stdout:
@@ -85,7 +85,7 @@ def test_two_postgres_replicas_that_claim_the_same_keys_claim_each_once(place: P
     with replica(place, "contend", "a") as first, replica(place, "contend", "b") as second:
         tell(first)
         tell(second)
-        lines = [*until_told(first), *until_told(second)]
+        lines = [*lines_until_it_waits(first), *lines_until_it_waits(second)]
     assert len(lines) == 128
     winners = Counter(line.split()[1] for line in lines if line.startswith("Claimed"))
     assert winners == Counter({f"r{i}": 1 for i in range(64)})
@@ -98,8 +98,8 @@ async def test_two_postgres_replicas_take_each_task_once(store: Store, place: Pl
         tell(first)
         tell(second)
         lines = [
-            *await asyncio.to_thread(list, until_told(first)),
-            *await asyncio.to_thread(list, until_told(second)),
+            *await asyncio.to_thread(list, lines_until_it_waits(first)),
+            *await asyncio.to_thread(list, lines_until_it_waits(second)),
         ]
     assert Counter(lines) == Counter({f"task-r{i} True the call of r{i}\n": 1 for i in range(60)})
     assert place.rows("SELECT COUNT(DISTINCT worker) FROM turn WHERE state = 'running'")[0][0] > 0
@@ -157,7 +157,7 @@ async def test_a_postgres_replica_that_slept_beyond_its_lease_is_fenced(
         ended = await store.turns.finish(a_finish(turn))
         os.kill(sleeper.pid, signal.SIGCONT)
         tell(sleeper)
-        assert await asyncio.to_thread(said, sleeper) == ["fenced", "fenced"]
+        assert await asyncio.to_thread(output, sleeper) == ["fenced", "fenced"]
     assert await store.turns.reload(turn) == ended
     assert await store.turns.claim(a_claim("r1")) == Known(ended)
     assert place.rows("SELECT COUNT(*), SUM(amount) FROM ledger") == [(1, 200)]

@@ -141,7 +141,7 @@ asyncio.run(main())
 """
 
 
-def said_on_a_broken_disk(place: Place, part: int) -> list[object]:
+def on_a_broken_disk(place: Place, part: int) -> list[object]:
     """What is said where no file may be larger than that part of the log is already."""
     done = subprocess.run(  # noqa: S603  a process of its own: its file size is limited
         [sys.executable, "-c", BROKEN_DISK, str(place.folder), str(part)],
@@ -149,18 +149,18 @@ def said_on_a_broken_disk(place: Place, part: int) -> list[object]:
         check=True,
         timeout=60,
     )
-    said: list[object] = json.loads(done.stdout)
-    return said
+    answers: list[object] = json.loads(done.stdout)
+    return answers
 
 
 def test_an_sqlite_file_at_its_largest_is_a_full_disk_and_passes(place: Place) -> None:
     refused = ["storage_unavailable"] * 3
-    assert said_on_a_broken_disk(place, 1) == [*refused, "claimed", False, 1]
+    assert on_a_broken_disk(place, 1) == [*refused, "claimed", False, 1]
 
 
 async def test_a_failed_sqlite_commit_is_unknown_and_ends_all_writing(place: Place) -> None:
     unknown = ["outcome_unknown"] * 3
-    assert said_on_a_broken_disk(place, 2) == [*unknown, "storage_unavailable", True, 1]
+    assert on_a_broken_disk(place, 2) == [*unknown, "storage_unavailable", True, 1]
     store = await place.start()  # opened anew, it is as it was before the commit
     assert isinstance(await store.turns.claim(a_claim("r2")), Claimed)
     await store.close()

@@ -24,7 +24,7 @@ LEASE_SECONDS = 2.0
 KEYS = 64
 
 
-async def told() -> None:
+async def next_line() -> None:
     await asyncio.to_thread(sys.stdin.readline)
 
 
@@ -32,18 +32,18 @@ async def contend(store: Store, seed: str) -> None:
     names = [f"r{i}" for i in range(KEYS)]
     random.Random(seed).shuffle(names)  # noqa: S311
     say("ready")
-    await told()
+    await next_line()
     verdicts = await asyncio.gather(*[store.turns.claim(a_claim(name)) for name in names])
     for name, verdict in zip(names, verdicts, strict=True):
         say(type(verdict).__name__, name)
     say("told")
-    await told()  # who closes its store lets go of its turns
+    await next_line()  # who closes its store lets go of its turns
 
 
 async def hold(store: Store, name: str) -> None:
     turn = claimed(await store.turns.claim(a_claim(name)))
     say("claimed")
-    await told()
+    await next_line()
     for act in (store.turns.append(turn, 0, 0, b"[]"), store.turns.finish(a_finish(turn))):
         try:
             await act
@@ -54,12 +54,12 @@ async def hold(store: Store, name: str) -> None:
 
 async def take(store: Store, count: str) -> None:
     say("ready")
-    await told()
+    await next_line()
     while found := await store.tasks.lease([("echo", int(count))]):
         for task in found:
             say(task.id, task.turn.worker == store.worker, task.call_bytes.decode())
     say("told")
-    await told()  # who closes its store lets go of its turns
+    await next_line()  # who closes its store lets go of its turns
 
 
 async def main(folder: str, what: str, argument: str) -> None:

@@ -55,7 +55,7 @@ def telling(at_first: Callable[[], object]) -> Callable[[Sequence[Callback]], tu
     return tell
 
 
-async def told(store: Store) -> set[str]:
+async def delivered_to(store: Store) -> set[str]:
     return {one.delivery.url for one in await store.outbox.list(state=None, limit=9)}
 
 
@@ -68,7 +68,7 @@ async def test_an_address_that_is_named_while_the_end_is_being_written_is_told_a
     tell = telling(lambda: place.rows(add, task.turn.n))
     ended = await store.turns.finish(a_finish(task.turn, is_task=True, tell=tell))
     assert ended.state == "done"
-    assert await told(store) == {"https://b.example/hook", "https://late"}
+    assert await delivered_to(store) == {"https://b.example/hook", "https://late"}
     assert not await store.tasks.add_callback("task-r1", SECOND_ONE)
 
 
@@ -80,7 +80,7 @@ async def test_an_address_that_is_taken_back_while_the_end_is_being_written_is_n
     (task,) = await leased(store)
     tell = telling(lambda: place.rows("DELETE FROM callback WHERE place = 0"))
     await store.turns.finish(a_finish(task.turn, is_task=True, tell=tell))
-    assert await told(store) == {SECOND_ONE.url}
+    assert await delivered_to(store) == {SECOND_ONE.url}
 
 
 async def test_an_address_in_postgres_is_changed_under_the_lock_that_an_end_takes(

@@ -168,14 +168,14 @@ async def test_a_change_of_what_seals_the_postings_is_found(
     assert (await store.verify_ledger()).ok
 
 
-@pytest.mark.parametrize(("gone", "told"), [(1, 2), (2, 3), (3, 4), (4, 3)])
+@pytest.mark.parametrize(("gone", "number"), [(1, 2), (2, 3), (3, 4), (4, 3)])
 async def test_a_missing_posting_is_found_where_it_was(
-    store: Store, place: Place, gone: int, told: int
+    store: Store, place: Place, gone: int, number: int
 ) -> None:
     await a_ledger(store)
     forge(place, f"DELETE FROM ledger WHERE n = {gone}", SPENT.format(0))
     found = await store.verify_ledger()
-    assert told in named(found)
+    assert number in named(found)
     assert any("missing" in fault.what for fault in found.faults)
 
 
@@ -437,6 +437,6 @@ async def test_the_database_itself_refuses_to_change_a_checkpoint(
 
 async def test_progress_is_told(store: Store) -> None:
     await a_ledger(store)
-    told: list[int] = []
-    await store.verify_ledger(progress=told.append)
-    assert told == [4]
+    counts: list[int] = []
+    await store.verify_ledger(progress=counts.append)
+    assert counts == [4]

@@ -135,10 +135,10 @@ async def test_a_task_that_is_cancelled_while_it_waits_fails_and_gives_back_what
     first, other = [task.turn for task in await leased(store)]
     for turn in (first, other):
         await store.turns.finish(a_wait(turn, is_task=True, holding=held))
-    told: list[tuple[str, str]] = []
+    ends: list[tuple[str, str]] = []
 
     def teller(task: StoredTask, end: Failed) -> Tell:
-        told.append((task.id, end.code))
+        ends.append((task.id, end.code))
         return lambda callbacks: tuple(a_delivery(url=each.url) for each in callbacks)
 
     store.expiry.teller = teller
@@ -146,7 +146,7 @@ async def test_a_task_that_is_cancelled_while_it_waits_fails_and_gives_back_what
     await store.upkeep()
     ended = await store.turns.reload(first)
     assert (ended.state, ended.code) == ("failed", "cancelled")
-    assert told == [("task-r1", "cancelled")]
+    assert ends == [("task-r1", "cancelled")]
     assert place.rows("SELECT url FROM outbox") == [("https://b.example/hook",)]
     assert place.rows("SELECT SUM(spent), SUM(reserved) FROM purse") == [(1, 300)]
     found = place.rows("SELECT turn, status FROM interrupt ORDER BY turn")
@@ -170,7 +170,7 @@ async def test_an_answer_whose_caller_went_away_can_be_given_again(
     turn = claimed(await store.turns.claim(asked))
     end = a_wait(turn, payer=LIMITED, debits=(Debit("agent:echo", 100),), reserve=300)
     waiting = await store.turns.finish(end)
-    said = await store.turns.events(waiting)
+    events = await store.turns.events(waiting)
     quotas = "SELECT name, spent, reserved FROM purse ORDER BY name"
     held = place.rows(quotas)
     answer = replace(asked, resolution=an_answer(value=b"{}", resolver="alice"))
@@ -178,7 +178,7 @@ async def test_an_answer_whose_caller_went_away_can_be_given_again(
     again = await store.turns.claim(asked)
     assert isinstance(again, Known)
     assert again == Known(replace(waiting, fence=2, worker=store.worker))
-    assert await store.turns.events(again.turn) == said
+    assert await store.turns.events(again.turn) == events
     (open_again,) = await store.turns.interrupts(again.turn)
     assert (open_again.interrupt, open_again.status) == (an_interrupt(), "open")
     assert (open_again.outcome, open_again.resolver, open_again.value) == (None, None, None)

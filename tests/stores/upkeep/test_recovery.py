@@ -94,8 +94,8 @@ async def test_what_ended_long_ago_is_forgotten_and_the_ledger_is_kept(
     now = place.clock.wall_us()
     new = claimed(await store.turns.claim(a_claim("new", now=now)))
     new = await store.turns.finish(a_finish(new))
-    told = await store.prune(turn_days=30, event_days=30, dry_run=True)
-    assert (told.turns, told.events) == (2, 4)
+    report = await store.prune(turn_days=30, event_days=30, dry_run=True)
+    assert (report.turns, report.events) == (2, 4)
     assert await store.prune(turn_days=30, event_days=30) == Pruned(turns=2, events=4, runs=1)
     assert await store.prune(turn_days=30, event_days=30) == Pruned()
     assert [turn.n for turn in await store.records.run("old", reader=None)] == [running.n]
