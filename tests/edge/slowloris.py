@@ -45,7 +45,7 @@ class Slow:
             poll.register(number, select.POLLIN | select.POLLHUP)
         while open_ones:
             for number, _ in poll.poll(1000):
-                if not _said(open_ones[number]):
+                if not _received(open_ones[number]):
                     poll.unregister(number)
                     open_ones.pop(number).close()
                     self.gone_after = time.monotonic() - self.began
@@ -59,7 +59,7 @@ class Slow:
         return not self._thread.is_alive()
 
 
-def _said(connection: socket.socket) -> bytes:
+def _received(connection: socket.socket) -> bytes:
     with suppress(OSError):
         return connection.recv(65_536)
     return b""

@@ -104,7 +104,7 @@ def later(seconds: float) -> float:
 
 
 @pytest.mark.parametrize(
-    ("said", "in_time", "late", "told"),
+    ("sent", "in_time", "late", "answer"),
     [
         (b"", 9.5, 10.5, b""),
         (b"GET /x HTTP/1.1\r\n", 9.5, 10.5, b"HTTP/1.1 408 "),
@@ -114,22 +114,22 @@ def later(seconds: float) -> float:
     ids=["silent", "head", "body", "kept alive"],
 )
 async def test_each_state_has_its_deadline(
-    said: bytes, in_time: float, late: float, told: bytes
+    sent: bytes, in_time: float, late: float, answer: bytes
 ) -> None:
     async with served() as place:
         place.app.may_read.set()
         reader, writer = await place.connect()
-        writer.write(said)
-        connection = await place.connection(b"/x" if said else b"")
-        answered = told.endswith(b"200 ")
+        writer.write(sent)
+        connection = await place.connection(b"/x" if sent else b"")
+        answered = answer.endswith(b"200 ")
         got = await asyncio.wait_for(reader.readuntil(b"ok"), 5) if answered else b""
         sweep([connection], later(in_time))
         assert not connection.transport.is_closing()
         assert place.refused == []
         sweep([connection], later(late))
         got += await asyncio.wait_for(reader.read(), 5)
-        assert got.startswith(told)
-        assert bool(got) is bool(told)
+        assert got.startswith(answer)
+        assert bool(got) is bool(answer)
         writer.close()
         await writer.wait_closed()
 

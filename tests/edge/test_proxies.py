@@ -14,7 +14,7 @@ from tests.support.organisation import Organisation
 
 PROXIES = Proxies(["10.0.0.0/8", "::1", "2001:db8:ffff::/48"])
 PEER = "10.0.0.1"
-FOR, PROTO, TOLD = b"x-forwarded-for", b"x-forwarded-proto", b"forwarded"
+FOR, PROTO, FORWARDED = b"x-forwarded-for", b"x-forwarded-proto", b"forwarded"
 
 
 @pytest.mark.parametrize(
@@ -33,17 +33,25 @@ FOR, PROTO, TOLD = b"x-forwarded-for", b"x-forwarded-proto", b"forwarded"
         ([(FOR, b"::ffff:192.0.2.1")], Origin("192.0.2.1")),
         ([(PROTO, b"https")], Origin(PEER, "https")),
         ([(FOR, b"192.0.2.1"), (PROTO, b"HTTP")], Origin("192.0.2.1", "http")),
-        ([(TOLD, b"for=192.0.2.1")], Origin("192.0.2.1")),
-        ([(TOLD, b"For=192.0.2.1;Proto=https;by=10.0.0.1;host=a")], Origin("192.0.2.1", "https")),
+        ([(FORWARDED, b"for=192.0.2.1")], Origin("192.0.2.1")),
         (
-            [(TOLD, b'for=6.6.6.6;proto=http, for="[2001:db8::1]:1";proto=https, for=10.1.1.1')],
+            [(FORWARDED, b"For=192.0.2.1;Proto=https;by=10.0.0.1;host=a")],
+            Origin("192.0.2.1", "https"),
+        ),
+        (
+            [
+                (
+                    FORWARDED,
+                    b'for=6.6.6.6;proto=http, for="[2001:db8::1]:1";proto=https, for=10.1.1.1',
+                )
+            ],
             Origin("2001:db8::1", "https"),
         ),
-        ([(TOLD, b"for=6.6.6.6"), (TOLD, b"for=192.0.2.1")], Origin("192.0.2.1")),
-        ([(TOLD, b"for=unknown")], Origin(PEER)),
-        ([(TOLD, b"for=6.6.6.6, for=_hidden, for=10.4.4.4")], Origin("10.4.4.4")),
-        ([(TOLD, b"by=10.0.0.1;proto=https")], Origin(PEER)),
-        ([(TOLD, b"for=192.0.2.1"), (FOR, b"6.6.6.6, 192.0.2.1")], Origin("192.0.2.1")),
+        ([(FORWARDED, b"for=6.6.6.6"), (FORWARDED, b"for=192.0.2.1")], Origin("192.0.2.1")),
+        ([(FORWARDED, b"for=unknown")], Origin(PEER)),
+        ([(FORWARDED, b"for=6.6.6.6, for=_hidden, for=10.4.4.4")], Origin("10.4.4.4")),
+        ([(FORWARDED, b"by=10.0.0.1;proto=https")], Origin(PEER)),
+        ([(FORWARDED, b"for=192.0.2.1"), (FOR, b"6.6.6.6, 192.0.2.1")], Origin("192.0.2.1")),
     ],
 )
 def test_the_right_most_address_that_is_not_trusted_called(
@@ -70,16 +78,16 @@ def test_the_right_most_address_that_is_not_trusted_called(
         [(PROTO, b"ftp")],
         [(PROTO, b"https, http")],
         [(PROTO, b"https"), (PROTO, b"https")],
-        [(TOLD, b"192.0.2.1")],
-        [(TOLD, b"for=192.0.2.1,")],
-        [(TOLD, b"for=192.0.2.1;for=6.6.6.6")],
-        [(TOLD, b'for="192.0.2.1')],
-        [(TOLD, b'for="192.0.2.1\\""')],
-        [(TOLD, b"for=2001:db8::1")],
-        [(TOLD, b"for=somewhere")],
-        [(TOLD, b"for=192.0.2.1;proto=gopher")],
-        [(TOLD, b"for=192.0.2.1"), (FOR, b"6.6.6.6")],
-        [(TOLD, b"for=unknown"), (FOR, b"6.6.6.6")],
+        [(FORWARDED, b"192.0.2.1")],
+        [(FORWARDED, b"for=192.0.2.1,")],
+        [(FORWARDED, b"for=192.0.2.1;for=6.6.6.6")],
+        [(FORWARDED, b'for="192.0.2.1')],
+        [(FORWARDED, b'for="192.0.2.1\\""')],
+        [(FORWARDED, b"for=2001:db8::1")],
+        [(FORWARDED, b"for=somewhere")],
+        [(FORWARDED, b"for=192.0.2.1;proto=gopher")],
+        [(FORWARDED, b"for=192.0.2.1"), (FOR, b"6.6.6.6")],
+        [(FORWARDED, b"for=unknown"), (FOR, b"6.6.6.6")],
     ],
 )
 def test_what_cannot_be_read_in_one_way_is_refused(fields: list[tuple[bytes, bytes]]) -> None:
@@ -87,7 +95,11 @@ def test_what_cannot_be_read_in_one_way_is_refused(fields: list[tuple[bytes, byt
         PROXIES.origin(PEER, fields)
 
 
-@given(st.lists(st.tuples(st.sampled_from([FOR, PROTO, TOLD]), st.binary(max_size=40)), max_size=4))
+@given(
+    st.lists(
+        st.tuples(st.sampled_from([FOR, PROTO, FORWARDED]), st.binary(max_size=40)), max_size=4
+    )
+)
 def test_nothing_that_a_proxy_sends_does_anything_but_pass_or_be_refused(
     fields: list[tuple[bytes, bytes]],
 ) -> None:

@@ -30,7 +30,7 @@ class Answer(Struct, frozen=True):
         return str(json.loads(self.body)["code"])
 
 
-class _Said:
+class _Socket:
     """What was read, as the http.client wants it."""
 
     def __init__(self, data: bytes) -> None:
@@ -43,9 +43,9 @@ class _Said:
 
 def answers(data: bytes) -> list[Answer]:
     """Every answer in what was read, in order; the last may be cut short."""
-    said, found = _Said(data), []
-    while said.file.tell() < len(data):
-        response = http.client.HTTPResponse(cast(Any, said))
+    received, found = _Socket(data), []
+    while received.file.tell() < len(data):
+        response = http.client.HTTPResponse(cast(Any, received))
         response.begin()
         fields = {name.lower(): value for name, value in response.getheaders()}
         found.append(Answer(response.status, fields, response.read()))

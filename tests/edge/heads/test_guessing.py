@@ -27,9 +27,9 @@ def guess(acme: Organisation, source: str, token: str = "ck_" + "x" * 43) -> Rep
 def test_too_many_wrong_tokens_of_one_address_are_429(acme: Organisation, source: str) -> None:
     """A68."""
     before = executions(acme.folder, "echo")
-    told = [guess(acme, source, f"ck_{n}") for n in range(FAILURES + 3)]
-    assert [reply.code for reply in told[:FAILURES]] == ["token_invalid"] * FAILURES
-    for reply in told[FAILURES:]:
+    replies = [guess(acme, source, f"ck_{n}") for n in range(FAILURES + 3)]
+    assert [reply.code for reply in replies[:FAILURES]] == ["token_invalid"] * FAILURES
+    for reply in replies[FAILURES:]:
         assert (reply.status, reply.code) == (429, "too_many_failures")
         assert 1 <= int(reply.headers["retry-after"]) <= 60
         assert reply.json["error"]["limit"] == FAILURES
