@@ -104,16 +104,16 @@ class Commands:
 class Started:
     """A command that goes on, with what tests use of `subprocess.Popen`."""
 
-    def __init__(self, told: socket.socket) -> None:
-        self._told = told
-        self.pid = int(told.recv(64))
+    def __init__(self, line: socket.socket) -> None:
+        self._line = line
+        self.pid = int(line.recv(64))
         self.returncode: int | None = None
         self._ended = threading.Event()
         threading.Thread(target=self._listen, daemon=True).start()
 
     def _listen(self) -> None:
-        with self._told:
-            self.returncode = int(self._told.recv(64) or -signal.SIGKILL)
+        with self._line:
+            self.returncode = int(self._line.recv(64) or -signal.SIGKILL)
         self._ended.set()
 
     def poll(self) -> int | None:
@@ -158,14 +158,14 @@ def commands() -> Commands:
 def speaking(module: str, *words: str, env: dict[str, str]) -> Iterator[tuple["Started", IO[str]]]:
     """A module of these tests in a process of its own, and what it says; it ends with the block."""
     reads, writes = os.pipe()
-    with os.fdopen(reads) as said, Path(os.devnull).open("rb") as nothing:
+    with os.fdopen(reads) as output, Path(os.devnull).open("rb") as nothing:
         try:
             fds = (nothing.fileno(), writes, sys.__stderr__.fileno() if sys.__stderr__ else 2)
             process = commands().start(module, words, at=ROOT, env=env, fds=fds)
         finally:
             os.close(writes)
         try:
-            yield process, said
+            yield process, output
         except BaseException:
             process.kill()
             raise
@@ -200,8 +200,8 @@ def _asked(fd: int) -> tuple[str, list[str]] | None:
             for each in fds:
                 os.close(each)
     module, words, at, env = json.loads(data)
-    told, *given = fds
-    _keep(told, given)
+    report, *given = fds
+    _keep(report, given)
     for number, each in enumerate(given[:3]):
         os.dup2(each, number)
         os.close(each)
@@ -211,18 +211,18 @@ def _asked(fd: int) -> tuple[str, list[str]] | None:
     return module, [*words, *map(str, given[3:])]
 
 
-def _keep(told: int, given: list[int]) -> None:
+def _keep(report: int, given: list[int]) -> None:
     """Go on in a process whose end this one tells."""
     pid = os.fork()
     if pid == 0:
-        os.close(told)
+        os.close(report)
         return
     for each in given:
         os.close(each)
-    os.write(told, str(pid).encode())
+    os.write(report, str(pid).encode())
     _, status = os.waitpid(pid, 0)
     with contextlib.suppress(OSError):  # nobody wants to know any more
-        os.write(told, str(os.waitstatus_to_exitcode(status)).encode())
+        os.write(report, str(os.waitstatus_to_exitcode(status)).encode())
     os._exit(0)
 
 

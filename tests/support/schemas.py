@@ -15,7 +15,7 @@ _VALIDATORS = {
 }
 
 
-def valid(schema: str, told: object) -> bool:
+def valid(schema: str, given: object) -> bool:
     """Whether it is what that schema describes; bytes are read as JSON."""
-    value = json.loads(told) if isinstance(told, bytes) else told
+    value = json.loads(given) if isinstance(given, bytes) else given
     return _VALIDATORS[schema].is_valid(value)

@@ -16,7 +16,7 @@ def fresh_jti() -> str:
     return f"jti-{_RUN}-{next(_numbers):06}"
 
 
-def said(whole: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
+def merged(whole: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
     """Claims with others in their place; one that is an ellipsis is left out."""
     return {name: value for name, value in (whole | more).items() if value is not ...}
 
@@ -32,7 +32,7 @@ def sdk(issuer: Sender, subject: str, *, header: dict[str, Any] | None = None, *
         "scope": ["chat"],
         "maxDepth": 2,
     }
-    return token(issuer, said(claims, more), **{"typ": "JWT", **(header or {})})
+    return token(issuer, merged(claims, more), **{"typ": "JWT", **(header or {})})
 
 
 def ours(
@@ -55,7 +55,7 @@ def ours(
         "scope": ["chat"],
         "maxDepth": 2,
     }
-    return token(issuer, said(claims, more), **{"typ": TYPE, **(header or {})})
+    return token(issuer, merged(claims, more), **{"typ": TYPE, **(header or {})})
 
 
 def raw(issuer: Sender, header: bytes, claims: bytes) -> str:
@@ -66,4 +66,4 @@ def raw(issuer: Sender, header: bytes, claims: bytes) -> str:
 
 def header_of(issuer: Sender, **more: Any) -> bytes:
     members = {"alg": "EdDSA", "kid": issuer.kid, "typ": TYPE}
-    return encoded(said(members, more))
+    return encoded(merged(members, more))

@@ -209,5 +209,5 @@ def altered(text: str, **claims: Any) -> str:
     """A token whose claims were changed after it was signed."""
     head, body, tail = text.split(".")
     padded = body + "=" * (-len(body) % 4)
-    told = json.loads(urlsafe_b64decode(padded)) | claims
-    return f"{head}.{unpadded(encoded(told))}.{tail}"
+    payload = json.loads(urlsafe_b64decode(padded)) | claims
+    return f"{head}.{unpadded(encoded(payload))}.{tail}"
