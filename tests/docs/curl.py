@@ -24,19 +24,19 @@ def reading() -> ArgumentParser:
 
 def main(words: list[str]) -> int:
     """Send one request and print its answer."""
-    told = reading().parse_args(words)
-    url = urlsplit(told.url)
-    assert url.scheme == "http", told.url
-    headers = dict(line.split(": ", 1) for line in told.headers)
-    body = None if told.data is None else told.data.encode()
+    options = reading().parse_args(words)
+    url = urlsplit(options.url)
+    assert url.scheme == "http", options.url
+    headers = dict(line.split(": ", 1) for line in options.headers)
+    body = None if options.data is None else options.data.encode()
     if body is not None and "content-type" not in {name.lower() for name in headers}:
         headers["content-type"] = "application/x-www-form-urlencoded"
     target = f"{url.path or '/'}?{url.query}" if url.query else url.path or "/"
     connection = http.client.HTTPConnection(url.netloc, timeout=60)
-    connection.request(told.method or ("GET" if body is None else "POST"), target, body, headers)
+    connection.request(options.method or ("GET" if body is None else "POST"), target, body, headers)
     reply = connection.getresponse()
     out = sys.stdout.buffer
-    if told.include:
+    if options.include:
         lines = [f"HTTP/1.1 {reply.status} {reply.reason}"]
         lines += [f"{name}: {value}" for name, value in reply.getheaders()]
         out.write("\r\n".join([*lines, "", ""]).encode("latin-1"))

@@ -68,12 +68,12 @@ def errors_table() -> str:
 
 def samvad_table() -> str:
     """Which of our codes are told by each of SAMVAD's nine."""
-    told: dict[tuple[int, str], list[str]] = {}
+    codes: dict[tuple[int, str], list[str]] = {}
     for kind, row in samvad.REFUSALS.items():
         if kind not in AT_THE_TERMINAL:
-            told.setdefault(row, []).append(f"`{kind.code}`")
-    order = sorted(told, key=lambda row: (list(samvad.STATUSES).index(row[1]), row[0]))
-    rows = [f"| `{code}` | {status} | {', '.join(told[status, code])} |" for status, code in order]
+            codes.setdefault(row, []).append(f"`{kind.code}`")
+    order = sorted(codes, key=lambda row: (list(samvad.STATUSES).index(row[1]), row[0]))
+    rows = [f"| `{code}` | {status} | {', '.join(codes[status, code])} |" for status, code in order]
     return "\n".join(["| code | status | `carnet-code` |", "|---|---|---|", *rows, ""])
 
 

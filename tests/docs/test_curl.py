@@ -27,6 +27,6 @@ def test_there_are_commands_to_read() -> None:
 @pytest.mark.parametrize("command", commands())
 def test_every_curl_of_a_page_is_read(command: str) -> None:
     words = shlex.split(command.partition(" | ")[0])[1:]
-    told = reading().parse_args(words)
-    assert told.url.startswith("http://127.0.0.1:")
-    assert all(": " in header for header in told.headers)
+    options = reading().parse_args(words)
+    assert options.url.startswith("http://127.0.0.1:")
+    assert all(": " in header for header in options.headers)

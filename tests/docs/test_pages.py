@@ -98,7 +98,7 @@ def _plain(name: str) -> str:
 
 def test_the_guards_stand_in_the_order_that_is_told() -> None:
     text = (ROOT / "docs" / "life-of-a-call.md").read_text()
-    told = re.findall(r"^\| `(\w+)` \(`guards/", text, re.MULTILINE)
+    order = re.findall(r"^\| `(\w+)` \(`guards/", text, re.MULTILINE)
     source = (PACKAGE / "guards" / "admission" / "order.py").read_text()
     lists = [
         re.search(rf"{opening} \((.*?)\n        \)", source, re.DOTALL)
@@ -106,4 +106,4 @@ def test_the_guards_stand_in_the_order_that_is_told() -> None:
     ]
     listed = "".join(found[1] for found in lists if found)
     real = re.findall(r"^ +(?:\*\(.* else \()?(?:self\.)?(\w+)[(,]", listed, re.MULTILINE)
-    assert [_plain(name) for name in told] == [_plain(name) for name in real]
+    assert [_plain(name) for name in order] == [_plain(name) for name in real]

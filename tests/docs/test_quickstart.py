@@ -148,5 +148,5 @@ def test_the_readme_shows_what_serve_prints(tmp_path: Path) -> None:
     (tmp_path / "carnet.toml").write_text('[agents.echo]\ntarget = "agents:echo"\n')
     (tmp_path / "var").mkdir()
     (tmp_path / "var" / "starter.token").write_text("x")
-    told = banner(load(tmp_path / "carnet.toml", {})).replace(str(tmp_path), "/path/to/carnet")
-    assert told.strip() in (ROOT / "README.md").read_text()
+    printed = banner(load(tmp_path / "carnet.toml", {})).replace(str(tmp_path), "/path/to/carnet")
+    assert printed.strip() in (ROOT / "README.md").read_text()

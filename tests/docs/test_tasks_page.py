@@ -35,9 +35,9 @@ def test_its_agent_does_what_is_told() -> None:
     agent = Native(scene["importer"], Dispatching(), last_depth=3)
     call = make_call(text="https://data.example/rows")
     assert call.ask == Ask(messages=(Message("user", ("https://data.example/rows",)),))
-    said = asyncio.run(collect(agent, call))
-    assert joined_text(said) == "2 rows"
-    assert [event for event in said if isinstance(event, Usage)] == [Usage(120, 30)]
+    events = asyncio.run(collect(agent, call))
+    assert joined_text(events) == "2 rows"
+    assert [event for event in events if isinstance(event, Usage)] == [Usage(120, 30)]
 
 
 def test_it_names_the_fields_of_a_record_and_of_a_page() -> None:

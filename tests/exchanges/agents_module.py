@@ -96,7 +96,7 @@ async def works(visit: carnet.Visit) -> str:
     return f"worked {first['n']}"
 
 
-async def told(visit: carnet.Visit) -> str:
+async def position(visit: carnet.Visit) -> str:
     """Where this call stands and who makes it, as its agent sees it."""
     carnet_ = visit.carnet
     return (

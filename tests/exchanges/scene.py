@@ -127,11 +127,11 @@ class Gateway:
                 command, cwd=self.folder, env=environment(None), stdout=out, stderr=out
             )
         deadline = time.monotonic() + START_SECONDS
-        while (told := _LISTENS.search(log.read_bytes())) is None:
+        while (found := _LISTENS.search(log.read_bytes())) is None:
             is_late = time.monotonic() > deadline
             assert self._process.poll() is None and not is_late, log.read_text()  # noqa: PT018
             time.sleep(LOOK_SECONDS)
-        self.port = int(told[1])
+        self.port = int(found[1])
 
     def kill(self) -> None:
         """End it, whatever it does."""

@@ -32,7 +32,7 @@ from tests.vectors import samvad_asked as asked
 
 KEPT = Path(__file__).with_name("samvad_sdk.json")
 
-Told = tuple[Any, Any]  # an input, and what was made of it
+Case = tuple[Any, Any]  # an input, and what was made of it
 Fact = dict[str, Any]
 
 
@@ -66,30 +66,30 @@ def signed(method: str, path: str, body: str, kid: str, created: int) -> dict[st
     return {**headers, **made}
 
 
-def signing() -> Iterator[Told]:
+def signing() -> Iterator[Case]:
     for method, path, body, kid, created in asked.SIGNED:
         headers = signed(method, path, body, kid, created)
         digest = headers.pop("content-digest")
         base, _ = _build_signature_base(method, path, {"content-digest": digest}, created, kid)
-        told = {"method": method, "path": path, "body": body, "kid": kid, "created": created}
-        yield {**OWN, **told}, {"content_digest": digest, "signature_base": base, **headers}
+        given = {"method": method, "path": path, "body": body, "kid": kid, "created": created}
+        yield {**OWN, **given}, {"content_digest": digest, "signature_base": base, **headers}
 
 
-def verifying() -> Iterator[Told]:
+def verifying() -> Iterator[Case]:
     """One request that was signed, and the same with one thing altered."""
     plain = ("POST", "/agent/message")
     headers = signed(*plain, "{}", "alice", asked.INSTANT)
     for change, alter in asked.ALTERED.items():
         method, path, sent = alter(*plain, headers)
-        told = {"change": change, "method": method, "path": path, "headers": sent}
+        given = {"change": change, "method": method, "path": path, "headers": sent}
         public = OWN["public_b64"]
-        yield {**told, "public_b64": public}, samvad.verify_request(method, path, sent, public)
+        yield {**given, "public_b64": public}, samvad.verify_request(method, path, sent, public)
 
 
 # ------------------------------------------------------------------------------- what is said
 
 
-def cards() -> Iterator[Told]:
+def cards() -> Iterator[Case]:
     skill = SkillDef(
         id="chat",
         name="chat",
@@ -99,7 +99,7 @@ def cards() -> Iterator[Told]:
         modes=["sync"],
         trust="public",
     )
-    told = ("id", "url", "endpoints", "auth", "protocolVersion", "cardTTL")
+    names = ("id", "url", "endpoints", "auth", "protocolVersion", "cardTTL")
     for url in asked.URLS:
         card = build_agent_card(
             name="A",
@@ -112,10 +112,10 @@ def cards() -> Iterator[Told]:
             public_keys=[PublicKey(kid="agent", key=OWN["public_b64"], active=True)],
             rate_limit=RateLimit(requestsPerMinute=60, requestsPerSender=20),
         ).model_dump(by_alias=True)
-        yield {"url": url}, {name: card[name] for name in told}
+        yield {"url": url}, {name: card[name] for name in names}
 
 
-def statuses() -> Iterator[Told]:
+def statuses() -> Iterator[Case]:
     for code in (*(code.value for code in ErrorCode), "SOMETHING_ELSE"):
         yield code, status_code_for(code)
 
@@ -123,7 +123,7 @@ def statuses() -> Iterator[Told]:
 # ---------------------------------------------------------------------------- what is counted
 
 
-async def nonces() -> list[Told]:
+async def nonces() -> list[Case]:
     """One store is asked about all of them, one after another, at one moment."""
     store = samvad.InMemoryNonceStore()
     with clock_of(samvad.nonce_store, asked.INSTANT):
@@ -136,7 +136,7 @@ async def nonces() -> list[Told]:
         ]
 
 
-async def nonce_steps() -> list[Told]:
+async def nonce_steps() -> list[Case]:
     store, taken = samvad.InMemoryNonceStore(), []
     with clock_of(samvad.nonce_store, asked.INSTANT):
         for step in asked.NONCE_STEPS:
@@ -149,7 +149,7 @@ async def nonce_steps() -> list[Told]:
     return [(list(asked.NONCE_STEPS), taken)]
 
 
-def rates() -> Iterator[Told]:
+def rates() -> Iterator[Case]:
     limiter = RateLimiter(requests_per_minute=3, requests_per_sender=2)
     calls = list("aaabc")
     yield (
@@ -173,20 +173,20 @@ def code_of(action: Any) -> str:
     return "ok"
 
 
-def tokens() -> Iterator[Told]:
-    told = {"iss": "agent://a.com", "sub": "agent://b.com", "scope": ["review-code"]}
+def tokens() -> Iterator[Case]:
+    granted = {"iss": "agent://a.com", "sub": "agent://b.com", "scope": ["review-code"]}
     with clock_of(samvad.delegation, asked.INSTANT):
         token = samvad.issue_token(
-            **told, max_depth=2, private_key_b64=OWN["seed_b64"], kid="key-1", ttl_seconds=300
+            **granted, max_depth=2, private_key_b64=OWN["seed_b64"], kid="key-1", ttl_seconds=300
         )
     times = {"kid": "key-1", "iat": asked.INSTANT, "ttl": 300}
     yield (
-        {"seed_b64": OWN["seed_b64"], **told, "maxDepth": 2, **times},
+        {"seed_b64": OWN["seed_b64"], **granted, "maxDepth": 2, **times},
         {"jwt": token, "public_b64": OWN["public_b64"]},
     )
 
 
-def judged_tokens() -> Iterator[Told]:
+def judged_tokens() -> Iterator[Case]:
     """Tokens of any library, as the package judges them: `life` is in seconds from now."""
     for case, changed in asked.CLAIMS.items():
         claims = {"scope": ["chat"], "maxDepth": 2, **changed}
@@ -198,13 +198,13 @@ def judged_tokens() -> Iterator[Told]:
             samvad.delegation._private_key_from_b64(seed),  # noqa: SLF001  the package has no other
             algorithm="EdDSA",
         )
-        said = code_of(
+        verdict = code_of(
             lambda token=token: samvad.verify_token(token, issuer_public_key_b64=OWN["public_b64"])
         )
-        yield {"case": case, "claims": changed}, said
+        yield {"case": case, "claims": changed}, verdict
 
 
-def handed_on() -> Iterator[Told]:
+def handed_on() -> Iterator[Case]:
     """Of a's token for b, the one that b makes for c."""
     for hops in (3, 2, 1):
         parent = samvad.issue_token(
@@ -229,17 +229,17 @@ def handed_on() -> Iterator[Told]:
                 )
             )
 
-        said: Any = code_of(chain)
+        verdict: Any = code_of(chain)
         with suppress(IndexError):
-            said = jwt.decode(made[0], options={"verify_signature": False})
-            said["exp-iat"] = said.pop("exp") - said.pop("iat")
-        yield {"maxDepth": hops}, said
+            verdict = jwt.decode(made[0], options={"verify_signature": False})
+            verdict["exp-iat"] = verdict.pop("exp") - verdict.pop("iat")
+        yield {"maxDepth": hops}, verdict
 
 
 # ------------------------------------------------------------------------------- all of them
 
 
-def areas() -> Iterator[tuple[str, list[Told]]]:
+def areas() -> Iterator[tuple[str, list[Case]]]:
     """Every area with what was asked there."""
     yield "canonical_json", [(one, samvad.canonical_json(one)) for one in asked.VALUES]
     yield "content_digest", [(one, samvad.content_digest(one.encode())) for one in asked.BODIES]
@@ -261,9 +261,9 @@ def areas() -> Iterator[tuple[str, list[Told]]]:
 def facts() -> list[Fact]:
     """What the package says today, numbered within its area."""
     return [
-        {"id": f"{area}-{number:02}", "area": area, "input": asked_for, "expected": said}
-        for area, told in areas()
-        for number, (asked_for, said) in enumerate(told, 1)
+        {"id": f"{area}-{number:02}", "area": area, "input": asked_for, "expected": expected}
+        for area, cases in areas()
+        for number, (asked_for, expected) in enumerate(cases, 1)
     ]
 
 
@@ -273,9 +273,9 @@ def kept() -> list[Fact]:
     return found
 
 
-def written(told: list[Fact]) -> str:
+def written(found: list[Fact]) -> str:
     """A fact a line, so that a change of one is a line of a difference."""
-    lines = [json.dumps(fact, ensure_ascii=False) for fact in told]
+    lines = [json.dumps(fact, ensure_ascii=False) for fact in found]
     return "[\n" + ",\n".join(lines) + "\n]\n"
 
 

@@ -19,10 +19,10 @@ def rows() -> dict[str, list[str]]:
 
 
 def test_every_limit_is_on_the_page_with_its_default() -> None:
-    told = {
+    defaults = {
         name: None if cells[0] == "not set" else float(cells[0]) for name, cells in rows().items()
     }
-    assert told == {field.name: field.default for field in msgspec.structs.fields(Limits)}
+    assert defaults == {field.name: field.default for field in msgspec.structs.fields(Limits)}
 
 
 def test_every_code_on_the_page_exists_with_that_status() -> None:

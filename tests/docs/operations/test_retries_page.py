@@ -33,7 +33,7 @@ def seconds(value: float) -> str:
     return f"{value:g} s"
 
 
-TOLD = {
+FIGURES = {
     "a call to a peer": [
         f"{agents.PEER_RETRIES} times more",
         f"(0 to {retrying.MOST_RETRIES}, by default {AgentSettings().retries})",
@@ -75,9 +75,9 @@ TOLD = {
 }
 
 
-@pytest.mark.parametrize("begins", TOLD)
+@pytest.mark.parametrize("begins", FIGURES)
 def test_a_row_says_what_the_constants_say(begins: str) -> None:
-    assert [text for text in TOLD[begins] if text not in row(begins)] == []
+    assert [text for text in FIGURES[begins] if text not in row(begins)] == []
 
 
 def test_the_hours_and_the_second_are_those_of_the_code() -> None:
@@ -121,5 +121,5 @@ def test_the_statuses_are_those_of_the_code() -> None:
 
 
 def test_every_row_is_checked() -> None:
-    checked = (*TOLD, "a [webhook]", "a callee")
+    checked = (*FIGURES, "a [webhook]", "a callee")
     assert [line for line in ROWS if not line.removeprefix("| ").startswith(checked)] == []

@@ -52,15 +52,15 @@ class Travelling:
     ) -> Signed:
         """A signed call; `changed` are claims of its document."""
         data = chat_body(text, None, **(body or {}))
-        told = self.claims(data, **changed)
+        claims = self.claims(data, **changed)
         fields = {
             "content-type": "application/json",
             "content-digest": digest(data),
-            "x-tangle-runid": str(told["run"]),
-            "x-tangle-turnid": str(told["turn"]),
-            "x-tangle-forwarded-depth": str(told["d"]),
+            "x-tangle-runid": str(claims["run"]),
+            "x-tangle-turnid": str(claims["turn"]),
+            "x-tangle-forwarded-depth": str(claims["d"]),
             **(headers or {}),
-            "carnet": paper or token(INITECH, told),
+            "carnet": paper or token(INITECH, claims),
         }
         target = f"/agents/{agent}{CHAT}"
         request = Signed(method="POST", target=target, headers=tuple(fields.items()), body=data)

@@ -60,7 +60,7 @@ class Names:
 
     def text(self, text: str) -> str:
         """A text with names in it."""
-        text = _JWS.sub(self._told, text)
+        text = _JWS.sub(self._decoded, text)
         for literal, name in self._literals.items():
             text = text.replace(literal, name)
         text = _SCOPE.sub(r"<scope>.\1", text)
@@ -73,9 +73,9 @@ class Names:
 
     def body(self, body: bytes) -> str:
         """A body with names in it; that it has this digest is noted before it is told."""
-        told = b64encode(sha256(body).digest()).decode()
-        if told not in self._seen.setdefault("digest", {}):
-            self._seen["digest"][told] = "digest of " + self._count("body")
+        digest = b64encode(sha256(body).digest()).decode()
+        if digest not in self._seen.setdefault("digest", {}):
+            self._seen["digest"][digest] = "digest of " + self._count("body")
         return self.text(body.decode("utf-8", "backslashreplace"))
 
     def _count(self, kind: str) -> str:
@@ -92,14 +92,14 @@ class Names:
     def _drawn(self, kind: str) -> Callable[[re.Match[str]], str]:
         return lambda found: f"<{self._name(kind, found[0])}>"
 
-    def _told(self, found: re.Match[str]) -> str:
+    def _decoded(self, found: re.Match[str]) -> str:
         try:
             head, claims = (json.loads(_unpadded(found[number])) for number in (1, 2))
         except ValueError:
             return "<jws>"
         parent = claims.get("parent") if isinstance(claims, dict) else None
         if isinstance(parent, str):
-            claims["parent"] = _JWS.sub(self._told, parent)
+            claims["parent"] = _JWS.sub(self._decoded, parent)
         signed = "" if found[3] else " unsigned"
         return f"<jws{signed} {json.dumps(head)} {json.dumps(claims)}>"
 

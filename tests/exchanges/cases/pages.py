@@ -161,10 +161,10 @@ def runs(stage: Stage) -> None:
         token="roaming",
     )
     stage.chat("a short run", "words", "one two", (RUN, "short"), (TURN, "t"), token="roaming")
-    told = stage.get("the events of a short run", "/runs/short/events", token="roaming")
+    reply = stage.get("the events of a short run", "/runs/short/events", token="roaming")
     ids = [
         line.removeprefix(b"id: ").decode()
-        for line in told.body.split(b"\n")
+        for line in reply.body.split(b"\n")
         if line.startswith(b"id: ")
     ]
     stage.get(
