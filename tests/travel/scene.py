@@ -62,8 +62,8 @@ def acquaint(
 def claims(token: str) -> dict[str, Any]:
     """What a JWS says, unverified."""
     payload = token.split(".")[1]
-    told: dict[str, Any] = json.loads(urlsafe_b64decode(payload + "==="))
-    return told
+    found: dict[str, Any] = json.loads(urlsafe_b64decode(payload + "==="))
+    return found
 
 
 def part(value: object) -> str:
@@ -103,7 +103,7 @@ class Peer:
         """The claims of a document for a body; those that are changed to ... are left out."""
         self._turns += 1
         seconds = int(now())
-        told = {
+        members = {
             "iss": self.domain,
             "aud": audience,
             "iat": seconds,
@@ -115,7 +115,7 @@ class Peer:
             "dig": digest(body),
             **changed,
         }
-        return {name: value for name, value in told.items() if value is not ...}
+        return {name: value for name, value in members.items() if value is not ...}
 
     def signed(
         self,
@@ -150,11 +150,18 @@ class Peer:
         target = f"/agents/{agent}/v1/chat/completions"
         request = Signed(method="POST", target=target, headers=tuple(fields.items()), body=body)
         moment = int(now() + created)
-        told = f';created={moment};keyid="{self.sender.kid}";nonce="{fresh_nonce()}";tag="carnet"'
+        parameters = (
+            f';created={moment};keyid="{self.sender.kid}";nonce="{fresh_nonce()}";tag="carnet"'
+        )
         components = ("@method", "@authority", "@path", *fields)
         host = host_of(organisation)
         return sign(
-            self.sender, request, components=components, parameters=told, host=host, newline=False
+            self.sender,
+            request,
+            components=components,
+            parameters=parameters,
+            host=host,
+            newline=False,
         )
 
     def call(self, organisation: Organisation, agent: str, text: str = "hi", **how: Any) -> Reply:

@@ -75,8 +75,12 @@ def test_whoever_changes_a_signed_call_on_the_way_gets_it_refused(scene: Scene, 
     scene.box.ask = change
     reply = scene.a.chat("hi", f"@{AGENT}@b.example")
     status = 400 if code == "travel_document_invalid" else 401
-    told = reply.json["error"]
-    assert (told["code"], told["peer_status"], told["peer_code"]) == ("peer_refused", status, code)
+    error = reply.json["error"]
+    assert (error["code"], error["peer_status"], error["peer_code"]) == (
+        "peer_refused",
+        status,
+        code,
+    )
     assert executions(scene.b.folder, AGENT) == ran
     run = reply.headers["x-tangle-runid"]
     assert scene.b.get(f"/runs/{run}").status == 404

@@ -102,8 +102,8 @@ def test_a_call_that_comes_back_to_an_agent_is_a_loop(scene: Scene) -> None:
     a, b = scene.a, scene.b
     before = len(executions(a.folder, "onward"))
     reply = a.chat("@onward@b.example @onward@a.example", "onward")
-    told = reply.json["error"]
-    assert (reply.status, told["peer_status"], told["peer_code"]) == (502, 409, "loop_detected")
+    error = reply.json["error"]
+    assert (reply.status, error["peer_status"], error["peer_code"]) == (502, 409, "loop_detected")
     assert len(executions(a.folder, "onward")) == before + 1
     assert b.chat("@onward@a.example", "onward").text == "0 > end"
 
