@@ -25,7 +25,7 @@ from carnet.errors import (
 LEAVES = list(leaves())
 
 
-def told(kind: type[CarnetError]) -> CarnetError:
+def bare(kind: type[CarnetError]) -> CarnetError:
     """The error with nothing filled in."""
     error = kind.__new__(kind)
     CarnetError.__init__(error)
@@ -41,7 +41,7 @@ def test_every_leaf_has_a_code_of_its_own() -> None:
 def test_every_leaf_says_what_happened_what_it_means_and_what_to_do(
     kind: type[CarnetError],
 ) -> None:
-    error = told(kind)
+    error = bare(kind)
     assert error.safe_text
     assert error.next_step
     assert kind.__doc__

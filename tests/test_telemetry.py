@@ -124,15 +124,15 @@ def logged_keys(tree: ast.Module) -> list[ast.Constant]:
         if keyword.arg == "extra"
     ]
     names = {part.id for extra in extras for part in ast.walk(extra) if isinstance(part, ast.Name)}
-    told: list[ast.AST] = [*extras]
+    nodes: list[ast.AST] = [*extras]
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-            told += [node.value] if node.targets[0].id in names & {"extra", "fields"} else []
+            nodes += [node.value] if node.targets[0].id in names & {"extra", "fields"} else []
         elif isinstance(node, ast.FunctionDef) and node.name in names:
-            told.append(node)
+            nodes.append(node)
     return [
         key
-        for each in told
+        for each in nodes
         for part in ast.walk(each)
         if isinstance(part, ast.Dict)
         for key in part.keys

@@ -38,8 +38,8 @@ def test_every_make_command_in_the_text_is_a_target() -> None:
 
 def test_every_target_says_in_the_help_what_it_does() -> None:
     text = (ROOT / "Makefile").read_text()
-    told = set(re.findall(r"^([a-z-]+):[^#\n]*## \S", text, re.MULTILINE))
-    assert make_targets() == told
+    explained = set(re.findall(r"^([a-z-]+):[^#\n]*## \S", text, re.MULTILINE))
+    assert make_targets() == explained
 
 
 def test_ci_runs_the_readme_test_command_and_nothing_else() -> None:
@@ -49,7 +49,7 @@ def test_ci_runs_the_readme_test_command_and_nothing_else() -> None:
     assert makes == ["exec make test"]
 
 
-def told_commands() -> Iterator[tuple[str, list[str]]]:
+def named_commands() -> Iterator[tuple[str, list[str]]]:
     """Yield (file, words) of every `carnet ...` that a page, a hint or a help text names."""
     pages = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
     for path in [*pages, *sorted((ROOT / "src").rglob("*.py"))]:
@@ -73,9 +73,9 @@ def unknown_word(words: list[str]) -> str | None:
 
 
 def test_every_command_that_is_told_to_people_exists() -> None:
-    told = list(told_commands())
-    assert len(told) > 50
-    assert [(place, words) for place, words in told if unknown_word(words)] == []
+    named = list(named_commands())
+    assert len(named) > 50
+    assert [(place, words) for place, words in named if unknown_word(words)] == []
 
 
 @pytest.mark.parametrize("words", [["fly"], ["run", "away"], ["tokens", "create|mint"]])

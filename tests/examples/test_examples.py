@@ -106,9 +106,9 @@ def test_a_skill_for_authenticated_callers_learns_who_they_are(
 ) -> None:
     assert refusal(clerk("whoami"))[1] == "AUTH_FAILED"
     token = gateway.new_token("ann")
-    told = clerk("whoami", auth={"scheme": "bearer", "token": token})
-    assert result(told) == {"caller": f"sender:{BOB.identity}", "principal": "token:ann"}
-    assert token.encode() not in told.body
+    reply = clerk("whoami", auth={"scheme": "bearer", "token": token})
+    assert result(reply) == {"caller": f"sender:{BOB.identity}", "principal": "token:ann"}
+    assert token.encode() not in reply.body
 
 
 def test_an_agent_asks_another_for_a_skill_and_is_held_to_its_schema(

@@ -121,22 +121,22 @@ def test_two_rows_do_not_answer_the_same() -> None:
 
 def test_the_description_is_made_of_the_rows() -> None:
     router, _ = routed()
-    told = describe(router.routes, {"Page": {"type": "object"}})
-    assert set(told["paths"]) == {"/a", "/a/{one}", "/b/{one}/c/{two}"}
-    assert set(told["paths"]["/a"]) == {"get", "post"}
-    assert list(told["paths"]["/a"]["post"]["responses"]) == ["202", "default"]
-    assert told["paths"]["/a"]["get"]["security"] == []
-    two = told["paths"]["/b/{one}/c/{two}"]
+    description = describe(router.routes, {"Page": {"type": "object"}})
+    assert set(description["paths"]) == {"/a", "/a/{one}", "/b/{one}/c/{two}"}
+    assert set(description["paths"]["/a"]) == {"get", "post"}
+    assert list(description["paths"]["/a"]["post"]["responses"]) == ["202", "default"]
+    assert description["paths"]["/a"]["get"]["security"] == []
+    two = description["paths"]["/b/{one}/c/{two}"]
     assert [each["name"] for each in two["parameters"]] == ["one", "two"]
     assert "run:read" in two["get"]["description"]
-    assert told["components"]["schemas"] == {"Page": {"type": "object"}}
+    assert description["components"]["schemas"] == {"Page": {"type": "object"}}
 
 
 def test_a_signed_route_and_one_that_reads_stamps_describe_their_headers() -> None:
     signed = Route(method="POST", path="/s", summary="S", auth="signature", streams=True, body="B")
     chained = Route(method="POST", path="/c", summary="C", auth="gate", chain=True)
-    told = describe([signed, chained], {}, {"x-run": "The run."})["paths"]
-    assert told["/s"]["post"]["parameters"][0]["name"] == "content-digest"
-    assert "requestBody" in told["/s"]["post"]
-    assert told["/c"]["post"]["parameters"][0]["description"] == "The run."
-    assert "security" not in told["/c"]["post"]
+    paths = describe([signed, chained], {}, {"x-run": "The run."})["paths"]
+    assert paths["/s"]["post"]["parameters"][0]["name"] == "content-digest"
+    assert "requestBody" in paths["/s"]["post"]
+    assert paths["/c"]["post"]["parameters"][0]["description"] == "The run."
+    assert "security" not in paths["/c"]["post"]

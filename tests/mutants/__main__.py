@@ -24,7 +24,7 @@ def main(chosen: list[str]) -> int:
         word = "red" if verdict.is_red else "NOT NOTICED"
         sys.stdout.write(f"{word:12} {seconds:6.1f} s  {mutant.row:42} {mutant.file}\n")
         if not verdict.is_red:
-            sys.stdout.write(verdict.told[-1500:] + "\n")
+            sys.stdout.write(verdict.output[-1500:] + "\n")
         sys.stdout.flush()
     sys.stdout.write(f"{len(mutants)} mutants, {unnoticed} not noticed\n")
     return 1 if unnoticed else 0

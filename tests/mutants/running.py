@@ -39,7 +39,7 @@ class Verdict(Struct, frozen=True):
 
     mutant: Mutant
     is_red: bool
-    told: str
+    output: str
 
 
 def place_of(mutant: Mutant, source: Path = SOURCE) -> Path:
@@ -68,17 +68,17 @@ def asked_of(mutant: Mutant, row: Row) -> tuple[list[str], list[str]]:
 
 def judge(mutant: Mutant, row: Row) -> Verdict:
     """Run the tests of a row against a copy of the source without its behaviour."""
-    told = ""
+    output = ""
     with tempfile.TemporaryDirectory(prefix="carnet-mutant-") as folder:
         source = Path(folder) / "src"
         shutil.copytree(SOURCE, source)
         changed = source / place_of(mutant).relative_to(SOURCE)
         changed.write_text(changed.read_text().replace(mutant.text, mutant.instead))
         for asked in filter(None, asked_of(mutant, row)):
-            code, told = run(asked, source)
-            if code == FAILED and "\nFAILED " in told:
-                return Verdict(mutant, is_red=True, told=told)
-    return Verdict(mutant, is_red=False, told=told)
+            code, output = run(asked, source)
+            if code == FAILED and "\nFAILED " in output:
+                return Verdict(mutant, is_red=True, output=output)
+    return Verdict(mutant, is_red=False, output=output)
 
 
 def run(tests: Sequence[str], source: Path) -> tuple[int, str]:

@@ -32,7 +32,7 @@ def test_without_its_behaviour_the_asked_of_a_row_go_red(name: str) -> None:
     quick, _ = asked_of(mutant, PROVED[mutant.row])
     assert quick, "the first of a table is noticed without a gateway"
     verdict = judge(mutant, replace(PROVED[mutant.row], tests=tuple(quick)))
-    assert verdict.is_red, verdict.told
+    assert verdict.is_red, verdict.output
 
 
 def test_without_a_change_the_same_tests_are_green() -> None:
@@ -41,7 +41,7 @@ def test_without_a_change_the_same_tests_are_green() -> None:
     harmless = Mutant(mutant.row, mutant.file, mutant.text, f"{mutant.text}  # as it was")
     quick, _ = asked_of(mutant, PROVED[mutant.row])
     verdict = judge(harmless, replace(PROVED[mutant.row], tests=tuple(quick)))
-    assert not verdict.is_red, verdict.told
+    assert not verdict.is_red, verdict.output
 
 
 def test_a_text_that_has_vanished_is_an_error_that_names_the_row() -> None:

@@ -62,9 +62,9 @@ def test_one_process_after_the_other_listens_at_an_address_and_nobody_in_between
             with subprocess.Popen(  # noqa: S603  our own script
                 command, stdout=subprocess.PIPE, pass_fds=[held.fd]
             ) as process:
-                until(lambda: is_told(held))
-                told, _ = process.communicate()
-            assert b"hello" in told
+                until(lambda: is_reached(held))
+                output, _ = process.communicate()
+            assert b"hello" in output
             held.shut()
             with pytest.raises(OSError, match="in use"):
                 intruder(held.port)
@@ -72,7 +72,7 @@ def test_one_process_after_the_other_listens_at_an_address_and_nobody_in_between
                 socket.create_connection((HOST, held.port))
 
 
-def is_told(held: Address) -> bool:
+def is_reached(held: Address) -> bool:
     try:
         with socket.create_connection((HOST, held.port)) as line:
             line.sendall(b"hello")

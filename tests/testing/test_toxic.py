@@ -54,10 +54,10 @@ def call(proxy: ToxicProxy) -> socket.socket:
 
 
 def receive(line: socket.socket) -> bytes:
-    said = b""
+    received = b""
     while data := line.recv(1024):
-        said += data
-    return said
+        received += data
+    return received
 
 
 @pytest.mark.parametrize(

@@ -89,7 +89,7 @@ async def post(
     gateway: RunningGateway, token: str, body: dict[str, Any], **more: str
 ) -> tuple[int, bytes]:
     parts = [{"type": "http.request", "body": json.dumps(body).encode(), "more_body": False}]
-    told: list[Any] = []
+    events: list[Any] = []
 
     async def receive() -> dict[str, Any]:
         if parts:
@@ -98,7 +98,7 @@ async def post(
         return {}
 
     async def send(event: Any) -> None:
-        told.append(event)
+        events.append(event)
 
     fields = {
         "host": "127.0.0.1",
@@ -123,15 +123,15 @@ async def post(
         LINE: Line(),
     }
     await gateway.app(scope, receive, send)
-    return told[0]["status"], b"".join(each.get("body", b"") for each in told[1:])
+    return events[0]["status"], b"".join(each.get("body", b"") for each in events[1:])
 
 
 async def test_a_kind_of_another_table_is_called_like_any_other(gateway: RunningGateway) -> None:
     scopes = frozenset({"call:*", "pay"})
     _, token = await gateway.store.tokens.create(NewToken(name="ann", scopes=scopes), now=0)
-    said = {"role": "user", "content": "hello"}
+    message = {"role": "user", "content": "hello"}
     for stream in (False, True):
-        body = {"model": "loud", "messages": [said], "stream": stream}
+        body = {"model": "loud", "messages": [message], "stream": stream}
         status, answer = await post(gateway, token.reveal(), body)
         assert (status, b"loud: HELLO!" in answer) == (200, True)
     target = gateway.backend.router.find("loud")
