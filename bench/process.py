@@ -98,8 +98,8 @@ def run(command: Sequence[str], *, folder: Path, env: Mapping[str, str] | None =
     except subprocess.TimeoutExpired as late:
         raise Wrong(f"{Path(command[0]).name} had not ended after {RUN_SECONDS:.0f} s") from late
     if done.returncode != 0:
-        said = (done.stderr or done.stdout).strip().splitlines()[-LAST_LINES:]
-        raise Wrong(f"{Path(command[0]).name} ended with {done.returncode}: {' | '.join(said)}")
+        last = (done.stderr or done.stdout).strip().splitlines()[-LAST_LINES:]
+        raise Wrong(f"{Path(command[0]).name} ended with {done.returncode}: {' | '.join(last)}")
     return done.stdout
 
 

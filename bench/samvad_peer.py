@@ -29,15 +29,15 @@ _ENVELOPE_BYTES = 150  # what the answer carries beside the text
 _UNLIMITED = 10**9
 
 
-class Said(BaseModel):
+class Message(BaseModel):
     """The payload and the result."""
 
     text: str
 
 
-async def answer(said: BaseModel, context: SkillContext) -> Said:  # noqa: ARG001 - its signature
+async def answer(payload: BaseModel, context: SkillContext) -> Message:  # noqa: ARG001 - its signature
     """2 KB at once."""
-    return Said(text=text(BODY_BYTES - _ENVELOPE_BYTES))
+    return Message(text=text(BODY_BYTES - _ENVELOPE_BYTES))
 
 
 def client_keys(folder: Path) -> Keypair:
@@ -57,8 +57,8 @@ def build() -> Starlette:
     agent.skill(
         name="say",
         description="answers at once",
-        input_schema=Said,
-        output_schema=Said,
+        input_schema=Message,
+        output_schema=Message,
         modes=["sync"],
         trust="public",
         handler=answer,
