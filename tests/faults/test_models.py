@@ -42,7 +42,7 @@ class Scene:
         given = iter(answers)
 
         def reply(asked: Asked) -> Answer:
-            return next(given, answers[-1]) if asked.said == text else answered()
+            return next(given, answers[-1]) if asked.last_message == text else answered()
 
         self.model.reply = reply
         assert self.a.chat("hello", agent).status == 200

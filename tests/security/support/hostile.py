@@ -242,7 +242,7 @@ def _bill_then_break(received: Received) -> Iterator[bytes]:
 def _deltas(received: Received) -> Iterator[bytes]:
     """As many tiny pieces as it was asked for, in a stream, also where none was asked for."""
     yield head(SSE)
-    many, rest = divmod(int(received.said), 1000)
+    many, rest = divmod(int(received.last_message), 1000)
     piece = delta("a ")
     for _ in range(many):
         yield piece * 1000
