@@ -43,7 +43,7 @@ _ASKED = "tests/gateway/dialects/test_samvad_sentences.py::"
 _WARY = "tests/gateway/endpoint/test_one_skill.py::"
 _OUTBOUND = "tests/runtime/agents/test_samvad_peer.py::"
 _PROFILE = "tests/security/signed/test_profile.py::"
-_LANE = "tests/travel/test_signed_lane.py::"
+_SIGNED_CALLS = "tests/travel/test_signed_calls.py::"
 _RATE = "tests/security/signed/test_rates.py::"
 _DELEGATED = "tests/security/callers/test_delegation.py::"
 
@@ -280,7 +280,7 @@ _REQUEST = (
             _ENVELOPE + "test_a_credential_is_lifted_into_a_secret",
             _SKILLS + "test_a_skill_for_the_authenticated_wants_a_token_that_is_one",
             _SKILLS + "test_an_agent_that_asks_for_more_trust_is_not_called_by_a_signature_alone",
-            _LANE + "test_the_document_and_the_receipt_ride_on_the_signed_dialect_as_well",
+            _SIGNED_CALLS + "test_the_document_and_the_receipt_ride_on_the_signed_dialect_as_well",
         ),
         Divergence(
             "R8",

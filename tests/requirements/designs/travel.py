@@ -9,7 +9,7 @@ _WELL_KNOWN = "tests/wire/travel/test_well_known.py::"
 _GUARD = "tests/guards/proof/test_travel.py::"
 _TOKENS = "tests/runtime/turns/test_tokens.py::"
 _BUDGET = "tests/guards/proof/test_travel_budget.py::"
-_LANE = "tests/travel/test_signed_lane.py::"
+_SIGNED_CALLS = "tests/travel/test_signed_calls.py::"
 _BOX = "tests/travel/test_middlebox.py::"
 _PEER = "tests/travel/test_documents.py::"
 _CRASH = "tests/crash/test_receipts.py::"
@@ -77,7 +77,7 @@ ROWS = (
         "path holds at most 32 addresses, oldest first, and the sender appends itself.",
         "travel.md claims",
         (
-            _LANE + "test_the_path_names_the_agents_that_were_passed",
+            _SIGNED_CALLS + "test_the_path_names_the_agents_that_were_passed",
             _SIGNING + "test_a_path_that_no_document_can_carry_ends_the_call_before_it_leaves",
         ),
     ),
@@ -150,8 +150,8 @@ ROWS = (
         "travel.md rules, A31",
         (
             _GUARD + "test_an_agent_that_the_chain_has_passed_is_not_called_again",
-            _LANE + "test_a_call_that_comes_back_to_an_agent_is_a_loop",
-            _LANE + "test_an_agent_that_allows_it_is_called_again_until_the_depth_ends_it",
+            _SIGNED_CALLS + "test_a_call_that_comes_back_to_an_agent_is_a_loop",
+            _SIGNED_CALLS + "test_an_agent_that_allows_it_is_called_again_until_the_depth_ends_it",
             _EXCEEDS,
         ),
     ),
@@ -161,7 +161,7 @@ ROWS = (
         "travel.md receipts",
         (
             _PEER + "test_a_peer_that_signs_by_itself_is_answered_with_a_receipt",
-            _LANE + "test_the_receipt_counts_the_calls_below_and_how_deep_they_went",
+            _SIGNED_CALLS + "test_the_receipt_counts_the_calls_below_and_how_deep_they_went",
             _RECEIPT + "test_a_whole_answer_and_its_stream_have_the_same_digest",
         ),
     ),
@@ -169,7 +169,7 @@ ROWS = (
         "travel:receipt:stream",
         "In a stream it is the comment carnet-receipt before the terminal frame.",
         "travel.md receipts",
-        (_LANE + "test_a_stream_brings_its_receipt_before_its_last_frame",),
+        (_SIGNED_CALLS + "test_a_stream_brings_its_receipt_before_its_last_frame",),
     ),
     Row(
         "travel:receipt:once",
@@ -186,7 +186,7 @@ ROWS = (
         "The caller keeps it in the journal, and an answer without one is none.",
         "travel.md receipts, A27",
         (
-            _LANE + "test_a_call_without_a_token_is_signed_and_its_answer_receipted",
+            _SIGNED_CALLS + "test_a_call_without_a_token_is_signed_and_its_answer_receipted",
             _BOX + "test_an_answer_without_its_receipt_is_no_answer",
             _BOX + "test_a_stream_without_its_receipt_does_not_end_well",
             _BOX + "test_a_cost_that_nobody_signed_is_not_owed",
