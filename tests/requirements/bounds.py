@@ -2,6 +2,7 @@
 
 from tests.requirements.rows import Row
 
+_BODIES = "tests/security/test_bodies.py::"
 _LOOP = "tests/security/test_loop.py::"
 _READERS = "tests/security/test_readers.py::"
 _PIECES = "tests/runtime/turns/test_pieces.py::"
@@ -50,4 +51,19 @@ READERS = (
     ),
 )
 
-ROWS = (*LOOP, *READERS)
+STRANGERS = (
+    Row(
+        "security:a75:bodies",
+        "The body of somebody who cannot be admitted by its head is neither kept nor parsed, its "
+        "sender sees the refusal, and a large signed body is parsed once its signature holds.",
+        "attack A75",
+        (
+            _BODIES + "test_a_strangers_body_is_neither_kept_nor_parsed_and_it_sees_the_refusal",
+            _BODIES + "test_a_stranger_that_asks_first_is_refused_at_once",
+            _BODIES + "test_a_short_body_of_a_stranger_is_not_judged_to_it",
+            _BODIES + "test_a_large_signed_body_is_parsed_once_its_signature_holds",
+        ),
+    ),
+)
+
+ROWS = (*LOOP, *READERS, *STRANGERS)

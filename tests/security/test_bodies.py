@@ -1,6 +1,7 @@
 """Bodies made to cost more than they weigh: refused, and cheaply."""
 
 import gzip
+import socket
 import time
 from collections.abc import Callable
 
@@ -9,7 +10,18 @@ import pytest
 from carnet.errors import BodyTooLarge, InvalidJson
 from carnet.wire.grammar import json
 from tests.security.support.scene import Scene, nothing_done
+from tests.security.support.signing import SignedEdge
 from tests.support.http import HeaderList, Reply, chat_body, request
+from tests.support.signing.signed import (
+    MESSAGE,
+    Sender,
+    fresh_nonce,
+    now,
+    rfc3339,
+    sign,
+    travelling,
+    unsigned,
+)
 
 MILLION = 1_000_000
 CPU_SECONDS = 0.5  # ten times what it may take on a machine that is busy with nothing else
@@ -98,3 +110,73 @@ def test_a_string_as_long_as_a_body_is_told_as_too_large(scene: Scene) -> None:
         assert (reply.status, reply.code) == (413, "body_too_large")
         assert reply.status == BodyTooLarge.status
     assert scene.acme.chat("x" * MILLION, "answer", token=scene.alice).status == 200
+
+
+def raw(scene: Scene, head: bytes, body: bytes = b"") -> bytes:
+    """What is answered to bytes; all of the body is sent before a word is read."""
+    with socket.create_connection(("127.0.0.1", scene.acme.port), timeout=60) as line:
+        line.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nhost: acme\r\n" + head + b"\r\n")
+        line.sendall(body)
+        found = bytearray()
+        while not found.endswith(b"}"):
+            found += line.recv(65536)
+        return bytes(found)
+
+
+HUGE = b"[" * 9_000_000  # which is no JSON, and nobody finds out
+STRANGERS = {
+    "nobody": (b"", b"token_missing"),
+    "with a wrong token": (b"authorization: Bearer ck_wrong\r\n", b"token_invalid"),
+}
+
+
+@pytest.mark.parametrize("who", STRANGERS)
+def test_a_strangers_body_is_neither_kept_nor_parsed_and_it_sees_the_refusal(
+    scene: Scene, who: str
+) -> None:
+    """A75: the connection is not reset while it still sends."""
+    field, code = STRANGERS[who]
+    head = b"content-type: application/json\r\n%bcontent-length: %d\r\n" % (field, len(HUGE))
+    with nothing_done(scene):
+        told = raw(scene, head, HUGE)
+    assert told.startswith(b"HTTP/1.1 401 ")
+    assert code in told
+
+
+def test_a_stranger_that_asks_first_is_refused_at_once(scene: Scene) -> None:
+    """A75: Expect: 100-continue; nothing of the body is asked for."""
+    head = b"content-type: application/json\r\nexpect: 100-continue\r\ncontent-length: 900000\r\n"
+    told = raw(scene, head)
+    assert told.startswith(b"HTTP/1.1 401 ")
+    assert b"connection: close" in told.lower()
+
+
+def test_a_short_body_of_a_stranger_is_not_judged_to_it(scene: Scene) -> None:
+    """A75."""
+    fields: HeaderList = [("content-type", "application/json")]
+    url = scene.acme.url + "/v1/chat/completions"
+    reply = request("POST", url, fields, b'{"model":')
+    assert (reply.status, reply.code) == (401, "token_missing")
+    assert as_json(scene, b'{"model":').code == "invalid_json"
+
+
+def test_a_large_signed_body_is_parsed_once_its_signature_holds(
+    scene: Scene, edge: SignedEdge, alice: Sender, neighbour: Sender
+) -> None:
+    """A75: of an envelope, and of a chat with its travel document."""
+    body = b'{"from":"%b","to":"agent://acme.example",' % alice.identity.encode()
+    body += b'"nonce":"%b","timestamp":"%b","payload":{"x":"%b"},"payload":1}' % (
+        fresh_nonce().encode(),
+        rfc3339(now()).encode(),
+        b"x" * 200_000,
+    )
+    genuine = sign(alice, unsigned(body), path=MESSAGE)
+    other = sign(neighbour, unsigned(body), path=MESSAGE)
+    forged = genuine.but(signature=other.field("signature"))
+    chat = travelling(neighbour, "acme.example", HUGE[:200_000])
+    stolen = travelling(alice, "acme.example", HUGE[:200_000], carnet=chat.field("carnet"))
+    with nothing_done(scene):
+        assert edge.send_alone(forged).headers["carnet-code"] == "signature_invalid"
+        assert edge.send_alone(genuine).headers["carnet-code"] == "invalid_json"
+        assert edge.send_alone(stolen).status == 401
+        assert edge.send_alone(chat).code == "invalid_json"

@@ -15,10 +15,13 @@ from typing import Final
 from carnet import faults
 from carnet.core.call import Call, Claim
 from carnet.core.messages.events import RECEIPT, Event, Extension, Failed, Usage, Waiting
+from carnet.core.people.identity import Secret
+from carnet.core.people.proof import Proof
 from carnet.errors import CarnetError, OutcomeUnknown, ShuttingDown
 from carnet.guards.limits import Concurrency
 from carnet.guards.readers import READER_BYTES
 from carnet.http.exchange import (
+    Check,
     Disconnected,
     DisconnectWatch,
     Exchange,
@@ -71,13 +74,17 @@ class Answering:
             raise ShuttingDown(retry_after=1)
         return self._clock.monotonic()
 
-    async def receive(self, exchange: Exchange) -> bytes:
-        """The whole body of a request."""
+    async def receive(self, exchange: Exchange, check: Check) -> bytes:
+        """The whole body of a request; `check` judges its head before a long one is read."""
         check_json_body(exchange.headers)
-        body = await exchange.read(self._max_bytes)
+        body = await exchange.read(self._max_bytes, check)
         if faults.is_armed:
             faults.point("recv.body")
         return body
+
+    def vouch(self, authorization: Secret | None, proof: Proof | None) -> Awaitable[None]:
+        """Refuse who could not be admitted whatever is asked."""
+        return self._admission.vouch(authorization, proof)
 
     def admit(self, claim: Claim) -> Awaitable[Call]:
         """Have a claim judged and recorded; `answer` must follow."""

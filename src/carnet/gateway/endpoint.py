@@ -12,7 +12,10 @@ Law 4. Stamps are read before the body, unless the dialect brings a signature of
        stands beside it is looked at once that could be read.
 Law 5. A task is judged as any call before it is accepted: what is wrong with it is told at once.
 Law 6. Body and claim end with admission: nothing of them is held while an answer is open.
-Law 7. A body over 64 KiB is parsed beside the event loop: others are answered meanwhile (A73).
+Law 7. Who cannot be admitted by its head is refused before a body is waited for or, if it is large,
+       parsed; what is still to come is dropped. A large body that is signed is compared with its
+       digest, and parsed once the signature holds (A75).
+Law 8. A body over 64 KiB is parsed beside the event loop: others are answered meanwhile (A73).
 """
 
 import asyncio
@@ -27,11 +30,20 @@ from carnet import faults
 from carnet.core.call import Call, Claim
 from carnet.core.chain.carnet import Mark
 from carnet.core.people.proof import Document
-from carnet.errors import CarnetError, Internal, TokenInvalid, TooManyFailures
+from carnet.errors import CarnetError, Internal, InvalidJson, TokenInvalid, TooManyFailures
 from carnet.gateway.answer import Answering
 from carnet.gateway.published import Published
 from carnet.guards.caller.failures import Failures
-from carnet.http.exchange import Access, Disconnected, Exchange, Receive, RouteTable, Scope, Send
+from carnet.http.exchange import (
+    Access,
+    Disconnected,
+    Exchange,
+    Receive,
+    RouteTable,
+    Scope,
+    Send,
+    read_authorization,
+)
 from carnet.http.refusal import Refusing
 from carnet.ports.world.clock import Clock, Ids
 from carnet.telemetry import Metrics
@@ -193,8 +205,9 @@ class DialectEndpoint:
             if way.kind == "call":
                 arrival.run = stamped.run
         try:
-            arrival.body = await answering.receive(exchange)
-            if exchange.line.held:  # a large one is read beside the loop
+            arrival.body = await answering.receive(exchange, lambda: self._vouch(arrival))
+            if exchange.line.held:  # a large one is read beside the loop, of those who are known
+                await self._vouch(arrival)
                 claim = await asyncio.get_running_loop().run_in_executor(
                     _READING, self._read, arrival
                 )
@@ -202,9 +215,26 @@ class DialectEndpoint:
                 claim = self._read(arrival)
             return await answering.admit(claim)
         except CarnetError as error:
-            if error.run is None:
-                error.run = arrival.run
-            raise
+            refusal = error
+            if isinstance(error, InvalidJson):
+                refusal = await self._stranger(arrival) or error
+            if refusal.run is None:
+                refusal.run = arrival.run
+            raise refusal from None
+
+    async def _stranger(self, arrival: Arrival) -> CarnetError | None:
+        """What a stranger is told, who is not told what is wrong with its body."""
+        try:
+            await self._vouch(arrival)
+        except CarnetError as error:
+            return error
+        return None
+
+    async def _vouch(self, arrival: Arrival) -> None:
+        """Refuse a stranger before its body is waited for, or parsed if it is large."""
+        proof = self._dialect.proof(arrival)
+        if proof is not None or not self._dialect.is_signed:
+            await self._answering.vouch(read_authorization(arrival.headers), proof)
 
     def _read(self, arrival: Arrival) -> Claim:
         claim = self._dialect.read(arrival)

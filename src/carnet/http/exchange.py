@@ -52,6 +52,9 @@ RawHeaders = list[tuple[bytes, bytes]]
 NO_HEADERS: Final = Headers(())  # of a request that is being answered
 
 
+Check = Callable[[], Awaitable[None]]  # raises what the head is refused with
+
+
 class Disconnected(Exception):
     """The client went away."""
 
@@ -87,9 +90,15 @@ class Exchange:
         self._receive = receive
         self._send = send
 
-    async def read(self, max_bytes: int) -> bytes:
-        """The whole body."""
+    async def read(self, max_bytes: int, check: Check | None = None) -> bytes:
+        """The whole body.
+
+        `check` judges the head before a body is waited for, or is large. Where it refuses, the
+        answer leaves at once, and the server drops what is still to come.
+        """
         body = self.line.take_body()
+        if check is not None and (body is None or self.line.held):
+            await check()
         if body is None:
             return await self._wait_for(max_bytes)
         if len(body) > max_bytes:

@@ -23,6 +23,8 @@ from carnet.core.call import AGENT_OWNED, Admitted, Ask, Call, Claim, turn_key
 from carnet.core.chain.allowance import Allowance
 from carnet.core.chain.carnet import Carnet
 from carnet.core.chain.grounds import Grounds, write_grounds
+from carnet.core.people.identity import Secret
+from carnet.core.people.proof import Proof
 from carnet.core.sealed_call import Later
 from carnet.errors import (
     Cancelled,
@@ -38,6 +40,7 @@ from carnet.errors import (
 from carnet.guards.admission.children import Children
 from carnet.guards.admission.order import GateParts, Order, Signed
 from carnet.guards.admission.transaction import Entry, Transaction, deadline_of, quote, set_aside
+from carnet.guards.caller.authentication import authenticate
 from carnet.guards.caller.delegation import once_of
 from carnet.guards.candidate import Candidate
 from carnet.guards.limits import (
@@ -300,6 +303,32 @@ class Gate:
                 if candidate.shown is not None:
                     self._tokens.used(candidate.shown, candidate.now)
                 return call
+
+    async def vouch(self, authorization: Secret | None, proof: Proof | None) -> None:
+        """Refuse who could not be admitted whatever it asks, before that is read (A75)."""
+        has_looked = False
+        while True:
+            try:
+                if proof is None:
+                    authenticate(authorization, self._tokens, self._clock.wall_us())
+                else:
+                    await self._vouch_for(proof)
+            except (TokenInvalid, PeerUnknown, KeyUnknown):
+                if has_looked or not await self._look_again():
+                    raise
+                has_looked = True
+            else:
+                return
+
+    async def _vouch_for(self, proof: Proof) -> None:
+        if not self._knows_keys:
+            raise SignatureInvalid("this gate knows no keys")
+        unread = Claim(dialect="", agent="", ask=Ask(messages=()), digest=b"", request=b"")
+        candidate = Candidate(msgspec.structs.replace(unread, proof=proof), self._clock.wall_us())
+        for guard in self._order.by_head:
+            waiting = guard(candidate)
+            if waiting is not None:
+                await waiting
 
     def _examine(self, claim: Claim) -> Candidate:
         """Judge a claim by its token alone, where nothing has to be waited for."""

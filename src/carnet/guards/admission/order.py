@@ -16,7 +16,7 @@ from carnet.guards.candidate import Guard
 from carnet.guards.limits import Paying, WithinRate
 from carnet.guards.proof.replay import Unrepeated
 from carnet.guards.proof.signature import Addressed, in_time, signed
-from carnet.guards.proof.travel import Travelled, Unlooped
+from carnet.guards.proof.travel import Travelled, Unlooped, travels
 from carnet.guards.target.injection import Scan, Scanned
 from carnet.guards.target.target import (
     CallbackCheck,
@@ -84,6 +84,10 @@ class Order:
             paying,  # the last thing to know before the transaction
         )
         self.by_proof = () if by is None else self._proving(parts, by)
+        # Whose signature it is, before what it says is read: all of them are asked again then.
+        self.by_head: tuple[Guard, ...] = ()
+        if by is not None:
+            self.by_head = (in_time, KnownSender(by.keys, parts.peers), signed, travels)
 
     def _proving(self, parts: GateParts, by: Signed) -> tuple[Guard, ...]:
         """The guards of a claim that brings a proof, in the order of the protocol's answers."""

@@ -57,6 +57,12 @@ class Travelled:
         return (self._clock.steady_us() + left_us) / SECOND_US
 
 
+def travels(candidate: Candidate, /) -> None:
+    """Judge the document by itself, before what came with it is read."""
+    if candidate.proof.document is not None:
+        check_document(candidate, candidate.proof.document)
+
+
 def check_document(candidate: Candidate, document: Document) -> None:
     """Refuse a document that somebody else signed, or at another time."""
     proof = candidate.proof

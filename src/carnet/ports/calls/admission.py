@@ -5,6 +5,8 @@ from typing import Protocol
 
 from carnet.core.call import Admitted, Ask, Call, Claim
 from carnet.core.messages.events import Event
+from carnet.core.people.identity import Secret
+from carnet.core.people.proof import Proof
 
 
 class HasEnded(Protocol):
@@ -24,6 +26,9 @@ class Admission(Protocol):
 
     async def admit(self, claim: Claim) -> Call:
         """Show a claim from the wire to every guard; the last step records it."""
+
+    async def vouch(self, authorization: Secret | None, proof: Proof | None) -> None:
+        """Refuse who could not be admitted whatever it asks, by its token or its signature."""
 
     async def admit_child(
         self, parent: Call, name: str, ask: Ask, *, index: int, auth: str

@@ -22,7 +22,7 @@ from carnet.core.call import Call, Claim
 from carnet.core.chain.turn import Turn
 from carnet.core.messages.events import Event, Failed, Usage
 from carnet.core.people.identity import Skill, Trust
-from carnet.core.people.proof import Asking
+from carnet.core.people.proof import Asking, Proof
 from carnet.errors import CarnetError
 from carnet.wire.crypto.components import Request
 from carnet.wire.dialects.outbound import Spoken
@@ -243,6 +243,12 @@ class Dialect(Protocol):
     @property
     def spoken(self) -> Spoken | None:
         """How peers are called in it; None for one that is only answered."""
+
+    def proof(self, arrival: Arrival, /) -> Proof | None:
+        """What a request proves before its body is parsed, or has come; None if it is nothing.
+
+        A body that has come is compared with its digest.
+        """
 
     def read(self, arrival: Arrival, /) -> Claim | Question:
         """What is asked."""

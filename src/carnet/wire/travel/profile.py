@@ -48,8 +48,11 @@ def cover(request: Request, stamps: Stamps) -> tuple[str, ...]:
     return (*COMPONENTS, *query, *protected_names(request.headers, stamps), *traces)
 
 
-def read_proof(request: Request, body: bytes, stamps: Stamps) -> Proof | None:
-    """The proof that a request brings along, strictly; None where it brings none."""
+def read_proof(request: Request, body: bytes | None, stamps: Stamps) -> Proof | None:
+    """The proof that a request brings along, strictly; None where it brings none.
+
+    Without a body it is that of the head alone: the signature covers the digest of the body.
+    """
     headers = request.headers
     if headers.get(HEADER) is None and not _is_tagged(headers):
         return None
@@ -59,7 +62,8 @@ def read_proof(request: Request, body: bytes, stamps: Stamps) -> Proof | None:
     has_query = request.query is not None
     check_coverage(presented.components, COMPONENTS, headers, has_query=has_query, stamps=stamps)
     base = signatures.base(presented, request)  # a document that was taken away is missed here
-    digests.check(", ".join(headers.get_all("content-digest")), body)
+    if body is not None:
+        digests.check(", ".join(headers.get_all("content-digest")), body)
     document = read_beside(headers, body)
     if document is None:
         raise InsufficientCoverage("there is no travel document")

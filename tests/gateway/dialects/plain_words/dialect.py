@@ -7,6 +7,7 @@ from typing import Any
 from carnet.core.call import Ask, Call, Claim
 from carnet.core.messages.events import Event, Failed, Message, Text, Usage, joined_text
 from carnet.core.people.identity import Secret
+from carnet.core.people.proof import Proof
 from carnet.errors import CarnetError, InvalidRequest, RouteNotFound
 from carnet.wire.dialects.dialect import (
     AgentList,
@@ -78,6 +79,10 @@ class Words:
     is_signed = False
     has_long_bodies = False
     spoken = SPOKEN
+
+    def proof(self, arrival: Arrival, /) -> Proof | None:
+        del arrival
+        return None
 
     def read(self, arrival: Arrival, /) -> Claim | Question:
         name = arrival.way.name

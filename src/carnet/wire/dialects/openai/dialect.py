@@ -8,7 +8,9 @@ from typing import Any, Final
 
 from carnet.core.call import Call, Claim
 from carnet.core.messages.events import Event, Failed, Usage
+from carnet.core.people.proof import Proof
 from carnet.errors import CarnetError, InvalidRequest, RouteNotFound
+from carnet.wire import travel
 from carnet.wire.dialects.dialect import (
     AgentList,
     Arrival,
@@ -145,6 +147,12 @@ class OpenAI:
     is_signed = False
     has_long_bodies = True
     spoken = SPOKEN
+
+    def proof(self, arrival: Arrival, /) -> Proof | None:
+        """The signature of another Carnet, whatever the body says."""
+        if arrival.way.kind != "call":
+            return None
+        return travel.read_proof(arrival.request, arrival.body or None, arrival.stamps)
 
     def read(self, arrival: Arrival, /) -> Claim | Question:
         """A chat, a task, or a question about tasks or models."""

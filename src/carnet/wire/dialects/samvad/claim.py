@@ -39,7 +39,7 @@ from carnet.errors import (
 )
 from carnet.wire.crypto import digests, signatures
 from carnet.wire.crypto.signatures import Presented, Request
-from carnet.wire.dialects.samvad.envelope import NONCE, Envelope, read_envelope
+from carnet.wire.dialects.samvad.envelope import NONCE, Envelope, read_envelope, skim
 from carnet.wire.grammar import json
 from carnet.wire.stamps.stamp import (
     MINIMUM,
@@ -134,6 +134,19 @@ def _own_nonce(presented: Presented) -> str:
 
 NAME: Final = "samvad"
 CONTENT_DIGEST: Final = "content-digest"
+
+
+def foretold(request: Request, body: bytes, *, short_path: str, stamps: Stamps) -> Proof | None:
+    """The proof of a request by what its body says of its sender, before the body is parsed.
+
+    None where that cannot be told: then it is no envelope, and `read_claim` says why.
+    """
+    presented = signatures.read(request.headers)
+    digests.check(", ".join(request.headers.get_all(CONTENT_DIGEST)), body)
+    envelope = skim(body)
+    if envelope is None:
+        return None
+    return read_proof(presented, request, envelope, short_path=short_path, stamps=stamps)
 
 
 def read_claim(

@@ -12,6 +12,7 @@ from typing import Any, Final, Literal
 from carnet.core.call import Call, Claim
 from carnet.core.messages.events import Event, Failed, Usage
 from carnet.core.people.identity import Mode
+from carnet.core.people.proof import Proof
 from carnet.errors import CarnetError, RouteNotFound, TaskNotFound
 from carnet.wire.dialects.dialect import (
     AgentView,
@@ -33,7 +34,7 @@ from carnet.wire.dialects.samvad.card import (
     write_health,
     write_intro,
 )
-from carnet.wire.dialects.samvad.claim import NAME, read_claim
+from carnet.wire.dialects.samvad.claim import NAME, foretold, read_claim
 from carnet.wire.dialects.samvad.refusals import CODE_HEADER, write_error
 from carnet.wire.dialects.samvad.schemas import SCHEMAS
 from carnet.wire.dialects.samvad.stream import StreamWriter
@@ -168,6 +169,17 @@ class Samvad:
     # No codec: a card is looked at first, a form of signature may be tried, a task is waited for.
     # An SDK would run and charge a repeat.
     spoken = Spoken(name=NAME, reach=lambda ways: ways.by_envelope())
+
+    def proof(self, arrival: Arrival, /) -> Proof | None:
+        """The signature; who has signed stands in the body, once that has come."""
+        if not arrival.body or arrival.way.name not in _MODES:
+            return None
+        return foretold(
+            arrival.request,
+            arrival.body,
+            short_path=arrival.way.path,
+            stamps=arrival.stamps,
+        )
 
     def read(self, arrival: Arrival, /) -> Claim | Question:
         """An envelope, or a question about a task or an agent."""
