@@ -413,6 +413,34 @@ _A44 = (
     ),
 )
 
+_FOREIGN = "tests/security/test_foreign_folder.py::"
+_A85 = (
+    Row(
+        "security:a85:looking",
+        "Looking at a configuration imports none of its modules unless that is asked for; what "
+        "cannot be seen without is said.",
+        "A85",
+        (
+            _FOREIGN + "test_a85_looking_imports_nothing",
+            _FOREIGN + "test_a85_who_asks_for_it_has_the_agents_imported",
+            "tests/cli/test_source.py::test_what_cannot_be_seen_is_said",
+        ),
+    ),
+    Row(
+        "security:a85:owner",
+        "A configuration of somebody who is neither we nor root is refused where we are root or "
+        "others may write it, unless its owner is trusted by name of the option.",
+        "A85",
+        (
+            _FOREIGN + "test_a85_root_uses_no_configuration_of_somebody_else",
+            _FOREIGN + "test_a85_one_part_of_it_is_enough",
+            _FOREIGN + "test_a85_a_link_of_somebody_else_is_his",
+            _FOREIGN + "test_a85_who_trusts_the_owner_says_so",
+            "tests/config/test_owner.py::test_a_foreign_file_that_others_may_write_is_refused",
+        ),
+    ),
+)
+
 _A71 = (
     Row(
         "security:a71:database",
@@ -470,6 +498,7 @@ ROWS = (
         *_A80,
         *_A81,
         *_MONEY_OF_TWO,
+        *_A85,
     ),
     *resources.ROWS,
     *tenants.ROWS,

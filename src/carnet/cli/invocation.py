@@ -7,7 +7,7 @@ Law 2. The configuration is read on first use: commands that need none work with
 import os
 import re
 import sys
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import click
 
 if TYPE_CHECKING:
+    from carnet.cli.source import Sight
     from carnet.config import Settings
 
 T = TypeVar("T")
@@ -36,10 +37,12 @@ class Invocation:
     def __init__(self, format: Format = "text", config: Path | None = None) -> None:
         self.format: Format = format
         self.config = config
+        self.trusts_owner = False
 
     @cached_property
     def settings(self) -> "Settings":
         """The settings of the configuration that `-c` names or that is found upward from here."""
+        from carnet.cli.references import own_sources
         from carnet.config import find, load
         from carnet.errors import UsageInvalid
 
@@ -49,7 +52,17 @@ class Invocation:
                 reason="There is no carnet.toml in this folder or above it.",
                 fix="Make one with 'carnet init', or name one with -c FILE.",
             )
-        return load(path, os.environ)
+        self.refuse_foreign(path.absolute().parent, path)
+        settings = load(path, os.environ)
+        self.refuse_foreign(*own_sources(settings))
+        return settings
+
+    def refuse_foreign(self, *paths: Path) -> None:
+        """Refuse what somebody else may have written, unless we were told to trust it."""
+        from carnet.config import refuse_foreign
+
+        for each in () if self.trusts_owner else paths:
+            refuse_foreign(each)
 
     def result(
         self,
@@ -84,6 +97,15 @@ class Invocation:
     def note(self, text: str) -> None:
         """Say something beside the result."""
         click.echo(self.dim(text), err=True)
+
+    def note_unseen(self, seen: "Mapping[str, Sight]", command: str, *, is_loaded: bool) -> None:
+        """Say what could not be seen of agents that were read and not run."""
+        if is_loaded:
+            return
+        for name, sight in seen.items():
+            if sight.unseen:
+                self.note(f"Not seen of {name}: {sight.unseen}.")
+        self.note(self.spell(f"Agents were read, not run. '{command}' imports them."))
 
     def dim(self, text: str) -> str:
         """Text that steps back, where a terminal can show it."""
@@ -189,6 +211,11 @@ def _set_config(ctx: click.Context, _: click.Parameter, value: Path | None) -> N
         ctx.ensure_object(Invocation).config = value
 
 
+def _set_trust(ctx: click.Context, _: click.Parameter, value: bool) -> None:  # noqa: FBT001  click passes it
+    if value:
+        ctx.ensure_object(Invocation).trusts_owner = True
+
+
 def everywhere() -> list[click.Parameter]:
     """The options that every command takes, before or after its name."""
     return [
@@ -205,6 +232,13 @@ def everywhere() -> list[click.Parameter]:
             callback=_set_format,
             expose_value=False,
             help="How results are printed (default: text).",
+        ),
+        click.Option(
+            ["--trust-owner"],
+            is_flag=True,
+            callback=_set_trust,
+            expose_value=False,
+            help="Use a configuration that belongs to somebody else.",
         ),
     ]
 
@@ -234,3 +268,7 @@ class Group(click.Group):
 
 
 pass_invocation = click.make_pass_decorator(Invocation, ensure=True)
+
+loading = click.option(
+    "--load", is_flag=True, help="Import the agents, which runs their code, rather than read them."
+)

@@ -1,30 +1,36 @@
 """What a configuration names and `load` does not look at: functions, secrets, keys, the store.
 
-Law. Agents are imported as the gateway would, and what that brought into this process leaves it.
+Law 1. Agents are read and not run (`cli.source`), unless that is asked for (`load`).
+Law 2. Then they are imported as the gateway would, and what that brought into this process leaves
+       it.
 """
 
 import importlib
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
+from carnet.cli.source import Sight, look, module_file
 from carnet.config import SecretRef, Settings, resolve_secret, secret_path
+from carnet.core.people.identity import CHAT
 from carnet.errors import ConfigInvalid
 
 
-def resolve(settings: Settings) -> None:
-    """Look everything up; the first that cannot be used is refused by its key."""
+def resolve(settings: Settings, *, load: bool) -> dict[str, Sight]:
+    """Look everything up; the first that cannot be used is refused by its key.
+
+    What can be seen of the agents.
+    """
     from carnet.stores.secrets import secrets_file
 
-    with own_modules(settings.base):
-        for name in settings.agents:
-            resolve_function(settings, name)
+    seen = {name: look_at(settings, name, load=load) for name in settings.agents}
     for key, ref in references(settings):
         resolve_secret(ref, settings.base, key=key)
     secrets_file.load(secret_path(settings.store.secrets, settings.base))
     check_files(settings)
+    return seen
 
 
 def references(settings: Settings) -> Iterator[tuple[str, SecretRef]]:
@@ -38,31 +44,30 @@ def references(settings: Settings) -> Iterator[tuple[str, SecretRef]]:
             yield f'peers."{domain}".token', peer.token
 
 
-def resolve_function(settings: Settings, name: str) -> None:
-    """Import the function of an agent, if it is one, and compile the schemas of its skills."""
+def own_sources(settings: Settings) -> Iterator[Path]:
+    """The files beside carnet.toml that its functions are in."""
+    targets = [agent.target for agent in settings.agents.values()]
+    for target in (*targets, settings.gateway.injection_classifier):
+        path = None if target is None else module_file(target.partition(":")[0], settings.base)
+        if path is not None:
+            yield path
+
+
+def look_at(settings: Settings, name: str, *, load: bool) -> Sight:
+    """What can be seen of an agent; imported and with its schemas compiled if `load` says so."""
+    agent = settings.agents[name]
+    if agent.target is None:
+        return Sight(skills=(CHAT.id,) if agent.kind == "openai" else ())
+    key = f"agents.{name}.target"
+    if not load:
+        return look(agent.target, settings.base, key=key)
     from carnet.assembly.agents.functions import load_agent
     from carnet.runtime.skills.schemas import CompiledSchemas
 
-    target = settings.agents[name].target
-    if target is not None:
-        agent = load_agent(target, settings.base, key=f"agents.{name}.target")
-        CompiledSchemas().compile(name, agent.skills)
-
-
-def skill_names(settings: Settings) -> dict[str, list[str]]:
-    """What each agent can be asked for by name; nothing where another side knows, or it fails."""
-    from carnet.assembly.agents.functions import load_agent
-    from carnet.core.people.identity import CHAT
-
-    found: dict[str, list[str]] = {}
     with own_modules(settings.base):
-        for name, agent in settings.agents.items():
-            found[name] = [CHAT.id] if agent.kind == "openai" else []
-            if agent.target is not None:
-                with suppress(ConfigInvalid):
-                    loaded = load_agent(agent.target, settings.base, key=f"agents.{name}.target")
-                    found[name] = [skill.id for skill in loaded.skills]
-    return found
+        loaded = load_agent(agent.target, settings.base, key=key)
+        CompiledSchemas().compile(name, loaded.skills)
+    return Sight(skills=tuple(skill.id for skill in loaded.skills))
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from carnet.config.file import find, load
 from carnet.config.limits import Limits
+from carnet.config.owner import refuse_foreign
 from carnet.config.readers import SecretRef
 from carnet.config.secrets import resolve_secret, secret_path
 from carnet.config.settings import (
@@ -28,6 +29,7 @@ __all__ = [
     "StoreSettings",
     "find",
     "load",
+    "refuse_foreign",
     "resolve_secret",
     "secret_path",
 ]

@@ -218,10 +218,11 @@ def test_agents_are_listed_with_their_skills(acme: Organisation, typed: Typed) -
     whole = module.read_text()
     try:
         module.write_text("import nothing_of_the_kind")
-        ran = typed("agents", "list")
+        read, loaded = typed("agents", "list"), typed("agents", "list", "--load")
     finally:
         module.write_text(whole)
-    assert (ran.code, "cannot be imported" in ran.err) == (0, True)
+    assert (read.code, "Not seen of clerk: the module 'agents' has no" in read.err) == (0, True)
+    assert (loaded.code, "No module named 'nothing_of_the_kind'" in loaded.err) == (0, True)
 
 
 def test_the_version_of_an_agent_is_its_own(acme: Organisation) -> None:

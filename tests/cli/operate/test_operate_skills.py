@@ -24,7 +24,7 @@ def test_a_skill_that_cannot_be_served_is_told_with_its_key(
     (home / "clerks.py").write_text(SKILL.format(schema=schema))
     with (home / "carnet.toml").open("a") as config:
         config.write('\n[agents.clerk]\nkind = "python"\ntarget = "clerks:book"\n')
-    ran = cli("--format", "json", "config", "check")
+    ran = cli("--format", "json", "config", "check", "--load")
     assert ran.code == 2
     assert "agents.clerk.target" in ran.err
     assert message in ran.err

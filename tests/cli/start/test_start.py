@@ -21,7 +21,7 @@ def mode_of(path: Path) -> int:
 
 
 def typed_apart(folder: Path, *words: str) -> Ran:
-    """Type a command in a process of its own: doctor imports the agents of the folder."""
+    """Type a command in a process of its own: it may import the agents of the folder."""
     ran = commands().run(words, at=folder, env=environment(), seconds=COMMAND_SECONDS)
     return Ran(ran.returncode, ran.stdout, ran.stderr)
 
@@ -158,7 +158,7 @@ def test_doctor_names_the_fix_for_each_fault(home: Path) -> None:
     config = home / "carnet.toml"
     peer = '[peers."globex.example"]\nurl = "http://127.0.0.1:9"\n'
     config.write_text(config.read_text() + peer)
-    ran = typed_apart(home, "doctor")
+    ran = typed_apart(home, "doctor", "--load")
     assert ran.code == 2
     assert "Traceback" not in ran.err
     lines = ran.out.splitlines()

@@ -5,7 +5,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from carnet.cli.invocation import Command, Group, Invocation, count, pass_invocation, wait
+from carnet.cli.invocation import (
+    Command,
+    Group,
+    Invocation,
+    count,
+    loading,
+    pass_invocation,
+    wait,
+)
 from carnet.cli.operate.backup import move
 
 if TYPE_CHECKING:
@@ -21,21 +29,26 @@ def config() -> None:
 
 
 @config.command()
+@loading
 @pass_invocation
-def check(invocation: Invocation) -> None:
+def check(invocation: Invocation, load: bool) -> None:  # noqa: FBT001  click passes it
     """Say whether the configuration can be used: with its agents, its secrets and its store."""
     from carnet.cli.references import resolve
 
     settings = invocation.settings
-    resolve(settings)
+    seen = resolve(settings, load=load)
     page = {
         "ok": True,
         "config": str(settings.source),
         "agents": list(settings.agents),
         "peers": list(settings.peers),
+        "loaded": load,
+        "unseen": {name: sight.unseen for name, sight in seen.items() if sight.unseen},
     }
     words = f"{count(len(settings.agents), 'agent')}, {count(len(settings.peers), 'peer')}"
     invocation.result(page, lambda: f"{settings.source} can be used ({words}).")
+    if invocation.format == "text" and any(agent.target for agent in settings.agents.values()):
+        invocation.note_unseen(seen, "carnet config check --load", is_loaded=load)
 
 
 @config.command()

@@ -13,12 +13,13 @@ from msgspec import Struct, to_builtins
 from carnet.cli.failures import GatewayError
 from carnet.cli.invocation import Invocation
 from carnet.cli.reach import gateway
-from carnet.cli.references import check_files, own_modules, references, resolve_function
+from carnet.cli.references import check_files, look_at, references
 from carnet.config import Settings, resolve_secret, secret_path
 from carnet.errors import CarnetError, ConfigInvalid, Upstream
 from carnet.ports.world.http_client import Bounds, Outbound
 
 if TYPE_CHECKING:
+    from carnet.cli.source import Sight
     from carnet.ports.trust.trust import Peer
     from carnet.ports.world.http_client import HttpClient
     from carnet.stores.open import Store
@@ -43,7 +44,7 @@ class Finding(Struct, frozen=True):
         return page
 
 
-async def examine(invocation: Invocation) -> list[Finding]:
+async def examine(invocation: Invocation, *, load: bool) -> list[Finding]:
     """Every finding, in the order things depend on one another."""
     try:
         settings = invocation.settings
@@ -53,7 +54,7 @@ async def examine(invocation: Invocation) -> list[Finding]:
     findings += _proxies(settings)
     findings += _secrets(settings)
     async with gateway.open_http() as http:
-        findings += [finding async for finding in _agents(settings, http)]
+        findings += [finding async for finding in _agents(settings, http, load=load)]
         running, of_port = await _gateway(settings, http)
         findings += of_port
         of_store, stored = await _store(settings, running=running)
@@ -114,7 +115,7 @@ def _mode(path: Path) -> Finding:
     return Finding("ok", "secrets", f"{path} is readable by its owner alone.")
 
 
-async def _agents(settings: Settings, http: "HttpClient") -> AsyncIterator[Finding]:
+async def _agents(settings: Settings, http: "HttpClient", *, load: bool) -> AsyncIterator[Finding]:
     if not settings.agents:
         fix = f"Write a section [agents.NAME] into {settings.source}."
         yield Finding("warn", "agents", "No agent is configured.", fix)
@@ -123,12 +124,21 @@ async def _agents(settings: Settings, http: "HttpClient") -> AsyncIterator[Findi
             yield await _upstream(http, name, agent.url)
             continue
         try:
-            with own_modules(settings.base):
-                resolve_function(settings, name)
+            sight = look_at(settings, name, load=load)
         except CarnetError as error:
             yield _failure("agents", error)
         else:
-            yield Finding("ok", "agents", f"{name} is {agent.target}.")
+            yield _function(f"{name} is {agent.target}", sight, load=load)
+
+
+def _function(text: str, sight: "Sight", *, load: bool) -> Finding:
+    """What was seen of a function, and how more is."""
+    if load:
+        return Finding("ok", "agents", f"{text}, and was imported.")
+    if sight.unseen:
+        fix = "Import it, which runs its code: carnet doctor --load"
+        return Finding("warn", "agents", f"{text}; not seen: {sight.unseen}.", fix)
+    return Finding("ok", "agents", f"{text}: {', '.join(sight.functions)}; read, not run.")
 
 
 async def _upstream(http: "HttpClient", name: str, url: str) -> Finding:

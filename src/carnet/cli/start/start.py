@@ -8,6 +8,7 @@ import click
 from carnet.cli.invocation import (
     Command,
     Invocation,
+    loading,
     paint,
     pass_invocation,
     program,
@@ -38,6 +39,7 @@ def init(invocation: Invocation, /, folder: Path, domain: str, port: int, quiet:
     """
     from carnet.cli.start.init import start_in
 
+    invocation.refuse_foreign(folder, folder / "carnet.toml")
     started, settings = wait(start_in(folder.absolute(), domain=domain, port=port))
     name = settings.default_agent or "AGENT"
     steps = [] if quiet else _next_steps(folder, name)
@@ -96,12 +98,13 @@ def serve(invocation: Invocation, host: str | None, port: int | None, fd: int | 
 
 
 @click.command(cls=Command)
+@loading
 @pass_invocation
-def doctor(invocation: Invocation) -> int:
+def doctor(invocation: Invocation, load: bool) -> int:  # noqa: FBT001  click passes it
     """Check configuration, store, keys, port, agents and peers, and say how to mend each."""
     from carnet.cli.start.doctor import examine
 
-    findings = wait(examine(invocation))
+    findings = wait(examine(invocation, load=load))
     failed = any(finding.status == "fail" for finding in findings)
     checks: list[dict[str, Any]] = [finding.page() for finding in findings]
     page = {"ok": not failed, "checks": checks}

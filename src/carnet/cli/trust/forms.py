@@ -3,13 +3,13 @@
 Law. A page never holds a credential; it says whether there is one.
 """
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from msgspec import structs
 
 from carnet.cli.scopes import OPERATOR_NAME, PLAIN, check_scope
+from carnet.cli.source import Sight
 from carnet.cli.times import SECOND, read_rate, read_span, write_rate
 from carnet.config import SecretRef, Settings, resolve_secret
 from carnet.config.readers import Wrong, url
@@ -107,7 +107,7 @@ def peer_page(peer: Peer) -> dict[str, Any]:
     }
 
 
-def agent_page(settings: Settings, name: str, skills: Sequence[str]) -> dict[str, Any]:
+def agent_page(settings: Settings, name: str, sight: Sight) -> dict[str, Any]:
     """An agent as it is listed."""
     agent = settings.agents[name]
     return {
@@ -120,7 +120,8 @@ def agent_page(settings: Settings, name: str, skills: Sequence[str]) -> dict[str
         "price_in": format_amount(agent.price_in),
         "price_out": format_amount(agent.price_out),
         "currency": settings.ledger.currency,
-        "skills": list(skills),
+        "skills": list(sight.skills),
+        "unseen": sight.unseen or None,
     }
 
 

@@ -4,11 +4,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from carnet.cli.invocation import Group, Invocation, pass_invocation, table, wait
+from carnet.cli.invocation import Group, Invocation, loading, pass_invocation, table, wait
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from carnet.cli.source import Sight
     from carnet.config import Settings
     from carnet.core.people.identity import Token
 
@@ -148,21 +149,33 @@ def agents() -> None:
 
 
 @agents.command("list")
+@loading
 @pass_invocation
-def list_agents(invocation: Invocation) -> None:
+def list_agents(invocation: Invocation, load: bool) -> None:  # noqa: FBT001  click passes it
     """List the agents of the configuration."""
-    from carnet.cli.references import skill_names
     from carnet.cli.trust.forms import agent_page
 
     settings = invocation.settings
-    skills = skill_names(settings)
-    page = {"agents": [agent_page(settings, name, skills[name]) for name in settings.agents]}
+    seen = {name: _sight(settings, name, load=load) for name in settings.agents}
+    page = {"agents": [agent_page(settings, name, seen[name]) for name in settings.agents]}
     invocation.result(page, lambda: _agents_text(page), page["agents"])
-    broken = [name for name, agent in settings.agents.items() if agent.target and not skills[name]]
-    if broken and invocation.format == "text":
-        invocation.note(
-            invocation.spell(f"{', '.join(broken)} cannot be imported: carnet doctor tells why.")
-        )
+    unseen = {name: sight for name, sight in seen.items() if sight.unseen}
+    if unseen and invocation.format == "text":
+        for name, sight in unseen.items():
+            invocation.note(f"Not seen of {name}: {sight.unseen}.")
+        invocation.note(invocation.spell("carnet doctor tells more, and --load imports agents."))
+
+
+def _sight(settings: "Settings", name: str, *, load: bool) -> "Sight":
+    """What can be seen of an agent, and else why not."""
+    from carnet.cli.references import look_at
+    from carnet.cli.source import Sight
+    from carnet.errors import ConfigInvalid
+
+    try:
+        return look_at(settings, name, load=load)
+    except ConfigInvalid as error:
+        return Sight(unseen=str(error.facts["reason"]))
 
 
 def _agents_text(page: dict[str, Any]) -> str:
