@@ -10,6 +10,7 @@ from tests.support.http import Reply
 from tests.support.model import CLOSED, Answer, Asked, Model, answered, refused, streamed
 from tests.support.organisation import Organisation
 from tests.support.served import executions
+from tests.travel.middlebox import Middlebox, Passing, middlebox, untouched
 
 RETRIES = (0, 2, 3)
 AGENT = """
@@ -29,10 +30,11 @@ url = "{url}/usual/v1"
 class Scene:
     """A calls B, and both call models that fail."""
 
-    def __init__(self, a: Organisation, b: Organisation, model: Model) -> None:
+    def __init__(self, a: Organisation, b: Organisation, model: Model, box: Middlebox) -> None:
         self.a = a
         self.b = b
         self.model = model
+        self.box = box
 
     def ask(self, agent: str, text: str, *answers: Answer, stream: bool = False) -> Reply:
         """Ask an agent of A; its model answers the requests with this text one after the other.
@@ -57,8 +59,8 @@ class Scene:
 def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     folder = tmp_path_factory.mktemp("models")
     a, b = organisation(folder / "a", "a.example"), organisation(folder / "b", "b.example")
-    introduce(a, b, credit="1000")
-    with Model().serving() as model:
+    with Model().serving() as model, middlebox(b.port) as box:
+        introduce(a, b, url=box.url, credit="1000")
         for retries in RETRIES:
             for name, kind in (("model", "openai"), ("peer", "tangle")):
                 parts = {"name": name, "kind": kind, "url": model.url, "retries": retries}
@@ -66,7 +68,7 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
         a.configure(USUAL.format(url=model.url))
         b.start()
         a.start()
-        yield Scene(a, b, model)
+        yield Scene(a, b, model, box)
         assert (a.stop(), b.stop()) == (0, 0)
 
 
@@ -133,14 +135,29 @@ def test_f90_who_says_when_is_asked_again_then(scene: Scene) -> None:
     assert scene.asked("soon") == 2
 
 
-def test_f90_a_peer_that_failed_is_asked_again_under_the_same_turn(scene: Scene) -> None:
-    """Over two gateways: one turn on both sides, and nothing is billed for what failed."""
-    headers = [("x-tangle-runid", "again"), ("x-tangle-turnid", "again.t0.broken")]
-    reply = scene.a.chat("hi", "@broken@b.example", headers=headers)
-    assert (reply.status, reply.code) == (502, "provider_error")
-    ran = executions(scene.b.folder, "broken")
-    assert len(ran) == 3
-    assert len(set(ran)) == 1
-    assert turns(scene.b, "again") == [("failed", "agent_failed")]
-    assert turns(scene.a, "again") == [("failed", "provider_error")]
-    assert (billed(scene.a, "again"), billed(scene.b, "again")) == (0, 0)
+def test_f90_a_peer_whose_answer_was_lost_is_asked_again_under_the_same_turn(
+    scene: Scene,
+) -> None:
+    """Over two gateways: it runs once, answers from its record, and both have billed it once."""
+    lost = iter([502, 503])
+
+    def lose(answer: Passing) -> None:
+        if status := next(lost, 0):
+            answer.status, answer.body, answer.headers = status, b"oops", {}
+
+    scene.box.asked.clear()
+    scene.box.answer = lose
+    headers = [("x-tangle-runid", "again"), ("x-tangle-turnid", "again.t0.paid")]
+    assert scene.a.chat("hi", "@paid@b.example", headers=headers).text == "hi"
+    asked = [each.headers["x-tangle-turnid"] for each in scene.box.asked]
+    assert len(asked) == 3
+    assert len(set(asked)) == 1
+    assert turns(scene.b, "again") == turns(scene.a, "again") == [("done", None)]
+    assert billed(scene.a, "again") == billed(scene.b, "again") == 200
+
+
+def test_f90_what_a_carnet_reports_of_its_agent_is_final(scene: Scene) -> None:
+    """The hop next to a fault repeats, those above do not; who failed may have to be paid."""
+    scene.box.answer = untouched
+    assert scene.a.chat("hi", "@broken@b.example").code == "provider_error"
+    assert len(executions(scene.b.folder, "broken")) == 1

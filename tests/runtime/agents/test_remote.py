@@ -22,7 +22,7 @@ from carnet.errors import (
     SkillNotFound,
 )
 from carnet.runtime.agents.remote import RemoteEndpoint, Skilled
-from carnet.runtime.peers.stamps import Stamping
+from carnet.runtime.peers.signing import Stamping
 from carnet.runtime.wrappers.retrying import Retrying
 from carnet.testing.clock import FakeClock, FakeIds
 from tests.runtime.agents.elsewhere import ANSWER, call_record, provider_to, remote_to, streamed

@@ -27,7 +27,7 @@ from carnet.runtime.client.key import ClientKey
 from carnet.runtime.peers.cards import Site
 from carnet.runtime.peers.samvad_client import RecipientClient, SamvadClient
 from carnet.runtime.peers.samvad_request import Recipient, identities_of
-from carnet.runtime.peers.stamps import Stamping
+from carnet.runtime.peers.signing import Stamping
 from carnet.runtime.receipts.verification import Verifying
 from carnet.runtime.wrappers.breaker import Breaker, Breaking
 from carnet.runtime.wrappers.retrying import Retrying

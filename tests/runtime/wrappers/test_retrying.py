@@ -268,7 +268,7 @@ OUTCOMES = [
     *((502, "provider_error", 1), (503, "provider_unavailable", 1), (504, "provider_timeout", 1)),
     *((503, "circuit_open", 1), (502, "peer_refused", 1), (503, "peer_busy", 1)),
     *((502, "egress_refused", 1), (409, "cancelled", 1)),
-    *((500, "agent_failed", 4), (500, "internal", 4), (503, "outcome_unknown", 4)),
+    *((500, "agent_failed", 1), (500, "internal", 4), (503, "outcome_unknown", 4)),
     (503, "storage_unavailable", 4),
 ]
 

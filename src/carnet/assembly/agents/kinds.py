@@ -27,7 +27,7 @@ from carnet.runtime.agents.python import Native
 from carnet.runtime.agents.remote import Provider, RemoteEndpoint
 from carnet.runtime.peers.cards import Site
 from carnet.runtime.peers.samvad_request import Recipient
-from carnet.runtime.peers.stamps import Stamping
+from carnet.runtime.peers.signing import Stamping
 from carnet.wire.dialects.openai import COMPLETIONS
 from carnet.wire.dialects.openai.members import Passing
 

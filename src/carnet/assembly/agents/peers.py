@@ -19,7 +19,7 @@ from carnet.runtime.agents.samvad_peer import SamvadPeer
 from carnet.runtime.peers.cards import Site
 from carnet.runtime.peers.samvad_client import SamvadClient, recipient_of
 from carnet.runtime.peers.samvad_request import Recipient
-from carnet.runtime.peers.stamps import Stamping
+from carnet.runtime.peers.signing import Stamping
 from carnet.runtime.receipts.verification import Verifying
 from carnet.stores.open import Store
 from carnet.wire.dialects import DIALECTS, by_peer

@@ -3,7 +3,7 @@
 A gateway is asked in the dialect of a codec (`wire.dialects.outbound`), a model over chat
 completions.
 
-Law 1. A call to another agent carries what `runtime.peers.stamps` writes; one to a model provider
+Law 1. A call to another agent carries what `runtime.peers.signing` writes; one to a model provider
        carries none of it: a model is not a hop.
 Law 2. Every call to another agent leaves one record (`OutboundCall`), however it ends.
 Law 3. What a callee charges is told also where it failed; what it charges beyond its limit is not
@@ -31,8 +31,7 @@ from carnet.core.people.proof import Spending
 from carnet.errors import ConfigInvalid, SkillNotFound
 from carnet.ports.world.http_client import Bounds, HttpAnswer, HttpClient, Outbound
 from carnet.runtime.peers.answer_reader import JSON, SSE, read_answer
-from carnet.runtime.peers.signing import Signing
-from carnet.runtime.peers.stamps import OWN, Stamping
+from carnet.runtime.peers.signing import OWN, Signing, Stamping
 from carnet.runtime.receipts.outbound_calls import Calling
 from carnet.runtime.receipts.verification import Verifying
 from carnet.wire.dialects import openai

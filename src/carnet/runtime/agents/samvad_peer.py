@@ -21,7 +21,7 @@ from carnet.errors import SkillNotFound
 from carnet.runtime.peers.samvad_client import RecipientClient
 from carnet.runtime.peers.samvad_request import SamvadRequest
 from carnet.runtime.peers.samvad_tasks import SamvadTasks
-from carnet.runtime.peers.stamps import OWN, Stamping
+from carnet.runtime.peers.signing import OWN, Stamping
 from carnet.runtime.receipts.outbound_calls import Calling
 from carnet.wire.dialects import samvad
 from carnet.wire.grammar import json

@@ -1,22 +1,32 @@
-"""Signing what leaves: the seed's three components, or everything with the travel document.
+"""What a call carries on its way out, and how it is signed.
+
+Stamps are written whatever dialect it leaves in. Signed are the seed's three components, or
+everything with the travel document.
 
 Law 1. What is signed is what is sent: the body as it is, the path and the authority of the URL, and
        every header that tells the chain.
 Law 2. Every signature has a time and a nonce of its own, so that a repeat is a new request.
 Law 3. A travel document never says more than the call was given: depth, last depth, path, deadline
        and budget are those of its carnet.
+Law 4. A call to another agent carries the callee's document as it was given; nothing is counted.
+Law 5. The payer's credential leaves only to a callee that is listed for it, byte for byte. If it
+       would have to and may not, the call is not made: without it the wrong party would pay.
+Law 6. All calls of a run belong to one trace: the one that came, or one that the run names.
 """
 
+from hashlib import blake2b
 from typing import Final
 from urllib.parse import urlsplit
 
 import msgspec
+from msgspec import Struct
 
-from carnet.core.chain.carnet import Carnet
+from carnet.core.call import AGENT_OWNED, FORWARD_USER, Call
+from carnet.core.chain.carnet import Carnet, Trace
 from carnet.core.people.delegation import narrower
-from carnet.core.people.identity import Account
+from carnet.core.people.identity import Account, Secret
 from carnet.core.people.proof import SECOND_US, Document, Spending
-from carnet.errors import DepthExceeded
+from carnet.errors import DepthExceeded, PeerNotListed
 from carnet.ports.trust.keys import Signer, SigningKeys
 from carnet.ports.world.clock import Clock, Ids
 from carnet.ports.world.http_client import Outbound
@@ -24,7 +34,7 @@ from carnet.wire import travel
 from carnet.wire.crypto import digests, ed25519, signatures
 from carnet.wire.grammar.headers import Headers
 from carnet.wire.stamps import STAMPS
-from carnet.wire.stamps.stamp import MINIMUM, Stamps
+from carnet.wire.stamps.stamp import MINIMUM, Leaving, Stamps, write_trace
 
 HOLDS_SECONDS: Final = 60  # how long a document of ours is good for
 
@@ -169,3 +179,44 @@ def _seen(request: Outbound, headers: dict[str, str]) -> signatures.Request:
         headers=Headers(fields),
         scheme=parts.scheme,
     )
+
+
+class Stamping(Struct, frozen=True, kw_only=True):
+    """How the calls to one callee are stamped."""
+
+    takes_credential: bool = False  # whether the payer's credential may leave to it
+    forwards: str = FORWARD_USER  # "agent-owned" if calls to it are paid by the caller itself
+    stamps: Stamps = STAMPS  # those that are written toward peers
+
+    def write(self, call: Call) -> tuple[dict[str, str], dict[str, Secret]]:
+        """The headers of a call, and those that must not be logged."""
+        carnet = call.carnet
+        credential = call.credential
+        leaving = Leaving(forwarded=None if credential is None else self._forwarded(credential))
+        written = self.stamps.write(carnet, leaving)
+        belongs_to = trace_of(carnet)
+        headers = written.headers | write_trace(belongs_to, span_id(belongs_to, carnet.turn))
+        return headers, written.secrets
+
+    def _forwarded(self, credential: Secret) -> Secret | None:
+        if self.forwards == AGENT_OWNED:
+            return None
+        if not self.takes_credential:  # R5
+            raise PeerNotListed
+        return credential
+
+
+OWN: Final = Stamping()  # nobody's credential leaves
+
+
+def trace_of(carnet: Carnet) -> Trace:
+    """The trace of a call out. A run without one gets the same at every hop."""
+    if carnet.trace is not None:
+        return carnet.trace
+    digest = blake2b(carnet.run.encode()).hexdigest()
+    return Trace(digest[:32], digest[32:48])
+
+
+def span_id(trace: Trace, turn: str) -> str:
+    """The span of a call out: the same for every attempt, so that it needs no record."""
+    return blake2b(f"{trace.trace_id}{turn}".encode(), digest_size=8).hexdigest()

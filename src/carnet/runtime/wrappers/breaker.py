@@ -143,7 +143,7 @@ class Breaker(Circuit):
     def enter(self, payer: Payer | None = None) -> Ticket:
         """Let a call through, or raise CircuitOpen. The ticket is for `leave`."""
         own_era = 0
-        if payer is not None and payer.account in self._own:
+        if payer is not None and self._own and payer.account in self._own:
             own_era = self._own[payer.account].pass_through()
         if self._opened is None:
             return self._era, own_era
@@ -234,16 +234,16 @@ class Breaking:
             end = await self._agent(call, out)
             verdict = judge(end.error()) if type(end) is Failed else "good"
         except Exception as error:
-            verdict = judge(error) if isinstance(error, CarnetError) else "suspect"
+            verdict = judge(error)
             raise
         finally:
             self._breaker.leave(ticket, verdict, payer)
         return end
 
 
-def judge(error: CarnetError) -> Verdict:
+def judge(error: Exception) -> Verdict:
     """What an error says about the callee."""
-    by = error.facts.get("by")
+    by = error.facts.get("by") if isinstance(error, CarnetError) else None
     if by in {BY_PEER, BY_CALLEE} or isinstance(error, Refused | Malformed | PeerRefused):
         return "good"
     if by == BY_CALLER or isinstance(error, CircuitOpen | EgressRefused | Ours):

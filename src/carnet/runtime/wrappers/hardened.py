@@ -32,7 +32,7 @@ def harden(agent: Agent, policy: Policy) -> Agent:
     """The agent within all that its policy asks for."""
     hardened = Detached(agent) if policy.is_detached else agent
     hardened = Timed(hardened, seconds=policy.seconds, clock=policy.clock)
-    if policy.breaker is not None:
+    if policy.breaker is not None and not policy.retries:
         hardened = Breaking(hardened, policy.breaker)
     if policy.retries:
         hardened = Retrying(
@@ -40,5 +40,6 @@ def harden(agent: Agent, policy: Policy) -> Agent:
             retries=policy.retries,
             clock=policy.clock,
             ids=policy.ids,
+            breaker=policy.breaker,
         )
     return hardened if policy.places is None else Limited(hardened, policy.places)

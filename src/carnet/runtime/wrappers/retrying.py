@@ -4,8 +4,8 @@ Law 1. Only while nobody has seen what was said: that is never taken back. What 
        and the calls it has made stay, however it ended.
 Law 2. `retries` counts every further request, whatever the reason (R56): no connection, one that
        ended unanswered, and the statuses of `ASKED_AGAIN`. A refusal, a chain too deep, an open
-       circuit, a deadline and a cancellation are final; so is what a callee reports of a call
-       further on, which was asked again there.
+       circuit, a deadline and a cancellation are final; so is what a callee reports of its agent or
+       of a call further on, which was dealt with there.
 Law 3. Every attempt is the same call under the same turn id, so that a callee that did answer
        answers again from its record. A callee that keeps none, such as a model, may run it, and
        charge for it, twice.
@@ -25,6 +25,7 @@ from carnet.errors import CarnetError, PeerBusy, PeerUnreachable, ProviderUnavai
 from carnet.ports.calls.agent import Agent
 from carnet.ports.world.clock import Clock, Ids
 from carnet.ports.world.http_client import Unanswered
+from carnet.runtime.wrappers.breaker import Breaker, Verdict, judge
 from carnet.wire.dialects.refusal import ASKED_AGAIN, BY_CALLEE, BY_PEER, BY_STATUS
 
 logger = logging.getLogger("carnet.runtime")
@@ -45,6 +46,7 @@ class Retrying:
         retries: int,
         clock: Clock,
         ids: Ids,
+        breaker: Breaker | None = None,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
         """Wrap an Agent.
@@ -54,6 +56,7 @@ class Retrying:
             retries: How often it is asked again.
             clock: Tells how much time the call has left.
             ids: Gives the jitter.
+            breaker: Told of every attempt, and may refuse it.
             sleep: Where a cancellation finds a waiting call.
         """
         if not 0 <= retries <= MOST_RETRIES:
@@ -62,28 +65,37 @@ class Retrying:
         self._retries = retries
         self._clock = clock
         self._ids = ids
+        self._breaker = breaker
         self._sleep = sleep
 
     async def __call__(self, call: Call, out: Output, /) -> End:
         """Answer, if need be at a later attempt."""
-        mark, attempt = out.mark(), 0
+        mark, attempt, breaker = out.mark(), 0, self._breaker
         while True:
+            ticket = None if breaker is None else breaker.enter(call.payer)
+            verdict: Verdict = "neither"
             try:
                 end = await self._agent(call, out)
-                _raise_failure(end)
-            except CarnetError as error:
+                if type(end) is Failed:
+                    raise end.error()  # noqa: TRY301  # a function for it would be a call more
+                verdict = "good"
+            except Exception as error:
+                verdict = judge(error)
                 seconds = self._wait_after(error, attempt, call)
                 if seconds is None or not out.back(mark):
                     raise
                 self._note(call, error, attempt)
             else:
                 return end
+            finally:
+                if breaker is not None and ticket is not None:
+                    breaker.leave(ticket, verdict, call.payer)
             await self._sleep(seconds)
             attempt += 1
 
-    def _wait_after(self, error: CarnetError, attempt: int, call: Call) -> float | None:
+    def _wait_after(self, error: Exception, attempt: int, call: Call) -> float | None:
         """How long to wait before the next attempt; None if there is to be none."""
-        if attempt == self._retries:
+        if attempt == self._retries or not isinstance(error, CarnetError):
             return None
         if not may_repeat(error):
             return None
@@ -98,7 +110,7 @@ class Retrying:
         return None if self._clock.steady_us() / 1_000_000 + seconds >= deadline else seconds
 
     @staticmethod
-    def _note(call: Call, error: CarnetError, attempt: int) -> None:
+    def _note(call: Call, error: Exception, attempt: int) -> None:
         logger.info(
             "call is repeated",
             extra={
@@ -106,7 +118,7 @@ class Retrying:
                 "turn": call.carnet.turn,
                 "agent": call.agent,
                 "attempt": attempt + 2,
-                "code": error.code,
+                "code": getattr(error, "code", None),
                 "detail": str(error),
             },
         )
@@ -122,8 +134,3 @@ def may_repeat(error: CarnetError) -> bool:
     if by == BY_STATUS:
         return error.facts.get("peer_status") in ASKED_AGAIN
     return isinstance(error, ProviderUnavailable)  # no connection, or it ended unanswered
-
-
-def _raise_failure(end: End) -> None:
-    if type(end) is Failed:
-        raise end.error()

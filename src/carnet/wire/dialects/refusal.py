@@ -16,8 +16,8 @@ from carnet.errors import (
     ProviderUnavailable,
 )
 
-BY_PEER: Final = "peer"  # it reported what became of a call further on, where it was repeated
-BY_CALLEE: Final = "callee"  # it reported its own failure, in a word that we know
+BY_PEER: Final = "peer"  # it reported what became of the call, which was dealt with there
+BY_CALLEE: Final = "callee"  # it reported a fault that nobody has dealt with yet
 BY_STATUS: Final = "status"  # nothing but the status of an answer says so
 UNRECOGNISED: Final = "unrecognised"
 ASKED_AGAIN: Final = frozenset({408, 425, 429, 500, 502, 503, 504})

@@ -99,7 +99,7 @@ def test_another_fault_that_says_for_how_long_stays_a_fault() -> None:
 @pytest.mark.parametrize(
     ("status", "code", "kind", "by"),
     [
-        (500, "agent_failed", ProviderError, BY_CALLEE),
+        (500, "agent_failed", ProviderError, BY_PEER),
         (502, "provider_error", ProviderError, BY_PEER),
         (500, "internal", ProviderError, BY_CALLEE),
         (503, "outcome_unknown", ProviderError, BY_CALLEE),

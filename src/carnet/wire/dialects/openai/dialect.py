@@ -34,6 +34,11 @@ from carnet.wire.grammar import json
 from carnet.wire.grammar.query import read_lines, read_number, read_query, read_word
 
 REMOVED: Final = b"carnet-removed"
+_WHOLE: Final = ((b"content-type", b"application/json"),)
+_STREAMED: Final = (
+    (b"content-type", b"text/event-stream; charset=utf-8"),
+    (b"x-accel-buffering", b"no"),
+)
 _STATES: Final = ("pending", "running", "done", "failed")
 
 
@@ -101,13 +106,17 @@ class ChatWriter:
         self._chunks: ChunkWriter | None = None
 
     def headers(self, *, stream: bool) -> Fields:
-        if not stream:
-            return [*_call_headers(self._call), (b"content-type", b"application/json")]
-        return [
-            *_call_headers(self._call),
-            (b"content-type", b"text/event-stream; charset=utf-8"),
-            (b"x-accel-buffering", b"no"),
+        """The fields of an answer; the last of a whole one is its type."""
+        call = self._call
+        headers = [
+            (b"x-tangle-runid", call.carnet.run.encode()),
+            (b"x-tangle-turnid", call.carnet.turn.encode()),
+            (b"cache-control", b"no-store"),
         ]
+        if call.target.removes is not None and (names := call.target.removes(call.ask)):
+            headers += _removed(names)
+        headers += _STREAMED if stream else _WHOLE
+        return headers
 
     def whole(self, events: Sequence[Event], /) -> bytes:
         """One chat completion."""
@@ -133,7 +142,7 @@ class ChatWriter:
         status, headers, body = write_error(
             failed.error(), run=call.carnet.run, usage=usage, currency=self._currency
         )
-        return Reply(status, [*_call_headers(call), *_raw(headers)], body)
+        return Reply(status, [*self.headers(stream=False)[:-1], *_raw(headers)], body)
 
 
 class OpenAI:
@@ -213,17 +222,6 @@ def _read_list(arrival: Arrival) -> Question:
         raise InvalidRequest("state", f"must be one of {', '.join(_STATES)}")
     agent = read_word(query, "agent")
     return Question(about="tasks", limit=limit, before=before, state=state, of_agent=agent)
-
-
-def _call_headers(call: Call) -> Fields:
-    headers = [
-        (b"x-tangle-runid", call.carnet.run.encode()),
-        (b"x-tangle-turnid", call.carnet.turn.encode()),
-        (b"cache-control", b"no-store"),
-    ]
-    removes = call.target.removes
-    names = () if removes is None else removes(call.ask)
-    return headers + _removed(names) if names else headers
 
 
 def _removed(names: Sequence[str]) -> Fields:

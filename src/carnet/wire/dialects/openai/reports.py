@@ -6,9 +6,10 @@ Law 1. Of what a peer wrote only numbers and words that we know ourselves are ke
        (A65); of a field that it names, a path of plain names.
 Law 2. What a peer says of its own callers (who, money, load) is about us, not about ours: it is
        told as `PeerRefused`, or as `PeerBusy` where the same call may succeed later.
-Law 3. An outcome that the peer reports in a word of ours keeps its meaning. One of a call further
-       on has been dealt with there, and is marked `by="peer"`: the hop next to a fault repeats, the
-       hops above do not. Its own failure is marked `by="callee"`: nobody has repeated that yet.
+Law 3. An outcome that the peer reports in a word of ours keeps its meaning. That of its agent, or
+       of a call further on, has been dealt with there, and is marked `by="peer"`: the hop next to a
+       fault repeats, the hops above do not. A fault of the gateway is marked `by="callee"`: nobody
+       has repeated that yet.
 Law 4. A status that nothing explains is a fault. It is marked `by="status"`.
 Law 5. What a failed call has cost is told beside its error, in our currency or not at all.
 """
@@ -74,9 +75,8 @@ _OUTCOMES: Final[dict[type[CarnetError], type[CarnetError]]] = {
     errors.PeerBusy: PeerBusy,
 }
 
-# Of those, what failed there, and not further on.
+# Of those, faults of the gateway itself.
 _ITS_OWN: Final[tuple[type[CarnetError], ...]] = (
-    errors.AgentFailed,
     errors.Internal,
     errors.OutcomeUnknown,
     errors.StorageUnavailable,

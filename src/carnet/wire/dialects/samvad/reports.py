@@ -6,8 +6,8 @@ Law 1. Of what a peer wrote only numbers and the nine words are kept, never its 
        of a delegation that does not hold it may say why, in one of our own phrases (`REASONS`).
        Anything else that it wrote says nothing.
 Law 2. A refusal is the end of it, unless the peer says that the same call may succeed later.
-Law 3. What nothing explains is a fault. That its agent failed is the peer's own, unless a Carnet
-       says that it was further on.
+Law 3. What nothing explains is a fault. That an agent failed is what became of the call where a
+       Carnet says so; others may mean anything by that word.
 """
 
 import re
@@ -15,6 +15,7 @@ from typing import Final
 
 from carnet.errors import (
     BY_CODE,
+    AgentFailed,
     CarnetError,
     CircuitOpen,
     DelegationExceeded,
@@ -106,9 +107,10 @@ MEANINGS: Final = {
 }
 
 
-# What a Carnet says of a call that failed further on, where it was repeated already.
-_FURTHER_ON: Final = frozenset(
+# What a Carnet says of a call whose agent failed, or that failed further on: it was dealt with.
+_DEALT_WITH: Final = frozenset(
     {
+        AgentFailed.code,
         *(ProviderError.code, ProviderUnavailable.code, ProviderTimeout.code, CircuitOpen.code),
         *(PeerBusy.code, PeerRefused.code, PeerUnreachable.code, PeerResponseInvalid.code),
     }
@@ -137,7 +139,7 @@ def read_refusal(
     if code == UNRECOGNISED:
         return unexplained(status, wait)
     error = _explained(status, code, wait)
-    if error.facts.get("by") == BY_CALLEE and carnet_code in _FURTHER_ON:
+    if error.facts.get("by") == BY_CALLEE and carnet_code in _DEALT_WITH:
         error.facts["by"] = BY_PEER
     if isinstance(error, PeerRefused) and carnet_code and carnet_code in BY_CODE:  # it says why
         error.facts["peer_reason"] = error.detail = carnet_code
