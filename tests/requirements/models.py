@@ -4,6 +4,7 @@ from tests.requirements.rows import Row
 
 _MODELS = "tests/security/test_models.py::"
 _BREAKER = "tests/runtime/wrappers/test_breaker_callers.py::"
+_PROFILE = "tests/wire/travel/test_profile.py::"
 _AGAIN = "tests/faults/test_models.py::"
 _RETRYING = "tests/runtime/wrappers/test_retrying.py::"
 _MEMBERS = "tests/wire/dialects/openai/test_members.py::"
@@ -52,6 +53,15 @@ ATTACKS = (
             _BREAKER + "test_one_callers_failing_probe_keeps_it_closed_to_nobody",
         ),
     ),
+    Row(
+        "security:a93:trace",
+        "A proxy between two Carnets that writes or takes away a trace breaks no signed call.",
+        "attack A93; R9",
+        (
+            "tests/travel/test_middlebox.py::test_a_tracing_proxy_breaks_no_call",
+            _PROFILE + "test_a_trace_that_a_proxy_wrote_on_the_way_breaks_no_signature",
+        ),
+    ),
 )
 
 FAULTS = (
@@ -69,7 +79,8 @@ FAULTS = (
             _AGAIN + "test_f90_nothing_is_asked_again_once_a_word_was_shown",
             _AGAIN + "test_f90_who_asks_for_more_time_than_the_call_has_is_not_waited_for",
             _AGAIN + "test_f90_who_says_when_is_asked_again_then",
-            _AGAIN + "test_f90_a_peer_that_failed_is_asked_again_under_the_same_turn",
+            _AGAIN + "test_f90_a_peer_whose_answer_was_lost_is_asked_again_under_the_same_turn",
+            _AGAIN + "test_f90_what_a_carnet_reports_of_its_agent_is_final",
             _RETRYING + "test_the_hop_next_to_a_fault_repeats_and_those_above_do_not",
         ),
     ),

@@ -117,6 +117,23 @@ def test_a_call_that_was_overheard_is_good_for_no_other_host(scene: Scene) -> No
     assert executions(scene.c.folder, AGENT) == []
 
 
+TRACED = f"00-{'9' * 32}-{'8' * 16}-01"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [field("traceparent", TRACED), field("tracestate", "proxy=1"), strip("traceparent")],
+    ids=["rewritten", "state added", "taken away"],
+)
+def test_a_tracing_proxy_breaks_no_call(scene: Scene, change: Callable[[Passing], None]) -> None:
+    """A93: its own span is read, and the call holds."""
+    scene.box.ask = change
+    assert scene.a.chat("hi", f"@{AGENT}@b.example").text == "hi"
+    signed = scene.box.asked[-1].headers["signature-input"]
+    assert '"traceparent"' not in signed
+    assert '"tracestate"' not in signed
+
+
 # ---------------------------------------------------------------------- on the way back
 
 

@@ -52,9 +52,14 @@ def test_everything_that_decides_about_a_call_is_covered() -> None:
         *("@method", "@authority", "@path", "content-digest", "content-type"),
         "@query",
     )
-    assert set(covered[6:]) == {
-        *("x-tangle-runid", "x-tangle-forwarded-depth", "carnet", "traceparent"),
-    }
+    assert set(covered[6:]) == {"x-tangle-runid", "x-tangle-forwarded-depth", "carnet"}
+
+
+def test_a_trace_that_a_proxy_wrote_on_the_way_breaks_no_signature() -> None:
+    """A93: nor one that it took away."""
+    fields = signed()
+    assert holds(proof(fields | {"traceparent": f"00-{'9' * 32}-{'8' * 16}-01"}))
+    assert holds(proof({name: fields[name] for name in fields if name != "traceparent"}))
 
 
 @pytest.mark.parametrize(

@@ -25,8 +25,6 @@ from carnet.wire.grammar.headers import Headers
 from carnet.wire.stamps.stamp import (
     PROFILE,
     QUERY,
-    TRACEPARENT,
-    TRACESTATE,
     Stamps,
     check_coverage,
     protected_names,
@@ -41,11 +39,12 @@ _NONCE: Final = re.compile(r"[\x21-\x7e]{8,64}")
 
 
 def cover(request: Request, stamps: Stamps) -> tuple[str, ...]:
-    """The components that we sign of a request: all that it must have, and its trace."""
+    """The components that we sign of a request: all that it must have, and no other.
+
+    A trace is none of them (A93): proxies on the way write their own, and nothing is decided by it.
+    """
     query = () if request.query is None else (QUERY,)
-    # Whoever receives it does not insist on the trace: proxies on the way may write their own.
-    traces = [name for name in (TRACEPARENT, TRACESTATE) if request.headers.get_all(name)]
-    return (*COMPONENTS, *query, *protected_names(request.headers, stamps), *traces)
+    return (*COMPONENTS, *query, *protected_names(request.headers, stamps))
 
 
 def read_proof(request: Request, body: bytes | None, stamps: Stamps) -> Proof | None:
