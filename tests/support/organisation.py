@@ -51,7 +51,7 @@ class Launched(stage.Gateway):
         told = [json.loads(line) for line in lines.splitlines() if b"event loop was held" in line]
         return [line for line in told if line["cpu"] > LOOP_SECONDS]
 
-    def begin(self, out: IO[bytes], err: IO[bytes], env: dict[str, str]) -> stage.Process:
+    def begin(self, out: IO[bytes], err: IO[bytes], env: dict[str, str]) -> stage.ChildProcess:
         """Fork it from a process that has it loaded already."""
         if any(env.get(name) != os.environ.get(name) for name in env if name.startswith("PYTHON")):
             return super().begin(out, err, env)  # what Python reads as it starts

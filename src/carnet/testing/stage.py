@@ -29,7 +29,7 @@ ANSWER_SECONDS: Final = 60
 OK: Final = 200
 
 
-class Process(Protocol):
+class ChildProcess(Protocol):
     """What a gateway's process is asked: the part of `subprocess.Popen` that is used."""
 
     pid: int
@@ -54,9 +54,9 @@ class Gateway:
         self.url = self.address.url
         self.log = folder / f"{name or 'log'}.jsonl"
         self.errors = folder / (f"{name}.err" if name else "err.txt")
-        self.process: Process | None = None
+        self.process: ChildProcess | None = None
         self._watch: threading.Thread | None = None
-        self._last: list[Process] = []  # what the finalizer would have to end
+        self._last: list[ChildProcess] = []  # what the finalizer would have to end
         weakref.finalize(self, _end, self._last)
 
     def start(self, *, env: Mapping[str, str] | None = None) -> None:
@@ -78,7 +78,7 @@ class Gateway:
         )
         self._watch.start()
 
-    def begin(self, out: IO[bytes], err: IO[bytes], env: dict[str, str]) -> Process:
+    def begin(self, out: IO[bytes], err: IO[bytes], env: dict[str, str]) -> ChildProcess:
         """Begin a process that serves on the address."""
         return subprocess.Popen(  # noqa: S603  our own command
             [*carnet_command(), "serve", "--fd", str(self.address.fd)],
@@ -292,13 +292,13 @@ def environment(more: Mapping[str, str] | None = None) -> dict[str, str]:
     return {**kept, **(more or {})}
 
 
-def _shut_after(process: Process, address: Address) -> None:
+def _shut_after(process: ChildProcess, address: Address) -> None:
     """The socket outlives the process that listened; who calls must not wait for nobody."""
     process.wait()
     address.shut()
 
 
-def _end(processes: list[Process]) -> None:
+def _end(processes: list[ChildProcess]) -> None:
     for process in processes:
         process.kill()
         process.wait()
