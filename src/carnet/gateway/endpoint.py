@@ -233,6 +233,8 @@ class DialectEndpoint:
     async def _vouch(self, arrival: Arrival) -> None:
         """Refuse a stranger before its body is waited for, or parsed if it is large."""
         proof = self._dialect.proof(arrival)
+        if proof is None and not self._dialect.is_signed and arrival.way.kind == "call":
+            proof = travel.read_proof(arrival.request, arrival.body or None, arrival.stamps)
         if proof is not None or not self._dialect.is_signed:
             await self._answering.vouch(read_authorization(arrival.headers), proof)
 

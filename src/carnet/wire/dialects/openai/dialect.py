@@ -10,7 +10,6 @@ from carnet.core.call import Call, Claim
 from carnet.core.messages.events import Event, Failed, Usage
 from carnet.core.people.proof import Proof
 from carnet.errors import CarnetError, InvalidRequest, RouteNotFound
-from carnet.wire import travel
 from carnet.wire.dialects.dialect import (
     AgentList,
     Arrival,
@@ -158,10 +157,9 @@ class OpenAI:
     spoken = SPOKEN
 
     def proof(self, arrival: Arrival, /) -> Proof | None:
-        """The signature of another Carnet, whatever the body says."""
-        if arrival.way.kind != "call":
-            return None
-        return travel.read_proof(arrival.request, arrival.body or None, arrival.stamps)
+        """None of its own: the signature of another Carnet is no part of the dialect."""
+        del arrival
+        return None
 
     def read(self, arrival: Arrival, /) -> Claim | Question:
         """A chat, a task, or a question about tasks or models."""
