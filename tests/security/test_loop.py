@@ -1,6 +1,7 @@
 """One request never keeps others waiting: what the event loop does is done in small pieces."""
 
 import json
+import socket
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -104,6 +105,40 @@ def test_nor_does_a_body_of_many_parts(pair: tuple[Organisation, Organisation]) 
         url = acme.url + "/v1/chat/completions"
         assert request("POST", url, fields, body % parts).status in {200, 400}
     assert acme.held() == []
+
+
+def loop_seconds(gateway: Organisation) -> float:
+    """How long the thread of the event loop has worked so far."""
+    assert gateway.process is not None
+    pid = gateway.process.pid
+    return int(Path(f"/proc/{pid}/task/{pid}/schedstat").read_text().split()[0]) / 1e9
+
+
+def test_a_megabyte_takes_twenty_milliseconds_of_the_loop_at_the_most(
+    pair: tuple[Organisation, Organisation],
+) -> None:
+    """A73: read, recorded and answered, however many there are; the best of a few."""
+    acme, _ = pair
+    for megabytes in (1, 8):
+        took = []
+        for _ in range(4):
+            before = loop_seconds(acme)
+            assert acme.chat("word " * (megabytes * 200_000), "echo").status == 200
+            took.append(loop_seconds(acme) - before)
+        assert min(took) / megabytes < 0.020
+
+
+def test_a_body_of_tiny_chunks_is_refused_early(pair: tuple[Organisation, Organisation]) -> None:
+    """A73: each of them costs a call."""
+    acme, _ = pair
+    head = (
+        b"POST /v1/chat/completions HTTP/1.1\r\nhost: acme\r\nauthorization: Bearer %b\r\n"
+        b"content-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n"
+    ) % acme.token.encode()
+    with socket.create_connection(("127.0.0.1", acme.port), timeout=60) as line:
+        line.sendall(head + b"1\r\nx\r\n" * 20_000)
+        told = line.recv(65536)
+    assert told.startswith(b"HTTP/1.1 400 ")
 
 
 def test_what_was_said_at_length_is_read_again_in_pieces(

@@ -52,6 +52,7 @@ LINGER_SECONDS: Final = 1.0  # what is still under way is discarded, so that the
 MOST_PIPELINED: Final = 32  # requests that wait behind the one being answered
 # Without a bound the kernel holds up to 4 MiB for a reader that never reads.
 SEND_BUFFER_BYTES: Final = 128 * 1024
+MOST_PIECES: Final = 4096  # of a body, unless they have 60 bytes on average
 LARGE_BODY_BYTES: Final = 64 * 1024  # a smaller one is not worth counting
 SPARE_CONNECTIONS: Final = 64  # beyond `connections`, for whoever asks after our health
 SPARE_SECONDS: Final = 2.0  # that one of them has for its head
@@ -83,7 +84,7 @@ class HardProtocol(Arrivals):
     # Beside uvicorn's attributes these would be too many for a dictionary with shared keys.
     __slots__ = (
         *("_backlog", "_field_count", "_fruitless", "_held", "_is_behind_proxy", "_is_spare"),
-        *("_moved", "_ready", "_running", "_since", "_size", "_state"),
+        *("_moved", "_pieces", "_ready", "_running", "_since", "_size", "_state"),
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -93,7 +94,7 @@ class HardProtocol(Arrivals):
         self._state = _HEAD
         self._since = self.loop.time()  # when this state began, or when it last was not our turn
         self._fruitless = 0  # bytes since the last end of a head or piece of a body
-        self._size = 0  # of the body so far
+        self._size = self._pieces = 0  # of the body so far
         self._held = 0  # its part in `held`
         self._is_spare = False  # one of those beyond the limit
         self._is_behind_proxy = False
@@ -188,7 +189,7 @@ class HardProtocol(Arrivals):
             self.pipeline.appendleft((cycle, self.app))
         self._state = _BODY
         self._since = self.loop.time()
-        self._fruitless = self._size = 0
+        self._fruitless = self._size = self._pieces = 0
         self._field_count = len(fields)
 
     def _check_vital(self) -> None:
@@ -207,6 +208,9 @@ class HardProtocol(Arrivals):
         """Take a piece of the body, up to the most that any route takes."""
         self._fruitless = 0
         self._size += len(body)
+        self._pieces += 1
+        if self._pieces > MOST_PIECES and self._size < 60 * self._pieces:
+            raise MalformedRequest("it comes in too many small pieces")  # each costs a call (A73)
         if self._size > self.limits.body_bytes:
             raise BodyTooLarge(limit=self.limits.body_bytes)
         cycle = self.cycle

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Final, NoReturn
 
 from carnet.core.call import Ask
-from carnet.core.messages.events import PIECE_BYTES, Done, Event, Failed, Usage
+from carnet.core.messages.events import PIECE_BYTES, Done, Event, Failed, Text, Usage
 from carnet.core.messages.output import Sink
 from carnet.errors import CarnetError, ProviderError
 from carnet.ports.world.http_client import HttpAnswer
@@ -21,6 +21,8 @@ from carnet.wire.dialects.outbound import Codec, StreamReader
 JSON: Final = "application/json"
 SSE: Final = "text/event-stream"
 
+INLINE_BYTES: Final = 16 * 1024  # of a stream, that are read on the loop
+TOGETHER: Final = 1024  # characters
 _MOST_REFUSAL_BYTES: Final = 64 * 1024
 _REST_SECONDS: Final = 0.1  # how long the end of a stream may take after its last word
 
@@ -73,7 +75,11 @@ async def read_stream(
 ) -> Done:
     """Read a stream as `reader` finds it; `failure` says what to raise for another end."""
     while chunk := await answer.next():
-        for event in reader.feed(chunk):
+        if chunk[INLINE_BYTES:]:  # a flood is read beside the loop (A73)
+            events: Iterable[Event] = await asyncio.to_thread(_flood, reader, chunk)
+        else:
+            events = reader.feed(chunk)
+        for event in events:
             if type(event) is Done:
                 await _finish(answer)
                 return event
@@ -84,6 +90,23 @@ async def read_stream(
             return event
         await _pass_on(event, reader, failure, sink)
     raise ProviderError("the stream has no end")
+
+
+def _flood(reader: StreamReader, chunk: bytes) -> list[Event]:
+    """What much of a stream says, its small texts put together: nobody reads them one by one."""
+    events: list[Event] = []
+    texts: list[str] = []
+    size = 0
+    for event in reader.feed(chunk):
+        if type(event) is Text and size < TOGETHER:
+            texts.append(event.text)
+            size += len(event.text)
+            continue
+        if texts:
+            events.append(Text("".join(texts)))
+        texts, size = [], 0
+        events.append(event)
+    return [*events, Text("".join(texts))] if texts else events
 
 
 async def _pass_on(
