@@ -24,7 +24,7 @@ from bench.calls import SIGNED_ECHO, SIGNED_HOP, WARM_UP, Called, count, counted
 
 TOKEN_CALL = "token call"  # noqa: S105 - a name
 HOME = "carnet.localhost"
-TIMES = 10  # requests of a kind; the one that runs the fewest functions is shown
+TIMES = 40  # requests of a kind; the one that runs the fewest functions is shown
 _PACKAGE = "/src/carnet/"
 
 
