@@ -132,6 +132,10 @@ crash: $(VENV)/.dev ## Run the kills of the tests on both stores, then 300 under
 drain: $(VENV)/.dev ## Stop a gateway that serves 1,000 streams, and check that it loses none
 	@FAULT_STREAMS=$${FAULT_STREAMS:-1000} $(BIN)/python -m pytest -q --timeout=600 tests/faults/test_draining.py
 
+.PHONY: ledgers
+ledgers: $(VENV)/.dev ## Make 2,000 random calls between two gateways that are killed and cut off, and compare their ledgers
+	@$(BIN)/python -m tests.ledgers $(ARGS)
+
 .PHONY: replay
 replay: $(VENV)/.dev ## Send 64 copies of one signed request to 4 gateways, 1,000 times, and count who is accepted
 	@REPLAY_ROUNDS=$${REPLAY_ROUNDS:-1000} $(BIN)/python -m pytest -q --timeout=3600 tests/replicas/test_signed_copies.py

@@ -1,12 +1,14 @@
 """What two gateways post of the same calls: who has little left calls on, and nobody pays twice."""
 
 from collections.abc import Iterator
+from http.client import HTTPException
 from typing import NamedTuple
 
 import pytest
 
 from carnet.core.money.amount import MICROS
-from tests.faults.stores import number, rows
+from carnet.testing.wait import until
+from tests.faults.stores import end_leases, number, rows
 from tests.interop.conftest import Databases
 from tests.support.federation import introduce, organisation
 from tests.support.http import HeaderList, Reply
@@ -150,6 +152,30 @@ def test_what_a_peer_says_above_its_limit_is_disputed_and_listed(by_token: Scene
     ]
     assert (listed["kind"], listed["amount"]) == ("disputed", "2")
     assert by_token.acme.json("ledger", "verify")["ok"]
+
+
+def test_a_call_that_was_lost_with_us_is_unmatched_until_it_is_made_again(by_token: Scene) -> None:
+    """F45: globex has a posting of it, and acme was killed before it had one."""
+    acme, run = by_token.acme, "run-lost"
+    acme.stop()
+    acme.start(env={"CRASH_AT": "upstream.done"})
+    with pytest.raises((OSError, HTTPException)):
+        by_token.ask("paid", "x", acme.token, in_run(run))
+    acme.kill()
+    end_leases(acme)
+    acme.start()
+    assert posted(by_token, run) == (0, PRICE)
+
+    def listed() -> list[tuple[str, str, str | None]]:
+        page = acme.json("ledger", "differences")
+        found = [each for each in page["differences"] if each["run"] == run]
+        return [(each["kind"], each["other"], each["amount"]) for each in found]
+
+    assert until(listed) == [("unmatched", "@paid@globex.example", None)]
+    assert run in acme.carnet("ledger", "differences").stdout
+    assert by_token.ask("paid", "x", acme.token, in_run(run)).status == 200
+    assert posted(by_token, run) == (PRICE, PRICE)
+    assert listed() == []
 
 
 def test_a_call_that_is_made_again_is_debited_once(signed: Scene, by_token: Scene) -> None:

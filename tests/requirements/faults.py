@@ -33,6 +33,8 @@ _RESTART = "tests/security/signed/test_restart.py::"
 _SIGNED_KEYS = "tests/security/signed/test_keys.py::"
 _SIGNED_TIME = "tests/security/signed/test_time.py::"
 _STORED_KEYS = "tests/stores/trust/test_own_keys.py::"
+_MONEY = "tests/interop/test_money.py::"
+_COMPARISON = "tests/ledgers/test_comparison.py::"
 
 _AT_A_POINT = _POINTS + "test_a_whole_answer_survives_a_kill_at"
 
@@ -423,6 +425,23 @@ _PROCESS = (
     ),
 )
 
+_LEDGERS = (
+    Row(
+        "faults:f45",
+        "A kill after the peer has finished leaves its posting without ours: the call is shown as "
+        "unmatched, and is matched when it is made again.",
+        "the issue that found it",
+        (_MONEY + "test_a_call_that_was_lost_with_us_is_unmatched_until_it_is_made_again",),
+    ),
+    Row(
+        "faults:ledgers",
+        "The ledgers of two gateways agree to the micro-unit after random calls with kills, "
+        "limits, repeats and a callee that charges too much; whatever differs is listed.",
+        "R57; the long form is make ledgers",
+        (_COMPARISON + "test_two_ledgers_agree_or_say_where_they_do_not",),
+    ),
+)
+
 _INVARIANTS = (
     Row(
         "faults:i10",
@@ -441,6 +460,6 @@ _INVARIANTS = (
 )
 
 ROWS = (
-    *(*_CRASHES, *_STORES, *_PEERS, *_WORLD, *_KEYS, *_TASKS, *_PROCESS, *_INVARIANTS),
+    *(*_CRASHES, *_STORES, *_PEERS, *_WORLD, *_KEYS, *_TASKS, *_PROCESS, *_LEDGERS, *_INVARIANTS),
     *models.FAULTS,
 )

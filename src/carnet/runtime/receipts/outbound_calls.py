@@ -17,12 +17,15 @@ from carnet.core.messages.outbound_call import OutboundCall, OutboundState, read
 from carnet.core.messages.output import Output
 from carnet.errors import (
     CarnetError,
+    EgressRefused,
     Malformed,
     PeerBusy,
     PeerRefused,
+    PeerUnreachable,
     ProviderTimeout,
     Refused,
 )
+from carnet.ports.world.http_client import NotSent
 from carnet.runtime.receipts.verification import ExpectedReceipt
 from carnet.wire import travel
 from carnet.wire.grammar.json import MAX_INTEGER
@@ -68,6 +71,8 @@ class Calling:
     def ended(self, error: BaseException | None = None) -> None:
         """Leave the record of the call, however it ended."""
         state, code, facts = _DONE if error is None else _ending(error)
+        if self.cost is None and error is not None and _never_left(error):
+            self.cost = 0
         call = self._call
         carnet = call.carnet
         self._out.called(
@@ -95,6 +100,12 @@ def _ending(error: BaseException) -> CallEnding:
         return "refused" if refused else "failed", error.code, error.facts
     late = isinstance(error, asyncio.CancelledError)  # by whoever waited for it
     return "failed", ProviderTimeout.code if late else None, {}
+
+
+def _never_left(error: BaseException) -> bool:
+    """Whether a call failed before anything of it was sent: it cannot have cost anything."""
+    is_ours = isinstance(error, PeerUnreachable | EgressRefused)
+    return is_ours or isinstance(error.__cause__, NotSent)
 
 
 def _fact(facts: dict[str, Any], name: str, kind: type[T]) -> T | None:
