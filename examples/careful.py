@@ -1,4 +1,7 @@
-"""An agent that calls on while it may, and answers from what it has when it may not."""
+"""An agent that calls on while it may, and answers from what it has when it may not.
+
+It calls itself, which `reentry = true` in its section of carnet.toml allows.
+"""
 
 import carnet
 

@@ -41,6 +41,7 @@ def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Organisation]:
     served.configure(
         "\n".join(
             f'[agents.{name}]\nkind = "python"\ntarget = "{target}"\n'
+            + "reentry = true\n" * (name == "recursive")
             for name, target in AGENTS.items()
         )
     )

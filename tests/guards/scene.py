@@ -64,7 +64,7 @@ class Directory:
 
 def directory() -> Directory:
     return Directory(
-        target("echo"),
+        target("echo", reentry=True),  # it calls itself
         target("paid", price=200),
         target("shallow", last_depth=1),
         target("@critic@b.example", **REMOTE, takes_credential=True),

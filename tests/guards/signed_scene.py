@@ -41,15 +41,15 @@ OPEN = replace(CHAT, id="open", trust="public", modes=("sync",))
 
 def targets() -> tuple[Target, ...]:
     return (
-        target("echo", default=True, trust="public"),
-        target("desk", trust="authenticated", skills=(CHAT, OPEN)),
+        target("echo", default=True, trust="public", reentry=True),  # it calls itself
+        target("desk", trust="authenticated", skills=(CHAT, OPEN), reentry=True),
         target("vault", trust="trusted-peers", skills=(CHAT, INVITED)),
         target("paid", price=200, trust="public"),
         target("raw", trust="public", injection_scan=False),
         target("bridge", trust="public", skills=(), is_remote=True),
         target("@critic@b.example", **REMOTE),
         target("dear", trust="trusted-peers", is_remote=True, most_cost=1000),
-        target("counted", trust="public", tokens_per_day=1000),
+        target("counted", trust="public", tokens_per_day=1000, reentry=True),
     )
 
 

@@ -8,6 +8,7 @@ _FAIR = "tests/interop/test_fair_tasks.py::"
 _LISTED = "tests/security/callers/test_many_runs.py::"
 _SEARCHED = "tests/stores/calls/test_turns_search.py::"
 _SHARES = "tests/stores/test_shares.py::"
+_DOCUMENTS = "tests/travel/test_documents.py::"
 _CHOSEN = "tests/stores/calls/test_fairness.py::"
 
 ROWS = (
@@ -69,5 +70,12 @@ ROWS = (
             _FAIR + "test_who_has_tasks_at_many_agents_does_not_take_every_place",
             _CHOSEN + "test_nobody_gets_a_second_place_while_another_who_waits_has_fewer",
         ),
+    ),
+    Row(
+        "security:a89:reentry",
+        "An agent without reentry is called again within its chain neither over the wire nor in "
+        "process, wherever the chain has passed it.",
+        "A89, A31",
+        (_DOCUMENTS + "test_an_agent_is_not_called_again_in_process_either",),
     ),
 )

@@ -6,8 +6,14 @@ AGENTS = Path(__file__).with_name("agents_module.py").read_text()
 
 NAMES = ("words", "slow", "broken", "half", "relay", "careful", "twice", "onward", "spends")
 
+AGAIN = ("careful", "onward")  # those that call themselves
+
 CONFIG = (
-    "\n".join(f'[agents.{name}]\nkind = "python"\ntarget = "agents:{name}"\n' for name in NAMES)
+    "\n".join(
+        f'[agents.{name}]\nkind = "python"\ntarget = "agents:{name}"\n'
+        + "reentry = true\n" * (name in AGAIN)
+        for name in NAMES
+    )
     + """
 [agents.paid]
 kind = "python"

@@ -79,6 +79,21 @@ def test_an_agent_with_reentry_is_called_again(scene: Scene) -> None:
     assert reply.text == "end"
 
 
+def test_an_agent_is_not_called_again_in_process_either(scene: Scene) -> None:
+    """A89: by itself, through another gateway, and where the chain passed it before it came."""
+    ran = executions(scene.b.folder, "hasty"), executions(scene.b.folder, "paid")
+    alone = scene.b.chat("hasty echo hi", "hasty")
+    from_afar = scene.a.chat("@hasty@b.example hasty echo hi", "relay")
+    passed = scene.peer.call(scene.b, "relay", "paid hi", path=["@paid@b.example"])
+    assert verdict(alone) == verdict(passed) == (409, "loop_detected")
+    assert verdict(from_afar) == (502, "peer_refused")
+    (turn,) = scene.b.json("run", "show", from_afar.headers["x-tangle-runid"])["turns"]
+    assert turn["code"] == "loop_detected"
+    assert len(executions(scene.b.folder, "hasty")) == len(ran[0]) + 2  # and not twice each
+    assert executions(scene.b.folder, "paid") == ran[1]
+    assert scene.b.chat("again", "again").text == "0 > end"
+
+
 def test_a_deadline_is_kept_by_whoever_receives_it(scene: Scene) -> None:
     before = time.monotonic()
     reply = scene.peer.call(scene.b, "slow", "600", dl=int(now() * 1000) + 1500)

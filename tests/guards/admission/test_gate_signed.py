@@ -298,7 +298,8 @@ async def test_a_document_narrows_and_a_loop_is_refused() -> None:
         return replace(signed_claim(proof=travelled(document=made)), marks=(mark,))
 
     assert await refused(scene, came(depth=4)) is DepthExceeded
-    assert await refused(scene, came(path=(f"@echo@{DOMAIN}",))) is LoopDetected
+    looped = replace(came(path=(f"@raw@{DOMAIN}",)), agent="raw")
+    assert await refused(scene, looped) is LoopDetected
     tight = Spending(money=1, currency="credits")
     assert (await admit(scene, came(budget=tight))).agent == "echo"
     paid = replace(

@@ -20,6 +20,7 @@ from carnet.guards.admission.order import GateParts, Signed
 from carnet.guards.admission.transaction import Entry, Transaction, deadline_of, quote, set_aside
 from carnet.guards.caller.trust import check_rights
 from carnet.guards.limits import Paying, check_pay
+from carnet.guards.proof.travel import check_reentry
 from carnet.guards.target.target import check_credential, find_skill, permit
 from carnet.wire.grammar import json
 
@@ -73,6 +74,8 @@ class Children:
             default=self._last_depth,
             via=handle_of(parent.agent, self._domain),
         )
+        if not target.is_remote:  # else its own gateway judges
+            check_reentry(target, carnet.path, self._domain)
         self._permit(parent, target, ask)
         payer, credential = self._payer(parent, target, auth)
         check_credential(target, credential)

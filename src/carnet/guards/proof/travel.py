@@ -21,6 +21,7 @@ from carnet.errors import (
     TimestampOutOfWindow,
 )
 from carnet.guards.candidate import Candidate
+from carnet.ports.calls.agent import Target
 from carnet.ports.world.clock import Clock
 from carnet.wire.crypto import ed25519
 
@@ -85,6 +86,12 @@ def check_stamps(document: Document, marks: Sequence[Mark]) -> None:
             raise ChainMismatch("the travel document and another stamp disagree")
 
 
+def check_reentry(target: Target, path: Sequence[str], domain: str) -> None:
+    """Refuse a call to an agent that its chain has passed, unless it may be called again."""
+    if not target.reentry and handle_of(target.name, domain) in path:
+        raise LoopDetected
+
+
 class Unlooped:
     """Refuses a call that comes back to an agent which its chain has passed."""
 
@@ -94,6 +101,5 @@ class Unlooped:
 
     def __call__(self, candidate: Candidate, /) -> None:
         """Look for the target on the path of the document."""  # A31
-        path, target = candidate.path, candidate.target
-        if path and not target.reentry and handle_of(target.name, self._domain) in path:
-            raise LoopDetected
+        if candidate.path:
+            check_reentry(candidate.target, candidate.path, self._domain)
