@@ -21,6 +21,7 @@ from carnet.runtime.webhooks.callbacks import queue_of
 from carnet.testing.address import Address
 from carnet.testing.wait import until
 from tests.faults.stores import rows
+from tests.support.http import Reply
 from tests.support.organisation import Organisation
 from tests.support.served import AGENTS
 from tests.support.signing.signed import Line, Sender, message
@@ -224,6 +225,34 @@ def test_f29_an_address_that_said_410_gets_nothing_more_until_it_is_let_off(
     house.carnet("outbox", "replay", second)
     until(lambda: received() == 2)
     assert house.wait_for(second, "dead").attempts == 1
+
+
+def test_f29_an_address_that_said_410_to_one_sender_is_tried_for_another(
+    house: House, receivers: Receivers, sender: Sender
+) -> None:
+    """It is gone for whoever named it: nobody ends another's webhooks by getting a 410."""
+    url, other = receivers.url("gone", "/shared"), Sender("agent://client-y")
+    house.carnet("peers", "add", other.identity, "--key", other.public)
+
+    def asked(who: Sender) -> Reply:
+        to, path = "agent://open.acme.example", "/agents/open/agent/task"
+        given: dict[str, Any] = {"mode": "async", "payload": {"text": "hi"}, "callbackUrl": url}
+        with Line(house.port) as line:
+            return line.send(message(who, to, target=path, **given))
+
+    def received() -> int:
+        return len([one for one in receivers.received("gone") if one["path"] == "/shared"])
+
+    def ended(task: str) -> list[tuple[Any, ...]]:
+        return rows(house, "SELECT state, attempts FROM outbox WHERE task = ?", task)
+
+    for number, who in enumerate((sender, other), 1):
+        accepted = asked(who)
+        assert accepted.status == 202, accepted.body
+        until(lambda number=number: received() == number)  # type: ignore[misc]
+        until(lambda task=accepted.json["taskId"]: ended(task) == [("dead", 1)])  # type: ignore[misc]
+        assert asked(who).headers["carnet-code"] == "callback_forbidden"
+    assert received() == 2
 
 
 def test_a64_a_receiver_that_answers_for_ever_or_byte_by_byte_is_cut_off(

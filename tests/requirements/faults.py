@@ -372,12 +372,13 @@ _TASKS = (
     Row(
         "faults:f29",
         "A webhook receiver that is down, slow, failing or silent is tried again by a schedule "
-        "with jitter, as late as it asks for; 410 ends its address, no redirect is followed, and "
-        "no receiver holds up another.",
+        "with jitter, as late as it asks for; 410 ends its address for whoever named it, no redirect "
+        "is followed, and no receiver holds up another.",
         "security.md F29; D7",
         (
             _RECEIVERS + "test_f29_each_receiver_gets_what_it_can_take_and_none_holds_up_another",
             _RECEIVERS + "test_f29_an_address_that_said_410_gets_nothing_more_until_it_is_let_off",
+            _RECEIVERS + "test_f29_an_address_that_said_410_to_one_sender_is_tried_for_another",
             _SCHEDULE + "test_a_delivery_is_tried_ten_times_by_the_schedule_and_is_then_dead",
             _SCHEDULE + "test_the_jitter_is_a_tenth_either_way",
             _SCHEDULE + "test_who_says_how_long_to_wait_is_waited_for",
