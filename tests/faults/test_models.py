@@ -111,6 +111,9 @@ def test_f90_a_refusal_is_never_asked_again(scene: Scene, status: int) -> None:
 def test_f90_a_chain_that_is_too_deep_is_never_asked_again(scene: Scene) -> None:
     reply = scene.ask("peer-3", "deep", refused(429, "bridge_depth_exceeded"))
     assert (reply.status, reply.code) == (429, "bridge_depth_exceeded")
+    told = reply.json["error"]
+    assert told["message"] == "This call arrived at depth 1; limit: not told."
+    assert (told["observed"], "limit" in told) == (1, False)
     assert scene.asked("deep") == 1
 
 

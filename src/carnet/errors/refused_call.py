@@ -139,7 +139,12 @@ class DepthExceeded(
 
     @property
     def safe_text(self) -> str:
-        """The sentence a peer may read; a call that did not leave has not arrived anywhere."""
+        """The sentence a peer may read; a call that did not leave has not arrived anywhere.
+
+        A peer that refuses ours need not tell its limit: none is made up for it.
+        """
+        if self.facts.get("limit") is None:
+            return f"This call arrived at depth {self.facts.get('observed')}; limit: not told."
         if self.facts.get("leaving"):
             return (
                 "A call from here would be at depth {observed}; the limit here is {limit}.".format(

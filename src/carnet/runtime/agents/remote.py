@@ -28,7 +28,7 @@ from carnet.core.messages.events import Done, Message, Usage
 from carnet.core.messages.output import Output, Sink
 from carnet.core.people.identity import CHAT, Secret
 from carnet.core.people.proof import Spending
-from carnet.errors import ConfigInvalid, SkillNotFound
+from carnet.errors import ConfigInvalid, DepthExceeded, SkillNotFound
 from carnet.ports.world.http_client import Bounds, HttpAnswer, HttpClient, Outbound
 from carnet.runtime.peers.answer_reader import JSON, SSE, read_answer
 from carnet.runtime.peers.signing import OWN, Signing, Stamping
@@ -141,6 +141,8 @@ class Remote:
             async with self._http.send(await self._outbound(call)) as answer:
                 end = await self._read_answer(answer, call, calling)
         except BaseException as error:
+            if isinstance(error, DepthExceeded):  # who refuses need not say at which depth
+                error.facts.setdefault("observed", call.carnet.depth)
             calling.ended(error)
             raise
         calling.ended()

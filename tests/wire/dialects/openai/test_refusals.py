@@ -214,9 +214,11 @@ def test_a_chain_too_deep_for_the_peer_is_ours_too_and_terminal(status: int, bod
 
 
 @pytest.mark.parametrize("value", [None, "5", -1, True, 5.0, [5]])
-def test_a_depth_that_is_not_a_count_is_told_as_zero(value: object) -> None:
+def test_a_depth_that_is_not_a_count_was_not_told(value: object) -> None:
     error = refusal(429, {"code": "bridge_depth_exceeded", "observed": value, "limit": 4})
-    assert error.facts == {"observed": 0, "limit": 4}
+    assert error.facts == {"limit": 4}
+    untold = refusal(429, {"code": "bridge_depth_exceeded", "observed": 5, "limit": value})
+    assert untold.safe_text == "This call arrived at depth 5; limit: not told."
 
 
 def test_our_own_refusal_of_depth_is_read_back_as_it_was() -> None:

@@ -132,7 +132,8 @@ def read_failure(error: object) -> Failed:
 def _explained(status: int, code: str, places: _Places, wait: int | None) -> CarnetError:
     kind = BY_CODE[code]
     if kind in _CHAIN and status in {413, 429}:  # R1: the code first, then the status
-        return Failed(code, {name: _count(places, name) for name in _CHAIN[kind]}).error()
+        told = {name: _told(places, name) for name in _CHAIN[kind]}
+        return Failed(code, {name: told[name] for name in told if told[name] is not None}).error()
     if kind in _BUSY:
         seconds = DEFAULT_WAIT_SECONDS if wait is None else wait
         return PeerBusy(peer_status=status, peer_code=code, retry_after=seconds)
@@ -156,7 +157,7 @@ def _field(kind: type[CarnetError], places: _Places) -> dict[str, Fact]:
 def _further(places: _Places) -> dict[str, Fact]:
     """What the peer's own peer has said."""
     code = _known_code(places, "peer_code")
-    return {"peer_status": _count(places, "peer_status"), "peer_code": code}
+    return {"peer_status": _told(places, "peer_status") or 0, "peer_code": code}
 
 
 # ------------------------------------------------------------------ parts of what came
@@ -180,12 +181,13 @@ def _known_code(places: _Places, name: str = "code") -> str:
     return UNRECOGNISED
 
 
-def _count(places: _Places, name: str) -> int:
+def _told(places: _Places, name: str) -> int | None:
+    """A number that the peer tells; None where it does not, which is not 0."""
     for place in places:
         value = place.get(name)
         if type(value) is int and 0 <= value <= json.MAX_INTEGER:
             return value
-    return 0
+    return None
 
 
 def _read_charge(places: _Places, currency: str) -> Usage | None:
