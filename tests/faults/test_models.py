@@ -164,3 +164,11 @@ def test_f90_what_a_carnet_reports_of_its_agent_is_final(scene: Scene) -> None:
     scene.box.answer = untouched
     assert scene.a.chat("hi", "@broken@b.example").code == "provider_error"
     assert len(executions(scene.b.folder, "broken")) == 1
+
+
+def test_a_cost_that_nobody_knows_is_no_part_of_what_a_run_has_cost(scene: Scene) -> None:
+    usage = scene.ask("peer-0", "untold", answered("well")).json["usage"]
+    assert (usage["cost"], usage["run_cost"]) == (None, None)
+    told = answered("well", cost="0.5", currency="credits")
+    usage = scene.ask("peer-0", "told", told).json["usage"]
+    assert (usage["cost"], usage["run_cost"]) == ("0.5", "0.5")

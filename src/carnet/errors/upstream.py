@@ -3,7 +3,7 @@
 from carnet.errors.base import BY_CODE, Facts, Upstream
 
 
-class ProviderError(Upstream, code="provider_error"):
+class ProviderError(Upstream, code="provider_error", public=("peer_code",)):
     """The agent or model behind the gateway answered with something that is not an answer."""
 
     template = "The agent behind this gateway did not give a proper answer."

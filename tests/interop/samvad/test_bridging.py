@@ -121,6 +121,7 @@ def test_a_chain_that_is_too_deep_is_refused_before_it_leaves(scene: Scene) -> N
 def test_a_failure_of_the_peer_is_told_and_not_repeated(scene: Scene) -> None:
     answer = scene.ours.chat("x", "@broken@globex.example")
     assert (answer.status, answer.code) == (502, "provider_error")
+    assert answer.json["error"]["peer_code"] == "AGENT_UNAVAILABLE"
     run = answer.json["error"]["run"]
     assert turn_of(scene.theirs, run)["attempt"] == 1
 

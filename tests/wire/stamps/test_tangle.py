@@ -1,6 +1,6 @@
 """The Tangle stamp: strict to read, monotonic to write, and silent about the credential."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import given
@@ -386,9 +386,13 @@ def test_a_driver_cannot_split_a_header_with_a_credential() -> None:
         ({"X-Tangle-Forwarded-Depth": "3"}, 3),
         ({"x-tangle-forwarded-depth": ""}, 0),
         ({"x-tangle-forwarded-depth": "01", "host": "b.example"}, 1),
+        ([("Host", "b.example"), ("X-Tangle-Forwarded-Depth", "3")], 3),
+        ([(b"x-tangle-forwarded-depth", b"2")], 2),
+        ({"X-Tangle-Forwarded-Depth": ["3"], "host": ["b.example"]}, 3),
+        ([], 0),
     ],
 )
-def test_a_depth_is_found_in_any_case_of_its_name(fields: dict[str, str], depth: int) -> None:
+def test_a_depth_is_found_in_any_case_of_its_name(fields: Any, depth: int) -> None:
     assert read_depth(fields) == depth
 
 
@@ -400,9 +404,12 @@ def test_a_depth_is_found_in_any_case_of_its_name(fields: dict[str, str], depth:
         {"x-tangle-forwarded-depth": "٣"},
         {"x-tangle-forwarded-depth": "-1"},
         {"x-tangle-forwarded-depth": "\ud800"},
+        {"x-tangle-forwarded-depth": ["1", "2"]},
+        [("x-tangle-forwarded-depth", "1"), ("x-tangle-forwarded-depth", "1")],
+        [(b"x-tangle-forwarded-depth", b"\xff")],
     ],
 )
-def test_a_depth_that_is_not_one_number_is_refused(fields: dict[str, str]) -> None:
+def test_a_depth_that_is_not_one_number_is_refused(fields: Any) -> None:
     with pytest.raises(MalformedCallerContext):
         read_depth(fields)
 

@@ -132,7 +132,7 @@ def usage_of(call: Call, record: Turn, events: Sequence[Event], currency: str) -
         record.tokens_in,
         record.tokens_out,
         0 if ours else None if unknown else record.cost,
-        0 if ours else record.run_cost,
+        0 if ours else None if unknown else record.run_cost,
         currency,
     )
 

@@ -13,7 +13,7 @@ Law 5. The speaker is a label for people. It is not decoded, and nothing is deci
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Final
 from urllib.parse import quote
@@ -194,17 +194,28 @@ def _label(speaker: str) -> str:
     return label
 
 
-def read_depth(headers: Mapping[str, str]) -> int:
+_Text = str | bytes
+DepthHeaders = Mapping[str, str] | Mapping[str, Sequence[str]] | Iterable[tuple[_Text, _Text]]
+
+
+def read_depth(headers: DepthHeaders) -> int:
     """Read the depth of a request from its headers, whatever the case of their names.
 
+    They may be a mapping, also one to lists of values, or a list of pairs as servers give it.
     Absent or blank is 0; anything but ASCII digits raises `MalformedCallerContext`.
     """
+    pairs = headers.items() if isinstance(headers, Mapping) else headers
     lines = [
-        (FORWARDED_DEPTH.encode(), value.encode(errors="surrogatepass"))
-        for name, value in headers.items()
-        if name.lower() == FORWARDED_DEPTH
+        (FORWARDED_DEPTH.encode(), _raw(value))
+        for name, given in pairs
+        if _raw(name).lower() == FORWARDED_DEPTH.encode()
+        for value in ([given] if isinstance(given, str | bytes) else given)
     ]
     return Headers(lines).read_count(FORWARDED_DEPTH) or 0
+
+
+def _raw(text: _Text) -> bytes:
+    return text if isinstance(text, bytes) else text.encode(errors="surrogatepass")
 
 
 def is_depth_exceeded(depth: int, max_depth: int = DEFAULT_MAX_DEPTH) -> bool:

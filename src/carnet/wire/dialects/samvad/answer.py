@@ -75,8 +75,8 @@ def read_answer(body: bytes) -> list[Event]:
         raise ProviderError(f"the answer is not a response envelope: {error}") from None
     if response.status == "error":
         raise read_failure(response.error)
-    if response.result is None:
-        raise ProviderError("the answer has no result")
+    if response.result is None:  # some leave out what is empty
+        return [Done()]
     return [*result_events(response.result), Done()]
 
 
