@@ -372,7 +372,7 @@ _TASKS = (
     Row(
         "faults:f29",
         "A webhook receiver that is down, slow, failing or silent is tried again by a schedule "
-        "with jitter, as late as it asks for; 410 ends its address for whoever named it, no redirect "
+        "with jitter, as late as it asks for; 410 ends its address for who named it, no redirect "
         "is followed, and no receiver holds up another.",
         "security.md F29; D7",
         (
