@@ -137,6 +137,22 @@ async def test_a_reservation_is_held_until_the_finish(store: Store, place: Place
     assert place.rows("SELECT name, spent, reserved FROM purse") == [("token:alice", 300, 700)]
 
 
+async def test_what_is_left_is_reserved_where_the_callee_is_told_of_it(
+    store: Store, place: Place
+) -> None:
+    """R53: as far as it may shrink, and never to nothing."""
+    claimed(await store.turns.claim(a_claim("r1", payer=LIMITED, reserve=700)))
+    dear = a_claim("r2", payer=LIMITED, reserve=900, shrinks=500)
+    assert await store.turns.claim(dear) == Denied("spending", amount=300)
+    told = await store.turns.claim(a_claim("r2", payer=LIMITED, reserve=800, shrinks=500))
+    assert isinstance(told, Claimed)
+    assert told.reserved == 300
+    assert place.rows("SELECT reserve FROM turn ORDER BY n") == [(700,), (300,)]
+    assert place.rows("SELECT spent, reserved FROM purse") == [(0, 1000)]
+    nothing = a_claim("r3", payer=LIMITED, reserve=10, shrinks=10)
+    assert await store.turns.claim(nothing) == Denied("spending", amount=0)
+
+
 async def test_a_batch_cannot_overshoot_the_limit(store: Store) -> None:
     claims = [a_claim(f"r{i}", payer=LIMITED, reserve=300) for i in range(5)]
     verdicts = await asyncio.gather(*[store.turns.claim(claim) for claim in claims])

@@ -225,7 +225,7 @@ class ClaimRules:
         left = reserve if limit is None else limit - self.held.get(name, 0) + released
         if reserve > left:
             left = max(left, 0)
-            if reserve - left > claim.shrinks:
+            if not left or reserve - left > claim.shrinks:
                 return Denied("spending", amount=left)
             self._shrunk[claim.key] = reserve = left
         if reserve:
