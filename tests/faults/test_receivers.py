@@ -30,6 +30,7 @@ from tests.support.webhooks.receivers import Receivers, receiving
 SENDER = "agent://sender.example"
 NAMES = ("well", "slow", "hanging", "broken", "busy", "gone", "moved", "notified")
 NAMES_OF_A64 = ("endless", "dripping")
+ZIPPED = "zipped"
 BODY = b'{"traceId":"t","spanId":"s","status":"ok","result":{"text":"well"}}'
 OPEN = "".join(
     f'[agents.{name}]\nkind = "python"\ntarget = "agents:{target}"\ntrust = "public"\n'
@@ -88,7 +89,9 @@ class House(Organisation):
 
 @pytest.fixture(scope="module")
 def receivers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Receivers]:
-    with receiving(tmp_path_factory.mktemp("receivers"), *NAMES, *NAMES_OF_A64) as receivers:
+    with receiving(
+        tmp_path_factory.mktemp("receivers"), *NAMES, *NAMES_OF_A64, ZIPPED
+    ) as receivers:
         yield receivers
 
 
@@ -253,6 +256,13 @@ def test_f29_an_address_that_said_410_to_one_sender_is_tried_for_another(
         until(lambda task=accepted.json["taskId"]: ended(task) == [("dead", 1)])  # type: ignore[misc]
         assert asked(who).headers["carnet-code"] == "callback_forbidden"
     assert received() == 2
+
+
+def test_f29_an_answer_that_is_compressed_is_an_answer(house: House, receivers: Receivers) -> None:
+    (name,) = house.post(receivers.url(ZIPPED), prefix="zip")
+    ended = house.wait_for(name, "delivered")
+    assert (ended.attempts, ended.status) == (1, 200)
+    assert len(receivers.received(ZIPPED)) == 1
 
 
 def test_a64_a_receiver_that_answers_for_ever_or_byte_by_byte_is_cut_off(

@@ -15,6 +15,7 @@ _EXHAUSTION = "tests/faults/test_exhaustion.py::"
 _LOOP = "tests/crash/loops/test_loop.py::"
 _RECEIVERS = "tests/faults/test_receivers.py::"
 _SCHEDULE = "tests/runtime/webhooks/test_schedule.py::"
+_SERVE = "tests/cli/start/test_start_serve.py::"
 _STOP = "tests/faults/process/test_stop.py::"
 _STORAGE = "tests/faults/test_storage.py::"
 _UPSTREAM = "tests/faults/test_upstream.py::"
@@ -149,6 +150,7 @@ _STORES = (
             _STORAGE + "test_f13_damage_is_an_error_in_the_log_with_its_run_and_incident",
             _STORAGE + "test_f13_a_torn_tail_of_the_log_costs_nothing_that_was_whole",
             _KILL + "test_a_damaged_tail_of_the_sqlite_log_costs_the_tail_alone",
+            _SERVE + "test_a_store_with_broken_pages_is_told_with_what_to_do",
         ),
     ),
     Row(
@@ -379,6 +381,7 @@ _TASKS = (
             _RECEIVERS + "test_f29_each_receiver_gets_what_it_can_take_and_none_holds_up_another",
             _RECEIVERS + "test_f29_an_address_that_said_410_gets_nothing_more_until_it_is_let_off",
             _RECEIVERS + "test_f29_an_address_that_said_410_to_one_sender_is_tried_for_another",
+            _RECEIVERS + "test_f29_an_answer_that_is_compressed_is_an_answer",
             _SCHEDULE + "test_a_delivery_is_tried_ten_times_by_the_schedule_and_is_then_dead",
             _SCHEDULE + "test_the_jitter_is_a_tenth_either_way",
             _SCHEDULE + "test_who_says_how_long_to_wait_is_waited_for",

@@ -226,6 +226,12 @@ _A60 = (
             _TELEMETRY + "test_what_looks_like_a_credential_is_blanked_out",
         ),
     ),
+    Row(
+        "security:a60:terminal",
+        "What another side says of itself adds no line to what a command shows.",
+        "A60",
+        ("tests/cli/call/test_output.py::test_a_card_adds_no_line_to_what_is_shown",),
+    ),
 )
 
 _A61 = (

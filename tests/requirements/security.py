@@ -413,6 +413,7 @@ _A44 = (
     ),
 )
 
+_INIT = "tests/cli/start/test_start.py::"
 _FOREIGN = "tests/security/test_foreign_folder.py::"
 _A85 = (
     Row(
@@ -438,6 +439,12 @@ _A85 = (
             _FOREIGN + "test_a85_who_trusts_the_owner_says_so",
             "tests/config/test_owner.py::test_a_foreign_file_that_others_may_write_is_refused",
         ),
+    ),
+    Row(
+        "security:a85:init",
+        "What is written for an operator can be written by nobody else, whatever the umask.",
+        "A85",
+        (_INIT + "test_init_leaves_nothing_that_others_may_write_whatever_the_umask",),
     ),
 )
 

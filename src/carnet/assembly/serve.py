@@ -12,12 +12,14 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from shlex import quote
 
 from carnet.assembly.gateway import RunningGateway, build
 from carnet.assembly.sockets import Sockets, bound, listen
 from carnet.assembly.store import open_from
 from carnet.config import Limits, Settings
 from carnet.config.settings import local_url
+from carnet.errors import ConfigInvalid, StorageUnavailable
 from carnet.http.link import EdgeLimits
 from carnet.http.process import Process
 from carnet.http.proxies import Proxies
@@ -64,8 +66,10 @@ async def _serve(settings: Settings, sockets: Sockets, process: Process) -> int:
     try:
         await store.start()
         gateway = build(settings, store, clock, ids)
-    except BaseException:
+    except BaseException as error:
         await store.close()
+        if isinstance(error, StorageUnavailable) and not is_postgres(settings.store.url):
+            raise _unreadable(settings, error) from error
         raise
     _settle_memory()
     gateway.start()
@@ -82,6 +86,16 @@ async def _serve(settings: Settings, sockets: Sockets, process: Process) -> int:
         await gateway.close()
     logger.info("stopped")
     return code
+
+
+def _unreadable(settings: Settings, error: StorageUnavailable) -> ConfigInvalid:
+    """What to do about a store that opens, and cannot be worked with."""
+    path = database_path(settings.store.url, settings.base)
+    reason = (
+        f"{path}: it cannot be used ({error.detail}). If it is damaged, put a backup in its place "
+        "(docs/operations/backup.md) or name another file; if its disk is full, make room"
+    )
+    return ConfigInvalid(error.detail, key="[store] url", reason=reason)
 
 
 def _settle_memory() -> None:
@@ -207,7 +221,7 @@ def banner(settings: Settings) -> str:
     url = gateway.public_url if is_given else local_address(settings)
     name = settings.default_agent or next(iter(settings.agents), "AGENT")
     token = settings.base / "var" / "starter.token"
-    credential = f'$(cat "{token}")' if token.exists() else "$CARNET_TOKEN"
+    credential = f"$(cat {quote(str(token))})" if token.exists() else "$CARNET_TOKEN"
     agents = ", ".join(settings.agents) or "none yet: add an [agents.NAME] section"
     return (
         f"\nCarnet serves {gateway.domain} at {url}\n"

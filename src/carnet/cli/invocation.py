@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
@@ -82,7 +83,7 @@ class Invocation:
     def spell(self, text: str) -> str:
         """A sentence whose commands can be typed as they stand: our own name, and `-c` if given."""
         own = program()
-        option = f"-c {self.config} " if self.config else ""
+        option = f"-c {quote(str(self.config))} " if self.config else ""
 
         def spelled(match: re.Match[str]) -> str:
             reads_config = re.fullmatch(_READS_CONFIG, match[1])
@@ -123,7 +124,7 @@ def program() -> str:
         return "carnet"
     here = Path.cwd()
     inside = called.is_absolute() and called.is_relative_to(here)
-    return str(called.relative_to(here) if inside else called)
+    return quote(str(called.relative_to(here) if inside else called))
 
 
 def count(number: int, noun: str) -> str:
@@ -192,8 +193,8 @@ def wait(work: Coroutine[Any, Any, T]) -> T:
 
 
 def table(rows: list[list[str]], titles: list[str]) -> str:
-    """Aligned columns under their titles."""
-    lines = [titles, *rows]
+    """Aligned columns under their titles; a cell is never more than its part of a line."""
+    lines = [titles, *([in_line(cell) for cell in row] for row in rows)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(titles))]
     return "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()

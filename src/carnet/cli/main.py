@@ -24,7 +24,7 @@ from carnet.cli.failures import (
     error_object,
     exit_code,
 )
-from carnet.cli.invocation import WHOLE, Format, Group, Invocation, to_json
+from carnet.cli.invocation import WHOLE, Format, Group, Invocation, in_line, to_json
 from carnet.cli.operate import backup, operate
 from carnet.cli.see import explain, inspect, ledger, outbox, runs
 from carnet.cli.start import start
@@ -147,7 +147,7 @@ def _tell(invocation: Invocation, facts: dict[str, Any], code: int) -> int:
 
 def _lines(invocation: Invocation, facts: dict[str, Any], code: int) -> Iterator[str]:
     """An error for people: what happened, what to do, where to look."""
-    yield f"Error: {invocation.spell(str(facts.get('message', '')))}"
+    yield in_line(f"Error: {invocation.spell(str(facts.get('message', '')))}")
     if facts.get("hint"):
         yield from invocation.spell(str(facts["hint"])).splitlines()
     if isinstance(facts.get("retry_after"), int):

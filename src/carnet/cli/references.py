@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from shlex import quote
 
 from carnet.cli.source import Sight, look, module_file
 from carnet.config import SecretRef, Settings, resolve_secret, secret_path
@@ -98,10 +99,11 @@ def check_files(settings: Settings) -> None:
         return
     path = database_path(url, settings.base)
     if not path.parent.is_dir():
-        reason = f"the folder {path.parent} does not exist; create it with: mkdir -p {path.parent}"
+        make = f"mkdir -p {quote(str(path.parent))}"
+        reason = f"the folder {path.parent} does not exist; create it with: {make}"
         raise ConfigInvalid(key="store.url", reason=reason)
     beside = [path.with_name(path.name + end) for end in ("", "-wal", "-shm")]
     for file in (path.parent, *beside):
         if file.exists() and not os.access(file, os.W_OK):
-            reason = f"{file} cannot be written by this user; run: chmod u+w {file}"
+            reason = f"{file} cannot be written by this user; run: chmod u+w {quote(str(file))}"
             raise ConfigInvalid(key="store.url", reason=reason)

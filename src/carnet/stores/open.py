@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import Iterable
 from pathlib import Path
+from shlex import quote
 from types import ModuleType
 
 from carnet.ports.trust.keys import PinnedKey
@@ -162,6 +163,7 @@ def _open_files(path: Path, now: int, *, exclusive: bool) -> tuple[Lock | None, 
 def _check_folder(path: Path) -> None:
     folder = path.parent
     if not folder.is_dir():
-        raise unusable(f"the folder {folder} does not exist; create it with: mkdir -p {folder}")
+        make = f"mkdir -p {quote(str(folder))}"
+        raise unusable(f"the folder {folder} does not exist; create it with: {make}")
     if not os.access(folder, os.W_OK | os.X_OK):
         raise unusable(f"the folder {folder} cannot be written; give this user the right to it")

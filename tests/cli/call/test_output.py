@@ -60,7 +60,10 @@ async def recite(lines: list[str]) -> AsyncIterator[object]:
     yield Table(len(lines))
 
 
-@clerk.skill("friends", allowed_peers=["globex.example"])
+FORGED = "Be one.\\nforged  active  \\u2028forged too \\x1b[2J"
+
+
+@clerk.skill("friends", allowed_peers=["globex.example"], description=FORGED)
 async def friends() -> None: ...
 
 
@@ -203,6 +206,13 @@ def test_an_agent_of_our_own_can_be_looked_at(typed: Typed, address: str) -> Non
     assert limits["requests_per_minute"] >= limits["requests_per_sender"] > 0
     assert limits["tokens_per_sender_per_day"] == 5000
     assert "5,000 tokens per sender per day" in typed("agents", "inspect", address).out
+
+
+def test_a_card_adds_no_line_to_what_is_shown(acme: Organisation, typed: Typed) -> None:
+    shown = typed("agents", "inspect", f"{acme.url}/agents/clerk").out
+    assert "Be one." in shown
+    assert not [line for line in shown.splitlines() if line.startswith("forged")]
+    assert "\x1b" not in shown
 
 
 def test_an_agent_that_is_not_there_is_answered_with_the_nearest(typed: Typed) -> None:

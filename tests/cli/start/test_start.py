@@ -266,3 +266,31 @@ def test_doctor_warns_where_file_and_store_both_speak(cli: Cli, home: Path) -> N
     checks = json.loads(typed_apart(home, "doctor", "--format", "json").out)["checks"]
     warned = [check for check in checks if check["status"] == "warn"]
     assert any("carnet.toml wins" in check["message"] for check in warned), checks
+
+
+def test_init_leaves_nothing_that_others_may_write_whatever_the_umask(
+    cli: Cli, tmp_path: Path
+) -> None:
+    before = os.umask(0)
+    try:
+        assert cli("init", "deep/org").code == 0
+    finally:
+        os.umask(before)
+    paths = [tmp_path / "deep", *(tmp_path / "deep").rglob("*")]
+    assert len(paths) > 5
+    assert [str(path) for path in paths if mode_of(path) & 0o022] == []
+
+
+def test_hints_quote_folders_so_that_they_can_be_typed(cli: Cli, tmp_path: Path) -> None:
+    started = cli("init", "my org")
+    assert "carnet -c 'my org/carnet.toml' serve" in started.out
+    (tmp_path / "my org" / "var" / "secrets.key").chmod(0o644)
+    told = cli("-c", "my org/carnet.toml", "doctor").out
+    assert f"chmod 600 '{tmp_path}/my org/var/secrets.key'" in told
+    (tmp_path / "my org" / "var" / "secrets.key").unlink()
+    told = cli("-c", "my org/carnet.toml", "doctor").out
+    assert f"carnet init '{tmp_path}/my org'" in told
+    (tmp_path / "my org" / "carnet.toml").write_text("[gateway]\nport = true\n")
+    assert (
+        "carnet -c 'my org/carnet.toml' config check" in cli("-c", "my org/carnet.toml", "runs").err
+    )

@@ -1,9 +1,11 @@
 """`carnet serve` as a person sees it: where it listens, how commands find it, how it stops."""
 
+import contextlib
 import json
 import os
 import signal
 import socket
+import sqlite3
 import stat
 import subprocess
 import sys
@@ -228,3 +230,21 @@ def test_ctrl_c_says_what_is_being_finished_and_a_second_one_stops(tmp_path: Pat
 def test_a_farewell_counts() -> None:
     assert "Finishing 2 calls, up to 2.5 s" in farewell(2, 2.5)
     assert farewell(0, 25) == "\nStopping.\n"
+
+
+def test_a_store_with_broken_pages_is_told_with_what_to_do(cli: Cli, home: Path) -> None:
+    path = home / "var" / "carnet.db"
+    with contextlib.closing(sqlite3.connect(path)) as database:
+        database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        (size,) = database.execute("PRAGMA page_size").fetchone()
+        roots = "SELECT rootpage FROM sqlite_master WHERE rootpage > 0 AND tbl_name = 'turn'"
+        pages = [page for (page,) in database.execute(roots)]
+    with path.open("r+b") as file:
+        for page in pages:
+            file.seek((page - 1) * size)
+            file.write(b"\xff" * size)
+    ran = cli("serve", "--port", "0")
+    assert ran.code == 2
+    assert str(path) in ran.err
+    assert "malformed" in ran.err
+    assert "backup" in ran.err

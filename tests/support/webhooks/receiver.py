@@ -8,6 +8,7 @@ with what it receives from.
 """
 
 import asyncio
+import gzip
 import json
 import socket
 import sys
@@ -79,6 +80,13 @@ async def endless(received: Received) -> None:
         await received.say(b"10000\r\n" + bytes(65536) + b"\r\n")
 
 
+async def zipped(received: Received) -> None:
+    """Answers as a server behind a proxy does that compresses whatever it sends."""
+    body = gzip.compress(b"ok")
+    head = f"HTTP/1.1 200 OK\r\ncontent-length: {len(body)}\r\ncontent-encoding: gzip\r\n\r\n"
+    await received.say(head.encode() + body)
+
+
 async def dripping(received: Received) -> None:
     await received.say(b"HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n")
     while True:
@@ -98,6 +106,7 @@ BEHAVIOURS: dict[str, Reply] = {
     "moved": moved,
     "endless": endless,
     "dripping": dripping,
+    "zipped": zipped,
 }
 
 

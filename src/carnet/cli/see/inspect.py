@@ -4,7 +4,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from carnet.cli.invocation import Command, Invocation, pass_invocation, table, visible, wait
+from carnet.cli.invocation import (
+    Command,
+    Invocation,
+    in_line,
+    pass_invocation,
+    table,
+    visible,
+    wait,
+)
 
 if TYPE_CHECKING:
     from carnet.ports.world.http_client import HttpClient
@@ -135,8 +143,8 @@ def _text(page: dict[str, Any]) -> str:
     keys = [[key["kid"], _state(key), key["key"]] for key in page["keys"]]
     return "\n".join(
         [
-            f"{page['id']}  {page['name']}  ({what})",
-            *([page["description"]] if page["description"] else []),
+            in_line(f"{page['id']}  {page['name']}  ({what})"),
+            *([in_line(page["description"])] if page["description"] else []),
             *_limits(page["rate_limit"]),
             "",
             table(skills, ["SKILL", "MODES", "TRUST", ""]),

@@ -6,6 +6,7 @@ Law. A check that cannot be made is a finding too; none hides the ones after it.
 import stat
 from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct, to_builtins
@@ -84,7 +85,7 @@ def _secrets(settings: Settings) -> Iterator[Finding]:
 
     own = secret_path(settings.store.secrets, settings.base)
     if not own.exists():
-        fix = f"Make it: carnet init {settings.base}"
+        fix = f"Make it: carnet init {quote(str(settings.base))}"
         yield Finding("fail", "secrets", f"{own} does not exist; tokens cannot be checked.", fix)
     else:
         found = _mode(own)
@@ -111,7 +112,7 @@ def _mode(path: Path) -> Finding:
     mode = stat.S_IMODE(path.stat().st_mode)
     if mode & OTHERS:
         text = f"{path} can be read by other users of this machine (mode {mode:03o})."
-        return Finding("fail", "secrets", text, f"Close it: chmod 600 {path}")
+        return Finding("fail", "secrets", text, f"Close it: chmod 600 {quote(str(path))}")
     return Finding("ok", "secrets", f"{path} is readable by its owner alone.")
 
 

@@ -2,10 +2,13 @@
 
 Law 1. Nothing that works is overwritten; what is there is kept and said so. Only a starter token
        that cannot be valid any more, because the keys it was made with are gone, is renewed.
-Law 2. Keys and tokens are readable by their owner alone from the moment they exist.
+Law 2. Keys and tokens are readable by their owner alone from the moment they exist, and nothing is
+       writable by others, whatever the umask.
 """
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
 
 OWNER_ONLY: Final = 0o600
 OWNER_FOLDER: Final = 0o700
+OTHERS_WRITE: Final = 0o022
 STARTER: Final = "starter"
 ECHO: Final = "agents:echo"
 VOID: Final = (
@@ -116,6 +120,11 @@ class Started(Struct, kw_only=True):
 async def start_in(folder: Path, *, domain: str, port: int) -> tuple[Started, Settings]:
     """Make what is missing in a folder, and give the settings it now has."""
     _check(domain)
+    with _kept_from_others():
+        return await _make(folder, domain, port)
+
+
+async def _make(folder: Path, domain: str, port: int) -> tuple[Started, Settings]:
     _make_folder(folder)
     started = Started(config=folder / "carnet.toml")
     space = " " * max(1, 24 - len(domain))
@@ -127,6 +136,17 @@ async def start_in(folder: Path, *, domain: str, port: int) -> tuple[Started, Se
     are_new = _make_secrets(started, settings)
     await _make_token(started, settings, keys_are_new=are_new)
     return started, settings
+
+
+@contextmanager
+def _kept_from_others() -> Iterator[None]:
+    """What is made inside can be written by its owner alone."""
+    before = os.umask(OTHERS_WRITE)
+    os.umask(before | OTHERS_WRITE)
+    try:
+        yield
+    finally:
+        os.umask(before)
 
 
 def _check(domain: str) -> None:

@@ -1,6 +1,7 @@
 """`carnet init`, `serve`, `doctor`: from nothing to a gateway that answers."""
 
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -57,7 +58,7 @@ def init(invocation: Invocation, /, folder: Path, domain: str, port: int, quiet:
 
 def _next_steps(folder: Path, name: str) -> list[str]:
     here = folder.resolve() == Path.cwd()
-    option = "" if here else f"-c {folder / 'carnet.toml'} "
+    option = "" if here else f"-c {quote(str(folder / 'carnet.toml'))} "
     own = program()
     return [f"{own} {option}serve", f"{own} {option}call {name} hello"]
 

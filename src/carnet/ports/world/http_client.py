@@ -33,6 +33,7 @@ class Outbound(Struct, frozen=True, kw_only=True):
     secrets: Mapping[str, Secret] = {}  # headers whose values must not be logged
     method: str = "POST"
     kind: Literal["named", "learned"] = "named"
+    is_body_read: bool = True  # else the answer may be encoded in any way: its status says all
     bounds: Bounds = Bounds()
 
 

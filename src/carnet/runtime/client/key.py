@@ -9,6 +9,7 @@ from base64 import b64decode, b64encode
 from binascii import Error as NotBase64
 from hashlib import sha256
 from pathlib import Path
+from shlex import quote
 from typing import Final
 
 from carnet.errors import ConfigInvalid
@@ -67,8 +68,9 @@ def _read(file: Path) -> bytes:
         why = (error.strerror or "unknown reason").lower()
         raise ConfigInvalid(key=str(file), reason=f"cannot be read: {why}.") from None
     if not is_private:
+        close = f"chmod 600 {quote(str(file))}"
         raise ConfigInvalid(
-            key=str(file), reason=f"can be read by others: make it yours with chmod 600 {file}."
+            key=str(file), reason=f"can be read by others: make it yours with {close}."
         )
     try:
         seed = b64decode(text, validate=True)

@@ -212,7 +212,7 @@ class _Exchange:
             carnet.faults.point("upstream.before_connect")
         try:
             connection = await self._ask(head)
-            if _ENCODING in connection.fields:
+            if _ENCODING in connection.fields and request.is_body_read:
                 _refuse_encoded(connection)
         except BaseException:
             self._leave()

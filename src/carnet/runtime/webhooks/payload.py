@@ -110,6 +110,7 @@ class Webhooks:
                 **self._standard(delivery),
             },
             kind="learned" if delivery.learned else "named",
+            is_body_read=False,
             bounds=self._bounds,
         )
         return self._signing.sign_samvad(request, path=urlsplit(delivery.url).path or "/")

@@ -12,6 +12,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from shlex import quote
 from typing import Final
 
 from carnet.errors import UsageInvalid
@@ -49,7 +50,7 @@ def check_place(path: Path, *, replaces: bool) -> None:
     if not path.parent.is_dir():
         raise UsageInvalid(
             reason=f"The folder {path.parent} does not exist.",
-            fix=f"Make it: mkdir -p {path.parent}",
+            fix=f"Make it: mkdir -p {quote(str(path.parent))}",
         )
     if path.is_dir():
         raise UsageInvalid(reason=f"{path} is a folder.", fix=f"Name a file: {path}/carnet.db")

@@ -12,6 +12,7 @@ Replicas share the file.
 import os
 from base64 import b64decode, b64encode
 from pathlib import Path
+from shlex import quote
 from typing import Final, final
 
 import msgspec
@@ -93,7 +94,7 @@ def load(path: Path) -> Keys:
     except OSError as error:
         raise _invalid(f"{path} cannot be read: {error.strerror}") from None
     if mode & _OTHERS:
-        raise _invalid(f"{path} can be read by other users; run: chmod 600 {path}")
+        raise _invalid(f"{path} can be read by other users; run: chmod 600 {quote(str(path))}")
     try:
         return _read(data)
     except ValueError:  # msgspec's errors are ValueErrors too
