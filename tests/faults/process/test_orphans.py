@@ -33,19 +33,31 @@ def noted(pid: int) -> str:
     return f"forked {pid}"
 
 
+def lingers() -> None:
+    """Be there, and say so: whoever forks waits for it."""
+    Path("there").touch()
+    time.sleep(3600)
+
+
+async def is_there() -> None:
+    while not Path("there").exists():
+        await asyncio.sleep(0.01)
+
+
 async def forks(visit: carnet.Visit) -> str:
     """Fork, as a program of old does."""
     pid = os.fork()
     if pid == 0:
-        signal.pause()
-        os._exit(0)
+        lingers()
+    await is_there()
     return noted(pid)
 
 
 async def forks_by_library(visit: carnet.Visit) -> str:
     """The same by a library, in a thread."""
-    child = multiprocessing.get_context("fork").Process(target=time.sleep, args=(3600,))
+    child = multiprocessing.get_context("fork").Process(target=lingers)
     await asyncio.to_thread(child.start)
+    await is_there()
     return noted(child.pid)
 
 
