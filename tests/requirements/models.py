@@ -62,6 +62,17 @@ ATTACKS = (
             _PROFILE + "test_a_trace_that_a_proxy_wrote_on_the_way_breaks_no_signature",
         ),
     ),
+    Row(
+        "security:a65:models",
+        "A model's refusal is told to callers as a code and a sentence of ours that keep its "
+        "meaning; its own words are the operator's, without keys.",
+        "security.md A65; R51",
+        (
+            _MODELS + "test_a_models_refusal_keeps_its_meaning_and_its_words_are_the_operators",
+            _MODELS + "test_a_peers_caller_is_told_what_the_model_of_the_peer_meant",
+            _MODELS + "test_a_key_that_a_provider_says_back_is_shown_to_nobody",
+        ),
+    ),
 )
 
 FAULTS = (

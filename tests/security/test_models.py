@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from carnet.testing.wait import until
 from tests.security.support.scene import fresh, ids
 from tests.support.federation import introduce, organisation
 from tests.support.http import request
@@ -278,7 +279,7 @@ def test_what_one_callers_requests_meet_closes_a_model_to_nobody_else(
     last = [globex.chat(POISON, "model", token=mallory) for _ in range(8)][-1]
     assert globex.chat("hello", "model", token=alice).status == 200
     assert request("GET", globex.url + "/readyz").json == {"status": "ready"}
-    assert last.code == ("circuit_open" if reply is not refusing else "peer_refused")
+    assert last.code == ("circuit_open" if reply is not refusing else "model_refused")
     left = globex.chat("hello", "model", token=mallory)
     assert left.status == (503 if reply is not refusing else 200)
 
@@ -306,3 +307,73 @@ def test_what_two_callers_meet_closes_a_model_to_all(globex: Organisation, model
     page = globex.get("/readyz", token=operator).json
     assert page["status"] == "degraded"
     assert [row for row in page["circuits"] if row["upstream"].endswith("/fragile/v1")]
+
+
+# ---------------------------------------------------------------------- what its refusals mean
+
+SECRET = "the provider's own words, at /srv/house"
+MEANINGS = {
+    "context by its code": (400, "context_length_exceeded", 400, "context_length_exceeded"),
+    "context by its words": (413, None, 400, "model_refused"),
+    "another 400": (400, "invalid_value", 400, "model_refused"),
+    "refused content": (400, "content_filter", 400, "model_refused"),
+    "key": (401, "invalid_api_key", 502, "model_key_refused"),
+    "payment": (402, None, 503, "model_quota_exceeded"),
+    "quota": (429, "insufficient_quota", 503, "model_quota_exceeded"),
+    "rate": (429, "rate_limit_exceeded", 429, "model_rate_limited"),
+    "model": (404, "model_not_found", 502, "model_not_found"),
+    "fault": (500, None, 503, "provider_unavailable"),
+    "gateway": (504, None, 504, "provider_timeout"),
+}
+
+
+@pytest.mark.parametrize("what", MEANINGS)
+def test_a_models_refusal_keeps_its_meaning_and_its_words_are_the_operators(
+    globex: Organisation, model: Model, what: str
+) -> None:
+    """R51, A65: a code of ours to the caller, the words to the log and `run show`."""
+    upstream, word, status, code = MEANINGS[what]
+    caller, run = globex.new_token(fresh("caller")), fresh("meaning")
+    model.reply = lambda asked: (
+        refused(upstream, word, SECRET) if asked.last_message == run else answered()
+    )
+    assert globex.chat("hello", "model").status == 200
+    reply = globex.chat(run, "model", token=caller, headers=ids(run))
+    assert (reply.status, reply.code) == (status, code)
+    told = [reply, *(globex.get(f"/runs/{run}{tail}", token=caller) for tail in ("", "/events"))]
+    assert [each for each in told if b"/srv/house" in each.body] == []
+    shown = globex.carnet("run", "show", run).stdout
+    assert f"{upstream} " in shown
+    assert SECRET in shown
+    until(lambda: any(SECRET in line and code in line for line in globex.log_lines()))
+
+
+def test_a_peers_caller_is_told_what_the_model_of_the_peer_meant(
+    acme: Organisation, model: Model
+) -> None:
+    """R51: over two gateways."""
+    text = fresh("abroad")
+    model.reply = lambda asked: (
+        refused(400, "context_length_exceeded", SECRET)
+        if asked.last_message == text
+        else answered()
+    )
+    reply = acme.chat(text, "@model@globex.example")
+    assert (reply.status, reply.code) == (502, "peer_refused")
+    assert reply.json["error"]["peer_code"] == "context_length_exceeded"
+    assert SECRET.encode() not in reply.body
+
+
+def test_a_key_that_a_provider_says_back_is_shown_to_nobody(
+    globex: Organisation, model: Model
+) -> None:
+    """A65, I11: not to the operator either."""
+    run = fresh("key")
+    words = "Incorrect API key provided: sk-canary-of-the-operator-0001"
+    model.reply = lambda asked: (
+        refused(401, None, words) if asked.last_message == run else answered()
+    )
+    globex.chat(run, "model", headers=ids(run))
+    shown = globex.carnet("run", "show", run).stdout
+    assert "Incorrect API key provided: ***" in shown
+    assert "canary-of-the-operator" not in shown

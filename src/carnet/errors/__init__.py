@@ -29,8 +29,10 @@
     │   └── load             RateLimited  TooManyCalls  TooManyStreams  Overloaded
     │                        ShuttingDown  TokenBudgetExceeded  TooManyTasks
     ├── Upstream             someone we called did not answer properly
-    │   └── ProviderError  ProviderUnavailable  ProviderTimeout  CircuitOpen  PeerRefused
-    │       PeerBusy  PeerUnreachable  PeerResponseInvalid  EgressRefused  AgentFailed
+    │   ├── ProviderError  ProviderUnavailable  ProviderTimeout  CircuitOpen  PeerRefused
+    │   │   PeerBusy  PeerUnreachable  PeerResponseInvalid  EgressRefused  AgentFailed
+    │   └── of a model       ContextTooLong  ModelRefused  ModelKeyRefused  ModelQuotaExceeded
+    │                        ModelRateLimited  ModelNotFound
     ├── Ours                 our own fault; the detail is in the log under the incident id
     │   └── Internal  StorageUnavailable  OutcomeUnknown
     └── ConfigInvalid  UsageInvalid  Unreachable      at the command line, never on the wire

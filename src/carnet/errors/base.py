@@ -28,6 +28,7 @@ class CarnetError(Exception):
     template: ClassVar[str] = ""
     hint: ClassVar[str] = ""
     public: ClassVar[tuple[str, ...]] = ()
+    words: str | None = None  # of whoever we called, for the operator alone
 
     def __init_subclass__(
         cls,

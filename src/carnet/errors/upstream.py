@@ -24,6 +24,52 @@ class ProviderTimeout(Upstream, code="provider_timeout", status=504):
     hint = "Repeat the request, or ask the operator to raise the agent's timeout."
 
 
+class OfModel(Upstream):
+    """A model answered, and refused."""
+
+
+class ContextTooLong(OfModel, code="context_length_exceeded", status=400, retryable=False):
+    """The conversation is longer than the model behind the agent can read."""
+
+    template = "The conversation is longer than the model behind this agent can read."
+    hint = "Send fewer or shorter messages, or ask for fewer tokens."
+
+
+class ModelRefused(OfModel, code="model_refused", status=400, retryable=False):
+    """The model behind the agent refused the request: a parameter, or what it says."""
+
+    template = "The model behind this agent refused the request."
+    hint = "Change the request; the operator finds the model's own words with 'carnet run show'."
+
+
+class ModelKeyRefused(OfModel, code="model_key_refused", retryable=False):
+    """The provider of the model does not take the key that this gateway has for it."""
+
+    template = "The provider of the model behind this agent does not take this gateway's key."
+    hint = "The operator checks api_key of the agent; 'carnet run show' has the provider's words."
+
+
+class ModelQuotaExceeded(OfModel, code="model_quota_exceeded", status=503):
+    """What this gateway may use at the provider of the model is used up."""
+
+    template = "What this gateway may use at the provider of the model is used up."
+    hint = "The operator settles it with the provider; then repeat the request."
+
+
+class ModelRateLimited(OfModel, code="model_rate_limited", status=429):
+    """The provider of the model takes no more requests of this gateway for the moment."""
+
+    template = "The provider of the model takes no more requests for the moment."
+    hint = "Repeat the request after the time that Retry-After gives, or in a moment."
+
+
+class ModelNotFound(OfModel, code="model_not_found", retryable=False):
+    """The provider does not have the model that the agent is configured with."""
+
+    template = "The provider does not have the model that this agent is configured with."
+    hint = "The operator checks model and url of the agent."
+
+
 class CircuitOpen(Upstream, code="circuit_open", status=503):
     """The upstream failed several times in a row and is left alone for a moment."""
 

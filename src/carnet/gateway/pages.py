@@ -96,7 +96,7 @@ async def run_page(
         "ended": None if None in ended else when(max(end for end in ended if end is not None)),
         "depth": _deepest(turns, outgoing),
         "limit": limit,
-        "turns": tree(turns, outgoing),
+        "turns": tree(turns, outgoing, with_words=reader is None),
     }
 
 
@@ -113,9 +113,17 @@ def outbound_page(call: OutboundCall) -> Page:
     }
 
 
-def tree(turns: Sequence[Turn], outgoing: Mapping[int, list[Page]]) -> list[Page]:
-    """The turns, each under its parent; those whose parent is elsewhere stand at the top."""
+def tree(
+    turns: Sequence[Turn], outgoing: Mapping[int, list[Page]], *, with_words: bool
+) -> list[Page]:
+    """The turns, each under its parent; those whose parent is elsewhere stand at the top.
+
+    `with_words` shows what models said when they refused: to operators alone (A65).
+    """
     pages = [turn_page(turn, outgoing.get(turn.n, [])) for turn in turns]
+    if with_words:
+        for page, turn in zip(pages, turns, strict=True):
+            page.update({} if turn.facts is None else {"words": turn.facts})
     by_turn = {page["turn"]: page for page in reversed(pages)}
     roots: list[Page] = []
     levels: dict[int, int] = {}

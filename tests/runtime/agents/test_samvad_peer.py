@@ -420,7 +420,7 @@ async def test_a_stream_that_is_cut_off_has_failed() -> None:
     assert events[0] == Text("so ")
 
 
-@pytest.mark.parametrize("body", [b"", b"[]", b'{"status":"ok"}', b'{"status":"ok","result":3}'])
+@pytest.mark.parametrize("body", [b"", b"[]", b'{"status":"so"}', b'{"status":"ok","result":3}'])
 async def test_what_is_no_answer_is_an_error_of_the_provider(body: bytes) -> None:
     async with reaching(Globex(reply(body))) as at:
         error, _ = await fail(at.agent, make_call())

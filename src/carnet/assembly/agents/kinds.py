@@ -10,6 +10,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from carnet.assembly.agents.functions import load_agent
 from carnet.assembly.agents.peers import Elsewhere, bounds_of
@@ -28,7 +29,7 @@ from carnet.runtime.agents.remote import Provider, RemoteEndpoint
 from carnet.runtime.peers.cards import Site
 from carnet.runtime.peers.samvad_request import Recipient
 from carnet.runtime.peers.signing import Stamping
-from carnet.wire.dialects.openai import COMPLETIONS
+from carnet.wire.dialects.openai import COMPLETIONS, MODEL
 from carnet.wire.dialects.openai.members import Passing
 
 
@@ -92,7 +93,7 @@ def _openai(parts: Parts, name: str, agent: AgentSettings) -> Built:
     """A model. It may answer, and charge, twice for a call that is sent twice."""
     _refuse_own_address(parts.settings, name, agent)
     token = parts.secret(agent.api_key, f"{name}.api_key")
-    endpoint = _endpoint(parts, agent, token, local_name(name))
+    endpoint = replace(_endpoint(parts, agent, token, local_name(name)), codec=MODEL)
     passing = Passing.of(agent.pass_members, system=agent.system is None or agent.caller_system)
     provider = Provider(
         parts.elsewhere.client.http, endpoint, system_prompt=agent.system, passing=passing

@@ -59,7 +59,7 @@ def _turn(node: Node, page: Node) -> str:
     ]
     if (node.get("attempt") or 1) > 1:
         words.append(f"attempt {node['attempt']}")
-    return "  ".join(words) + _verdict(node, node["state"])
+    return "  ".join(words) + _verdict(node, node["state"]) + _said(node)
 
 
 def _outbound(node: Node) -> str:
@@ -85,6 +85,11 @@ def _verdict(node: Node, state: str) -> str:
     kind = BY_CODE.get(code or "")
     refused = state == "refused" or (kind is not None and issubclass(kind, Refused))
     return f"{text}  ◀ {'refused' if refused else 'failed'} here"
+
+
+def _said(node: Node) -> str:
+    """What a model said when it refused, in its own words."""
+    return f'  "{node["words"]}"' if node.get("words") else ""
 
 
 def _has_failed(node: Node) -> bool:

@@ -78,4 +78,5 @@ class Turn(Struct, frozen=True, kw_only=True):
     dialect: str | None = None  # it was asked in
     correlation: str | None = None  # the caller's own name for the request
     waits_until: int | None = None  # of one that waits for an answer
+    facts: str | None = None  # of a failure: the words of whoever was called, for the operator
     disputed: int | None = None  # what the callee says above what it may charge: nobody owes it

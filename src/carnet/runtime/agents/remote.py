@@ -28,12 +28,13 @@ from carnet.core.messages.events import Done, Message, Usage
 from carnet.core.messages.output import Output, Sink
 from carnet.core.people.identity import CHAT, Secret
 from carnet.core.people.proof import Spending
-from carnet.errors import ConfigInvalid, DepthExceeded, SkillNotFound
+from carnet.errors import CarnetError, ConfigInvalid, DepthExceeded, SkillNotFound
 from carnet.ports.world.http_client import Bounds, HttpAnswer, HttpClient, Outbound
 from carnet.runtime.peers.answer_reader import JSON, SSE, read_answer
 from carnet.runtime.peers.signing import OWN, Signing, Stamping
 from carnet.runtime.receipts.outbound_calls import Calling
 from carnet.runtime.receipts.verification import Verifying
+from carnet.telemetry import redact
 from carnet.wire.dialects import openai
 from carnet.wire.dialects.openai.members import Passing
 from carnet.wire.dialects.outbound import Codec
@@ -238,8 +239,22 @@ class Provider:
         if self._system_prompt is not None:
             ask = _prompted(ask, self._system_prompt)
         outbound = endpoint.outbound(ask, {}, self._authorization)
-        async with self._http.send(outbound) as answer:
-            return await read_answer(answer, ask, endpoint.codec, endpoint.currency, _Counting(out))
+        try:
+            async with self._http.send(outbound) as answer:
+                return await read_answer(
+                    answer, ask, endpoint.codec, endpoint.currency, _Counting(out)
+                )
+        except CarnetError as error:
+            if error.words is not None:
+                self._mask(error, error.words)
+            raise
+
+    def _mask(self, error: CarnetError, words: str) -> None:
+        """Keep our own key, and what looks like one, out of what a provider says back."""
+        token = self._endpoint.token
+        if token is not None:
+            words = words.replace(token.reveal(), "***")
+        error.words = error.detail = redact(words)
 
     def _without(self, removed: Sequence[str], call: Call) -> Ask:
         fields = {"run": call.carnet.run, "turn": call.carnet.turn, "agent": call.agent}

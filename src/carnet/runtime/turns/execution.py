@@ -104,6 +104,8 @@ async def listen(
         broken = recording.broken
         return cancelled() if broken is None else _failed(call, broken, ids)
     except Exception as error:  # noqa: BLE001  whatever an agent raises must end its turn
+        if isinstance(error, CarnetError):
+            recording.words = error.words
         return _failed(call, error, ids)
     return end
 

@@ -87,6 +87,7 @@ class Recording(Grown):
         self._flush: asyncio.Task[None] | None = None
         self.broken: CarnetError | Fenced | None = None  # why it cannot go on
         self._is_over = False
+        self.words: str | None = None  # of a model that refused, for the operator
         self._usages: list[Usage] = []  # added up at the end: threads may tell them too
         self._outbound: list[OutboundCall] = []
         self._children_cost = 0
@@ -275,6 +276,7 @@ class Recording(Grown):
                 tell=None if call.task is None else self._tell_of(batch, end, tokens, debits),
                 is_task=call.task is not None,
                 outbound=tuple(self._outbound),
+                facts=self.words,
                 **(self._waits(end, debits) if type(end) is Waiting else {}),
             )
         )

@@ -29,6 +29,7 @@ from carnet.errors import (
     CircuitOpen,
     EgressRefused,
     Malformed,
+    OfModel,
     Ours,
     PeerBusy,
     PeerRefused,
@@ -47,6 +48,7 @@ Verdict = Literal["good", "bad", "suspect", "neither"]
 
 MOST_CALLERS: Final = 1024  # with a circuit of their own
 _SERVER_ERROR = 500
+_ANSWERS: Final = (Refused, Malformed, PeerRefused, OfModel)
 _ENOUGH_CALLERS: Final = 2  # that meet a failure, for it to be the callee's
 
 Ticket = tuple[int, int]  # of the circuit of all, and of the caller's own
@@ -244,7 +246,7 @@ class Breaking:
 def judge(error: Exception) -> Verdict:
     """What an error says about the callee."""
     by = error.facts.get("by") if isinstance(error, CarnetError) else None
-    if by in {BY_PEER, BY_CALLEE} or isinstance(error, Refused | Malformed | PeerRefused):
+    if by in {BY_PEER, BY_CALLEE} or isinstance(error, _ANSWERS):
         return "good"
     if by == BY_CALLER or isinstance(error, CircuitOpen | EgressRefused | Ours):
         return "neither"

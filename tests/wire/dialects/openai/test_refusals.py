@@ -143,6 +143,7 @@ def test_only_final_errors_with_a_status_that_clients_repeat_forbid_repeating() 
     assert forbidden == {
         *("bridge_depth_exceeded", "chain_final", "run_calls_exceeded", "definition_changed"),
         *("peer_refused", "egress_refused", "config_invalid", "unreachable", "loop_detected"),
+        *("model_key_refused", "model_not_found"),
         "policy_state_invalid",  # 409: a resolution is used once
     }
 

@@ -22,7 +22,7 @@ from carnet.wire.dialects.openai.answer import (
     write_models,
 )
 from carnet.wire.dialects.openai.chunk import ChunkWriter
-from carnet.wire.dialects.openai.codec import CODEC, COMPLETIONS
+from carnet.wire.dialects.openai.codec import CODEC, COMPLETIONS, MODEL
 from carnet.wire.dialects.openai.dialect import DIALECT
 from carnet.wire.dialects.openai.refusals import REFUSALS, error_object, write_error
 from carnet.wire.dialects.openai.reports import read_refusal
@@ -33,6 +33,7 @@ __all__ = [
     "CODEC",
     "COMPLETIONS",
     "DIALECT",
+    "MODEL",
     "REFUSALS",
     "ChunkReader",
     "ChunkWriter",

@@ -12,8 +12,11 @@ Law 3. An outcome that the peer reports in a word of ours keeps its meaning. Tha
        has repeated that yet.
 Law 4. A status that nothing explains is a fault. It is marked `by="status"`.
 Law 5. What a failed call has cost is told beside its error, in our currency or not at all.
+Law 6. A model's refusal keeps its meaning (R51): each has a code of ours, and the provider's own
+       words are for the operator alone, cut at a bound.
 """
 
+import re
 from typing import Final
 
 import msgspec
@@ -37,8 +40,10 @@ from carnet.wire.dialects.openai.answer import ReportedUsage, read_usage
 from carnet.wire.dialects.openai.refusals import REFUSALS
 from carnet.wire.dialects.outbound import Refusal
 from carnet.wire.dialects.refusal import (
+    ASKED_AGAIN,
     BY_CALLEE,
     BY_PEER,
+    BY_STATUS,
     DEFAULT_WAIT_SECONDS,
     UNRECOGNISED,
     unexplained,
@@ -73,6 +78,8 @@ _OUTCOMES: Final[dict[type[CarnetError], type[CarnetError]]] = {
     errors.HeaderTimeout: ProviderTimeout,
     errors.BodyTimeout: ProviderTimeout,
     errors.PeerBusy: PeerBusy,
+    errors.ModelRateLimited: PeerBusy,
+    errors.ModelQuotaExceeded: PeerBusy,
 }
 
 # Of those, faults of the gateway itself.
@@ -138,7 +145,10 @@ def _explained(status: int, code: str, places: _Places, wait: int | None) -> Car
         seconds = DEFAULT_WAIT_SECONDS if wait is None else wait
         return PeerBusy(peer_status=status, peer_code=code, retry_after=seconds)
     if kind in _OUTCOMES:
-        further = _further(places) if kind is PeerBusy else {}
+        further: dict[str, Fact] = {}
+        if _OUTCOMES[kind] is PeerBusy:
+            own: dict[str, Fact] = {"peer_status": status, "peer_code": code}
+            further = _further(places) if kind is PeerBusy else own
         by = BY_CALLEE if kind in _ITS_OWN else BY_PEER
         return _OUTCOMES[kind](**further, by=by, **waiting(wait))
     if kind is PeerRefused:
@@ -158,6 +168,71 @@ def _further(places: _Places) -> dict[str, Fact]:
     """What the peer's own peer has said."""
     code = _known_code(places, "peer_code")
     return {"peer_status": _told(places, "peer_status") or 0, "peer_code": code}
+
+
+# ------------------------------------------------------------------ of a model
+
+MOST_WORDS: Final = 1000  # characters of what a provider says
+
+_TOO_LONG: Final = re.compile(
+    r"context[ _]?(?:length|window)|maximum context|prompt is too long|too many (?:input )?tokens",
+    re.ASCII | re.IGNORECASE,
+)
+_QUOTA: Final = re.compile(
+    r"insufficient[_ ](?:quota|balance|credit|fund)|quota[_ ]exceeded|exceeded your current quota"
+    r"|billing",
+    re.ASCII | re.IGNORECASE,
+)
+
+
+def read_model_refusal(
+    status: int,
+    body: bytes,
+    *,
+    currency: str,
+    retry_after: str | None = None,
+    date: str | None = None,
+) -> Refusal:
+    """What the refusal of a model stands for, with the provider's words."""
+    del currency  # what a model costs is ours to say
+    words = _words(body)
+    wait = waiting(read_wait(retry_after, date))
+    kind = _kind_of(status, words)
+    if kind is None and status < 400:  # noqa: PLR2004  neither an answer nor a refusal
+        error: CarnetError = ProviderError(f"the answer has the status {status}")
+    elif kind is None:
+        error = unexplained(status, read_wait(retry_after, date))
+    else:
+        error = kind(by=BY_STATUS, peer_status=status, **wait)
+    error.words = f"{status} {words}".strip()
+    error.detail = error.detail or error.words
+    return Refusal(error=error)
+
+
+def _kind_of(status: int, words: str) -> type[CarnetError] | None:
+    by_status: dict[int, type[CarnetError]] = {
+        401: errors.ModelKeyRefused,
+        402: errors.ModelQuotaExceeded,
+        403: errors.ModelKeyRefused,
+        404: errors.ModelNotFound,
+        429: errors.ModelQuotaExceeded if _QUOTA.search(words) else errors.ModelRateLimited,
+    }
+    if status in by_status:
+        return by_status[status]
+    if not 400 <= status < 500 or status in ASKED_AGAIN:  # noqa: PLR2004  the class of refusals
+        return None
+    return errors.ContextTooLong if _TOO_LONG.search(words) else errors.ModelRefused
+
+
+def _words(body: bytes) -> str:
+    """What a provider says, on one line: its error, or whatever it sent."""
+    places = _read_places(body)
+    told = (
+        [str(places[0].get(name) or "") for name in ("type", "code", "message")] if places else []
+    )
+    text = " ".join(filter(None, told)) or body[: 4 * MOST_WORDS].decode(errors="replace")
+    plain = "".join(sign if sign.isprintable() else " " for sign in text[:MOST_WORDS])
+    return " ".join(plain.split())
 
 
 # ------------------------------------------------------------------ parts of what came

@@ -96,7 +96,7 @@ REFUSALS: Final[dict[type[CarnetError], tuple[int, str]]] = {
     **_with_status(
         RATE_LIMITED,
         *(errors.RateLimited, errors.TooManyCalls, errors.TooManyStreams, errors.TooManyFailures),
-        errors.TooManyTasks,
+        *(errors.TooManyTasks, errors.ModelRateLimited),
     ),
     errors.Overloaded: (503, AGENT_UNAVAILABLE),  # not begun: R14, and what balancers look for
     errors.ShuttingDown: (503, AGENT_UNAVAILABLE),
@@ -111,6 +111,8 @@ REFUSALS: Final[dict[type[CarnetError], tuple[int, str]]] = {
         *(errors.ProviderError, errors.ProviderUnavailable, errors.ProviderTimeout),
         *(errors.CircuitOpen, errors.PeerRefused, errors.PeerBusy, errors.PeerUnreachable),
         *(errors.PeerResponseInvalid, errors.EgressRefused),
+        *(errors.ModelRefused, errors.ModelKeyRefused, errors.ModelQuotaExceeded),
+        *(errors.ModelNotFound, errors.ContextTooLong),
         # These two speak to people at a terminal; a row keeps the table whole.
         *(errors.ConfigInvalid, errors.Unreachable),
     ),
