@@ -11,7 +11,6 @@ from typing import Final
 from carnet.errors import UsageInvalid
 
 PLAIN: Final = frozenset({"call:*", "call:remote", "pay", "run:read", "run:cancel"})
-OPERATOR_NAME: Final = "operator"  # the account of the tokens that commands make for themselves
 OPERATOR: Final = PLAIN | {"admin:*", "approve", "metrics"}
 
 _WORDS: Final = ("call:*", "call:remote", "pay", "run:read", "run:cancel", "run:*", "approve")

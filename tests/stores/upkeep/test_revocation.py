@@ -60,6 +60,18 @@ async def test_a_task_that_waits_ends_with_its_own_token_and_not_with_one_of_tha
     assert place.rows(ASKED) == [("task-r1", True), ("task-r2", False)]
 
 
+async def test_a_task_of_a_command_goes_on_when_the_token_of_the_command_has_ended(
+    store: Store, place: Place
+) -> None:
+    number = await a_token(store, "operator#1f2e3d4c")
+    task = by(a_task("r1"), shown(number, "token:operator"))
+    payer = Payer(account=ALICE.account, quota="token:operator")
+    await store.turns.claim(replace(task, admitted=replace(task.admitted, payer=payer)))
+    await store.tokens.revoke("operator#1f2e3d4c", NOW)
+    await ended_by(store)
+    assert place.rows(ASKED) == [("task-r1", False)]
+
+
 async def test_a_task_of_the_former_release_ends_when_its_account_has_no_token(
     store: Store, place: Place
 ) -> None:

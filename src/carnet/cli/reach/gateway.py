@@ -19,10 +19,10 @@ from msgspec import Struct
 
 from carnet.cli.failures import GatewayError
 from carnet.cli.invocation import Invocation
-from carnet.cli.scopes import OPERATOR, OPERATOR_NAME
+from carnet.cli.scopes import OPERATOR
 from carnet.cli.times import SECOND
 from carnet.config import Settings
-from carnet.core.people.identity import Secret
+from carnet.core.people.identity import OPERATOR_NAME, Secret
 from carnet.errors import (
     CarnetError,
     PeerAgentNotFound,

@@ -8,14 +8,14 @@ from typing import Any
 
 from msgspec import structs
 
-from carnet.cli.scopes import OPERATOR_NAME, PLAIN, check_scope
+from carnet.cli.scopes import PLAIN, check_scope
 from carnet.cli.source import Sight
 from carnet.cli.times import SECOND, read_rate, read_span, write_rate
 from carnet.config import SecretRef, Settings, resolve_secret
 from carnet.config.readers import Wrong, url
 from carnet.core.money.amount import format_amount, parse_amount
 from carnet.core.people.address import check_domain, check_identity, check_local
-from carnet.core.people.identity import Secret, Token
+from carnet.core.people.identity import OPERATOR_NAME, Secret, Token
 from carnet.errors import AddressInvalid, InvalidRequest, UsageInvalid
 from carnet.ports.trust.trust import NewToken, Peer
 from carnet.wire.grammar.times import when
@@ -58,11 +58,6 @@ def token_page(token: Token, now: int) -> dict[str, Any]:
         "expires": when(token.expires),
         "last_used": when(token.last_used),
     }
-
-
-def is_of_a_command(token: Token) -> bool:
-    """Whether a command made it for itself: nobody can use or end it, so nobody lists it."""
-    return token.name != token.account == OPERATOR_NAME
 
 
 def is_about_the_peer(options: dict[str, Any]) -> bool:

@@ -80,13 +80,13 @@ def list_tokens(invocation: Invocation, everything: bool) -> None:  # noqa: FBT0
 
 async def _list_tokens(settings: "Settings", *, everything: bool) -> dict[str, Any]:
     from carnet.assembly.store import opened
-    from carnet.cli.trust.forms import is_of_a_command, token_page
+    from carnet.cli.trust.forms import token_page
     from carnet.runtime.system import SystemClock
 
     now = SystemClock().wall_us()
     async with opened(settings) as store:
         known = await store.tokens.list()
-    shown = [t for t in known if not is_of_a_command(t) and (everything or t.is_live(now))]
+    shown = [t for t in known if not t.is_of_command and (everything or t.is_live(now))]
     return {"tokens": [token_page(token, now) for token in shown]}
 
 

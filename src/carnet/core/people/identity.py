@@ -201,6 +201,9 @@ class Secret:
         raise TypeError("a Secret cannot be serialised")
 
 
+OPERATOR_NAME: Final = "operator"  # the account of the tokens that commands make for themselves
+
+
 class Token(Struct, frozen=True, kw_only=True):
     """A bearer token as it is kept: never the token itself, only its keyed hash."""
 
@@ -225,6 +228,11 @@ class Token(Struct, frozen=True, kw_only=True):
     def account(self) -> str:
         """Who holds it: tokens named `NAME#...` are all NAME's."""
         return self.name.partition("#")[0]
+
+    @property
+    def is_of_command(self) -> bool:
+        """Whether a command made it for itself: nobody can use or end it, so nobody lists it."""
+        return self.name != self.account == OPERATOR_NAME
 
     def is_live(self, now: int) -> bool:
         """Neither revoked nor expired."""

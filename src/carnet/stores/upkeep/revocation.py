@@ -6,6 +6,8 @@ Law 1. A call goes on only while all that let it in holds: the token that was sh
 Law 2. What runs is judged by the gateway that runs it, what waits by every gateway on the store. A
        gateway sees within a second what was revoked.
 Law 3. What waits is found by its row: token, actor and quota. It ends as a cancelled one does.
+Law 4. The token that a command makes for itself ends with the command, and nothing ends with it: it
+       stands for the operator, who is not revoked.
 """
 # ruff: noqa: S608  the texts are put together from our own words; every value is an argument
 
@@ -16,7 +18,7 @@ from typing import Final
 from carnet.core.call import Admitted
 from carnet.core.people.address import AGENT
 from carnet.core.people.delegation import SKEW_SECONDS
-from carnet.core.people.identity import Standing
+from carnet.core.people.identity import OPERATOR_NAME, Standing
 from carnet.core.people.proof import SECOND_US
 from carnet.ports.world.clock import Clock
 from carnet.stores.database import Database, Value
@@ -51,8 +53,8 @@ class Revocations:
         self._database = database
         self._clock = clock
         self._expiry = expiry
-        self._numbers: frozenset[str] = frozenset()  # of live tokens
-        self._accounts: frozenset[str] = frozenset()  # that have a live token
+        self._numbers: set[str] = set()  # of live tokens, and of those that commands made
+        self._accounts: set[str] = set()  # that have a live token
         self._peers: frozenset[str] = frozenset()  # organisations that have one
         self._next_end = math.inf  # of a live token, microseconds since the epoch
         self._looks = MORE_LOOKS
@@ -69,9 +71,12 @@ class Revocations:
     def read(self) -> None:
         """Take over what is known of tokens by now; something may have ended."""
         now = self._clock.wall_us()
-        live = [token for token in self._trust.tokens.known() if token.is_live(now)]
-        self._numbers = frozenset(token.number for token in live)
-        self._accounts = frozenset(token.account for token in live if token.peer is None)
+        known = self._trust.tokens.known()
+        live = [token for token in known if token.is_live(now) and not token.is_of_command]
+        commands = {token.number for token in known if token.is_of_command}
+        self._numbers = commands.union(token.number for token in live)
+        own = {token.account for token in live if token.peer is None}
+        self._accounts = own | {OPERATOR_NAME}
         self._peers = frozenset(token.peer for token in live if token.peer is not None)
         self._next_end = min((t.expires for t in live if t.expires is not None), default=math.inf)
         self._looks = MORE_LOOKS
