@@ -38,6 +38,16 @@ pass_members = ["*"]
 kind = "openai"
 url = "{url}/fragile/v1"
 
+[agents.priced]
+kind = "openai"
+url = "{url}/priced/v1"
+price = "0.5"
+
+[agents.by-tokens]
+kind = "openai"
+url = "{url}/priced/v1"
+price_out = "2"
+
 [agents.narrow]
 kind = "openai"
 url = "{url}/narrow/v1"
@@ -377,3 +387,15 @@ def test_a_key_that_a_provider_says_back_is_shown_to_nobody(
     shown = globex.carnet("run", "show", run).stdout
     assert "Incorrect API key provided: ***" in shown
     assert "canary-of-the-operator" not in shown
+
+
+def test_the_card_of_a_model_tells_its_price_and_the_most_a_call_may_cost(
+    globex: Organisation,
+) -> None:
+    """R31: what depends on tokens is not known before."""
+    cards = [
+        globex.get(f"/agents/{name}/.well-known/agent.json").json["carnet"]
+        for name in ("model", "priced", "by-tokens")
+    ]
+    told = [(card["price"], card["price_out"], card["most_cost"]) for card in cards]
+    assert told == [("0", "0", "0"), ("0.5", "0", "0.5"), ("0", "2", None)]

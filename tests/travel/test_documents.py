@@ -197,4 +197,19 @@ def test_the_page_of_keys_is_for_everybody(scene: Scene) -> None:
     assert (reply.status, page["domain"], page["profiles"]) == (200, "b.example", ["carnet"])
     (key,) = page["keys"]
     assert (key["active"], key["not_after"]) == (True, None)
-    assert set(page) == {"domain", "version", "keys", "profiles", "dialects", "signature"}
+    assert set(page) == {
+        *("domain", "version", "keys", "profiles", "dialects", "terms", "signature")
+    }
+
+
+def test_what_a_call_costs_and_is_bounded_by_is_told_before_it(scene: Scene) -> None:
+    """R31: by the card of an agent, and for the default one by the signed page of the gateway."""
+    page = scene.b.get("/.well-known/carnet.json", token="nobody").json["terms"]
+    card = scene.b.get("/agents/paid/.well-known/agent.json").json["carnet"]
+    assert (card["price"], card["price_out"], card["currency"]) == ("0.0002", "0", "credits")
+    assert (page["price"], page["currency"]) == ("0", "credits")
+    for terms in (card, page):
+        assert terms["most_cost"] is None  # an agent in Python may call others
+        assert (terms["max_depth"], terms["calls_per_minute"]) == (4, 600)
+        assert terms["body_bytes"] == 1024 * 1024
+        assert terms["signature_forms"] == ["carnet", "samvad"]

@@ -110,7 +110,7 @@ class _Building:
             domain=settings.gateway.domain,
             currency=settings.ledger.currency,
         )
-        self.published = _published(settings, store, backend, clock)
+        self.published = _published(settings, store, backend, clock, stamps)
         hours = settings.retention.task_hours
         readers = backend.concurrency.readers
         records = TaskRecords(store.tasks, store.turns, clock, readers, kept_hours=hours)
@@ -153,7 +153,9 @@ class _Building:
         )
 
 
-def _published(settings: Settings, store: Store, backend: Backend, clock: Clock) -> Published:
+def _published(
+    settings: Settings, store: Store, backend: Backend, clock: Clock, stamps: Stamps
+) -> Published:
     return Published(
         router=backend.router,
         identities=backend.identities,
@@ -166,5 +168,8 @@ def _published(settings: Settings, store: Store, backend: Backend, clock: Clock)
             sender_calls=settings.limits.sender_calls_per_minute,
             open_calls=lambda: backend.concurrency.total,
             waiting_tasks=lambda: backend.worker.waiting,
+            currency=settings.ledger.currency,
+            max_depth=stamps.limits.default + 1,
+            body_bytes=settings.limits.body_bytes,
         ),
     )

@@ -279,7 +279,8 @@ def build(
         settings, store, backend, clock, metrics, dialects=dialects, stamps=known
     )
     operations = _operations(store, backend, access, metrics)
-    rows = (*endpoints.rows, *_pages(settings, store, backend, clock, known, dialects))
+    pages = _pages(settings, store, backend, endpoints.published, clock, known, dialects)
+    rows = (*endpoints.rows, *pages)
     router = RouteTable([*rows, *offered(OPERATIONS, operations)], access)
     operations.describe(_description(settings, router, dialects))
     refusing = Refusing(dialects)
@@ -331,6 +332,7 @@ def _pages(
     settings: Settings,
     store: Store,
     backend: Backend,
+    published: Published,
     clock: Clock,
     stamps: Stamps,
     dialects: Sequence[Dialect],
@@ -349,6 +351,7 @@ def _pages(
         domain=settings.gateway.domain,
         clock=clock,
         dialects=[dialect.name for dialect in dialects],
+        terms=published.own_terms(),
     )
     return [*offered(RUNS, runs), *offered(WELL_KNOWN, well_known)]
 

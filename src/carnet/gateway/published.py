@@ -12,7 +12,7 @@ from carnet.http.exchange import Exchange
 from carnet.ports.calls.agent import Router, Target
 from carnet.ports.trust.keys import OwnKeys
 from carnet.ports.world.clock import Clock
-from carnet.wire.dialects.dialect import AgentKey, AgentView
+from carnet.wire.dialects.dialect import AgentKey, AgentView, Terms, most_cost
 
 
 class Capacity(Struct, frozen=True, kw_only=True, eq=False):
@@ -22,6 +22,9 @@ class Capacity(Struct, frozen=True, kw_only=True, eq=False):
     sender_calls: int  # of one sender
     open_calls: Callable[[], int] = int
     waiting_tasks: Callable[[], int] = int
+    currency: str = "credits"
+    max_depth: int = 4  # the first that is refused
+    body_bytes: int = 0  # of a signed request
 
 
 class Published:
@@ -83,7 +86,27 @@ class Published:
             uptime=int(self._clock.monotonic() - self._started),
             active=self._capacity.open_calls(),
             queued=self._capacity.waiting_tasks(),
+            terms=self.terms(target),
         )
+
+    def terms(self, target: Target) -> Terms:
+        """What callers may know of an agent before they call."""
+        capacity, depth = self._capacity, self._capacity.max_depth
+        return Terms(
+            currency=capacity.currency,
+            price=target.price,
+            most_cost=most_cost(target),
+            max_depth=depth if target.last_depth is None else min(depth, target.last_depth + 1),
+            calls_per_minute=capacity.sender_calls,
+            body_bytes=capacity.body_bytes,
+        )
+
+    def own_terms(self) -> Terms | None:
+        """Those of the default agent; None where there is none."""
+        try:
+            return self.terms(self.target(""))
+        except AgentNotFound:
+            return None
 
     def target(self, name: str) -> Target:
         """The agent of ours that is called so; the default one for an empty name."""

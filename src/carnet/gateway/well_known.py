@@ -1,7 +1,8 @@
 """GET /.well-known/carnet.json: that this is a Carnet, and which keys it signs with.
 
-Law. Whoever asks is answered, without a token: the page holds nothing but public keys. It is signed
-once for as long as the keys stay the same.
+Law. Whoever asks is answered, without a token: the page holds nothing but public keys, and what a
+call to the default agent costs and is bounded by (R31). It is signed once for as long as the keys
+stay the same.
 """
 
 from collections.abc import Sequence
@@ -11,6 +12,7 @@ from carnet.http.exchange import Exchange, Row
 from carnet.ports.trust.keys import OwnKey, OwnKeys
 from carnet.ports.world.clock import Clock
 from carnet.wire import travel
+from carnet.wire.dialects.dialect import Terms
 
 FRESH_SECONDS: Final = 60  # how long others may keep the page
 
@@ -21,9 +23,19 @@ class WellKnownPage:
     """Serves the page."""
 
     def __init__(
-        self, keys: OwnKeys, *, domain: str, clock: Clock, dialects: Sequence[str]
+        self,
+        keys: OwnKeys,
+        *,
+        domain: str,
+        clock: Clock,
+        dialects: Sequence[str],
+        terms: Terms | None = None,
     ) -> None:
-        """`domain` is ours, and `keys` are; `dialects` are those that are spoken."""
+        """`domain` is ours, and `keys` are; `dialects` are those that are spoken.
+
+        `terms` are those of the default agent.
+        """
+        self._terms = terms
         self._keys = keys
         self._domain = domain
         self._clock = clock
@@ -57,6 +69,7 @@ class WellKnownPage:
                 for key in published
             ),
             dialects=self._dialects,
+            terms=None if self._terms is None else self._terms.page(),
         )
         return travel.write_well_known(shown, kid=signer.kid, sign=signer.sign)
 

@@ -18,9 +18,10 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 from msgspec import Struct
 
-from carnet.core.call import Call, Claim
+from carnet.core.call import Call, Claim, Price, Target
 from carnet.core.chain.turn import Turn
 from carnet.core.messages.events import Event, Failed, Usage
+from carnet.core.money.amount import format_amount
 from carnet.core.people.identity import Skill, Trust
 from carnet.core.people.proof import Asking, Proof
 from carnet.errors import CarnetError
@@ -157,6 +158,39 @@ class AgentKey(Struct, frozen=True):
     active: bool = True
 
 
+class Terms(Struct, frozen=True, kw_only=True):
+    """What callers may know before they call: what it costs, and what bounds a call (R31)."""
+
+    currency: str
+    price: Price
+    most_cost: int | None = None  # of a call without its children; None: it depends on the call
+    max_depth: int  # the first depth that is refused
+    calls_per_minute: int  # of one signed sender
+    body_bytes: int
+    signature_forms: tuple[str, ...] = ("carnet", "samvad")
+
+    def page(self) -> dict[str, Any]:
+        """As cards and `carnet.json` show it."""
+        return {
+            "currency": self.currency,
+            "price": format_amount(self.price.per_call),
+            "price_in": format_amount(self.price.per_million_in),
+            "price_out": format_amount(self.price.per_million_out),
+            "most_cost": None if self.most_cost is None else format_amount(self.most_cost),
+            "max_depth": self.max_depth,
+            "calls_per_minute": self.calls_per_minute,
+            "body_bytes": self.body_bytes,
+            "signature_forms": list(self.signature_forms),
+        }
+
+
+def most_cost(target: Target) -> int | None:
+    """The most that one call to an agent may cost, where that is known before it."""
+    if target.price.counts_tokens or target.kind == "python":  # which may call others
+        return None
+    return target.price.per_call + (target.most_cost if target.is_remote else 0)
+
+
 class AgentView(Struct, frozen=True, kw_only=True):
     """An agent as a dialect shows it."""
 
@@ -174,6 +208,7 @@ class AgentView(Struct, frozen=True, kw_only=True):
     uptime: int = 0  # seconds
     active: int = 0  # calls that are being answered
     queued: int = 0  # tasks that wait
+    terms: Terms | None = None
 
 
 class TaskList(Struct, frozen=True, kw_only=True):

@@ -44,6 +44,7 @@ class WellKnown(Struct, frozen=True, kw_only=True):
     keys: tuple[PublishedKey, ...]
     profiles: tuple[str, ...] = PROFILES
     dialects: tuple[str, ...] = ()
+    terms: dict[str, Any] | None = None  # of the default agent: its price, and what bounds a call
 
 
 class _Key(Struct):
@@ -60,6 +61,7 @@ class _Page(Struct):
     profiles: list[_Word]
     dialects: list[_Word]
     signature: str
+    terms: dict[str, Any] | None = None
 
 
 def write_well_known(shown: WellKnown, *, kid: str, sign: Callable[[bytes], bytes]) -> bytes:
@@ -70,6 +72,7 @@ def write_well_known(shown: WellKnown, *, kid: str, sign: Callable[[bytes], byte
         "keys": [_written(key) for key in shown.keys],
         "profiles": list(shown.profiles),
         "dialects": list(shown.dialects),
+        **({} if shown.terms is None else {"terms": shown.terms}),
     }
     # Read back from its canonical form, so that what is signed has exactly those bytes.
     payload = json.read_object(jcs.canonical(page))
@@ -105,6 +108,7 @@ def read_well_known(body: bytes) -> WellKnown:
         keys=keys,
         profiles=tuple(page.profiles),
         dialects=tuple(page.dialects),
+        terms=page.terms,
     )
 
 

@@ -1,7 +1,7 @@
 """The card: what an agent says about itself. Ours is written, a peer's is read.
 
-Law 1. What we write holds all fourteen fields, so that the protocol's own clients can read it too,
-       and nothing that its schema does not have.
+Law 1. What we write holds all fourteen fields, so that the protocol's own clients can read it too.
+       What it has no words for, such as a price, stands in one member of ours, `carnet` (R31).
 Law 2. Of a peer's card the identity, the URL and the keys are judged strictly: keys that are weak,
        or two of one name, make the whole card worthless (A21). Fields that we do not know pass.
 Law 3. `read_card(write_card(facts))` tells what the facts told.
@@ -19,6 +19,7 @@ from carnet.core.people.identity import Mode, Skill, Trust
 from carnet.errors import AddressInvalid, InvalidJson, KeyInvalid, PeerUnreachable
 from carnet.wire.crypto.ed25519 import read_public_key, write_public_key
 from carnet.wire.dialects.dialect import AgentKey as CardKey
+from carnet.wire.dialects.dialect import Terms
 from carnet.wire.grammar import json
 
 PROTOCOL_VERSION: Final = "1.2"
@@ -73,6 +74,7 @@ class CardFacts(Struct, frozen=True, kw_only=True):
     requests_per_sender: int
     tokens_per_sender_per_day: int | None = None
     ttl: int = DEFAULT_TTL  # seconds for which readers may keep it
+    terms: Terms | None = None  # what is told beside the fields of the protocol
 
 
 def write_card(facts: CardFacts) -> bytes:
@@ -102,6 +104,7 @@ def write_card(facts: CardFacts) -> bytes:
             "rateLimit": {name: most for name, most in limits.items() if most is not None},
             "cardTTL": facts.ttl,
             "endpoints": {name: base + path for name, path in ENDPOINTS.items()},
+            **({} if facts.terms is None else {"carnet": facts.terms.page()}),
         }
     )
 

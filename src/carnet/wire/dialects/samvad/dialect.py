@@ -278,6 +278,7 @@ def facts_of(view: AgentView) -> CardFacts:
         requests_per_minute=view.requests_per_minute,
         requests_per_sender=view.requests_per_sender,
         tokens_per_sender_per_day=view.tokens_per_sender_per_day,
+        terms=view.terms,
     )
 
 
