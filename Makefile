@@ -153,6 +153,10 @@ signatures: $(VENV)/.dev ## Flip a million bits of signed requests: each is refu
 slowloris: $(VENV)/.dev ## Open 2,000 slow connections and print what a healthy caller notices
 	@$(BIN)/python -m tests.edge.slowloris $(ARGS)
 
+.PHONY: worst
+worst: $(VENV)/.dev ## Let one caller do its worst for a minute, and measure what another notices of it
+	@$(BIN)/python -m tests.worst $(ARGS)
+
 .PHONY: bench
 bench: $(BENCH_VENV)/.self ## Measure a hop beside other gateways, in an environment of its own; ARGS=calls or ARGS=walk counts
 	@$(BENCH_VENV)/bin/python -m bench $(ARGS)

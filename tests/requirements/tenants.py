@@ -4,6 +4,7 @@ from tests.requirements.rows import Row
 
 _ENDED = "tests/interop/test_revocation.py::"
 _STORED = "tests/stores/upkeep/test_revocation.py::"
+_WORST = "tests/worst/test_worst.py::"
 _FAIR = "tests/interop/test_fair_tasks.py::"
 _LISTED = "tests/security/callers/test_many_runs.py::"
 _SEARCHED = "tests/stores/calls/test_turns_search.py::"
@@ -77,5 +78,13 @@ ROWS = (
         "process, wherever the chain has passed it.",
         "A89, A31",
         (_DOCUMENTS + "test_an_agent_is_not_called_again_in_process_either",),
+    ),
+    Row(
+        "security:a99:worst",
+        "Whatever one caller does at its limits, none of another's calls, streams, bodies, lists, "
+        "tasks and webhooks fails, all calls end, and memory stays below the bound. `make worst` "
+        "measures what the other notices.",
+        "A99",
+        (_WORST + "test_whatever_one_caller_does_at_its_limits_no_call_of_another_fails",),
     ),
 )

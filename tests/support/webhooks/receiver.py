@@ -61,6 +61,10 @@ async def broken(received: Received) -> None:
     await received.say(empty(500) if received.number <= 2 else OK)
 
 
+async def failing(received: Received) -> None:
+    await received.say(empty(500))
+
+
 async def busy(received: Received) -> None:
     await received.say(empty(429, "retry-after: 2") if received.number == 1 else OK)
 
@@ -101,6 +105,7 @@ BEHAVIOURS: dict[str, Reply] = {
     "slow": slow,
     "hanging": hanging,
     "broken": broken,
+    "failing": failing,
     "busy": busy,
     "gone": gone,
     "moved": moved,
