@@ -31,6 +31,9 @@ T = TypeVar("T")
 
 STOPPING: Final = (signal.SIGTERM, signal.SIGINT)
 GRACE_SECONDS: Final = 10.0
+# That a thread which computes keeps the interpreter from the loop and the store, each time they ask
+# for it: some forty times a call.
+SWITCH_SECONDS: Final = 0.0005
 RECORD_SECONDS: Final = 10.0  # for recording the end of calls that the drain did not wait for
 LAST_SECONDS: Final = 2.0  # beyond the grace: whoever comes to its turn ends well
 MOST_NAMED: Final = 10  # of those that are left behind
@@ -52,6 +55,7 @@ class Process:
     def run(self, main: Main) -> int:
         """Run the main coroutine, and end whatever it leaves; its exit code."""
         loop = self._loop
+        sys.setswitchinterval(SWITCH_SECONDS)
         _current[:] = [self]
         task = loop.create_task(main())
         with _interrupting(loop, task) as was_interrupted:

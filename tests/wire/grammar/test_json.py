@@ -203,6 +203,17 @@ def test_where_a_long_body_is_cut_into_stretches_makes_no_difference() -> None:
         read(body, max_members=5)
 
 
+@pytest.mark.parametrize("before", [*range(65_500, 65_540), 131_060])
+def test_a_long_integer_is_seen_wherever_a_long_body_is_cut(before: int) -> None:
+    with pytest.raises(InvalidJson, match="beyond"):
+        read(b'["' + b"x" * before + b'", 12345678901234567, "' + b"x" * 70_000 + b'"]')
+
+
+def test_a_key_that_stands_twice_in_a_long_body_is_refused() -> None:
+    with pytest.raises(InvalidJson, match="twice"):
+        read(b'{"a": "' + b"x" * 70_000 + b'", "a": 1}')
+
+
 def test_a_long_string_is_read() -> None:
     text = "word, " * 200_000
     assert read(write({"text": text})) == {"text": text}

@@ -27,7 +27,7 @@ MAX_MEMBERS = 100_000
 MAX_INTEGER = 2**53 - 1
 
 _SAFE_DIGITS = 15  # fifteen characters of integer are always within MAX_INTEGER
-_STRETCH = 65_536
+_STRETCH = 65_536  # of a long body: a call into C keeps every other thread waiting to its end
 _MOST_DIGITS = 17  # the sign and sixteen digits; a longer one is refused without reading it
 _WHITESPACE = " \t\n\r"  # str.strip() alone would take Unicode spaces off as well
 
@@ -63,7 +63,11 @@ def read(body: bytes, *, max_levels: int = MAX_LEVELS, max_members: int = MAX_ME
     value = _read_plain(body)
     if value is None:
         value = _read_any(body, max_levels)
-    if body.count(b"{") + body.count(b"[") > max_levels:
+    if body[_STRETCH : _STRETCH + 1]:
+        opened = _count(body, b"{") + _count(body, b"[")
+    else:
+        opened = body.count(b"{") + body.count(b"[")
+    if opened > max_levels:
         refuse_depth(value, max_levels)
     return value
 
@@ -74,14 +78,20 @@ def _read_plain(body: bytes) -> object:
     In C, and a third of the price. Its parser is as strict as ours but for three things: keys that
     stand twice, long integers, and what an escape can spell.
     """
-    if (b"\\" in body and _is_escaped(body)) or _LONG_NUMBER in body.translate(_DIGITS):
+    if b"\\" in body and _is_escaped(body):
+        return None
+    is_long = body[_STRETCH : _STRETCH + 1] != b""
+    if _has_long_number(body) if is_long else _LONG_NUMBER in body.translate(_DIGITS):
         return None
     try:
         value: object = _DECODER.decode(body)
     except (ValueError, RecursionError):
         return None
     # Writing it again gives each string and key the quotes it came with, unless a key was dropped.
-    return value if body.count(b'"') == _ENCODER.encode(value).count(b'"') else None
+    again = _ENCODER.encode(value)
+    if is_long:
+        return value if _count(body, b'"') == _count(again, b'"') else None
+    return value if body.count(b'"') == again.count(b'"') else None
 
 
 def _is_escaped(body: bytes) -> bool:
@@ -165,7 +175,19 @@ def _refuse_many_members(body: bytes, max_members: int) -> None:
 
 
 def _count_marks(text: bytes) -> int:
-    return text.count(b",") + text.count(b"[") + text.count(b"{")
+    return _count(text, b",") + _count(text, b"[") + _count(text, b"{")
+
+
+def _count(text: bytes, mark: bytes) -> int:
+    return sum(text.count(mark, at, at + _STRETCH) for at in range(0, len(text), _STRETCH))
+
+
+def _has_long_number(body: bytes) -> bool:
+    overlap = len(_LONG_NUMBER) - 1
+    return any(
+        _LONG_NUMBER in body[at : at + _STRETCH + overlap].translate(_DIGITS)
+        for at in range(0, len(body), _STRETCH)
+    )
 
 
 def refuse_depth(value: object, max_levels: int) -> None:
