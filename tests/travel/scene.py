@@ -19,6 +19,10 @@ kind = "python"
 target = "agents:onward"
 reentry = true
 
+[agents.once]
+kind = "python"
+target = "agents:onward"
+
 [agents.hasty]
 kind = "python"
 target = "agents:relay"

@@ -100,12 +100,12 @@ def test_an_agent_of_ours_that_is_at_a_peer_is_called_by_signature_too(scene: Sc
 
 def test_a_call_that_comes_back_to_an_agent_is_a_loop(scene: Scene) -> None:
     a, b = scene.a, scene.b
-    before = len(executions(a.folder, "onward"))
-    reply = a.chat("@onward@b.example @onward@a.example", "onward")
+    before = len(executions(a.folder, "once"))
+    reply = a.chat("@onward@b.example @once@a.example", "once")
     error = reply.json["error"]
     assert (reply.status, error["peer_status"], error["peer_code"]) == (502, 409, "loop_detected")
-    assert len(executions(a.folder, "onward")) == before + 1
-    assert b.chat("@onward@a.example", "onward").text == "0 > end"
+    assert len(executions(a.folder, "once")) == before + 1
+    assert b.chat("@once@a.example", "onward").text == "0 > end"
 
 
 def test_an_agent_that_allows_it_is_called_again_until_the_depth_ends_it(scene: Scene) -> None:

@@ -95,6 +95,9 @@ async def upstream() -> AsyncIterator[Upstream]:
 
 
 PEERS = """
+[limits]
+retries = 0
+
 [peers."b.example"]
 url = "http://127.0.0.1:{port}"
 
@@ -102,7 +105,6 @@ url = "http://127.0.0.1:{port}"
 kind = "tangle"
 url = "http://127.0.0.1:{port}/v1"
 token = {{ env = "AWAY" }}
-retries = 0
 """
 
 

@@ -193,7 +193,9 @@ def test_a_token_that_may_call_one_agent_may_call_no_other(scene: Scene, agent: 
 
 def test_an_agent_lends_nobody_its_rights(scene: Scene) -> None:
     """A36, A35: what a caller may not call, an agent may not call for it."""
-    only_relay = scene.acme.new_token("only-relay", "--scope", "call:relay")
+    only_relay = scene.acme.new_token(
+        "only-relay", "--scope", "call:relay", "--scope", "call:onward"
+    )
     run = fresh("deputy")
     for address in ("echo", "paid", "answer", "@echo@globex.example"):
         received = len(scene.hostile.received)
@@ -206,9 +208,9 @@ def test_an_agent_lends_nobody_its_rights(scene: Scene) -> None:
         turn["legs"][0]["code"] for turn in scene.acme.json("run", "show", run)["turns"]
     ]
     assert outbound_calls == ["permission_missing"] * 4
-    reply = scene.acme.chat("relay echo hi", "relay", token=only_relay, headers=[(RUN, run)])
+    reply = scene.acme.chat("onward echo hi", "relay", token=only_relay, headers=[(RUN, run)])
     assert (reply.status, reply.code) == (403, "permission_missing")
-    assert (runs_of(scene.acme, "relay", run), runs_of(scene.acme, "echo", run)) == (1, 0)
+    assert (runs_of(scene.acme, "onward", run), runs_of(scene.acme, "echo", run)) == (1, 0)
 
 
 ERRORS = [

@@ -46,10 +46,12 @@ CONFIG = """
 kind = "python"
 target = "agents:hydra"
 price = "0.01"
+reentry = true
 
 [agents.herd]
 kind = "python"
 target = "agents:herd"
+reentry = true
 
 [agents.mirror]
 kind = "tangle"
