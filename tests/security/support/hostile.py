@@ -379,7 +379,8 @@ def _read(stream: Any) -> Received | None:
 def agents(url: str, token_file: str) -> str:
     """The configuration that makes every script an agent of its name."""
     return "\n".join(
-        f'[agents.{name}]\nkind = "tangle"\nurl = "{url}/{name}/v1"\nmax_cost = "0.5"\nretries = 0\n'
+        f'[agents.{name}]\nkind = "tangle"\nurl = "{url}/{name}/v1"\nmax_cost = "0.5"\n'
+        "retries = 0\n"
         f'may_forward_authorization = true\ntoken = {{file = "{token_file}"}}\n'
         for name in SCRIPTS
     )
