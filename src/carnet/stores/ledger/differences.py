@@ -25,13 +25,15 @@ _POSTED = (
     "SELECT at, run, turn, account || '@' || issuer, credit, amount FROM ledger WHERE"
     f" {_ASIDE.format(DISPUTED)} OR {_ASIDE.format(UNPAID)} ORDER BY n DESC LIMIT ?"
 )
-# A call out that got no answer, unless another attempt of it has told what it cost.
+# A call out that got no answer, unless another attempt of it was told what it cost. One that never
+# left was told nothing: it cost nothing by itself.
 _SILENT = (
     "SELECT MAX(t.ended), r.id, o.child_turn, MAX(r.account || '@' || r.issuer), MAX(o.callee)"
     " FROM outbound o JOIN turn t ON t.n = o.turn JOIN run r ON r.n = t.run"
     " WHERE o.cost IS NULL AND o.peer_status IS NULL AND o.state IN ('done', 'failed')"
     " AND t.state IN ('done', 'failed', 'unknown') AND NOT EXISTS (SELECT 1 FROM outbound p"
-    " WHERE p.turn = o.turn AND p.child_turn = o.child_turn AND p.cost IS NOT NULL)"
+    " WHERE p.turn = o.turn AND p.child_turn = o.child_turn AND p.cost IS NOT NULL"
+    " AND (p.cost > 0 OR p.state = 'done' OR p.peer_status IS NOT NULL))"
     " GROUP BY o.turn, r.id, o.child_turn ORDER BY o.turn DESC LIMIT ?"
 )
 # A call out whose record was lost with us.

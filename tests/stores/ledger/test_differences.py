@@ -1,0 +1,44 @@
+"""Which calls to others are listed as unmatched."""
+
+import pytest
+from msgspec.structs import replace
+
+from carnet.core.messages.outbound_call import OutboundCall
+from carnet.stores.open import Store
+from tests.stores.support.scenes import a_claim, a_finish, claimed
+
+SILENT = OutboundCall(
+    ordinal=0,
+    child_turn="r1.t0.critic",
+    to="@critic@globex.example",
+    depth=1,
+    state="failed",
+    dialect="tangle",
+    code="provider_unavailable",
+)
+NOT_SENT = replace(SILENT, cost=0)
+ANSWERED = replace(SILENT, state="done", code=None, cost=0)
+REPORTED = replace(SILENT, peer_status=502, cost=0)
+
+
+@pytest.mark.parametrize(
+    ("attempts", "unmatched"),
+    [
+        ([NOT_SENT], 0),
+        ([SILENT], 1),
+        ([SILENT, NOT_SENT], 1),
+        ([SILENT, SILENT], 1),
+        ([SILENT, ANSWERED], 0),
+        ([SILENT, REPORTED], 0),
+        ([SILENT, replace(SILENT, cost=300)], 0),
+    ],
+    ids=["not sent", "silent", "then not sent", "twice", "answered", "reported", "broken off"],
+)
+async def test_a_call_is_unmatched_until_an_attempt_of_it_is_told_what_it_cost(
+    attempts: list[OutboundCall], unmatched: int, store: Store
+) -> None:
+    calls = tuple(replace(each, ordinal=number) for number, each in enumerate(attempts))
+    turn = claimed(await store.turns.claim(a_claim()))
+    await store.turns.finish(a_finish(turn, state="failed", debits=(), outbound=calls))
+    found = await store.differences(elsewhere=(), limit=10)
+    assert [each.kind for each in found] == ["unmatched"] * unmatched
