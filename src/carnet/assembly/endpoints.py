@@ -8,6 +8,7 @@ from carnet.assembly.agents.agents import Agents
 from carnet.config import Settings
 from carnet.core.people.address import Identities
 from carnet.gateway.answer import Answering
+from carnet.gateway.bodies import LargeBodies
 from carnet.gateway.dialects import rows_of
 from carnet.gateway.endpoint import DialectEndpoint
 from carnet.gateway.published import Capacity, Published
@@ -110,6 +111,7 @@ class _Building:
             domain=settings.gateway.domain,
             currency=settings.ledger.currency,
         )
+        self._bodies = LargeBodies()
         self.published = _published(settings, store, backend, clock, stamps)
         hours = settings.retention.task_hours
         readers = backend.concurrency.readers
@@ -137,6 +139,7 @@ class _Building:
             stamps=self._stamps,
             wake=self._backend.worker.wake,
             secret=lambda identity: write_secret(self._store.webhook_secret(identity)).reveal(),
+            bodies=self._bodies,
         )
 
     def questions(self, dialect: Dialect) -> Questions:

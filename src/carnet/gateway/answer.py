@@ -82,8 +82,8 @@ class Answering:
             faults.point("recv.body")
         return body
 
-    def vouch(self, authorization: Secret | None, proof: Proof | None) -> Awaitable[None]:
-        """Refuse who could not be admitted whatever is asked."""
+    def vouch(self, authorization: Secret | None, proof: Proof | None) -> Awaitable[str]:
+        """Refuse who could not be admitted whatever is asked; the name of who can."""
         return self._admission.vouch(authorization, proof)
 
     def admit(self, claim: Claim) -> Awaitable[Call]:

@@ -15,14 +15,12 @@ Law 6. Body and claim end with admission: nothing of them is held while an answe
 Law 7. Who cannot be admitted by its head is refused before a body is waited for or, if it is large,
        parsed; what is still to come is dropped. A large body that is signed is compared with its
        digest, and parsed once the signature holds (A75).
-Law 8. A body over 64 KiB is parsed beside the event loop: others are answered meanwhile (A73).
+Law 8. A body over 64 KiB is parsed beside the event loop: others are answered meanwhile (A73). One
+       caller has its turn as `gateway.bodies` says (A99).
 """
 
-import asyncio
 import logging
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from typing import Final
 
 from msgspec import structs
 
@@ -32,6 +30,7 @@ from carnet.core.chain.carnet import Mark
 from carnet.core.people.proof import Document
 from carnet.errors import CarnetError, Internal, InvalidJson, TokenInvalid, TooManyFailures
 from carnet.gateway.answer import Answering
+from carnet.gateway.bodies import LARGE_BYTES, LargeBodies, Place
 from carnet.gateway.published import Published
 from carnet.guards.caller.failures import Failures
 from carnet.http.exchange import (
@@ -145,8 +144,6 @@ def _address(exchange: Exchange) -> str:
 
 SECRET = b"carnet-webhook-secret"
 
-_READING: Final = ThreadPoolExecutor(1, "carnet-bodies")  # one: they would only share the lock
-
 Secrets = Callable[[str], str]  # what we share with whoever asked for a task
 
 
@@ -162,8 +159,13 @@ class DialectEndpoint:
         stamps: Stamps,
         wake: Callable[[], None],
         secret: Secrets | None,
+        bodies: LargeBodies,
     ) -> None:
-        """`wake` is told of a new task; `secret` gives what callbacks are signed with."""
+        """`wake` is told of a new task; `secret` gives what callbacks are signed with.
+
+        `bodies` are the large ones of all endpoints.
+        """
+        self._bodies = bodies
         self._dialect = dialect
         self._answering = answering
         self._published = published
@@ -204,39 +206,49 @@ class DialectEndpoint:
             stamped = arrival.stamped()
             if way.kind == "call":
                 arrival.run = stamped.run
+        entered: list[Place] = []  # where the body is a large one
         try:
-            arrival.body = await answering.receive(exchange, lambda: self._vouch(arrival))
+            arrival.body = await answering.receive(
+                exchange, lambda: self._enter(arrival, exchange, entered)
+            )
             if exchange.line.held:  # a large one is read beside the loop, of those who are known
                 await self._vouch(arrival)
-                claim = await asyncio.get_running_loop().run_in_executor(
-                    _READING, self._read, arrival
-                )
+                claim = await entered[0].read(self._read, arrival)
             else:
                 claim = self._read(arrival)
             return await answering.admit(claim)
         except CarnetError as error:
-            refusal = error
-            if isinstance(error, InvalidJson):
-                refusal = await self._stranger(arrival) or error
-            if refusal.run is None:
-                refusal.run = arrival.run
-            raise refusal from None
+            raise await self._refusal(arrival, error) from None
+        finally:
+            for place in entered:
+                place.leave()
 
-    async def _stranger(self, arrival: Arrival) -> CarnetError | None:
-        """What a stranger is told, who is not told what is wrong with its body."""
-        try:
-            await self._vouch(arrival)
-        except CarnetError as error:
-            return error
-        return None
+    async def _enter(self, arrival: Arrival, exchange: Exchange, entered: list[Place]) -> None:
+        """Refuse a stranger; let a large body wait for those of the same caller."""
+        name = await self._vouch(arrival)
+        length = exchange.headers.read_count("content-length") or 0
+        if not entered and (exchange.line.held or length > LARGE_BYTES):
+            entered.append(await self._bodies.enter(name))
 
-    async def _vouch(self, arrival: Arrival) -> None:
-        """Refuse a stranger before its body is waited for, or parsed if it is large."""
+    async def _refusal(self, arrival: Arrival, error: CarnetError) -> CarnetError:
+        """What is told of an error; a stranger is not told what is wrong with its body."""
+        if isinstance(error, InvalidJson):
+            try:
+                await self._vouch(arrival)
+            except CarnetError as refusal:
+                error = refusal
+        if error.run is None:
+            error.run = arrival.run
+        return error
+
+    async def _vouch(self, arrival: Arrival) -> str:
+        """Refuse a stranger before its body is waited for, or parsed if it is large; who it is."""
         proof = self._dialect.proof(arrival)
         if proof is None and not self._dialect.is_signed and arrival.way.kind == "call":
             proof = travel.read_proof(arrival.request, arrival.body or None, arrival.stamps)
         if proof is not None or not self._dialect.is_signed:
-            await self._answering.vouch(read_authorization(arrival.headers), proof)
+            return await self._answering.vouch(read_authorization(arrival.headers), proof)
+        return ""  # nobody that is known: it is refused by what it has not signed
 
     def _read(self, arrival: Arrival) -> Claim:
         claim = self._dialect.read(arrival)

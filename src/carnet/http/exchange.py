@@ -93,19 +93,19 @@ class Exchange:
     async def read(self, max_bytes: int, check: Check | None = None) -> bytes:
         """The whole body.
 
-        `check` judges the head before a body is waited for, or is large. Where it refuses, the
-        answer leaves at once, and the server drops what is still to come.
+        `check` judges the head before a body is waited for, and when it is large. Where it refuses,
+        the answer leaves at once, and the server drops what is still to come.
         """
         body = self.line.take_body()
         if check is not None and (body is None or self.line.held):
             await check()
         if body is None:
-            return await self._wait_for(max_bytes)
+            return await self._wait_for(max_bytes, check)
         if len(body) > max_bytes:
             raise BodyTooLarge(limit=max_bytes)
         return body
 
-    async def _wait_for(self, max_bytes: int) -> bytes:
+    async def _wait_for(self, max_bytes: int, check: Check | None) -> bytes:
         length = self.headers.read_count("content-length")
         if length is not None and length > max_bytes:
             raise BodyTooLarge(limit=max_bytes)
@@ -119,6 +119,9 @@ class Exchange:
             size += len(parts[-1])
             if size > max_bytes:
                 raise BodyTooLarge(limit=max_bytes)
+            if check is not None and self.line.held:  # it has grown large on its way
+                await check()
+                check = None
             if not message.get("more_body"):
                 return b"".join(parts)
 

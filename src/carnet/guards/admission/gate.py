@@ -304,21 +304,24 @@ class Gate:
                     self._tokens.used(candidate.shown, candidate.now)
                 return call
 
-    async def vouch(self, authorization: Secret | None, proof: Proof | None) -> None:
-        """Refuse who could not be admitted whatever it asks, before that is read (A75)."""
+    async def vouch(self, authorization: Secret | None, proof: Proof | None) -> str:
+        """Refuse who could not be admitted whatever it asks, before that is read (A75).
+
+        Who could is told by name: the account of its token, or the identity that signs.
+        """
         has_looked = False
         while True:
             try:
                 if proof is None:
-                    authenticate(authorization, self._tokens, self._clock.wall_us())
-                else:
-                    await self._vouch_for(proof)
+                    now = self._clock.wall_us()
+                    return authenticate(authorization, self._tokens, now).account
+                await self._vouch_for(proof)
             except (TokenInvalid, PeerUnknown, KeyUnknown):
                 if has_looked or not await self._look_again():
                     raise
                 has_looked = True
             else:
-                return
+                return proof.sender
 
     async def _vouch_for(self, proof: Proof) -> None:
         if not self._knows_keys:

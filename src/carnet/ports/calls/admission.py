@@ -27,8 +27,8 @@ class Admission(Protocol):
     async def admit(self, claim: Claim) -> Call:
         """Show a claim from the wire to every guard; the last step records it."""
 
-    async def vouch(self, authorization: Secret | None, proof: Proof | None) -> None:
-        """Refuse who could not be admitted whatever it asks, by its token or its signature."""
+    async def vouch(self, authorization: Secret | None, proof: Proof | None) -> str:
+        """The name of a caller; refuse who cannot be admitted by its token or its signature."""
 
     async def admit_child(
         self, parent: Call, name: str, ask: Ask, *, index: int, auth: str
