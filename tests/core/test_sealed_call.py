@@ -6,14 +6,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from carnet.core.call import Admitted, Ask
+from carnet.core.call import Admitted, Ask, call_of
+from carnet.core.chain.allowance import Allowance
 from carnet.core.chain.carnet import Carnet, Trace
 from carnet.core.chain.turn import Turn
 from carnet.core.messages.events import Message
 from carnet.core.people.delegation import Delegation
 from carnet.core.people.identity import Account, Actor, Caller, Ceiling, Payer, Secret, Standing
 from carnet.core.people.proof import Document, Spending
-from carnet.core.sealed_call import FORM, SealedCall, read_sealed_call, write_sealed_call
+from carnet.core.sealed_call import (
+    FORM,
+    SealedCall,
+    read_sealed_call,
+    sealed_call_of,
+    write_sealed_call,
+)
 from carnet.errors import Internal
 from carnet.runtime.turns.execution import absent
 
@@ -179,3 +186,36 @@ def test_the_former_form_is_read_as_it_was_meant() -> None:
 def test_a_former_form_that_is_none_of_ours_is_refused() -> None:
     with pytest.raises(Internal):
         read_sealed_call(msgspec.msgpack.encode({"form": 1, "more": 1}))
+
+
+def test_a_credential_that_is_no_text_is_refused_like_anything_else_that_is_none_of_ours() -> None:
+    plain = msgspec.msgpack.decode(write_sealed_call(SEALED_CALL))
+    plain["admitted"]["credential"] = 7
+    with pytest.raises(Internal):
+        read_sealed_call(msgspec.msgpack.encode(plain))
+
+
+def test_what_cannot_be_read_again_is_not_written() -> None:
+    ask = replace(ADMITTED.ask, payload={"value": object()})
+    with pytest.raises(NotImplementedError, match="object"):
+        write_sealed_call(replace(SEALED_CALL, admitted=replace(ADMITTED, ask=ask)))
+
+
+@pytest.mark.parametrize(
+    ("set_aside", "spent", "left"),
+    [
+        *((6, 2, (7, 4)), (6, 0, (9, 6))),
+        (6, 50, (0, 1)),  # with none left it is still bounded
+        (0, 2, (7, 0)),
+    ],
+)
+def test_a_call_that_waits_keeps_what_it_has_not_spent(
+    set_aside: int, spent: int, left: tuple[int, int]
+) -> None:
+    bounded = replace(ADMITTED, set_aside=set_aside)
+    allowance = Allowance(Spending(money=4, currency="credits", calls=2))
+    call = call_of(bounded, TARGET, RECORD, allowance=allowance)
+    kept = sealed_call_of(call, spent)
+    assert kept.admitted == replace(bounded, reserve=left[0], set_aside=left[1])
+    assert kept.budget == Spending(money=4, currency="credits", calls=2)
+    assert sealed_call_of(call_of(bounded, TARGET, RECORD), spent).budget is None

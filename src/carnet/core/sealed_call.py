@@ -134,7 +134,7 @@ def _reveal(value: object) -> str:
 def _hide(kind: type, value: object) -> Secret:
     if kind is Secret and isinstance(value, str):
         return Secret(value)
-    raise NotImplementedError(kind.__name__)
+    raise ValueError(f"no {kind.__name__}")  # which the decoder tells as an error of its own
 
 
 class _Form(Struct):
