@@ -3,9 +3,12 @@
 import msgspec
 import pytest
 
-from carnet.core.call import Ask, Call, Claim
+from carnet.core.call import Admitted, Ask, Call, Claim, call_of
+from carnet.core.chain.carnet import Carnet
+from carnet.core.chain.turn import Turn
 from carnet.core.messages.events import Message
-from carnet.core.people.identity import Secret
+from carnet.core.people.identity import Account, Actor, Caller, Payer, Secret
+from carnet.runtime.turns.execution import absent
 
 CREDENTIAL = "Bearer sk-tan-user-123"
 
@@ -46,3 +49,21 @@ def test_what_was_read_cannot_be_changed_afterwards() -> None:
     ask = Ask(messages=())
     with pytest.raises(AttributeError):
         ask.stream = True  # type: ignore[misc]
+
+
+def test_a_call_gives_back_what_was_admitted_and_nothing_of_its_record() -> None:
+    alice = Account("acme.example", "alice")
+    admitted = Admitted(
+        agent="echo",
+        ask=Ask(messages=()),
+        carnet=Carnet(run="run_1", turn="t0", depth=0, last_depth=3),
+        caller=Caller(actor=Actor(name="token:alice"), scopes=frozenset()),
+        payer=Payer(account=alice, quota="token:alice"),
+        reserve=7,
+        task_quota="tasks/echo/alice",
+    )
+    record = Turn(n=1, agent="echo", run="run_1", turn="t0", payer=alice, created=1)
+    call = call_of(admitted, absent("echo"), record, known=True, task="t-1")
+    assert (call.reserve, call.known, call.task) == (7, True, "t-1")
+    assert type(call.admitted) is Admitted
+    assert call.admitted == admitted

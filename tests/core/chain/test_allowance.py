@@ -94,3 +94,15 @@ def test_tokens_that_were_used_are_gone_and_with_none_left_nothing_is_called() -
     unbounded = Allowance(Spending(calls=2))
     unbounded.use(100)
     assert unbounded.left().tokens is None
+
+
+def test_a_call_that_cost_more_than_expected_takes_what_is_left_and_no_more() -> None:
+    allowance = Allowance(TEN)
+    allowance.take(4, "credits")
+    assert allowance.take_more(2) == 2
+    assert allowance.left().money == 4
+    assert allowance.take_more(100) == 4
+    assert allowance.left().money == 0
+    unbounded = Allowance(Spending(calls=2))
+    assert unbounded.take_more(5) == 0
+    assert unbounded.left() == Spending(calls=2)

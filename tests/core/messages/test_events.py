@@ -8,13 +8,17 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from carnet.core.messages.events import (
+    PIECE_BYTES,
     Data,
+    DataPart,
     Done,
     End,
     Event,
     Extension,
     Failed,
     Interrupted,
+    Link,
+    Message,
     Resolved,
     Text,
     ToolCall,
@@ -24,7 +28,9 @@ from carnet.core.messages.events import (
     is_terminal,
     join_events,
     joined_text,
+    journaled,
     read_events,
+    read_in_pieces,
     state_of,
     write_event,
     write_events,
@@ -33,6 +39,7 @@ from carnet.core.messages.interrupt import Interrupt, Resolution
 from carnet.errors import (
     AgentNotFound,
     DepthExceeded,
+    InputRequired,
     Internal,
     ProviderTimeout,
     RateLimited,
@@ -158,3 +165,49 @@ def test_an_agent_waits_for_nothing_that_a_store_cannot_hold(field: str, value: 
 def test_a_batch_can_be_joined_from_events_that_were_encoded_one_by_one() -> None:
     batch: list[Event] = [Text("a"), Done()]
     assert join_events([write_event(event) for event in batch]) == write_events(batch)
+
+
+@pytest.mark.parametrize("size", [1, 100, PIECE_BYTES // 8, PIECE_BYTES])
+def test_a_long_batch_is_read_whole_and_in_order_some_events_at_a_time(size: int) -> None:
+    count = 2 * PIECE_BYTES // size
+    batch: list[Event] = [Text(f"{number}" + "ü" * size) for number in range(count)]
+    batch += [Data({"a": [1, None]}), Done()]
+    pieces = list(read_in_pieces(write_events(batch)))
+    assert [event for piece in pieces for event in piece] == batch
+    assert len(pieces) > 1
+    assert all(len(write_events(piece)) < PIECE_BYTES + 2 * size for piece in pieces)
+
+
+def test_a_short_batch_is_one_piece() -> None:
+    batch: list[Event] = [Text("a"), Done()]
+    assert list(read_in_pieces(write_events(batch))) == [batch]
+
+
+def test_what_is_waited_for_is_journaled_without_its_secret() -> None:
+    ask = Interrupt(id="i1", state="secret", kind="approval", message="may I?")
+    end = journaled(Waiting((ask,)))
+    assert end == Waiting((replace(ask, state=""),))
+    assert b"secret" not in write_event(end)
+    assert journaled(Failed("internal")) == Failed("internal")
+
+
+@pytest.mark.parametrize(("kind", "told"), [("approval", "approval"), ("pigeon", "input")])
+def test_who_cannot_answer_is_told_of_what_kind_the_first_question_is(kind: str, told: str) -> None:
+    ask = Interrupt(id="i1", state="s", kind=kind, message="may I?")
+    later = Interrupt(id="i2", state="s", kind="payment", message="who pays?")
+    error = Waiting((ask, later)).error()
+    assert type(error) is InputRequired
+    assert error.facts == {"kind": told}
+
+
+def test_the_text_of_a_message_is_its_text_parts_a_line_each() -> None:
+    assert Message("user", ("only",)).text == "only"
+    assert Message("user", ("first", DataPart({"n": 1}), "second")).text == "first\nsecond"
+    assert Message("user", (Link("https://x.example"),)).text == ""
+
+
+def test_a_message_is_plain_if_it_holds_text_and_no_tool_is_meant() -> None:
+    assert Message("user", ("first", "second")).is_plain
+    assert not Message("user", ("first", Link("https://x.example"))).is_plain
+    assert not Message("assistant", (), tool_calls=(ToolCall("c1", "find", "{}"),)).is_plain
+    assert not Message("tool", ("found",), tool_call_id="c1").is_plain

@@ -2,7 +2,7 @@
 
 import pytest
 
-from carnet.core.messages.interrupt import KINDS, Interrupt, Resolution
+from carnet.core.messages.interrupt import KINDS, Interrupt, Resolution, hash_state
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -26,3 +26,10 @@ def test_a_resolution_says_nothing_more_than_its_outcome_unless_told() -> None:
     assert Resolution(outcome="accepted") == Resolution(
         outcome="accepted", resolver=None, proof=None
     )
+
+
+def test_what_is_kept_of_a_secret_tells_it_apart_and_does_not_hold_it() -> None:
+    kept = hash_state("secret")
+    assert kept == hash_state("secret")
+    assert kept != hash_state("Secret")
+    assert b"secret" not in kept

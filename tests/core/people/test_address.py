@@ -5,11 +5,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carnet.core.people.address import (
+    MOST_NAME,
     Address,
     Identities,
     check_domain,
     check_identity,
     check_local,
+    check_name,
     handle_of,
     host_of,
     identity_of,
@@ -237,3 +239,14 @@ def test_hosts_that_a_hurried_reader_takes_for_one_another_have_one_skeleton() -
     assert skeleton("rn.example") == skeleton("m.example")
     assert skeleton("a0.example") == skeleton("ao.example")
     assert skeleton("a.example") != skeleton("b.example")
+
+
+@pytest.mark.parametrize("name", ["critic", "@critic@b.example", "ünï côde", "a" * MOST_NAME])
+def test_a_name_that_can_be_recorded_is_kept_as_it_is(name: str) -> None:
+    assert check_name(name) == name
+
+
+@pytest.mark.parametrize("name", ["a" * (MOST_NAME + 1), "a\x00b", "a\nb", "\ud800"])
+def test_a_name_that_no_store_could_hold_is_refused(name: str) -> None:
+    with pytest.raises(AddressInvalid):
+        check_name(name)

@@ -12,6 +12,7 @@ from carnet.core.people.identity import (
     Ceiling,
     Payer,
     Standing,
+    Token,
     allows,
 )
 
@@ -90,3 +91,39 @@ def test_a_list_of_peers_is_the_whole_list() -> None:
     listed = Standing(sender="agent://x.example", listed=True)
     assert not listed.meets("trusted-peers", ())
     assert listed.meets("trusted-peers", ("agent://x.example",))
+
+
+def test_without_a_ceiling_the_scopes_decide_and_a_right_without_a_name_is_nobodys() -> None:
+    assert caller(frozenset({"call:*"})).may("call:echo")
+    assert not caller(frozenset({"call:*"})).may("pay")
+    assert not caller(frozenset({"*"})).may("")
+
+
+def token(name: str = "alice", *, expires: int | None = None, revoked: int | None = None) -> Token:
+    return Token(
+        n=1,
+        name=name,
+        hash=b"",
+        prefix="ck_",
+        scopes=frozenset(),
+        created=1,
+        expires=expires,
+        revoked=revoked,
+    )
+
+
+def test_all_tokens_of_one_name_have_one_account() -> None:
+    assert [token(name).account for name in ("alice", "alice#phone", "alice#a#b")] == ["alice"] * 3
+
+
+def test_a_token_that_a_command_made_for_itself_is_told_from_one_of_the_operator() -> None:
+    assert token("operator#17").is_of_command
+    assert not token("operator").is_of_command
+    assert not token("alice#phone").is_of_command
+
+
+def test_a_token_lives_until_it_expires_or_is_revoked() -> None:
+    assert token().is_live(10)
+    assert token(expires=11).is_live(10)
+    assert not token(expires=10).is_live(10)
+    assert not token(expires=11, revoked=5).is_live(10)
