@@ -267,16 +267,13 @@ def counted_as(candidate: Candidate) -> str:
     return candidate.proof.sender if peer is None else AGENT + peer.domain
 
 
-def daily_tokens(candidate: Candidate) -> Quota | None:
-    """The tokens that a signed claim may use of today's; None if its agent sets no bound."""
-    target = candidate.target
-    if target.tokens_per_day is None:
-        return None
+def daily_tokens(candidate: Candidate, most: int) -> Quota:
+    """The tokens that a signed claim may use of today's, of which its agent allows so many."""
     days, seconds = divmod(candidate.now // SECOND_US, DAY_SECONDS)
     day = date.fromordinal(_EPOCH + days).isoformat()
     return Quota(
-        name=f"{TOKENS}{day}/{target.name}/{counted_as(candidate)}",
-        limit=target.tokens_per_day,
+        name=f"{TOKENS}{day}/{candidate.target.name}/{counted_as(candidate)}",
+        limit=most,
         retry_after=DAY_SECONDS - seconds,
     )
 

@@ -135,8 +135,8 @@ class Intake:
             most = 0 if owned else quote(target, claim.ask, len(claim.request))
             taken, left = set_aside(allowance, target, most, self._currency)
             onward = None if onward is None else msgspec.structs.replace(onward, budget=left)
-        is_counted = claim.proof is not None and target.tokens_per_day is not None
-        tokens = daily_tokens(candidate) if is_counted else None
+        most_tokens = None if claim.proof is None else target.tokens_per_day
+        tokens = None if most_tokens is None else daily_tokens(candidate, most_tokens)
         later = make_later(candidate, self._ids) if claim.is_task else None
         admitted = Admitted(
             agent=target.name,
