@@ -58,3 +58,18 @@ async def test_nobody_waits_for_ever_and_who_gave_up_holds_nothing() -> None:
     with pytest.raises(Overloaded):
         await readers.enter("a", 10)
     assert readers.total == 10
+    readers.leave("a", 10)  # and is not waited for
+    assert readers.total == 0
+
+
+async def test_who_lets_some_of_it_go_still_holds_the_rest() -> None:
+    readers = Readers(per_caller=10, in_all=100)
+    await readers.enter("a", 4)
+    await readers.enter("a", 5)
+    readers.leave("a", 5)
+    assert readers.total == 4
+    more = asyncio.create_task(readers.enter("a", 7))
+    await settled()
+    assert not more.done()
+    readers.leave("a", 4)
+    await more

@@ -10,6 +10,7 @@ from carnet.core.chain.carnet import DepthLimits, Mark
 from carnet.core.messages.events import Message
 from carnet.core.people.identity import Account
 from carnet.errors import (
+    Cancelled,
     CarnetError,
     DefinitionChanged,
     DepthExceeded,
@@ -69,6 +70,7 @@ class Scene:
             Peer(domain="b.example", url="http://127.0.0.1:1", may_forward=True, credit=300)
         )
         self.learns: Callable[[], object] | None = None
+        self.ended: set[str] = set()  # whose calls were let in by what has ended since
         self.concurrency = Concurrency(per_caller=concurrency, in_all=100)
         self.gate = Gate(
             GateParts(
@@ -79,6 +81,7 @@ class Scene:
                 ids=FakeIds(),
                 domain=DOMAIN,
                 depths=DepthLimits(),
+                has_ended=lambda call: call.caller.actor.name in self.ended,
             ),
             turns=self.turns,
             concurrency=self.concurrency,
@@ -295,3 +298,24 @@ async def test_one_caller_may_not_run_away_in_a_run_by_naming_new_payers() -> No
         )
     known = claim(token="ck_b", forwarded="Bearer p1", marks=in_run(turn="conv_1.t1.x"))
     assert (await scene.gate.admit(known)).known
+
+
+async def test_nothing_more_is_called_for_a_call_whose_token_has_ended_meanwhile() -> None:
+    scene = Scene()
+    parent = await scene.gate.admit(claim())
+    other = await scene.gate.admit(claim(token="ck_roaming"))
+    scene.ended = {"token:alice"}
+    with pytest.raises(Cancelled):
+        await scene.child(parent)
+    assert len(scene.turns.claims) == 2
+    assert (await scene.child(other)).is_child
+
+
+async def test_the_rate_of_a_token_is_asked_of_the_store_each_time() -> None:
+    scene = Scene()
+    scene.turns.denial = Denied("rate", 9)
+    with pytest.raises(RateLimited) as refused:
+        await scene.gate.admit(claim(marks=in_run()))
+    assert refused.value.retry_after == 9
+    scene.turns.denial = None
+    assert not (await scene.gate.admit(claim(marks=in_run()))).known

@@ -1,10 +1,11 @@
 """Who is calling: tokens at the gate."""
 
 import pytest
+from msgspec.structs import replace
 
 from carnet.core.call import Ask, Claim
 from carnet.core.messages.events import Message
-from carnet.core.people.identity import Secret
+from carnet.core.people.identity import Context, Secret
 from carnet.errors import Internal, TokenInvalid, TokenMissing
 from carnet.guards.caller.authentication import KnownCaller, bearer
 from carnet.guards.candidate import Candidate
@@ -79,3 +80,16 @@ def test_a_bearer_is_read_whatever_the_case_of_its_scheme() -> None:
 def test_a_candidate_gives_nothing_that_no_guard_has_proved(fact: str) -> None:
     with pytest.raises(Internal):
         getattr(Candidate(claim(None), NOW), fact)
+
+
+def test_what_the_holder_of_a_token_says_of_itself_is_kept_as_claimed_and_for_this_call() -> None:
+    tokens = MemoryTokens()
+    tokens.add("ck_good", NewToken(name="alice", scopes=frozenset({"call:*"})))
+    guard = KnownCaller(tokens, lambda _: False)
+    said = Context(agent="critic", user=7, host="https://b.example", verified=True)
+    told = Candidate(replace(claim("Bearer ck_good"), context=said), NOW)
+    silent = Candidate(claim("Bearer ck_good"), NOW)
+    guard(told)
+    guard(silent)
+    assert told.caller.context == replace(said, verified=False)
+    assert silent.caller == replace(told.caller, context=None)

@@ -17,7 +17,7 @@ from carnet.errors import (
     TimestampOutOfWindow,
 )
 from carnet.guards.candidate import Candidate
-from carnet.guards.proof.travel import Travelled, Unlooped
+from carnet.guards.proof.travel import Travelled, Unlooped, travels
 from carnet.testing.clock import FakeClock
 from carnet.wire import travel
 from carnet.wire.crypto import ed25519
@@ -162,3 +162,13 @@ def test_another_agent_and_one_of_the_same_name_elsewhere_are_no_loop() -> None:
     passing("echo")
     passing("echo", "@echo@b.example", f"@critic@{DOMAIN}")
     passing("bridge/echo", f"@echo@{DOMAIN}")  # such a name has no address
+
+
+@pytest.mark.parametrize("how", [how for how, error in REFUSED if error is SignatureInvalid])
+def test_a_document_that_is_not_the_senders_is_refused_before_anything_else_is_read(
+    how: dict[str, Any],
+) -> None:
+    with pytest.raises(SignatureInvalid):
+        travels(candidate(**how))
+    travels(candidate())
+    travels(candidate(None))
