@@ -13,6 +13,7 @@ from carnet.wire.stamps.stamp import (
     Metadata,
     Reading,
     Stamp,
+    Stamped,
     Stamps,
     Written,
     check_coverage,
@@ -127,3 +128,14 @@ def test_every_stamp_that_is_written_is_written_once() -> None:
 def test_two_stamps_of_one_name_are_refused() -> None:
     with pytest.raises(ValueError, match="one name"):
         Stamps((*ROWS, MINE, MINE))
+
+
+def test_a_field_of_a_stamp_that_says_nothing_of_the_chain_is_no_mark() -> None:
+    assert STAMPS.read(fields(x_agents_api_caller_user="0")) == Stamped()
+
+
+def test_the_run_of_a_request_is_the_first_that_a_stamp_names() -> None:
+    silent, named = Mark(stamp="a"), Mark(stamp="b", run="run_1")
+    assert Stamped((silent, named, Mark(stamp="c", run="run_2"))).run == "run_1"
+    assert Stamped((silent,)).run is None
+    assert Stamped().run is None

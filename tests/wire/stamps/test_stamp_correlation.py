@@ -19,3 +19,7 @@ def test_what_is_none_was_not_told(value: bytes) -> None:
         is None
     )
     assert read_correlation(Headers([(b"x-correlation-idea", b"a")])) is None
+
+
+def test_a_request_without_the_field_names_nothing() -> None:
+    assert read_correlation(Headers([(b"accept", b"x-correlation-id")])) is None

@@ -135,6 +135,7 @@ def test_the_document_beside_a_body_was_made_for_that_body() -> None:
     assert travel.read_beside(Headers([]), BODY) is None
     with pytest.raises(DigestMismatch):
         travel.read_beside(Headers(lines), BODY + b" ")
+    assert travel.read_beside(Headers(lines), None) == found  # before the body has come
 
 
 @pytest.mark.parametrize(("theirs", "ours", "counts"), [(3, 9, 3), (9, 3, 3)])

@@ -142,3 +142,10 @@ def test_another_body_is_told_as_that() -> None:
 
 def test_an_end_that_lies_ahead_is_kept_for_the_guards() -> None:
     assert proof(signed(expires=NOW + 5)).expires == NOW + 5
+
+
+def test_the_head_alone_proves_who_sent_it_before_the_body_has_come() -> None:
+    found = travel.read_proof(request(signed()), None, STAMPS)
+    assert found == proof(signed())
+    with pytest.raises(InsufficientCoverage):
+        travel.read_proof(request(signed(document=None)), None, STAMPS)
