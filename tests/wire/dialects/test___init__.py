@@ -4,7 +4,7 @@ import pytest
 
 from carnet.errors import RouteNotFound
 from carnet.http.refusal import Refusing
-from carnet.wire.dialects import DIALECTS, openai, samvad
+from carnet.wire.dialects import DIALECTS, by_peer, openai, samvad
 from carnet.wire.dialects.dialect import (
     AgentList,
     AgentView,
@@ -58,3 +58,8 @@ def test_what_a_dialect_has_no_words_for_is_not_found() -> None:
 )
 def test_the_path_says_in_whose_words_a_request_is_refused(path: bytes, name: str) -> None:
     assert Refusing(DIALECTS).speaks(path).name == name
+
+
+def test_peers_are_listed_by_the_name_of_what_they_read() -> None:
+    assert by_peer() == {"tangle": openai.DIALECT, "samvad": samvad.DIALECT}
+    assert by_peer([samvad.DIALECT]) == {"samvad": samvad.DIALECT}

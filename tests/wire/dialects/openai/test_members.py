@@ -46,3 +46,31 @@ def test_messages_of_a_call_that_has_no_body_are_removed_as_well() -> None:
 def test_no_more_names_are_told_than_a_header_should_have() -> None:
     ask = ask_with({f"member_{number}": 1 for number in range(1000)})
     assert len(Passing(frozenset()).removed(ask)) == MOST_NAMES
+
+
+FUNCTION = {"type": "function", "function": {"name": "find"}}
+SEARCH = {"type": "web_search"}
+
+
+def test_tools_that_the_provider_would_run_stay_behind() -> None:
+    passing = Passing(frozenset({"tools"}))
+    for tools, kept in (
+        ([FUNCTION, SEARCH, "mcp"], [FUNCTION]),
+        ([SEARCH], None),  # a list without any is refused by most
+    ):
+        ask = ask_with({"tools": tools})
+        assert (passing.kept(ask).body or {}).get("tools") == kept
+        assert passing.removed(ask) == ("tools",)
+        assert ask.body is not None
+        assert ask.body["tools"] == tools  # the request itself is not changed
+    own = ask_with({"tools": [FUNCTION, {"type": "custom", "custom": {"name": "x"}}]})
+    assert passing.kept(own) == own
+    assert passing.removed(own) == ()
+
+
+def test_a_callers_instructions_stay_behind_in_the_body_too() -> None:
+    ask = ask_with({"seed": 1}, "system", "developer")
+    passing = Passing.of(["*"], system=False)
+    assert passing.kept(ask) == ask_with({"seed": 1})
+    assert passing.removed(ask) == ("system",)
+    assert len(ask.messages) == 3

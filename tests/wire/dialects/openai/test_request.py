@@ -6,11 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carnet.core.call import Ask
+from carnet.core.call import Ask, Claim
 from carnet.core.messages.events import Message, Role
+from carnet.core.people.identity import Secret
 from carnet.errors import InvalidRequest
-from carnet.wire.dialects.openai import read_ask, request_digest, write_request
+from carnet.wire.dialects.openai import DIALECT, read_ask, request_digest, write_request
+from carnet.wire.dialects.openai.request import read_chat, read_later
 from carnet.wire.grammar import json
+from tests.wire.dialects.scene import arrival
 
 HELLO = [{"role": "user", "content": "hello"}]
 
@@ -323,3 +326,72 @@ def test_a_skill_that_was_asked_for_without_words_is_passed_on_with_a_message() 
     sent = json.read_object(write_request(ask, model="m", stream=False, with_skill=True))
     assert sent["carnet"] == {"skill": "book", "payload": {"seats": 4}}
     assert sent["messages"] == [{"role": "user", "content": '{"seats":4}'}]
+
+
+# ------------------------------------------------------------------ the whole request
+
+
+def later(**members: object) -> Claim:
+    return read_later(arrival(DIALECT, "task", body=json.write({**SMALLEST, **members})))
+
+
+def test_a_chat_is_claimed_with_what_its_headers_say() -> None:
+    body = json.write({**SMALLEST, "model": "echo"})
+    fields = {
+        "authorization": "Bearer ck_alice",
+        "x-tangle-runid": "conv_1",
+        "traceparent": f"00-{'a' * 32}-{'b' * 16}-01",
+    }
+    found = read_chat(arrival(DIALECT, "chat", body=body, fields=fields))
+    assert (found.dialect, found.agent, found.ask.text) == ("openai", "echo", "hello")
+    assert found.authorization == Secret("Bearer ck_alice")
+    assert [mark.run for mark in found.marks] == ["conv_1"]
+    assert found.trace is not None
+    assert found.trace.trace_id == "a" * 32
+    assert (found.is_task, found.proof) == (False, None)
+
+
+def test_the_agent_of_a_chat_is_the_one_of_the_path_then_the_model_then_the_default_one() -> None:
+    named, bare = json.write({**SMALLEST, "model": "echo"}), json.write(SMALLEST)
+    for body, path, agent in (
+        *((named, "critic", "critic"), (named, None, "echo"), (bare, None, "")),
+        (named, "", ""),
+    ):
+        found = read_chat(arrival(DIALECT, "chat", body=body, agent=path))
+        assert (found.agent, found.authorization) == (agent, None)
+
+
+def test_a_task_is_another_call_than_the_same_chat_and_its_callback_is_no_part_of_it() -> None:
+    chat = read_chat(arrival(DIALECT, "chat", body=json.write(SMALLEST)))
+    silent, told = later(), later(callback="https://receiver.example/x")
+    assert (told.is_task, told.callback, silent.callback) == (
+        *(True, "https://receiver.example/x", None),
+    )
+    assert silent.digest == told.digest != chat.digest
+    assert silent.request == told.request == chat.request
+
+
+@pytest.mark.parametrize(
+    ("members", "field"),
+    [
+        ({"callback": 7}, "callback"),
+        ({"callback": "https://x.example/a b"}, "callback"),
+        ({"callback": "x" * 2049}, "callback"),
+        ({"stream": True}, "stream"),
+        ({"callback_url": "https://x.example"}, "callback_url"),
+        ({"Webhook-URL": "https://x.example"}, "Webhook-URL"),
+        ({"payload": {}}, "payload"),
+        ({"traceId": "x"}, "traceId"),
+    ],
+)
+def test_a_task_is_refused_by_the_member_that_would_do_nothing(
+    members: dict[str, object], field: str
+) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        later(**members)
+    assert caught.value.public_facts() == {"field": field}
+
+
+def test_a_task_keeps_members_that_some_model_may_know() -> None:
+    members = {"temperature": 0, "skill-of-the-provider-x": 1}
+    assert (later(**members).ask.body or {}).items() >= members.items()
