@@ -12,6 +12,7 @@ from carnet.core.call import Ask, Claim
 from carnet.core.chain.carnet import Mark, Trace
 from carnet.core.messages.events import Message
 from carnet.core.people.identity import Secret
+from carnet.core.people.proof import Proof
 from carnet.errors import (
     CarnetError,
     DigestInvalid,
@@ -22,9 +23,19 @@ from carnet.errors import (
     SignatureInvalid,
     SignatureMissing,
 )
+from carnet.wire.dialects.samvad.claim import foretold
 from carnet.wire.grammar import json
 from carnet.wire.grammar.headers import Headers
-from tests.wire.dialects.samvad.scene import encoded, fields, holds, read, signed, unsigned
+from carnet.wire.stamps import STAMPS
+from tests.wire.dialects.samvad.scene import (
+    SHORT,
+    encoded,
+    fields,
+    holds,
+    read,
+    signed,
+    unsigned,
+)
 
 CHAT = {"skill": "chat", "payload": {"text": "hi"}}
 
@@ -159,3 +170,43 @@ def test_a_refusal_carries_the_trace() -> None:
 def test_any_signed_bytes_are_refused_in_words_of_ours(body: bytes) -> None:
     with pytest.raises(CarnetError):
         read(signed(unsigned(body)), body)
+
+
+# ------------------------------------------------------------------ before the body is parsed
+
+
+def proved(body: bytes, *, sent: bytes | None = None) -> Proof | None:
+    """The proof of a request; `sent` is what came in the place of what was signed."""
+    request = signed(unsigned(body))
+    came = body if sent is None else sent
+    return foretold(request, came, short_path=SHORT, stamps=STAMPS)
+
+
+def test_who_has_signed_is_told_before_the_body_is_parsed_as_it_is_afterwards() -> None:
+    body = encoded(fields(payload={"code": "x"}))
+    found, claimed = proved(body), read(signed(unsigned(body)), body).proof
+    assert found is not None
+    assert found == claimed
+    strange = proved(encoded(fields(skill=7, traceId=...)))  # which is refused when it is parsed
+    assert strange is not None
+    assert (strange.sender, strange.bases != found.bases) == (found.sender, True)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        *(b"", b"[1]", b"{", b"[" * 100_000),
+        *(encoded(fields(**{name: ...})) for name in ("from_", "to", "nonce", "timestamp")),
+        encoded(fields(from_="agent://-")),
+        encoded(fields(to="receiver.com")),
+        encoded(fields(nonce="")),
+        encoded(fields(timestamp="yesterday")),
+    ],
+)
+def test_of_a_body_that_does_not_say_who_sent_it_nothing_is_told(body: bytes) -> None:
+    assert proved(body) is None
+
+
+def test_a_body_that_is_not_the_one_that_was_signed_tells_nobody() -> None:
+    with pytest.raises(DigestMismatch):
+        proved(encoded(fields()), sent=encoded(fields(from_="agent://other.com")))

@@ -187,8 +187,9 @@ def test_the_mode_must_be_that_of_the_endpoint(asked: Mode, served: Mode) -> Non
     if asked == served:
         assert read(served, mode=asked).mode == asked
     else:
-        error = refused(InvalidRequest, served, mode=asked)
-        assert error.safe_text == f"The field 'mode' must be {served} at this endpoint."
+        for payload in (..., {"code": "x"}):  # also where nothing else is unusual
+            error = refused(InvalidRequest, served, mode=asked, payload=payload)
+            assert error.safe_text == f"The field 'mode' must be {served} at this endpoint."
 
 
 @pytest.mark.parametrize(
