@@ -130,8 +130,11 @@ def test_two_stamps_of_one_name_are_refused() -> None:
         Stamps((*ROWS, MINE, MINE))
 
 
-def test_a_field_of_a_stamp_that_says_nothing_of_the_chain_is_no_mark() -> None:
-    assert STAMPS.read(fields(x_agents_api_caller_user="0")) == Stamped()
+def test_a_stamp_whose_fields_say_nothing_of_the_chain_was_not_sent() -> None:
+    found = fields(x_agents_api_caller_user="0")
+    readers = [stamp.read for stamp in ROWS if "x-agents-api-" in stamp.prefixes and stamp.read]
+    assert [reader(found, (), last_depth=3) for reader in readers] == [None]
+    assert STAMPS.read(found) == Stamped()
 
 
 def test_the_run_of_a_request_is_the_first_that_a_stamp_names() -> None:

@@ -63,6 +63,7 @@ def test_the_frames_of_an_answer_are_one_stream_however_they_are_written() -> No
     events = [*reader.feed(frames), *reader.close()]
     assert [event.text for event in events if isinstance(event, Text)] == ["a", "b"]
     assert events[-1] == Done()
+    assert b'"result":{"text":"ab"}' in frames  # the last one repeats all of it
 
 
 def test_a_call_that_failed_is_told_with_the_span_of_its_turn() -> None:
