@@ -37,7 +37,7 @@ class _Caller:
         self.seconds = 0.0  # that its last one took
 
 
-class Place:
+class LargeBody:
     """One large body of a caller, until its request is admitted."""
 
     __slots__ = ("_bodies", "_caller", "_name")
@@ -80,7 +80,7 @@ class LargeBodies:
     def __init__(self) -> None:
         self._callers: dict[str, _Caller] = {}
 
-    async def enter(self, name: str) -> Place:
+    async def enter(self, name: str) -> LargeBody:
         """A place for one body of the caller of that name, once there is one."""
         caller = self._callers.get(name)
         if caller is None:
@@ -91,7 +91,7 @@ class LargeBodies:
         except BaseException:
             self.leave(name)
             raise
-        return Place(self, name, caller)
+        return LargeBody(self, name, caller)
 
     def leave(self, name: str) -> None:
         """Forget a caller that has nothing on its way, when it has rested."""

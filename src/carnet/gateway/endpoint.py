@@ -30,7 +30,7 @@ from carnet.core.chain.carnet import Mark
 from carnet.core.people.proof import Document
 from carnet.errors import CarnetError, Internal, InvalidJson, TokenInvalid, TooManyFailures
 from carnet.gateway.answer import Answering
-from carnet.gateway.bodies import LARGE_BYTES, LargeBodies, Place
+from carnet.gateway.bodies import LARGE_BYTES, LargeBodies, LargeBody
 from carnet.gateway.published import Published
 from carnet.guards.caller.failures import Failures
 from carnet.http.exchange import (
@@ -206,7 +206,7 @@ class DialectEndpoint:
             stamped = arrival.stamped()
             if way.kind == "call":
                 arrival.run = stamped.run
-        entered: list[Place] = []  # where the body is a large one
+        entered: list[LargeBody] = []  # where the body is a large one
         try:
             arrival.body = await answering.receive(
                 exchange, lambda: self._enter(arrival, exchange, entered)
@@ -223,7 +223,7 @@ class DialectEndpoint:
             for place in entered:
                 place.leave()
 
-    async def _enter(self, arrival: Arrival, exchange: Exchange, entered: list[Place]) -> None:
+    async def _enter(self, arrival: Arrival, exchange: Exchange, entered: list[LargeBody]) -> None:
         """Refuse a stranger; let a large body wait for those of the same caller."""
         name = await self._vouch(arrival)
         length = exchange.headers.read_count("content-length") or 0

@@ -272,6 +272,8 @@ class Store:
 
     async def differences(self, *, elsewhere: Sequence[str], limit: int) -> list[Difference]:
         """Where our ledger and those of peers may differ; `elsewhere` are our names for theirs."""
+        self._search_rows.look_back()  # calls that were lost with a process are found by these
+        await self._search_rows.keep()
         return await differences(self._database, elsewhere=elsewhere, limit=limit)
 
     async def close(self) -> None:

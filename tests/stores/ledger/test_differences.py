@@ -4,8 +4,9 @@ import pytest
 from msgspec.structs import replace
 
 from carnet.core.messages.outbound_call import OutboundCall
+from carnet.ports.calls.turns import end_unknown
 from carnet.stores.open import Store
-from tests.stores.support.scenes import a_claim, a_finish, claimed
+from tests.stores.support.scenes import ALICE, a_claim, a_finish, claimed
 
 SILENT = OutboundCall(
     ordinal=0,
@@ -42,3 +43,16 @@ async def test_a_call_is_unmatched_until_an_attempt_of_it_is_told_what_it_cost(
     await store.turns.finish(a_finish(turn, state="failed", debits=(), outbound=calls))
     found = await store.differences(elsewhere=(), limit=10)
     assert [each.kind for each in found] == ["unmatched"] * unmatched
+
+
+async def test_a_call_that_was_lost_with_us_is_unmatched_at_once(store: Store) -> None:
+    asked = a_claim(agent="@critic@globex.example")
+    refused = replace(SILENT, state="refused", peer_status=402)
+    turn = claimed(await store.turns.claim(asked))
+    await store.turns.finish(
+        a_finish(turn, state="failed", debits=(), outbound=(refused,), retryable=True)
+    )
+    turn = claimed(await store.turns.claim(asked))
+    await store.turns.finish(end_unknown(turn, ALICE, now=turn.created + 1000))
+    (found,) = await store.differences(elsewhere=(), limit=10)
+    assert (found.kind, found.other) == ("unmatched", "@critic@globex.example")

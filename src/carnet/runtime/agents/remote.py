@@ -139,7 +139,9 @@ class Remote:
         """Send the call and pass on the answer as it comes."""
         calling = Calling(call, out, dialect=self._endpoint.codec.dialect, bound=self._within_limit)
         try:
-            async with self._http.send(await self._outbound(call)) as answer:
+            outbound = await self._outbound(call)
+            calling.is_sent = True
+            async with self._http.send(outbound) as answer:
                 end = await self._read_answer(answer, call, calling)
         except BaseException as error:
             if isinstance(error, DepthExceeded):  # who refuses need not say at which depth

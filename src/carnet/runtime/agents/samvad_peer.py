@@ -70,6 +70,7 @@ class SamvadPeer:
             request = await self._request(call)
             way = self._tasks if request.is_task else self._client
             sink = _InWords(calling) if _is_talk(call.ask) else calling
+            calling.is_sent = True
             end = await way.run(request, sink, calling.receipt)
         except BaseException as error:
             calling.ended(error)

@@ -17,12 +17,11 @@ from carnet.core.messages.outbound_call import OutboundCall, OutboundState, read
 from carnet.core.messages.output import Output
 from carnet.errors import (
     CarnetError,
-    EgressRefused,
     Malformed,
     PeerBusy,
     PeerRefused,
-    PeerUnreachable,
     ProviderTimeout,
+    ProviderUnavailable,
     Refused,
 )
 from carnet.ports.world.http_client import NotSent
@@ -39,7 +38,10 @@ _DONE: Final[CallEnding] = ("done", None, {})
 class Calling:
     """One call out while it is made: a Sink for its answer, which knows what it costs."""
 
-    __slots__ = ("_bound", "_call", "_dialect", "_disputed", "_out", "cost", "receipt", "write")
+    __slots__ = (
+        *("_bound", "_call", "_dialect", "_disputed", "_out"),
+        *("cost", "is_sent", "receipt", "write"),
+    )
 
     def __init__(
         self,
@@ -58,6 +60,7 @@ class Calling:
         self._disputed = 0
         self.write = out.write
         self.cost = cost
+        self.is_sent = False  # or being sent: somebody may have run it
         self.receipt = ExpectedReceipt()  # what its answer brings along as its receipt
 
     def usage(self, usage: Usage, /) -> None:
@@ -71,7 +74,7 @@ class Calling:
     def ended(self, error: BaseException | None = None) -> None:
         """Leave the record of the call, however it ended."""
         state, code, facts = _DONE if error is None else _ending(error)
-        if self.cost is None and error is not None and _never_left(error):
+        if state == "failed" and self.cost is None and not (self.is_sent and _may_have_left(error)):
             self.cost = 0
         call = self._call
         carnet = call.carnet
@@ -102,10 +105,9 @@ def _ending(error: BaseException) -> CallEnding:
     return "failed", ProviderTimeout.code if late else None, {}
 
 
-def _never_left(error: BaseException) -> bool:
-    """Whether a call failed before anything of it was sent: it cannot have cost anything."""
-    is_ours = isinstance(error, PeerUnreachable | EgressRefused)
-    return is_ours or isinstance(error.__cause__, NotSent)
+def _may_have_left(error: BaseException | None) -> bool:
+    """Whether a call that was to be sent may have arrived; else it cannot have cost anything."""
+    return not (isinstance(error, ProviderUnavailable) and isinstance(error.__cause__, NotSent))
 
 
 def _fact(facts: dict[str, Any], name: str, kind: type[T]) -> T | None:

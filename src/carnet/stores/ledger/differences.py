@@ -36,14 +36,14 @@ _SILENT = (
     " AND (p.cost > 0 OR p.state = 'done' OR p.peer_status IS NOT NULL))"
     " GROUP BY o.turn, r.id, o.child_turn ORDER BY o.turn DESC LIMIT ?"
 )
-# A call out whose record was lost with us.
+# A call out whose last attempt was lost with us.
 _LOST = (
     "SELECT t.ended, r.id, t.turn, r.account || '@' || r.issuer, t.agent"
     " FROM turn t JOIN run r ON r.n = t.run"
     " WHERE t.n IN (SELECT s.turn FROM turn_seen s WHERE s.state = 'unknown')"
     " AND t.state = 'unknown'"
     " AND (t.agent LIKE '@%' OR t.agent LIKE 'agent://%' OR t.agent IN ({}))"
-    " AND NOT EXISTS (SELECT 1 FROM outbound o WHERE o.turn = t.n)"
+    " AND NOT EXISTS (SELECT 1 FROM outbound o WHERE o.turn = t.n AND o.fence = t.fence)"
     " ORDER BY t.n DESC LIMIT ?"
 )
 
