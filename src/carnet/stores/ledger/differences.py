@@ -6,7 +6,9 @@ unmatched   a call left us, and nobody told us what it cost: the peer may have a
             we have none, or one by its quote
 
 Law. Whatever is posted here for a peer and is not the same there is one of these. A call that is
-made again and answered is unmatched no more.
+made again and answered is unmatched no more. One that was lost with us is not listed any more
+either when it is made again and refused before it leaves (by an open circuit, say): its turn tells
+how its last attempt ended, and nothing else tells of the lost one.
 """
 # ruff: noqa: S608  the texts are put together from our own words; every value is an argument
 
