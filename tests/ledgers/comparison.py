@@ -47,16 +47,14 @@ def compare(world: World) -> Compared:
     for each in listed:
         if each["kind"] == "disputed":
             disputed[each["run"]] += parse_amount(each["amount"])
-    unmatched = {each["run"] for each in listed if each["kind"] == "unmatched"}
-    forgotten = dict(rows(world.acme, _FORGOTTEN))
+    known = {run: "forgotten" for run, _ in rows(world.acme, _FORGOTTEN)}
+    known |= {each["run"]: "unmatched" for each in listed if each["kind"] == "unmatched"}
     for run in sorted(ours.keys() | theirs.keys()):
         over = theirs.get(run, 0) - ours.get(run, 0)
         if not over:
             found.same += 1
-        elif run in unmatched:
-            found.explained["unmatched"] += 1
-        elif run in forgotten:
-            found.explained["forgotten"] += 1
+        elif run in known:
+            found.explained[known[run]] += 1
         elif over == disputed[run]:
             found.explained["disputed"] += 1
         else:
