@@ -10,6 +10,9 @@ from tests.architecture.tree import FOLDERS, ROOT, name_of, package_modules, par
 # Words that say nothing. The house has names of its own: dialect, claim, guard, call, agent, event.
 EMPTY_WORDS = {"manager", "service", "processor", "handler", "helper", "util", "common"}
 
+# Words of our own, where the field has one: what was told is a reply, an output, an error.
+PRIVATE_WORDS = {"told", "said", "heard", "crowd", "errand", "purse", "slip"}
+
 # Class names that are defined twice, each with its reason.
 DEFINED_TWICE = {
     "Address": "that of carnet.testing is public: a port that a test owns",
@@ -65,6 +68,30 @@ def test_no_module_or_class_is_named_with_an_empty_word() -> None:
             if EMPTY_WORDS.intersection(words(name))
         ]
     assert empty == []
+
+
+def identifiers(path: Path) -> Iterator[str]:
+    """Every name that a file defines or uses, but the sentences that tests are called by."""
+    for node in ast.walk(parsed(path)):
+        match node:
+            case ast.Name(id=name) | ast.Attribute(attr=name) | ast.arg(arg=name):
+                yield name
+            case ast.ClassDef(name=name):
+                yield name
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                yield "" if name.startswith("test_") else name
+            case _:
+                pass
+
+
+def test_no_identifier_has_a_word_of_our_own_where_the_field_has_one() -> None:
+    private = {
+        f"{name_of(path)}: {name}"
+        for path in python_files()
+        for name in identifiers(path)
+        if PRIVATE_WORDS.intersection(words(name))
+    }
+    assert private == set()
 
 
 def test_a_public_class_name_is_defined_once() -> None:

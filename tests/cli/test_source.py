@@ -70,10 +70,12 @@ def test_what_cannot_be_seen_is_said(
     assert capsys.readouterr().out == ""
 
 
-@pytest.mark.parametrize(("text", "said"), WRONG.values(), ids=list(WRONG))
-def test_what_can_be_seen_to_be_no_agent_is_refused(tmp_path: Path, text: str, said: str) -> None:
+@pytest.mark.parametrize(("text", "message"), WRONG.values(), ids=list(WRONG))
+def test_what_can_be_seen_to_be_no_agent_is_refused(
+    tmp_path: Path, text: str, message: str
+) -> None:
     (tmp_path / "mod.py").write_text(text + "\n")
-    with pytest.raises(ConfigInvalid, match=said.replace("(", r"\(").replace(")", r"\)")):
+    with pytest.raises(ConfigInvalid, match=message.replace("(", r"\(").replace(")", r"\)")):
         look("mod:x", tmp_path, key=KEY)
 
 

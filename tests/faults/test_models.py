@@ -111,9 +111,9 @@ def test_f90_a_refusal_is_never_asked_again(scene: Scene, status: int) -> None:
 def test_f90_a_chain_that_is_too_deep_is_never_asked_again(scene: Scene) -> None:
     reply = scene.ask("peer-3", "deep", refused(429, "bridge_depth_exceeded"))
     assert (reply.status, reply.code) == (429, "bridge_depth_exceeded")
-    told = reply.json["error"]
-    assert told["message"] == "This call arrived at depth 1; limit: not told."
-    assert (told["observed"], "limit" in told) == (1, False)
+    error = reply.json["error"]
+    assert error["message"] == "This call arrived at depth 1; limit: not told."
+    assert (error["observed"], "limit" in error) == (1, False)
     assert scene.asked("deep") == 1
 
 
@@ -133,8 +133,8 @@ def test_f90_who_asks_for_more_time_than_the_call_has_is_not_waited_for(scene: S
 
 
 def test_f90_who_says_when_is_asked_again_then(scene: Scene) -> None:
-    told = [refused(503, retry_after="1"), answered("well")]
-    assert scene.ask("model-2", "soon", *told).text == "well"
+    answers = [refused(503, retry_after="1"), answered("well")]
+    assert scene.ask("model-2", "soon", *answers).text == "well"
     assert scene.asked("soon") == 2
 
 
@@ -169,6 +169,6 @@ def test_f90_what_a_carnet_reports_of_its_agent_is_final(scene: Scene) -> None:
 def test_a_cost_that_nobody_knows_is_no_part_of_what_a_run_has_cost(scene: Scene) -> None:
     usage = scene.ask("peer-0", "untold", answered("well")).json["usage"]
     assert (usage["cost"], usage["run_cost"]) == (None, None)
-    told = answered("well", cost="0.5", currency="credits")
-    usage = scene.ask("peer-0", "told", told).json["usage"]
+    answer = answered("well", cost="0.5", currency="credits")
+    usage = scene.ask("peer-0", "told", answer).json["usage"]
     assert (usage["cost"], usage["run_cost"]) == ("0.5", "0.5")

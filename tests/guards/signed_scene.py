@@ -49,7 +49,7 @@ def targets() -> tuple[Target, ...]:
         target("bridge", trust="public", skills=(), is_remote=True),
         target("@critic@b.example", **REMOTE),
         target("dear", trust="trusted-peers", is_remote=True, most_cost=1000),
-        target("told", price=50, is_remote=True, is_told=True, most_cost=700),
+        target("told", price=50, is_remote=True, takes_budget=True, most_cost=700),
         target("counted", trust="public", tokens_per_day=1000, reentry=True),
     )
 

@@ -47,14 +47,14 @@ def scene(database: Databases, tmp_path_factory: pytest.TempPathFactory) -> Iter
 def test_a_task_whose_agent_is_elsewhere_runs_and_gives_back_what_it_held(scene: Scene) -> None:
     """A81."""
     token = scene.acme.new_token("patient", "--limit", "5")
-    status, told = scene.begin("paid", "far away", token)
+    status, page = scene.begin("paid", "far away", token)
     assert status == 202
-    task = told["taskId"]
+    task = page["taskId"]
     until(lambda: scene.state(task, token) == "done")
     page = scene.acme.get(f"/tasks/{task}", token=token).json
     assert "far away" in str(page)
-    purse = "SELECT spent, reserved FROM purse WHERE name = 'token:patient'"
-    assert rows(scene.acme, purse) == [(PRICE, 0)]
+    query = "SELECT spent, reserved FROM purse WHERE name = 'token:patient'"
+    assert rows(scene.acme, query) == [(PRICE, 0)]
     ours = "SELECT SUM(amount) FROM ledger WHERE credit = 'peer:globex.example'"
     theirs = "SELECT SUM(amount) FROM ledger WHERE issuer = 'acme.example'"
     assert number(scene.acme, ours) == number(scene.globex, theirs) == PRICE
@@ -65,10 +65,10 @@ def test_tasks_for_agents_elsewhere_count_whatever_they_are_called(scene: Scene)
     token = scene.acme.new_token("eager", "--limit", "50")
     begun = [scene.begin(name, "6000", token) for name in ("slow", "stubborn", "echo")]
     assert [status for status, _ in begun] == [202, 202, 429]
-    ids = [told["taskId"] for status, told in begun if status == 202]
+    ids = [page["taskId"] for status, page in begun if status == 202]
     for task in ids:
         scene.acme.carnet("tasks", "cancel", task)
     until(lambda: {scene.state(task, token) for task in ids} == {"failed"})
-    purse = "SELECT reserved FROM purse WHERE name = 'token:eager'"
-    assert rows(scene.acme, purse) == [(0,)]
+    query = "SELECT reserved FROM purse WHERE name = 'token:eager'"
+    assert rows(scene.acme, query) == [(0,)]
     assert scene.begin("echo", "again", token)[0] == 202

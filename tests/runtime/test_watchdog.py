@@ -39,8 +39,8 @@ async def test_a_loop_that_goes_round_is_not_told(caplog: pytest.LogCaptureFixtu
         for _ in range(50):
             work(HELD_SECONDS / 50)
             await asyncio.sleep(0)
-    told = [vars(record)["cpu"] for record in caplog.records if record.name == "carnet.loop"]
-    assert [cpu for cpu in told if cpu > HELD_SECONDS] == []
+    times = [vars(record)["cpu"] for record in caplog.records if record.name == "carnet.loop"]
+    assert [cpu for cpu in times if cpu > HELD_SECONDS] == []
 
 
 async def test_nothing_is_left_of_it() -> None:

@@ -138,17 +138,17 @@ def test_a_strangers_body_is_neither_kept_nor_parsed_and_it_sees_the_refusal(
     field, code = STRANGERS[who]
     head = b"content-type: application/json\r\n%bcontent-length: %d\r\n" % (field, len(HUGE))
     with nothing_done(scene):
-        told = raw(scene, head, HUGE)
-    assert told.startswith(b"HTTP/1.1 401 ")
-    assert code in told
+        reply = raw(scene, head, HUGE)
+    assert reply.startswith(b"HTTP/1.1 401 ")
+    assert code in reply
 
 
 def test_a_stranger_that_asks_first_is_refused_at_once(scene: Scene) -> None:
     """A75: Expect: 100-continue; nothing of the body is asked for."""
     head = b"content-type: application/json\r\nexpect: 100-continue\r\ncontent-length: 900000\r\n"
-    told = raw(scene, head)
-    assert told.startswith(b"HTTP/1.1 401 ")
-    assert b"connection: close" in told.lower()
+    reply = raw(scene, head)
+    assert reply.startswith(b"HTTP/1.1 401 ")
+    assert b"connection: close" in reply.lower()
 
 
 def test_a_short_body_of_a_stranger_is_not_judged_to_it(scene: Scene) -> None:

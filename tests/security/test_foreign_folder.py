@@ -55,9 +55,9 @@ def test_a85_root_uses_no_configuration_of_somebody_else(
     belongs_to_another(home, monkeypatch)
     ran = cli(*words)
     assert ran.code == 2
-    told = ran.out + ran.err
-    assert "neither you nor root" in told
-    assert "--trust-owner" in told
+    output = ran.out + ran.err
+    assert "neither you nor root" in output
+    assert "--trust-owner" in output
     assert not (home / "canary").exists()
 
 

@@ -137,8 +137,8 @@ def test_a_body_of_tiny_chunks_is_refused_early(pair: tuple[Organisation, Organi
     ) % acme.token.encode()
     with socket.create_connection(("127.0.0.1", acme.port), timeout=60) as line:
         line.sendall(head + b"1\r\nx\r\n" * 20_000)
-        told = line.recv(65536)
-    assert told.startswith(b"HTTP/1.1 400 ")
+        reply = line.recv(65536)
+    assert reply.startswith(b"HTTP/1.1 400 ")
 
 
 def test_what_was_said_at_length_is_read_again_in_pieces(

@@ -350,8 +350,8 @@ def test_a_models_refusal_keeps_its_meaning_and_its_words_are_the_operators(
     assert globex.chat("hello", "model").status == 200
     reply = globex.chat(run, "model", token=caller, headers=ids(run))
     assert (reply.status, reply.code) == (status, code)
-    told = [reply, *(globex.get(f"/runs/{run}{tail}", token=caller) for tail in ("", "/events"))]
-    assert [each for each in told if b"/srv/house" in each.body] == []
+    pages = [reply, *(globex.get(f"/runs/{run}{tail}", token=caller) for tail in ("", "/events"))]
+    assert [each for each in pages if b"/srv/house" in each.body] == []
     shown = globex.carnet("run", "show", run).stdout
     assert f"{upstream} " in shown
     assert SECRET in shown
@@ -397,5 +397,5 @@ def test_the_card_of_a_model_tells_its_price_and_the_most_a_call_may_cost(
         globex.get(f"/agents/{name}/.well-known/agent.json").json["carnet"]
         for name in ("model", "priced", "by-tokens")
     ]
-    told = [(card["price"], card["price_out"], card["most_cost"]) for card in cards]
-    assert told == [("0", "0", "0"), ("0.5", "0", "0.5"), ("0", "2", None)]
+    prices = [(card["price"], card["price_out"], card["most_cost"]) for card in cards]
+    assert prices == [("0", "0", "0"), ("0.5", "0", "0.5"), ("0", "2", None)]

@@ -29,8 +29,8 @@ def acme(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Organisation]:
 
 def resident(gateway: Organisation) -> int:
     assert gateway.process is not None
-    with open(f"/proc/{gateway.process.pid}/statm") as told:  # noqa: PTH123  no file to speak of
-        return int(told.read().split()[1]) * 4096
+    with open(f"/proc/{gateway.process.pid}/statm") as file:  # noqa: PTH123  no file to speak of
+        return int(file.read().split()[1]) * 4096
 
 
 @contextmanager

@@ -48,8 +48,10 @@ class Launched(stage.Gateway):
             log.seek(self._read)
             lines = log.read()
         self._read += len(lines)
-        told = [json.loads(line) for line in lines.splitlines() if b"event loop was held" in line]
-        return [line for line in told if line["cpu"] > LOOP_SECONDS]
+        records = [
+            json.loads(line) for line in lines.splitlines() if b"event loop was held" in line
+        ]
+        return [line for line in records if line["cpu"] > LOOP_SECONDS]
 
     def begin(self, out: IO[bytes], err: IO[bytes], env: dict[str, str]) -> stage.ChildProcess:
         """Fork it from a process that has it loaded already."""

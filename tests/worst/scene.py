@@ -98,12 +98,12 @@ class Scene:
             attacker.stdin.flush()
             assert attacker.stdout.readline() == "begun\n"
             noticed = asyncio.run(self._other.go_on(seconds))
-            said, _ = attacker.communicate(timeout=ENDING_SECONDS)
+            output, _ = attacker.communicate(timeout=ENDING_SECONDS)
         finally:
             attacker.kill()
             attacker.wait()
         assert attacker.returncode == 0
-        return Outcome(noticed, json.loads(said), self._memory("VmHWM"))
+        return Outcome(noticed, json.loads(output), self._memory("VmHWM"))
 
     def resident_bytes(self) -> int:
         """What the gateway has in memory now."""
@@ -116,8 +116,8 @@ class Scene:
 
     def arrived(self) -> int:
         """How many of the other's webhooks have come."""
-        told = {one["headers"]["webhook-id"] for one in self._receivers.received("well")}
-        return len(told)
+        ids = {one["headers"]["webhook-id"] for one in self._receivers.received("well")}
+        return len(ids)
 
     def _open_calls(self) -> str:
         lines = self.gateway.get("/metrics", token=self._scraper).body.decode().splitlines()

@@ -115,7 +115,7 @@ class Target(Struct, frozen=True, kw_only=True, eq=False):
     last_depth: int | None = None  # lower than the gateway's, for this agent alone
     price: Price = _FREE
     most_cost: int = 0  # the most another organisation may charge for one call
-    is_told: bool = False  # and it is told, with the call, if that is less this time
+    takes_budget: bool = False  # and it is told, with the call, if that is less this time
     auth_source: str = FORWARD_USER  # who pays for the calls it makes; or agent-owned, per-call
     takes_credential: bool = False  # listed: a forwarded credential may leave to it
     on_disconnect: str = "cancel"  # cancel | finish

@@ -47,7 +47,7 @@ class Process:
         self._drain_seconds = drain_seconds
         self._grace_seconds = grace_seconds
         self._loop = uvloop.new_event_loop()
-        self._is_told = False
+        self._is_stopping = False
         self._until: float | None = None  # by when all must have ended, in the time of the loop
         self._left_behind: list[str] = []
         self._own: list[Descriptors] = []
@@ -83,15 +83,15 @@ class Process:
 
     def stop(self) -> None:
         """It was told to stop; the second time, to stop now. A signal may call this anywhere."""
-        if self._is_told:
+        if self._is_stopping:
             self.drained()
             return
-        self._is_told = True
+        self._is_stopping = True
         self._arm(self._drain_seconds + RECORD_SECONDS + self._grace_seconds)
 
     def drained(self) -> None:
         """No call is waited for any more: from now on there is the grace alone."""
-        self._is_told = True
+        self._is_stopping = True
         self._arm(self._grace_seconds)
 
     def leave(self, code: int) -> int:

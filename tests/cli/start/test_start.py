@@ -285,11 +285,11 @@ def test_hints_quote_folders_so_that_they_can_be_typed(cli: Cli, tmp_path: Path)
     started = cli("init", "my org")
     assert "carnet -c 'my org/carnet.toml' serve" in started.out
     (tmp_path / "my org" / "var" / "secrets.key").chmod(0o644)
-    told = cli("-c", "my org/carnet.toml", "doctor").out
-    assert f"chmod 600 '{tmp_path}/my org/var/secrets.key'" in told
+    output = cli("-c", "my org/carnet.toml", "doctor").out
+    assert f"chmod 600 '{tmp_path}/my org/var/secrets.key'" in output
     (tmp_path / "my org" / "var" / "secrets.key").unlink()
-    told = cli("-c", "my org/carnet.toml", "doctor").out
-    assert f"carnet init '{tmp_path}/my org'" in told
+    output = cli("-c", "my org/carnet.toml", "doctor").out
+    assert f"carnet init '{tmp_path}/my org'" in output
     (tmp_path / "my org" / "carnet.toml").write_text("[gateway]\nport = true\n")
     assert (
         "carnet -c 'my org/carnet.toml' config check" in cli("-c", "my org/carnet.toml", "runs").err

@@ -191,13 +191,15 @@ def test_what_is_waited_for_is_journaled_without_its_secret() -> None:
     assert journaled(Failed("internal")) == Failed("internal")
 
 
-@pytest.mark.parametrize(("kind", "told"), [("approval", "approval"), ("pigeon", "input")])
-def test_who_cannot_answer_is_told_of_what_kind_the_first_question_is(kind: str, told: str) -> None:
+@pytest.mark.parametrize(("kind", "shown"), [("approval", "approval"), ("pigeon", "input")])
+def test_who_cannot_answer_is_told_of_what_kind_the_first_question_is(
+    kind: str, shown: str
+) -> None:
     ask = Interrupt(id="i1", state="s", kind=kind, message="may I?")
     later = Interrupt(id="i2", state="s", kind="payment", message="who pays?")
     error = Waiting((ask, later)).error()
     assert type(error) is InputRequired
-    assert error.facts == {"kind": told}
+    assert error.facts == {"kind": shown}
 
 
 def test_the_text_of_a_message_is_its_text_parts_a_line_each() -> None:

@@ -144,9 +144,9 @@ async def test_what_is_left_is_reserved_where_the_callee_is_told_of_it(
     claimed(await store.turns.claim(a_claim("r1", payer=LIMITED, reserve=700)))
     dear = a_claim("r2", payer=LIMITED, reserve=900, shrinks=500)
     assert await store.turns.claim(dear) == Denied("spending", amount=300)
-    told = await store.turns.claim(a_claim("r2", payer=LIMITED, reserve=800, shrinks=500))
-    assert isinstance(told, Claimed)
-    assert told.reserved == 300
+    verdict = await store.turns.claim(a_claim("r2", payer=LIMITED, reserve=800, shrinks=500))
+    assert isinstance(verdict, Claimed)
+    assert verdict.reserved == 300
     assert place.rows("SELECT reserve FROM turn ORDER BY n") == [(700,), (300,)]
     assert place.rows("SELECT spent, reserved FROM purse") == [(0, 1000)]
     nothing = a_claim("r3", payer=LIMITED, reserve=10, shrinks=10)

@@ -8,7 +8,7 @@ from carnet.stores.open import Store
 from tests.stores.support.scenes import ALICE, Place, a_claim, a_finish, claimed
 
 LIMITED = Payer(account=ALICE.account, quota="token:alice", limit=1000)
-PURSE = "SELECT spent, reserved, unpaid FROM purse"
+QUOTA = "SELECT spent, reserved, unpaid FROM purse"
 POSTED = "SELECT credit, amount FROM ledger ORDER BY n"
 
 
@@ -17,7 +17,7 @@ async def test_what_was_used_is_debited_above_the_reservation(store: Store, plac
     debits = (Debit("agent:echo", 900),)
     ended = await store.turns.finish(a_finish(turn, payer=LIMITED, debits=debits, exceeds=True))
     assert (ended.cost, ended.run_cost) == (900, 900)
-    assert place.rows(PURSE) == [(900, 0, 0)]
+    assert place.rows(QUOTA) == [(900, 0, 0)]
     assert place.rows(POSTED) == [("agent:echo", 900)]
 
 
@@ -27,11 +27,11 @@ async def test_what_others_have_reserved_is_left_to_them(store: Store, place: Pl
     debits = (Debit("peer:b", 60), Debit("agent:echo", 900))
     ended = await store.turns.finish(a_finish(turn, payer=LIMITED, debits=debits, exceeds=True))
     assert ended.cost == 400
-    assert place.rows(PURSE) == [(400, 600, 560)]
+    assert place.rows(QUOTA) == [(400, 600, 560)]
     posted = [("peer:b", 60), ("agent:echo", 340), ("unpaid:token:alice", 560)]
     assert place.rows(POSTED) == posted
     await store.turns.finish(a_finish(other, payer=LIMITED, debits=(Debit("agent:echo", 600),)))
-    assert place.rows(PURSE) == [(1000, 0, 560)]
+    assert place.rows(QUOTA) == [(1000, 0, 560)]
     assert (await store.verify_ledger()).faults == []
 
 
@@ -43,7 +43,7 @@ async def test_of_many_that_end_at_once_none_is_debited_twice_for_the_same_money
     debits = (Debit("agent:echo", 300),)
     ends = [a_finish(turn, payer=LIMITED, debits=debits, exceeds=True) for turn in turns]
     await asyncio.gather(*[store.turns.finish(end) for end in ends])
-    assert place.rows(PURSE) == [(1000, 0, 800)]
+    assert place.rows(QUOTA) == [(1000, 0, 800)]
     assert (await store.verify_ledger()).faults == []
 
 
@@ -58,7 +58,7 @@ async def test_who_has_not_paid_is_refused_what_may_cost_and_nothing_else(
         dear = a_claim("r2", payer=payer, may_cost=True)
         assert await store.turns.claim(dear) == Denied("unpaid", amount=3)
     assert isinstance(await store.turns.claim(a_claim("free", payer=LIMITED)), Claimed)
-    assert place.rows(PURSE) == [(1000, 0, 3)]
+    assert place.rows(QUOTA) == [(1000, 0, 3)]
 
 
 async def test_what_is_disputed_is_written_down_and_spent_by_nobody(
@@ -68,7 +68,7 @@ async def test_what_is_disputed_is_written_down_and_spent_by_nobody(
     debits = (Debit("peer:b", 50), Debit("disputed:peer:b", 7, "disputed"))
     ended = await store.turns.finish(a_finish(turn, payer=LIMITED, debits=debits, disputed=7))
     assert (ended.cost, ended.disputed) == (50, 7)
-    assert place.rows(PURSE) == [(50, 0, 0)]
+    assert place.rows(QUOTA) == [(50, 0, 0)]
     assert place.rows(POSTED) == [("peer:b", 50), ("disputed:peer:b", 7)]
     assert (await store.verify_ledger()).faults == []
 

@@ -60,7 +60,7 @@ class Built(Struct, frozen=True, kw_only=True, eq=False):
     skills: tuple[Skill, ...] = (CHAT,)  # empty: its own side is the judge
     converts: Callable[[str, dict[str, Any]], None] | None = None
     most_cost: int = 0  # that another organisation may charge for one call
-    is_told: bool = False  # and is told, with the call
+    takes_budget: bool = False  # and is told, with the call
     removes: Callable[[Ask], tuple[str, ...]] | None = None  # names what of a request is left out
 
 
@@ -118,7 +118,7 @@ def _tangle(parts: Parts, name: str, agent: AgentSettings) -> Built:
         endpoint=agent.url,
         skills=(),
         most_cost=most_cost,
-        is_told=remote.is_signed,
+        takes_budget=remote.is_signed,
     )
 
 

@@ -138,8 +138,8 @@ async def _show(
 def _page_text(page: dict[str, Any]) -> str:
     from carnet.cli.invocation import to_json, visible
 
-    told = {name: value for name, value in page.items() if value is not None}
-    texts = {n: value if isinstance(value, str) else to_json(value) for n, value in told.items()}
+    shown = {name: value for name, value in page.items() if value is not None}
+    texts = {n: value if isinstance(value, str) else to_json(value) for n, value in shown.items()}
     return "\n".join(f"{name:<10}  {visible(text)}" for name, text in texts.items())
 
 

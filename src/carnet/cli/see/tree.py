@@ -59,7 +59,7 @@ def _turn(node: Node, page: Node) -> str:
     ]
     if (node.get("attempt") or 1) > 1:
         words.append(f"attempt {node['attempt']}")
-    return "  ".join(words) + _verdict(node, node["state"]) + _said(node)
+    return "  ".join(words) + _verdict(node, node["state"]) + _words_of(node)
 
 
 def _outbound(node: Node) -> str:
@@ -87,7 +87,7 @@ def _verdict(node: Node, state: str) -> str:
     return f"{text}  ◀ {'refused' if refused else 'failed'} here"
 
 
-def _said(node: Node) -> str:
+def _words_of(node: Node) -> str:
     """What a model said when it refused, in its own words."""
     return f'  "{node["words"]}"' if node.get("words") else ""
 

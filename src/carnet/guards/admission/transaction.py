@@ -103,7 +103,7 @@ class Transaction:
                 raise DefinitionChanged
             raise refusal(verdict, entry, self._most_run_calls)
         if type(verdict) is Claimed and verdict.reserved is not None:
-            admitted = told_less(entry, verdict.reserved, self._currency)
+            admitted = with_less_reserved(entry, verdict.reserved, self._currency)
         return call_of(
             admitted,
             entry.target,
@@ -143,7 +143,7 @@ class Transaction:
             grounds=entry.grounds,
             may_cost=entry.target.may_cost,
             # What is sealed to run later cannot be told of it any more.
-            shrinks=entry.target.most_cost if entry.target.is_told and not entry.later else 0,
+            shrinks=entry.target.most_cost if entry.target.takes_budget and not entry.later else 0,
         )
 
     def _task_claim(self, entry: Entry, later: Later) -> TaskClaim:
@@ -172,15 +172,15 @@ def quote(target: Target, ask: Ask, request_bytes: int) -> int:
     return target.price.of(request_bytes, tokens_out) + target.most_cost
 
 
-def told_less(entry: Entry, reserved: int, currency: str) -> Admitted:
+def with_less_reserved(entry: Entry, reserved: int, currency: str) -> Admitted:
     """What was admitted, with less reserved: the callee is told not to spend more (R53)."""
     admitted = entry.admitted
     own_price = admitted.reserve - entry.target.most_cost
     most = Spending(money=reserved - own_price, currency=currency)
     if admitted.onward is None:  # a child, whose own document leaves
         carnet = admitted.carnet
-        told = replace(carnet, budget=narrower(carnet.budget, most))
-        return replace(admitted, carnet=told, reserve=reserved)
+        narrowed = replace(carnet, budget=narrower(carnet.budget, most))
+        return replace(admitted, carnet=narrowed, reserve=reserved)
     onward = replace(admitted.onward, budget=narrower(admitted.onward.budget, most))
     return replace(admitted, onward=onward, reserve=reserved)
 
@@ -207,10 +207,10 @@ def refusal(denied: Denied, entry: Entry, most_run_calls: int) -> CarnetError:
 
 def _amounts(denied: Denied, entry: Entry) -> dict[str, str]:
     """What a call may cost; and what its payer has left, unless somebody else is told."""
-    told = {"needed": format_amount(entry.admitted.reserve)}
+    facts = {"needed": format_amount(entry.admitted.reserve)}
     if not entry.admitted.payer.by_forwarding:
-        told["left"] = format_amount(denied.amount)
-    return told
+        facts["left"] = format_amount(denied.amount)
+    return facts
 
 
 def _used_up(denied: Denied, quotas: Sequence[Quota]) -> CarnetError:

@@ -66,9 +66,9 @@ def most_cost(call: Call) -> int:
 
 def same_call(usages: Sequence[Usage]) -> list[Usage]:
     """What one call to a peer has used: each attempt tells all of it."""
-    told = [usage.tokens_in for usage in usages], [usage.tokens_out for usage in usages]
+    counts = [usage.tokens_in for usage in usages], [usage.tokens_out for usage in usages]
     costs = [usage.cost for usage in usages]
-    return [Usage(_most(told[0]), _most(told[1]), _most(costs))]
+    return [Usage(_most(counts[0]), _most(counts[1]), _most(costs))]
 
 
 def _most(counts: Sequence[int | None]) -> int | None:

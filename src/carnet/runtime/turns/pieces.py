@@ -86,18 +86,18 @@ class Grown:
     _written: int  # events, those that were taken back left out
     _sequence: int  # the number of the first that is not durable
     _marked: int  # how many were written at the last mark
-    _told: int  # events of a whole answer, beyond its first
+    _counted: int  # events of a whole answer, beyond its first
     _text: TextRun | None  # what its last event becomes
     _spared: int  # bytes that texts took by themselves, and not as one; since the last mark
 
     async def _runs_on(self, event: Event) -> bool:
         """Whether an event of a whole answer goes on with the text before it, and is kept so."""
-        self._told += 1
-        if self._told % EVENTS_A_TURN == 0:
+        self._counted += 1
+        if self._counted % EVENTS_A_TURN == 0:
             await asyncio.sleep(0)
         last = self._waiting[-1]
         if type(event) is Text and type(last) is Text and self._written != self._marked:
-            if self._told >= EVENTS_A_TURN:
+            if self._counted >= EVENTS_A_TURN:
                 self._add_text(event, last)
                 return True
         elif self._text is not None:

@@ -81,7 +81,7 @@ class Recording(Grown):
         self._waiting = []
         self._encoded = []
         self._waiting_bytes = self._event_bytes = 0
-        self._written = self._sequence = self._marked = self._told = self._spared = 0
+        self._written = self._sequence = self._marked = self._counted = self._spared = 0
         self._spoken = 0  # of those written, those that are for the caller
         self._text = None
         self._flush: asyncio.Task[None] | None = None

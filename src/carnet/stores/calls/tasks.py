@@ -94,7 +94,7 @@ _FORGET_CALLBACKS = (
     " AND NOT EXISTS (SELECT 1 FROM task k WHERE k.turn = callback.turn)"
 )
 _N, _RUN, _KEY, _AGENT = place("n"), place("run"), place("key"), place("agent")
-_PURSE = place("purse")
+_QUOTA = place("purse")
 _STATE, _WORKER, _FENCE = place("state"), place("worker"), place("fence")
 _STATES: Final[dict[TaskState, str]] = {  # as `StoredTask.state` reads them
     "pending": "t.state = 'queued'",
@@ -165,7 +165,7 @@ class StoredTasks:
             taken += ours
             for row in ours:
                 wanted[row[_AGENT]] = wanted.get(row[_AGENT], 0) - 1
-                counts[row[_PURSE]] += 1
+                counts[row[_QUOTA]] += 1
             left -= len(ours)
             if len(ours) == len(candidates):
                 break
@@ -226,7 +226,7 @@ class StoredTasks:
     def _leased(self, row: Row) -> StoredTask:
         task = self._opened(row)
         turn = replace(task.turn, state="running", worker=self._worker)
-        return replace(task, turn=turn, payer_quota=row[_PURSE])
+        return replace(task, turn=turn, payer_quota=row[_QUOTA])
 
     def _opened(self, row: Row) -> StoredTask:
         task = _read(row)

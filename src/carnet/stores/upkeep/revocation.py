@@ -118,18 +118,18 @@ class Revocations:
         self._looks -= 1
 
     async def _end(self, state: str, whose: Iterable[Value], now: int) -> None:
-        token, actor, purse = whose
-        args = (token or "", actor, purse)
+        token, actor, quota = whose
+        args = (token or "", actor, quota)
         await self._database.execute(_CANCEL.format(state), (now, *args))
         if state == "waiting":
             alone = await self._database.fetch(_WITHOUT_TASK.format(state), args)
             await self._expiry.cancel([n for (n,) in alone], now)
 
-    def _is_over(self, token: str | None, actor: str, purse: str) -> bool:
+    def _is_over(self, token: str | None, actor: str, quota: str) -> bool:
         """Whether what let a turn in has ended, by its row; the former release named no token."""
         if token is not None and token not in self._numbers:
             return True
-        if purse.startswith(OWN) and self._is_unpaid(purse):
+        if quota.startswith(OWN) and self._is_unpaid(quota):
             return True
         if actor.startswith(SENDER):
             return self._is_keyless(actor.removeprefix(SENDER))

@@ -78,9 +78,9 @@ def test_what_of_a_request_its_agent_does_not_get_is_named_and_nothing_else() ->
         return ("api_base", "seed") if ask.stream else ()
 
     some, none = Ask(messages=(), stream=True), Ask(messages=())
-    told = (b"carnet-removed", b"api_base, seed")
-    assert told in writer(some, removes=removes).headers(stream=False)
-    assert told in DIALECT.accepted(call(some, removes=removes)).headers
+    removed = (b"carnet-removed", b"api_base, seed")
+    assert removed in writer(some, removes=removes).headers(stream=False)
+    assert removed in DIALECT.accepted(call(some, removes=removes)).headers
     for quiet in (call(none, removes=removes), call(some)):
         fields = DIALECT.writer(quiet, GATEWAY).headers(stream=False)
         fields += DIALECT.accepted(quiet).headers
@@ -128,8 +128,8 @@ def test_a_request_that_never_became_a_call_is_refused_with_the_run_that_it_name
 def test_a_task_that_was_taken_on_is_told_by_its_id() -> None:
     reply = DIALECT.accepted(call(task="t-1"))
     assert (reply.status, dict(reply.headers)[b"x-tangle-runid"]) == (202, b"conv_1")
-    told = {"taskId": "t-1", "status": "accepted", "run": "conv_1", "turn": "turn_1"}
-    assert page(reply) == told
+    accepted = {"taskId": "t-1", "status": "accepted", "run": "conv_1", "turn": "turn_1"}
+    assert page(reply) == accepted
 
 
 def test_the_result_of_an_answer_is_the_same_however_its_text_was_cut() -> None:

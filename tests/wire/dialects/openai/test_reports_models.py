@@ -16,28 +16,28 @@ def refusal(status: int, body: object, retry_after: str | None = None) -> Carnet
     return read_model_refusal(status, data, currency="credits", retry_after=retry_after).error
 
 
-def said(message: str, **more: str) -> dict[str, dict[str, str]]:
+def error_body(message: str, **more: str) -> dict[str, dict[str, str]]:
     return {"error": {"message": message, **more}}
 
 
 @pytest.mark.parametrize(
     ("status", "body", "kind"),
     [
-        (400, said("no"), errors.ModelRefused),
-        (422, said("no"), errors.ModelRefused),
-        (400, said("no", code="context_length_exceeded"), errors.ContextTooLong),
-        (413, said("The prompt is too long: 9 tokens"), errors.ContextTooLong),
-        (401, said("no"), errors.ModelKeyRefused),
-        (403, said("context length"), errors.ModelKeyRefused),
-        (402, said("no"), errors.ModelQuotaExceeded),
-        (404, said("no"), errors.ModelNotFound),
-        (429, said("slower"), errors.ModelRateLimited),
-        (429, said("no", type="insufficient_quota"), errors.ModelQuotaExceeded),
+        (400, error_body("no"), errors.ModelRefused),
+        (422, error_body("no"), errors.ModelRefused),
+        (400, error_body("no", code="context_length_exceeded"), errors.ContextTooLong),
+        (413, error_body("The prompt is too long: 9 tokens"), errors.ContextTooLong),
+        (401, error_body("no"), errors.ModelKeyRefused),
+        (403, error_body("context length"), errors.ModelKeyRefused),
+        (402, error_body("no"), errors.ModelQuotaExceeded),
+        (404, error_body("no"), errors.ModelNotFound),
+        (429, error_body("slower"), errors.ModelRateLimited),
+        (429, error_body("no", type="insufficient_quota"), errors.ModelQuotaExceeded),
         (429, b"You exceeded your current quota", errors.ModelQuotaExceeded),
-        (408, said("context length"), ProviderTimeout),
-        (425, said("no"), ProviderUnavailable),
-        (500, said("maximum context"), ProviderUnavailable),
-        (503, said("no"), ProviderUnavailable),
+        (408, error_body("context length"), ProviderTimeout),
+        (425, error_body("no"), ProviderUnavailable),
+        (500, error_body("maximum context"), ProviderUnavailable),
+        (503, error_body("no"), ProviderUnavailable),
         (307, b"", ProviderError),
     ],
 )
@@ -51,7 +51,7 @@ def test_the_status_and_the_words_decide_what_a_model_means(
 
 
 def test_the_providers_words_are_for_the_operator_and_not_for_the_caller() -> None:
-    error = refusal(400, said("sk-123 is\nnot\x00well", type="bad", code="c1"))
+    error = refusal(400, error_body("sk-123 is\nnot\x00well", type="bad", code="c1"))
     assert error.words == error.detail == "400 bad c1 sk-123 is not well"
     assert "sk-123" not in error.safe_text
     assert "sk-123" not in str(error.public_facts())
@@ -61,9 +61,9 @@ def test_the_providers_words_are_for_the_operator_and_not_for_the_caller() -> No
 
 
 def test_a_time_to_wait_is_kept_and_what_was_charged_is_not_believed() -> None:
-    assert refusal(429, said("slower"), "7").retry_after == 7
-    assert refusal(429, said("slower")).retry_after is None
-    body = json.write({**said("no"), "usage": {"cost": "1", "currency": "credits"}})
+    assert refusal(429, error_body("slower"), "7").retry_after == 7
+    assert refusal(429, error_body("slower")).retry_after is None
+    body = json.write({**error_body("no"), "usage": {"cost": "1", "currency": "credits"}})
     assert read_model_refusal(400, body, currency="credits").usage is None
 
 

@@ -363,12 +363,12 @@ def test_the_agent_of_a_chat_is_the_one_of_the_path_then_the_model_then_the_defa
 
 def test_a_task_is_another_call_than_the_same_chat_and_its_callback_is_no_part_of_it() -> None:
     chat = read_chat(arrival(DIALECT, "chat", body=json.write(SMALLEST)))
-    silent, told = later(), later(callback="https://receiver.example/x")
-    assert (told.is_task, told.callback, silent.callback) == (
+    silent, notified = later(), later(callback="https://receiver.example/x")
+    assert (notified.is_task, notified.callback, silent.callback) == (
         *(True, "https://receiver.example/x", None),
     )
-    assert silent.digest == told.digest != chat.digest
-    assert silent.request == told.request == chat.request
+    assert silent.digest == notified.digest != chat.digest
+    assert silent.request == notified.request == chat.request
 
 
 @pytest.mark.parametrize(

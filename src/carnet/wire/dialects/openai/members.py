@@ -66,8 +66,8 @@ class Passing(Struct, frozen=True):
         if body is not None:
             body = self._members(body)
             if not self.system:
-                said: list[dict[str, Any]] = body["messages"]
-                body["messages"] = [one for one in said if one.get("role") not in _INSTRUCTING]
+                spelled: list[dict[str, Any]] = body["messages"]
+                body["messages"] = [one for one in spelled if one.get("role") not in _INSTRUCTING]
         return replace(ask, messages=messages, body=body)
 
     def _members(self, body: dict[str, Any]) -> dict[str, Any]:
@@ -84,8 +84,8 @@ class Passing(Struct, frozen=True):
 
 def _plain(names: Sequence[str]) -> tuple[str, ...]:
     """Names as they can be told, each once."""
-    told = [name if _NAME.fullmatch(name) else OTHER for name in names[:MOST_NAMES]]
-    return tuple(dict.fromkeys(told))
+    shown = [name if _NAME.fullmatch(name) else OTHER for name in names[:MOST_NAMES]]
+    return tuple(dict.fromkeys(shown))
 
 
 def _functions(tools: object) -> list[Any] | None:

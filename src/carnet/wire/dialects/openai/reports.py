@@ -139,8 +139,10 @@ def read_failure(error: object) -> Failed:
 def _explained(status: int, code: str, places: _Places, wait: int | None) -> CarnetError:
     kind = BY_CODE[code]
     if kind in _CHAIN and status in {413, 429}:  # R1: the code first, then the status
-        told = {name: _told(places, name) for name in _CHAIN[kind]}
-        return Failed(code, {name: told[name] for name in told if told[name] is not None}).error()
+        facts = {name: _number(places, name) for name in _CHAIN[kind]}
+        return Failed(
+            code, {name: facts[name] for name in facts if facts[name] is not None}
+        ).error()
     if kind in _BUSY:
         seconds = DEFAULT_WAIT_SECONDS if wait is None else wait
         return PeerBusy(peer_status=status, peer_code=code, retry_after=seconds)
@@ -167,7 +169,7 @@ def _field(kind: type[CarnetError], places: _Places) -> dict[str, Fact]:
 def _further(places: _Places) -> dict[str, Fact]:
     """What the peer's own peer has said."""
     code = _known_code(places, "peer_code")
-    return {"peer_status": _told(places, "peer_status") or 0, "peer_code": code}
+    return {"peer_status": _number(places, "peer_status") or 0, "peer_code": code}
 
 
 # ------------------------------------------------------------------ of a model
@@ -227,10 +229,10 @@ def _kind_of(status: int, words: str) -> type[CarnetError] | None:
 def _words(body: bytes) -> str:
     """What a provider says, on one line: its error, or whatever it sent."""
     places = _read_places(body)
-    told = (
+    parts = (
         [str(places[0].get(name) or "") for name in ("type", "code", "message")] if places else []
     )
-    text = " ".join(filter(None, told)) or body[: 4 * MOST_WORDS].decode(errors="replace")
+    text = " ".join(filter(None, parts)) or body[: 4 * MOST_WORDS].decode(errors="replace")
     plain = "".join(sign if sign.isprintable() else " " for sign in text[:MOST_WORDS])
     return " ".join(plain.split())
 
@@ -256,7 +258,7 @@ def _known_code(places: _Places, name: str = "code") -> str:
     return UNRECOGNISED
 
 
-def _told(places: _Places, name: str) -> int | None:
+def _number(places: _Places, name: str) -> int | None:
     """A number that the peer tells; None where it does not, which is not 0."""
     for place in places:
         value = place.get(name)

@@ -105,7 +105,7 @@ def test_a_task_that_was_taken_on_is_told_in_two_words_beside_its_run() -> None:
 
 
 @pytest.mark.parametrize(
-    ("state", "told"),
+    ("state", "members"),
     [
         ("queued", {"status": "pending"}),
         ("running", {"status": "running", "progress": 0.25}),
@@ -113,10 +113,10 @@ def test_a_task_that_was_taken_on_is_told_in_two_words_beside_its_run() -> None:
     ],
 )
 def test_a_task_that_has_not_ended_has_neither_result_nor_error(
-    state: TurnState, told: dict[str, object]
+    state: TurnState, members: dict[str, object]
 ) -> None:
     reply = DIALECT.tell("show", task(turn=turn(state=state), progress=250, events=[Text("a")]))
-    assert (reply.status, page(reply)) == (200, {"taskId": "t-1", **told})
+    assert (reply.status, page(reply)) == (200, {"taskId": "t-1", **members})
     assert dict(reply.headers).keys() == {b"content-type", b"cache-control"}
 
 
