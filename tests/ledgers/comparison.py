@@ -17,12 +17,6 @@ _THEIRS = (
     "SELECT run, CAST(SUM(amount) AS BIGINT) FROM ledger WHERE issuer = 'acme.example'"
     " AND credit NOT LIKE 'unpaid:%' AND credit NOT LIKE 'disputed:%' GROUP BY run"
 )
-# Lost with us, and then refused before it left: nothing tells of the lost attempt any more.
-_FORGOTTEN = (
-    "SELECT r.id, t.attempt FROM turn t JOIN run r ON r.n = t.run WHERE t.attempt > 1"
-    " AND t.state = 'failed' AND t.code = 'circuit_open'"
-    " AND NOT EXISTS (SELECT 1 FROM outbound o WHERE o.turn = t.n AND o.fence = t.fence)"
-)
 _HELD = "SELECT name, reserved FROM purse WHERE reserved <> 0"
 
 
@@ -47,14 +41,13 @@ def compare(world: World) -> Compared:
     for each in listed:
         if each["kind"] == "disputed":
             disputed[each["run"]] += parse_amount(each["amount"])
-    known = {run: "forgotten" for run, _ in rows(world.acme, _FORGOTTEN)}
-    known |= {each["run"]: "unmatched" for each in listed if each["kind"] == "unmatched"}
+    unmatched_runs = {each["run"] for each in listed if each["kind"] == "unmatched"}
     for run in sorted(ours.keys() | theirs.keys()):
         over = theirs.get(run, 0) - ours.get(run, 0)
         if not over:
             found.same += 1
-        elif run in known:
-            found.explained[known[run]] += 1
+        elif run in unmatched_runs:
+            found.explained["unmatched"] += 1
         elif over == disputed[run]:
             found.explained["disputed"] += 1
         else:

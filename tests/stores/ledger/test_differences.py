@@ -56,3 +56,35 @@ async def test_a_call_that_was_lost_with_us_is_unmatched_at_once(store: Store) -
     await store.turns.finish(end_unknown(turn, ALICE, now=turn.created + 1000))
     (found,) = await store.differences(elsewhere=(), limit=10)
     assert (found.kind, found.other) == ("unmatched", "@critic@globex.example")
+
+
+@pytest.mark.parametrize(
+    ("then", "unmatched"),
+    [((), 1), ((NOT_SENT,), 1), ((ANSWERED,), 0), ((REPORTED,), 0)],
+    ids=["refused here", "not sent", "answered", "reported"],
+)
+async def test_a_lost_call_stays_unmatched_until_it_is_made_again_and_answered(
+    then: tuple[OutboundCall, ...], unmatched: int, store: Store
+) -> None:
+    asked = a_claim(agent="@critic@globex.example")
+    turn = claimed(await store.turns.claim(asked))
+    await store.turns.finish(end_unknown(turn, ALICE, now=turn.created + 1000))
+    turn = claimed(await store.turns.claim(asked))
+    await store.turns.finish(a_finish(turn, state="failed", debits=(), outbound=then))
+    found = await store.differences(elsewhere=(), limit=10)
+    assert [each.kind for each in found] == ["unmatched"] * unmatched
+
+
+async def test_a_lost_call_to_an_agent_here_is_not_listed(store: Store) -> None:
+    turn = claimed(await store.turns.claim(a_claim(agent="critic")))
+    await store.turns.finish(end_unknown(turn, ALICE, now=turn.created + 1000))
+    assert await store.differences(elsewhere=(), limit=10) == []
+    (found,) = await store.differences(elsewhere=("critic",), limit=10)
+    assert (found.kind, found.other) == ("unmatched", "critic")
+    assert await store.records.outbound(turn.run, reader=None) == {}
+
+
+async def test_a_call_that_was_accepted_and_never_made_is_not_listed(store: Store) -> None:
+    turn = claimed(await store.turns.claim(a_claim(agent="@critic@globex.example")))
+    await store.turns.finish(end_unknown(turn, ALICE, now=turn.created + 1000, has_begun=False))
+    assert await store.differences(elsewhere=(), limit=10) == []

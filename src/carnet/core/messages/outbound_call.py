@@ -11,9 +11,11 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
+from carnet.core.chain.turn import Turn
 from carnet.core.messages.events import OUTBOUND_CALL, Extension, read_events, write_events
 
-OutboundState = Literal["done", "failed", "refused", "waiting"]
+# One is lost with us: nobody knows whether it left.
+OutboundState = Literal["done", "failed", "refused", "waiting", "lost"]
 Matched = Literal["ours", "theirs", "both"]  # whose ledger has it
 
 _OUTBOUND_CALL = f'"{OUTBOUND_CALL}"'.encode()
@@ -36,6 +38,13 @@ class OutboundCall(Struct, frozen=True, kw_only=True):
     receipt: str | None = None  # what the other side signed about its answer
     matched: Matched | None = None  # None: nobody has compared the ledgers yet
     disputed: int = 0  # what it says to cost above what it may; kept in the row of its turn
+
+
+def lost_attempt(turn: Turn) -> OutboundCall:
+    """What is left of an attempt at a turn that nobody knows the end of."""
+    return OutboundCall(
+        ordinal=0, child_turn=turn.turn, to=turn.agent, depth=turn.depth, state="lost"
+    )
 
 
 def outbound_event(call: OutboundCall) -> Extension:

@@ -18,7 +18,7 @@ from msgspec import Struct
 from carnet.core.call import Admitted
 from carnet.core.chain.turn import Turn, TurnState
 from carnet.core.messages.interrupt import Interrupt
-from carnet.core.messages.outbound_call import OutboundCall
+from carnet.core.messages.outbound_call import OutboundCall, lost_attempt
 from carnet.core.people.identity import Payer
 from carnet.ports.calls.tasks import Callback, TaskClaim
 from carnet.ports.world.outbox import Delivery
@@ -220,7 +220,9 @@ class TurnFinish(Struct, frozen=True, kw_only=True):
     holding: tuple[Use, ...] = ()  # of quotas, what it goes on to take while it waits
 
 
-def end_unknown(turn: Turn, payer: Payer, *, now: int, reserve: int = 0) -> TurnFinish:
+def end_unknown(
+    turn: Turn, payer: Payer, *, now: int, reserve: int = 0, has_begun: bool = True
+) -> TurnFinish:
     """The end of a turn that nobody knows the end of: no events, no price, and it may run again."""
     return TurnFinish(
         turn=turn,
@@ -235,6 +237,7 @@ def end_unknown(turn: Turn, payer: Payer, *, now: int, reserve: int = 0) -> Turn
         now=now,
         code="outcome_unknown",
         retryable=True,
+        outbound=(lost_attempt(turn),) if has_begun else (),
     )
 
 

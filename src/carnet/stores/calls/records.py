@@ -183,7 +183,9 @@ class StoredRecords:
             return {}
         listed = marks(len(turns))
         found: dict[int, list[OutboundCall]] = {}
-        which = f"{SELECT} WHERE turn IN ({listed}) ORDER BY turn, fence, ordinal"
+        which = (
+            f"{SELECT} WHERE turn IN ({listed}) AND state <> 'lost' ORDER BY turn, fence, ordinal"
+        )
         for turn, *row in await self._database.fetch(which, turns):
             found.setdefault(turn, []).append(read_outbound(tuple(row)))
         return {**found, **await self._former([turn for turn in turns if turn not in found])}

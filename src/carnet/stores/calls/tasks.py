@@ -20,6 +20,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from carnet.core.chain.turn import Turn
+from carnet.core.messages.outbound_call import lost_attempt
 from carnet.core.people.identity import Payer
 from carnet.faults import point
 from carnet.ports.calls.tasks import Callback, StoredTask, TaskState
@@ -344,6 +345,7 @@ def waits_again(turn: Turn, now: int, *, lost: bool) -> TurnFinish:
         reserve=0,
         now=now,
         code="outcome_unknown" if lost else None,
+        outbound=(lost_attempt(turn),),
     )
 
 

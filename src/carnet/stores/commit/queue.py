@@ -205,7 +205,10 @@ def _lateness(*, has_begun: bool) -> CarnetError:
 
 def given_back(claim: TurnClaim, turn: Turn) -> TurnFinish:
     """The end of a turn that was claimed and then not run; a repeat will run it."""
-    end = end_unknown(turn, claim.admitted.payer, now=claim.now, reserve=claim.admitted.reserve)
+    admitted = claim.admitted
+    end = end_unknown(
+        turn, admitted.payer, now=claim.now, reserve=admitted.reserve, has_begun=False
+    )
     if claim.resolution is not None:  # which took nothing but the answer
         return unanswered(end, claim.resolution)
     taken = tuple(Use(quota.name, -quota.take) for quota in claim.quotas if quota.take)

@@ -6,9 +6,7 @@ unmatched   a call left us, and nobody told us what it cost: the peer may have a
             we have none, or one by its quote
 
 Law. Whatever is posted here for a peer and is not the same there is one of these. A call that is
-made again and answered is unmatched no more. One that was lost with us is not listed any more
-either when it is made again and refused before it leaves (by an open circuit, say): its turn tells
-how its last attempt ended, and nothing else tells of the lost one.
+made again and answered is unmatched no more.
 """
 # ruff: noqa: S608  the texts are put together from our own words; every value is an argument
 
@@ -27,26 +25,20 @@ _POSTED = (
     "SELECT at, run, turn, account || '@' || issuer, credit, amount FROM ledger WHERE"
     f" {_ASIDE.format(DISPUTED)} OR {_ASIDE.format(UNPAID)} ORDER BY n DESC LIMIT ?"
 )
-# A call out that got no answer, unless another attempt of it was told what it cost. One that never
-# left was told nothing: it cost nothing by itself.
-_SILENT = (
+# An attempt at a call out that got no answer, or was lost with us, unless another attempt was told
+# what it cost. One that never left was told nothing: it cost nothing by itself. An attempt that was
+# lost is of the turn as a whole: a turn that is a call out makes no other.
+_UNMATCHED = (
     "SELECT MAX(t.ended), r.id, o.child_turn, MAX(r.account || '@' || r.issuer), MAX(o.callee)"
     " FROM outbound o JOIN turn t ON t.n = o.turn JOIN run r ON r.n = t.run"
-    " WHERE o.cost IS NULL AND o.peer_status IS NULL AND o.state IN ('done', 'failed')"
+    " WHERE o.cost IS NULL AND o.peer_status IS NULL AND (o.state IN ('done', 'failed')"
+    " OR (o.state = 'lost' AND"
+    " (o.callee LIKE '@%' OR o.callee LIKE 'agent://%' OR o.callee IN ({}))))"
     " AND t.state IN ('done', 'failed', 'unknown') AND NOT EXISTS (SELECT 1 FROM outbound p"
-    " WHERE p.turn = o.turn AND p.child_turn = o.child_turn AND p.cost IS NOT NULL"
+    " WHERE p.turn = o.turn AND (p.child_turn = o.child_turn OR o.state = 'lost')"
+    " AND p.cost IS NOT NULL"
     " AND (p.cost > 0 OR p.state = 'done' OR p.peer_status IS NOT NULL))"
     " GROUP BY o.turn, r.id, o.child_turn ORDER BY o.turn DESC LIMIT ?"
-)
-# A call out whose last attempt was lost with us.
-_LOST = (
-    "SELECT t.ended, r.id, t.turn, r.account || '@' || r.issuer, t.agent"
-    " FROM turn t JOIN run r ON r.n = t.run"
-    " WHERE t.n IN (SELECT s.turn FROM turn_seen s WHERE s.state = 'unknown')"
-    " AND t.state = 'unknown'"
-    " AND (t.agent LIKE '@%' OR t.agent LIKE 'agent://%' OR t.agent IN ({}))"
-    " AND NOT EXISTS (SELECT 1 FROM outbound o WHERE o.turn = t.n AND o.fence = t.fence)"
-    " ORDER BY t.n DESC LIMIT ?"
 )
 
 
@@ -68,9 +60,8 @@ async def differences(
     """The newest of each kind; `elsewhere` are names here for agents of others."""
     found = [_posted(*row) for row in await database.fetch(_POSTED, (limit,))]
     names: list[Value] = list(elsewhere) or [""]
-    lost = await database.fetch(_LOST.format(marks(len(names))), (*names, limit))
-    silent = await database.fetch(_SILENT, (limit,))
-    return [*found, *(_unmatched(*row) for row in (*lost, *silent))]
+    unmatched = await database.fetch(_UNMATCHED.format(marks(len(names))), (*names, limit))
+    return [*found, *(_unmatched(*row) for row in unmatched)]
 
 
 def _posted(at: int, run: str, turn: str, payer: str, credit: str, amount: int) -> Difference:

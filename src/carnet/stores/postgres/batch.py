@@ -310,7 +310,10 @@ class HotBatch:
             await self._session.query(sql.RESOLVE, *columns(claiming.resolved, 6), *resumed)
         if finishing.requeued or finishing.deliveries or finishing.tasks:
             await self._write_tasks()
-        if finishing.outbound or finishing.calls or finishing.closed or finishing.reopened:
+        if claiming.lost or finishing.outbound:
+            outbound = claiming.lost + finishing.outbound
+            await self._session.query(sql.PUT_OUTBOUND, *columns(outbound, len(sql.OUTBOUND)))
+        if finishing.calls or finishing.closed or finishing.reopened:
             await self._write_waiting()
 
     async def _put_tasks(self, waiting: WaitingRows) -> None:
@@ -333,10 +336,8 @@ class HotBatch:
             await query(sql.PUT_DELIVERIES, *columns(rows, 10), GONE)
 
     async def _write_waiting(self) -> None:
-        """What calls out leave behind, and turns that wait for an answer."""
+        """What turns leave behind that wait for an answer."""
         finishing, query = self._finishing, self._session.query
-        if finishing.outbound:
-            await query(sql.PUT_OUTBOUND, *columns(finishing.outbound, len(sql.OUTBOUND)))
         if finishing.calls:
             await query(sql.KEEP_CALLS, *columns(finishing.calls, 3))
             await query(sql.PUT_INTERRUPTS, *columns(finishing.interrupts, len(sql.INTERRUPT)))

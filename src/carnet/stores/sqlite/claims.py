@@ -356,6 +356,7 @@ class ClaimBatch:
             write(INSERT_TURN, rules.turns)
         if rules.again:
             write(RUN_AGAIN, rules.again)
+            write(INSERT_OUTBOUND, rules.lost)
         if rules.journal:
             write(INSERT_JOURNAL, rules.journal)
         if rules.counted:

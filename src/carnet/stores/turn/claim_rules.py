@@ -21,10 +21,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from carnet.core.chain.turn import Turn, TurnState, on_repeat
+from carnet.core.messages.outbound_call import lost_attempt
 from carnet.ports.calls.turns import Answer, Claimed, Denied, Known, Nonce, Rate, TurnClaim, Verdict
 from carnet.stores.database import Row
 from carnet.stores.turn.interrupts import read_holds
 from carnet.stores.turn.moves import begins
+from carnet.stores.turn.outbound_calls import outbound_row
 from carnet.stores.turn.row import (
     ACCEPTED,
     APART,
@@ -125,6 +127,7 @@ class ClaimRules:
         self.again: list[Row] = []
         self.journal: list[Row] = []
         self.used: list[Nonce] = []
+        self.lost: list[Row] = []  # attempts that nobody ended, as OUTBOUND has them
         self.waiting = WaitingRows([], [], [], [])  # of the turns that are to run later
         self._shrunk: dict[bytes, int] = {}  # what was reserved for a claim, less than it asked
 
@@ -355,6 +358,8 @@ class ClaimRules:
         fence, attempt = turn.fence + 1, turn.attempt + 1
         state, worker = (_RUNNING, self._worker) if claim.task is None else (_QUEUED, None)
         self.again.append(again_row(claim, turn, state, worker, fence, attempt))
+        if turn.state == "running":  # and nobody has given it up
+            self.lost.append(outbound_row(turn, lost_attempt(turn)))
         if claim.task is not None:
             self.waiting.add(turn.n, claim, claim.task, self._rank(claim))
         note = b'{"attempt":%d}' % turn.attempt

@@ -182,6 +182,8 @@ class FinishRules:
         )
         lost = int(finish.code is not None)
         self.requeued.append((waiting.fence, waiting.attempt, lost, turn.n))
+        for call in finish.outbound:
+            self.outbound.append(outbound_row(turn, call))
         note = b'{"attempt":%d}' % turn.attempt
         self.journal.append(sealed_row(turn.n, DISCARD, 0, 0, note))
         return waiting

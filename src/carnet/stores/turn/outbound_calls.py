@@ -1,6 +1,8 @@
 """Calls to other organisations, as the store keeps them: written with the end of their turn.
 
-Law. A turn of the former layout has its calls out among its events; they are read from there.
+Law 1. A turn of the former layout has its calls out among its events; they are read from there.
+Law 2. Every attempt that is lost with us leaves a row, whoever its agent is: the store does not
+       know who is elsewhere. It is no record of a call; `stores.ledger.differences` reads it.
 """
 
 from collections.abc import Sequence

@@ -15,6 +15,7 @@ import asyncio
 from typing import Final
 
 from carnet.core.chain.turn import Turn
+from carnet.core.messages.outbound_call import lost_attempt
 from carnet.core.people.identity import Payer
 from carnet.faults import point
 from carnet.ports.calls.turns import Fenced, TurnFinish
@@ -94,4 +95,5 @@ def _given_up(turn: Turn, now: int) -> TurnFinish:
         reserve=0,
         now=now,
         retryable=True,
+        outbound=(lost_attempt(turn),),
     )
