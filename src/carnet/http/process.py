@@ -11,6 +11,7 @@ Law 3. What an agent forks is none of us: it has neither our port nor our caller
 """
 
 import asyncio
+import concurrent.futures.thread as pools
 import faulthandler
 import logging
 import os
@@ -172,7 +173,12 @@ def _give_up(descriptors: Iterable[int]) -> None:
 
 
 def _late_threads(left: Callable[[], float]) -> list[threading.Thread]:
-    """The threads that Python would wait for at its end, and that have not ended in time."""
+    """The threads that Python would wait for at its end, and that have not ended in time.
+
+    Those of pools wait for work until they are told that none comes, as Python does at its end.
+    """
+    telling = pools._python_exit  # noqa: SLF001  pools belong to agents: nobody else knows them all
+    threading.Thread(target=telling, name="carnet-pools", daemon=True).start()
     others = [
         each
         for each in threading.enumerate()

@@ -70,6 +70,15 @@ async def holds(visit: carnet.Visit) -> str:
         time.sleep(0.01)
 
 
+async def keeps_a_pool(visit: carnet.Visit) -> str:
+    """Keep threads for the next call."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    loop = asyncio.get_running_loop()
+    loop.pool = ThreadPoolExecutor(2)
+    return await loop.run_in_executor(loop.pool, str, "done")
+
+
 async def registers(visit: carnet.Visit) -> str:
     """Stay at the end of the interpreter."""
     import atexit
@@ -81,7 +90,8 @@ async def registers(visit: carnet.Visit) -> str:
 ENDING = ("swallows", "leaves_a_task", "leaves_a_thread", "leaves_an_executor")
 FORCED = ("holds", "leaves_a_process", "registers")
 CONFIG = "".join(
-    f'[agents.{n}]\nkind = "python"\ntarget = "agents:{n}"\n' for n in (*ENDING, *FORCED)
+    f'[agents.{n}]\nkind = "python"\ntarget = "agents:{n}"\n'
+    for n in (*ENDING, *FORCED, "keeps_a_pool")
 )
 
 
@@ -158,5 +168,8 @@ def test_f38_a_gateway_that_nobody_holds_does_not_wait_for_the_grace(acme: Organ
     config.write_text(config.read_text().replace("grace_seconds = 2", "grace_seconds = 600"))
     acme.start()
     assert acme.chat("hello").status == 200
+    assert acme.chat("hello" * 400_000).status == 200  # threads of ours wait for more such
+    assert acme.chat("hello", "keeps_a_pool").status == 200  # and threads of an agent
     code, _ = stop(acme)
     assert code == 0
+    assert not any("left behind" in line for line in acme.log_lines())
