@@ -38,8 +38,10 @@ class Patient:
     def __init__(self) -> None:
         self.may_read = asyncio.Event()
         self.reads = True
+        self.begun: list[str] = []  # the paths of its requests
 
-    async def __call__(self, _: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self.begun.append(scope["path"])
         await self.may_read.wait()
         while self.reads and (message := await receive())["type"] == "http.request":
             if not message["more_body"]:

@@ -9,6 +9,7 @@ Law 2. An error before the first event is an HTTP error, unless the dialect begi
 Law 3. Who came with a travel document is given the receipt: in a header, or before the last frame.
 """
 
+import asyncio
 from collections.abc import Awaitable, Sequence
 from typing import Final
 
@@ -28,6 +29,7 @@ from carnet.http.exchange import (
     RawHeaders,
     check_json_body,
 )
+from carnet.http.shares import WORDS, shares_of
 from carnet.ports.calls.admission import Admission
 from carnet.ports.calls.agent import Journal
 from carnet.ports.world.clock import Clock
@@ -169,6 +171,8 @@ class Answering:
                         await self._start_stream(exchange, writer)
                         batch, held = held, ()  # noqa: PLW2901  it goes out with what came
                     last = batch[-1] if batch else last
+                    if len(batch) > WORDS:
+                        batch = await self._write_some(exchange, call, writer, batch)  # noqa: PLW2901
                     # No name for it: what was said last would be held for as long as it is silent.
                     await exchange.write(
                         _data(writer, batch, has_receipt=call.document is not None)
@@ -183,6 +187,18 @@ class Answering:
         await exchange.write(b"", more=False)
         faults.point("reply.after_write")
         return last.code if isinstance(last, Failed) else "done"
+
+    async def _write_some(
+        self, exchange: Exchange, call: Call, writer: AnswerWriter, batch: Sequence[Event]
+    ) -> Sequence[Event]:
+        """Write a long batch in its caller's share of the event loop; the rest of it."""
+        shares, caller = shares_of(asyncio.get_running_loop()), call.caller.actor.name
+        last = (len(batch) - 1) // WORDS * WORDS
+        for at in range(0, last, WORDS):
+            some = batch[at : at + WORDS]
+            await exchange.write(_data(writer, some, has_receipt=call.document is not None))
+            await shares.step(caller)
+        return batch[last:]
 
     async def _start_stream(self, exchange: Exchange, writer: AnswerWriter) -> None:
         faults.point("reply.before_write")

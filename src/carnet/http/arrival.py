@@ -10,6 +10,7 @@ Law. The application is given what uvicorn would have given it.
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final, TypeVar
 from urllib.parse import unquote
 
@@ -17,6 +18,7 @@ import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from carnet.http.link import LINE, Line
+from carnet.http.shares import STEPS, shares_of
 
 MOST_NAMES: Final = 1024
 LONGEST_NAME: Final = 64
@@ -91,7 +93,23 @@ class Arrivals(HttpToolsProtocol):
         return cycle
 
     def start(self, cycle: RequestResponseCycle, app: Callable[..., Any]) -> None:
-        """Have a request answered."""
+        """Have a request answered; where there are many, in its caller's share of the loop."""
+        if len(self.tasks) < STEPS:
+            self._begin(cycle, app)
+            return
+        caller: str | bytes = cycle.scope["client"][0] if cycle.scope["client"] else ""
+        for name, value in cycle.scope["headers"]:
+            if name == b"authorization":
+                caller = value
+        shares = shares_of(self.loop)
+        if shares.take(caller):
+            self._begin(cycle, app)
+        else:
+            shares.later(caller, partial(self._begin, cycle, app))
+
+    def _begin(self, cycle: RequestResponseCycle, app: Callable[..., Any]) -> None:
+        if cycle.disconnected:  # while it waited
+            return
         task = self.loop.create_task(cycle.run_asgi(app))
         cycle.scope[LINE].task = task  # type: ignore[literal-required]  # uvicorn's scope has no place for ours
         task.add_done_callback(self.tasks.discard)

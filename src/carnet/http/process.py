@@ -37,6 +37,7 @@ GRACE_SECONDS: Final = 10.0
 SWITCH_SECONDS: Final = 0.0005
 RECORD_SECONDS: Final = 10.0  # for recording the end of calls that the drain did not wait for
 LAST_SECONDS: Final = 2.0  # beyond the grace: whoever comes to its turn ends well
+LOOK_SECONDS: Final = 0.05
 MOST_NAMED: Final = 10  # of those that are left behind
 
 
@@ -175,18 +176,23 @@ def _give_up(descriptors: Iterable[int]) -> None:
 def _late_threads(left: Callable[[], float]) -> list[threading.Thread]:
     """The threads that Python would wait for at its end, and that have not ended in time.
 
-    Those of pools wait for work until they are told that none comes, as Python does at its end.
+    Those of a pool that have nothing to do are not waited for: Python ends them.
     """
-    telling = pools._python_exit  # noqa: SLF001  pools belong to agents: nobody else knows them all
-    threading.Thread(target=telling, name="carnet-pools", daemon=True).start()
     others = [
         each
         for each in threading.enumerate()
         if not each.daemon and each is not threading.main_thread()
     ]
     for each in others:
-        each.join(left())
-    return [each for each in others if each.is_alive()]
+        while each.is_alive() and not _is_idle(each) and left():
+            each.join(min(left(), LOOK_SECONDS))
+    return [each for each in others if each.is_alive() and not _is_idle(each)]
+
+
+def _is_idle(thread: threading.Thread) -> bool:
+    """Whether a thread is one of a pool, and waits for work."""
+    frame = sys._current_frames().get(thread.ident or 0)  # noqa: SLF001  documented so
+    return frame is not None and frame.f_code is pools._worker.__code__  # noqa: SLF001  only compared
 
 
 def _end_at_last(seconds: float) -> None:

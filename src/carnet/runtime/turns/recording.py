@@ -43,6 +43,7 @@ from carnet.core.messages.events import (
 from carnet.core.messages.outbound_call import OutboundCall, outbound_event, pointer
 from carnet.core.sealed_call import sealed_call_of, write_sealed_call
 from carnet.errors import AgentFailed, Cancelled, CarnetError, Internal, OutcomeUnknown
+from carnet.http.shares import WORDS, shares_of
 from carnet.ports.calls.turns import Debit, Fenced, Tell, TurnFinish, Turns, Use, whole_cost
 from carnet.runtime.turns.broadcast import Broadcast
 from carnet.runtime.turns.excess import disputes, most_cost, same_call, within_budget
@@ -197,6 +198,10 @@ class Recording(Grown):
             await asyncio.shield(self._flush)
         if self._broadcast.is_ahead:
             await self._broadcast.room()
+        self._counted += 1
+        if self._counted % WORDS == 0:
+            shares = shares_of(asyncio.get_running_loop())
+            await shares.step(self._call.caller.actor.name)
 
     async def _flush_waiting(self) -> None:
         try:
