@@ -14,8 +14,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-STEPS: Final = 8
-WORDS: Final = 32  # events of a stream that are one step
+STEPS: Final = 4
+WORDS: Final = 16  # events of a stream that are one step
 
 Caller = str | bytes
 Act = Callable[[], object]

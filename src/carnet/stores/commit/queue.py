@@ -9,11 +9,12 @@ Law 2. A claim whose caller went away is given back: the turn ends as unknown an
 Law 3. Nobody waits for a claim much longer than `WAIT_SECONDS`. One that the writer has not begun
        is taken out and was never made; one that it has begun may still be made, which is what its
        caller is told, and is given back then. What ends a turn waits as long as it takes.
+Law 4. What one caller has queued makes no batch longer than its share (`backlog`).
 """
 
 import logging
 from asyncio import AbstractEventLoop, Future, InvalidStateError, TimerHandle
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from functools import partial
 from typing import Any, Final, NamedTuple
 
@@ -22,6 +23,7 @@ from msgspec.structs import replace
 from carnet.core.chain.turn import Turn
 from carnet.errors import CarnetError, OutcomeUnknown, Overloaded, StorageUnavailable
 from carnet.ports.calls.turns import Claimed, TurnClaim, TurnFinish, Use, Verdict, end_unknown
+from carnet.stores.commit.backlog import Backlog
 from carnet.stores.commit.batch import Batch, Job, Outcome
 from carnet.stores.database import Flush, Statement
 from carnet.stores.turn.interrupts import unanswered
@@ -64,8 +66,10 @@ class Queue:
         self._taken: Batch | None = None  # what the writer has taken since the last look
         self._waiting = 0
         self._most_waiting = most_waiting
+        self._backlogs = Backlog(_of_claim), Backlog(_of_append), Backlog(_of_finish)
+        self._is_behind = False  # whether anything waits there
         self._older: list[_Waiting] = []  # what waited at each of the last looks
-        self._begun: list[_Waiting] = []  # what the writer has taken last
+        self._begun: list[_Waiting] = []  # what the writer has taken last, but for its backlog
         self._timer: TimerHandle | None = None  # one for all who wait
         self._trouble = ""
         self.refusal = ""  # why no more jobs are taken; empty while they are
@@ -84,7 +88,7 @@ class Queue:
     def is_empty(self) -> bool:
         """Whether nothing waits to be taken."""
         claims, appends, finishes, writes, polls = self._kinds
-        return not (claims or finishes or appends or writes or polls)
+        return not (claims or finishes or appends or writes or polls or self._is_behind)
 
     def write(self, statements: Sequence[Statement]) -> Future[list[int]]:
         """Run statements of the cold half."""
@@ -110,13 +114,33 @@ class Queue:
         return future
 
     def take(self) -> Batch:
-        """Everything that waits; whoever takes it begins with it."""
+        """What waits, of each caller its share; whoever takes it begins with it."""
         batch, self._next = self._next, Batch()
         self._kinds = self._next.kinds()
         self._has_woken = False
         self._taken = batch
-        self._begun, self._older = self._older, []
+        self._begun = self._begun + self._older if self._is_behind else self._older
+        self._older = []
+        if self._is_behind or batch.claims[1:] or batch.appends[1:] or batch.finishes[1:]:
+            self._share(batch)
         return batch
+
+    def take_all(self) -> Batch:
+        """Everything that waits."""
+        batch = self.take()
+        claims, appends, finishes = self._backlogs
+        batch.claims += claims.rest()
+        batch.appends += appends.rest()
+        batch.finishes += finishes.rest()
+        self._is_behind = False
+        return batch
+
+    def _share(self, batch: Batch) -> None:
+        claims, appends, finishes = self._backlogs
+        batch.claims = claims.share(batch.claims)
+        batch.appends = appends.share(batch.appends)
+        batch.finishes = finishes.share(batch.finishes)
+        self._is_behind = bool(claims.waiting or appends.waiting or finishes.waiting)
 
     def put_back(self, claims: list[Job]) -> None:
         """Let claims wait for the next batch."""
@@ -167,10 +191,13 @@ class Queue:
         if self._taken is not None:
             self._begun.append(_Waiting(now, self._taken.claims, self._taken.polls))
             self._taken = None
-        self._older.append(_Waiting(now, self._next.claims[:], self._next.polls[:]))
+        behind = self._backlogs[_CLAIMS]
+        claims = self._next.claims + behind.jobs()
+        self._older.append(_Waiting(now, claims, self._next.polls[:]))
         late = now - self._wait_seconds
-        _refuse(self._begun, late, has_begun=True)
-        _refuse(self._older, late, has_begun=False)
+        _refuse(self._begun, late, behind.waiting, has_begun=True)
+        _refuse(self._older, late, behind.waiting, has_begun=False)
+        self._begun = [waiting for waiting in self._begun if waiting.since > late]
         self._older = [waiting for waiting in self._older if waiting.since > late]
         self._timer = self._loop.call_later(self._wait_seconds / LOOKS, self._look)
 
@@ -185,13 +212,28 @@ def _nobody(_: Sequence[Turn]) -> None:
     """Wants to be told."""
 
 
-def _refuse(waiting: list[_Waiting], late: float, *, has_begun: bool) -> None:
+def _of_claim(claim: TurnClaim) -> tuple[str, int]:
+    return claim.admitted.caller.actor.name, len(claim.request)
+
+
+def _of_append(flush: Flush) -> tuple[str, int]:
+    return flush.turn.actor, len(flush.events)
+
+
+def _of_finish(finish: TurnFinish) -> tuple[str, int]:
+    return finish.turn.actor, len(finish.events)
+
+
+def _refuse(
+    waiting: list[_Waiting], late: float, behind: Container[Future[Any]], *, has_begun: bool
+) -> None:
+    """Refuse who has waited too long; those `behind` were not begun in any case."""
     for since, claims, polls in waiting:
         if since > late:
             break
         for _, future in claims:
             if not future.done():
-                future.set_exception(_lateness(has_begun=has_begun))
+                future.set_exception(_lateness(has_begun=has_begun and future not in behind))
         for _, future in polls:  # to ask again changes nothing
             if not future.done():
                 future.set_exception(_lateness(has_begun=False))

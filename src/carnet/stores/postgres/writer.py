@@ -136,7 +136,7 @@ class PostgresWriter:
 
     def _all_waiting(self, batch: Batch) -> list[Job]:
         """Also those who came while the connection was sought: they need not find out again."""
-        return batch.jobs() + self.queue.take().jobs()
+        return batch.jobs() + self.queue.take_all().jobs()
 
     async def _begun(self) -> WriterSession:
         """A connection on which a transaction has begun; a new one if the last is gone."""

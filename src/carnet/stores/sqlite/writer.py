@@ -93,7 +93,7 @@ class SqliteWriter:
 
     def _turn_away(self, done: Committed) -> list[Outcome]:
         """Refuse whoever waits behind a batch that could not begin, except for ends of turns."""
-        waiting = self.queue.take()
+        waiting = self.queue.take_all()
         waiting.finishes[:0] = done.waiting
         if not self._is_stopping:  # else there is no next time
             self.queue.put_back_ends(waiting.finishes)

@@ -1,0 +1,71 @@
+"""The jobs of one kind that wait behind others of the same caller.
+
+Law 1. Of one caller a batch holds jobs of `SHARE` units at the most, or one job; the next ones wait
+       in their order. So nobody waits longer for what another has queued (A99).
+Law 2. A job is moved twice at the most, however many wait.
+"""
+
+from asyncio import Future
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Final
+
+from carnet.stores.commit.batch import Job
+
+SHARE: Final = 16
+UNIT_BYTES: Final = 16 * 1024  # of what is to be written, counted as a job more
+
+Weigh = Callable[[Any], tuple[str, int]]  # whose a payload is, and how many bytes it has
+
+
+class Backlog:
+    """What is taken now, and what waits."""
+
+    __slots__ = ("_queues", "_weigh", "waiting")
+
+    def __init__(self, weigh: Weigh) -> None:
+        """`weigh` tells whose a job is."""
+        self._weigh = weigh
+        self._queues: dict[str, deque[tuple[Job, int]]] = {}
+        self.waiting: set[Future[Any]] = set()  # of those that wait
+
+    def share(self, jobs: list[Job]) -> list[Job]:
+        """Of what waits and these new ones, those of the next batch."""
+        taken: list[Job] = []
+        room: dict[str, int] = {}
+        for caller in tuple(self._queues):
+            room[caller] = self._next(caller, taken)
+        for job in jobs:
+            caller, size = self._weigh(job[0])
+            units = 1 + size // UNIT_BYTES
+            left = room.get(caller, SHARE)
+            if caller not in self._queues and (units <= left or left == SHARE):
+                room[caller] = max(0, left - units)
+                taken.append(job)
+            else:
+                self._queues.setdefault(caller, deque()).append((job, units))
+                self.waiting.add(job[1])
+        return taken
+
+    def rest(self) -> list[Job]:
+        """All that wait; they wait here no more."""
+        found = self.jobs()
+        self._queues.clear()
+        self.waiting.clear()
+        return found
+
+    def jobs(self) -> list[Job]:
+        """All that wait."""
+        return [job for queue in self._queues.values() for job, _ in queue]
+
+    def _next(self, caller: str, taken: list[Job]) -> int:
+        """Take the caller's part of what it has waiting; what is left of its share."""
+        queue, left = self._queues[caller], SHARE
+        while queue and (queue[0][1] <= left or left == SHARE):
+            job, units = queue.popleft()
+            left = max(0, left - units)
+            self.waiting.discard(job[1])
+            taken.append(job)
+        if not queue:
+            del self._queues[caller]
+        return left
