@@ -13,6 +13,8 @@ from tests.support.organisation import Organisation
 
 PRICE = 200
 MOST = 2
+# Some of its agents do not want to end.
+SOON = {"CARNET__GATEWAY__DRAIN_SECONDS": "1", "CARNET__GATEWAY__GRACE_SECONDS": "1"}
 
 
 class Scene(NamedTuple):
@@ -39,7 +41,7 @@ def scene(database: Databases, tmp_path_factory: pytest.TempPathFactory) -> Iter
     listed = ("peers", "add", "acme.example", "--url", acme.url, "--credit", "10")
     globex.carnet(*listed)
     acme.start()
-    globex.start()
+    globex.start(env=SOON)
     yield Scene(acme, globex)
     assert (acme.stop(), globex.stop()) == (0, 0)
 
