@@ -8,6 +8,7 @@ _WORST = "tests/worst/test_worst.py::"
 _FAIR = "tests/interop/test_fair_tasks.py::"
 _LISTED = "tests/security/callers/test_many_runs.py::"
 _SEARCHED = "tests/stores/calls/test_turns_search.py::"
+_PLANS = "tests/stores/calls/test_tasks_plans.py::"
 _SHARES = "tests/stores/test_shares.py::"
 _DOCUMENTS = "tests/travel/test_documents.py::"
 _CHOSEN = "tests/stores/calls/test_fairness.py::"
@@ -49,6 +50,16 @@ ROWS = (
             _SEARCHED + "test_sqlite_lists_runs_by_keys_and_indexes_alone",
             _SEARCHED + "test_a_list_that_finds_little_ends_before_it_is_full_and_goes_on",
             _LISTED + "test_a_reader_is_listed_its_own_runs_among_those_of_many",
+        ),
+    ),
+    Row(
+        "security:a87:tasks",
+        "A list of tasks goes by who asked for them, in slices, and walks through nobody else's.",
+        "A87",
+        (
+            _PLANS + "test_a_list_of_tasks_looks_at_those_of_its_reader_alone",
+            _PLANS + "test_a_list_of_tasks_that_finds_little_ends_before_it_is_full_and_goes_on",
+            _LISTED + "test_a_reader_is_listed_its_own_tasks_among_those_of_many",
         ),
     ),
     Row(

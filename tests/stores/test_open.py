@@ -183,7 +183,7 @@ async def test_a_migration_that_was_edited_is_refused(place: Place) -> None:
 
 async def test_a_database_of_a_newer_version_is_refused(place: Place) -> None:
     await (await place.open()).close()
-    place.rows("INSERT INTO migration VALUES (9, 'future', 'x', 0)")
+    place.rows("INSERT INTO migration VALUES (9999, 'future', 'x', 0)")
     with pytest.raises(ConfigInvalid, match="written by a newer Carnet"):
         await place.open()
 

@@ -75,9 +75,9 @@ class TaskRecords:
     async def newest(self, *, limit: int, **chosen: Any) -> tuple[list[StoredTask], int | None]:
         """Some of those that are kept, the newest first, and where the next ones begin."""
         since = self._clock.wall_us() - self._kept_us
-        found = await self._tasks.list(limit=limit, **chosen)
+        found, following = await self._tasks.list(limit=limit, **chosen)
         kept = [task for task in found if task.turn.ended is None or task.turn.ended >= since]
-        return kept, found[-1].turn.n if len(found) == limit else None
+        return kept, following
 
 
 class TaskAccess:

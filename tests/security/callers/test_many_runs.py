@@ -1,4 +1,4 @@
-"""A87: a tenant of a gateway with the runs of many reads its own, and others do not wait for it."""
+"""A87: a tenant with many beside it reads its own runs and tasks, and others need not wait."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -7,6 +7,7 @@ from contextlib import closing
 
 import pytest
 
+from carnet.testing.wait import until
 from tests.support.federation import organisation
 from tests.support.organisation import Organisation
 
@@ -23,6 +24,8 @@ FILL = (
     n, 0, 'token:other' FROM c""",
     """INSERT INTO turn_seen (turn, run, agent, actor, state, created)
     SELECT n, run, agent, actor, state, created FROM turn WHERE n <= ?""",
+    """INSERT INTO task (turn, id, sender, lost)
+    SELECT n, 'old-' || n, actor, 0 FROM turn WHERE n <= ?""",
 )
 
 
@@ -60,6 +63,20 @@ def test_a_reader_is_listed_its_own_runs_among_those_of_many(busy: Organisation)
     assert listed(busy, token, "&agent=echo") == runs[::-1]
     assert listed(busy, token, "&agent=words") == []
     assert listed(busy, token, "&state=done") == runs[::-1]
+
+
+def test_a_reader_is_listed_its_own_tasks_among_those_of_many(busy: Organisation) -> None:
+    token = busy.new_token("tina")
+    tasks = [busy.chat("hi", token=token, path="/tasks").json["taskId"] for _ in range(3)]
+    until(lambda: len(busy.get("/tasks?state=done", token=token).json["tasks"]) == len(tasks))
+    for query in ("limit=2", "limit=2&agent=echo", "limit=2&state=done&agent=echo"):
+        first = busy.get(f"/tasks?{query}", token=token).json
+        rest = busy.get(f"/tasks?{query}&before={first['next']}", token=token).json
+        pages = [[task["taskId"] for task in page["tasks"]] for page in (first, rest)]
+        assert (pages, rest["next"]) == ([tasks[:0:-1], tasks[:1]], None)
+    for query in ("agent=words", "state=failed"):
+        page = busy.get(f"/tasks?{query}", token=token).json
+        assert (page["tasks"], page["next"]) == ([], None)
 
 
 def test_others_are_answered_while_one_asks_for_lists_again_and_again(busy: Organisation) -> None:

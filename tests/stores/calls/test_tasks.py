@@ -214,15 +214,17 @@ async def test_a_caller_that_went_away_leaves_its_task_to_be_run(store: Store) -
 
 async def test_tasks_are_listed_the_newest_first(store: Store) -> None:
     for i in range(4):
-        await store.turns.claim(a_task(f"r{i}", agent="a" if i % 2 else "echo"))
-    await store.turns.claim(a_task("r4", actor="token:bob"))
+        agent = "a" if i % 2 else "echo"
+        await store.turns.claim(a_task(f"r{i}", agent=agent, sender="token:alice"))
+    await store.turns.claim(a_task("r4", actor="token:bob", sender="token:bob"))
     await finished(store, "no task")
     (task, *_) = await leased(store)
     await store.turns.finish(a_finish(task.turn, is_task=True))
 
     async def names(**asked: object) -> list[str]:
         page = {"reader": None, "limit": 9} | asked
-        return [task.turn.run for task in await store.tasks.list(**page)]  # type: ignore[arg-type]
+        found, _ = await store.tasks.list(**page)  # type: ignore[arg-type]
+        return [task.turn.run for task in found]
 
     assert await names() == ["r4", "r3", "r2", "r1", "r0"]
     assert await names(limit=2) == ["r4", "r3"]
@@ -231,7 +233,7 @@ async def test_tasks_are_listed_the_newest_first(store: Store) -> None:
     assert await names(state="done") == ["r0"]
     assert await names(state="running") == ["r4", "r2"]
     assert await names(state="pending", reader="token:alice") == ["r3", "r1"]
-    (last,) = await store.tasks.list(reader=None, limit=1, before=task.turn.n + 1)
+    (last,), _ = await store.tasks.list(reader=None, limit=1, before=task.turn.n + 1)
     assert last.turn.run == "r0"
 
 
@@ -248,10 +250,8 @@ async def test_an_ended_task_is_forgotten_in_its_time_and_its_turn_is_not(store:
     assert await store.tasks.find("task-waiting", kept_since=NOW + 500) is not None
     assert await store.tasks.forget(NOW + 200) == 1
     assert await store.tasks.find("task-old") is None
-    assert [task.turn.run for task in await store.tasks.list(reader=None, limit=9)] == [
-        "waiting",
-        "new",
-    ]
+    kept, _ = await store.tasks.list(reader=None, limit=9)
+    assert [task.turn.run for task in kept] == ["waiting", "new"]
     assert len(await store.records.run("old", reader=None)) == 1
 
 

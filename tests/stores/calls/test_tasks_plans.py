@@ -1,13 +1,18 @@
-"""What a worker asks every second reads no more when ten thousand tasks and deliveries wait."""
+"""What is asked for again and again reads no more when ten thousand tasks and deliveries wait."""
 
+# ruff: noqa: S608  the statements are put together from our own words
+
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from carnet.stores import outbox
 from carnet.stores.calls import tasks
+from carnet.stores.database import Row
+from carnet.stores.open import Store
 from carnet.stores.upkeep import expiry
-from tests.stores.support.scenes import Place
+from tests.stores.support.scenes import Place, a_task
 
 # How each is found by SQLite: the first table that is read, and by which index.
 LOOKS = {
@@ -27,3 +32,76 @@ async def test_sqlite_looks_up(what: str, place: Place) -> None:
     plan: list[Any] = [row[-1] for row in place.rows(f"EXPLAIN QUERY PLAN {query}", *args)]
     assert index in plan[0]
     assert not any("SCAN turn" in line or "SCAN t " in line for line in plan)
+
+
+FOREIGN = 10_000
+# As many tasks of somebody else, older than all others.
+_COUNT = "WITH RECURSIVE c (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < ?) "
+_FILL = (
+    f"""{_COUNT}INSERT INTO turn (n, run, key, digest, state, fence, attempt, turn, depth, agent,
+    actor, created, ended, reserve, purse)
+    SELECT 100 + n, 1, {{blob}}, {{blob}}, 'queued', 1, 1, 'old-' || n, 0, 'echo', 'token:other',
+    n, NULL, 0, 'token:other' FROM c""",
+    f"""{_COUNT}INSERT INTO task (turn, id, sender, lost)
+    SELECT 100 + n, 'old-' || n, 'token:other', 0 FROM c""",
+)
+
+
+@pytest.mark.parametrize("state", [None, "pending", "running", "done"])
+@pytest.mark.parametrize("agent", [None, "echo"])
+async def test_a_list_of_tasks_looks_at_those_of_its_reader_alone(
+    place: Place,
+    store: Store,
+    monkeypatch: pytest.MonkeyPatch,
+    state: Any,  # noqa: ANN401, RUF100
+    agent: str | None,
+) -> None:
+    """A87: no query walks through the tasks of everybody, and none sorts what it found."""
+    for name in ("r1", "r2"):
+        await store.turns.claim(a_task(name, sender="token:alice"))
+    blob = "'\\x00'::bytea || ('x' || n)::bytea" if place.postgres else "CAST('x' || n AS BLOB)"
+    for statement in _FILL:
+        place.rows(statement.format(blob=blob), FOREIGN)
+    place.rows("ANALYZE")
+    asked: list[tuple[str, list[Any]]] = []
+    fetch = store.tasks._database.fetch  # noqa: SLF001  the statements as they are
+
+    async def noted(sql: str, args: Sequence[Any] = ()) -> list[Row]:
+        if "ORDER BY k.turn DESC" in sql:  # upkeep asks beside it
+            asked.append((sql, list(args)))
+        return await fetch(sql, args)
+
+    monkeypatch.setattr(store.tasks._database, "fetch", noted)  # noqa: SLF001
+    for before in (None, 50):
+        found, following = await store.tasks.list(
+            reader="token:alice", limit=9, before=before, state=state, agent=agent
+        )
+        shown = ["r2", "r1"] if state in {None, "pending"} else []
+        assert ([task.turn.run for task in found], following) == (shown, None)
+    explain = "EXPLAIN (COSTS OFF)" if place.postgres else "EXPLAIN QUERY PLAN"
+    for sql, args in asked:
+        plan = [str(row[-1]) for row in place.rows(f"{explain} {sql}", *args)]
+        slow = ("Seq Scan on t", "SCAN", "turn_queued")
+        assert not [step for step in plan if any(word in step for word in slow)], plan
+        assert "k.sender = ?" not in sql or any("task_sender" in step for step in plan), plan
+        assert "k.sender = ?" not in sql or not any("ort" in step for step in plan), plan
+    assert len(asked) == 4
+
+
+async def test_a_list_of_tasks_that_finds_little_ends_before_it_is_full_and_goes_on(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tasks, "SLICE", 2)
+    monkeypatch.setattr(tasks, "MOST_SLICES", 2)
+    for i in range(11):
+        agent = "rare" if i == 1 else "echo"
+        await store.turns.claim(a_task(f"r{i}", sender="token:alice", agent=agent))
+    begun, pages = None, []
+    for _ in range(9):
+        found, begun = await store.tasks.list(
+            reader="token:alice", limit=5, before=begun, agent="rare"
+        )
+        pages.append([task.turn.run for task in found])
+        if begun is None:
+            break
+    assert pages == [[], [], ["r1"]]

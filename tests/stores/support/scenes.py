@@ -152,10 +152,10 @@ def a_nonce(nonce: str = "n1", *, sender: str = "agent://b.example", life: int =
 
 
 def a_task(name: str = "r1", **changes: Any) -> TurnClaim:  # noqa: ANN401, RUF100
-    """A claim of a task; `changes` replace fields of the claim."""
+    """A claim of a task; `changes` replace fields of the claim, and its sender."""
     task = TaskClaim(
         id=f"task-{name}",
-        sender="agent://b.example",
+        sender=changes.pop("sender", "agent://b.example"),
         skill="echo",
         callback="https://b.example/hook",
         call_bytes=f"the call of {name}".encode(),

@@ -120,8 +120,8 @@ class Tasks(Protocol):
         before: int | None = None,
         state: TaskState | None = None,
         agent: str | None = None,
-    ) -> Sequence[StoredTask]:
-        """The newest; `reader` None sees all, otherwise an actor its own."""
+    ) -> tuple[Sequence[StoredTask], int | None]:
+        """The newest, and where the next ones begin; `reader` None sees all, others their own."""
 
     async def forget(self, ended_before: int) -> int:
         """Forget tasks that ended before then (the turns have their own retention); how many."""

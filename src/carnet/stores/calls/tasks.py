@@ -6,7 +6,8 @@ run, and put back.
 Law 1. A task is taken by changing its turn from waiting to running, if it still waits as it was
        seen: of several who try, one succeeds. Nobody takes one under a lease that has run out.
 Law 2. A turn is changed under the lock of its run, as everywhere.
-Law 3. What was perhaps taken, because the answer of the database was lost, is looked at again and
+Law 3. A list goes by who asked for the tasks, in small slices, and through nobody else's (A87).
+Law 4. What was perhaps taken, because the answer of the database was lost, is looked at again and
        run: it would wait for us for ever.
 """
 # ruff: noqa: S608  the texts are put together from our own words; every value is an argument
@@ -38,6 +39,8 @@ _log = logging.getLogger(__name__)
 
 AT_A_TIME: Final = 200
 AGENTS_AT_A_TIME: Final = 100  # a statement has as many parts
+SLICE: Final = 200  # tasks of a list that one query looks at
+MOST_SLICES: Final = 20  # of one page; then it ends before it is full
 MOST_ATTEMPTS: Final = 3  # of taking something where others took it first
 NONE_RUNNING: Final[Mapping[str, int]] = {}
 
@@ -50,6 +53,8 @@ _SHOW = _SELECT.format(more="NULL", also="")
 _TAKE = _SELECT.format(more="c.sealed", also="JOIN kept_call c ON c.turn = k.turn ")
 _FIND = f"{_SHOW}k.id = ? AND (k.ended IS NULL OR k.ended >= ?)"
 _OF_TURN = f"{_SHOW}k.turn = ?"
+_SLICE = "SELECT k.turn FROM task k WHERE {} ORDER BY k.turn DESC LIMIT ?"
+_OF_SLICE = f"{_SHOW}k.turn IN ({{}}){{}} ORDER BY k.turn DESC"
 # A state that is compared so cannot be looked up: the index of it names everything that waits.
 _CANDIDATES = f"{_TAKE}t.state || '' = 'queued' AND t.n IN ({{}})"
 _NUMBERED = f"{_TAKE}t.n IN ({{}})"
@@ -98,10 +103,10 @@ _N, _RUN, _KEY, _AGENT = place("n"), place("run"), place("key"), place("agent")
 _QUOTA = place("purse")
 _STATE, _WORKER, _FENCE = place("state"), place("worker"), place("fence")
 _STATES: Final[dict[TaskState, str]] = {  # as `StoredTask.state` reads them
-    "pending": "t.state = 'queued'",
+    "pending": "t.state || '' = 'queued'",
     "running": "t.state NOT IN ('queued', 'done', 'failed')",
-    "done": "t.state = 'done'",
-    "failed": "t.state = 'failed'",
+    "done": "t.state || '' = 'done'",
+    "failed": "t.state || '' = 'failed'",
 }
 
 
@@ -288,22 +293,37 @@ class StoredTasks:
         before: int | None = None,
         state: TaskState | None = None,
         agent: str | None = None,
-    ) -> builtins.list[StoredTask]:
-        """The newest; `reader` None sees all, otherwise an actor its own. `before` is a turn."""
-        conditions = ["1 = 1"]
-        args: list[Value] = []
-        for condition, value in (
-            ("t.actor = ?", reader),
-            ("k.turn < ?", before),
-            ("t.agent = ?", agent),
-        ):
-            if value is not None:
-                conditions.append(condition)
-                args.append(value)
+    ) -> tuple[builtins.list[StoredTask], int | None]:
+        """The newest, and where the next ones begin; `reader` None sees all, others their own.
+
+        `before` is a turn. In slices (A87): where few are like it, a page ends before it is full.
+        """
+        like, args = ([], []) if reader is None else ([" AND t.actor = ?"], [reader])
+        if agent is not None:
+            like, args = [*like, " AND t.agent || '' = ?"], [*args, agent]
         if state is not None:
-            conditions.append(_STATES[state])
-        query = f"{_SHOW}{' AND '.join(conditions)} ORDER BY k.turn DESC LIMIT ?"
-        return [_read(row) for row in await self._database.fetch(query, (*args, limit))]
+            like = [*like, f" AND {_STATES[state]}"]
+        size = limit if agent is None and state is None else SLICE
+        found: list[StoredTask] = []
+        for _ in range(MOST_SLICES):
+            some = await self._slice(reader, before, size)
+            if some:
+                query = _OF_SLICE.format(marks(len(some)), "".join(like))
+                found += map(_read, await self._database.fetch(query, (*some, *args)))
+            if len(found) >= limit:
+                return found[:limit], found[limit - 1].turn.n
+            if len(some) < size:
+                return found, None
+            before = some[-1]
+        return found, before
+
+    async def _slice(self, reader: str | None, before: int | None, size: int) -> builtins.list[int]:
+        """The next tasks of whoever asked for them."""
+        named = (("k.sender = ?", reader), ("k.turn < ?", before))
+        asked = [(condition, value) for condition, value in named if value is not None]
+        query = _SLICE.format(" AND ".join([condition for condition, _ in asked]) or "1 = 1")
+        args = (*[value for _, value in asked], size)
+        return [n for (n,) in await self._database.fetch(query, args)]
 
     async def forget(self, ended_before: int) -> int:
         """Forget tasks that ended before then (the turns have their own retention); how many."""
