@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from carnet.runtime.tasks.worker import AWAY_EACH
 from carnet.testing.wait import until
 from tests.faults.stores import rows
 from tests.interop.conftest import Databases
@@ -13,6 +14,7 @@ from tests.support.organisation import Organisation
 from tests.support.served import AGENTS
 
 MANY = 20
+PEERS = ("globex", "initech")
 AGENT = "\n[agents.{0}]\nkind = 'python'\ntarget = 'agents:held'\n"
 NAMES = ("one", "two", "three", "four")
 # It ends when a file of the name that it was asked with is there.
@@ -24,6 +26,13 @@ async def held(visit: carnet.Visit) -> str:
         await asyncio.sleep(0.01)
     return "let go"
 """
+
+
+def begun(gateway: Organisation) -> list[str]:
+    """The runs in which agents of a gateway were begun, in order."""
+    trace = gateway.folder / "ran.txt"
+    lines = trace.read_text().splitlines() if trace.exists() else []
+    return [line.split()[1].partition(".")[0] for line in lines]
 
 
 class Desk:
@@ -54,9 +63,7 @@ class Desk:
 
     def ran(self) -> list[str]:
         """The runs whose tasks were begun, in order."""
-        trace = self.gateway.folder / "ran.txt"
-        lines = trace.read_text().splitlines() if trace.exists() else []
-        return [line.split()[1].partition(".")[0] for line in lines]
+        return begun(self.gateway)
 
     def unfinished(self) -> int:
         sql = "SELECT COUNT(*) FROM turn WHERE state NOT IN ('done', 'failed')"
@@ -116,3 +123,41 @@ def test_who_has_tasks_at_many_agents_does_not_take_every_place(opening: Opening
     until(lambda: {"a0", "a1"} <= set(desk.ran()[:6]))
     desk.let_go("gate1")
     until(lambda: desk.unfinished() == 0)
+
+
+@pytest.fixture
+def peers(
+    tmp_path_factory: pytest.TempPathFactory, database: Databases
+) -> Iterator[list[Organisation]]:
+    """Two other organisations, whose agents end when they are let go."""
+    folder = tmp_path_factory.mktemp("peers")
+    found = [organisation(folder / name, f"{name}.example", database()) for name in PEERS]
+    for each in found:
+        each.configure("".join(AGENT.format(name) for name in NAMES), agents=AGENTS + HELD)
+    yield found
+    assert [each.stop() for each in found] == [0, 0]
+
+
+def test_whose_tasks_are_slow_elsewhere_keeps_nobody_elses_from_starting(
+    opening: Opening, peers: list[Organisation]
+) -> None:
+    """A88: neither by how many it has sent, nor by how many names it has sent them to."""
+    desk, (globex, initech) = opening(4, 2), peers
+    for peer, name in zip(peers, PEERS, strict=True):
+        desk.gateway.carnet("peers", "add", f"{name}.example", "--url", peer.url)
+        peer.carnet("peers", "add", "acme.example", "--url", desk.gateway.url, "--credit", "10")
+        peer.start()
+    for number in range(4 * MANY):
+        desk.ask(desk.mallory, f"m{number}", "gate", f"@{NAMES[number % 4]}@globex.example")
+    until(lambda: len(begun(globex)) == AWAY_EACH)
+    desk.ask(desk.alice, "a0", "gate", "@one@globex.example")
+    desk.ask(desk.alice, "a1", "gate", "@one@initech.example")
+    desk.ask(desk.mallory, "here", "gate", "one")
+    until(lambda: "a0" in begun(globex))
+    until(lambda: begun(initech) == ["a1"])
+    until(lambda: begun(desk.gateway) == ["here"])
+    assert len(begun(globex)) == AWAY_EACH + 1
+    for each in (desk.gateway, *peers):
+        (each.folder / "gate").touch()
+    until(lambda: desk.unfinished() == 0)
+    assert len(begun(globex)) == 4 * MANY + 1

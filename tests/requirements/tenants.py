@@ -9,6 +9,7 @@ _FAIR = "tests/interop/test_fair_tasks.py::"
 _LISTED = "tests/security/callers/test_many_runs.py::"
 _SEARCHED = "tests/stores/calls/test_turns_search.py::"
 _PLANS = "tests/stores/calls/test_tasks_plans.py::"
+_AWAY = "tests/stores/calls/test_elsewhere.py::"
 _SHARES = "tests/stores/test_shares.py::"
 _DOCUMENTS = "tests/travel/test_documents.py::"
 _CHOSEN = "tests/stores/calls/test_fairness.py::"
@@ -81,6 +82,17 @@ ROWS = (
             _FAIR + "test_one_task_does_not_wait_behind_all_of_another_tenant",
             _FAIR + "test_who_has_tasks_at_many_agents_does_not_take_every_place",
             _CHOSEN + "test_nobody_gets_a_second_place_while_another_who_waits_has_fewer",
+        ),
+    ),
+    Row(
+        "security:a88:elsewhere",
+        "Of one tenant few tasks are awaited from other organisations at a time, whatever their "
+        "agents are called: another's task to the same peer or another one starts at once.",
+        "A88",
+        (
+            _FAIR + "test_whose_tasks_are_slow_elsewhere_keeps_nobody_elses_from_starting",
+            _AWAY + "test_of_one_tenant_only_so_many_begin_and_another_is_not_behind_them",
+            _AWAY + "test_tasks_that_cannot_be_called_at_present_hold_up_none_that_can",
         ),
     ),
     Row(

@@ -69,7 +69,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     run_calls: Annotated[
         int, whole(1), "Calls one run may make through this gateway, however deep."
     ] = 256
-    tasks: Annotated[int, whole(1), "Tasks that one gateway process runs at once."] = 32
+    tasks: Annotated[int, whole(1), "Tasks of agents here that one gateway runs at once."] = 32
     tasks_per_agent: Annotated[int, whole(1), "Those of them that are one agent's."] = 8
     tasks_per_sender: Annotated[
         int, whole(1), "Tasks of one sender at one agent that have not ended."

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from carnet.stores import outbox
-from carnet.stores.calls import tasks
+from carnet.stores.calls import elsewhere, tasks
 from carnet.stores.database import Row
 from carnet.stores.open import Store
 from carnet.stores.upkeep import expiry
@@ -20,6 +20,7 @@ LOOKS = {
     "those that wait in vain": (expiry._UNWANTED, (100,), "task_cancelled"),  # noqa: SLF001
     "those to be stopped": (tasks._CANCELLED, (), "task_cancelled"),  # noqa: SLF001
     "the oldest of an agent": (tasks._WAITING_OF, ("echo", 4), "turn_queued (agent=?)"),  # noqa: SLF001
+    "those of a tenant elsewhere": (elsewhere._OF.format(""), ("a", 4), "turn_elsewhere (purse=?)"),  # noqa: SLF001
     "webhooks that are due": (outbox._FIRST, ("a", 1, 2), "outbox_pending (receiver=? AND due<?)"),  # noqa: SLF001
 }
 

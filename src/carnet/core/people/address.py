@@ -123,6 +123,11 @@ def is_agent_uri(text: str) -> bool:
     return text[:8].lower() == "agent://"
 
 
+def is_elsewhere(name: str) -> bool:
+    """Whether the name of an agent, as a router gives it, is that of one elsewhere."""
+    return name.startswith(("@", AGENT))
+
+
 def parse_agent_uri(text: str) -> str:
     """Read `agent://domain` and give the domain."""
     if not text.startswith("agent://"):

@@ -6,7 +6,7 @@ Law 2. Whoever runs it holds the turn under its own fence; a worker that is gone
 Law 3. What is needed to run it later is sealed, and removed when it ends.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final, Literal, Protocol
 
 from msgspec import Struct
@@ -63,6 +63,16 @@ class StoredTask(Struct, frozen=True, kw_only=True):
         return states.get(self.turn.state, "running")
 
 
+class AwayRoom(Struct, frozen=True, kw_only=True):
+    """Which tasks may begin whose agent is elsewhere."""
+
+    most: int
+    each: int  # of one tenant, with those that run
+    running: Mapping[str, int]  # by `payer_quota`
+    without: Collection[str]  # agents that cannot be called at present
+    is_known: Callable[[str], bool]  # whether an agent can be called
+
+
 class Tasks(Protocol):
     """The tasks of one store."""
 
@@ -73,13 +83,18 @@ class Tasks(Protocol):
         """The task of a turn."""
 
     async def lease(
-        self, agents: Sequence[tuple[str, int]], *, most: int, running: Mapping[str, int]
+        self,
+        agents: Sequence[tuple[str, int]],
+        *,
+        most: int,
+        running: Mapping[str, int],
+        elsewhere: AwayRoom | None = None,
     ) -> Sequence[StoredTask]:
         """Take waiting tasks by their rank: of each agent at most so many, ours to run.
 
         There are at most `most` of them, and the next is always one of whoever has the fewest that
-        run: `running` has their number by `payer_quota`. Those whose end was asked for come beside
-        them, of whichever agent: they are only ended.
+        run: `running` has their number by `payer_quota`. Those whose agent is `elsewhere` and those
+        whose end was asked for come beside them; the latter are only ended.
         """
 
     async def release(self, turn: Turn, now: int, *, lost: bool = False) -> bool:

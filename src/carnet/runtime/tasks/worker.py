@@ -14,26 +14,26 @@ Law 5. A task whose end was lost `MOST_LOST` times ends as failed and is not run
        about it ends processes. That a gateway was stopped and let it go does not count.
 Law 6. A task whose agent is not configured here waits: another gateway may have it, or this one
        again. The log says so. One whose agent is elsewhere is a call out that waits: it is made
-       here, as one of an agent here is run.
+       here, and takes no place of those that run here. Of one tenant few are awaited at a time.
 """
 
 import asyncio
 import contextlib
 import logging
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Final
 
 from carnet.core.call import Ask, Call
 from carnet.core.chain.carnet import Carnet
 from carnet.core.messages.events import Failed, state_of
-from carnet.core.people.address import AGENT
+from carnet.core.people.address import AGENT, is_elsewhere
 from carnet.core.people.identity import Actor, Caller, Payer, Standing
 from carnet.core.people.proof import SECOND_US
 from carnet.core.sealed_call import SealedCall, read_sealed_call
 from carnet.errors import Cancelled, CarnetError, Internal, OutcomeUnknown
 from carnet.ports.calls.agent import Router, Target
-from carnet.ports.calls.tasks import StoredTask, Tasks
+from carnet.ports.calls.tasks import AwayRoom, StoredTask, Tasks
 from carnet.ports.calls.turns import Tell
 from carnet.ports.world.clock import Clock
 from carnet.runtime.turns.execution import absent
@@ -47,7 +47,8 @@ REST_SECONDS: Final = 0.02  # between two looks: what comes or ends meanwhile is
 BUSY_SECONDS: Final = 0.25  # the same while calls are being answered
 ABSENT_SECONDS: Final = 60.0  # between two looks for tasks whose agent is not here
 MOST_LOST: Final = 5
-MOST_AWAY: Final = 64  # agents of others that are thought of at a time
+MOST_AWAY: Final = 64  # tasks that are awaited from elsewhere at a time
+AWAY_EACH: Final = 16  # of them those of one tenant
 SHOWN: Final = 8  # characters of an id, in the log: who knows all of it may poll
 
 
@@ -90,7 +91,8 @@ class TaskWorker:
         self._counted = 0.0
         self._missed: float | None = None  # when agents were looked for that are not here
         self._absent: set[str] = set()
-        self._away: list[Target] = []  # agents of others, for which tasks wait
+        self._away: Counter[str] = Counter()  # as `_tenants`, of tasks whose agent is elsewhere
+        self._unknown: list[str] = []  # agents elsewhere that cannot be called at present
         self.waiting = 0  # a second ago at the most
 
     @property
@@ -153,8 +155,13 @@ class TaskWorker:
             await self._miss()
         left = self._per_agent if self._is_busy() else self._most  # to begin in this look
         while (self.waiting or self._is_unsure) and left > 0 and not self._stopping:
-            room = max(0, min(left, self._most - len(self._running)))
-            leased = await self._tasks.lease(self._wanted(room), most=room, running=self._tenants)
+            room = max(0, min(left, self._most - self._tenants.total()))
+            leased = await self._tasks.lease(
+                self._wanted(room),
+                most=room,
+                running=self._tenants,
+                elsewhere=self._elsewhere(left),
+            )
             self._is_unsure = False
             self.waiting = max(0, self.waiting - len(leased))
             left -= len(leased)
@@ -171,21 +178,26 @@ class TaskWorker:
         if not self.waiting or now - self._counted >= LOOK_SECONDS:
             self._counted = now
             self.waiting = await self._tasks.waiting()
-            self._away = await self._find_away() if self.waiting else []
+            if self.waiting:
+                waiting = await self._tasks.waiting_for()
+                self._unknown = [n for n in waiting if is_elsewhere(n) and not self._is_known(n)]
 
-    async def _find_away(self) -> list[Target]:
-        """The agents of others for which tasks wait, as far as they can be called."""
-        here = {target.name for target in self._router.local()}
-        away: list[Target] = []
-        for name in await self._tasks.waiting_for():
-            if name in here or len(away) >= MOST_AWAY:
-                continue
-            with contextlib.suppress(CarnetError):  # else it is listed again, perhaps
-                away.append(self._router.find(name))
-        return away
+    def _is_known(self, name: str) -> bool:
+        try:
+            self._router.find(name)
+        except CarnetError:
+            return False
+        return True
 
-    def _targets(self) -> Sequence[Target]:
-        return [*self._router.local(), *self._away]
+    def _elsewhere(self, left: int) -> AwayRoom:
+        """What may begin of the tasks whose agents are elsewhere."""
+        return AwayRoom(
+            most=min(left, MOST_AWAY - self._away.total()),
+            each=AWAY_EACH,
+            running=self._away,
+            without=self._unknown,
+            is_known=self._is_known,
+        )
 
     async def _miss(self) -> None:
         """Say which agents are not here although tasks wait for them; of each once."""
@@ -193,15 +205,18 @@ class TaskWorker:
         if self._missed is not None and now - self._missed < ABSENT_SECONDS:
             return
         self._missed = now
-        here = {target.name for target in self._targets()}
-        absent = set(await self._tasks.waiting_for()) - here
+        here = {target.name for target in self._router.local()}
+        waiting = await self._tasks.waiting_for()
+        absent = {
+            n for n in waiting if n not in here and not (is_elsewhere(n) and self._is_known(n))
+        }
         for agent in sorted(absent - self._absent):
             logger.warning("tasks wait for an agent that is not here", extra={"agent": agent})
         self._absent = absent
 
     def _wanted(self, room: int) -> list[tuple[str, int]]:
         """How many tasks of each agent may begin now."""
-        free = [(target.name, min(room, self._free(target))) for target in self._targets()]
+        free = [(target.name, min(room, self._free(target))) for target in self._router.local()]
         return [(name, count) for name, count in free if count > 0]
 
     def _free(self, target: Target) -> int:
@@ -214,14 +229,18 @@ class TaskWorker:
     def _begin(self, task: StoredTask) -> None:
         turn = task.turn
         self._agents[turn.agent] += 1
-        self._tenants[task.payer_quota] += 1
+        self._tenants_of(task)[task.payer_quota] += 1
         running = asyncio.get_running_loop().create_task(self._run(task))
         self._running[turn.n, turn.fence] = running
 
-    def _leave(self, tenant: str) -> None:
-        self._tenants[tenant] -= 1
-        if not self._tenants[tenant]:
-            del self._tenants[tenant]
+    def _tenants_of(self, task: StoredTask) -> Counter[str]:
+        return self._away if is_elsewhere(task.turn.agent) else self._tenants
+
+    def _leave(self, task: StoredTask) -> None:
+        tenants, tenant = self._tenants_of(task), task.payer_quota
+        tenants[tenant] -= 1
+        if not tenants[tenant]:
+            del tenants[tenant]
 
     async def _run(self, task: StoredTask) -> None:
         began = self._clock.monotonic()
@@ -238,7 +257,7 @@ class TaskWorker:
         finally:
             del self._running[task.turn.n, task.turn.fence]
             self._agents[task.turn.agent] -= 1
-            self._leave(task.payer_quota)
+            self._leave(task)
             self._woken.set()
         if task.callback is not None:
             self._on_end()

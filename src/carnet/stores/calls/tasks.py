@@ -24,8 +24,9 @@ from carnet.core.chain.turn import Turn
 from carnet.core.messages.outbound_call import lost_attempt
 from carnet.core.people.identity import Payer
 from carnet.faults import point
-from carnet.ports.calls.tasks import Callback, StoredTask, TaskState
+from carnet.ports.calls.tasks import AwayRoom, Callback, StoredTask, TaskState
 from carnet.ports.calls.turns import Fenced, TurnFinish
+from carnet.stores.calls.elsewhere import waiting_elsewhere
 from carnet.stores.calls.fairness import fairly
 from carnet.stores.calls.turns import RunWatches, SearchRows
 from carnet.stores.database import Database, Row, Statement, Value, marks
@@ -154,25 +155,27 @@ class StoredTasks:
         *,
         most: int = AT_A_TIME,
         running: Mapping[str, int] = NONE_RUNNING,
+        elsewhere: AwayRoom | None = None,
     ) -> builtins.list[StoredTask]:
         """Take waiting tasks by their rank: of each agent at most so many, ours to run.
 
         Of those at most `most`; the next is one of whoever has the fewest `running`. Those whose
-        end was asked for come beside them: there is nothing to run. One whose sealed call cannot be
-        opened (the secrets file is another one) comes without it.
+        agent is `elsewhere`, and those whose end was asked for, come beside them. One whose sealed
+        call cannot be opened (the secrets file is another one) comes without it.
         """
         taken = await self._found_ours()
         wanted, counts, left = dict(agents), Counter(running), most
         for _ in range(MOST_ATTEMPTS):
-            candidates = await self._candidates(wanted, counts, left)
+            candidates = await self._candidates(wanted, counts, left, elsewhere)
             if not candidates:
                 break
             ours = await self._take(candidates)
             taken += ours
-            for row in ours:
-                wanted[row[_AGENT]] = wanted.get(row[_AGENT], 0) - 1
+            elsewhere = None  # the next look takes what another took first
+            for row in [row for row in ours if row[_AGENT] in wanted]:
+                wanted[row[_AGENT]] -= 1
                 counts[row[_QUOTA]] += 1
-            left -= len(ours)
+                left -= 1
             if len(ours) == len(candidates):
                 break
         if taken:
@@ -185,7 +188,11 @@ class StoredTasks:
         return [self._leased(row) for row in taken]
 
     async def _candidates(
-        self, wanted: dict[str, int], running: Mapping[str, int], most: int
+        self,
+        wanted: dict[str, int],
+        running: Mapping[str, int],
+        most: int,
+        elsewhere: AwayRoom | None,
     ) -> builtins.list[Row]:
         """Waiting tasks, the first of each agent, and of those as many as there is room for."""
         asked = [(agent, min(count, most)) for agent, count in wanted.items() if count > 0]
@@ -196,6 +203,8 @@ class StoredTasks:
             args: list[Value] = [value for pair in some for value in pair]
             found += await self._database.fetch(" UNION ALL ".join(parts), args)
         numbers = fairly(found, running, most)
+        if elsewhere is not None:
+            numbers += await waiting_elsewhere(self._database, elsewhere)
         numbers += [n for (n,) in await self._database.fetch(_TO_END, (AT_A_TIME,))]
         if not numbers:
             return []
@@ -298,18 +307,16 @@ class StoredTasks:
 
         `before` is a turn. In slices (A87): where few are like it, a page ends before it is full.
         """
-        like, args = ([], []) if reader is None else ([" AND t.actor = ?"], [reader])
-        if agent is not None:
-            like, args = [*like, " AND t.agent || '' = ?"], [*args, agent]
-        if state is not None:
-            like = [*like, f" AND {_STATES[state]}"]
+        named = {" AND t.actor = ?": reader, " AND t.agent || '' = ?": agent}
+        args = {condition: value for condition, value in named.items() if value is not None}
+        like = [*args] if state is None else [*args, f" AND {_STATES[state]}"]
         size = limit if agent is None and state is None else SLICE
         found: list[StoredTask] = []
         for _ in range(MOST_SLICES):
             some = await self._slice(reader, before, size)
             if some:
                 query = _OF_SLICE.format(marks(len(some)), "".join(like))
-                found += map(_read, await self._database.fetch(query, (*some, *args)))
+                found += map(_read, await self._database.fetch(query, (*some, *args.values())))
             if len(found) >= limit:
                 return found[:limit], found[limit - 1].turn.n
             if len(some) < size:
@@ -319,11 +326,10 @@ class StoredTasks:
 
     async def _slice(self, reader: str | None, before: int | None, size: int) -> builtins.list[int]:
         """The next tasks of whoever asked for them."""
-        named = (("k.sender = ?", reader), ("k.turn < ?", before))
-        asked = [(condition, value) for condition, value in named if value is not None]
-        query = _SLICE.format(" AND ".join([condition for condition, _ in asked]) or "1 = 1")
-        args = (*[value for _, value in asked], size)
-        return [n for (n,) in await self._database.fetch(query, args)]
+        named = {"k.sender = ?": reader, "k.turn < ?": before}
+        asked = {condition: value for condition, value in named.items() if value is not None}
+        query = _SLICE.format(" AND ".join(asked) or "1 = 1")
+        return [n for (n,) in await self._database.fetch(query, (*asked.values(), size))]
 
     async def forget(self, ended_before: int) -> int:
         """Forget tasks that ended before then (the turns have their own retention); how many."""
