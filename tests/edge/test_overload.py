@@ -21,7 +21,7 @@ from carnet.testing.wait import until, until_so
 from carnet.wire.dialects import DIALECTS
 from tests.edge.test_clock import LIMITS, Patient, later
 from tests.edge.wire import CHAT, HEAD, Wire, answers, ask, chat, say
-from tests.support.http import Reply
+from tests.support.http import Reply, chat_body
 from tests.support.organisation import Organisation
 from tests.support.served import AGENTS, CONFIG, executions
 
@@ -38,7 +38,8 @@ price = "0.01"
 queue_seconds = 0.3
 connections = {KEPT}
 requests = {REQUESTS}
-bodies_bytes = 1048576
+chat_body_bytes = 1048576
+bodies_bytes = 4194304
 """
 
 
@@ -202,6 +203,34 @@ async def test_large_bodies_are_bounded_together_and_let_go_of_in_the_end() -> N
         await until_so(lambda: place.held == 0)
 
 
+async def test_one_caller_may_fill_its_share_of_the_large_bodies_and_others_have_room() -> None:
+    """A credential has one share, however it is written, and an address that of two."""
+    head = CHAT + b"%scontent-length: 300000\r\n\r\n" + b"a" * 290_000
+    senders = [b"authorization: BEARER %d\r\n" % number for number in range(9)]
+    async with served(bodies_bytes=1_600_000, body_bytes=300_000) as place:
+        place.app.may_read.set()
+        for sender in senders[:2]:
+            before = place.held
+            reader = await place.say(head % sender)
+            await until_so(lambda before=before: place.held - before >= 200_000)  # type: ignore[misc]  # a default
+            (answer,) = answers(await whole(await place.say(head % sender.lower())))
+            assert (answer.status, answer.code) == (503, "overloaded")
+            assert answer.headers["retry-after"] == "1"
+            place.writers[-2].write(b"a" * 10_000)
+            assert (await asyncio.wait_for(reader.readuntil(b"ok"), 30)).startswith(b"HTTP/1.1 200")
+        refused = len(place.refused)
+        for invented in senders[2:]:  # of credentials there are as many as somebody wishes
+            await place.say(head % invented)
+        await until_so(lambda: len(place.refused) > refused and place.held >= 400_000)
+        assert place.held <= 800_000
+        place.hang_up()
+        await until_so(lambda: place.held == 0)
+        await place.say(head % b"")
+        await until_so(lambda: place.held >= 200_000)
+        (answer,) = answers(await whole(await place.say(head % b"")))  # it is the address
+        assert (answer.status, answer.code) == (503, "overloaded")
+
+
 async def test_an_answer_lets_go_of_its_own_body_and_not_of_the_one_behind_it() -> None:
     head = CHAT + b"content-length: %d\r\n\r\n"
     async with served(bodies_bytes=400_000, body_bytes=300_000) as place:
@@ -328,6 +357,25 @@ def test_bodies_that_never_end_are_refused_before_they_fill_the_memory(
         until(refused)
         assert set(codes) <= {"overloaded", "invalid_json"}
         assert small.chat("hi").text == "hi"
+
+
+def test_one_tenant_with_its_share_of_large_bodies_leaves_room_for_another(
+    small: Organisation,
+) -> None:
+    mallory, alice = small.new_token("mallory"), small.new_token("alice")
+    body = chat_body("x" * 700_000)
+
+    def seen(token: str) -> int:
+        return say(small.port, chat(token, body, b"connection: close"))[0].status
+
+    with ExitStack() as stack:
+
+        def is_full() -> bool:  # of two that come at once, either may be the one that is refused
+            opened(small, stack, 1)[0].send(chat(mallory, body)[:-100_000])
+            return seen(mallory) == 503
+
+        until(is_full)
+        assert seen(alice) == 200
 
 
 def test_a_gateway_out_of_files_goes_on_listening(small: Organisation) -> None:

@@ -115,6 +115,9 @@ _A51 = (
             _OVERLOAD + "test_beyond_the_spare_connections_one_is_closed_at_once",
             _OVERLOAD + "test_a_spare_connection_that_says_nothing_is_not_kept_for_long",
             _OVERLOAD + "test_large_bodies_are_bounded_together_and_let_go_of_in_the_end",
+            _OVERLOAD
+            + "test_one_caller_may_fill_its_share_of_the_large_bodies_and_others_have_room",
+            _OVERLOAD + "test_one_tenant_with_its_share_of_large_bodies_leaves_room_for_another",
             _OVERLOAD + "test_a_gateway_that_is_full_refuses_work_and_says_that_it_lives",
             _OVERLOAD + "test_connections_that_do_nothing_do_not_keep_a_probe_out",
             _OVERLOAD + "test_bodies_that_never_end_are_refused_before_they_fill_the_memory",

@@ -22,12 +22,13 @@ from weakref import ref
 
 from msgspec import Struct
 
-from carnet.errors import BodyTooLarge, HeadersTooLarge, MalformedRequest, UriTooLong
+from carnet.errors import BodyTooLarge, HeadersTooLarge, MalformedRequest, Overloaded, UriTooLong
 from carnet.wire.dialects.dialect import Reply
 from carnet.wire.stamps import STAMPS
 
 Fields = list[tuple[bytes, bytes]]
 
+SHARE: Final = 4  # one caller may have the fourth part of the room for large bodies, or one body
 _HOST: Final = re.compile(rb"[ \t]*(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?[ \t]*")
 _LENGTH: Final = re.compile(rb"[ \t]*[0-9]{1,19}[ \t]*")
 _ONCE: Final = frozenset({b"host", b"content-length", b"transfer-encoding"})
@@ -147,13 +148,49 @@ class Cycle(Protocol):
     def flow(self) -> Flow: ...
 
 
-class Held:
-    """The bytes of large bodies that all connections hold together."""
+Sender = tuple[bytes, bytes]  # a credential, empty where none is shown, and an address
 
-    __slots__ = ("size",)
+
+class Held:
+    """The bytes of large bodies that all connections hold together, and whose they are."""
+
+    __slots__ = ("_of", "size")
 
     def __init__(self) -> None:
         self.size = 0
+        self._of: dict[bytes, int] = {}  # by credential and by address; none of who has none
+
+    @staticmethod
+    def sender(scope: Any) -> Sender:
+        """Who sends a request, as far as it says so: nobody has judged its credential yet."""
+        named = dict(scope.get("headers", ()))
+        client = scope.get("client") or ("",)
+        # However its scheme is written, it is the same one.
+        credential = named.get(b"authorization", b"").rpartition(b" ")[2]
+        return credential, b"from " + client[0].encode()
+
+    def take(self, sender: Sender, size: int, limits: EdgeLimits) -> None:
+        """Count more of somebody's; refused where those of one, or all, are too many."""
+        credential, address = sender
+        share = max(limits.bodies_bytes // SHARE, limits.body_bytes)
+        if self._of.get(credential or address, 0) + size > share:
+            raise Overloaded("large bodies of one caller", retry_after=1)
+        if self._of.get(address, 0) + size > 2 * share:  # of however many credentials
+            raise Overloaded("large bodies of one address", retry_after=1)
+        if self.size + size > limits.bodies_bytes:
+            raise Overloaded("large bodies", retry_after=1)
+        self._add(sender, size)
+
+    def give(self, sender: Sender, size: int) -> None:
+        """Count them no more."""
+        self._add(sender, -size)
+
+    def _add(self, sender: Sender, size: int) -> None:
+        self.size += size
+        for whose in sender:
+            left = self._of.pop(whose, 0) + size
+            if whose and left > 0:
+                self._of[whose] = left
 
 
 def has_ended(transport: asyncio.Transport) -> bool:

@@ -84,7 +84,7 @@ class HardProtocol(Arrivals):
     # Beside uvicorn's attributes these would be too many for a dictionary with shared keys.
     __slots__ = (
         *("_backlog", "_field_count", "_fruitless", "_held", "_is_behind_proxy", "_is_spare"),
-        *("_moved", "_pieces", "_ready", "_running", "_since", "_size", "_state"),
+        *("_moved", "_pieces", "_ready", "_running", "_sender", "_since", "_size", "_state"),
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -95,7 +95,7 @@ class HardProtocol(Arrivals):
         self._since = self.loop.time()  # when this state began, or when it last was not our turn
         self._fruitless = 0  # bytes since the last end of a head or piece of a body
         self._size = self._pieces = 0  # of the body so far
-        self._held = 0  # its part in `held`
+        self._held, self._sender = 0, (b"", b"")  # its part in `held`, and whose that is
         self._is_spare = False  # one of those beyond the limit
         self._is_behind_proxy = False
         self._field_count = 0  # at the end of the head: what comes later is a trailer
@@ -225,14 +225,13 @@ class HardProtocol(Arrivals):
             cycle.message_event.set()
 
     def _hold(self, size: int) -> None:
-        if self.held.size + size > self.limits.bodies_bytes:
-            raise Overloaded("large bodies", retry_after=1)
-        self.held.size += size
+        self._sender = self._sender if self._held else self.held.sender(self.cycle.scope)
+        self.held.take(self._sender, size, self.limits)
         self._held += size
         self.cycle.scope[LINE].held += size  # type: ignore[literal-required]  # our own key
 
     def _let_go(self) -> None:
-        self.held.size -= self._held
+        self.held.give(self._sender, self._held)
         self._held = 0
 
     def _let_go_of(self, cycle: RequestResponseCycle | None) -> None:
@@ -240,7 +239,7 @@ class HardProtocol(Arrivals):
         line: Line | None = None if cycle is None else cycle.scope[LINE]  # type: ignore[literal-required]  # our own key
         if line is not None:
             size, line.held = min(line.held, self._held), 0
-            self.held.size -= size
+            self.held.give(self._sender, size)
             self._held -= size
 
     def on_message_complete(self) -> None:
