@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.http import Reply
+from carnet.wire import travel
+from tests.support.http import Reply, request
 from tests.support.organisation import Organisation
 from tests.support.served import executions
 from tests.support.signing.signed import now
@@ -213,3 +214,18 @@ def test_what_a_call_costs_and_is_bounded_by_is_told_before_it(scene: Scene) -> 
         assert (terms["max_depth"], terms["calls_per_minute"]) == (4, 600)
         assert terms["body_bytes"] == 1024 * 1024
         assert terms["signature_forms"] == ["carnet", "samvad"]
+
+
+def test_every_agent_has_a_signed_page_with_its_own_terms(scene: Scene) -> None:
+    """R31, R53: what its card says of a price is signed there, so that it can be relied on."""
+    for path in ("/agents/paid", "/agents/priced", "/agents/echo", ""):
+        page = request("GET", f"{scene.b.url}{path}/.well-known/carnet.json")
+        card = scene.b.get(f"{path}/.well-known/agent.json").json["carnet"]
+        shown = travel.read_well_known(page.body)
+        assert (shown.domain, shown.terms) == ("b.example", card)
+    unknown = request("GET", scene.b.url + "/agents/nobody/.well-known/carnet.json")
+    card = request("GET", scene.b.url + "/agents/nobody/.well-known/agent.json")
+    assert (unknown.status, card.status) == (404, 404)
+    assert unknown.code == card.headers["carnet-code"] == "agent_not_found"
+    paths = request("GET", scene.b.url + "/openapi.json").json["paths"]
+    assert "/agents/{name}/.well-known/carnet.json" in paths

@@ -351,7 +351,7 @@ def _pages(
         domain=settings.gateway.domain,
         clock=clock,
         dialects=[dialect.name for dialect in dialects],
-        terms=published.own_terms(),
+        terms=published.terms_of,
     )
     return [*offered(RUNS, runs), *offered(WELL_KNOWN, well_known)]
 

@@ -62,10 +62,7 @@ class Published:
 
     def view(self, name: str) -> AgentView:
         """An agent as a dialect shows it."""
-        target = self.target(name)
-        identity = self._identities.of(target.name)
-        if identity is None:
-            raise AgentNotFound
+        target, identity = self._known(name)
         return AgentView(
             id=identity,
             name=target.name,
@@ -101,12 +98,22 @@ class Published:
             body_bytes=capacity.body_bytes,
         )
 
-    def own_terms(self) -> Terms | None:
-        """Those of the default agent; None where there is none."""
+    def terms_of(self, name: str) -> Terms | None:
+        """Those of an agent that has a card; None for the default one where there is none."""
+        if name:
+            return self.terms(self._known(name)[0])
         try:
             return self.terms(self.target(""))
         except AgentNotFound:
             return None
+
+    def _known(self, name: str) -> tuple[Target, str]:
+        """An agent that is known to others, and its identity."""
+        target = self.target(name)
+        identity = self._identities.of(target.name)
+        if identity is None:
+            raise AgentNotFound
+        return target, identity
 
     def target(self, name: str) -> Target:
         """The agent of ours that is called so; the default one for an empty name."""

@@ -1,11 +1,13 @@
 """GET /.well-known/carnet.json: that this is a Carnet, and which keys it signs with.
 
+Below the prefix of an agent the page is that of the agent: what a call to it costs is signed too.
+
 Law. Whoever asks is answered, without a token: the page holds nothing but public keys, and what a
-call to the default agent costs and is bounded by (R31). It is signed once for as long as the keys
-stay the same.
+call to the agent costs and is bounded by (R31). It is signed once for as long as the keys stay the
+same.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from carnet.http.exchange import Exchange, Row
@@ -29,11 +31,12 @@ class WellKnownPage:
         domain: str,
         clock: Clock,
         dialects: Sequence[str],
-        terms: Terms | None = None,
+        terms: Callable[[str], Terms | None],
     ) -> None:
         """`domain` is ours, and `keys` are; `dialects` are those that are spoken.
 
-        `terms` are those of the default agent.
+        `terms` tells those of an agent, of the default one where the name is empty; it raises
+        AgentNotFound for one that is not served.
         """
         self._terms = terms
         self._keys = keys
@@ -41,20 +44,24 @@ class WellKnownPage:
         self._clock = clock
         self._dialects = tuple(dialects)
         self._shown: Sequence[OwnKey] = ()
-        self._page = b""
+        self._pages: dict[Terms | None, bytes] = {}  # no more than there are agents
 
-    async def __call__(self, exchange: Exchange) -> None:
-        """Answer with the page."""
+    async def __call__(self, exchange: Exchange, name: str = "") -> None:
+        """Answer with the page of an agent, by default that of the default one."""
+        terms = self._terms(name)
         published = list(self._keys.published(self._clock.wall_us()))[: travel.MOST_KEYS]
         if published != self._shown:
-            self._page, self._shown = self._write(published), published
+            self._pages, self._shown = {}, published
+        page = self._pages.get(terms)
+        if page is None:
+            page = self._pages[terms] = self._write(published, terms)
         headers = [
             (b"content-type", b"application/json"),
             (b"cache-control", b"public, max-age=%d" % FRESH_SECONDS),
         ]
-        await exchange.reply(200, headers, self._page)
+        await exchange.reply(200, headers, page)
 
-    def _write(self, published: Sequence[OwnKey]) -> bytes:
+    def _write(self, published: Sequence[OwnKey], terms: Terms | None) -> bytes:
         signer = self._keys.signer()
         shown = travel.WellKnown(
             domain=self._domain,
@@ -69,7 +76,7 @@ class WellKnownPage:
                 for key in published
             ),
             dialects=self._dialects,
-            terms=None if self._terms is None else self._terms.page(),
+            terms=None if terms is None else terms.page(),
         )
         return travel.write_well_known(shown, kid=signer.kid, sign=signer.sign)
 
@@ -81,6 +88,14 @@ ROUTES = (
         endpoint=WellKnownPage.__call__,
         auth="open",
         summary="The keys of this gateway",
+        answer="Page",
+    ),
+    Row(
+        method="GET",
+        path="/agents/{name}/.well-known/carnet.json",
+        endpoint=WellKnownPage.__call__,
+        auth="open",
+        summary="The keys of this gateway, and the terms of one agent",
         answer="Page",
     ),
 )

@@ -20,6 +20,8 @@ PLAIN_PATHS = (
     "/agents/desk/.well-known/agent.json",
     "/agents/metered/.well-known/agent.json",
     "/agents/nobody/.well-known/agent.json",
+    "/agents/desk/.well-known/carnet.json",
+    "/agents/nobody/.well-known/carnet.json",
     "/agents/nobody/agent/intro",
     "/agents/nobody/agent/health",
     "/-/errors/bridge_depth_exceeded",
