@@ -137,9 +137,10 @@ class SignedScene:
         sender_calls: int = 100,
         agent_calls: int = 1000,
         turns: MemoryTurns | None = None,
+        agents: tuple[Target, ...] = (),
         **more: Any,
     ) -> None:
-        """`more` is what else signed claims are judged with."""
+        """`agents` are there beside the usual; `more` is what signed claims are judged with."""
         self.clock = FakeClock()
         self.turns = turns or MemoryTurns()
         self.learns: Callable[[], None] | None = None
@@ -153,7 +154,7 @@ class SignedScene:
         self.concurrency = Concurrency(per_caller=100, in_all=100)
         self.gate = Gate(
             GateParts(
-                router=Directory(*targets()),
+                router=Directory(*targets(), *agents),
                 tokens=self.tokens,
                 peers=self.peers,
                 clock=self.clock,

@@ -14,6 +14,7 @@ _STOLEN = "tests/security/test_stolen_database.py::"
 _DELEGATED = "tests/security/callers/test_delegation.py::"
 _TOKEN = "tests/wire/crypto/test_delegation.py::"
 _MONEY = "tests/interop/test_money.py::"
+_OFFERS = "tests/runtime/peers/test_offers.py::"
 _ABROAD = "tests/interop/test_tasks_abroad.py::"
 _BILLS = "tests/security/callers/test_bills.py::"
 _FINISHED = "tests/stores/turn/test_finish_rules_limits.py::"
@@ -212,6 +213,21 @@ _MONEY_OF_TWO = (
             _MONEY + "test_who_has_less_left_than_a_call_may_cost_calls_a_free_agent_of_a_carnet",
             _MONEY + "test_a_callee_is_told_what_the_payer_has_left_and_debits_no_more",
             _MONEY + "test_toward_others_less_than_a_call_may_cost_is_402_with_its_numbers",
+        ),
+    ),
+    Row(
+        "security:r53:free",
+        "A free agent of a peer, by its signed page within its time, is called with nothing left: "
+        "nothing is reserved, and what it charges all the same is disputed.",
+        "R53",
+        (
+            _MONEY + "test_who_has_nothing_left_calls_a_free_agent_of_a_carnet",
+            _MONEY + "test_who_has_nothing_left_and_calls_what_has_a_price_is_told_the_numbers",
+            _MONEY + "test_toward_others_an_agent_is_free_that_cannot_call_anybody",
+            _MONEY + "test_a_free_agent_that_charges_is_disputed",
+            _MONEY + "test_a_page_is_not_believed_that_its_peer_has_not_signed",
+            _OFFERS + "test_a_page_is_fetched_for_who_asks_and_holds_for_its_time",
+            _OFFERS + "test_a_payer_has_a_few_pages_fetched_at_once_and_holds_up_nobody",
         ),
     ),
     Row(

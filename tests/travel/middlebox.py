@@ -28,11 +28,12 @@ def untouched(passing: Passing) -> None:
 
 
 class Middlebox:
-    """Forwards to a port on this machine. `ask` and `answer` change what passes."""
+    """Forwards to a port on this machine. `ask`, `answer` and `show` change what passes."""
 
     def __init__(self, port: int) -> None:
         self.ask: Change = untouched
         self.answer: Change = untouched
+        self.show: Change = untouched  # pages, which are given with their path
         self.asked: list[Passing] = []  # as they came, before they were changed
         self.answered: list[Passing] = []  # likewise
         box = self
@@ -70,7 +71,7 @@ class Middlebox:
         return f"http://127.0.0.1:{self.port}"
 
     def forward(self, method: str, passing: Passing, port: int) -> Passing:
-        """Send it on, changed, and give the answer, changed; keys are shown as they are."""
+        """Send it on, changed, and give the answer, changed."""
         is_call = method == "POST"
         if is_call:
             self.asked.append(Passing(dict(passing.headers), passing.body, passing.path))
@@ -79,6 +80,9 @@ class Middlebox:
         if is_call:
             self.answered.append(Passing(dict(reply.headers), reply.body, "", reply.status))
             self.answer(reply)
+        else:
+            reply.path = passing.path
+            self.show(reply)
         return reply
 
     def start(self) -> None:

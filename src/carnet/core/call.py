@@ -7,10 +7,10 @@ Law 2. From the wire, only `guards.admission.gate` turns a Claim into a `Call`; 
 
 from collections.abc import Callable
 from hashlib import blake2b
-from typing import Any, Final, Protocol
+from typing import Any, Final, Literal, Protocol
 
 from msgspec import Struct, field
-from msgspec.structs import astuple, force_setattr
+from msgspec.structs import astuple, force_setattr, replace
 
 from carnet.core.chain.allowance import Allowance
 from carnet.core.chain.carnet import Carnet, Mark, Trace
@@ -25,6 +25,8 @@ from carnet.core.people.proof import Document, Proof
 
 FORWARD_USER: Final = "forward-user"  # the person behind the run pays for the calls it makes
 AGENT_OWNED: Final = "agent-owned"  # the agent itself does
+
+Free = Literal["all", "own"]  # nothing can cost; or it has no price itself, and may call others
 
 
 class Ask(Struct, frozen=True, kw_only=True):
@@ -104,6 +106,16 @@ class Price(Struct, frozen=True, kw_only=True):
 _FREE: Final = Price()
 
 
+class Offer(Protocol):
+    """What an agent of another organisation asks for a call, by its own signed page."""
+
+    def is_free(self) -> bool:
+        """Whether it is known that no call to it can cost; nobody is asked."""
+
+    async def find(self, payer: str, /) -> Free | None:
+        """Whether it is free, asked for a payer if need be; None where it is not, or unknown."""
+
+
 class Target(Struct, frozen=True, kw_only=True, eq=False):
     """Where a name leads: a local agent, or an agent of another organisation."""
 
@@ -116,6 +128,7 @@ class Target(Struct, frozen=True, kw_only=True, eq=False):
     price: Price = _FREE
     most_cost: int = 0  # the most another organisation may charge for one call
     takes_budget: bool = False  # and it is told, with the call, if that is less this time
+    offer: Offer | None = None  # what it asks for, where its side can tell
     auth_source: str = FORWARD_USER  # who pays for the calls it makes; or agent-owned, per-call
     takes_credential: bool = False  # listed: a forwarded credential may leave to it
     on_disconnect: str = "cancel"  # cancel | finish
@@ -139,6 +152,10 @@ class Target(Struct, frozen=True, kw_only=True, eq=False):
         """See whether it may cost, once for all calls."""
         may_cost = not self.price.is_free or (self.is_remote and self.most_cost > 0)
         force_setattr(self, "may_cost", may_cost)
+
+    def as_free(self) -> "Target":
+        """The same where the other organisation may charge nothing for a call."""
+        return replace(self, most_cost=0, offer=None)
 
 
 class Admitted(Struct, frozen=True):

@@ -38,7 +38,7 @@ class Agents:
 
     async def close(self) -> None:
         """End what is being fetched for them."""
-        await self._client.close()
+        await self._elsewhere.close()
 
     def _target(self, name: str, agent: AgentSettings) -> Target:
         settings, kind = self._parts.settings, self._kinds[agent.kind]
@@ -104,6 +104,7 @@ class Agents:
             is_remote=True,
             most_cost=peer.most_cost,
             takes_budget=isinstance(agent, Remote) and agent.is_signed,
+            offer=self._elsewhere.offer_of(peer, local) if peer.most_cost else None,
             takes_credential=peer.may_forward,
             seconds=PEER_SECONDS,
             kind="peer",

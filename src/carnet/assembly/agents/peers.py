@@ -17,7 +17,8 @@ from carnet.ports.world.http_client import Bounds, HttpClient
 from carnet.runtime.agents.remote import Remote, RemoteEndpoint, SignedLink, Skilled
 from carnet.runtime.agents.samvad_peer import SamvadPeer
 from carnet.runtime.peers.cards import Site
-from carnet.runtime.peers.samvad_client import SamvadClient, recipient_of
+from carnet.runtime.peers.offers import Offers, SiteOffer
+from carnet.runtime.peers.samvad_client import SamvadClient, recipient_of, site_of
 from carnet.runtime.peers.samvad_request import Recipient
 from carnet.runtime.peers.signing import Stamping
 from carnet.runtime.receipts.verification import Verifying
@@ -36,6 +37,7 @@ class Elsewhere(Struct, frozen=True, kw_only=True, eq=False):
     verifying: Verifying
     currency: str
     dialects: Mapping[str, Dialect]  # by the names that peers are listed with
+    offers: Offers  # what agents of peers ask for a call
     stamps: Stamps = STAMPS  # those that are written
 
     def tangle(
@@ -104,6 +106,16 @@ class Elsewhere(Struct, frozen=True, kw_only=True, eq=False):
         if spoken is None:
             raise PeerUnknown(f"{peer.domain} is listed with '{peer.dialect}', which is not spoken")
         return spoken.reach(_Ways(self, peer, local, seconds))
+
+    def offer_of(self, peer: Peer, local: str) -> SiteOffer:
+        """What an agent of a peer asks for a call, by the page that must be the peer's."""
+        site = Site(site_of(peer, local), domain=peer.domain)
+        return self.offers.of(site)
+
+    async def close(self) -> None:
+        """End what is being fetched."""
+        await self.client.close()
+        await self.offers.close()
 
 
 class _Ways(Struct, frozen=True, eq=False):
@@ -178,6 +190,7 @@ def build_elsewhere(
         verifying=verifying,
         currency=currency,
         dialects=by_peer(dialects),
+        offers=Offers(http, clock),
         stamps=stamps,
     )
 

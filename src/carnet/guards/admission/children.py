@@ -12,12 +12,22 @@ from typing import Any
 import msgspec
 
 from carnet.core.call import AGENT_OWNED, Admitted, Ask, Call, Target, turn_key
+from carnet.core.chain.allowance import Allowance
 from carnet.core.chain.grounds import Grounds, write_grounds
 from carnet.core.messages.events import Message
 from carnet.core.people.address import handle_of
 from carnet.core.people.identity import Actor, Payer, Secret
+from carnet.core.people.proof import Spending
+from carnet.errors import SpendingLimitReached
 from carnet.guards.admission.order import GateParts, Signed
-from carnet.guards.admission.transaction import Entry, Transaction, deadline_of, quote, set_aside
+from carnet.guards.admission.transaction import (
+    Entry,
+    Transaction,
+    deadline_of,
+    is_free,
+    quote,
+    set_aside,
+)
 from carnet.guards.caller.trust import check_rights
 from carnet.guards.limits import Paying, check_pay
 from carnet.guards.proof.travel import check_reentry
@@ -85,7 +95,13 @@ class Children:
         allowance, taken = parent.allowance, 0
         if allowance is not None:
             most = 0 if auth == AGENT_OWNED else quote(target, ask, len(request))
-            taken, left = set_aside(allowance, target, most, self._currency)
+            try:
+                taken, left = set_aside(allowance, target, most, self._currency)
+            except SpendingLimitReached:
+                if not most or not await is_free(target, payer.quota, is_task=False):
+                    raise
+                target, most = target.as_free(), most - target.most_cost
+                taken, left = self._set_aside_free(allowance, target, most)
             carnet = msgspec.structs.replace(carnet, budget=left)
         actor = Actor(name=f"agent:{parent.agent}", how="in_process")
         admitted = Admitted(
@@ -104,6 +120,13 @@ class Children:
         return await self._transaction.claim(
             _entry(admitted, target, parent, request, self._clock.wall_us())
         )
+
+    def _set_aside_free(
+        self, allowance: Allowance, target: Target, own_price: int
+    ) -> tuple[int, Spending]:
+        """Set aside what we ask for ourselves; the agent elsewhere is told to spend nothing."""
+        taken, left = set_aside(allowance, target, own_price, self._currency)
+        return taken, msgspec.structs.replace(left, money=0, currency=self._currency)
 
     def _permit(self, parent: Call, target: Target, ask: Ask) -> None:
         caller, skill = parent.caller, find_skill(target, ask)

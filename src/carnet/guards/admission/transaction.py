@@ -1,6 +1,9 @@
 """The last step of admission: one transaction, which answers in the order of `ports.calls.turns`.
 
-Law. What it refuses leaves no trace: neither nonce nor turn is burned, nothing runs or is billed.
+Law 1. What it refuses leaves no trace: neither nonce nor turn is burned, nothing runs or is billed.
+Law 2. For an agent elsewhere that is free nothing is reserved, and it is told that it may cost
+       nothing; what it charges all the same is not owed (R53). Whether it is, is asked for where a
+       call would be refused, and not before.
 """
 
 from collections.abc import Sequence
@@ -8,8 +11,9 @@ from collections.abc import Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from carnet.core.call import Admitted, Ask, Call, Target, call_of
+from carnet.core.call import Admitted, Ask, Call, Offer, Target, call_of
 from carnet.core.chain.allowance import Allowance
+from carnet.core.chain.grounds import read_grounds, write_grounds
 from carnet.core.chain.turn import Turn
 from carnet.core.money.amount import format_amount
 from carnet.core.people.delegation import narrower
@@ -43,6 +47,7 @@ from carnet.ports.calls.turns import (
     Rate,
     TurnClaim,
     Turns,
+    Verdict,
 )
 from carnet.ports.world.clock import Clock
 
@@ -93,15 +98,13 @@ class Transaction:
 
     async def claim(self, entry: Entry, most_run_calls: int | None = None) -> Call:
         """The admitted call with its record, or the refusal."""
-        admitted, later = entry.admitted, entry.later
         most = self._most_run_calls if most_run_calls is None else most_run_calls
+        if entry.admitted.reserve and entry.target.offer is not None:
+            entry = self._as_known(entry, entry.target.offer)
         verdict = await self._turns.claim(self._turn_claim(entry, most))
         if isinstance(verdict, Denied):
-            if entry.allowance is not None:
-                entry.allowance.give_back(admitted.set_aside)
-            if verdict.reason == "mismatch" and entry.made_in is not None:
-                raise DefinitionChanged
-            raise refusal(verdict, entry, self._most_run_calls)
+            entry, verdict = await self._claim_free(entry, verdict, most)
+        admitted, later = entry.admitted, entry.later
         if type(verdict) is Claimed and verdict.reserved is not None:
             admitted = with_less_reserved(entry, verdict.reserved, self._currency)
         return call_of(
@@ -112,6 +115,41 @@ class Transaction:
             is_child=entry.made_in is not None,
             allowance=entry.allowance,
             task=None if later is None else await self._task_id(later, verdict),
+        )
+
+    def _as_known(self, entry: Entry, offer: Offer) -> Entry:
+        """The entry as one for a free agent, if it is known to be one."""
+        may_be = entry.later is None or entry.target.takes_budget
+        return self._freed(entry) if may_be and offer.is_free() else entry
+
+    async def _claim_free(
+        self, entry: Entry, denied: Denied, most_run_calls: int
+    ) -> tuple[Entry, Claimed | Known]:
+        """Claim once more what is refused for its payer's money, if it is free; or refuse."""
+        verdict: Verdict = denied
+        if denied.reason in {"spending", "unpaid"} and entry.admitted.reserve:
+            payer = entry.admitted.payer.quota
+            if await is_free(entry.target, payer, is_task=entry.later is not None):
+                entry = self._freed(entry)
+                verdict = await self._turns.claim(self._turn_claim(entry, most_run_calls))
+        if not isinstance(verdict, Denied):
+            return entry, verdict
+        if entry.allowance is not None:
+            entry.allowance.give_back(entry.admitted.set_aside)
+        if verdict.reason == "mismatch" and entry.made_in is not None:
+            raise DefinitionChanged
+        raise refusal(verdict, entry, self._most_run_calls)
+
+    def _freed(self, entry: Entry) -> Entry:
+        """The same for an agent that may charge nothing, and is told so."""
+        reserve = entry.admitted.reserve - entry.target.most_cost
+        admitted = with_less_reserved(entry, reserve, self._currency)
+        grounds = replace(read_grounds(entry.grounds), reserve=reserve)
+        return replace(
+            entry,
+            admitted=admitted,
+            target=entry.target.as_free(),
+            grounds=write_grounds(grounds),
         )
 
     async def _task_id(self, later: Later, verdict: Claimed | Known) -> str:
@@ -170,6 +208,18 @@ def quote(target: Target, ask: Ask, request_bytes: int) -> int:
     tokens_out = ask.max_tokens or LIKELY_TOKENS_OUT
     # A token is at least a byte. What was used is debited, whatever was reserved (R57).
     return target.price.of(request_bytes, tokens_out) + target.most_cost
+
+
+async def is_free(target: Target, payer: str, *, is_task: bool) -> bool:
+    """Whether a call may be made without money, because the agent says that it is free.
+
+    One that may call others is told to spend nothing, or it is not free; what is sealed to run
+    later is bounded by what the callee is told alone.
+    """
+    if target.offer is None or (is_task and not target.takes_budget):
+        return False
+    free = await target.offer.find(payer)
+    return free == "all" or (free == "own" and target.takes_budget)
 
 
 def with_less_reserved(entry: Entry, reserved: int, currency: str) -> Admitted:

@@ -254,11 +254,16 @@ class SamvadClient(Struct, frozen=True, kw_only=True, eq=False):
         await self.cards.close()
 
 
+def site_of(peer: Peer, local: str) -> str:
+    """Where the pages of an agent of a peer are; those of its default one are at the root."""
+    base = peer.url.rstrip("/")
+    return f"{base}/agents/{local}" if local else base
+
+
 def recipient_of(peer: Peer, local: str, bounds: Bounds) -> Recipient:
     """An agent of a peer by its name there, which its default one has not."""
-    base = peer.url.rstrip("/")
     return Recipient(
-        site=Site(f"{base}/agents/{local}" if local else base),
+        site=Site(site_of(peer, local)),
         identities=identities_of(peer.domain, local),
         peer=peer.domain,
         form=peer.signature_form,
