@@ -5,13 +5,14 @@ from itertools import count
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from carnet.errors import Overloaded
 from carnet.stores.commit.backlog import SHARE, UNIT_BYTES, Backlog
 from carnet.stores.commit.batch import Job
 from carnet.testing.wait import until_so
 from tests.stores.commit.test_queue import a_queue
-from tests.stores.support.scenes import a_claim
+from tests.stores.support.scenes import ALICE, a_claim
 
 _serial = count()
 
@@ -94,7 +95,7 @@ async def test_other_callers_claims_are_in_the_next_batch() -> None:
     queue = a_queue()
     mine = [queue.claim(a_claim(f"r{number}")) for number in range(3 * SHARE)]
     queue.take()
-    other = queue.claim(a_claim("other", actor="token:other"))
+    other = queue.claim(a_claim("other", payer=replace(ALICE, quota="token:other")))
     assert other in [future for _, future in queue.take().claims]
     for future in [*mine, other]:
         future.cancel()

@@ -201,7 +201,7 @@ class Recording(Grown):
         self._counted += 1
         if self._counted % WORDS == 0:
             shares = shares_of(asyncio.get_running_loop())
-            await shares.step(self._call.caller.actor.name)
+            await shares.step(self._call.payer.quota)
 
     async def _flush_waiting(self) -> None:
         try:

@@ -213,15 +213,17 @@ def _nobody(_: Sequence[Turn]) -> None:
 
 
 def _of_claim(claim: TurnClaim) -> tuple[str, int]:
-    return claim.admitted.caller.actor.name, len(claim.request)
+    return claim.admitted.payer.quota, len(claim.request)
 
 
 def _of_append(flush: Flush) -> tuple[str, int]:
-    return flush.turn.actor, len(flush.events)
+    turn = flush.turn
+    in_process = turn.actor.startswith("agent:")  # which calls for many
+    return str(turn.payer) if in_process else turn.actor, len(flush.events)
 
 
 def _of_finish(finish: TurnFinish) -> tuple[str, int]:
-    return finish.turn.actor, len(finish.events)
+    return finish.payer.quota or finish.turn.actor, len(finish.events)
 
 
 def _refuse(
