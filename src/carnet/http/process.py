@@ -34,7 +34,7 @@ STOPPING: Final = (signal.SIGTERM, signal.SIGINT)
 GRACE_SECONDS: Final = 10.0
 # That a thread which computes keeps the interpreter from the loop and the store, each time they ask
 # for it: some forty times a call.
-SWITCH_SECONDS: Final = 0.0005
+SWITCH_SECONDS: Final = 0.0001
 RECORD_SECONDS: Final = 10.0  # for recording the end of calls that the drain did not wait for
 LAST_SECONDS: Final = 2.0  # beyond the grace: whoever comes to its turn ends well
 LOOK_SECONDS: Final = 0.05

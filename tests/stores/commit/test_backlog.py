@@ -2,11 +2,13 @@
 
 import asyncio
 from itertools import count
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from carnet.core.people.identity import Payer
 from carnet.errors import Overloaded
 from carnet.stores.commit.backlog import SHARE, UNIT_BYTES, Backlog
 from carnet.stores.commit.batch import Job
@@ -77,7 +79,12 @@ def test_every_job_comes_once_and_those_of_a_caller_in_their_order(
 
 async def test_a_claim_that_waits_behind_its_callers_others_is_refused_and_never_made() -> None:
     queue = a_queue()
-    futures = [queue.claim(a_claim(f"r{number}")) for number in range(2 * SHARE)]
+    bob = queue.claim(a_claim("bob", payer=replace(ALICE, quota="token:bob")))
+    alice = queue.claim(a_claim())
+    queue.settle([(job, None) for job in queue.take().claims], "")
+    assert bob.done()  # so that there are two
+    assert alice.done()
+    futures = [queue.claim(a_claim(f"a{number}")) for number in range(2 * SHARE)]
     begun = queue.take()
     assert [future for _, future in begun.claims] == futures[:SHARE]
     assert not queue.is_empty
@@ -91,11 +98,26 @@ async def test_a_claim_that_waits_behind_its_callers_others_is_refused_and_never
         future.exception()
 
 
-async def test_other_callers_claims_are_in_the_next_batch() -> None:
-    queue = a_queue()
-    mine = [queue.claim(a_claim(f"r{number}")) for number in range(3 * SHARE)]
-    queue.take()
-    other = queue.claim(a_claim("other", payer=replace(ALICE, quota="token:other")))
-    assert other in [future for _, future in queue.take().claims]
-    for future in [*mine, other]:
+async def test_who_writes_alone_has_whole_batches_and_beside_others_its_share() -> None:
+    queue = a_queue(1000)
+    bob = replace(ALICE, quota="token:bob")
+    futures: list[asyncio.Future[Any]] = []
+
+    def ask(payer: Payer, number: int) -> None:
+        names = [f"r{len(futures) + at}" for at in range(number)]
+        futures.extend(queue.claim(a_claim(name, payer=payer)) for name in names)
+
+    ask(ALICE, 3 * SHARE)
+    assert len(queue.take().claims) == 3 * SHARE
+    ask(ALICE, 3 * SHARE)
+    ask(bob, 1)
+    queue.take()  # from now on there are two
+    ask(ALICE, 3 * SHARE)
+    ask(bob, 1)
+    batch = queue.take().claims
+    assert len(batch) == SHARE + 1
+    assert futures[-1] in [future for _, future in batch]
+    ask(bob, 1)
+    assert len(queue.take().claims) == SHARE + 1
+    for future in futures:
         future.cancel()

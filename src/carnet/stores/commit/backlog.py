@@ -1,6 +1,6 @@
 """The jobs of one kind that wait behind others of the same caller.
 
-Law 1. Of one caller a batch holds jobs of `SHARE` units at the most, or one job; the next ones wait
+Law 1. Of one caller a batch holds jobs of so many units at the most, or one job; the next ones wait
        in their order. So nobody waits longer for what another has queued (A99).
 Law 2. A job is moved twice at the most, however many wait.
 """
@@ -12,7 +12,8 @@ from typing import Any, Final
 
 from carnet.stores.commit.batch import Job
 
-SHARE: Final = 16
+SHARE: Final = 8  # units, where others write too
+ALL: Final = 1 << 60
 UNIT_BYTES: Final = 16 * 1024  # of what is to be written, counted as a job more
 
 Weigh = Callable[[Any], tuple[str, int]]  # whose a payload is, and how many bytes it has
@@ -21,25 +22,26 @@ Weigh = Callable[[Any], tuple[str, int]]  # whose a payload is, and how many byt
 class Backlog:
     """What is taken now, and what waits."""
 
-    __slots__ = ("_queues", "_weigh", "waiting")
+    __slots__ = ("_queues", "_weigh", "room", "waiting")
 
     def __init__(self, weigh: Weigh) -> None:
         """`weigh` tells whose a job is."""
         self._weigh = weigh
         self._queues: dict[str, deque[tuple[Job, int]]] = {}
         self.waiting: set[Future[Any]] = set()  # of those that wait
+        self.room: dict[str, int] = {}  # what each had left of its share, of those in the last one
 
-    def share(self, jobs: list[Job]) -> list[Job]:
+    def share(self, jobs: list[Job], most: int = SHARE) -> list[Job]:
         """Of what waits and these new ones, those of the next batch."""
         taken: list[Job] = []
-        room: dict[str, int] = {}
+        room = self.room = dict[str, int]()
         for caller in tuple(self._queues):
-            room[caller] = self._next(caller, taken)
+            room[caller] = self._next(caller, taken, most)
         for job in jobs:
             caller, size = self._weigh(job[0])
             units = 1 + size // UNIT_BYTES
-            left = room.get(caller, SHARE)
-            if caller not in self._queues and (units <= left or left == SHARE):
+            left = room.get(caller, most)
+            if caller not in self._queues and (units <= left or left == most):
                 room[caller] = max(0, left - units)
                 taken.append(job)
             else:
@@ -58,10 +60,10 @@ class Backlog:
         """All that wait."""
         return [job for queue in self._queues.values() for job, _ in queue]
 
-    def _next(self, caller: str, taken: list[Job]) -> int:
+    def _next(self, caller: str, taken: list[Job], most: int) -> int:
         """Take the caller's part of what it has waiting; what is left of its share."""
-        queue, left = self._queues[caller], SHARE
-        while queue and (queue[0][1] <= left or left == SHARE):
+        queue, left = self._queues[caller], most
+        while queue and (queue[0][1] <= left or left == most):
             job, units = queue.popleft()
             left = max(0, left - units)
             self.waiting.discard(job[1])

@@ -9,12 +9,13 @@ Law 2. A claim whose caller went away is given back: the turn ends as unknown an
 Law 3. Nobody waits for a claim much longer than `WAIT_SECONDS`. One that the writer has not begun
        is taken out and was never made; one that it has begun may still be made, which is what its
        caller is told, and is given back then. What ends a turn waits as long as it takes.
-Law 4. What one caller has queued makes no batch longer than its share (`backlog`).
+Law 4. While others write too, what one caller has queued makes no batch longer than its share
+       (`backlog`). Who is alone has whole batches.
 """
 
 import logging
 from asyncio import AbstractEventLoop, Future, InvalidStateError, TimerHandle
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Sequence, Set
 from functools import partial
 from typing import Any, Final, NamedTuple
 
@@ -23,7 +24,7 @@ from msgspec.structs import replace
 from carnet.core.chain.turn import Turn
 from carnet.errors import CarnetError, OutcomeUnknown, Overloaded, StorageUnavailable
 from carnet.ports.calls.turns import Claimed, TurnClaim, TurnFinish, Use, Verdict, end_unknown
-from carnet.stores.commit.backlog import Backlog
+from carnet.stores.commit.backlog import ALL, SHARE, Backlog
 from carnet.stores.commit.batch import Batch, Job, Outcome
 from carnet.stores.database import Flush, Statement
 from carnet.stores.turn.interrupts import unanswered
@@ -33,6 +34,7 @@ _log = logging.getLogger(__name__)
 MOST_WAITING: Final = 20_000  # jobs; beyond it the disk is slower than the callers
 WAIT_SECONDS: Final = 3.5
 LOOKS: Final = 7  # at what waits, in that time
+BESIDE_SECONDS: Final = 10.0  # that somebody has its share after others have written
 
 _CLAIMS, _APPENDS, _FINISHES, _WRITES, _POLLS = range(5)
 _VITAL: Final = (_FINISHES, _POLLS)
@@ -68,6 +70,8 @@ class Queue:
         self._most_waiting = most_waiting
         self._backlogs = Backlog(_of_claim), Backlog(_of_append), Backlog(_of_finish)
         self._is_behind = False  # whether anything waits there
+        self._latest: Set[str] = frozenset()  # who had claims or ends in the last batch of several
+        self._beside_until = 0.0  # until when those are thought of who wrote beside one another
         self._older: list[_Waiting] = []  # what waited at each of the last looks
         self._begun: list[_Waiting] = []  # what the writer has taken last, but for its backlog
         self._timer: TimerHandle | None = None  # one for all who wait
@@ -137,9 +141,15 @@ class Queue:
 
     def _share(self, batch: Batch) -> None:
         claims, appends, finishes = self._backlogs
-        batch.claims = claims.share(batch.claims)
-        batch.appends = appends.share(batch.appends)
-        batch.finishes = finishes.share(batch.finishes)
+        now = self._loop.time()
+        most = SHARE if now < self._beside_until else ALL
+        batch.claims = claims.share(batch.claims, most)
+        batch.appends = appends.share(batch.appends, most)
+        batch.finishes = finishes.share(batch.finishes, most)
+        callers = claims.room.keys() | finishes.room.keys()
+        if callers and (len(callers) > 1 or callers != self._latest):
+            self._latest = callers
+            self._beside_until = now + BESIDE_SECONDS
         self._is_behind = bool(claims.waiting or appends.waiting or finishes.waiting)
 
     def put_back(self, claims: list[Job]) -> None:
