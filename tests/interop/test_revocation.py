@@ -10,11 +10,11 @@ from carnet.testing.wait import until
 from tests.faults.stores import rows
 from tests.interop.conftest import Databases
 from tests.support.federation import introduce, organisation
-from tests.support.http import HeaderList, Reply, chat_body, request
+from tests.support.http import HeaderList, Reply, chat_body, request, stream
 from tests.support.organisation import Organisation
 from tests.support.served import AGENTS, executions
 
-RUN = "x-tangle-runid"
+RUN, TURN = "x-tangle-runid", "x-tangle-turnid"
 FORWARDED = "x-tangle-forwarded-authorization"
 # One that does not stop when it is told to: it calls on, and does something, afterwards.
 DEAF = """
@@ -183,3 +183,55 @@ def test_the_end_of_a_forwarded_token_ends_what_it_pays_for(pair: Pair) -> None:
     pair.a.carnet("tokens", "revoke", "payer")
     until(lambda: tasks_of(pair.a, [paid]) == [("failed", "cancelled")])
     assert pair.a.chat("well", token=bridge).text == "well"
+
+
+class Reading(threading.Thread):
+    """A stream that is read while a test does something else."""
+
+    def __init__(self, at: Organisation, token: str, run: str, *, is_call: bool = False) -> None:
+        super().__init__()
+        turn = (TURN, f"{run}.t0.x")
+        path = "/v1/chat/completions" if is_call else f"/runs/{run}/events"
+        body = chat_body("6000", "stubborn", stream=True) if is_call else None
+        method = "POST" if is_call else "GET"
+        self._asked = (method, at.url + path, fields(token, run, turn), body)
+        self.lines: list[bytes] = []
+        self.start()
+
+    def run(self) -> None:
+        for line in stream(*self._asked):
+            self.lines.append(line)
+
+    def has_ended_with(self, code: bytes) -> bool:
+        return not self.is_alive() and code in b"".join(self.lines)
+
+
+def test_who_follows_a_run_with_a_token_that_ends_sees_no_more_of_it(pair: Pair) -> None:
+    """A86: it is told so, and the run of others goes on."""
+    run = "followed"
+    calling = Reading(pair.a, pair.a.token, run, is_call=True)
+    until(lambda: turns(pair.a, run) == [("running", None)])
+    seer = pair.a.new_token("seer", "--scope", "admin:runs", "--scope", "run:read")
+    glance = ("glance", "--scope", "admin:runs", "--scope", "run:read", "--expires", "10s")
+    readers = [Reading(pair.a, token, run) for token in (seer, pair.a.new_token(*glance))]
+    until(lambda: all(reader.lines for reader in readers))
+    pair.a.carnet("tokens", "revoke", "seer")
+    until(lambda: all(reader.has_ended_with(b"token_invalid") for reader in readers))
+    assert turns(pair.a, run) == [("running", None)]
+    pair.a.carnet("run", "cancel", run)
+    calling.join()
+
+
+def test_who_reads_an_answer_that_another_token_asked_for_is_held_to_its_own(pair: Pair) -> None:
+    """A86: both tokens are those of one peer, and the call is the first one's."""
+    run = "shared"
+    first, second = (pair.a.new_token(name, "--peer", "b.example") for name in ("one", "two"))
+    calling = Reading(pair.a, first, run, is_call=True)
+    until(lambda: calling.lines)
+    attached = Reading(pair.a, second, run, is_call=True)
+    until(lambda: attached.lines)
+    pair.a.carnet("tokens", "revoke", "two")
+    until(lambda: attached.has_ended_with(b"cancelled"))
+    assert turns(pair.a, run) == [("running", None)]
+    pair.a.carnet("tokens", "revoke", "one")
+    until(lambda: calling.has_ended_with(b"cancelled"))

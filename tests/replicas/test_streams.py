@@ -5,7 +5,7 @@ import json
 from typing import Any
 
 from carnet.testing.wait import until_so
-from tests.replicas.scene import PRICE, Callers, House, Replica
+from tests.replicas.scene import PRICE, Callers, House, Replica, callers
 
 
 def frames(body: bytes) -> list[dict[str, Any]]:
@@ -103,6 +103,29 @@ async def test_a_run_is_followed_in_another_gateway_and_again_from_where_it_was_
     assert body.count(b"event: done\n") == 1
     kinds = [frame.get("text") for frame in frames(body) if "text" in frame]
     assert kinds == ["2 "]
+
+
+async def test_a_token_that_ends_sees_no_more_of_a_run_at_any_gateway(
+    house: House, four: list[Replica], people: Callers
+) -> None:
+    """A86, R54."""
+    run = "conv_watched"
+    house.allow(run, "0")
+    token = house.operator.new_token("watcher", "--scope", "admin:runs", "--scope", "run:read")
+    async with people.reading(four[0], run) as reader:
+        await reader.until(b'"0 "')
+        async with (
+            callers(token) as watchers,
+            watchers.watching(four[0], run) as near,
+            watchers.watching(four[1], run) as far,
+        ):
+            await near.until(b'"0 "')
+            await far.until(b'"0 "')
+            house.operator.carnet("tokens", "revoke", "watcher")
+            for body in (await near.rest(), await far.rest()):
+                assert body.endswith(b'event: error\ndata: {"code":"token_invalid"}\n\n')
+        house.allow(run, "1", "end")
+        assert b'"1 "' in await reader.rest()
 
 
 async def test_a_run_is_cancelled_from_a_gateway_that_does_not_run_it(

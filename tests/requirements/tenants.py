@@ -3,6 +3,8 @@
 from tests.requirements.rows import Row
 
 _ENDED = "tests/interop/test_revocation.py::"
+_READERS = "tests/security/test_readers.py::"
+_STREAMS = "tests/replicas/test_streams.py::"
 _STORED = "tests/stores/upkeep/test_revocation.py::"
 _WORST = "tests/worst/test_worst.py::"
 _FAIR = "tests/interop/test_fair_tasks.py::"
@@ -40,6 +42,18 @@ ROWS = (
             _ENDED + "test_removing_a_peer_ends_what_its_gateway_asked_for",
             _ENDED + "test_an_agent_that_does_not_stop_calls_nobody_and_does_nothing_more",
             _STORED + "test_a_call_has_ended_with_its_delegation",
+        ),
+    ),
+    Row(
+        "security:a86:readers",
+        "Who follows a run, or reads an answer that another asked for, sees no more of it once its "
+        "token has ended, at every gateway on the store.",
+        "A86, R54",
+        (
+            _ENDED + "test_who_follows_a_run_with_a_token_that_ends_sees_no_more_of_it",
+            _ENDED + "test_who_reads_an_answer_that_another_token_asked_for_is_held_to_its_own",
+            _READERS + "test_who_never_reads_is_hung_up_on_when_its_token_ends",
+            _STREAMS + "test_a_token_that_ends_sees_no_more_of_a_run_at_any_gateway",
         ),
     ),
     Row(

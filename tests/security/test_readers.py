@@ -4,6 +4,7 @@ import json
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from urllib.parse import quote
 
 import pytest
@@ -54,6 +55,22 @@ def asking(gateway: Organisation, token: str, path: str) -> bytes:
 def recorded(gateway: Organisation, token: str, run: str) -> None:
     fields = [("x-tangle-runid", run), ("x-tangle-turnid", f"{run}.t0")]
     assert gateway.chat("x" * LONG, "echo", token=token, headers=fields).status == 200
+
+
+def open_files(gateway: Organisation) -> int:
+    assert gateway.process is not None
+    return len(list(Path(f"/proc/{gateway.process.pid}/fd").iterdir()))
+
+
+def test_who_never_reads_is_hung_up_on_when_its_token_ends(acme: Organisation) -> None:
+    """A86: it cannot be told that it sees no more."""
+    eve = acme.new_token("eve")
+    recorded(acme, eve, "stale")
+    before = open_files(acme)
+    with never_reading(acme, asking(acme, eve, "/runs/stale/events")):
+        until(lambda: open_files(acme) > before + MANY // 2)  # another connection may have closed
+        acme.carnet("tokens", "revoke", "eve")
+        until(lambda: open_files(acme) < before + MANY // 2)
 
 
 def test_readers_of_events_that_never_read_hold_a_bounded_part_of_the_memory(

@@ -345,7 +345,9 @@ def _pages(
         watch=store.watch,
         currency=settings.ledger.currency,
         limit=stamps.limits.default + 1,
+        has_left=store.revocations.has_left,
     )
+    store.revocations.listen(runs.stop_ended)
     well_known = WellKnownPage(
         store.keys,
         domain=settings.gateway.domain,

@@ -1,12 +1,14 @@
 """The endpoints that tell what happened, and the one that stops it.
 
-Law. A token sees the runs it took part in; an operator sees all. What a caller may not see does
-not exist for it: the answer is the one for an unknown id.
+Law 1. A token sees the runs it took part in; an operator sees all. What a caller may not see does
+       not exist for it: the answer is the one for an unknown id.
+Law 2. Who follows a run sees no more of it once its token has ended (R54): it is told so, and
+       whoever does not read what it is told is hung up on a moment later.
 """
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, contextmanager
 from types import TracebackType
 from typing import Protocol, Self
 
@@ -14,7 +16,7 @@ import msgspec
 
 from carnet.core.messages.events import Event, read_in_pieces
 from carnet.core.people.identity import Caller
-from carnet.errors import InvalidRequest, RunNotFound
+from carnet.errors import InvalidRequest, RunNotFound, TokenInvalid
 from carnet.gateway import pages
 from carnet.guards.limits import Concurrency
 from carnet.guards.readers import READER_BYTES
@@ -27,6 +29,7 @@ from carnet.http.exchange import (
     reader_of,
     reply_json,
 )
+from carnet.http.link import Line
 from carnet.ports.calls.agent import Journal
 from carnet.ports.world.records import JournalEntry, Records, RunFilter
 from carnet.wire.grammar import json, sse
@@ -79,8 +82,15 @@ class Runs:
         watch: Callable[[str], Watching],
         currency: str,
         limit: int,
+        has_left: Callable[[Caller], bool],
     ) -> None:
-        """`watch` tells when a journal grows; `concurrency` counts those who follow a run."""
+        """`watch` tells when a journal grows; `concurrency` counts those who follow a run.
+
+        `has_left` tells whether the token of a caller has ended.
+        """
+        self._has_left = has_left
+        self._following: dict[Line, Caller] = {}  # those who follow a run
+        self._noticed: set[Line] = set()  # those of them whose token has ended
         self._records = records
         self._journal = journal
         self._concurrency = concurrency
@@ -138,8 +148,40 @@ class Runs:
             raise RunNotFound
         row, sequence = _cursor(exchange.headers.get("last-event-id"))
         name = caller.actor.name
-        with self._concurrency.watching(name):
-            await self._follow(exchange, self._frames(run, reader, name, row, sequence))
+        with self._concurrency.watching(name), self._held(exchange.line, caller):
+            frames = self._frames(run, caller, row, sequence)
+            await self._follow(exchange, self._allowed(caller, frames))
+
+    @contextmanager
+    def _held(self, line: Line, caller: Caller) -> Iterator[None]:
+        self._following[line] = caller
+        try:
+            yield
+        finally:
+            del self._following[line]
+            self._noticed.discard(line)
+
+    def stop_ended(self) -> None:
+        """Hang up on who follows a run with a token that had ended a look ago."""
+        for line in [line for line, caller in self._following.items() if self._has_left(caller)]:
+            if line in self._noticed:
+                line.cut()
+            self._noticed.add(line)
+
+    async def _allowed(
+        self, caller: Caller, following: AsyncGenerator[bytes, None]
+    ) -> AsyncGenerator[bytes, None]:
+        """The frames for as long as the token of a caller is good."""
+        async with aclosing(following) as frames:
+            async for frame in frames:
+                if self._has_left(caller):
+                    break
+                if frame:
+                    yield frame
+            else:
+                return
+        ended = TokenInvalid("it has ended meanwhile")
+        yield sse.write_event(json.write({"code": ended.code}), event="error")
 
     async def _follow(self, exchange: Exchange, following: AsyncGenerator[bytes, None]) -> None:
         headers = [
@@ -161,8 +203,10 @@ class Runs:
             return
 
     async def _frames(
-        self, run: str, reader: str | None, caller: str, row: int, sequence: int
+        self, run: str, caller: Caller, row: int, sequence: int
     ) -> AsyncGenerator[bytes, None]:
+        """The frames of a run; an empty one at every look that finds nothing new."""
+        reader, name = reader_of(caller), caller.actor.name
         after = row - 1  # the row itself may hold events beyond the last one seen
         size = READER_BYTES
         entries: Sequence[JournalEntry]
@@ -170,7 +214,7 @@ class Runs:
             while True:
                 # Asked before the entries are read: what ends meanwhile is read by the next look.
                 is_over = await self._is_over(run, reader)
-                async with self._concurrency.readers.room(caller, size):
+                async with self._concurrency.readers.room(name, size):
                     entries = await self._records.entries(
                         run, reader=reader, after=after, limit=MOST_ENTRIES, most_bytes=size
                     )
@@ -184,6 +228,7 @@ class Runs:
                     return
                 if not entries:
                     await watching.changed(LOOK_SECONDS)
+                yield b""
 
     async def _is_over(self, run: str, reader: str | None) -> bool:
         return all(turn.state in ENDED for turn in await self._records.run(run, reader=reader))

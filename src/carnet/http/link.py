@@ -239,6 +239,12 @@ class Line:
         if self.tell is not None:
             self.tell()
 
+    def cut(self) -> None:
+        """Hang up at once, whatever is on its way."""
+        cycle = self._cycle()
+        if cycle is not None:
+            cycle.transport.abort()
+
     def take_body(self) -> bytes | None:
         """The whole body if it has come; None if it has to be waited for."""
         cycle = self._cycle()

@@ -49,7 +49,9 @@ from carnet.wire.dialects.dialect import GatewayFacts
 
 logger = logging.getLogger("carnet.runtime")
 
+LOOK_SECONDS = 1.0  # how often it is asked whether a reader may read on
 LEAVE_SECONDS = 0.25  # how often a turn without a reader here is asked for readers elsewhere
+_ENDED = frozenset({"done", "failed", "unknown"})
 
 
 class TurnRunner:
@@ -106,9 +108,10 @@ class TurnRunner:
         """Committed groups of events; the last holds one Usage and the terminal event."""
         running = self._here(call.record)
         if running is not None:
-            return self._attach(running, heartbeat)
+            return self._allowed(call, self._attach(running, heartbeat))
         if call.known:
-            return self._replay.read(call, heartbeat)
+            batches = self._replay.read(call, heartbeat)
+            return batches if call.record.state in _ENDED else self._allowed(call, batches)
         return self._start(call).broadcast.read(heartbeat)
 
     def whole(self, call: Call, /) -> Coroutine[Any, Any, Sequence[Event]]:
@@ -145,6 +148,27 @@ class TurnRunner:
         if running.stopped and not running.broadcast.ended:
             raise InProgress(retry_after=1)  # it is being cancelled; then it may run again
         return running.broadcast.read(heartbeat)
+
+    async def _allowed(
+        self, call: Call, batches: AsyncGenerator[Sequence[Event], None]
+    ) -> AsyncGenerator[Sequence[Event], None]:
+        """What a turn says to one who did not begin it, until what let that one in has ended."""
+        async with closing(batches):
+            following = asyncio.ensure_future(anext(batches, None))
+            try:
+                while not self.has_ended(call):
+                    await asyncio.wait([following], timeout=LOOK_SECONDS)
+                    if not following.done():
+                        continue
+                    batch = following.result()
+                    if batch is None:
+                        return
+                    yield batch
+                    following = asyncio.ensure_future(anext(batches, None))
+            finally:
+                following.cancel()
+                await asyncio.wait([following])
+        yield (Usage(), Failed.of(Cancelled()))
 
     async def cancel(self, turns: Collection[int]) -> int:
         """Cancel those of these turns that are running, here or elsewhere, or wait as tasks."""

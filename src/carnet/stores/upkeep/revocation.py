@@ -6,7 +6,8 @@ Law 1. A call goes on only while all that let it in holds: the token that was sh
 Law 2. What runs is judged by the gateway that runs it, what waits by every gateway on the store. A
        gateway sees within a second what was revoked.
 Law 3. What waits is found by its row: token, actor and quota. It ends as a cancelled one does.
-Law 4. The token that a command makes for itself ends with the command, and nothing ends with it: it
+Law 4. Who only reads is held to the token that it has shown.
+Law 5. The token that a command makes for itself ends with the command, and nothing ends with it: it
        stands for the operator, who is not revoked.
 """
 # ruff: noqa: S608  the texts are put together from our own words; every value is an argument
@@ -18,7 +19,7 @@ from typing import Final
 from carnet.core.call import Admitted
 from carnet.core.people.address import AGENT
 from carnet.core.people.delegation import SKEW_SECONDS
-from carnet.core.people.identity import OPERATOR_NAME, Standing
+from carnet.core.people.identity import OPERATOR_NAME, Caller, Standing
 from carnet.core.people.proof import SECOND_US
 from carnet.ports.world.clock import Clock
 from carnet.stores.database import Database, Value
@@ -59,14 +60,14 @@ class Revocations:
         self._next_end = math.inf  # of a live token, microseconds since the epoch
         self._looks = MORE_LOOKS
         self._is_read = False
-        self._stop: Callable[[], None] | None = None
+        self._stops: list[Callable[[], None]] = []
 
     def listen(self, stop: Callable[[], None]) -> None:
-        """Call `stop` at every look: it ends what runs here and `has_ended`.
+        """Call `stop` at every look: it ends what runs or is read here and `has_ended`.
 
         Until somebody listens nothing is ended: only a gateway does it.
         """
-        self._stop = stop
+        self._stops.append(stop)
 
     def read(self) -> None:
         """Take over what is known of tokens by now; something may have ended."""
@@ -96,6 +97,12 @@ class Revocations:
             or (standing is not None and self._is_unknown(standing))
         )
 
+    def has_left(self, caller: Caller, /) -> bool:
+        """Whether the token that a reader has shown has ended."""
+        if not self._is_read or self._clock.wall_us() >= self._next_end:
+            self.read()
+        return caller.token is not None and caller.token not in self._numbers
+
     def _is_unknown(self, standing: Standing) -> bool:
         """Whether a signed caller is not what it was when it was admitted."""
         is_removed = standing.peer is not None and self._trust.peers.find(standing.peer) is None
@@ -103,12 +110,13 @@ class Revocations:
 
     async def keep(self) -> None:
         """End what runs here, and what waits if something has ended since."""
-        if self._stop is None:
+        if not self._stops:
             return
         now = self._clock.wall_us()
         if not self._is_read or now >= self._next_end:
             self.read()
-        self._stop()
+        for stop in self._stops:
+            stop()
         if self._looks <= 0:
             return
         for state in ("queued", "waiting"):
