@@ -1,13 +1,24 @@
 """What is asked of a model, or of a peer, again: how often, after what, and when not (R56)."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
+from carnet.testing.wait import until
 from tests.faults.scene import billed, turns
 from tests.support.federation import introduce, organisation
 from tests.support.http import Reply
-from tests.support.model import CLOSED, Answer, Asked, Model, answered, refused, streamed
+from tests.support.model import (
+    CLOSED,
+    Answer,
+    Asked,
+    Model,
+    answered,
+    broken_off,
+    refused,
+    streamed,
+)
 from tests.support.organisation import Organisation
 from tests.support.served import executions
 from tests.travel.middlebox import Middlebox, Passing, middlebox, untouched
@@ -172,3 +183,45 @@ def test_a_cost_that_nobody_knows_is_no_part_of_what_a_run_has_cost(scene: Scene
     answer = answered("well", cost="0.5", currency="credits")
     usage = scene.ask("peer-0", "told", answer).json["usage"]
     assert (usage["cost"], usage["run_cost"]) == ("0.5", "0.5")
+
+
+SECRET = "the provider's own words, at /srv/house"
+IN_STREAMS: dict[str, tuple[dict[str, Any], str]] = {
+    "context": ({"code": "context_length_exceeded"}, "context_length_exceeded"),
+    "a number": ({"code": 400, "type": "BadRequestError"}, "model_refused"),
+    "quota": ({"type": "insufficient_quota", "code": "insufficient_quota"}, "model_quota_exceeded"),
+    "rate": ({"type": "rate_limit_error"}, "model_rate_limited"),
+    "key": ({"type": "invalid_request_error", "code": "invalid_api_key"}, "model_key_refused"),
+    "model": ({"type": "invalid_request_error", "code": "model_not_found"}, "model_not_found"),
+    "fault": ({"type": "server_error", "code": None}, "provider_unavailable"),
+    "nothing": ({"type": None}, "provider_error"),
+}
+
+
+@pytest.mark.parametrize("words", [(), ("so far ",)])
+@pytest.mark.parametrize("what", IN_STREAMS)
+def test_a_models_error_inside_a_stream_keeps_its_meaning(
+    scene: Scene, what: str, words: tuple[str, ...]
+) -> None:
+    """R51, A65: as if it had come in place of an answer, before the first word and after it."""
+    error, code = IN_STREAMS[what]
+    run = f"broken-{what}-{len(words)}".replace(" ", "-")
+    failed = broken_off({"message": SECRET, **error}, *words)
+    scene.model.reply = lambda asked: failed if asked.last_message == run else answered()
+    assert scene.a.chat("hello", "model-0").status == 200
+    token, named = scene.a.new_token(run), [("x-tangle-runid", run)]
+    reply = scene.a.chat(run, "model-0", token=token, headers=named, stream=True)
+    assert (reply.status == 200) is bool(words)
+    assert f'"code":"{code}"'.encode() in reply.body
+    pages = [reply, *(scene.a.get(f"/runs/{run}{tail}", token=token) for tail in ("", "/events"))]
+    assert [each for each in pages if b"/srv/house" in each.body] == []
+    assert SECRET in scene.a.carnet("run", "show", run).stdout
+    until(lambda: any(SECRET in line and code in line for line in scene.a.log_lines()))
+
+
+def test_a_fault_that_is_the_first_frame_of_a_stream_is_asked_again(scene: Scene) -> None:
+    """R56: nothing was shown yet."""
+    busy = {"type": "overloaded_error", "message": "later"}
+    reply = scene.ask("model-2", "first frame", broken_off(busy), streamed("well"), stream=True)
+    assert b"well" in reply.body
+    assert scene.asked("first frame") == 2

@@ -69,6 +69,7 @@ ATTACKS = (
         "security.md A65; R51",
         (
             _MODELS + "test_a_models_refusal_keeps_its_meaning_and_its_words_are_the_operators",
+            "tests/faults/test_models.py::test_a_models_error_inside_a_stream_keeps_its_meaning",
             _MODELS + "test_a_peers_caller_is_told_what_the_model_of_the_peer_meant",
             _MODELS + "test_a_key_that_a_provider_says_back_is_shown_to_nobody",
         ),

@@ -40,6 +40,13 @@ def streamed(*words: str) -> Answer:
     return Answer(body=text.encode(), media_type="text/event-stream")
 
 
+def broken_off(error: object, *words: str) -> Answer:
+    """A stream that says some words and then that it has failed."""
+    chunks = [{"choices": [{"index": 0, "delta": {"content": word}}]} for word in words]
+    text = "".join(f"data: {json.dumps(frame)}\n\n" for frame in [*chunks, {"error": error}])
+    return Answer(body=text.encode(), media_type="text/event-stream")
+
+
 def refused(status: int, code: str | None = None, message: str = "no", **headers: str) -> Answer:
     """An error as providers write it."""
     error = {"message": message, "type": "invalid_request_error", "param": None, "code": code}

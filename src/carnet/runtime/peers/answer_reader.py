@@ -115,7 +115,10 @@ async def _pass_on(
     if type(event) is Usage:
         sink.usage(event)
     elif type(event) is Failed:
-        raise failure(event, reader.fault)
+        error = failure(event, reader.fault)
+        if reader.words is not None:
+            error.words = error.detail = reader.words
+        raise error
     else:
         await sink.write(event)
 

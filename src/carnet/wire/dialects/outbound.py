@@ -33,6 +33,10 @@ class StreamReader(Protocol):
     def fault(self) -> str:
         """Why it was not what it should be; empty if it was."""
 
+    @property
+    def words(self) -> str | None:
+        """What a provider said of its failure, for the operator alone."""
+
     def feed(self, data: bytes, /) -> Iterable[Event]:
         """The events that these bytes complete."""
 

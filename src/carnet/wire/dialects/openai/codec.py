@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from carnet.wire.dialects.openai.answer import digest_content, read_answer
 from carnet.wire.dialects.openai.reports import read_model_refusal, read_refusal
 from carnet.wire.dialects.openai.request import NAME, write_request
-from carnet.wire.dialects.openai.stream import ChunkReader
+from carnet.wire.dialects.openai.stream import ChunkReader, ModelChunkReader
 from carnet.wire.dialects.outbound import Codec, Spoken
 
 COMPLETIONS: Final = "/chat/completions"  # after a URL that names the version
@@ -30,5 +30,5 @@ CODEC: Final = Codec(
 
 # Peers are listed by the name of the stamp that they read: a model has the dialect as well.
 # A model: its refusals are read as what providers mean by them, and not as those of a gateway.
-MODEL: Final = replace(CODEC, refusal=read_model_refusal)
+MODEL: Final = replace(CODEC, follow=ModelChunkReader, refusal=read_model_refusal)
 SPOKEN: Final = Spoken(name="tangle", reach=lambda ways: ways.by_request(CODEC))

@@ -12,8 +12,8 @@ Law 3. An outcome that the peer reports in a word of ours keeps its meaning. Tha
        has repeated that yet.
 Law 4. A status that nothing explains is a fault. It is marked `by="status"`.
 Law 5. What a failed call has cost is told beside its error, in our currency or not at all.
-Law 6. A model's refusal keeps its meaning (R51): each has a code of ours, and the provider's own
-       words are for the operator alone, cut at a bound.
+Law 6. A model's refusal keeps its meaning (R51), inside a stream as well: each has a code of ours,
+       and the provider's own words are for the operator alone, cut at a bound.
 """
 
 import re
@@ -209,6 +209,46 @@ def read_model_refusal(
     error.words = f"{status} {words}".strip()
     error.detail = error.detail or error.words
     return Refusal(error=error)
+
+
+# What the errors inside a stream are called, where no status comes with them.
+_NAMES: Final[tuple[tuple[re.Pattern[str], int], ...]] = tuple(
+    (re.compile(named, re.ASCII | re.IGNORECASE), status)
+    for named, status in (
+        (r"insufficient|quota|billing|rate_?limit|too_?many", 429),
+        (r"api_?key|authentication|unauthorized", 401),
+        (r"permission|forbidden", 403),
+        (r"not_?found", 404),
+        (r"context_?length|content|invalid_?|bad_?request|unsupported", 400),
+        (r"overloaded|unavailable", 503),
+        (r"time_?d?_?out", 504),
+        (r"server|internal|api_?error", 500),
+    )
+)
+
+
+def read_model_failure(error: object) -> CarnetError:
+    """What an error inside the stream of a model stands for, with the provider's words."""
+    body = msgspec.json.encode({"error": error})
+    status = _status_in(error) if isinstance(error, dict) else None
+    if status is not None:
+        return read_model_refusal(status, body, currency="").error
+    failure = ProviderError(_words(body))
+    failure.words = failure.detail
+    return failure
+
+
+def _status_in(error: dict[str, object]) -> int | None:
+    """The status that an error would have had: it says so, or its name does."""
+    named = [str(error.get(name) or "") for name in ("status", "code", "type")]
+    for name in named:
+        if re.fullmatch("[45][0-9]{2}", name, re.ASCII):
+            return int(name)
+    for name in named:
+        for pattern, status in _NAMES:
+            if pattern.search(name[:MOST_WORDS]):
+                return status
+    return None
 
 
 def _kind_of(status: int, words: str) -> type[CarnetError] | None:

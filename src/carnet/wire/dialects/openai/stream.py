@@ -29,7 +29,7 @@ from carnet.wire.dialects.openai.answer import (
     read_result,
     read_usage,
 )
-from carnet.wire.dialects.openai.reports import read_failure
+from carnet.wire.dialects.openai.reports import read_failure, read_model_failure
 from carnet.wire.grammar.sse import MAX_EVENT_BYTES, SseEvent, SseReader
 
 _END: Final = "[DONE]"
@@ -80,6 +80,7 @@ class ChunkReader:
         "_sse",
         "_usage",
         "fault",
+        "words",
     )
 
     def __init__(
@@ -90,6 +91,7 @@ class ChunkReader:
         on_comment: Callable[[str], None] | None = None,
     ) -> None:
         self.fault = ""
+        self.words: str | None = None
         self._sse = SseReader(max_event_bytes=max_event_bytes, on_comment=on_comment)
         self._currency = currency
         self._calls: _Drafts | None = None
@@ -136,7 +138,7 @@ class ChunkReader:
         if chunk.usage is not None:
             self._usage = chunk.usage
         if chunk.error is not None:
-            self._end(events, read_failure(chunk.error))
+            self._end(events, self._failed(chunk.error))
             return
         if chunk.usage is None and chunk.choices is None:
             raise ProviderError("a frame is not part of a chat completion")
@@ -144,6 +146,9 @@ class ChunkReader:
         for choice in chunk.choices or ():
             if choice.index == 0:  # we ask for one
                 self._read_choice(choice, events)
+
+    def _failed(self, error: object) -> Failed:
+        return read_failure(error)
 
     def _read_choice(self, choice: _Choice, events: list[Event]) -> None:
         delta = choice.delta
@@ -177,6 +182,17 @@ class ChunkReader:
         if self._usage is not None:
             events.append(read_usage(self._usage, self._currency))
         events.append(terminal)
+
+
+class ModelChunkReader(ChunkReader):
+    """Reads the stream of a model; `words` are what its provider says of a failure."""
+
+    __slots__ = ()
+
+    def _failed(self, error: object) -> Failed:
+        failure = read_model_failure(error)
+        self.words = failure.words
+        return Failed.of(failure)
 
 
 class _Draft:

@@ -91,6 +91,8 @@ class FrameReader:
 
     __slots__ = ("_ended", "_sse", "_streamed", "fault")
 
+    words: None = None  # a peer's are nobody's to read
+
     def __init__(
         self,
         *,
