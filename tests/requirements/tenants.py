@@ -6,6 +6,8 @@ _ENDED = "tests/interop/test_revocation.py::"
 _READERS = "tests/security/test_readers.py::"
 _STREAMS = "tests/replicas/test_streams.py::"
 _STORED = "tests/stores/upkeep/test_revocation.py::"
+_BEGUN = "tests/edge/test_shares.py::"
+_QUEUED = "tests/stores/commit/test_backlog.py::"
 _WORST = "tests/worst/test_worst.py::"
 _FAIR = "tests/interop/test_fair_tasks.py::"
 _LISTED = "tests/security/callers/test_many_runs.py::"
@@ -123,5 +125,17 @@ ROWS = (
         "measures what the other notices.",
         "A99",
         (_WORST + "test_whatever_one_caller_does_at_its_limits_no_call_of_another_fails",),
+    ),
+    Row(
+        "security:a99:shares",
+        "However many requests one caller sends at once, and whatever it has queued for the store, "
+        "those of another begin and are written between them.",
+        "A99",
+        (
+            _BEGUN + "test_a_request_of_another_begins_between_those_of_one_caller",
+            _BEGUN + "test_who_leaves_before_its_turn_is_never_begun",
+            _QUEUED + "test_who_writes_alone_has_whole_batches_and_beside_others_its_share",
+            _QUEUED + "test_a_claim_that_waits_behind_its_callers_others_is_refused_and_never_made",
+        ),
     ),
 )
