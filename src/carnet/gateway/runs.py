@@ -45,6 +45,7 @@ from carnet.wire.grammar.query import (
 MOST_ENTRIES = 500
 FRAMES_BYTES = 64 * 1024  # that are written at a time
 LOOK_SECONDS = 1.0
+UNSENT_SECONDS = 0.05  # between two looks whether a reader has taken all
 ENDED = frozenset({"done", "failed", "unknown"})
 
 
@@ -150,7 +151,7 @@ class Runs:
         name = caller.actor.name
         with self._concurrency.watching(name), self._held(exchange.line, caller):
             frames = self._frames(run, caller, row, sequence)
-            await self._follow(exchange, self._allowed(caller, frames))
+            await self._follow(exchange, self._allowed(caller, exchange.line, frames))
 
     @contextmanager
     def _held(self, line: Line, caller: Caller) -> Iterator[None]:
@@ -169,9 +170,9 @@ class Runs:
             self._noticed.add(line)
 
     async def _allowed(
-        self, caller: Caller, following: AsyncGenerator[bytes, None]
+        self, caller: Caller, line: Line, following: AsyncGenerator[bytes, None]
     ) -> AsyncGenerator[bytes, None]:
-        """The frames for as long as the token of a caller is good."""
+        """The frames for as long as the token of a caller is good; then it has to take the last."""
         async with aclosing(following) as frames:
             async for frame in frames:
                 if self._has_left(caller):
@@ -182,6 +183,9 @@ class Runs:
                 return
         ended = TokenInvalid("it has ended meanwhile")
         yield sse.write_event(json.write({"code": ended.code}), event="error")
+        line.close_after()
+        while line.has_unsent():  # noqa: ASYNC110  nobody tells; at last it is hung up on
+            await asyncio.sleep(UNSENT_SECONDS)
 
     async def _follow(self, exchange: Exchange, following: AsyncGenerator[bytes, None]) -> None:
         headers = [

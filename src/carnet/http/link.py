@@ -239,6 +239,17 @@ class Line:
         if self.tell is not None:
             self.tell()
 
+    def has_unsent(self) -> bool:
+        """Whether the client has not taken all that was written for it."""
+        cycle = self._cycle()
+        return cycle is not None and cycle.transport.get_write_buffer_size() > 0
+
+    def close_after(self) -> None:
+        """Have the connection closed after this answer."""
+        cycle = self._cycle()
+        if cycle is not None:
+            cycle.keep_alive = False
+
     def cut(self) -> None:
         """Hang up at once, whatever is on its way."""
         cycle = self._cycle()
