@@ -8,6 +8,7 @@ from itertools import count
 
 from carnet.testing.history import History
 from carnet.testing.wait import until
+from tests.crash.loops.clients import SETTLE_SECONDS, LoadClient, asking
 from tests.crash.loops.figures import (
     Figures,
     cut_off,
@@ -23,27 +24,25 @@ from tests.support.http import Reply
 
 CLIENTS = 16
 SHORTEST_SECONDS, LONGEST_SECONDS = 0.05, 0.6  # between a start and the next kill
-SETTLE_SECONDS = 60.0  # a generous bound for what takes a moment
 REFUSED = {400, 401, 402, 403, 404, 422}  # what no retry changes
 LOAD = "kill_"
 
 
-class Client(threading.Thread):
+class Client(LoadClient):
     """Sends one turn after the other, each until it is answered."""
 
     def __init__(self, name: str, pair: Pair, history: History, stop: threading.Event) -> None:
-        super().__init__(name=name, daemon=True)
+        super().__init__(name, stop)
         self._pair = pair
         self._history = history
-        self._stop_asking = stop
         self._streams = int(name) % 2 == 1
 
     def run(self) -> None:
         for n in count():
-            if self._stop_asking.is_set():
+            if self.stop_asking.is_set():
                 return
             run = f"{LOAD}{self.name}_{n:06}"
-            while not self._settled(run):
+            while not self._settled(run) and not self.given_up:
                 time.sleep(0.02)
 
     def _settled(self, run: str) -> bool:
@@ -98,16 +97,8 @@ def kill_at_random(pair: Pair, history: History, *, kills: int, seed: int) -> No
 def under_load(pair: Pair, history: History, *, kills: int, seed: int) -> None:
     """Kill while many clients ask; when they have all been answered, it is over."""
     stop = threading.Event()
-    clients = [Client(str(n), pair, history, stop) for n in range(CLIENTS)]
-    for client in clients:
-        client.start()
-    try:
+    with asking([Client(str(n), pair, history, stop) for n in range(CLIENTS)]):
         kill_at_random(pair, history, kills=kills, seed=seed)
-    finally:
-        stop.set()
-        for client in clients:
-            client.join(SETTLE_SECONDS)
-    assert not any(client.is_alive() for client in clients)
 
 
 def kill_loop(pair: Pair, name: str, *, kills: int, seed: int) -> Figures:

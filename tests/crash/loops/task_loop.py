@@ -13,20 +13,20 @@ from carnet.runtime.tasks.worker import MOST_LOST
 from carnet.testing.history import History
 from carnet.testing.wait import until
 from tests.crash.loops.calls import PRICE, STEPS, Received, TaskScene
+from tests.crash.loops.clients import SETTLE_SECONDS, LoadClient, asking
 from tests.crash.loops.figures import AGAIN, LOST, TWICE, Figures
 from tests.faults.stores import number, rows
 
 CLIENTS: Final = 4
 SHORTEST_SECONDS, LONGEST_SECONDS = 0.05, 0.6  # between a start and the next kill
 PAUSE_SECONDS: Final = 0.05
-SETTLE_SECONDS: Final = 120.0  # a generous bound for what takes a moment
 LOAD: Final = "loop_"
 IN_RUNS = "FROM turn t JOIN run r ON r.n = t.run WHERE SUBSTR(r.id, 1, 5) = 'loop_'"
 OPEN = "SELECT COUNT(*) FROM turn WHERE state NOT IN ('done', 'failed')"
 UNSENT = "SELECT COUNT(*) FROM outbox WHERE state = 'pending'"
 
 
-class Client(threading.Thread):
+class Client(LoadClient):
     """Has one task after the other accepted, each sent until it is.
 
     Every second client waits for the end of one before it sends the next.
@@ -35,22 +35,23 @@ class Client(threading.Thread):
     def __init__(
         self, name: str, scene: TaskScene, history: History, stop: threading.Event
     ) -> None:
-        super().__init__(name=name, daemon=True)
+        super().__init__(name, stop)
         self._scene = scene
         self._history = history
-        self._stop_asking = stop
 
     def run(self) -> None:
         for n in count():
-            if self._stop_asking.is_set():
+            if self.stop_asking.is_set():
                 return
             run = f"{LOAD}{self.name}_{n:06}"
             while (task := self._scene.try_send(run, "nap")) is None:
                 self._history.unknown(run)
+                if self.given_up:
+                    return
                 time.sleep(PAUSE_SECONDS)
             self._history.ok(run, task)
             time.sleep(PAUSE_SECONDS)
-            while int(self.name) % 2 and not self._has_ended(task):
+            while int(self.name) % 2 and not self._has_ended(task) and not self.given_up:
                 time.sleep(PAUSE_SECONDS)
 
     def _has_ended(self, task: str) -> bool:
@@ -74,16 +75,8 @@ def kill_at_random(scene: TaskScene, history: History, *, kills: int, seed: int)
 def under_load(scene: TaskScene, history: History, *, kills: int, seed: int) -> None:
     """Kill while clients ask; then let everything end that was accepted."""
     stop = threading.Event()
-    clients = [Client(str(n), scene, history, stop) for n in range(CLIENTS)]
-    for client in clients:
-        client.start()
-    try:
+    with asking([Client(str(n), scene, history, stop) for n in range(CLIENTS)]):
         kill_at_random(scene, history, kills=kills, seed=seed)
-    finally:
-        stop.set()
-        for client in clients:
-            client.join(SETTLE_SECONDS)
-    assert not any(client.is_alive() for client in clients)
     for left in (OPEN, UNSENT):
         until(lambda: number(scene.acme, left), lambda count: count == 0, seconds=SETTLE_SECONDS)  # noqa: B023
 
