@@ -212,7 +212,7 @@ async def test_one_caller_may_fill_its_share_of_the_large_bodies_and_others_have
         for sender in senders[:2]:
             before = place.held
             reader = await place.say(head % sender)
-            await until_so(lambda before=before: place.held - before >= 200_000)  # type: ignore[misc]  # a default
+            await until_so(lambda before=before: place.held - before >= 200_000)  # type: ignore[misc]  # it cannot infer a lambda with a default
             (answer,) = answers(await whole(await place.say(head % sender.lower())))
             assert (answer.status, answer.code) == (503, "overloaded")
             assert answer.headers["retry-after"] == "1"

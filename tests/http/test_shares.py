@@ -71,6 +71,24 @@ async def test_who_waits_no_more_takes_nobody_with_it() -> None:
     assert waiting.cancelled()
 
 
+async def test_a_step_that_fails_holds_up_nobody() -> None:
+    loop = asyncio.get_running_loop()
+    failures: list[object] = []
+    loop.set_exception_handler(lambda _, context: failures.append(context["exception"]))
+    shares, begun = LoopShares(loop), list[str]()
+
+    def fail() -> None:
+        raise ValueError
+
+    shares.later("one", fail)
+    shares.later("one", lambda: begun.append("one"))
+    shares.later("other", lambda: begun.append("other"))
+    await rounds(begun, 3)
+    assert sorted(begun) == ["one", "other"]
+    assert [type(each) for each in failures] == [ValueError]
+    assert shares.callers == 0
+
+
 async def test_nothing_is_kept_of_who_has_nothing_ready() -> None:
     shares, begun = LoopShares(asyncio.get_running_loop()), list[str]()
     for name in range(100):

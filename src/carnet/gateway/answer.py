@@ -172,7 +172,7 @@ class Answering:
                         batch, held = held, ()  # noqa: PLW2901  it goes out with what came
                     last = batch[-1] if batch else last
                     if len(batch) > WORDS:
-                        batch = await self._write_some(exchange, call, writer, batch)  # noqa: PLW2901
+                        batch = await self._write_some(exchange, call, writer, batch)  # noqa: PLW2901  as above
                     # No name for it: what was said last would be held for as long as it is silent.
                     await exchange.write(
                         _data(writer, batch, has_receipt=call.document is not None)

@@ -66,15 +66,17 @@ class LoopShares:
         """Begin a round with those that wait."""
         made, waiting = self._made, self._waiting
         made.clear()
-        for caller in tuple(waiting):
-            acts = waiting[caller]
-            count = made[caller] = min(STEPS, len(acts))
-            for _ in range(count):
-                acts.popleft()()
-            if not acts:
-                del waiting[caller]
-        if made:
-            self.loop.call_soon(self._next)
+        try:
+            for caller in tuple(waiting):
+                acts = waiting[caller]
+                count = made[caller] = min(STEPS, len(acts))
+                for _ in range(count):
+                    acts.popleft()()
+                if not acts:
+                    del waiting[caller]
+        finally:  # the next round comes whatever becomes of this one
+            if made:
+                self.loop.call_soon(self._next)
 
 
 def _let_go_on(turn: "asyncio.Future[None]") -> None:
