@@ -13,8 +13,9 @@ BIN := $(VENV)/bin
 # Given on the command line: `make serve ARGS="--port 8800"`, `make test PYTEST_ARGS=tests/core`.
 ARGS ?=
 PYTEST_ARGS ?=
-# Files of tests that run at once; `make test AT_ONCE=` runs one after another.
-AT_ONCE ?= -n 2 --dist loadfile --no-loadscope-reorder
+# Files of tests that run at once, one more than a small machine has processors, since many tests
+# wait for a deadline or a process; `make test AT_ONCE=` runs one after another.
+AT_ONCE ?= -n 3 --dist loadfile --no-loadscope-reorder
 # Which files begin: `make test ORDER=reversed` turns them round, and everything passes all the same.
 ORDER ?= longest-first
 # Tests that start no process and no server: what can be told of a change in a minute.

@@ -153,7 +153,7 @@ def _message(received: Received) -> Answer:
     asked = _asked(received)
     if asked["payload"].get("text") == "refuse":
         error = {"code": "RATE_LIMITED", "message": "later"}
-        return _json(_envelope(received, status="error", error=error), 429, ("retry-after", "7"))
+        return _json(_envelope(received, status="error", error=error), 429, ("retry-after", "1"))
     return _json(_envelope(received, status="ok", result={"text": "from the SDK"}))
 
 
@@ -174,7 +174,7 @@ PARTS: dict[str, Callable[[Received], Answer]] = {
     "/listed/agents/critic/v1/chat/completions": _tangle,
     "/listed/v1/chat/completions": _tangle,
     "/broken/v1/chat/completions": _refusing(500, _error("internal_error", "a secret word")),
-    "/busy/v1/chat/completions": _refusing(429, _error("rate_limit"), ("retry-after", "9")),
+    "/busy/v1/chat/completions": _refusing(429, _error("rate_limit"), ("retry-after", "1")),
     "/denied/v1/chat/completions": _refusing(401, _error("invalid_api_key", "a secret word")),
     "/deep/v1/chat/completions": _refusing(429, _error("bridge_depth_exceeded")),
     "/deeper/v1/chat/completions": _refusing(

@@ -38,7 +38,7 @@ T = TypeVar("T")
 REPLAYED = Denied("replayed")
 ONE_A_MINUTE = Rate(bucket="b", calls=1, seconds=60)
 POOR = Payer(account=ALICE.account, quota="token:poor", limit=10)
-LIVE_NONCES = int(os.environ.get("CARNET_NONCES", "20000"))
+LIVE_NONCES = int(os.environ.get("CARNET_NONCES", "6000"))
 
 
 def kept(place: Place) -> list[str]:
