@@ -10,10 +10,10 @@ import pytest
 from carnet.errors import BodyTimeout, CarnetError
 from carnet.http.exchange import Receive, Scope, Send
 from carnet.http.link import EdgeLimits
-from carnet.http.protocol import HardProtocol, sweep
+from carnet.http.protocol import HardProtocol
 from carnet.http.proxies import Proxies
 from carnet.http.refusal import Refusing
-from carnet.http.server import Server, make_server
+from carnet.http.server import Server, make_server, sweep
 from carnet.wire.dialects import DIALECTS
 
 LIMITS = EdgeLimits(

@@ -6,7 +6,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from carnet.http.protocol import body_seconds
+from carnet.http.link import body_seconds
 from carnet.testing.wait import until
 from tests.edge.wire import CHAT, HEAD, PATIENCE_SECONDS, Wire, answers, ask
 from tests.support.organisation import Organisation

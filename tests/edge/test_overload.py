@@ -13,10 +13,10 @@ from msgspec import structs
 
 from carnet.errors import CarnetError, Overloaded
 from carnet.http.link import EdgeLimits
-from carnet.http.protocol import SPARE_CONNECTIONS, HardProtocol, sweep
+from carnet.http.protocol import SPARE_CONNECTIONS, HardProtocol
 from carnet.http.proxies import Proxies
 from carnet.http.refusal import Refusing
-from carnet.http.server import OTHER_FILES, Server, make_server, room_for
+from carnet.http.server import OTHER_FILES, Server, make_server, room_for, sweep
 from carnet.testing.wait import until, until_so
 from carnet.wire.dialects import DIALECTS
 from tests.edge.test_clock import LIMITS, Patient, later

@@ -3,6 +3,7 @@
 from tests.requirements.rows import Row
 
 _RAW = "tests/edge/heads/test_raw_requests.py::"
+_LAWFUL = "tests/edge/heads/test_lawful_requests.py::"
 _ORDER = "tests/edge/test_order.py::"
 _DEADLINES = "tests/edge/test_deadlines.py::"
 _SIZES = "tests/edge/test_sizes.py::"
@@ -61,6 +62,10 @@ _A48 = (
             _RAW + "test_a_bad_stamp_is_named_by_the_chat_endpoint",
             _RAW + "test_no_request_can_be_hidden_behind_another",
             _RAW + "test_nothing_is_read_behind_a_request_that_asks_for_another_protocol",
+            _LAWFUL + "test_nothing_is_read_behind_a_body_beside_an_upgrade",
+            _LAWFUL + "test_an_upgrade_excuses_no_framing",
+            _LAWFUL + "test_a_body_beside_an_upgrade_is_read_as_strictly_as_any",
+            _LAWFUL + "test_a_whole_address_that_may_be_another_one_is_refused",
             _ORDER + "test_a_bad_request_behind_good_ones_only_ends_the_connection",
             _HEAD + "test_any_other_head_is_refused",
         ),

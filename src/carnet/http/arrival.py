@@ -11,18 +11,24 @@ Law. The application is given what uvicorn would have given it.
 import asyncio
 from collections.abc import Callable
 from functools import partial
+from types import SimpleNamespace
 from typing import Any, Final, TypeVar
 from urllib.parse import unquote
 
 import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
+from carnet.errors import CarnetError, MalformedRequest
 from carnet.http.link import LINE, Line
 from carnet.http.shares import STEPS, shares_of
 
 MOST_NAMES: Final = 1024
 LONGEST_NAME: Final = 64
 ASGI: Final = {"version": "3.0", "spec_version": "2.3"}  # which nobody changes
+
+FRAMING: Final = frozenset({b"content-length", b"transfer-encoding"})
+# It says that nothing follows: the parser reads no request behind the body.
+_HEAD_OF_BODY: Final = b"POST / HTTP/1.1\r\nconnection: close\r\n"
 
 T = TypeVar("T")
 
@@ -92,6 +98,31 @@ class Arrivals(HttpToolsProtocol):
         scope[LINE] = Line(cycle)
         return cycle
 
+    def on_body_complete(self) -> None:
+        """The body has come that `parser_of_body` reads."""
+        self.on_message_complete()
+
+    def parser_of_body(self) -> httptools.HttpRequestParser:
+        """What reads the body of a request that asks for another protocol.
+
+        The parser of its head ends there, and says that the rest is not HTTP.
+        """
+        return httptools.HttpRequestParser(
+            SimpleNamespace(
+                on_header=self.on_header,
+                on_body=self.on_body,
+                on_message_complete=self.on_body_complete,
+            )
+        )
+
+    def reopen(self, cycle: RequestResponseCycle) -> None:
+        """Wait for the body of a request after all, which its parser took to be complete."""
+        cycle.more_body = True
+        cycle.message_event.clear()
+        framing = [b"%b: %b\r\n" % field for field in cycle.scope["headers"] if field[0] in FRAMING]
+        self.parser.feed_data(b"".join([_HEAD_OF_BODY, *framing, b"\r\n"]))
+        self.headers = []  # what is found here later is a trailer
+
     def start(self, cycle: RequestResponseCycle, app: Callable[..., Any]) -> None:
         """Have a request answered; where there are many, in its caller's share of the loop."""
         if len(self.tasks) < STEPS:
@@ -114,6 +145,14 @@ class Arrivals(HttpToolsProtocol):
         cycle.scope[LINE].task = task  # type: ignore[literal-required]  # uvicorn's scope has no place for ours
         task.add_done_callback(self.tasks.discard)
         self.tasks.add(task)
+
+
+def cause_of(error: httptools.HttpParserError) -> CarnetError:
+    """What a request is refused with that the parser did not take, or one of its callbacks."""
+    cause = error.__context__
+    if isinstance(cause, CarnetError):
+        return cause
+    return MalformedRequest("it breaks the grammar of HTTP", repr(cause or error))
 
 
 class Signal:

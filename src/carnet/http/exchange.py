@@ -130,10 +130,10 @@ class Exchange:
         self.started = True
         self.status = status
         self.headers = NO_HEADERS
-        self.line.forget_head()
-        await self._send(
-            {"type": "http.response.start", "status": status, "headers": list(headers)}
-        )
+        fields = list(headers)
+        if not self.line.forget_head():  # the server says so, in a field of its own
+            fields = [field for field in fields if field[0] != b"connection"]
+        await self._send({"type": "http.response.start", "status": status, "headers": fields})
 
     async def write(self, data: bytes, *, more: bool = True) -> None:
         """Go on with the answer, or end it."""

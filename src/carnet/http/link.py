@@ -29,7 +29,11 @@ from carnet.wire.stamps import STAMPS
 Fields = list[tuple[bytes, bytes]]
 
 SHARE: Final = 4  # one caller may have the fourth part of the room for large bodies, or one body
-_HOST: Final = re.compile(rb"[ \t]*(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?[ \t]*")
+BODY_GRACE_SECONDS: Final = 5.0  # from then on a body has to come at a rate
+BODY_BYTES_A_SECOND: Final = 1024
+_AUTHORITY: Final = rb"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?"
+_HOST: Final = re.compile(rb"[ \t]*%b[ \t]*" % _AUTHORITY)
+_WHOLE: Final = re.compile(rb"https?://(%b)([/?].*)?" % _AUTHORITY, re.IGNORECASE | re.DOTALL)
 _LENGTH: Final = re.compile(rb"[ \t]*[0-9]{1,19}[ \t]*")
 _ONCE: Final = frozenset({b"host", b"content-length", b"transfer-encoding"})
 
@@ -49,6 +53,11 @@ class EdgeLimits(Struct, frozen=True, kw_only=True):
     bodies_bytes: int  # of all requests together
     # Fields that may hold anything: their readers refuse what is bad, and name the header.
     tolerated: tuple[bytes, ...] = STAMPS.tolerated
+
+
+def body_seconds(size: int, most: float) -> float:
+    """How long a body may have taken by the time that `size` bytes of it have come."""
+    return min(most, BODY_GRACE_SECONDS + size / BODY_BYTES_A_SECOND)
 
 
 def check_head(target: bytes, fields: Fields, limits: EdgeLimits) -> tuple[bool, bool]:
@@ -77,11 +86,21 @@ def check_head(target: bytes, fields: Fields, limits: EdgeLimits) -> tuple[bool,
     return _has_body(named, limits), b"expect" in named and _expects(fields)
 
 
+def origin_form(method: bytes, target: bytes, fields: Fields) -> bytes:
+    """The path in a target that is a whole address (RFC 9112, 3.2.2) of the host that is named."""
+    match = _WHOLE.fullmatch(target)
+    hosts = [value.strip(b" \t").lower() for name, value in fields if name == b"host"]
+    if match is None or hosts != [match[1].lower()] or method == b"CONNECT":
+        return target  # which `check_head` refuses
+    path: bytes = match[2] or b"/"
+    return path if path[:1] == b"/" else b"/" + path
+
+
 def _has_body(named: dict[bytes, bytes], limits: EdgeLimits) -> bool:
     if b"transfer-encoding" in named:
         if b"content-length" in named:
             raise MalformedRequest("it has a length beside a transfer coding")
-        if named[b"transfer-encoding"].strip(b" \t") != b"chunked":
+        if named[b"transfer-encoding"].strip(b" \t").lower() != b"chunked":
             raise MalformedRequest("its transfer coding is not 'chunked'")
         return True
     if b"content-length" not in named:
@@ -272,14 +291,19 @@ class Line:
             cycle.flow.resume_reading()
         return body
 
-    def forget_head(self) -> None:
-        """Hold no more of the head than the server needs to write the answer."""
+    def forget_head(self) -> bool:
+        """Hold no more of the head than the server needs to write the answer.
+
+        Tells whether the connection may be used again after it.
+        """
         cycle = self._cycle()
-        if cycle is not None:
-            scope = cycle.scope
-            method = scope["method"]
-            scope.clear()
-            scope["method"], scope[LINE] = method, self
+        if cycle is None:
+            return False
+        scope = cycle.scope
+        method = scope["method"]
+        scope.clear()
+        scope["method"], scope[LINE] = method, self
+        return cycle.keep_alive
 
     def reply(self, status: int, fields: Fields, body: bytes) -> bool:
         """Give a usual answer whole; False if it has to go the long way."""

@@ -19,7 +19,7 @@ Law 5. Beyond what the gateway can take at once, work is refused and questions a
 import asyncio
 import logging
 import socket
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, ClassVar, Final
 
 import httptools
@@ -36,8 +36,18 @@ from carnet.errors import (
     Overloaded,
     UriTooLong,
 )
-from carnet.http.arrival import Arrivals, Few, Signal
-from carnet.http.link import LINE, EdgeLimits, Held, Line, check_head, has_ended, last_words
+from carnet.http.arrival import Arrivals, Few, Signal, cause_of
+from carnet.http.link import (
+    LINE,
+    EdgeLimits,
+    Held,
+    Line,
+    body_seconds,
+    check_head,
+    has_ended,
+    last_words,
+    origin_form,
+)
 from carnet.http.proxies import Proxies
 from carnet.http.refusal import Refuse
 
@@ -46,8 +56,6 @@ logger = logging.getLogger("carnet.edge")
 Note = Callable[[CarnetError], None]
 
 SWEEP_SECONDS: Final = 0.5
-BODY_GRACE_SECONDS: Final = 5.0  # from then on a body has to come at a rate
-BODY_BYTES_A_SECOND: Final = 1024
 LINGER_SECONDS: Final = 1.0  # what is still under way is discarded, so that the refusal arrives
 MOST_PIPELINED: Final = 32  # requests that wait behind the one being answered
 # Without a bound the kernel holds up to 4 MiB for a reader that never reads.
@@ -67,13 +75,8 @@ _DEAF: Final = 3  # the last answer is on its way; nothing more is read
 _LINGER: Final = 4  # refused; waiting for the other side to close
 
 
-def body_seconds(size: int, most: float) -> float:
-    """How long a body may have taken by the time that `size` bytes of it have come."""
-    return min(most, BODY_GRACE_SECONDS + size / BODY_BYTES_A_SECOND)
-
-
 class HardProtocol(Arrivals):
-    """One connection. `hardened` makes the class for a set of limits."""
+    """One connection. `server.hardened` makes the class for a set of limits."""
 
     limits: ClassVar[EdgeLimits]
     note: ClassVar[Note]
@@ -96,8 +99,7 @@ class HardProtocol(Arrivals):
         self._fruitless = 0  # bytes since the last end of a head or piece of a body
         self._size = self._pieces = 0  # of the body so far
         self._held, self._sender = 0, (b"", b"")  # its part in `held`, and whose that is
-        self._is_spare = False  # one of those beyond the limit
-        self._is_behind_proxy = False
+        self._is_spare = self._is_behind_proxy = False  # spare: one of those beyond the limit
         self._field_count = 0  # at the end of the head: what comes later is a trailer
         self._running: RequestResponseCycle | None = None
         self._ready: tuple[RequestResponseCycle, Any] | None = None  # not yet sure to start
@@ -146,17 +148,32 @@ class HardProtocol(Arrivals):
         elif state >= _DEAF:
             return
         self._fruitless += len(data)
+        rest = b""
         try:
             self.parser.feed_data(data)
-        except httptools.HttpParserUpgrade:  # declined by answering as if it had not been asked
-            self._hang_up_after(self.cycle)
+        except httptools.HttpParserUpgrade as end:
+            rest = self._decline(data[end.args[0] :])
         except httptools.HttpParserError as error:
-            self.refuse(_cause(error))
-        if self._ready is not None:
+            self.refuse(cause_of(error))
+        if rest:
+            self.data_received(rest)
+        elif self._ready is not None:
             ready, self._ready = self._ready, None
             self.start(*ready)
         if self._fruitless > self.limits.header_bytes and self._state < _DEAF:
             self.refuse(self._too_much())
+
+    def _decline(self, rest: bytes) -> bytes:
+        """Go on as if another protocol had not been asked for, to the end of this request.
+
+        Gives what there is of its body, which the parser has not read.
+        """
+        self._hang_up_after(self.cycle)
+        if self.parser.should_upgrade():  # there is no body, or it would be another parser
+            return b""
+        self.reopen(self.cycle)
+        self._state, self._field_count = _BODY, 0
+        return rest
 
     def _too_much(self) -> CarnetError:
         if self._state == _HEAD and len(self.url) > self.limits.url_bytes:
@@ -170,9 +187,12 @@ class HardProtocol(Arrivals):
         parser, fields = self.parser, self.headers
         if parser.get_http_version() != "1.1":
             raise MalformedRequest("it is not HTTP/1.1")
+        if self.url[:1] != b"/":
+            self.url = origin_form(parser.get_method(), self.url, fields)
         has_body, expects = check_head(self.url, fields, self.limits)
-        if has_body and parser.should_upgrade():  # the parser would not read the body
-            raise MalformedRequest("it asks for another protocol and has a body")
+        is_declined = has_body and parser.should_upgrade()
+        if is_declined and parser.get_method() == b"CONNECT":
+            raise MalformedRequest("it asks for a tunnel and has a body")
         if self.pipeline and len(self.pipeline) >= MOST_PIPELINED:
             raise MalformedRequest("too many requests wait on this connection")
         if self._is_spare or len(self.tasks) >= self.limits.requests:
@@ -187,10 +207,11 @@ class HardProtocol(Arrivals):
         else:
             self.flow.pause_reading()
             self.pipeline.appendleft((cycle, self.app))
-        self._state = _BODY
-        self._since = self.loop.time()
+        self._state, self._since = _BODY, self.loop.time()
         self._fruitless = self._size = self._pieces = 0
         self._field_count = len(fields)
+        if is_declined:
+            self.parser = self.parser_of_body()
 
     def _check_vital(self) -> None:
         if self.url.partition(b"?")[0] not in VITAL:
@@ -254,6 +275,11 @@ class HardProtocol(Arrivals):
         self.cycle.more_body = False
         self.cycle.message_event.set()
 
+    def on_body_complete(self) -> None:
+        """End the request, and read no other: it asked for another protocol."""
+        self.on_message_complete()
+        self._state = _DEAF
+
     def on_response_complete(self) -> None:
         """Go on with the next request that waits; the sweep closes a connection that stays idle."""
         self.server_state.total_requests += 1
@@ -273,6 +299,8 @@ class HardProtocol(Arrivals):
 
     def refuse(self, error: CarnetError) -> None:
         """Answer with an error and hang up."""
+        if self._state >= _DEAF:
+            return  # it is about what nobody reads any more
         client = self.client[0] if self.client is not None else None
         logger.info("refused", extra={"code": error.code, "detail": str(error), "client": client})
         type(self).note(error)
@@ -370,30 +398,3 @@ class HardProtocol(Arrivals):
                 self.transport.close()  # it never said a word
         elif self._state == _BODY and waited > body_seconds(self._size, limits.body_seconds):
             self.refuse(BodyTimeout())
-
-
-def _cause(error: httptools.HttpParserError) -> CarnetError:
-    cause = error.__context__
-    if isinstance(cause, CarnetError):
-        return cause
-    return MalformedRequest("it breaks the grammar of HTTP", repr(cause or error))
-
-
-def hardened(
-    limits: EdgeLimits, note: Note, proxies: Proxies, refusing: Refuse
-) -> type[HardProtocol]:
-    """The protocol class for these limits; `note` is told of every refusal."""
-    shared = {
-        "limits": limits,
-        "note": staticmethod(note),
-        "proxies": proxies,
-        "held": Held(),
-        "refusing": (refusing,),
-    }
-    return type("HardProtocol", (HardProtocol,), shared)
-
-
-def sweep(connections: Iterable[Any], now: float) -> None:
-    """Look at every connection once."""
-    for connection in tuple(connections):
-        connection.check(now)

@@ -10,14 +10,14 @@ import contextlib
 import resource
 import signal
 import socket
-from collections.abc import Awaitable, Callable, Generator, Iterator
+from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator
 from typing import Any
 
 import uvicorn
 
-from carnet.http.link import EdgeLimits
+from carnet.http.link import EdgeLimits, Held
 from carnet.http.process import STOPPING
-from carnet.http.protocol import SPARE_CONNECTIONS, SWEEP_SECONDS, Note, hardened, sweep
+from carnet.http.protocol import SPARE_CONNECTIONS, SWEEP_SECONDS, HardProtocol, Note
 from carnet.http.proxies import Proxies
 from carnet.http.refusal import Refuse
 
@@ -106,6 +106,26 @@ class Server(uvicorn.Server):
             await self._drain()
         finally:
             self.should_exit = True
+
+
+def sweep(connections: Iterable[Any], now: float) -> None:
+    """Look at every connection once."""
+    for connection in tuple(connections):
+        connection.check(now)
+
+
+def hardened(
+    limits: EdgeLimits, note: Note, proxies: Proxies, refusing: Refuse
+) -> type[HardProtocol]:
+    """The protocol class for these limits; `note` is told of every refusal."""
+    shared = {
+        "limits": limits,
+        "note": staticmethod(note),
+        "proxies": proxies,
+        "held": Held(),
+        "refusing": (refusing,),
+    }
+    return type("HardProtocol", (HardProtocol,), shared)
 
 
 def room_for(connections: int) -> int:

@@ -174,6 +174,23 @@ def test_a_stream_tells_what_came_as_it_came_and_then_the_whole(client: Client) 
     assert (last["done"], last["result"]) == (True, {"text": "one two "})
 
 
+@pytest.mark.parametrize(
+    ("asked", "answered"), [("keep-alive", b"keep-alive"), ("close", b"close")]
+)
+def test_a_stream_says_once_what_becomes_of_the_connection(
+    client: Client, asked: str, answered: bytes
+) -> None:
+    sent = message(client.sender, DEFAULT, target=STREAM, payload={"text": "once"})
+    with socket.create_connection(("127.0.0.1", client.acme.port), 30) as raw:
+        raw.sendall(sent.beside(("connection", asked)).raw())
+        with raw.makefile("rb") as lines:
+            head = [line.strip().lower() for line in iter(lines.readline, b"\r\n")]
+    assert head[0] == b"http/1.1 200 ok"
+    assert [line for line in head if line.startswith(b"connection:")] == [
+        b"connection: " + answered
+    ]
+
+
 @pytest.mark.parametrize(("agent", "texts"), [("broken", []), ("half", ["so far "])])
 def test_what_fails_in_a_stream_is_told_in_its_last_frame(
     client: Client, agent: str, texts: list[str]
