@@ -111,6 +111,22 @@ def test_genuine_tokens_are_taken(
         edge.accepts(edge.message(bob, delegationToken=token))
 
 
+def test_the_type_is_of_any_case_and_the_audience_may_be_a_list_of_one(
+    edge: SignedEdge, alice: Sender, bob: Sender
+) -> None:
+    """R13: RFC 7515, 4.1.9, and RFC 7519, 4.1.3; libraries write either."""
+    for token in (
+        sdk(alice, bob.identity, header={"typ": "jwt"}),
+        sdk(alice, bob.identity, header={"typ": "Jwt"}, aud=[edge.identity]),
+        ours(alice, bob.identity, edge.identity, header={"typ": "Carnet-Delegation+JWT"}),
+        ours(alice, bob.identity, edge.identity, aud=[edge.identity]),
+    ):
+        edge.accepts(edge.message(bob, delegationToken=token))
+    for elsewhere in (["agent://globex.example"], [edge.identity, "agent://globex.example"]):
+        token = sdk(alice, bob.identity, aud=elsewhere)
+        edge.refuses(edge.message(bob, delegationToken=token), errors.DelegationInvalid)
+
+
 # ------------------------------------------------------------------------------ A29
 
 

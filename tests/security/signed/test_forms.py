@@ -433,6 +433,16 @@ def test_a_created_that_is_no_integer_is_refused(
     edge.accepts(genuine)
 
 
+@pytest.mark.parametrize("parameters", ["", ";created=-1"])
+def test_a_signature_that_does_not_say_when_it_was_made_is_none(
+    edge: SignedEdge, alice: Sender, parameters: str
+) -> None:
+    """A16, R12: what is wrong with the signature is 401, and not the shape of the body."""
+    genuine = edge.message(alice)
+    forged = sign(alice, genuine, parameters=f';keyid="k1";alg="ed25519"{parameters}')
+    edge.refuses_but_then_accepts(forged, genuine, errors.SignatureInvalid)
+
+
 def test_the_age_of_created_is_not_judged_in_the_form_of_the_dialect(
     edge: SignedEdge, alice: Sender
 ) -> None:

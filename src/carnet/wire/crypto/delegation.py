@@ -29,11 +29,13 @@ TYPE: Final = "carnet-delegation+jwt"
 SDK_TYPE: Final = "JWT"
 MAX_BYTES: Final = 8192
 MOST_SKILLS: Final = 64
+_KINDS: Final = {kind.lower(): kind for kind in (TYPE, SDK_TYPE)}
 
 _Number = Annotated[int, Meta(ge=0, le=MAX_INTEGER)]
 _Id = Annotated[str, Meta(pattern=r"\A[!-~]{1,128}\Z")]
 _Word = Annotated[str, Meta(min_length=1, max_length=256)]
 _Skill = Annotated[str, Meta(min_length=1, max_length=64)]
+_One = Annotated[list[str], Meta(min_length=1, max_length=1)]
 
 
 class _Actor(Struct, omit_defaults=True):
@@ -51,7 +53,7 @@ class _Claims(Struct, omit_defaults=True, kw_only=True):
     scope: str | Annotated[list[_Skill], Meta(max_length=MOST_SKILLS)]
     maxDepth: int  # noqa: N815  the name of the claim
     act: _Actor | UnsetType = UNSET
-    aud: str | UnsetType = UNSET  # one string; a list would be for several
+    aud: str | _One | UnsetType = UNSET  # one of them; who is meant beside others is not told
     jti: _Id | UnsetType = UNSET
     nbf: _Number | UnsetType = UNSET
     once: bool = False
@@ -96,8 +98,8 @@ def _unfold(text: str) -> list[tuple[str, jws.Compact]]:
 
 
 def _read_link(text: str, token: jws.Compact, parent: Delegation | None) -> Delegation:
-    kind = token.header.get("typ", SDK_TYPE)
-    if kind not in (TYPE, SDK_TYPE):
+    kind = _KINDS.get(str(token.header.get("typ", SDK_TYPE)).lower())  # RFC 7515, 4.1.9
+    if kind is None:
         raise _Wrong("it is a token of another kind")
     try:
         claims = msgspec.convert(token.payload, _Claims)
@@ -117,7 +119,7 @@ def _read_link(text: str, token: jws.Compact, parent: Delegation | None) -> Dele
         issued=claims.iat or 0,
         expires=claims.exp,
         not_before=claims.nbf or 0,
-        audience=claims.aud or None,
+        audience=_audience(claims) or None,
         token_id=claims.jti or None,
         once=claims.once,
         budget=budget,
@@ -134,12 +136,18 @@ def _read_link(text: str, token: jws.Compact, parent: Delegation | None) -> Dele
 def _check(claims: _Claims) -> None:
     """What holds for every token."""
     try:
-        for identity in (claims.iss, claims.sub, claims.iss if claims.aud is UNSET else claims.aud):
+        audience = _audience(claims)
+        for identity in (claims.iss, claims.sub, claims.iss if audience is UNSET else audience):
             check_identity(identity)
     except AddressInvalid:
         raise _Wrong("it names somebody by something that is no agent:// identity") from None
     if claims.once and claims.jti is UNSET:
         raise _Wrong("it is good for one call and has no jti to know it by")
+
+
+def _audience(claims: _Claims) -> str | UnsetType:
+    """The one that it is for, also where it stands in a list."""
+    return claims.aud[0] if isinstance(claims.aud, list) else claims.aud
 
 
 def _check_own(claims: _Claims, token: jws.Compact) -> None:

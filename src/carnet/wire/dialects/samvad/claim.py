@@ -35,7 +35,6 @@ from carnet.errors import (
     NonceInvalid,
     SignatureExpired,
     SignatureInvalid,
-    TimestampInvalid,
 )
 from carnet.wire.crypto import digests, signatures
 from carnet.wire.crypto.signatures import Presented, Request
@@ -73,7 +72,7 @@ def read_proof(
         raise SignatureInvalid("the keyid is missing or not one")
     created = presented.created
     if created is None or created < 0:
-        raise TimestampInvalid
+        raise SignatureInvalid("it does not say when it was created")
     if presented.expires is not None and presented.expires <= created:
         raise SignatureExpired
     if presented.tag is None:

@@ -10,7 +10,7 @@ Law 3. Who asks may prove who it is, in one of the two forms that a request is s
 from typing import Any, Final
 
 from carnet.core.people.proof import SECOND_US, Asking, Profile
-from carnet.errors import CarnetError, SignatureExpired, SignatureInvalid, TimestampInvalid
+from carnet.errors import CarnetError, SignatureExpired, SignatureInvalid
 from carnet.wire.crypto import digests, signatures
 from carnet.wire.crypto.signatures import Request
 from carnet.wire.dialects.samvad.claim import KEYID, TAG, bases_of
@@ -68,7 +68,7 @@ def read_asking(request: Request, body: bytes, *, short_path: str, stamps: Stamp
         raise SignatureInvalid("the keyid is missing or not one")
     created = presented.created
     if created is None or created < 0:
-        raise TimestampInvalid
+        raise SignatureInvalid("it does not say when it was created")
     if presented.expires is not None and presented.expires <= created:
         raise SignatureExpired
     profile: Profile = "samvad"
