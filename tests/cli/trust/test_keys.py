@@ -310,6 +310,8 @@ def test_a_weak_key_in_the_file_is_refused(cli: Cli, home: Path) -> None:
         (("paypal.example", "--url", URL), ("paypa1.example", "--url", URL)),
         (("agent://rn.example", "--key", KEY), ("agent://m.example", "--key", KEY)),
         (("agent://client-0", "--key", KEY), ("agent://client-o", "--key", KEY)),
+        (("agent://client-a_b", "--key", KEY), ("agent://client-a-b", "--key", KEY)),
+        (("agent://client-x.example", "--key", KEY), ("agent://client-X.example", "--key", KEY)),
     ],
 )
 @pytest.mark.usefixtures("home")

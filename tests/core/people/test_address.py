@@ -176,6 +176,11 @@ def test_a_model_path_ends_in_the_name(model: str, name: str) -> None:
         ("agent://xn--bcher-kva.example", True),
         ("agent://xn--r8jz45g.example", True),
         ("agent://client-x", False),
+        ("agent://client-x.example", True),
+        ("agent://client-X.example", False),
+        ("agent://client-My_Key.v1", False),
+        ("agent://client-key.2026.01", False),
+        ("agent://client-" + "k" * 128, False),
         ("agent://localhost", False),
         ("agent://xn--bcher-kva", False),
         ("agent://127.0.0.1", False),
@@ -198,6 +203,9 @@ def test_an_identity_may_have_one_label_and_is_looked_for_at_domains_alone(
         *("agent://a/b", "agent://a@b", "agent://a:1", "agent://a\n", "agent://xn--a", "agent://é"),
         *("agent://127", "agent://0x7f", "agent://127.1", "agent://127.0.0.256", "agent://[::1]"),
         *("agent://0127.0.0.1", "agent://" + "a" * 64, "agent://-a", "agent://a-"),
+        *("agent://client-", "agent://client-.x", "agent://client-X.", "agent://client-a..B"),
+        *("agent://client-X.xn--a", "agent://client-X.XN--a", "agent://client-\u0410"),
+        *("agent://client-A:1", "agent://client-A/b", "agent://client-" + "K" * 129, "agent://X_a"),
     ],
 )
 def test_what_two_readers_could_read_differently_is_no_identity(text: str) -> None:

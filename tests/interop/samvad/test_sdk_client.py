@@ -12,6 +12,7 @@ import pytest
 from samvad.signing import content_digest, verify_request
 from samvad.types import AgentCard
 
+from carnet.testing.wait import until
 from tests.interop.conftest import Databases
 from tests.support.federation import organisation
 from tests.support.http import request
@@ -145,6 +146,22 @@ def test_the_default_agent_answers_a_call_at_the_root(house: House) -> None:
     assert answer["spanId"]
     assert "error" not in answer
     assert len(executions(house.gateway.folder, "echo")) == before + 1
+
+
+@pytest.mark.parametrize("kid", ["My_Key", "PROD", "ops.v1.2", "Ops.2026-11.x_1", "k" * 80])
+def test_a_client_is_admitted_under_whatever_name_its_key_has(
+    house: House, tmp_path: Path, kid: str
+) -> None:
+    """R14: the package makes its identity of it; nobody has to be renamed."""
+    with a_client(tmp_path, kid) as sdk:
+        sdk.connect(house.gateway.url)
+        assert refused(sdk.call("chat", text="too early")) == (401, "AUTH_FAILED")
+        house.gateway.carnet("peers", "add", f"agent://client-{kid}", "--key", sdk.public)
+        until(lambda: "value" in sdk.call("chat", text="hello"))
+        answer = sdk.call("chat", text="hello")["value"]
+        assert (answer["status"], answer["result"]) == ("ok", {"text": "hello"})
+        house.gateway.carnet("peers", "remove", f"agent://client-{kid}")
+        until(lambda: "value" not in sdk.call("chat", text="gone"))
 
 
 def test_the_default_agent_streams(house: House) -> None:

@@ -404,6 +404,7 @@ _WHAT_IT_MAY = (
         "security.md A57",
         (
             _DESTINATIONS + "test_an_identity_has_one_spelling",
+            _DESTINATIONS + "test_a_clients_name_in_other_letters_is_another_clients",
             _ADDRESS + "test_what_two_readers_could_read_differently_is_no_identity",
             _COMMANDS + "test_a_name_that_looks_like_a_known_one_is_not_admitted_beside_it",
         ),

@@ -1,8 +1,11 @@
 """A signed request is for one agent of one gateway; nobody else takes it."""
 
+from collections import Counter
+
 import pytest
 
 from carnet import errors
+from tests.security.support.cards import CardHost
 from tests.security.support.signing import AUTH, CANARY, REPLAY, SHAPE, SignedEdge
 from tests.support.signing.signed import MESSAGE, STREAM, Sender, frames, refusal, result
 
@@ -160,6 +163,16 @@ CONFUSABLES = [
     "Agent://acme.example",
     "https://acme.example",
     "acme.example",
+    # What an SDK makes of the name of a key is no way around it.
+    "agent://Client-alice",
+    "agent://client-alice.",
+    "agent://client-alice-",
+    "agent://client-al..ice",
+    "agent://client-alice.acme.example:8700",
+    "agent://client-\u0430lice",
+    "agent://client-Alice.xn--cme-7cd",
+    "agent://client-",
+    "agent://client_alice",
     "agent://",
     "",
 ]
@@ -176,3 +189,14 @@ def test_an_identity_has_one_spelling(edge: SignedEdge, alice: Sender, identity:
             reply = edge.send(request)
             assert refusal(reply) in {SHAPE, AUTH}
             assert identity in {"", "agent://"} or identity.encode() not in reply.body
+
+
+@pytest.mark.parametrize("host", ["client-Alice", "client-alice_", "client-alice.Acme.example"])
+def test_a_clients_name_in_other_letters_is_another_clients(
+    edge: SignedEdge, cards: CardHost, alice: Sender, host: str
+) -> None:
+    """A57: it is well formed, nobody has pinned it, and no card is looked for."""
+    identity, asked = f"agent://{host}", Counter(cards.asked)
+    edge.refuses(edge.message(alice, **{"from": identity}), errors.KeyUnknown)
+    edge.refuses(edge.message(alice, identity), errors.DestinationMismatch)
+    assert cards.asked == asked

@@ -162,7 +162,8 @@ def read_identity(text: str) -> str:
     except AddressInvalid:
         raise UsageInvalid(
             reason=f"'{text}' is no identity.",
-            fix="Write agent:// and a lower-case host, such as agent://globex.example.",
+            fix="Write agent:// and a lower-case host, such as agent://globex.example, or the name"
+            " that a client makes of its key: agent://client-KID.",
         ) from None
 
 

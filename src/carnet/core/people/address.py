@@ -4,7 +4,8 @@ Law 1. One stored form of a domain: lower-case ASCII, at least two labels, no po
 Law 2. `parse_handle(str(address)) == address`.
 Law 3. An identity (`agent://host`) names a sender or recipient of signed requests. Its host is a
        domain; one label or an IP address is well formed and nothing more: nobody looks for a card
-       there, and an IP address is believed of a configured peer alone.
+       there, and an IP address is believed of a configured peer alone. So is the name that an SDK
+       makes of a key, `client-<kid>`, where no domain could be written so: it names who pinned it.
 Not here: which of them we serve or may call. That is the router's and the guards' business.
 """
 
@@ -32,6 +33,11 @@ _OCTET = r"(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
 _IPV4 = re.compile(rf"{_OCTET}(?:\.{_OCTET}){{3}}", re.ASCII)
 _LOOK_ALIKE = frozenset({"LATIN", "CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE"})
 _ONE_LABEL = re.compile(_LABEL, re.ASCII)
+_CLIENT = re.compile(
+    r"client-(?!.*(?:\.\.|[xX][nN]--))[A-Za-z0-9_](?:[A-Za-z0-9._-]{0,126}[A-Za-z0-9_])?", re.ASCII
+)
+# Of what `check_identity` takes: two labels or more, the last of them no number.
+_FETCHED = re.compile(rf"{AGENT}(?:{_LABEL}\.)+(?![0-9]+\Z|0x[0-9a-f]*\Z){_LABEL}", re.ASCII)
 
 
 class Address(Struct, frozen=True, order=True):
@@ -80,7 +86,7 @@ def _script(letter: str) -> str:
 
 def skeleton(host: str) -> str:
     """What a hurried reader sees: two hosts of one skeleton are not registered side by side."""
-    seen = host.replace("rn", "m").replace("vv", "w")
+    seen = host.lower().replace("_", "-").replace("rn", "m").replace("vv", "w")
     return seen.replace("1", "l").replace("0", "o")
 
 
@@ -144,9 +150,14 @@ def check_identity(text: str) -> str:
     if _ONE_LABEL.fullmatch(host) and not _NUMBER.fullmatch(host):
         if host.startswith("xn--"):
             _check_punycode(host)
-    elif not _IPV4.fullmatch(host):
+    elif not _IPV4.fullmatch(host) and not _is_client(host):
         check_domain(host)
     return text
+
+
+def _is_client(host: str) -> bool:
+    """Whether it is a client's name that could be no domain: then nobody else can have it."""
+    return _CLIENT.fullmatch(host) is not None and _FETCHED.fullmatch(AGENT + host) is None
 
 
 def host_of(identity: str) -> str:
@@ -161,7 +172,7 @@ def is_ip_identity(identity: str) -> bool:
 
 def may_be_fetched(identity: str) -> bool:
     """Whether a card may be looked for where an identity points: at a domain, nowhere else."""
-    return "." in identity and not is_ip_identity(identity)
+    return _FETCHED.fullmatch(identity) is not None
 
 
 def identity_of(name: str, domain: str) -> str | None:
