@@ -349,17 +349,34 @@ def test_what_has_no_json_form_is_refused_by_name() -> None:
     ("kind", "payload", "message"),
     [
         (Point, {}, "Field 'x' is required"),
-        (Point, {"x": "secret"}, "Field 'x' is not a value of its type"),
-        (Point, [], "Field 'payload' is not a value of its type"),
+        (Point, {"x": "secret"}, "Field 'x' is not a value of its type (int)"),
+        (Point, {"x": 1.5}, "Field 'x' is not a value of its type (int)"),
+        (Point, {"x": 1e17}, "Field 'x' is not a value of its type (int)"),
+        (Point, [], "Field 'payload' is not a value of its type (object)"),
         (dict[str, Point], {"secret": {}}, "Field 'x' is required"),
-        (dict[int, int], {"secret": 1}, "Field 'payload' is not a value of its type"),
-        (Line, {"sku": "x" * 9}, "Field 'sku' is not a value of its type"),
+        (dict[int, int], {"secret": 1}, "Field 'payload' is not a value of its type (int)"),
+        (Line, {"sku": "x" * 9}, "Field 'sku' is not a value of its type (str of length <= 8)"),
     ],
 )
 def test_what_does_not_convert_is_told_by_its_place(kind: Any, payload: Any, message: str) -> None:
     with pytest.raises(SchemaInvalid) as refused:
         shape_of(kind).read(payload)
     assert refused.value.safe_text == message
+
+
+@pytest.mark.parametrize(
+    ("kind", "payload", "value"),
+    [
+        (Point, {"x": 3.0}, Point(3)),
+        (dict[str, int | None], {"a": 1e2, "b": None}, {"a": 100, "b": None}),
+        (list[int], {"result": [2.0, 1]}, [2, 1]),
+        (dict[str, float], {"a": 2.0, "b": 1}, {"a": 2.0, "b": 1.0}),
+    ],
+)
+def test_a_whole_number_is_an_integer_however_it_was_spelled(
+    kind: Any, payload: Any, value: object
+) -> None:
+    assert repr(shape_of(kind).read(payload)) == repr(value)
 
 
 def test_numbers_that_are_names_of_fields_are_read() -> None:

@@ -8,7 +8,16 @@ from carnet import errors
 from tests.security.support.scene import Scene, canary, leaks, ran
 from tests.security.support.signing import AUTH, CANARY, SHAPE, SignedEdge
 from tests.support.http import Reply
-from tests.support.signing.signed import MESSAGE, STREAM, Sender, frames, refusal, result
+from tests.support.signing.signed import (
+    MESSAGE,
+    STREAM,
+    Sender,
+    frames,
+    refusal,
+    result,
+    sign,
+    unsigned,
+)
 
 DESK = "agent://desk.acme.example"
 PLACE = "/agents/desk"
@@ -142,6 +151,37 @@ def test_a_payload_of_its_schema_is_answered(edge: SignedEdge, alice: Sender) ->
     reply = ask(edge, alice, "order", {"dish": "soup", "seats": 3}, endpoint=STREAM)
     *_, last = frames(reply.body)
     assert last["result"] == {"dish": "soup", "seats": 3}
+
+
+@pytest.mark.parametrize(
+    ("spelled", "seats"), [("3.0", 3), ("1e2", 100), ("-0.0", 0), ("20E-1", 2)]
+)
+def test_an_integer_may_be_spelled_in_any_way_that_json_has(
+    edge: SignedEdge, alice: Sender, spelled: str, seats: int
+) -> None:
+    """A56: JSON Schema has one kind of number; a whole one is an integer however it is written."""
+    genuine = edge.message(
+        alice,
+        DESK,
+        target=PLACE + MESSAGE,
+        skill="order",
+        payload={"dish": "soup", "seats": "HERE"},
+    )
+    body = genuine.body.replace(b'"HERE"', spelled.encode())
+    answer = result(edge.send(sign(alice, unsigned(body, PLACE + MESSAGE), path=MESSAGE)))
+    assert (answer["seats"], type(answer["seats"])) == (seats, int)
+
+
+def test_a_number_with_a_fraction_is_refused_by_the_constraint(
+    edge: SignedEdge, alice: Sender
+) -> None:
+    """A56."""
+    for seats in (1.5, -0.1, "3"):
+        with edge.untouched():
+            reply = ask(edge, alice, "order", {"dish": "soup", "seats": seats})
+        assert (refusal(reply), reply.headers["carnet-field"]) == (SHAPE, "seats")
+        words = reply.json["error"]["message"]
+        assert "must be of type integer" in words or "is not a value of its type (int)" in words
 
 
 @pytest.mark.parametrize(

@@ -17,12 +17,15 @@ import msgspec
 
 from carnet.errors import SchemaInvalid
 from carnet.runtime.skills.violation import field_name
+from carnet.wire.grammar.json import MAX_INTEGER
 
 OBJECT: Final[dict[str, Any]] = {"type": "object"}
 RESULT = "result"  # where a result that is no object stands
 
 _PLACE = re.compile(r" - at `\$([^`]*)`\Z")
 _MISSING = re.compile(r"Object missing required field `([^`]*)`")
+# What the type asks for, in words of its own; what was found instead is left out.
+_EXPECTED = re.compile(r"Expected ((?:(?!, got | - at ).){1,200})")
 _LOOKS_AROUND = re.compile(r"\(\?(?:[=!]|<[=!])")
 _STEP = re.compile(r"\[(\d+)\]|\.?([^.\[\]]+)")
 
@@ -143,7 +146,11 @@ class Typed:
         try:
             return self._convert(given)
         except ValueError as error:
-            raise self._refusal(error) from None
+            refusal = self._refusal(error)
+        try:  # JSON Schema has one kind of number: 3.0 is an integer
+            return self._convert(_whole_numbers(given))
+        except ValueError:
+            raise refusal from None
 
     def _convert(self, given: object) -> Any:
         return msgspec.convert(given, self._kind, str_keys=True)
@@ -155,7 +162,9 @@ class Typed:
         missing = _MISSING.match(str(error))
         if missing:
             return SchemaInvalid(field_name([*path, missing[1]]), "is required")
-        return SchemaInvalid(field_name(path), "is not a value of its type")
+        expected = _EXPECTED.match(str(error))
+        what = f" ({expected[1].replace('`', '')})" if expected else ""
+        return SchemaInvalid(field_name(path), f"is not a value of its type{what}")
 
     def write(self, value: object) -> dict[str, Any]:
         given = self._dump(value)
@@ -196,6 +205,16 @@ class Adapted(Typed):
 
     def _dump(self, value: object) -> Any:
         return plain(self._adapter.dump_python(value, mode="json", by_alias=True))
+
+
+def _whole_numbers(value: Any) -> Any:
+    """The same with every number that has no fraction as an integer, as far as it is exact."""
+    if isinstance(value, dict):
+        return {name: _whole_numbers(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_whole_numbers(each) for each in value]
+    is_whole = isinstance(value, float) and value.is_integer() and abs(value) <= MAX_INTEGER
+    return int(value) if is_whole else value
 
 
 def _schema_error(error: ValueError) -> SchemaInvalid:
