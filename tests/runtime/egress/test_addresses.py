@@ -50,6 +50,12 @@ def test_a_host_of_the_internet_is_global_however_its_address_is_wrapped(text: s
     assert is_global(ip_address(text))
 
 
+METADATA = [
+    *("169.254.169.254", "169.254.1.1", "192.0.0.192", "100.100.100.200", "168.63.129.16"),
+    *("fe80::1", "fd00:ec2::254", "fd20:ce::254", "::ffff:169.254.169.254", "64:ff9b::a9fe:a9fe"),
+]
+
+
 @given(st.integers(0, 2**32 - 1))
 def test_a_wrapped_address_is_judged_like_the_one_within(number: int) -> None:
     bare = IPv4Address(number)
@@ -67,7 +73,8 @@ def test_no_address_is_both_global_and_private(ip: IPv4Address | IPv6Address) ->
 
 def test_private_is_loopback_and_the_networks_an_operator_numbers() -> None:
     ours = ["127.0.0.1", "127.1.2.3", "10.9.8.7", "172.20.0.1", "192.168.0.9", "::1", "fd12::1"]
-    others = ["0.1.2.3", "169.254.169.254", "100.64.0.1", "8.8.8.8", "fe80::1", "2606:4700::1"]
+    ours += ["100.64.0.1", "100.127.255.255"]
+    others = ["0.1.2.3", "169.254.169.254", "100.128.0.1", "8.8.8.8", "fe80::1", "2606:4700::1"]
     assert all(is_private_or_loopback(ip_address(text)) for text in ours)
     assert not any(is_private_or_loopback(ip_address(text)) for text in others)
 
@@ -145,14 +152,44 @@ def test_a_named_destination_may_be_anywhere_but_plain_http_stays_at_home() -> N
     for url in (
         "http://127.0.0.1:1/",
         "http://192.168.1.5/",
+        "http://100.64.0.1/",
+        "http://[fd00::1]/",
+        "http://169.254.169.254/",
+        "http://[fe80::1]/",
         "https://8.8.8.8/",
         "https://10.0.0.1/",
     ):
         assert find_route(url, "named", nothing).reuse
-    for url in ("http://8.8.8.8/", "http://169.254.169.254/", "http://0.0.0.0/"):
-        with pytest.raises(EgressRefused):
-            find_route(url, "named", nothing)
-    assert not find_route("http://b.example/", "named", nothing).may_dial(ip_address("8.8.8.8"))
+    for host in ("8.8.8.8", "192.0.0.192", "0.0.0.0"):  # noqa: S104  refused
+        with pytest.raises(EgressRefused, match=rf'\[egress\] allow = \["{host}/32"\]'):
+            find_route(f"http://{host}/", "named", nothing)
+        assert find_route(f"http://{host}/", "named", Allowed([host])).reuse
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_a_name_that_was_written_down_leads_to_private_networks_and_to_no_metadata(
+    scheme: str,
+) -> None:
+    """R52: those are dialled where the address itself was written down."""
+    for allowed in (Allowed(), Allowed(["169.254.0.0/16", "b.example:80", "b.example:443"])):
+        route = find_route(f"{scheme}://b.example/", "named", allowed)
+        for text in ("127.0.0.1", "10.0.0.1", "100.64.0.1", "fd00::1", "::ffff:192.168.0.1"):
+            assert route.may_dial(ip_address(text))
+        for text in METADATA:
+            with pytest.raises(EgressRefused, match="write the address itself"):
+                route.check(ip_address(text))
+        assert route.may_dial(ip_address("8.8.8.8")) is (scheme == "https")
+
+
+def test_plain_http_leads_to_a_public_address_only_if_it_is_listed() -> None:
+    """R52."""
+    public = ip_address("8.8.8.8")
+    with pytest.raises(EgressRefused, match=r'allow = \["8\.8\.8\.8/32"\]'):
+        find_route("http://b.example/", "named", Allowed()).check(public)
+    assert find_route("http://b.example/", "named", Allowed(["8.8.8.8/32"])).may_dial(public)
+    learned = find_route("http://b.example/", "learned", Allowed(["b.example:80", "8.8.8.8/32"]))
+    with pytest.raises(EgressRefused, match="needs https"):  # what others name is held to more
+        learned.check(public)
 
 
 def test_a_learned_name_is_judged_by_every_address_it_leads_to() -> None:

@@ -9,6 +9,9 @@ Law 2. An address that carries an IPv4 address is judged by that one.
 Law 3. A URL has one reading or none: what two parsers could read differently is refused.
 Law 4. A destination that was learned from a peer is a public name or a public address, over https,
        on a port of https, unless the operator's list says otherwise.
+Law 5. Plain http leaves for networks of the operator's own alone, and for what the list holds. The
+       addresses at which clouds tell secrets, and those of the link, are dialled only where the
+       operator wrote down the address itself: no name leads there.
 """
 
 import re
@@ -66,9 +69,19 @@ _NOT_GLOBAL_6: Final = tuple(
 )
 _PRIVATE_4: Final = tuple(
     IPv4Network(network)
-    for network in ("127.0.0.0/8", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")
+    for network in (
+        *("127.0.0.0/8", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"),
+        "100.64.0.0/10",  # of clusters and overlay networks
+    )
 )
 _PRIVATE_6: Final = (IPv6Network("::1/128"), IPv6Network("fc00::/7"))
+_LINK_4: Final = IPv4Network("169.254.0.0/16")
+_LINK_6: Final = IPv6Network("fe80::/10")
+_METADATA_4: Final = tuple(
+    IPv4Network(network)
+    for network in ("192.0.0.0/24", "100.100.100.200/32", "168.63.129.16/32")  # beside the link
+)
+_METADATA_6: Final = (IPv6Network("fd00:ec2::254/128"), IPv6Network("fd20:ce::254/128"))
 
 # Each carries an IPv4 address, this many bits above its end.
 _CARRIERS: Final = (
@@ -113,6 +126,20 @@ def is_private_or_loopback(ip: IPAddress) -> bool:
     if isinstance(inner, IPv4Address):
         return any(inner in network for network in _PRIVATE_4)
     return any(inner in network for network in _PRIVATE_6)
+
+
+def is_link_local(ip: IPAddress) -> bool:
+    """Whether an address is good on one link alone, as those of most clouds' metadata are."""
+    inner = unwrap(ip)
+    return inner in _LINK_4 if isinstance(inner, IPv4Address) else inner in _LINK_6
+
+
+def is_metadata(ip: IPAddress) -> bool:
+    """Whether a cloud may tell secrets at an address: the link, and where else they do."""
+    inner = unwrap(ip)
+    if isinstance(inner, IPv4Address):
+        return inner in _LINK_4 or any(inner in network for network in _METADATA_4)
+    return inner in _LINK_6 or any(inner in network for network in _METADATA_6)
 
 
 def parse_ip(text: str) -> IPAddress | None:
@@ -236,25 +263,56 @@ class EgressRoute:
         self, destination: Destination, may_dial: Callable[[IPAddress], bool], *, reuse: bool
     ) -> None:
         """Refuse an address that may not be dialled; those of a name are not known yet."""
-        if destination.ip is not None and not may_dial(destination.ip):
-            raise EgressRefused("the address may not be dialled")
         self.destination = destination
         self.may_dial = may_dial
         self.reuse = reuse  # whether a connection may serve the next request as well
         self.target = destination.target
         self.where = (destination.scheme, destination.host, destination.port)
+        if destination.ip is not None:
+            self.check(destination.ip)
+
+    def check(self, ip: IPAddress) -> None:
+        """Refuse an address that may not be dialled; the log says what would allow it."""
+        if self.may_dial(ip):
+            return
+        at = self.destination
+        what = f"{at.host} is" if at.ip is not None else f"{at.host} leads to {ip}:"
+        if is_metadata(ip) and at.ip is None:
+            reason = "no name may lead there; write the address itself in the URL if it is meant"
+        elif at.scheme == "http" and not self.reuse:
+            reason = "no private address; what others name needs https there"
+        else:
+            entry = f"{ip}/{ip.max_prefixlen}"
+            reason = f'no address that may be dialled so; [egress] allow = ["{entry}"] would let it'
+        raise EgressRefused(f"{what} {reason}")
 
 
 def find_route(url: str, kind: Literal["named", "learned"], allowed: Allowed) -> EgressRoute:
     """The route of a destination of its class, or EgressRefused."""
     destination = read_destination(url)
     if kind == "named" or allowed.names(destination):
+        may_dial = _by_address if destination.ip is not None else _by_name
+        listed = allowed.holds if kind == "named" else _nowhere
         plain = destination.scheme == "http"
-        may_dial = is_private_or_loopback if plain else _anywhere
-        return EgressRoute(destination, may_dial, reuse=kind == "named")
+        return EgressRoute(
+            destination, lambda ip: may_dial(ip, listed, plain=plain), reuse=kind == "named"
+        )
     check_learned(destination)
     return EgressRoute(destination, lambda ip: is_global(ip) or allowed.holds(ip), reuse=False)
 
 
-def _anywhere(_: IPAddress) -> bool:
-    return True
+_Listed = Callable[[IPAddress], bool]
+
+
+def _by_address(ip: IPAddress, is_listed: _Listed, *, plain: bool) -> bool:
+    """Whether an address that was written down may be dialled."""
+    return not plain or is_private_or_loopback(ip) or is_link_local(ip) or is_listed(ip)
+
+
+def _by_name(ip: IPAddress, is_listed: _Listed, *, plain: bool) -> bool:
+    """Whether an address may be dialled to which a name leads that was written down."""
+    return not is_metadata(ip) and (not plain or is_private_or_loopback(ip) or is_listed(ip))
+
+
+def _nowhere(_: IPAddress) -> bool:
+    return False

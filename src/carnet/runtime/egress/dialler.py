@@ -15,7 +15,7 @@ from ipaddress import ip_address
 from itertools import chain, zip_longest
 from typing import Final
 
-from carnet.errors import EgressRefused, ProviderUnavailable
+from carnet.errors import ProviderUnavailable
 from carnet.ports.world.http_client import NameUnknown, NotSent
 from carnet.runtime.egress.addresses import EgressRoute, IPAddress
 from carnet.runtime.egress.connection import Connection
@@ -61,8 +61,8 @@ class Dialler:
         except OSError as error:
             reason = f"the name is not known: {error.strerror}"
             raise ProviderUnavailable(reason) from NameUnknown(reason)
-        if not all(route.may_dial(ip) for ip in found):
-            raise EgressRefused("the name leads to an address that may not be dialled")
+        for ip in found:
+            route.check(ip)
         if not found:
             raise OSError(errno.ENOENT, "the name has no address")
         return in_turn(found)
@@ -87,8 +87,7 @@ class Dialler:
         return tasks[-1].result()  # all have failed, and this one says how
 
     async def _connect(self, ip: IPAddress, route: EgressRoute) -> Connection:
-        if not route.may_dial(ip):
-            raise EgressRefused("the address may not be dialled")
+        route.check(ip)
         loop = asyncio.get_running_loop()
         at = route.destination
         encrypted = at.scheme == "https"
