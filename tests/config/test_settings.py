@@ -288,7 +288,10 @@ def test_a_wrong_type_names_key_expectation_and_origin(tmp_path: Path) -> None:
         ('[peers."globex.example"]\n', "url: is needed"),
         ('[peers.globex]\nurl = "http://x"\n', "no peer's domain"),
         ('[peers."g.example"]\nurl = "http://x"\ndialect = "a2a"\n', "later release"),
-        ('[peers."g.example"]\nurl = "http://x"\nsignature_form = "x"\n', "auto, samvad, carnet"),
+        (
+            '[peers."g.example"]\nurl = "http://x"\nsignature_form = "x"\n',
+            "auto, samvad, rfc9421, carnet",
+        ),
         (f'[peers."g.example"]\nurl = "http://x"\nkeys = ["{"A" * 43}="]\n', "32 bytes"),
         ('[agents.x]\nkind = "samvad"\n', "needs 'url'"),
         ('[agents.x]\nidentity = "globex.example"\n', "agent://globex.example"),

@@ -32,7 +32,7 @@ DEFAULT_MEMBERS = (
     "verbosity",
 )
 
-SignatureForm = Literal["auto", "samvad", "carnet"]
+SignatureForm = Literal["auto", "samvad", "rfc9421", "carnet"]
 _FORM_HELP = (
     "samvad: how calls to it are signed; auto finds out by what it publishes and remembers."
 )
@@ -164,7 +164,7 @@ class AgentSettings(Struct, frozen=True, kw_only=True):
         "samvad: the id of its card, such as agent://globex.example, if its host does not say it.",
     ] = None
     signature_form: Annotated[
-        SignatureForm, read.one_of("auto", "samvad", "carnet"), _FORM_HELP
+        SignatureForm, read.one_of("auto", "samvad", "rfc9421", "carnet"), _FORM_HELP
     ] = "auto"
     timeout: Annotated[float, read.seconds(), "Seconds one call may take."] = 600.0
     concurrency: Annotated[
@@ -245,7 +245,7 @@ class PeerSettings(Struct, frozen=True, kw_only=True):
         "What it speaks.",
     ] = "tangle"
     signature_form: Annotated[
-        SignatureForm, read.one_of("auto", "samvad", "carnet"), _FORM_HELP
+        SignatureForm, read.one_of("auto", "samvad", "rfc9421", "carnet"), _FORM_HELP
     ] = "auto"
     credit: Annotated[int, read.amount(), "What it may owe us."] = 0
     max_cost: Annotated[int, read.amount(), "The most it may charge us for one call."] = MICROS

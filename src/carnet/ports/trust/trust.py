@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from carnet.core.people.identity import Secret, Token
 
-SignatureForm = Literal["auto", "samvad", "carnet"]  # auto: found out and remembered (R8)
+SignatureForm = Literal["auto", "samvad", "rfc9421", "carnet"]  # auto: found out (R8)
 
 
 class NewToken(Struct, frozen=True, kw_only=True):

@@ -152,6 +152,8 @@ class RecipientClient:
 
     async def _forms(self, request: SamvadRequest) -> tuple[Form, ...]:
         """The forms to try, in order."""
+        if self._recipient.form == "rfc9421":
+            return ("rfc9421",)
         if request.carnet is None:
             return ("samvad",)
         if self._recipient.form != "auto":

@@ -28,7 +28,7 @@ from carnet.runtime.peers.signing import Signing
 from carnet.wire import travel
 from carnet.wire.dialects import samvad
 
-Form = Literal["samvad", "carnet"]
+Form = Literal["samvad", "rfc9421", "carnet"]
 
 MESSAGE: Final = "/agent/message"
 STREAM: Final = "/agent/stream"
@@ -79,7 +79,7 @@ class Recipient(Struct, frozen=True, kw_only=True):
     site: Site
     identities: frozenset[str] = frozenset()  # beside the one that its host names
     peer: str | None = None  # the domain of the organisation, where it is listed
-    form: Literal["auto", "samvad", "carnet"] = "auto"
+    form: Literal["auto"] | Form = "auto"
     bounds: Bounds = Bounds()
 
     @property
@@ -180,6 +180,8 @@ class RequestWriter:
                 payer=request.payer,
                 budget=request.budget,
             )
+        if form == "rfc9421":
+            return self._sign_to_the_letter(plain)
         return self._signing.sign_samvad(plain, path=path)
 
     def write_empty(self, method: str, path: str, *, signed: bool) -> Outbound:
@@ -193,7 +195,14 @@ class RequestWriter:
             kind=self._recipient.site.kind,
             bounds=structs.replace(bounds, total_seconds=min(bounds.total_seconds, _LOOK_SECONDS)),
         )
+        if signed and self._recipient.form == "rfc9421":
+            return self._sign_to_the_letter(plain)
         return self._signing.sign_samvad(plain, path=path) if signed else plain
+
+    def _sign_to_the_letter(self, plain: Outbound) -> Outbound:
+        """Sign the protocol's three components as RFC 9421 writes them (R50)."""
+        path = urlsplit(plain.url).path
+        return self._signing.sign_samvad(plain, path=path, newline=False)
 
     def _body(self, request: SamvadRequest, card: samvad.Card, form: Form) -> bytes:
         token = request.delegation

@@ -71,10 +71,11 @@ class Signing:
         """The key that signs now, as others write it down."""
         return ed25519.write_public_key(self._keys.signer().public)
 
-    def sign_samvad(self, request: Outbound, /, *, path: str) -> Outbound:
+    def sign_samvad(self, request: Outbound, /, *, path: str, newline: bool = True) -> Outbound:
         """Sign in the form of the seed: method, path and digest, with a newline at the end (R8).
 
-        `path` is the one that its clients sign, without the prefix of an agent.
+        `path` is the one that its clients sign, without the prefix of an agent. RFC 9421 has the
+        whole one, and no newline.
         """
         signer = self._keys.signer()
         digest = digests.write(request.body)
@@ -89,7 +90,7 @@ class Signing:
             keyid=signer.kid,
             created=self._clock.wall_us() // SECOND_US,
             sign=signer.sign,
-            newline=True,
+            newline=newline,
         )
         headers = {**request.headers, _DIGEST: digest, **fields}
         return msgspec.structs.replace(request, headers=headers)
