@@ -1,5 +1,6 @@
 """Every route answers as `/openapi.json` says: in each status, media type and shape it promises."""
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from carnet.testing.wait import until
 from tests.support.http import Reply, chat_body, request
 from tests.support.organisation import Organisation
+from tests.support.schemas import SCHEMAS, valid
 from tests.support.served import AGENTS, CONFIG
 from tests.support.signing.signed import Line, Sender, Signed, digest, message, sign
 
@@ -76,6 +78,7 @@ class Described:
 
 def filled(path: str, *, task: str, run: str) -> str:
     names = {"{name}": "words", "{task}": task, "{run}": run, "{code}": "internal"}
+    names["{schema}"] = "card"
     for name, value in names.items():
         path = path.replace(name, value)
     return path
@@ -164,3 +167,19 @@ def test_where_polling_is_signed_a_signature_is_asked_for(
         missing = filled(POLLED, task="no-such", run="")
         assert signed.check("get", POLLED, line.send(signed.about("GET", missing))) == 404
     assert strict.stop() == 0
+
+
+def test_the_schemas_of_documents_are_served_to_everybody(described: Described) -> None:
+    """R50: what is served is what the documents of this gateway are held to here."""
+    url = described.acme.url
+    pages = request("GET", url + "/-/schemas/").json["schemas"]
+    assert pages == {name: f"/-/schemas/{name}" for name in ("answer", "card", "request", "task")}
+    served = {name: request("GET", url + page).json for name, page in pages.items()}
+    assert served == SCHEMAS
+    assert request("GET", url + "/-/schemas/card.json").json == served["card"]
+    shown = request("GET", url + "/agents/words/.well-known/agent.json").json
+    assert valid("card", shown)
+    sent = json.loads(described.signed("/agents/words/agent/message").body)
+    assert valid("request", sent)
+    for name in ("nothing", "..", "%2e%2e%2fschemas.py", "card.json.json"):
+        assert request("GET", f"{url}/-/schemas/{name}").status == 404

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
@@ -46,8 +47,9 @@ from carnet.runtime.webhooks.callbacks import CallbackAddresses, CallbackDeliver
 from carnet.runtime.webhooks.dispatcher import Dispatcher
 from carnet.stores.open import Store
 from carnet.telemetry import Metrics
-from carnet.wire.dialects import DIALECTS
+from carnet.wire.dialects import DIALECTS, samvad
 from carnet.wire.dialects.dialect import Dialect, GatewayFacts
+from carnet.wire.grammar import json
 from carnet.wire.stamps import ROWS
 from carnet.wire.stamps.stamp import Stamp, Stamps
 from carnet.wire.stamps.tangle import HEADERS
@@ -282,7 +284,7 @@ def build(
     pages = _pages(settings, store, backend, endpoints.published, clock, known, dialects)
     rows = (*endpoints.rows, *pages)
     router = RouteTable([*rows, *offered(OPERATIONS, operations)], access)
-    operations.describe(_description(settings, router, dialects))
+    operations.describe(_description(settings, router, dialects), _documents())
     refusing = Refusing(dialects)
     dispatcher = build_dispatcher(settings, store, backend.http, clock, ids, metrics)
     backend.worker.connect(metrics=metrics, on_end=dispatcher.wake)
@@ -364,6 +366,14 @@ def _description(
     """The shape of the API, as this gateway serves it."""
     polling = settings.gateway.task_polling
     return describe(router.routes, _schemas(dialects), HEADERS, polling=polling)
+
+
+def _documents() -> dict[str, dict[str, Any]]:
+    """The schemas of envelope, answer, card and task, as the package holds them."""
+    folder = Path(samvad.__file__).with_name("schemas")
+    return {
+        path.stem: json.read_object(path.read_bytes()) for path in sorted(folder.glob("*.json"))
+    }
 
 
 def _schemas(dialects: Sequence[Dialect]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """What an operator's tools ask: health, readiness, metrics, the shape of the API, error pages."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from carnet.core.people.identity import Caller
@@ -33,6 +33,7 @@ class Operations:
         self._checks = checks
         self._circuits = circuits
         self._api: dict[str, Any] = {}
+        self._schemas: Mapping[str, dict[str, Any]] = {}
         self.draining = False
 
     async def health(self, exchange: Exchange) -> None:
@@ -66,13 +67,29 @@ class Operations:
         content_type = self._metrics.content_type.encode()
         await exchange.reply(200, [(b"content-type", content_type)], self._metrics.text())
 
-    def describe(self, api: dict[str, Any]) -> None:
-        """Tell of the shape of the API, once it is known what is served."""
+    def describe(self, api: dict[str, Any], schemas: Mapping[str, dict[str, Any]]) -> None:
+        """Tell of the shape of the API, once it is known what is served.
+
+        `schemas` are those of the documents that gateways exchange, for who checks their own.
+        """
         self._api = api
+        self._schemas = schemas
 
     async def openapi(self, exchange: Exchange) -> None:
         """GET /openapi.json."""
         await reply_json(exchange, self._api)
+
+    async def schemas(self, exchange: Exchange) -> None:
+        """GET /-/schemas/: which documents are described, and where."""
+        pages = {name: f"/-/schemas/{name}" for name in self._schemas}
+        await reply_json(exchange, {"schemas": pages})
+
+    async def schema(self, exchange: Exchange, name: str) -> None:
+        """GET /-/schemas/{schema}: the JSON Schema of one."""
+        found = self._schemas.get(name.removesuffix(".json"))
+        if found is None:
+            raise RouteNotFound
+        await reply_json(exchange, found)
 
     async def error(self, exchange: Exchange, code: str) -> None:
         """GET /-/errors/{code}: what a code means and what to do."""
@@ -125,4 +142,6 @@ ROUTES = (
     ),
     _open("/openapi.json", Operations.openapi, "This description"),
     _open("/-/errors/{code}", Operations.error, "What an error code means"),
+    _open("/-/schemas/", Operations.schemas, "The documents that have a JSON Schema"),
+    _open("/-/schemas/{schema}", Operations.schema, "The JSON Schema of one of them"),
 )
