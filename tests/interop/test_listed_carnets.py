@@ -9,6 +9,7 @@ import pytest
 import carnet
 from carnet.runtime.client.key import ClientKey, load_key
 from tests.support.federation import organisation
+from tests.support.http import request
 from tests.support.organisation import Organisation
 from tests.support.plain import saying_only
 
@@ -66,13 +67,22 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     config = globex.folder / "carnet.toml"
     config.write_text(config.read_text().replace("default = true", ""))
     globex.configure(
-        '[agents.clerk]\ntarget = "agents:clerk"\ndefault = true\ntrust = "public"\n',
+        '[agents.clerk]\ntarget = "agents:clerk"\ndefault = true\ntrust = "public"\n'
+        '[agents.vault]\ntarget = "agents:clerk"\nrequire_auth = true\n'
+        '[agents.hall]\ntarget = "agents:clerk"\n',
         agents=(globex.folder / "agents.py").read_text() + CLERK,
     )
     token = globex.new_token("from-acme", "--peer", "acme.example")
     (acme.folder / "var" / "globex.token").write_text(token)
+    (acme.folder / "var" / "vault.token").write_text(globex.new_token("at-the-vault"))
     acme.configure(
         f"""
+[agents.with_token]
+kind = "samvad"
+url = "{globex.url}/agents/vault"
+token = {{file = "var/vault.token"}}
+max_cost = "0"
+
 [agents.desk]
 kind = "tangle"
 url = "{globex.url}/agents/clerk/v1"
@@ -200,3 +210,20 @@ def test_the_card_of_a_peer_is_shown_by_its_address(scene: Scene) -> None:
     assert page["url"] == f"{scene.globex.url}/agents/clerk"
     assert {skill["id"] for skill in page["skills"]} == {"chat", "add", "recite"}
     assert scene.acme.json("agents", "inspect", "agent://globex.example")["is_carnet"]
+
+
+# ------------------------------------------------------------------------- a token beside all
+
+
+def test_an_agent_may_ask_even_peers_for_a_token(scene: Scene) -> None:
+    """R50: the signature of a listed Carnet is enough for `authenticated`, and not for this."""
+    assert scene.acme.json("call", "@hall@globex.example", *ADD)["carnet"]["result"] == {"total": 5}
+    ran = scene.acme.try_carnet("call", "@vault@globex.example", *ADD)
+    assert ran.returncode != 0
+    assert "403 skill_forbidden" in ran.stderr
+    assert scene.acme.json("call", "with_token", *ADD)["carnet"]["result"] == {"total": 5}
+    url = scene.globex.url + "/agents/{}/.well-known/agent.json"
+    schemes = [
+        request("GET", url.format(name)).json["auth"]["schemes"] for name in ("vault", "hall")
+    ]
+    assert schemes == [["bearer"], ["bearer", "none"]]

@@ -141,6 +141,9 @@ class AgentSettings(Struct, frozen=True, kw_only=True):
         read.one_of("public", "authenticated", "trusted-peers"),
         "Which signed callers may call it; unsigned ones always need a token.",
     ] = "authenticated"
+    require_auth: Annotated[
+        bool, read.truth(), "Whether every signed caller, a listed peer too, must bring a token."
+    ] = False
     url: Annotated[
         str | None,
         read.url(),

@@ -138,6 +138,7 @@ class Target(Struct, frozen=True, kw_only=True, eq=False):
     needs: str = ""  # the permission a caller must hold
     skills: tuple[Skill, ...] = (CHAT,)  # what it can be asked for by name
     trust: Trust = "authenticated"  # which signed callers may call it, where a skill does not say
+    require_auth: bool = False  # a signature alone is not enough, whoever's it is
     reentry: bool = False  # may be called again within its own chain
     version: str = "1.0.0"  # its own, as its card shows it; never that of this program
     description: str = ""  # for its card; by default its name and domain

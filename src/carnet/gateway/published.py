@@ -77,6 +77,7 @@ class Published:
                 ]
             ),
             trust=target.trust,
+            require_auth=target.require_auth,
             requests_per_minute=self._capacity.agent_calls,
             requests_per_sender=self._capacity.sender_calls,
             tokens_per_sender_per_day=target.tokens_per_day,

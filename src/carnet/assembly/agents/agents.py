@@ -62,6 +62,7 @@ class Agents:
             needs=f"call:{name}",
             skills=built.skills,
             trust=agent.trust,
+            require_auth=agent.require_auth,
             reentry=agent.reentry,
             converts=built.converts,
             injection_scan=agent.injection_scan,

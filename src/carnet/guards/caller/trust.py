@@ -4,6 +4,8 @@
     authenticated   who brings a token of ours beside the signature, or is a peer Carnet
     trusted-peers   whom the skill lists; without a list, the organisations listed as peers
 
+An agent with `require_auth` asks all of them for a token, peers as well.
+
 Law 1. A token beside a signature is verified like any other; a wrong one is never overlooked. Its
        holder becomes the principal: the one who pays, and whom the agent is told about.
 Law 2. Rights are an intersection: what the sender is trusted with, and what its principal may do
@@ -41,6 +43,8 @@ def check_rights(caller: Caller, standing: Standing, target: Target, skill: Skil
         trust = (skill.trust if skill is not None else None) or target.trust
         is_trusted = standing.meets(trust, None if skill is None else skill.allowed_peers)
     acts_for_nobody = caller.principal is None
+    if target.require_auth and acts_for_nobody:
+        raise SkillForbidden("every caller must bring a token", trust="authenticated")
     if not (is_trusted and (acts_for_nobody or allows(caller.scopes, target.needs))):
         raise SkillForbidden(trust=trust)
 

@@ -202,6 +202,7 @@ class AgentView(Struct, frozen=True, kw_only=True):
     skills: tuple[Skill, ...]
     keys: tuple[AgentKey, ...]
     trust: Trust = "public"  # of skills that do not say
+    require_auth: bool = False  # every caller must bring a token
     requests_per_minute: int
     requests_per_sender: int
     tokens_per_sender_per_day: int | None = None

@@ -68,6 +68,7 @@ class CardFacts(Struct, frozen=True, kw_only=True):
     skills: tuple[Skill, ...]
     keys: tuple[CardKey, ...]
     trust: Trust = "public"  # of skills that do not say
+    require_auth: bool = False  # every caller must bring a token
     specializations: tuple[str, ...] = ()
     models: tuple[Model, ...] = ()
     requests_per_minute: int
@@ -110,6 +111,8 @@ def write_card(facts: CardFacts) -> bytes:
 
 
 def _schemes(facts: CardFacts) -> list[str]:
+    if facts.require_auth:
+        return ["bearer"]
     trusts = {skill.trust or facts.trust for skill in facts.skills}
     return ["bearer", "none"] if "authenticated" in trusts else ["none"]
 

@@ -275,6 +275,7 @@ def facts_of(view: AgentView) -> CardFacts:
         skills=view.skills,
         keys=view.keys,
         trust=view.trust,
+        require_auth=view.require_auth,
         requests_per_minute=view.requests_per_minute,
         requests_per_sender=view.requests_per_sender,
         tokens_per_sender_per_day=view.tokens_per_sender_per_day,
