@@ -26,7 +26,7 @@ from carnet.cli.failures import (
 )
 from carnet.cli.invocation import WHOLE, Format, Group, Invocation, in_line, to_json
 from carnet.cli.operate import backup, operate
-from carnet.cli.see import explain, inspect, ledger, outbox, runs
+from carnet.cli.see import explain, inspect, ledger, lint, outbox, runs
 from carnet.cli.start import start
 from carnet.cli.times import write_span
 from carnet.cli.trust import delegate, keys, peers, tokens
@@ -77,6 +77,7 @@ def carnet(ctx: click.Context) -> None:
 
 
 tokens.agents.add_command(inspect.inspect)
+tokens.agents.add_command(lint.lint)
 tokens.tokens.add_command(delegate.delegate)
 for _commands in GROUPS.values():
     for _command in _commands:

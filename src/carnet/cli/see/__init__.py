@@ -1,1 +1,1 @@
-"""`carnet runs`, `run`, `tail`, `explain`, `ledger`, `outbox` and `agents inspect`."""
+"""`carnet runs`, `run`, `tail`, `explain`, `ledger`, `outbox`, `agents inspect` and `lint`."""
