@@ -203,7 +203,27 @@ def test_runs_are_chosen_by_words_that_a_store_can_hold(acme: Organisation, name
     for word in ("%00", "a%00b", "a%0Ab", "", "x" * 257, f"a&{name}=b"):
         refused = acme.get(f"/runs?{name}={word}")
         assert (refused.status, refused.code) == (400, "invalid_request"), word
-    assert acme.get(f"/runs?{name}=no_such").json == {"runs": [], "next": None}
+    word = "2999-01-01T00:00:00Z" if name == "since" else "no_such"
+    assert acme.get(f"/runs?{name}={word}").json == {"runs": [], "next": None}
+
+
+def test_runs_are_listed_by_payer_and_since_with_the_error_they_met(acme: Organisation) -> None:
+    token = acme.new_token("chooses")
+    for run, agent in (("conv_good", "words"), ("conv_bad", "broken")):
+        acme.chat("hi", agent, headers=[("x-tangle-runid", run)], token=token)
+    bad, good = acme.get("/runs", token=token).json["runs"]
+    assert (bad["run"], bad["state"], bad["code"]) == ("conv_bad", "failed", "agent_failed")
+    assert (good["run"], good["code"]) == ("conv_good", None)
+
+    def runs(query: str) -> list[str]:
+        return [line["run"] for line in acme.get(f"/runs?{query}", token=token).json["runs"]]
+
+    assert runs(f"payer={good['payer']}") == ["conv_bad", "conv_good"]
+    assert runs("payer=somebody@acme.example") == []
+    assert runs(f"since={good['started']}") == ["conv_bad", "conv_good"]
+    assert runs(f"since={good['started']}&state=done") == ["conv_good"]
+    assert runs("since=2999-01-01") == []
+    assert acme.get("/runs?since=soon", token=token).code == "invalid_request"
 
 
 def test_a_list_goes_on_after_runs_that_its_reader_may_not_see_as_such(

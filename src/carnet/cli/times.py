@@ -4,6 +4,7 @@ import re
 from typing import Final
 
 from carnet.errors import UsageInvalid
+from carnet.wire.grammar.times import micros_of, when
 
 SECOND: Final = 1_000_000  # the store counts microseconds
 DAY: Final = 86_400
@@ -29,6 +30,21 @@ def read_span(text: str, *, option: str, never: bool = True) -> int | None:
             fix=f"Write a number and a unit, such as 30d, 12h or 45m{'; or never' * never}.",
         )
     return int(match[1]) * _UNITS[match[2]]
+
+
+def read_since(text: str, now: int) -> str:
+    """`2h` before now, or a moment, as pages write it; `now` is in microseconds."""
+    if match := _SPAN.fullmatch(text):
+        micros: int | None = max(0, now - int(match[1]) * _UNITS[match[2]] * SECOND)
+    else:
+        micros = micros_of(text)
+    moment = None if micros is None else when(micros)
+    if moment is None:
+        raise UsageInvalid(
+            reason=f"--since {text} is no moment and no length of time.",
+            fix="Write how long ago it was, such as 2h or 7d, or when: '2026-11-15 09:00' (UTC).",
+        )
+    return moment
 
 
 def read_rate(text: str) -> tuple[int, int]:

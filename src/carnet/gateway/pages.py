@@ -56,6 +56,7 @@ def run_line(summary: RunSummary, currency: str) -> Page:
         "cost": format_amount(summary.cost),
         "currency": currency,
         "state": summary.state,
+        "code": summary.code,
     }
 
 

@@ -31,12 +31,13 @@ from carnet.http.exchange import (
 )
 from carnet.http.link import Line
 from carnet.ports.calls.agent import Journal
-from carnet.ports.world.records import JournalEntry, Records, RunFilter
+from carnet.ports.world.records import OF_TURN, JournalEntry, Records, RunFilter
 from carnet.wire.grammar import json, sse
 from carnet.wire.grammar.query import (
     Query,
     is_number,
     read_lines,
+    read_moment,
     read_number,
     read_query,
     read_word,
@@ -292,7 +293,8 @@ def _cursor(last_event_id: str | None) -> tuple[int, int]:
 
 def read_filter(query: Query) -> RunFilter:
     """What the runs are to be like that are asked for."""
-    return RunFilter(**{name: read_word(query, name) for name in RunFilter.__struct_fields__})
+    words = {name: read_word(query, name) for name in (*OF_TURN, "payer")}
+    return RunFilter(**words, since=read_moment(query, "since"))
 
 
 ROUTES = (

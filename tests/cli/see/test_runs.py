@@ -7,7 +7,7 @@ import pytest
 
 from carnet.cli.scopes import OPERATOR, PLAIN, check_scope
 from carnet.cli.see.tree import draw
-from carnet.cli.times import read_rate, read_span, short, write_rate
+from carnet.cli.times import read_rate, read_since, read_span, short, write_rate
 from carnet.core.people.identity import allows
 from carnet.errors import BY_CODE, UsageInvalid
 from carnet.wire.dialects.samvad import STATUSES
@@ -147,6 +147,15 @@ def test_an_id_alone_is_answered_with_the_command_that_takes_it(cli: Cli) -> Non
 
 
 @pytest.mark.usefixtures("home")
+def test_a_list_that_is_empty_by_its_options_says_that_there_may_be_others(cli: Cli) -> None:
+    for option in ("agent", "actor", "speaker", "payer", "state", "code", "correlation"):
+        ran = cli("runs", f"--{option}", "x")
+        assert (ran.code, ran.out) == (0, "No run is like that. All of them: carnet runs\n")
+    assert cli("runs", "--since", "2h").out.startswith("No run is like that.")
+    assert cli("runs", "--since", "soon").code == 2
+
+
+@pytest.mark.usefixtures("home")
 def test_a_list_that_has_ended_says_so(cli: Cli) -> None:
     assert cli("runs", "--before", "5").out == "No earlier runs: the list ended.\n"
 
@@ -182,6 +191,25 @@ def test_what_is_no_rate_is_refused(text: str) -> None:
 
 def test_a_rate_of_another_length_is_still_told() -> None:
     assert write_rate(5, 90) == "5 in 90 s"
+
+
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    [
+        ("2h", "2027-01-15T06:00:00.000+00:00"),
+        ("999999d", "1970-01-01T00:00:00.000+00:00"),
+        ("2026-11-15 09:00:00", "2026-11-15T09:00:00.000+00:00"),
+        ("2026-11-15", "2026-11-15T00:00:00.000+00:00"),
+    ],
+)
+def test_since_is_a_span_before_now_or_a_moment(text: str, moment: str) -> None:
+    assert read_since(text, 1_800_000_000_000_000) == moment
+
+
+def test_what_is_neither_is_refused() -> None:
+    for text in ("yesterday", "2", "h", "never"):
+        with pytest.raises(UsageInvalid):
+            read_since(text, 0)
 
 
 def test_a_time_is_shortened_for_a_column() -> None:

@@ -45,6 +45,15 @@ async def test_a_run_goes_on_while_one_of_its_turns_does(store: Store) -> None:
     assert (line.state, line.ended, line.turns) == ("running", None, 2)
 
 
+async def test_a_line_tells_the_newest_error_of_its_run(store: Store) -> None:
+    for turn, code in (("t0", None), ("t1", "overloaded"), ("t2", "agent_failed"), ("t3", None)):
+        begun = claimed(await store.turns.claim(a_claim(turn=turn)))
+        end = {"state": "done"} if code is None else {"state": "failed", "code": code}
+        await store.turns.finish(a_finish(begun, **end))
+    (line,), _ = await store.records.runs(reader=None, limit=9, before=None)
+    assert (line.state, line.code) == ("done", "agent_failed")
+
+
 async def test_runs_come_newest_first_a_page_at_a_time(store: Store) -> None:
     for i in range(5):
         await finished(store, f"r{i}", now=NOW + i)

@@ -9,13 +9,23 @@ from carnet.ports.world.records import RunFilter
 from carnet.stores.calls import records
 from carnet.stores.database import Row
 from carnet.stores.open import Store
-from tests.stores.support.scenes import Place, a_claim, a_finish, a_task, claimed, finished, leased
+from tests.stores.support.scenes import (
+    ALICE,
+    BOB,
+    Place,
+    a_claim,
+    a_finish,
+    a_task,
+    claimed,
+    finished,
+    leased,
+)
 
 NOW = 1_800_000_000_000_000
 LATER = ((1, "r2"), (2, "r3"), (3, "r4"))
 
 
-async def found(store: Store, reader: str | None = None, **like: str) -> list[str]:
+async def found(store: Store, reader: str | None = None, **like: Any) -> list[str]:
     matching = RunFilter(**like)
     lines, _ = await store.records.runs(reader=reader, limit=9, before=None, matching=matching)
     return [line.run for line in lines]
@@ -35,6 +45,32 @@ async def test_runs_are_found_by_what_their_turns_are_like(store: Store) -> None
     await store.upkeep()
     assert await found(store, state="running") == []
     assert await found(store, code="internal") == ["r3"]
+
+
+async def test_runs_are_found_by_who_pays_and_by_when_they_began(store: Store) -> None:
+    await finished(store, "r1")
+    await finished(store, "r2", now=NOW + 5, payer=BOB, actor="token:bob")
+    await finished(store, "r3", now=NOW + 9, agent="critic")
+    assert await found(store, payer=str(ALICE.account)) == ["r3", "r1"]
+    assert await found(store, payer=str(BOB.account)) == ["r2"]
+    assert await found(store, payer="nobody@token:bob") == []
+    assert await found(store, since=NOW + 5) == ["r3", "r2"]
+    assert await found(store, since=NOW + 10) == []
+    assert await found(store, payer=str(ALICE.account), since=NOW + 1) == ["r3"]
+    assert await found(store, payer=str(ALICE.account), agent="echo") == ["r1"]
+    assert await found(store, "token:bob", payer=str(ALICE.account)) == []
+
+
+async def test_a_list_since_a_moment_ends_where_all_runs_are_older(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(records, "SLICE", 2)
+    for i in range(9):
+        await finished(store, f"r{i}", now=NOW + i)
+    monkeypatch.setattr(records, "MOST_SLICES", 3)  # fewer than there are
+    late = RunFilter(since=NOW + 7)
+    lines, begun = await store.records.runs(reader=None, limit=9, before=None, matching=late)
+    assert ([line.run for line in lines], begun) == (["r8", "r7"], None)
 
 
 async def test_runs_that_are_like_something_else_by_now_do_not_end_the_list(store: Store) -> None:
@@ -101,7 +137,8 @@ async def test_sqlite_lists_runs_by_keys_and_indexes_alone(
         return await fetch(sql, args)
 
     monkeypatch.setattr(store.records._database, "fetch", noted)  # noqa: SLF001
-    like = {} if name is None else {name: "echo" if name in {"agent", "speaker"} else "x"}
+    words: dict[str, Any] = {"agent": "echo", "speaker": "echo", "since": 1}
+    like = {} if name is None else {name: words.get(name, "x")}
     for before in (None, 99):
         asked.clear()
         matching = RunFilter(**like)

@@ -3,7 +3,13 @@
 import pytest
 
 from carnet.errors import InvalidRequest
-from carnet.wire.grammar.query import read_lines, read_number, read_query, read_word
+from carnet.wire.grammar.query import (
+    read_lines,
+    read_moment,
+    read_number,
+    read_query,
+    read_word,
+)
 from carnet.wire.grammar.times import when
 
 
@@ -32,3 +38,24 @@ def test_a_word_stands_once_is_printable_and_says_something() -> None:
 def test_a_moment_is_told_in_milliseconds_and_none_is_none() -> None:
     assert when(1_800_000_000_123_456) == "2027-01-15T08:00:00.123+00:00"
     assert when(None) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2027-01-15T08:00:00.123Z",
+        "2027-01-15T08:00:00.123",
+        "2027-01-15 08:00:00.123",
+        "2027-01-15T09:00:00.123+01:00",
+        "2027-01-15T09:00:00.123%2B01:00",
+    ],
+)
+def test_a_moment_is_read_in_each_form_that_it_is_written_in(text: str) -> None:
+    assert read_moment(read_query(f"since={text}"), "since") == 1_800_000_000_123_000
+    assert read_moment(read_query(f"since={text}"), "until") is None
+
+
+@pytest.mark.parametrize("text", ["yesterday", "08:00", "2h", "2027-13-01", "1800000000000000"])
+def test_what_names_no_moment_is_refused(text: str) -> None:
+    with pytest.raises(InvalidRequest):
+        read_moment(read_query(f"since={text}"), "since")

@@ -19,6 +19,8 @@ from carnet.cli.invocation import (
 
 POLL_SECONDS = 1.0
 MOST_RUNS = 100
+ALL: Final = "carnet runs"
+NONE_SUCH: Final = f"No run is like that. All of them: {ALL}"
 NOTHING: Final[Mapping[str, str | None]] = MappingProxyType({})
 
 
@@ -27,16 +29,23 @@ NOTHING: Final[Mapping[str, str | None]] = MappingProxyType({})
 @click.option("--before", type=click.IntRange(1), metavar="N", help="Go on where a list ended.")
 @click.option("--agent", metavar="NAME", help="Those in which this agent was called.")
 @click.option("--actor", metavar="WHO", help="Those with a call of this caller.")
+@click.option("--speaker", metavar="NAME", help="Those in which somebody was addressed so.")
+@click.option("--payer", metavar="WHO", help="Those that this account pays for.")
 @click.option("--state", metavar="STATE", help="Those with a turn in this state.")
 @click.option("--code", metavar="CODE", help="Those with a turn that failed so.")
 @click.option("--correlation", metavar="ID", help="The one that a caller named so itself.")
+@click.option("--since", metavar="WHEN", help="Those that began since: 2h, 7d, or a moment (UTC).")
 @pass_invocation
 def runs(invocation: Invocation, /, limit: int, before: int | None, **matching: str | None) -> None:
     """List the newest runs."""
     from shlex import join
 
     from carnet.cli.reach.pages import read_page
+    from carnet.cli.times import read_since
+    from carnet.runtime.system import SystemClock
 
+    if since := matching["since"]:
+        matching["since"] = read_since(since, SystemClock().wall_us())
     page = read_page(invocation, _runs_path(limit, before, matching))
     chosen = [word for name, value in matching.items() if value for word in (f"--{name}", value)]
     again = join(["carnet", "runs", *chosen])
@@ -60,7 +69,7 @@ def _runs_text(page: dict[str, Any], before: int | None, again: str) -> str:
     if not page["runs"] and before:
         return "No earlier runs: the list ended."
     if not page["runs"]:
-        return "No runs yet. Make one: carnet call echo hello"
+        return NONE_SUCH if again != ALL else "No runs yet. Make one: carnet call echo hello"
     rows = [_run_row(entry) for entry in page["runs"]]
     titles = ["RUN", "STARTED", "AGENT", "PAYER", "TURNS", "DEPTH", "COST", "STATE"]
     return "\n".join([table(rows, titles), *([more] if more else [])])
@@ -71,8 +80,16 @@ def _run_row(entry: dict[str, Any]) -> list[str]:
 
     cost = "-" if entry.get("cost") is None else f"{entry['cost']} {entry.get('currency') or ''}"
     words = [entry["run"], short(entry["started"]), entry["agent"], entry["payer"]]
-    words += [entry["turns"], entry["depth"], cost.rstrip(), entry["state"]]
+    words += [entry["turns"], entry["depth"], cost.rstrip(), _state(entry)]
     return [str(word) for word in words]
+
+
+def _state(entry: dict[str, Any]) -> str:
+    """How it stands, and which error it met; who called may have gone on without what failed."""
+    state, code = entry["state"], entry.get("code")
+    if not code:
+        return str(state)
+    return f"{state} ({code})" if state in {"failed", "unknown"} else f"{state} (met {code})"
 
 
 class RunGroup(Group):

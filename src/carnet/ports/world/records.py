@@ -28,10 +28,11 @@ class RunSummary(Struct, frozen=True, kw_only=True):
     depth: int  # the deepest reached here
     cost: int
     state: str
+    code: str | None = None  # of the newest turn in it that failed
 
 
 class RunFilter(Struct, frozen=True, kw_only=True):
-    """What a turn of a run must be like for the run to be listed; None is anything.
+    """What a run, and a turn of it, must be like for the run to be listed; None is anything.
 
     It is found within a second of its claim, and of its end.
     """
@@ -42,16 +43,25 @@ class RunFilter(Struct, frozen=True, kw_only=True):
     state: str | None = None
     code: str | None = None
     correlation: str | None = None
+    payer: str | None = None  # of the run, as it is written: `alice@acme.example`
+    since: int | None = None  # the run began then or later, in microseconds
 
     def named(self) -> dict[str, str]:
-        """What was asked for."""
-        return {name: value for name, value in asdict(self).items() if value is not None}
+        """What was asked for of a turn."""
+        asked = asdict(self)
+        return {name: asked[name] for name in OF_TURN if asked[name] is not None}
+
+    @property
+    def is_of_runs(self) -> bool:
+        """Whether something was asked for that a run itself has."""
+        return self.payer is not None or self.since is not None
 
     def fits(self, turn: Turn) -> bool:
         """Whether a turn is like that."""
         return all(getattr(turn, name) == value for name, value in self.named().items())
 
 
+OF_TURN: Final = ("agent", "actor", "speaker", "state", "code", "correlation")
 ANY_RUN: Final = RunFilter()
 
 

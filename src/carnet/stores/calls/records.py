@@ -32,6 +32,7 @@ _SEEN = "SELECT DISTINCT s.run FROM turn_seen s WHERE s.{} = ?{} ORDER BY s.run 
 _BY: Final = ("correlation", "code", "actor", "agent")  # what search rows are in order by
 # Compared so, a column cannot be looked up: the index of it names the turns of everybody.
 _LIKE = "SELECT DISTINCT s.run FROM turn_seen s WHERE s.run IN ({}) AND "
+_OF_RUNS = "SELECT n, issuer, account, started FROM run WHERE n IN ({})"
 _LEDGER = "SELECT n, at, run, turn, issuer, account, credit, amount FROM ledger"
 
 
@@ -73,6 +74,7 @@ def summary(run: Row, turns: Sequence[Turn], *, reader: str | None = None) -> Ru
         depth=max(turn.depth for turn in turns),
         cost=cost,
         state=going_on[0] if going_on else turns[0].state,
+        code=next((turn.code for turn in reversed(turns) if turn.code), None),
     )
 
 
@@ -124,14 +126,15 @@ class StoredRecords:
         named = matching.named()
         if reader is not None or named:
             await self._search_rows.fresh()
-        size, found = SLICE if named else limit, list[int]()
+        size, found = SLICE if named or matching.is_of_runs else limit, list[int]()
         for _ in range(MOST_SLICES):
             some = await self._slice(reader, named, before, size)
-            like = await self._like(some, named)
+            young, fitting = await self._fitting(some, matching)
+            like = await self._like(fitting, named)
             found += [n for n in some if n in like]
             if len(found) >= limit:
                 return found[:limit], found[limit - 1]
-            if len(some) < size:
+            if len(some) < size or not young:
                 return found, None
             before = some[-1]
         return found, before
@@ -148,6 +151,26 @@ class StoredRecords:
             query = _SEEN.format(by, "" if before is None else " AND s.run < ?")
             args.insert(0, reader if reader is not None else named[by])
         return [n for (n,) in await self._database.fetch(query, (*args, size))]
+
+    async def _fitting(
+        self, runs: Sequence[int], matching: RunFilter
+    ) -> tuple[bool, Sequence[int]]:
+        """Those of these runs that are themselves as it was asked for.
+
+        And whether any began late enough: if none did of a whole slice, no earlier one has, however
+        far the clocks of gateways on one store are apart.
+        """
+        if not matching.is_of_runs or not runs:
+            return True, runs
+        since, payer = matching.since, matching.payer
+        rows = await self._database.fetch(_OF_RUNS.format(marks(len(runs))), runs)
+        young = [row for row in rows if since is None or row[3] >= since]
+        fitting = [
+            n
+            for n, issuer, account, _ in young
+            if payer is None or str(Account(issuer, account)) == payer
+        ]
+        return bool(young), fitting
 
     async def _like(self, runs: Sequence[int], named: dict[str, str]) -> Collection[int]:
         """Those of these runs with a turn that is as it was asked for."""

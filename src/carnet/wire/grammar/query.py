@@ -1,9 +1,13 @@
-"""The query of a request, strictly: each name once, numbers in digits, words not empty."""
+"""The query of a request, strictly: each name once, numbers in digits, words not empty.
+
+A moment is one of RFC 3339. Its `+` is a space in a query unless it is written `%2B`; both will do.
+"""
 
 from typing import Final
 from urllib.parse import parse_qs
 
 from carnet.errors import InvalidRequest
+from carnet.wire.grammar.times import micros_of
 
 MOST_LINES: Final = 200  # of a list
 USUAL_LINES: Final = 50
@@ -51,3 +55,14 @@ def read_word(query: Query, name: str) -> str | None:
     if not values[0].isprintable():  # no store need hold a NUL
         raise InvalidRequest(name, "holds control characters")
     return values[0]
+
+
+def read_moment(query: Query, name: str) -> int | None:
+    """A moment of a query, in microseconds since the epoch."""
+    word = read_word(query, name)
+    if word is None:
+        return None
+    micros = micros_of(word.replace(" ", "+") if "T" in word else word)
+    if micros is None:
+        raise InvalidRequest(name, "must be a moment such as 2026-11-15T09:00:00Z")
+    return micros
