@@ -12,7 +12,29 @@ from tests.interop.conftest import Databases
 from tests.support.federation import introduce, organisation
 from tests.support.organisation import Organisation
 from tests.support.recorder import recording
-from tests.support.served import executions
+from tests.support.served import AGENTS, executions
+
+SEVERAL = """
+[agents.several]
+kind = "python"
+target = "agents:several"
+
+[agents.lingers]
+kind = "python"
+target = "agents:slow"
+"""
+
+SEVERAL_AGENT = """
+
+async def several(visit: carnet.Visit) -> str:
+    async def one(name: str) -> str:
+        try:
+            return await visit.peer(name).ask("hi")
+        except carnet.CarnetError as error:
+            return error.code
+
+    return " ".join(await asyncio.gather(*map(one, visit.text.split())))
+"""
 
 
 @pytest.fixture(scope="module")
@@ -24,6 +46,8 @@ def pair(
     b = organisation(folder / "b", "b.example", database())
     introduce(a, b)
     introduce(b, a)
+    for gateway in (a, b):
+        gateway.configure(SEVERAL, agents=AGENTS + SEVERAL_AGENT)
     a.start()
     b.start()
     yield a, b
@@ -63,6 +87,40 @@ def test_run_show_prints_both_hops_for_people(pair: Pair) -> None:
     assert run in text
     assert "@paid@b.example" in text
     assert "0.0002" in text
+
+
+def test_a_run_shows_calls_as_they_were_asked_for_and_what_refused_them(pair: Pair) -> None:
+    a, _ = pair
+    names = ["@nobody@b.example", "several", "echo", "@echo@b.example"]
+    answer = a.chat(" ".join(names), "several", headers=[("x-tangle-runid", "conv_several")])
+    assert answer.text == "peer_refused loop_detected hi hi"
+    (turn,) = a.json("run", "show", "conv_several")["turns"]
+    (loop,) = turn["legs"]
+    assert (loop["to"], loop["code"], loop["ordinal"]) == ("several", "loop_detected", 1)
+    assert (loop["peer_status"], loop["peer_code"]) == (None, None)  # it never left
+    assert [child["ordinal"] for child in turn["children"]] == [0, 2, 3]
+    (refused,) = turn["children"][0]["legs"]
+    assert (refused["peer_status"], refused["peer_code"]) == (404, "agent_not_found")
+    lines = a.carnet("run", "show", "conv_several").stdout.splitlines()
+    assert [line.strip("├─└│→ ").split()[0] for line in lines[3:]] == [
+        *("@nobody@b.example", "@nobody@b.example", "several", "echo"),
+        *("@echo@b.example", "@echo@b.example"),
+    ]
+    assert "it said 404 agent_not_found  peer_refused  ◀ refused here" in lines[4]
+
+
+def test_a_run_that_a_person_cancelled_is_not_shown_as_refused(pair: Pair) -> None:
+    a, b = pair
+    run, text = [("x-tangle-runid", "conv_by_hand")], "@lingers@b.example 600"
+    asking = threading.Thread(target=lambda: a.chat(text, "relay", headers=run))
+    asking.start()
+    until(lambda: executions(b.folder, "lingers"))
+    assert a.json("run", "cancel", "conv_by_hand")["cancelled"]
+    asking.join(PATIENCE_SECONDS)
+    text = a.carnet("run", "show", "conv_by_hand").stdout
+    assert "◀ cancelled here" in text
+    assert "◀ refused here" not in text
+    assert "◀ failed here" not in text
 
 
 def test_a_forwardable_token_pays_at_the_callee(pair: Pair) -> None:

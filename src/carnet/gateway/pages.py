@@ -5,12 +5,20 @@ from typing import Any
 
 from carnet.core.chain.grounds import explained, read_grounds
 from carnet.core.chain.turn import Turn
+from carnet.core.chain.turn_id import ordinal_of
 from carnet.core.messages.events import Event
 from carnet.core.messages.outbound_call import OutboundCall
 from carnet.core.money.amount import format_amount
 from carnet.gateway.tasks import view_of
 from carnet.ports.calls.tasks import StoredTask
-from carnet.ports.world.records import ANY_RUN, LedgerEntry, Records, RunFilter, RunSummary
+from carnet.ports.world.records import (
+    ANY_RUN,
+    IN_PROCESS,
+    LedgerEntry,
+    Records,
+    RunFilter,
+    RunSummary,
+)
 from carnet.wire.dialects.openai import tasks
 from carnet.wire.dialects.openai.tasks import tokens_of
 from carnet.wire.grammar.times import when
@@ -19,6 +27,7 @@ Page = dict[str, Any]
 
 MOST_LEVELS = 32  # deeper than any chain we answer; a tree that claims more is shown flat
 MOST_ENTRIES = 10_000
+LAST = 1 << 62
 
 STATES = ("running", "waiting", "queued", "unknown", "failed", "done")  # the first present wins
 
@@ -84,7 +93,8 @@ async def run_page(
     if not turns:
         return None
     outbound = await records.outbound(run, reader=reader)
-    outgoing = {turn: [outbound_page(call) for call in calls] for turn, calls in outbound.items()}
+    ids = {turn.n: turn.turn for turn in turns}
+    outgoing = {n: [outbound_page(call, ids[n]) for call in calls] for n, calls in outbound.items()}
     entries = await records.ledger(run=run, account=None, limit=MOST_ENTRIES)
     ended = [turn.ended for turn in turns]
     return {
@@ -101,15 +111,18 @@ async def run_page(
     }
 
 
-def outbound_page(call: OutboundCall) -> Page:
-    """A call to another organisation."""
+def outbound_page(call: OutboundCall, turn: str) -> Page:
+    """A call to another organisation: one out of a turn, or what the whole turn is."""
     return {
         "turn": call.child_turn,
+        "ordinal": None if call.child_turn == turn else ordinal_of(call.child_turn),
         "to": call.to,
         "depth": call.depth,
         "status": call.state,
         "cost": None if call.cost is None else format_amount(call.cost),
         "code": call.code,
+        "peer_status": call.peer_status,
+        "peer_code": call.peer_code,
         "receipt": call.receipt,
     }
 
@@ -137,7 +150,18 @@ def tree(
         else:
             above["children"].append(page)
         levels[id(page)] = level
+    for page in pages:
+        page["children"].sort(key=_place)
     return roots
+
+
+def _place(page: Page) -> int:
+    """Where a turn stands among those of one parent: as it was asked for, whichever began first.
+
+    Those that somebody else asked for come after them, as they began.
+    """
+    ordinal: int | None = page["ordinal"]
+    return LAST if ordinal is None else ordinal
 
 
 def turn_page(turn: Turn, outgoing: list[Page]) -> Page:
@@ -145,6 +169,7 @@ def turn_page(turn: Turn, outgoing: list[Page]) -> Page:
     return {
         "turn": turn.turn,
         "parent_turn": turn.parent_turn,
+        "ordinal": ordinal_of(turn.turn) if turn.actor.startswith(IN_PROCESS) else None,
         "agent": turn.agent,
         "speaker": turn.speaker,
         "depth": turn.depth,

@@ -80,6 +80,40 @@ def test_the_refusal_is_marked_where_it_happened() -> None:
     assert marked[0].endswith("bridge_depth_exceeded  ◀ refused here")
 
 
+def test_calls_stand_in_the_order_in_which_they_were_asked_for() -> None:
+    late = {"turn": "b", "to": "@x@b.example", "depth": 1, "status": "refused", "ordinal": 2}
+    own = {"turn": "a", "to": "@y@b.example", "depth": 0, "status": "done", "ordinal": None}
+    asked = [turn(agent="third", ordinal=10), turn(agent="first", ordinal=0)]
+    foreign = turn(agent="foreign", ordinal=None)
+    page = run_page(turn(legs=[late, own], children=[foreign, *asked]))
+    lines = draw(page).splitlines()[3:]
+    names = ["@y@b.example", "first", "@x@b.example", "third", "foreign"]
+    assert [line.removeprefix("   ")[3:].removeprefix("→ ").split()[0] for line in lines] == names
+
+
+def test_what_the_other_side_answered_is_told_in_its_own_word() -> None:
+    code = "peer_refused"
+    outbound = {"turn": "l", "to": "@x@b.example", "depth": 1, "status": "refused", "code": code}
+    answered = {"peer_status": 409, "peer_code": "loop_\x1bdetected"}
+    line = draw(run_page(turn(state="failed", code=code, legs=[outbound | answered]))).splitlines()[
+        -1
+    ]
+    assert line.endswith(
+        "it said 409 loop_\N{REPLACEMENT CHARACTER}detected  peer_refused  ◀ refused here"
+    )
+
+
+def test_what_somebody_cancelled_is_no_refusal() -> None:
+    late = {"turn": "b", "to": "@x@b.example", "depth": 1, "status": "failed"}
+    cut = turn(
+        agent="cut", state="failed", code="cancelled", legs=[late | {"code": "provider_timeout"}]
+    )
+    marked = [line for line in draw(run_page(cut)).splitlines() if "◀" in line]
+    assert len(marked) == 1
+    assert "cut" in marked[0]
+    assert marked[0].endswith("cancelled  ◀ cancelled here")
+
+
 def test_a_failure_that_is_no_refusal_is_marked_as_such() -> None:
     assert draw(run_page(turn(state="failed", code="agent_failed"))).endswith("◀ failed here")
     assert draw(run_page(turn(state="failed", code=None))).endswith("◀ failed here")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carnet.core.chain.turn_id import is_unscoped, scoped_turn_id, slug, turn_id
+from carnet.core.chain.turn_id import is_unscoped, ordinal_of, scoped_turn_id, slug, turn_id
 
 RUNS = st.text(st.characters(min_codepoint=0x21, max_codepoint=0x7E), min_size=1, max_size=40)
 
@@ -94,3 +94,10 @@ def test_a_slug_is_never_empty_and_holds_no_dot(speaker: str) -> None:
 )
 def test_other_ids_are_opaque(turn: str) -> None:
     assert not is_unscoped("r", turn)
+
+
+def test_an_id_of_ours_tells_which_call_of_its_turn_it_names() -> None:
+    assert ordinal_of(turn_id("a.t9.b", 3, "critic")) == 3
+    assert ordinal_of(scoped_turn_id("run", b"12345678", 12, "Émile")) == 12
+    for foreign in ("run", "run.t1", "run.t1.Critic", "run.t1.a\n", "run.tx.a", f"r.t{'1' * 10}.a"):
+        assert ordinal_of(foreign) is None

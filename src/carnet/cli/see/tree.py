@@ -1,16 +1,23 @@
 """A run as a tree: what called what, how deep, who paid, and where it was refused.
 
 Law 1. A pure function of the page that GET /runs/{id} gives.
-Law 2. The refusal is marked where it happened: at the deepest turn or call out that failed.
+Law 2. The refusal is marked where it happened: at the deepest turn or call out that failed. What
+       somebody cancelled is marked as such, where it was cancelled.
+Law 3. What a turn called stands in the order in which it asked, whichever began first.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from operator import itemgetter
+from types import MappingProxyType
+from typing import Any, Final
 
-from carnet.errors import BY_CODE, Refused
+from carnet.cli.invocation import in_line
+from carnet.errors import BY_CODE, Cancelled, ProviderTimeout, Refused
 
 Node = Mapping[str, Any]
 
+NOBODY: Final[Node] = MappingProxyType({})
+_LAST: Final = 1 << 62
 _FAILED = {"failed", "refused", "unknown"}
 
 
@@ -30,22 +37,33 @@ def draw(page: Node) -> str:
         lines.append("  ".join(times))
     roots = page.get("turns", [])
     for place, turn in enumerate(roots, 1):
-        lines += _branch(turn, page, prefix="", last=place == len(roots))
+        lines += _branch(turn, page, NOBODY, prefix="", last=place == len(roots))
     return "\n".join(lines)
 
 
-def _branch(node: Node, page: Node, *, prefix: str, last: bool) -> Iterator[str]:
-    is_outbound = "to" in node
-    line = _outbound(node) if is_outbound else _turn(node, page)
+def _branch(node: Node, page: Node, above: Node, *, prefix: str, last: bool) -> Iterator[str]:
+    line = _outbound(node, above) if _is_outbound(node) else _turn(node, page)
     yield prefix + ("└─ " if last else "├─ ") + line
     inner = prefix + ("   " if last else "│  ")
     below = _below(node)
     for place, child in enumerate(below, 1):
-        yield from _branch(child, page, prefix=inner, last=place == len(below))
+        yield from _branch(child, page, node, prefix=inner, last=place == len(below))
+
+
+def _is_outbound(node: Node) -> bool:
+    return "to" in node
 
 
 def _below(node: Node) -> list[Node]:
-    return [*node.get("legs", []), *node.get("children", [])]
+    """What a turn called, in the order in which it asked; what it is itself comes first."""
+    calls = [(_place(call, -1), call) for call in node.get("legs", [])]
+    children = [(_place(child, _LAST), child) for child in node.get("children", [])]
+    return [below for _, below in sorted([*calls, *children], key=itemgetter(0))]
+
+
+def _place(node: Node, default: int) -> int:
+    ordinal: int | None = node.get("ordinal")
+    return default if ordinal is None else ordinal
 
 
 def _turn(node: Node, page: Node) -> str:
@@ -62,7 +80,7 @@ def _turn(node: Node, page: Node) -> str:
     return "  ".join(words) + _verdict(node, node["state"]) + _words_of(node)
 
 
-def _outbound(node: Node) -> str:
+def _outbound(node: Node, above: Node) -> str:
     words = [
         f"→ {node['to']}",
         f"depth {node['depth']}",
@@ -72,7 +90,23 @@ def _outbound(node: Node) -> str:
     ]
     if node.get("receipt"):
         words.append("receipt")
-    return "  ".join(words) + _verdict(node, node["status"])
+    verdict = f"  {node['code']}" if _is_cut(node, above) else _verdict(node, node["status"])
+    return "  ".join(words) + _peer_answer(node) + verdict
+
+
+def _peer_answer(node: Node) -> str:
+    """What the other side answered, in its own word."""
+    words = [str(node[name]) for name in ("peer_status", "peer_code") if node.get(name)]
+    return f"  it said {in_line(' '.join(words))}" if words else ""
+
+
+def _is_cut(node: Node, above: Node) -> bool:
+    """Whether a call out ended because the turn that made it was cancelled."""
+    return (
+        _is_outbound(node)
+        and above.get("code") == Cancelled.code
+        and node.get("code") == ProviderTimeout.code
+    )
 
 
 def _verdict(node: Node, state: str) -> str:
@@ -80,11 +114,17 @@ def _verdict(node: Node, state: str) -> str:
     if state not in _FAILED:
         return ""
     text = f"  {code}" if code else ""
-    if any(_has_failed(child) for child in _below(node)):
+    if any(_has_failed(child) for child in _below(node) if not _is_cut(child, node)):
         return text  # it began further down
+    return f"{text}  ◀ {_ending(state, code)} here"
+
+
+def _ending(state: str, code: str | None) -> str:
+    if code == Cancelled.code:  # by a person, or because nobody waited any more
+        return "cancelled"
     kind = BY_CODE.get(code or "")
     refused = state == "refused" or (kind is not None and issubclass(kind, Refused))
-    return f"{text}  ◀ {'refused' if refused else 'failed'} here"
+    return "refused" if refused else "failed"
 
 
 def _words_of(node: Node) -> str:

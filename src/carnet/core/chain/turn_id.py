@@ -14,6 +14,7 @@ from functools import lru_cache
 _NOT_WORD = re.compile(r"[^A-Za-z0-9_-]+", re.ASCII)
 _DASHES = re.compile(r"--+", re.ASCII)
 _TAIL = re.compile(r"\.t[0-9]+\.[a-z0-9_-]+", re.ASCII)
+_ORDINAL = re.compile(r"\.t([0-9]{1,9})\.[a-z0-9_-]+\Z", re.ASCII)
 
 ANONYMOUS = "anon"
 SCOPE_BYTES = 8
@@ -40,3 +41,9 @@ def scoped_turn_id(run: str, parent_key: bytes, index: int, speaker: str) -> str
 def is_unscoped(run: str, turn: str) -> bool:
     """Whether an id has the first-level form; nested, such an id is not unique."""
     return turn.startswith(run) and _TAIL.fullmatch(turn, len(run)) is not None
+
+
+def ordinal_of(turn: str) -> int | None:
+    """Which call of its turn an id of ours names, counted from 0; None if it has not our form."""
+    found = _ORDINAL.search(turn)
+    return None if found is None else int(found[1])

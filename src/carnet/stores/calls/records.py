@@ -13,14 +13,19 @@ from carnet.core.chain.turn import Turn
 from carnet.core.messages.events import PIECE_BYTES
 from carnet.core.messages.outbound_call import OutboundCall
 from carnet.core.people.identity import Account
-from carnet.ports.world.records import ANY_RUN, JournalEntry, LedgerEntry, RunFilter, RunSummary
+from carnet.ports.world.records import (
+    ANY_RUN,
+    IN_PROCESS,
+    JournalEntry,
+    LedgerEntry,
+    RunFilter,
+    RunSummary,
+)
 from carnet.stores.calls.journal import first_rows, pieces
 from carnet.stores.calls.turns import SearchRows
 from carnet.stores.database import Database, Row, Value, marks
 from carnet.stores.turn.outbound_calls import SELECT, calls_in, read_outbound, shown
 from carnet.stores.turn.row import ACCEPTED, EVENTS, SELECT_TURN, grounds_in, read_turn
-
-IN_PROCESS: Final = "agent:"  # how the name of an actor in process begins
 
 SLICE: Final = 200  # runs that one query looks at
 MOST_SLICES: Final = 20  # of one page; then it ends before it is full
