@@ -147,7 +147,7 @@ def test_tasks_are_listed_by_state_and_agent(here: Cli) -> None:
     (line,) = [line for line in text.splitlines() if line.startswith(task)]
     assert line.endswith("running 40%  reading")
     assert here("tasks", "list", "--limit", "1", "--format", "jsonl").page["taskId"] == task
-    assert "Make one: carnet call" in here("tasks", "list", "--agent", "nobody").out
+    assert "there are others" in here("tasks", "list", "--agent", "nobody").out
     assert here("tasks", "list", "--agent", "echo").out.count("running") == 0
     chosen = ("--state", "done", "--agent", "echo", "--limit", "1")
     more = here("tasks", "list", *chosen).out.splitlines()[-1]
@@ -155,6 +155,19 @@ def test_tasks_are_listed_by_state_and_agent(here: Cli) -> None:
     assert task not in here(*more.split()[2:]).out
     let_go("list")
     assert here("tasks", "wait", task).code == 0
+
+
+def test_a_list_that_is_empty_by_its_options_says_that_others_exist(here: Cli) -> None:
+    assert here("call", "echo", "hello", "--task").code == 0
+    others = "No task is like that, but there are others: carnet tasks\n"
+    assert here("tasks", "--agent", "nobody").out == others
+    assert here("tasks", "--state", "done", "--before", "1").out == others
+
+
+@pytest.mark.usefixtures("home")
+def test_where_there_are_no_tasks_at_all_none_are_promised(cli: Cli) -> None:
+    for words in ((), ("--state", "failed")):
+        assert cli("tasks", *words).out.startswith("No tasks. Make one: "), words
 
 
 def test_a_task_is_cancelled_and_its_end_is_told(here: Cli) -> None:

@@ -148,6 +148,16 @@ def test_an_explanation_says_meaning_and_next_step(cli: Cli) -> None:
     assert "raise max_depth" in ran.out
 
 
+def test_alone_it_lists_all_codes(cli: Cli) -> None:
+    page = cli("explain", "--format", "json").page
+    assert [row["code"] for row in page["codes"]] == sorted(BY_CODE)
+    assert {row["code"]: row["status"] for row in page["samvad"]} == STATUSES
+    assert all(row["meaning"].endswith(".") for row in (*page["codes"], *page["samvad"]))
+    lines = cli("explain").out.splitlines()
+    assert len(lines) == 2 + len(BY_CODE) + len(STATUSES)
+    assert lines[-1].endswith("carnet explain CODE")
+
+
 def test_an_unknown_code_is_answered_with_the_nearest(cli: Cli) -> None:
     ran = cli("explain", "depth_exceeded")
     assert ran.code == 2

@@ -65,12 +65,23 @@ def list_tasks(
     query = urlencode({name: value for name, value in asked.items() if value is not None})
     page = read_page(invocation, f"/tasks?{query}")
     chosen = {"state": state, "agent": agent, "limit": limit}
-    invocation.result(page, lambda: invocation.spell(_text(page, chosen)), page["tasks"])
+    is_chosen = any(word is not None for word in (state, agent, before))
+    is_empty = is_chosen and not page["tasks"] and not page.get("next")
+    has_others = is_empty and bool(read_page(invocation, "/tasks?limit=1")["tasks"])
+    text = _text(page, chosen, has_others=has_others)
+    invocation.result(page, lambda: invocation.spell(text), page["tasks"])
 
 
-def _text(page: dict[str, Any], chosen: dict[str, Any]) -> str:
-    if not page["tasks"]:
-        return "No tasks. Make one: carnet call echo hello --task"
+def none_of(*, has_others: bool) -> str:
+    """What to say instead of an empty list."""
+    if has_others:
+        return "No task is like that, but there are others: carnet tasks"
+    return "No tasks. Make one: carnet call echo hello --task"
+
+
+def _text(page: dict[str, Any], chosen: dict[str, Any], *, has_others: bool) -> str:
+    if not page["tasks"] and not page.get("next"):
+        return none_of(has_others=has_others)
     titles = ["TASK", "ACCEPTED", "AGENT", "SKILL", "SENDER", "STATE"]
     more = f"\n{more_of('tasks list', page['next'], chosen)}" if page.get("next") else ""
     return table([_row(entry) for entry in page["tasks"]], titles) + more

@@ -5,28 +5,58 @@ from typing import Any, Final, Never
 
 import click
 
-from carnet.cli.invocation import Command, Invocation, pass_invocation, wait
+from carnet.cli.invocation import Command, Invocation, pass_invocation, table, wait
+from carnet.cli.see.runs import LAST
 
 _LETTERS: Final = re.compile(r"[a-z_]+", re.ASCII | re.IGNORECASE)
 
 
 @click.command(cls=Command)
-@click.argument("word", metavar="CODE|RUN")
+@click.argument("word", metavar="[CODE|RUN]", required=False)
 @click.argument("turn", required=False, metavar="[TURN]")
 @pass_invocation
-def explain(invocation: Invocation, word: str, turn: str | None) -> None:
+def explain(invocation: Invocation, word: str | None, turn: str | None) -> None:
     """Say what an error CODE means and what to do about it, or why a RUN was admitted.
 
-    Of a run, each guard is listed with what it found; TURN picks one of its turns. The beginning of
-    an id is enough if only one of the newest runs begins so. A word that is a code is one, also if
-    a run is called so: name its turn as well.
+    Alone it lists all codes. Of a run, each guard is listed with what it found; TURN picks one of
+    its turns. The beginning of an id is enough if only one of the newest runs begins so, and 'last'
+    is the newest. A word that is a code is one, also if a run is called so: name its turn as well.
     """
-    if turn is None and _is_code(word):
+    if word is None:
+        _list_codes(invocation)
+    elif turn is None and _is_code(word):
         _explain_code(invocation, word)
-    elif turn is None and _LETTERS.fullmatch(word):
+    elif turn is None and word != LAST and _LETTERS.fullmatch(word):
         _explain_letters(invocation, word)
     else:
         _explain_run(invocation, word, turn)
+
+
+def _list_codes(invocation: Invocation) -> None:
+    from carnet.errors import BY_CODE
+    from carnet.wire.dialects.samvad import MEANINGS, STATUSES
+
+    own = [
+        {"code": code, "status": kind.status, "meaning": _first(kind.__doc__ or "")}
+        for code, kind in sorted(BY_CODE.items())
+    ]
+    samvad = [
+        {"code": word, "status": status, "meaning": _first(MEANINGS[word][0])}
+        for word, status in STATUSES.items()
+    ]
+    page = {"codes": own, "samvad": samvad}
+    invocation.result(page, lambda: _codes_text(own, samvad), [*own, *samvad])
+
+
+def _first(text: str) -> str:
+    """The first sentence of what a code means."""
+    return _paragraphs(text).partition("\n\n")[0].partition(". ")[0].rstrip(".") + "."
+
+
+def _codes_text(own: list[dict[str, Any]], samvad: list[dict[str, Any]]) -> str:
+    rows = [[str(row[name]) for name in ("code", "status", "meaning")] for row in (*own, *samvad)]
+    text = table(rows, ["CODE", "HTTP", "MEANING"])
+    return f"{text}\nThose in capitals are SAMVAD's. What to do about one: carnet explain CODE"
 
 
 def _is_code(word: str) -> bool:

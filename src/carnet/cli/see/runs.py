@@ -1,8 +1,8 @@
 """`carnet runs`, `run` and `tail`: what happened."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from types import MappingProxyType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
@@ -17,6 +17,12 @@ from carnet.cli.invocation import (
     wait,
 )
 
+if TYPE_CHECKING:
+    from carnet.cli.reach.pages import Pages
+
+T = TypeVar("T")
+
+LAST: Final = "last"  # the newest run
 POLL_SECONDS = 1.0
 MOST_RUNS = 100
 ALL: Final = "carnet runs"
@@ -117,7 +123,7 @@ def run() -> None:
 def show(invocation: Invocation, run_id: str) -> None:
     """Show a run as a tree: who called whom, how deep, who paid, where it was refused.
 
-    The beginning of an ID is enough if only one of the newest runs begins so.
+    The beginning of an ID is enough if only one of the newest runs begins so; 'last' is the newest.
     """
     from carnet.cli.see.tree import draw
 
@@ -127,30 +133,50 @@ def show(invocation: Invocation, run_id: str) -> None:
 
 async def read_run(invocation: Invocation, run_id: str, tail: str = "") -> dict[str, Any]:
     """A page of a run; the beginning of its id is enough if only one of the newest begins so."""
-    from carnet.cli.failures import GatewayError
     from carnet.cli.reach.pages import Pages
-    from carnet.errors import RunNotFound
 
     async with Pages(invocation) as pages:
-        try:
-            return await pages.read(run_path(run_id, tail))
-        except (RunNotFound, GatewayError) as error:
-            if isinstance(error, GatewayError) and error.facts.get("code") != RunNotFound.code:
-                raise
-            newest = (await pages.read(_runs_path(MOST_RUNS)))["runs"]
-            found = find_begun(run_id, (entry["run"] for entry in newest), "run")
-            if found is None:
-                raise
-            return await pages.read(run_path(found, tail))
+        return await with_run(pages, run_id, lambda run: pages.read(run_path(run, tail)))
+
+
+async def with_run(pages: "Pages", run_id: str, ask: Callable[[str], Awaitable[T]]) -> T:
+    """Ask something about a run by its id, by the beginning of it, or about the newest (R55)."""
+    from carnet.cli.failures import GatewayError
+    from carnet.errors import RunNotFound
+
+    if run_id == LAST:  # whatever callers call their runs
+        return await ask(await _last(pages))
+    try:
+        return await ask(run_id)
+    except (RunNotFound, GatewayError) as error:
+        if isinstance(error, GatewayError) and error.facts.get("code") != RunNotFound.code:
+            raise
+        newest = (await pages.read(_runs_path(MOST_RUNS)))["runs"]
+        found = find_begun(run_id, (entry["run"] for entry in newest), "run")
+        if found is None:
+            raise
+        return await ask(found)
+
+
+async def _last(pages: "Pages") -> str:
+    from carnet.errors import UsageInvalid
+
+    newest = (await pages.read(_runs_path(1)))["runs"]
+    if not newest:
+        raise UsageInvalid(
+            reason="There is no run yet, so there is no last one.",
+            fix="Make one: carnet call echo hello",
+        )
+    return str(newest[0]["run"])
 
 
 @run.command()
 @click.argument("run_id", metavar="ID")
 @pass_invocation
 def cancel(invocation: Invocation, run_id: str) -> None:
-    """Cancel what is running in a run."""
+    """Cancel what is running in a run, named as for 'run show'."""
     page = wait(_cancel(invocation, run_id))
-    count = page.get("cancelled", 0)
+    count, run_id = page.get("cancelled", 0), page["run"]
     text = f"Told {count} running turn{'' if count == 1 else 's'} of {run_id} to stop."
     invocation.result(page, lambda: text if count else f"Nothing of {run_id} is running here.")
 
@@ -164,33 +190,48 @@ def run_path(run_id: str, tail: str = "") -> str:
 
 async def _cancel(invocation: Invocation, run_id: str) -> dict[str, Any]:
     from carnet.cli.reach import gateway
+    from carnet.cli.reach.pages import Pages
 
     async with gateway.open_http() as http, gateway.reached(invocation, http) as (place, by):
-        request = gateway.request_to(place, "POST", run_path(run_id, "/cancel"), by)
-        async with gateway.sending(http, request, token_is_new=by.is_new) as answer:
-            return gateway.decode(await answer.read())
+
+        async def ask_to_cancel(run: str) -> dict[str, Any]:
+            request = gateway.request_to(place, "POST", run_path(run, "/cancel"), by)
+            async with gateway.sending(http, request, token_is_new=by.is_new) as answer:
+                return gateway.decode(await answer.read())
+
+        async with Pages(invocation) as pages:
+            return await with_run(pages, run_id, ask_to_cancel)
 
 
 @click.command(cls=Command)
 @click.argument("run_id", metavar="[RUN]", required=False)
 @pass_invocation
 def tail(invocation: Invocation, run_id: str | None) -> None:
-    """Follow the events of a run as they happen, or the newest runs. Ctrl-C ends it."""
+    """Follow the events of a run as they happen, or the newest runs. Ctrl-C ends it.
+
+    RUN is named as for 'run show'.
+    """
     wait(_tail_run(invocation, run_id) if run_id else _tail_runs(invocation))
 
 
 async def _tail_run(invocation: Invocation, run_id: str) -> None:
     from carnet.cli.reach import gateway
+    from carnet.cli.reach.pages import Pages
     from carnet.ports.world.http_client import Bounds
 
     long = Bounds(idle_seconds=3600, total_seconds=86_400)  # a quiet run is no fault
     async with gateway.open_http() as http, gateway.reached(invocation, http) as (place, by):
-        request = gateway.request_to(place, "GET", run_path(run_id, "/events"), by, bounds=long)
-        async with gateway.sending(http, request, token_is_new=by.is_new) as answer:
-            async for event in gateway.read_events(answer):
-                data = gateway.decode(event.data)
-                shown = {"id": event.id, "event": event.event, "data": data}
-                invocation.line(shown, _event_line(event.event, data))
+
+        async def follow(run: str) -> None:
+            request = gateway.request_to(place, "GET", run_path(run, "/events"), by, bounds=long)
+            async with gateway.sending(http, request, token_is_new=by.is_new) as answer:
+                async for event in gateway.read_events(answer):
+                    data = gateway.decode(event.data)
+                    shown = {"id": event.id, "event": event.event, "data": data}
+                    invocation.line(shown, _event_line(event.event, data))
+
+        async with Pages(invocation) as pages:
+            await with_run(pages, run_id, follow)
 
 
 def _event_line(kind: str, data: dict[str, Any]) -> str:
