@@ -195,11 +195,11 @@ def test_a_url_is_called_from_here(acme: Organisation) -> None:
     assert acme.carnet(*words).stdout == "hi\n"
 
 
-def test_an_agent_of_a_peer_can_be_called_from_here(acme: Organisation) -> None:
-    peer = ("peers", "add", "b.example", "--url", acme.url, "--token-file", "var/starter.token")
-    acme.carnet(*peer)
-    assert acme.carnet("call", "@echo@b.example", "hi", "--direct").stdout == "hi\n"
-    acme.carnet("peers", "remove", "b.example")
+def test_an_agent_of_a_peer_can_be_called_from_here(acme: Organisation, tmp_path: Path) -> None:
+    other = Organisation(tmp_path, "b.example")
+    token = str(acme.folder / "var" / "starter.token")
+    other.carnet("peers", "add", "acme.example", "--url", acme.url, "--token-file", token)
+    assert other.carnet("call", "@echo@acme.example", "hi", "--direct").stdout == "hi\n"
 
 
 def test_the_newest_runs_can_be_followed_until_ctrl_c(acme: Organisation) -> None:

@@ -5,6 +5,7 @@ Law. A check that cannot be made is a finding too; none hides the ones after it.
 
 import stat
 from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Literal
@@ -13,11 +14,11 @@ from msgspec import Struct, to_builtins
 
 from carnet.cli.failures import GatewayError
 from carnet.cli.invocation import Invocation
-from carnet.cli.reach import gateway
+from carnet.cli.reach import counterpart, gateway
 from carnet.cli.references import check_files, look_at, references
 from carnet.config import Settings, resolve_secret, secret_path
 from carnet.errors import CarnetError, ConfigInvalid, Upstream
-from carnet.ports.world.http_client import Bounds, Outbound
+from carnet.ports.world.http_client import Outbound
 
 if TYPE_CHECKING:
     from carnet.cli.source import Sight
@@ -25,9 +26,9 @@ if TYPE_CHECKING:
     from carnet.ports.world.http_client import HttpClient
     from carnet.stores.open import Store
 
-SHORT = Bounds(connect_seconds=2, first_byte_seconds=3, idle_seconds=3, total_seconds=3)
 AGAIN = "Correct it, then look again: carnet doctor"
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
+_OK = 200
 MOST_DEAD = 100  # deliveries that are counted
 
 
@@ -60,10 +61,8 @@ async def examine(invocation: Invocation, *, load: bool) -> list[Finding]:
         findings += of_port
         of_store, stored = await _store(settings, running=running)
         findings += of_store
-        places = [(domain, peer.url, True) for domain, peer in settings.peers.items()]
-        places += [(peer.domain, peer.url, False) for peer in stored]
-        for domain, url, from_file in places:
-            findings.append(await _peer(http, domain, url, from_file=from_file))
+        for peer in [*_listed(settings), *stored]:
+            findings.append(await _peer(http, peer, settings.gateway.domain))
     return findings
 
 
@@ -122,7 +121,7 @@ async def _agents(settings: Settings, http: "HttpClient", *, load: bool) -> Asyn
         yield Finding("warn", "agents", "No agent is configured.", fix)
     for name, agent in settings.agents.items():
         if agent.url is not None and agent.target is None:
-            yield await _upstream(http, name, agent.url)
+            yield await _upstream(http, name, agent.kind, agent.url)
             continue
         try:
             sight = look_at(settings, name, load=load)
@@ -142,15 +141,24 @@ def _function(text: str, sight: "Sight", *, load: bool) -> Finding:
     return Finding("ok", "agents", f"{text}: {', '.join(sight.functions)}; read, not run.")
 
 
-async def _upstream(http: "HttpClient", name: str, url: str) -> Finding:
+async def _upstream(http: "HttpClient", name: str, kind: str, url: str) -> Finding:
     """Whether anything at all answers there; without a credential it may well refuse."""
-    request = Outbound(method="GET", url=url, body=b"", headers={}, bounds=SHORT)
+    request = Outbound(method="GET", url=url, body=b"", headers={}, bounds=counterpart.SHORT)
     try:
         async with http.send(request):
-            return Finding("ok", "agents", f"{name} is at {url}, which answers.")
+            pass
     except Upstream:
         text = f"{name} is at {url}, where nothing answers; calls to it will fail."
         return Finding("warn", "agents", text, f"Start it, or correct [agents.{name}] url.")
+    domain = await counterpart.name_behind(http, url) if kind == "openai" else None
+    if domain is not None:
+        text = (
+            f"{name} is of kind openai and {url} is the gateway {domain}: run, depth and payer do "
+            "not travel there, so a loop through it is not noticed."
+        )
+        fix = f"List it as a peer: carnet peers add {domain} --url URL; then call @NAME@{domain}"
+        return Finding("warn", "agents", text, fix)
+    return Finding("ok", "agents", f"{name} is at {url}, which answers.")
 
 
 async def _gateway(settings: Settings, http: "HttpClient") -> tuple[bool, list[Finding]]:
@@ -161,6 +169,12 @@ async def _gateway(settings: Settings, http: "HttpClient") -> tuple[bool, list[F
     if place is not None and await gateway.is_answering(http, place):
         if await _is_our_own(settings, http, place):
             return True, [Finding("ok", "port", f"Our gateway answers at {place.url}.")]
+        if place.url == gateway.written_url(settings) and not await _is_ready(http, place):
+            text = (
+                f"Our gateway answers at {place.url} and cannot take work now (/readyz says 503)."
+            )
+            fix = "Mend what the findings about the store name; its log says more."
+            return True, [Finding("fail", "port", text, fix)]
         text = f"Something answers at {place.url}, but it does not know the tokens of this store."
         fix = f"Stop it, or choose another port in {settings.source.name}: [gateway] port"
         return False, [Finding("fail", "port", text, fix)]
@@ -181,6 +195,17 @@ async def _is_our_own(settings: Settings, http: "HttpClient", place: gateway.Pla
             async with gateway.sending(http, request, token_is_new=True):
                 return True
     except (CarnetError, GatewayError):
+        return False
+
+
+async def _is_ready(http: "HttpClient", place: gateway.Place) -> bool:
+    """Whether a gateway says that it can take work."""
+    url = f"{place.url}/readyz"
+    request = Outbound(method="GET", url=url, body=b"", headers={}, bounds=counterpart.SHORT)
+    try:
+        async with http.send(request) as answer:
+            return answer.status == _OK
+    except Upstream:
         return False
 
 
@@ -282,9 +307,36 @@ def _both_speak(settings: Settings, stored: Sequence["Peer"]) -> Iterator[Findin
             yield Finding("warn", "peers", text, fix)
 
 
-async def _peer(http: "HttpClient", domain: str, url: str, *, from_file: bool) -> Finding:
-    if await gateway.is_answering(http, gateway.Place(url, is_ours=False)):
-        return Finding("ok", "peers", f"{domain} answers at {url}.")
-    text = f"{domain} does not answer at {url}; calls to it will fail."
-    fix = f'[peers."{domain}"] url' if from_file else f"carnet peers add {domain} --url URL"
-    return Finding("warn", "peers", text, f"Ask its operator, or correct it: {fix}")
+def _listed(settings: Settings) -> Iterator["Peer"]:
+    """The peers of the file, each with its token if that can be read."""
+    from carnet.ports.trust.trust import Peer
+
+    for domain, peer in settings.peers.items():
+        token = None
+        if peer.token is not None:
+            with suppress(CarnetError):  # which is a finding of its own
+                token = resolve_secret(peer.token, settings.base, key=f"peers.{domain}.token")
+        yield Peer(domain=domain, url=peer.url, token=token, from_file=True)
+
+
+async def _peer(http: "HttpClient", peer: "Peer", own: str) -> Finding:
+    """Whether a peer answers, by its name, and takes our token."""
+    domain, url = peer.domain, peer.url
+    section = f'[peers."{domain}"]'
+    if not await gateway.is_answering(http, gateway.Place(url, is_ours=False)):
+        text = f"{domain} does not answer at {url}; calls to it will fail."
+        fix = f"{section} url" if peer.from_file else f"carnet peers add {domain} --url URL"
+        return Finding("warn", "peers", text, f"Ask its operator, or correct it: {fix}")
+    name = await counterpart.name_at(http, url)
+    if name is not None and name != domain:
+        whose = "our own name" if name == own else "another name"
+        text = f"{domain} at {url} calls itself {name}, {whose}; signed calls to it will fail."
+        fix = f"{section}" if peer.from_file else f"carnet peers remove {domain}"
+        return Finding("fail", "peers", text, f"List it by its own name, or correct url: {fix}")
+    if peer.token is not None and await counterpart.is_refused(http, url, peer.token):
+        text = (
+            f"{domain} answers at {url}, but does not take our token: it ended, or is not theirs."
+        )
+        fix = f"{section} token" if peer.from_file else f"carnet peers add {domain} --token-file F"
+        return Finding("fail", "peers", text, f"Ask its operator for a new one, then: {fix}")
+    return Finding("ok", "peers", f"{domain} answers at {url}.")

@@ -97,6 +97,7 @@ async def _admit(
         key_forms.refuse_without_key(sender)
     if admits:
         _refuse_from_file(settings, domain, "changes")
+        await _refuse_misnamed(settings, domain, options["url"])
     if key is not None:
         key_forms.refuse_keys_of_the_file(settings, sender)
     peer: Peer | None = None
@@ -110,6 +111,30 @@ async def _admit(
             await store.peers.put(peer)
     pages = (peer and peer_page(peer), key and key_forms.pinned_key_page(key))
     return pages[0] or None, pages[1] or None
+
+
+async def _refuse_misnamed(settings: "Settings", domain: str, url: str | None) -> None:
+    """Refuse ourselves as a peer, and a gateway that calls itself otherwise, if it answers."""
+    from carnet.cli.reach.counterpart import name_at
+    from carnet.cli.reach.gateway import open_http
+    from carnet.errors import UsageInvalid
+
+    own = settings.gateway.domain
+    if domain == own:
+        raise UsageInvalid(
+            reason=f"{domain} is this organisation itself ([gateway] domain).",
+            fix="Agents here are called by their names: carnet call NAME ...",
+        )
+    if url is None or not url.startswith(("http://", "https://")):
+        return
+    async with open_http() as http:
+        name = await name_at(http, url)
+    if name is not None and name != domain:
+        name_there = "is this gateway itself" if name == own else f"calls itself {name}"
+        raise UsageInvalid(
+            reason=f"The gateway at {url} {name_there}, not {domain}.",
+            fix="Give the name that it has, or the address of the one that is meant.",
+        )
 
 
 async def _known_hosts(store: "Store") -> list[str]:
