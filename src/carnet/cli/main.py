@@ -30,7 +30,7 @@ from carnet.cli.see import explain, inspect, ledger, lint, outbox, runs
 from carnet.cli.start import start
 from carnet.cli.times import write_span
 from carnet.cli.trust import delegate, keys, peers, tokens
-from carnet.errors import BY_CODE, CarnetError, Internal, UsageInvalid
+from carnet.errors import BY_CODE, CarnetError, ConfigInvalid, Internal, UsageInvalid
 from carnet.version import __version__
 
 GROUPS: dict[str, tuple[click.Command, ...]] = {
@@ -112,6 +112,9 @@ def _end(invocation: Invocation, error: BaseException) -> int:
             code = _tell(invocation, error_object(_usage(error)), USAGE)
         case GatewayError():
             code = _tell(invocation, error.facts, error.exit_code)
+        case ConfigInvalid(others=others) if others:
+            facts = {**error_object(error), "others": [each.safe_text for each in others]}
+            code = _tell(invocation, facts, USAGE)
         case CarnetError():
             code = _tell(invocation, error_object(error), exit_code(type(error)))
         case _:
@@ -149,6 +152,8 @@ def _tell(invocation: Invocation, facts: dict[str, Any], code: int) -> int:
 def _lines(invocation: Invocation, facts: dict[str, Any], code: int) -> Iterator[str]:
     """An error for people: what happened, what to do, where to look."""
     yield in_line(f"Error: {invocation.spell(str(facts.get('message', '')))}")
+    for other in facts.get("others", ()):
+        yield in_line(invocation.spell(other))
     if facts.get("hint"):
         yield from invocation.spell(str(facts["hint"])).splitlines()
     if isinstance(facts.get("retry_after"), int):

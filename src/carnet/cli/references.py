@@ -9,30 +9,54 @@ import importlib
 import inspect
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
+from math import inf
 from pathlib import Path
 from shlex import quote
 
 from carnet.cli.source import NO_PARAMETER, Sight, look, module_file
 from carnet.config import SecretRef, Settings, resolve_secret, secret_path
+from carnet.config.sources import all_of
 from carnet.core.people.identity import CHAT
 from carnet.errors import ConfigInvalid
 
 
 def resolve(settings: Settings, *, load: bool) -> dict[str, Sight]:
-    """Look everything up; the first that cannot be used is refused by its key.
+    """Look everything up; all that cannot be used is refused by its key, in the file's order.
 
     What can be seen of the agents.
     """
     from carnet.stores.secrets import secrets_file
 
-    seen = {name: look_at(settings, name, load=load) for name in settings.agents}
+    seen: dict[str, Sight] = {}
+    wrong: list[ConfigInvalid] = []
+
+    def try_to(look_up: Callable[[], object]) -> None:
+        try:
+            look_up()
+        except ConfigInvalid as error:
+            wrong.append(error)
+
+    def see(name: str) -> None:
+        seen[name] = look_at(settings, name, load=load)
+
+    for name in settings.agents:
+        try_to(partial(see, name))
     for key, ref in references(settings):
-        resolve_secret(ref, settings.base, key=key)
-    secrets_file.load(secret_path(settings.store.secrets, settings.base))
-    check_files(settings)
+        try_to(partial(resolve_secret, ref, settings.base, key=key))
+    try_to(lambda: secrets_file.load(secret_path(settings.store.secrets, settings.base)))
+    try_to(lambda: check_files(settings))
+    if wrong:
+        raise all_of(sorted(wrong, key=lambda error: _line(settings, str(error.facts["key"]))))
     return seen
+
+
+def _line(settings: Settings, key: str) -> float:
+    """The line of a key in the file; what does not stand there comes last."""
+    line = settings.origins.get(key, "").rpartition(":")[2]
+    return int(line) if line.isdigit() else inf
 
 
 def references(settings: Settings) -> Iterator[tuple[str, SecretRef]]:

@@ -1,13 +1,15 @@
 """From `carnet.toml` and the environment to `Settings`.
 
 Law 1. What is loaded can be run: names, addresses and what each kind of agent needs were checked.
-Law 2. Every refusal names the key, what it should be, and where the value came from.
+Law 2. Every refusal names the key, what it should be, and where the value came from; all are told
+       at once, in the order of the file.
 """
 
 import tomllib
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from msgspec import structs
 
@@ -18,14 +20,10 @@ from carnet.config.settings import (
     LATER_DIALECTS,
     LATER_KINDS,
     MOST_DEPTH,
+    SECTIONS,
     AgentSettings,
-    EgressSettings,
     GatewaySettings,
-    InboxSettings,
-    LedgerSettings,
-    OutboxSettings,
     PeerSettings,
-    RetentionSettings,
     Settings,
     StoreSettings,
     local_url,
@@ -37,6 +35,7 @@ from carnet.errors import AddressInvalid, ConfigInvalid
 FILE_NAME: Final = "carnet.toml"
 DEPTH_VARIABLE: Final = "CLI_BRIDGE_MAX_DEPTH"  # tangle: the limit of the process, by its old name
 MOST_NAME: Final = 200
+CHECKED: Final = ("gateway", "store")  # sections whose values are held to one another
 Kinds = Mapping[str, tuple[str, ...]]
 NEEDS: Final[Kinds] = {
     "python": ("target",),
@@ -73,22 +72,17 @@ def load(
     except tomllib.TOMLDecodeError as error:
         raise ConfigInvalid(key=str(path), reason=f"is not valid TOML: {error}.") from None
     sources = Sources(tree, text, path.name, env)
-    limits = sources.section(Limits, ("limits",))
-    return Settings(
-        gateway=_gateway(sources, env),
-        store=_store(sources),
-        ledger=sources.section(LedgerSettings, ("ledger",)),
-        retention=sources.section(RetentionSettings, ("retention",)),
-        agents=_agents(sources, limits, kinds),
-        peers=_peers(sources, dialects),
-        egress=sources.section(EgressSettings, ("egress",)),
-        outbox=sources.section(OutboxSettings, ("outbox",)),
-        inbox=sources.section(InboxSettings, ("inbox",)),
-        limits=limits,
-        source=path,
-        base=path.parent,
-        origins=sources.origins,
-    )
+    parts: dict[str, Any] = {
+        name: sources.part(partial(sources.section, kind, (name,)))
+        for name, kind in SECTIONS.items()
+        if name not in CHECKED
+    }
+    parts["gateway"] = sources.part(lambda: _gateway(sources, env))
+    parts["store"] = sources.part(lambda: _store(sources))
+    parts["agents"] = sources.part(lambda: _agents(sources, parts["limits"] or Limits(), kinds))
+    parts["peers"] = sources.part(lambda: _peers(sources, dialects))
+    sources.check()
+    return Settings(**parts, source=path, base=path.parent, origins=sources.origins)
 
 
 def _read_text(path: Path) -> str:
@@ -126,24 +120,29 @@ def _store(sources: Sources) -> StoreSettings:
 
 def _agents(sources: Sources, limits: Limits, kinds: Kinds) -> dict[str, AgentSettings]:
     agents: dict[str, AgentSettings] = {}
-    readers = {"kind": one_of(*kinds, later=LATER_KINDS)}
     for name in sources.names("agents"):
-        path = ("agents", name)
-        _check_name(sources, name)
-        agent = sources.section(AgentSettings, path, readers)
-        for key in kinds[agent.kind]:
-            if getattr(agent, key) is None:
-                sources.refuse((*path, "kind"), f"an agent of kind {agent.kind} needs '{key}'")
-        if agent.retries > limits.retries:
-            if sources.origins[dotted((*path, "retries"))] != "default":
-                sources.refuse((*path, "retries"), f"is above [limits] retries = {limits.retries}")
-            agent = structs.replace(agent, retries=limits.retries)
-        agents[name] = agent
+        agent = sources.part(partial(_agent, sources, name, limits, kinds))
+        if agent is not None:
+            agents[name] = agent
     defaults = [name for name, agent in agents.items() if agent.default]
     if len(defaults) > 1:
         both = " and ".join(f"'{name}'" for name in defaults)
         sources.refuse(("agents", defaults[1], "default"), f"{both} are both the default; keep one")
     return agents
+
+
+def _agent(sources: Sources, name: str, limits: Limits, kinds: Kinds) -> AgentSettings:
+    path = ("agents", name)
+    _check_name(sources, name)
+    agent = sources.section(AgentSettings, path, {"kind": one_of(*kinds, later=LATER_KINDS)})
+    for key in kinds[agent.kind]:
+        if getattr(agent, key) is None:
+            sources.refuse((*path, "kind"), f"an agent of kind {agent.kind} needs '{key}'")
+    if agent.retries > limits.retries:
+        if sources.origins[dotted((*path, "retries"))] != "default":
+            sources.refuse((*path, "retries"), f"is above [limits] retries = {limits.retries}")
+        agent = structs.replace(agent, retries=limits.retries)
+    return agent
 
 
 def _check_name(sources: Sources, name: str) -> None:
@@ -162,11 +161,17 @@ def _check_name(sources: Sources, name: str) -> None:
 
 def _peers(sources: Sources, dialects: Sequence[str]) -> dict[str, PeerSettings]:
     peers: dict[str, PeerSettings] = {}
-    readers = {"dialect": one_of(*dialects, later=LATER_DIALECTS)}
     for domain in sources.names("peers"):
-        try:
-            check_domain(domain)
-        except AddressInvalid as error:
-            sources.refuse(("peers", domain), f"is no peer's domain: {error.facts['reason']}")
-        peers[domain] = sources.section(PeerSettings, ("peers", domain), readers)
+        peer = sources.part(partial(_peer, sources, domain, dialects))
+        if peer is not None:
+            peers[domain] = peer
     return peers
+
+
+def _peer(sources: Sources, domain: str, dialects: Sequence[str]) -> PeerSettings:
+    try:
+        check_domain(domain)
+    except AddressInvalid as error:
+        sources.refuse(("peers", domain), f"is no peer's domain: {error.facts['reason']}")
+    readers = {"dialect": one_of(*dialects, later=LATER_DIALECTS)}
+    return sources.section(PeerSettings, ("peers", domain), readers)

@@ -3,11 +3,14 @@
 Law 1. The environment wins over the file, and the file over the default.
 Law 2. Whatever is asked for is remembered with its origin.
 Law 3. A name that no section knows is refused with the nearest one that exists.
+Law 4. What is wrong is gathered, and told at once in the order of the file.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
+from functools import partial
+from math import inf
 from typing import Any, Final, Never, TypeVar, get_type_hints
 
 from msgspec import Struct, structs
@@ -18,6 +21,7 @@ from carnet.config.settings import FAMILIES, SECTIONS
 from carnet.errors import ConfigInvalid
 
 S = TypeVar("S", bound=Struct)
+T = TypeVar("T")
 
 PREFIX: Final = "CARNET__"
 _BARE: Final = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
@@ -48,16 +52,54 @@ def docs_of(kind: type[Struct]) -> dict[str, str]:
     return {name: hint.__metadata__[1] for name, hint in hints.items()}
 
 
+class _Noted(Exception):
+    """What is wrong with a part was noted."""
+
+
+def all_of(errors: Sequence[ConfigInvalid]) -> ConfigInvalid:
+    """Several errors as one: the first, which knows the others."""
+    first, *others = errors
+    first.others = tuple(others)
+    return first
+
+
 class Sources:
     """The file and the environment of one load."""
 
     def __init__(self, tree: dict[str, Any], text: str, file: str, env: Mapping[str, str]) -> None:
         self.origins: dict[str, str] = {}
+        self._paths: dict[str, KeyPath] = {}  # of keys that were refused
         self._tree = tree
         self._file = file
         self._lines = find_lines(text)
-        self._refuse_unknown((), tree, [*SECTIONS, *FAMILIES])
-        self._env = self._read_names(env)
+        self._wrong: dict[tuple[float, str], ConfigInvalid] = {}  # by line and key
+        self._note_unknown((), tree, [*SECTIONS, *FAMILIES])
+        self._env: dict[KeyPath, tuple[str, str]] = {}
+        self._env = self.part(lambda: self._read_names(env)) or {}
+
+    def part(self, read: Callable[[], T]) -> T | None:
+        """What a function reads; None if it cannot be used, which is noted."""
+        try:
+            return read()
+        except ConfigInvalid as error:
+            self._note(error, ())
+        except _Noted:
+            pass
+        return None
+
+    def check(self) -> None:
+        """Refuse everything that was found to be wrong, in the order of the file."""
+        if self._wrong:
+            raise all_of([self._wrong[place] for place in sorted(self._wrong)])
+
+    def _note(self, error: ConfigInvalid, path: KeyPath) -> None:
+        line = line_of(self._lines, path) or self._line_in(error)
+        self._wrong.setdefault((line, str(error.facts["key"])), error)
+
+    def _line_in(self, error: ConfigInvalid) -> float:
+        """Where an error stands that was raised; what is not of the file comes last."""
+        path = self._paths.get(str(error.facts["key"]), ())
+        return line_of(self._lines, path) or inf
 
     def names(self, family: str) -> list[str]:
         """The names under `[agents]` or `[peers]`, as the file has them."""
@@ -69,7 +111,8 @@ class Sources:
         """One section, read and checked; `instead` are readers of some of its keys."""
         table = self._table(path)
         readers = readers_of(kind) | dict(instead or {})
-        self._refuse_unknown(path, table, readers)
+        known = len(self._wrong)
+        self._note_unknown(path, table, readers)
         values = {}
         for name, reader in readers.items():
             key = (*path, name)
@@ -77,11 +120,13 @@ class Sources:
             if key in self._env:
                 variable, text = self._env[key]
                 self.origins[dotted(key)] = f"environment {variable}"
-                values[name] = self._read(key, reader.read_text, text)
+                values[name] = self.part(partial(self._read, key, reader.read_text, text))
             elif name in table:
                 self.origins[dotted(key)] = self._place(key)
-                values[name] = self._read(key, reader.read, table[name])
-        self._refuse_missing(kind, path, values)
+                values[name] = self.part(partial(self._read, key, reader.read, table[name]))
+        self._note_missing(kind, path, values)
+        if len(self._wrong) > known:
+            raise _Noted
         return kind(**values)
 
     def override(self, path: KeyPath, text: str, variable: str, reader: ValueReader) -> Any:
@@ -92,6 +137,7 @@ class Sources:
     def refuse(self, path: KeyPath, reason: str) -> Never:
         """Refuse a key, saying where its value came from."""
         origin = self.origins.get(dotted(path)) or self._place(path)
+        self._paths[dotted(path)] = path
         raise ConfigInvalid(key=dotted(path), reason=f"{reason} ({origin}).")
 
     def _read(self, key: KeyPath, read: Any, value: Any) -> Any:
@@ -112,24 +158,19 @@ class Sources:
         line = line_of(self._lines, path)
         return f"{self._file}:{line}" if line else self._file
 
-    def _refuse_unknown(
-        self, path: KeyPath, table: Mapping[str, Any], known: Iterable[str]
-    ) -> None:
+    def _note_unknown(self, path: KeyPath, table: Mapping[str, Any], known: Iterable[str]) -> None:
         for name in table.keys() - set(known):
             key = (*path, name)
             what = "key" if path else "section"
-            raise ConfigInvalid(
-                key=dotted(key),
-                reason=f"is no known {what} ({self._place(key)}). {nearest(name, known)}",
-            )
+            reason = f"is no known {what} ({self._place(key)}). {nearest(name, known)}"
+            self._note(ConfigInvalid(key=dotted(key), reason=reason), key)
 
-    def _refuse_missing(self, kind: type[Struct], path: KeyPath, values: Mapping[str, Any]) -> None:
+    def _note_missing(self, kind: type[Struct], path: KeyPath, values: Mapping[str, Any]) -> None:
         for field in structs.fields(kind):
             if field.required and field.name not in values:
-                raise ConfigInvalid(
-                    key=dotted((*path, field.name)),
-                    reason=f"is needed and is not set ({self._place(path)}).",
-                )
+                key = dotted((*path, field.name))
+                reason = f"is needed and is not set ({self._place(path)})."
+                self._note(ConfigInvalid(key=key, reason=reason), path)
 
     def _read_names(self, env: Mapping[str, str]) -> dict[KeyPath, tuple[str, str]]:
         known = {_variable(path): path for path in self._settable()}
@@ -140,9 +181,9 @@ class Sources:
                 hint = nearest(variable, known) if known else ""
                 if hint.startswith("Known"):
                     hint = f"Sections: {', '.join([*SECTIONS, *FAMILIES])}."
-                raise ConfigInvalid(
-                    key=variable, reason=f"this environment variable sets no known key. {hint}"
-                )
+                reason = f"this environment variable sets no known key. {hint}"
+                self._note(ConfigInvalid(key=variable, reason=reason), ())
+                continue
             found[path] = (variable, env[variable])
         return found
 

@@ -6,8 +6,11 @@ from carnet.errors.base import CarnetError
 class ConfigInvalid(CarnetError, code="config_invalid"):
     """A value of the configuration cannot be used. The key and where it came from are named.
 
-    It is the first that was met; once it is corrected, 'carnet config check' shows the next.
+    All that can be told at once is told at once, in the order of the file. What the values lead to,
+    such as functions and secrets, is looked at when all of them can be used.
     """
+
+    others: "tuple[ConfigInvalid, ...]" = ()  # what is wrong beside it
 
     template = "{key}: {reason}"
     hint = "Correct it, then look whether more is wrong: carnet config check"

@@ -50,6 +50,8 @@ async def examine(invocation: Invocation, *, load: bool) -> list[Finding]:
     """Every finding, in the order things depend on one another."""
     try:
         settings = invocation.settings
+    except ConfigInvalid as error:
+        return [_failure("config", each) for each in (error, *error.others)]
     except CarnetError as error:
         return [_failure("config", error)]
     findings = [Finding("ok", "config", f"{settings.source} can be used.")]
