@@ -37,7 +37,7 @@ LOOK_SECONDS = 0.5
 # Containers made and not yet freed before the collector looks for cycles. The hot path makes none;
 # with Python's 700 the looking was an eighth of a hop.
 COLLECT_AFTER = (20_000, 20, 100)
-ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  read, not bound
+UNREACHED = "cards name an address that other machines do not reach; set [gateway] public_url"
 
 
 def serve(
@@ -115,6 +115,8 @@ async def _listen(
             where = local_address(settings)
             until_stopped.enter_context(_written(address_file(settings), where))
             logger.info("listening", extra={"path": where})
+            if settings.needs_public_url:
+                logger.warning(UNREACHED, extra={"path": where})
             _say(banner(settings))
 
         async def drain() -> None:
@@ -167,7 +169,7 @@ def address_file(settings: Settings) -> Path:
 def local_address(settings: Settings) -> str:
     """Where the gateway of a configuration is reached from this machine."""
     at = settings.gateway
-    return local_url(ANYWHERE.get(at.host, at.host), at.port)
+    return local_url(at.host, at.port)
 
 
 @contextlib.contextmanager
@@ -214,6 +216,12 @@ def edge_limits(limits: Limits, tolerated: tuple[bytes, ...]) -> EdgeLimits:
     )
 
 
+HIDDEN = (
+    "  others   reach it at no address that we know: its cards say {url}, which is this machine.\n"
+    "           Write where it is reached: [gateway] public_url\n"
+)
+
+
 def banner(settings: Settings) -> str:
     """What a person sees when the gateway is up: where it is and a line to paste."""
     gateway = settings.gateway
@@ -223,10 +231,11 @@ def banner(settings: Settings) -> str:
     token = settings.base / "var" / "starter.token"
     credential = f"$(cat {quote(str(token))})" if token.exists() else "$CARNET_TOKEN"
     agents = ", ".join(settings.agents) or "none yet: add an [agents.NAME] section"
+    hidden = HIDDEN.format(url=url) if settings.needs_public_url else ""
     return (
         f"\nCarnet serves {gateway.domain} at {url}\n"
         f"  agents   {agents}\n"
-        f"  config   {settings.source}\n"
+        f"  config   {settings.source}\n{hidden}"
         "\nTry it:\n"
         f"  curl -i {url}/v1/chat/completions \\\n"
         f'    -H "authorization: Bearer {credential}" \\\n'

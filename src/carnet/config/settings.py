@@ -7,7 +7,7 @@ Not here: finding, merging and checking the values (`loading`), and opening secr
 """
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from msgspec import Struct, structs
 
@@ -316,6 +316,12 @@ class Settings(Struct, frozen=True, kw_only=True):
             marked = list(self.agents)
         return marked[0] if marked else None
 
+    @property
+    def needs_public_url(self) -> bool:
+        """Whether it listens to other machines and nobody said where those reach it."""
+        is_given = self.origins["gateway.public_url"] != "default"
+        return self.gateway.host in ANYWHERE and not is_given
+
     def listening_at(self, host: str | None, port: int | None) -> "Settings":
         """The same settings with the address that a command line gave."""
         changes = {"host": host, "port": port}
@@ -327,8 +333,12 @@ class Settings(Struct, frozen=True, kw_only=True):
         return structs.replace(self, gateway=gateway, origins=origins)
 
 
+ANYWHERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  read, not bound
+
+
 def local_url(host: str, port: int) -> str:
-    """The URL of a listening address."""
+    """The URL of a listening address, as this machine reaches it."""
+    host = ANYWHERE.get(host, host)
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 

@@ -56,6 +56,7 @@ async def examine(invocation: Invocation, *, load: bool) -> list[Finding]:
         return [_failure("config", error)]
     findings = [Finding("ok", "config", f"{settings.source} can be used.")]
     findings += _proxies(settings)
+    findings += _address(settings)
     findings += _secrets(settings)
     async with gateway.open_http() as http:
         findings += [finding async for finding in _agents(settings, http, load=load)]
@@ -79,6 +80,14 @@ def _proxies(settings: Settings) -> Iterator[Finding]:
         if network.endswith("/0"):
             text = f"trusted_proxies holds {network}: every caller may say that it is another one."
             yield Finding("warn", "proxies", text, "Name the addresses of your proxies alone.")
+
+
+def _address(settings: Settings) -> Iterator[Finding]:
+    if settings.needs_public_url:
+        at = settings.gateway
+        text = f"It listens on {at.host}, and its cards say {at.public_url}: this machine alone."
+        fix = "Write where others reach it: [gateway] public_url"
+        yield Finding("warn", "address", text, fix)
 
 
 def _secrets(settings: Settings) -> Iterator[Finding]:
