@@ -12,7 +12,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from carnet.assembly.serve import banner
+from carnet.assembly.banner import banner
 from carnet.config import load
 from carnet.testing.address import Address
 

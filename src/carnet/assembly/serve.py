@@ -10,15 +10,14 @@ import gc
 import logging
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from shlex import quote
 
+from carnet.assembly.banner import banner, local_address
 from carnet.assembly.gateway import RunningGateway, build
 from carnet.assembly.sockets import Sockets, bound, listen
 from carnet.assembly.store import open_from
 from carnet.config import Limits, Settings
-from carnet.config.settings import local_url
 from carnet.errors import ConfigInvalid, StorageUnavailable
 from carnet.http.link import EdgeLimits
 from carnet.http.process import Process
@@ -46,21 +45,27 @@ def serve(
     host: str | None = None,
     port: int | None = None,
     fd: int | None = None,
+    spell: Callable[[str], str] = str,
 ) -> int:
-    """Run until a signal, at the address given or on an inherited socket; the exit code."""
+    """Run until a signal, at the address given or on an inherited socket; the exit code.
+
+    `spell` gives a sentence whose commands can be typed as they stand.
+    """
     with bound(settings.listening_at(host, port), fd=fd) as (real, sockets):
         at = real.gateway
         process = Process(drain_seconds=at.drain_seconds, grace_seconds=at.grace_seconds)
         process.own(lambda: [each.fileno() for each in sockets])
         sink = start_logging()
         try:
-            code = process.run(lambda: _serve(real, sockets, process))
+            code = process.run(lambda: _serve(real, sockets, process, spell))
         finally:
             sink.close()
     return process.leave(code)
 
 
-async def _serve(settings: Settings, sockets: Sockets, process: Process) -> int:
+async def _serve(
+    settings: Settings, sockets: Sockets, process: Process, spell: Callable[[str], str]
+) -> int:
     clock, ids = SystemClock(), SystemIds()
     store = await open_from(settings, exclusive=True)
     try:
@@ -76,7 +81,7 @@ async def _serve(settings: Settings, sockets: Sockets, process: Process) -> int:
     skew = asyncio.create_task(watch_clock_skew(clock))
     try:
         with Watchdog(gateway.metrics.held):
-            await _listen(settings, sockets, gateway, process)
+            await _listen(settings, sockets, gateway, process, spell)
     finally:
         skew.cancel()
         # What a second Ctrl-C did not wait for is ended while it can still be told.
@@ -106,7 +111,11 @@ def _settle_memory() -> None:
 
 
 async def _listen(
-    settings: Settings, sockets: Sockets, gateway: RunningGateway, process: Process
+    settings: Settings,
+    sockets: Sockets,
+    gateway: RunningGateway,
+    process: Process,
+    spell: Callable[[str], str],
 ) -> None:
     listen(sockets)
     with contextlib.ExitStack() as until_stopped:
@@ -117,7 +126,7 @@ async def _listen(
             logger.info("listening", extra={"path": where})
             if settings.needs_public_url:
                 logger.warning(UNREACHED, extra={"path": where})
-            _say(banner(settings))
+            _say(banner(settings, gateway.published.local(), spell))
 
         async def drain() -> None:
             _say(farewell(gateway.journal.running, settings.gateway.drain_seconds))
@@ -166,12 +175,6 @@ def address_file(settings: Settings) -> Path:
     return folder / "gateway.url"
 
 
-def local_address(settings: Settings) -> str:
-    """Where the gateway of a configuration is reached from this machine."""
-    at = settings.gateway
-    return local_url(at.host, at.port)
-
-
 @contextlib.contextmanager
 def _written(path: Path, text: str) -> Iterator[None]:
     """A file for its owner, there for the time of a context; one of a dead gateway is replaced."""
@@ -213,33 +216,4 @@ def edge_limits(limits: Limits, tolerated: tuple[bytes, ...]) -> EdgeLimits:
         requests=limits.requests,
         bodies_bytes=limits.bodies_bytes,
         tolerated=tolerated,
-    )
-
-
-HIDDEN = (
-    "  others   reach it at no address that we know: its cards say {url}, which is this machine.\n"
-    "           Write where it is reached: [gateway] public_url\n"
-)
-
-
-def banner(settings: Settings) -> str:
-    """What a person sees when the gateway is up: where it is and a line to paste."""
-    gateway = settings.gateway
-    is_given = settings.origins["gateway.public_url"] != "default"
-    url = gateway.public_url if is_given else local_address(settings)
-    name = settings.default_agent or next(iter(settings.agents), "AGENT")
-    token = settings.base / "var" / "starter.token"
-    credential = f"$(cat {quote(str(token))})" if token.exists() else "$CARNET_TOKEN"
-    agents = ", ".join(settings.agents) or "none yet: add an [agents.NAME] section"
-    hidden = HIDDEN.format(url=url) if settings.needs_public_url else ""
-    return (
-        f"\nCarnet serves {gateway.domain} at {url}\n"
-        f"  agents   {agents}\n"
-        f"  config   {settings.source}\n{hidden}"
-        "\nTry it:\n"
-        f"  curl -i {url}/v1/chat/completions \\\n"
-        f'    -H "authorization: Bearer {credential}" \\\n'
-        "    -H 'content-type: application/json' \\\n"
-        f'    -d \'{{"model": "{name}",'
-        ' "messages": [{"role": "user", "content": "hello"}]}\'\n\n'
     )

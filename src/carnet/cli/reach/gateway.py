@@ -99,7 +99,7 @@ def _is_ours(invocation: Invocation, url: str) -> bool:
 
 def gateway_url(settings: Settings) -> str:
     """Where the gateway of a configuration is reached from this machine."""
-    from carnet.assembly.serve import local_address
+    from carnet.assembly.banner import local_address
 
     return local_address(settings)
 

@@ -18,6 +18,7 @@ from carnet.cli.invocation import (
 
 if TYPE_CHECKING:
     from carnet.cli.start.init import Started
+    from carnet.config import Settings
 
 COLORS = {"ok": "green", "warn": "yellow", "fail": "red"}
 
@@ -94,8 +95,31 @@ def serve(invocation: Invocation, host: str | None, port: int | None, fd: int | 
     """Run the gateway until Ctrl-C. The log is JSON on stdout."""
     settings = invocation.settings
     from carnet.assembly.serve import serve as run_gateway
+    from carnet.errors import ConfigInvalid, UsageInvalid
 
-    return run_gateway(settings, host=host, port=port, fd=fd)
+    try:
+        return run_gateway(settings, host=host, port=port, fd=fd, spell=invocation.spell)
+    except (ConfigInvalid, UsageInvalid) as error:
+        is_taken = isinstance(error, UsageInvalid) or error.facts.get("key") == "gateway.port"
+        url = wait(_running_at(settings)) if is_taken else None
+        if url is None:
+            raise
+        raise UsageInvalid(
+            reason=f"The gateway of {settings.source} is already running, at {url}.",
+            fix="Commands reach it there: carnet runs. Ctrl-C where it runs stops it.",
+        ) from None
+
+
+async def _running_at(settings: "Settings") -> str | None:
+    """Where the gateway of this configuration answers, if it does."""
+    from carnet.cli.reach import gateway
+
+    url = gateway.written_url(settings)
+    if url is None:
+        return None
+    async with gateway.open_http() as http:
+        is_there = await gateway.is_answering(http, gateway.Place(url, is_ours=True))
+    return url if is_there else None
 
 
 @click.command(cls=Command)
