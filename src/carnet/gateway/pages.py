@@ -3,10 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from carnet.core.chain.grounds import explained, read_grounds
 from carnet.core.chain.turn import Turn
 from carnet.core.chain.turn_id import ordinal_of
-from carnet.core.messages.events import Event
+from carnet.core.messages.events import Event, Failed, read_events
 from carnet.core.messages.outbound_call import OutboundCall
 from carnet.core.money.amount import format_amount
 from carnet.gateway.tasks import view_of
@@ -14,6 +16,7 @@ from carnet.ports.calls.tasks import StoredTask
 from carnet.ports.world.records import (
     ANY_RUN,
     IN_PROCESS,
+    JournalEntry,
     LedgerEntry,
     Records,
     RunFilter,
@@ -21,6 +24,7 @@ from carnet.ports.world.records import (
 )
 from carnet.wire.dialects.openai import tasks
 from carnet.wire.dialects.openai.tasks import tokens_of
+from carnet.wire.dialects.results import Gathered
 from carnet.wire.grammar.times import when
 
 Page = dict[str, Any]
@@ -28,6 +32,8 @@ Page = dict[str, Any]
 MOST_LEVELS = 32  # deeper than any chain we answer; a tree that claims more is shown flat
 MOST_ENTRIES = 10_000
 LAST = 1 << 62
+MOST_PIECES = 4  # of the journal of a run, that its page shows with what was asked and answered
+MOST_ROWS = 500  # of a piece
 
 STATES = ("running", "waiting", "queued", "unknown", "failed", "done")  # the first present wins
 
@@ -86,9 +92,18 @@ async def runs_page(
 
 
 async def run_page(
-    records: Records, run: str, *, reader: str | None, currency: str, limit: int
+    records: Records,
+    run: str,
+    *,
+    reader: str | None,
+    currency: str,
+    limit: int,
+    full: bool = False,
 ) -> Page | None:
-    """One run as a tree by parent turn; None if there is none to see."""
+    """One run as a tree by parent turn; None if there is none to see.
+
+    `full` tells what was asked and answered, as far as it fits (`is_cut`).
+    """
     turns = await records.run(run, reader=reader)
     if not turns:
         return None
@@ -97,6 +112,8 @@ async def run_page(
     outgoing = {n: [outbound_page(call, ids[n]) for call in calls] for n, calls in outbound.items()}
     entries = await records.ledger(run=run, account=None, limit=MOST_ENTRIES)
     ended = [turn.ended for turn in turns]
+    content, is_cut = await _contents(records, run, reader) if full else ({}, False)
+    shown = {turn.n: content[turn.n].page(turn, reader) for turn in turns if turn.n in content}
     return {
         "run": run,
         "state": next(state for state in STATES if state in {turn.state for turn in turns}),
@@ -107,8 +124,63 @@ async def run_page(
         "ended": None if None in ended else when(max(end for end in ended if end is not None)),
         "depth": _deepest(turns, outgoing),
         "limit": limit,
-        "turns": tree(turns, outgoing, with_words=reader is None),
+        "turns": tree(turns, outgoing, with_words=reader is None, contents=shown),
+        **({"is_cut": is_cut} if full else {}),
     }
+
+
+class TurnContent:
+    """What was asked of a turn, and what it answered, as the journal has them."""
+
+    def __init__(self) -> None:
+        self._asked = b""
+        self._events: list[Event] = []
+        self._is_cut = False
+
+    def add(self, entry: JournalEntry) -> None:
+        """Take the next row."""
+        if entry.size is not None:  # larger than what is read at once
+            self._is_cut = True
+        elif entry.kind == "accepted":
+            self._asked = entry.data
+        elif entry.kind == "events":
+            self._events += read_events(entry.data)
+        elif entry.kind == "discard":
+            self._events = []
+
+    def page(self, turn: Turn, reader: str | None) -> Page:
+        """What a reader may see of it: what agents here asked of others is the operator's."""
+        may_see = reader is None or turn.actor == reader
+        answer = Gathered()
+        answer.add(*(event for event in self._events if type(event) is not Failed))
+        return {
+            "asked": _read(self._asked) if may_see else None,
+            "answered": answer.result() if self._events else None,
+            "is_cut": self._is_cut,
+        }
+
+
+def _read(asked: bytes) -> Any:
+    try:
+        return msgspec.json.decode(asked)
+    except msgspec.DecodeError:
+        return None
+
+
+async def _contents(
+    records: Records, run: str, reader: str | None
+) -> tuple[dict[int, TurnContent], bool]:
+    """What was asked and answered, by the turn's number, and whether there is more than fits."""
+    found: dict[int, TurnContent] = {}
+    after = 0
+    for _ in range(MOST_PIECES):
+        entries = await records.entries(run, reader=reader, after=after, limit=MOST_ROWS)
+        if not entries:
+            return found, False
+        for entry in entries:
+            found.setdefault(entry.turn_n, TurnContent()).add(entry)
+            after = entry.n
+    return found, True
 
 
 def outbound_page(call: OutboundCall, turn: str) -> Page:
@@ -128,16 +200,23 @@ def outbound_page(call: OutboundCall, turn: str) -> Page:
 
 
 def tree(
-    turns: Sequence[Turn], outgoing: Mapping[int, list[Page]], *, with_words: bool
+    turns: Sequence[Turn],
+    outgoing: Mapping[int, list[Page]],
+    *,
+    with_words: bool,
+    contents: Mapping[int, Page],
 ) -> list[Page]:
     """The turns, each under its parent; those whose parent is elsewhere stand at the top.
 
-    `with_words` shows what models said when they refused: to operators alone (A65).
+    `with_words` shows what models said when they refused: to operators alone (A65). `contents` are
+    what was asked and answered, by the turn's number.
     """
     pages = [turn_page(turn, outgoing.get(turn.n, [])) for turn in turns]
     if with_words:
         for page, turn in zip(pages, turns, strict=True):
             page.update({} if turn.facts is None else {"words": turn.facts})
+    for page, turn in zip(pages, turns, strict=True):
+        page.update(contents.get(turn.n, {}))
     by_turn = {page["turn"]: page for page in reversed(pages)}
     roots: list[Page] = []
     levels: dict[int, int] = {}

@@ -8,7 +8,7 @@ Law 2. Who follows a run sees no more of it once its token has ended (R54): it i
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
-from contextlib import aclosing, contextmanager
+from contextlib import aclosing, contextmanager, nullcontext
 from types import TracebackType
 from typing import Protocol, Self
 
@@ -36,6 +36,7 @@ from carnet.wire.grammar import json, sse
 from carnet.wire.grammar.query import (
     Query,
     is_number,
+    read_flag,
     read_lines,
     read_moment,
     read_number,
@@ -115,16 +116,20 @@ class Runs:
 
     async def show(self, exchange: Exchange, caller: Caller, run: str) -> None:
         """GET /runs/{id}."""
-        page = await pages.run_page(
-            self._records,
-            run,
-            reader=reader_of(caller),
-            currency=self._currency,
-            limit=self._limit,
-        )
-        if page is None:
-            raise RunNotFound
-        await reply_json(exchange, page)
+        full = read_flag(read_query(exchange.query.decode("latin-1")), "full")
+        readers, size = self._concurrency.readers, pages.MOST_PIECES * READER_BYTES
+        async with readers.room(caller.actor.name, size) if full else nullcontext():
+            page = await pages.run_page(
+                self._records,
+                run,
+                reader=reader_of(caller),
+                currency=self._currency,
+                limit=self._limit,
+                full=full,
+            )
+            if page is None:
+                raise RunNotFound
+            await reply_json(exchange, page)
 
     async def grounds(self, exchange: Exchange, caller: Caller, run: str) -> None:
         """GET /runs/{id}/grounds: what each guard found of each turn."""

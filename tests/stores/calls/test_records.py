@@ -109,7 +109,13 @@ async def test_the_journal_of_a_run_is_read_after_a_row(store: Store) -> None:
     read = store.records.entries
     first, second = await read("r1", reader="token:alice", after=0, limit=9)
     assert first == JournalEntry(
-        n=1, turn="r1.t0.echo", kind="accepted", first=0, last=0, data=b'{"ask":"hello"}\x00'
+        n=1,
+        turn="r1.t0.echo",
+        kind="accepted",
+        first=0,
+        last=0,
+        data=b'{"ask":"hello"}',
+        turn_n=turn.n,
     )
     assert (second.kind, second.first, second.last) == ("events", 0, 4)
     assert await read("r1", reader=None, after=1, limit=9) == [second]

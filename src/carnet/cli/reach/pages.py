@@ -119,7 +119,7 @@ class Pages:
         from carnet.assembly.stamps import depth_limits
         from carnet.gateway import pages
         from carnet.gateway.runs import read_filter
-        from carnet.wire.grammar.query import read_number, read_query
+        from carnet.wire.grammar.query import read_flag, read_number, read_query
 
         settings, store = self._invocation.settings, self._store
         assert store is not None  # noqa: S101  one of the two was opened
@@ -143,8 +143,9 @@ class Pages:
         if name.endswith(GROUNDS):
             page = await pages.grounds_page(store.records, run)
         else:
+            full = read_flag(read_query(parts.query), "full")
             page = await pages.run_page(
-                store.records, run, reader=None, currency=currency, limit=limit
+                store.records, run, reader=None, currency=currency, limit=limit, full=full
             )
         if page is None:
             raise RunNotFound

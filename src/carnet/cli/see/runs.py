@@ -14,6 +14,7 @@ from carnet.cli.invocation import (
     pass_invocation,
     table,
     to_json,
+    visible,
     wait,
 )
 
@@ -119,16 +120,17 @@ def run() -> None:
 
 @run.command()
 @click.argument("run_id", metavar="ID")
+@click.option("--full", is_flag=True, help="With what was asked and what was answered.")
 @pass_invocation
-def show(invocation: Invocation, run_id: str) -> None:
+def show(invocation: Invocation, run_id: str, full: bool) -> None:  # noqa: FBT001  click passes it
     """Show a run as a tree: who called whom, how deep, who paid, where it was refused.
 
     The beginning of an ID is enough if only one of the newest runs begins so; 'last' is the newest.
     """
     from carnet.cli.see.tree import draw
 
-    page = wait(read_run(invocation, run_id))
-    invocation.result(page, lambda: draw(page))
+    page = wait(read_run(invocation, run_id, "?full=true" if full else ""))
+    invocation.result(page, lambda: visible(draw(page)))
 
 
 async def read_run(invocation: Invocation, run_id: str, tail: str = "") -> dict[str, Any]:

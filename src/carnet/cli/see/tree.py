@@ -11,12 +11,13 @@ from operator import itemgetter
 from types import MappingProxyType
 from typing import Any, Final
 
-from carnet.cli.invocation import in_line
+from carnet.cli.invocation import in_line, to_json
 from carnet.errors import BY_CODE, Cancelled, ProviderTimeout, Refused
 
 Node = Mapping[str, Any]
 
 NOBODY: Final[Node] = MappingProxyType({})
+MOST_LINES: Final = 40  # of what was asked or answered, for people
 _LAST: Final = 1 << 62
 _FAILED = {"failed", "refused", "unknown"}
 
@@ -38,6 +39,8 @@ def draw(page: Node) -> str:
     roots = page.get("turns", [])
     for place, turn in enumerate(roots, 1):
         lines += _branch(turn, page, NOBODY, prefix="", last=place == len(roots))
+    if page.get("is_cut"):
+        lines.append(f"There is more than fits here: carnet tail {page['run']}")
     return "\n".join(lines)
 
 
@@ -46,8 +49,33 @@ def _branch(node: Node, page: Node, above: Node, *, prefix: str, last: bool) -> 
     yield prefix + ("└─ " if last else "├─ ") + line
     inner = prefix + ("   " if last else "│  ")
     below = _below(node)
+    for name in ("asked", "answered"):
+        yield from _content(name, node.get(name), inner + ("│  " if below else "   "))
     for place, child in enumerate(below, 1):
         yield from _branch(child, page, node, prefix=inner, last=place == len(below))
+
+
+def _content(name: str, content: Any, prefix: str) -> Iterator[str]:
+    """What was asked or answered: each message by who says it, a text as it is, else JSON."""
+    if content is None:
+        return
+    match content:
+        case {"messages": [*messages]}:
+            texts = [f"{_word(each, 'role')}: {_word(each, 'content')}" for each in messages]
+        case {"text": str() as text, **others} if not others:
+            texts = [text]
+        case _:
+            texts = [to_json(content)]
+    lines = "\n".join(texts).splitlines() or [""]
+    for place, line in enumerate(lines[:MOST_LINES]):
+        yield f"{prefix}{name if not place else '':<8}  {in_line(line)}".rstrip()
+    if len(lines) > MOST_LINES:
+        yield f"{prefix}{'':<8}  ... {len(lines) - MOST_LINES} more lines (--format json)"
+
+
+def _word(message: Any, name: str) -> str:
+    found = message.get(name) if isinstance(message, Mapping) else None
+    return found if isinstance(found, str) else to_json(found)
 
 
 def _is_outbound(node: Node) -> bool:

@@ -74,8 +74,9 @@ class JournalEntry(Struct, frozen=True, kw_only=True):
     kind: str  # accepted | events | discard | ended
     first: int
     last: int
-    data: bytes
+    data: bytes  # what was asked, or a batch of events
     size: int | None = None  # of data that did not fit, and was not read
+    turn_n: int = 0  # the number of the turn: two callers may use one id
 
 
 class LedgerEntry(Struct, frozen=True, kw_only=True):

@@ -25,7 +25,7 @@ from carnet.stores.calls.journal import first_rows, pieces
 from carnet.stores.calls.turns import SearchRows
 from carnet.stores.database import Database, Row, Value, marks
 from carnet.stores.turn.outbound_calls import SELECT, calls_in, read_outbound, shown
-from carnet.stores.turn.row import ACCEPTED, EVENTS, SELECT_TURN, grounds_in, read_turn
+from carnet.stores.turn.row import ACCEPTED, EVENTS, SELECT_TURN, asked_in, grounds_in, read_turn
 
 SLICE: Final = 200  # runs that one query looks at
 MOST_SLICES: Final = 20  # of one page; then it ends before it is full
@@ -263,7 +263,14 @@ class StoredRecords:
             rows = [(*row[:-1], None) for row in await shown(self._database, found.rows)]
         return [
             JournalEntry(
-                n=n, turn=turns[turn], kind=kind, first=first, last=last, data=data, size=size
+                n=n,
+                turn=turns[turn],
+                kind=kind,
+                first=first,
+                last=last,
+                data=asked_in(data) if kind == ACCEPTED else data,
+                size=size,
+                turn_n=turn,
             )
             for n, turn, kind, first, last, data, size in rows
         ]

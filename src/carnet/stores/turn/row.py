@@ -313,6 +313,12 @@ def grounds_in(data: bytes) -> bytes:
     return grounds if apart else b""
 
 
+def asked_in(data: bytes) -> bytes:
+    """What was asked; the rows of the former form hold nothing else."""
+    asked, apart, _ = data.rpartition(APART)
+    return asked if apart else data
+
+
 def verified(rows: Iterable[Row]) -> Iterable[Row]:
     """The same rows (all columns, in the table's order); raises at the first damaged one."""
     for row in rows:

@@ -66,3 +66,11 @@ def read_moment(query: Query, name: str) -> int | None:
     if micros is None:
         raise InvalidRequest(name, "must be a moment such as 2026-11-15T09:00:00Z")
     return micros
+
+
+def read_flag(query: Query, name: str) -> bool:
+    """Whether something was asked for."""
+    word = read_word(query, name)
+    if word not in {None, "true", "false"}:
+        raise InvalidRequest(name, "must be true or false")
+    return word == "true"
