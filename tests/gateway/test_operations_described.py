@@ -77,8 +77,8 @@ class Described:
 
 
 def filled(path: str, *, task: str, run: str) -> str:
-    names = {"{name}": "words", "{task}": task, "{run}": run, "{code}": "internal"}
-    names["{schema}"] = "card"
+    names = {"{name}": "words", "{model}": "words", "{task}": task, "{run}": run}
+    names |= {"{code}": "internal", "{schema}": "card"}
     for name, value in names.items():
         path = path.replace(name, value)
     return path

@@ -68,6 +68,13 @@ def test_the_client_lists_the_agents(client: openai.OpenAI) -> None:
     assert "echo" in [model.id for model in client.models.list()]
 
 
+def test_the_client_gets_one_agent_by_its_name(client: openai.OpenAI) -> None:
+    assert client.models.retrieve("echo").id == "echo"
+    with pytest.raises(openai.NotFoundError) as refused:
+        client.models.retrieve("nobody")
+    assert refused.value.code == "agent_not_found"
+
+
 def test_the_client_does_not_repeat_what_is_refused_for_good(client: openai.OpenAI) -> None:
     with pytest.raises(openai.RateLimitError) as refused:
         client.chat.completions.create(

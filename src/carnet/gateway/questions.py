@@ -111,7 +111,7 @@ class Questions:
             case "agent":
                 result = self._published.view(question.agent or "")
             case "agents":
-                result = AgentList(names=self._names(caller), gateway=self._gateway)
+                result = AgentList(names=self._names(caller, question.agent), gateway=self._gateway)
         return self._dialect.tell(way.name, result)
 
     async def _task(
@@ -134,7 +134,13 @@ class Questions:
         )
         return TaskList(tasks=tuple([view_of(task) for task in found]), following=following)
 
-    def _names(self, caller: Caller | None) -> tuple[str, ...]:
-        """The agents that a caller may call."""
+    def _names(self, caller: Caller | None, wanted: str | None) -> tuple[str, ...]:
+        """The agents that a caller may call, or the one of them that is wanted."""
         local = self._published.local()
-        return tuple([one.name for one in local if caller is not None and caller.may(one.needs)])
+        return tuple(
+            [
+                one.name
+                for one in local
+                if wanted in {None, one.name} and caller is not None and caller.may(one.needs)
+            ]
+        )

@@ -111,6 +111,8 @@ def operators(stage: Stage) -> None:
     stage.get("models", "/v1/models")
     stage.get("models of a token for one agent", "/v1/models", token="bare")
     stage.get("models without a token", "/v1/models", token=None)
+    stage.get("one model", "/v1/models/echo")
+    stage.get("one model that there is not", "/v1/models/nobody")
     stage.get("readiness for an operator", "/readyz", token="overseer")
     stage.get("readiness for a plain token", "/readyz")
     stage.get("readiness with a wrong token", "/readyz", ("authorization", "Bearer wrong"))

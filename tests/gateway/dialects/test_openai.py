@@ -111,6 +111,15 @@ def test_the_agents_are_listed_as_models(acme: Organisation) -> None:
     assert {"echo", "words", "paid"} <= set(names)
 
 
+def test_one_agent_is_shown_as_it_stands_in_the_list(acme: Organisation) -> None:
+    listed = {model["id"]: model for model in acme.get("/v1/models").json["data"]}
+    assert acme.get("/v1/models/words").json == listed["words"]
+    reply = acme.get("/v1/models/nobody")
+    assert (reply.status, reply.code) == (404, "agent_not_found")
+    assert acme.get("/v1/models/%40echo%40globex.example").code == "agent_not_found"
+    assert request("POST", acme.url + "/v1/models/words", body=b"").status == 405
+
+
 def test_a_token_sees_only_the_agents_it_may_call(acme: Organisation) -> None:
     token = acme.new_token("narrow", "--scope", "call:echo", "--scope", "run:read")
     models = acme.get("/v1/models", token=token).json

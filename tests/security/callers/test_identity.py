@@ -175,6 +175,10 @@ def test_a_token_is_shown_the_agents_it_may_call_and_no_others(scene: Scene) -> 
     """A36."""
     page = scene.acme.get("/v1/models", token=scene.lowly).json
     assert [model["id"] for model in page["data"]] == ["echo"]
+    there, nowhere = [
+        scene.acme.get(f"/v1/models/{name}", token=scene.lowly) for name in ("paid", "nobody")
+    ]
+    assert (there.status, there.body) == (nowhere.status, nowhere.body) == (404, nowhere.body)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from tests.edge.wire import HEAD, say
 from tests.security.support.scene import Scene, nothing_done, seen
 from tests.support.http import Reply, request
 
-CLOSED = ["/metrics", "/runs", "/runs/x", "/runs/x/events", "/v1/models"]
+CLOSED = ["/metrics", "/runs", "/runs/x", "/runs/x/events", "/v1/models", "/v1/models/echo"]
 NOWHERE = [
     "/",
     "/admin",

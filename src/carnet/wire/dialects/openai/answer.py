@@ -35,7 +35,7 @@ from carnet.core.messages.events import (
     Usage,
 )
 from carnet.core.money.amount import format_amount, parse_amount
-from carnet.errors import Internal, InvalidJson, InvalidRequest, ProviderError
+from carnet.errors import AgentNotFound, Internal, InvalidJson, InvalidRequest, ProviderError
 from carnet.wire.dialects.results import data_text
 from carnet.wire.grammar import json
 
@@ -186,8 +186,18 @@ def charge_member(usage: Usage | None, currency: str | None) -> dict[str, Any]:
 
 def write_models(names: Sequence[str], *, owner: str, created: int) -> bytes:
     """The agents as a list of models. `created` is in seconds since the epoch."""
-    entry = {"object": "model", "created": created, "owned_by": owner}
-    return json.write({"object": "list", "data": [{"id": name, **entry} for name in names]})
+    return json.write({"object": "list", "data": [_model(name, owner, created) for name in names]})
+
+
+def write_model(names: Sequence[str], *, owner: str, created: int) -> bytes:
+    """The agent that was asked for, as it stands in the list; nobody finds what is not there."""
+    if not names:
+        raise AgentNotFound
+    return json.write(_model(names[0], owner, created))
+
+
+def _model(name: str, owner: str, created: int) -> dict[str, Any]:
+    return {"id": name, "object": "model", "created": created, "owned_by": owner}
 
 
 # ------------------------------------------------------------------ reading

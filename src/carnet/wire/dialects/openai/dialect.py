@@ -22,7 +22,12 @@ from carnet.wire.dialects.dialect import (
     TaskView,
     Way,
 )
-from carnet.wire.dialects.openai.answer import digest_content, write_answer, write_models
+from carnet.wire.dialects.openai.answer import (
+    digest_content,
+    write_answer,
+    write_model,
+    write_models,
+)
 from carnet.wire.dialects.openai.chunk import ChunkWriter
 from carnet.wire.dialects.openai.codec import SPOKEN
 from carnet.wire.dialects.openai.refusals import write_error
@@ -74,6 +79,14 @@ WAYS: Final = (
         below_agents=False,
         summary="List the agents",
         answer="Models",
+    ),
+    Way(
+        name="model",
+        method="GET",
+        path="/v1/models/{model}",
+        below_agents=False,
+        summary="One agent",
+        answer="Model",
     ),
     Way(
         name="task",
@@ -168,8 +181,8 @@ class OpenAI:
             return read_chat(arrival)
         if name == "task":
             return read_later(arrival)
-        if name == "models":
-            return Question(about="agents")
+        if name in {"models", "model"}:
+            return Question(about="agents", agent=arrival.names.get("model"))
         if name == "list":
             return _read_list(arrival)
         about: Any = "cancel" if name == "cancel" else "task"
@@ -198,7 +211,6 @@ class OpenAI:
 
     def tell(self, way: str, result: QuestionResult, /) -> Reply:
         """Tasks, and agents as models."""
-        del way
         match result:
             case TaskView():
                 return _page(task_page(result), 202 if result.is_cancel else 200)
@@ -207,7 +219,8 @@ class OpenAI:
                 return _page({"tasks": lines, "next": result.following})
             case AgentList():
                 gateway = result.gateway
-                body = write_models(result.names, owner=gateway.domain, created=gateway.started)
+                write = write_model if way == "model" else write_models
+                body = write(result.names, owner=gateway.domain, created=gateway.started)
                 return Reply(200, [(b"content-type", b"application/json")], body)
         raise RouteNotFound
 

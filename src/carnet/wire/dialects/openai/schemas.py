@@ -46,6 +46,7 @@ SCHEMAS: Final[dict[str, Any]] = {
         "type": "object",
         "required": ["id", "object", "created", "model", "choices", "usage"],
     },
+    "Model": {"type": "object", "required": ["id", "object", "created", "owned_by"]},
     "Models": {"type": "object", "required": ["object", "data"]},
     "Accepted": {
         "type": "object",
