@@ -64,6 +64,17 @@ def test_the_client_gets_a_stream_with_usage(client: openai.OpenAI) -> None:
     assert usage is not None
 
 
+def test_the_client_gets_usage_from_a_stream_that_did_not_ask_for_it(
+    client: openai.OpenAI,
+) -> None:
+    with client.chat.completions.create(
+        model="words", messages=[{"role": "user", "content": "a b c"}], stream=True
+    ) as stream:
+        chunks = list(stream)
+    assert all(len(chunk.choices) == 1 for chunk in chunks)
+    assert [chunk.usage is not None for chunk in chunks] == [False] * (len(chunks) - 1) + [True]
+
+
 def test_the_client_lists_the_agents(client: openai.OpenAI) -> None:
     assert "echo" in [model.id for model in client.models.list()]
 

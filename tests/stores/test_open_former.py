@@ -77,9 +77,14 @@ def test_a_turn_that_is_done_is_answered_with_the_same_bytes(opened: Opened, nam
     assert (got.status, got.body.decode()) == (200, ANSWERS[name]["body"])
 
 
-def test_a_stream_that_is_done_is_answered_with_the_same_bytes(opened: Opened) -> None:
-    got = opened.house.chat("words", "one two", "streamed", stream=True)
-    assert got.body.decode() == ANSWERS["streamed"]["body"]
+def test_a_stream_that_is_done_is_answered_with_the_same_bytes_and_its_usage(
+    opened: Opened,
+) -> None:
+    got = opened.house.chat("words", "one two", "streamed", stream=True).body.decode()
+    former = ANSWERS["streamed"]["body"]  # by the former release, which told no usage unasked
+    before, usage, after = got.partition(',"usage":{')
+    assert usage
+    assert before + after[after.index("}") + 1 :] == former
 
 
 def test_a_signed_turn_that_is_done_is_answered_with_the_same_bytes(opened: Opened) -> None:

@@ -70,14 +70,22 @@ def test_a_stream_gives_chunks_and_then_done(acme: Organisation) -> None:
     lines = frames(acme, "a b c", "words")
     assert deltas(lines) == "a b c "
     assert lines[-1] == b"data: [DONE]"
-    assert not any(b'"usage":{' in line for line in lines)
 
 
-def test_a_stream_tells_its_usage_when_asked(acme: Organisation) -> None:
+def test_a_stream_tells_its_usage_in_a_chunk_of_its_own_when_asked(acme: Organisation) -> None:
     lines = frames(acme, "a b", "paid", stream_options={"include_usage": True})
     usage = json.loads(lines[-2][6:])
     assert usage["choices"] == []
     assert usage["usage"]["cost"] == "0.0002"
+    assert sum(b'"usage":{' in line for line in lines) == 1
+
+
+def test_a_stream_tells_its_usage_unasked_with_the_reason_of_its_end(acme: Organisation) -> None:
+    lines = frames(acme, "a b", "paid")
+    last = json.loads(lines[-2][6:])
+    assert last["choices"][0]["finish_reason"] == "stop"
+    assert last["usage"]["cost"] == "0.0002"
+    assert sum(b'"usage":{' in line for line in lines) == 1
 
 
 def test_text_that_looks_like_sse_stays_inside_one_frame(acme: Organisation) -> None:

@@ -122,6 +122,8 @@ def test_a_stream_opens_with_the_role_and_ends_with_the_reason_and_done() -> Non
         "model": "echo",
     }
     assert stream[0]["id"].startswith("chatcmpl-")
+    usage = stream[-2].pop("usage")
+    assert usage["total_tokens"] == 0
     assert stream == [
         same | {"choices": [{"index": 0, "delta": member, "finish_reason": reason}]}
         for member, reason in [
@@ -151,7 +153,19 @@ def test_the_usage_chunk_comes_before_the_end_if_it_was_asked_for() -> None:
         "currency": "credits",
         "run_cost": "0.0004",
     }
-    assert b"usage" not in written(*events)
+    assert [("usage" in frame) for frame in frames(written(*events, include_usage=True))[:-2]] == [
+        False
+    ] * 3
+    *before, unasked, end = frames(written(*events))
+    assert end == "[DONE]"
+    assert unasked["choices"][0]["finish_reason"] == "stop"
+    assert unasked["usage"] == last["usage"]
+    assert not any("usage" in frame for frame in before)
+
+
+def test_a_stream_of_which_no_usage_is_known_says_so_in_its_last_chunk() -> None:
+    usage = frames(written(Done()))[-2]["usage"]
+    assert (usage["total_tokens"], usage["cost"]) == (0, None)
 
 
 def test_a_tool_call_is_numbered_by_its_place() -> None:
@@ -255,7 +269,7 @@ def test_a_text_too_long_for_a_readers_bound_is_spread_over_frames() -> None:
     assert max(len(frame) for frame in stream.split(b"\n\n")) < 256 * 1024
     events = read(stream)
     assert joined_text(events) == "a" + text
-    assert events[-2] == ToolCall("c", "f", arguments)
+    assert events[-3] == ToolCall("c", "f", arguments)
 
 
 @given(

@@ -8,6 +8,8 @@ Law 2. One event is one frame of one line, whatever its text holds (A59). Only a
        a reader's bound is spread over several.
 Law 3. A stream ends with `[DONE]` after `Done`, or with one error frame and no `[DONE]` after
        `Failed`, which also tells what the call has cost. Nothing is written after that.
+Law 4. Every stream that is done tells its usage: in a chunk of its own for who asks for that, else
+       in the one that says why it ended, so that nobody meets a chunk without choices unasked.
 """
 
 from collections.abc import Iterator, Sequence
@@ -134,11 +136,14 @@ class ChunkWriter:
         if not self._flows and (shown := shown_data(self._data, self._result)):
             yield from self._text(data_text(shown))
         self._ended, self._flows = True, False
+        usage = b',"usage":%b' % _write(usage_object(self._usage, self._currency))
         reason = _write(finish_word(event.reason)) + b"}]" + self._result_member()
-        yield self._lead + b',"choices":[{"index":0,"delta":{},"finish_reason":%b}\n\n' % reason
-        if self._include_usage:
-            usage = _write(usage_object(self._usage, self._currency))
-            yield self._lead + b',"choices":[],"usage":%b}\n\n' % usage
+        last = b',"choices":[{"index":0,"delta":{},"finish_reason":%b' % reason
+        if self._include_usage:  # then it is a chunk of its own, as in OpenAI's interface
+            yield self._lead + last + b"}\n\n"
+            yield self._lead + b',"choices":[]' + usage + b"}\n\n"
+        else:
+            yield self._lead + last + usage + b"}\n\n"
         yield b"data: [DONE]\n\n"
 
     def _result_member(self) -> bytes:
