@@ -86,6 +86,20 @@ def test_the_client_gets_one_agent_by_its_name(client: openai.OpenAI) -> None:
     assert refused.value.code == "agent_not_found"
 
 
+def test_the_client_repeats_a_request_by_its_key(client: openai.OpenAI) -> None:
+    def ask(text: str) -> str:
+        answer = client.chat.completions.create(
+            model="paid",
+            messages=[{"role": "user", "content": text}],
+            extra_headers={"Idempotency-Key": "8e03978e-40d5-43dd-bc93-6894a57f9324"},
+        )
+        return answer.id
+
+    assert ask("hello") == ask("hello")
+    with pytest.raises(openai.UnprocessableEntityError):
+        ask("something else")
+
+
 def test_the_client_does_not_repeat_what_is_refused_for_good(client: openai.OpenAI) -> None:
     with pytest.raises(openai.RateLimitError) as refused:
         client.chat.completions.create(

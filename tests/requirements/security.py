@@ -338,6 +338,7 @@ _A41 = (
         "security.md A41",
         (
             _IDEMPOTENCY + "test_another_caller_with_the_same_ids_gets_its_own_turn",
+            _IDEMPOTENCY + "test_the_key_of_one_caller_never_meets_that_of_another",
             _TENANTS + "test_whoever_uses_the_ids_of_another_gets_a_turn_of_its_own",
             _TENANTS + "test_the_ids_of_a_tenant_mean_nothing_from_a_peer_that_forwards_another",
             _TENANTS + "test_an_agent_that_pays_itself_answers_each_tenant_anew",

@@ -51,7 +51,7 @@ from carnet.wire.dialects import DIALECTS, samvad
 from carnet.wire.dialects.dialect import Dialect, GatewayFacts
 from carnet.wire.grammar import json
 from carnet.wire.stamps import ROWS
-from carnet.wire.stamps.stamp import Stamp, Stamps
+from carnet.wire.stamps.stamp import IDEMPOTENCY_KEY, Stamp, Stamps
 from carnet.wire.stamps.tangle import HEADERS
 
 
@@ -365,7 +365,8 @@ def _description(
 ) -> dict[str, Any]:
     """The shape of the API, as this gateway serves it."""
     polling = settings.gateway.task_polling
-    return describe(router.routes, _schemas(dialects), HEADERS, polling=polling)
+    key = {IDEMPOTENCY_KEY: "Names this call as x-tangle-turnid does, where that is absent."}
+    return describe(router.routes, _schemas(dialects), HEADERS | key, polling=polling)
 
 
 def _documents() -> dict[str, dict[str, Any]]:

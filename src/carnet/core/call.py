@@ -70,6 +70,7 @@ class Claim(Struct, frozen=True, kw_only=True):
     callback: str | None = None  # where the end of a task is to be told
     delegation: str | None = None  # the token, as it was written
     correlation: str | None = None  # the caller's own name for its request
+    key: str | None = None  # by which it tells repeats of its request, if it knows no turns
     context: Context | None = None  # who claims to call, beside what is proved
 
 

@@ -50,7 +50,7 @@ from carnet.wire import travel
 from carnet.wire.crypto.components import Request
 from carnet.wire.dialects.dialect import Arrival, Dialect, Way
 from carnet.wire.grammar.headers import refuse_lookalikes
-from carnet.wire.stamps.stamp import Stamps, read_correlation
+from carnet.wire.stamps.stamp import KEY_START, Stamps, read_correlation, read_key
 
 logger = logging.getLogger("carnet.gateway")
 
@@ -261,17 +261,25 @@ class DialectEndpoint:
             claim = structs.replace(claim, correlation=named)
         if self._dialect.is_signed:
             return with_stamps(claim, arrival)
-        return with_proof(claim, arrival) if arrival.way.kind == "call" else claim
+        return (
+            with_proof(claim, arrival) if arrival.way.kind == "call" else with_key(claim, arrival)
+        )
+
+
+def with_key(claim: Claim, arrival: Arrival) -> Claim:
+    """The claim with the key that names its repeats, if it has one."""
+    return structs.replace(claim, key=read_key(arrival.headers))
 
 
 def with_proof(claim: Claim, arrival: Arrival) -> Claim:
     """The claim with the proof that the request brings along, if it brings one.
 
-    Who signs is known by the signature: a token beside it, which nobody signed, is not looked at.
+    Who signs is known by the signature: a token beside it, which nobody signed, is not looked at,
+    nor a key that would name its turn.
     """
     names = arrival.headers.joined()
     if b"\nsignature-input" not in names and b"\ncarnet" not in names:  # nearly every request
-        return claim
+        return claim if KEY_START not in names else with_key(claim, arrival)
     proof = travel.read_proof(arrival.request, arrival.body, arrival.stamps)
     if proof is None:
         return claim

@@ -6,7 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carnet.core.chain.turn_id import is_unscoped, ordinal_of, scoped_turn_id, slug, turn_id
+from carnet.core.chain.turn_id import (
+    is_unscoped,
+    key_id,
+    ordinal_of,
+    scoped_turn_id,
+    slug,
+    turn_id,
+)
 
 RUNS = st.text(st.characters(min_codepoint=0x21, max_codepoint=0x7E), min_size=1, max_size=40)
 
@@ -101,3 +108,10 @@ def test_an_id_of_ours_tells_which_call_of_its_turn_it_names() -> None:
     assert ordinal_of(scoped_turn_id("run", b"12345678", 12, "Émile")) == 12
     for foreign in ("run", "run.t1", "run.t1.Critic", "run.t1.a\n", "run.tx.a", f"r.t{'1' * 10}.a"):
         assert ordinal_of(foreign) is None
+
+
+def test_a_key_names_one_thing_of_one_caller() -> None:
+    names = [key_id(actor, key) for actor in ("token:a", "token:b") for key in ("k", "l")]
+    assert len(set(names)) == 4
+    assert names[0] == key_id("token:a", "k")
+    assert key_id("token:a", "bk") != key_id("token:ab", "k")

@@ -1,5 +1,6 @@
 """A turn that is sent again: replay, attach, mismatch, never billed twice."""
 
+import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -87,6 +88,70 @@ def test_a_turn_claimed_in_advance_does_not_poison_anybody_elses(acme: Organisat
     mallory = acme.new_token("mallory-early")
     acme.chat("poison", headers=turn("conv_ahead"), token=mallory)
     assert acme.chat("wanted", headers=turn("conv_ahead")).text == "wanted"
+
+
+def keyed(key: str, *more: tuple[str, str]) -> list[tuple[str, str]]:
+    return [("idempotency-key", key), *more]
+
+
+def ids(reply: Reply) -> tuple[str, str]:
+    return reply.headers["x-tangle-runid"], reply.headers["x-tangle-turnid"]
+
+
+def test_a_call_with_a_key_is_answered_once_and_billed_once(acme: Organisation) -> None:
+    first = acme.chat("hi", "paid", headers=keyed("order 66"))
+    again = acme.chat("hi", "paid", headers=keyed("order 66"))
+    run, turn_of_key = ids(first)
+    assert (again.body, ids(again)) == (first.body, (run, turn_of_key))
+    assert re.fullmatch("idem_[0-9a-f]{32}", run)
+    assert turn_of_key == f"{run}.t0"
+    assert executions(acme.folder, "paid").count(turn_of_key) == 1
+    assert len(ledger(acme, run)) == 1
+    other = acme.chat("something else", "paid", headers=keyed("order 66"))
+    assert (other.status, other.code) == (422, "idempotency_mismatch")
+    assert ids(acme.chat("hi", "paid", headers=keyed("order 67"))) != ids(first)
+
+
+def test_the_key_of_one_caller_never_meets_that_of_another(acme: Organisation) -> None:
+    """A41."""
+    mallory = acme.new_token("mallory-keyed")
+    first = acme.chat("secret of alice", headers=keyed("shared"))
+    other = acme.chat("hello", headers=keyed("shared"), token=mallory)
+    same = acme.chat("secret of alice", headers=keyed("shared"), token=mallory)
+    assert (other.text, same.code) == ("hello", "idempotency_mismatch")
+    assert ids(other)[0] != ids(first)[0]
+    assert acme.get(f"/runs/{ids(first)[0]}", token=mallory).status == 404
+
+
+def test_a_key_names_the_turn_within_a_run_that_is_named(acme: Organisation) -> None:
+    run = ("x-tangle-runid", "conv_keyed")
+    first, again = [acme.chat("hi", headers=keyed("step 1", run)) for _ in range(2)]
+    assert ids(first)[0] == "conv_keyed"
+    assert (first.body, ids(first)) == (again.body, ids(again))
+    assert ids(acme.chat("hi", headers=keyed("step 2", run)))[1] != ids(first)[1]
+
+
+def test_a_key_beside_a_turn_is_not_looked_at(acme: Organisation) -> None:
+    reply = acme.chat("hi", headers=[*turn("conv_beside"), *keyed("ignored")])
+    assert ids(reply) == ("conv_beside", "conv_beside.t0.echo")
+
+
+def test_a_key_that_cannot_be_one_is_refused_and_nothing_runs(acme: Organisation) -> None:
+    for headers in (keyed("k" * 256), keyed("one", *keyed("two"))):
+        reply = acme.chat("hi", headers=headers)
+        assert (reply.status, reply.code) == (400, "malformed_caller_context")
+    assert acme.chat("hi", headers=keyed("k" * 255)).status == 200
+    assert acme.chat("hi", headers=keyed(" ")).headers["x-tangle-runid"].startswith("conv_")
+
+
+def test_a_task_with_a_key_is_accepted_once(acme: Organisation) -> None:
+    fields = [("authorization", f"Bearer {acme.token}"), ("content-type", "application/json")]
+    first, again = [
+        request("POST", acme.url + "/tasks", [*fields, *keyed("later")], chat_body("hi", "echo"))
+        for _ in range(2)
+    ]
+    assert (first.status, again.status) == (202, 202)
+    assert first.json["taskId"] == again.json["taskId"]
 
 
 def test_a_call_without_a_turn_id_is_never_a_repeat(acme: Organisation) -> None:

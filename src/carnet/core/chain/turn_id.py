@@ -5,8 +5,11 @@ Law 2. Below it the key of the parent's record scopes the id. The key holds who 
        whom, and where in which run: two tenants who choose the same ids are two callers to whom
        they call, and so are two calls of one nested agent.
 Law 3. The slug holds no dot, so an id reads from the right whatever the run is called.
+Law 4. A caller that names its request with a key of its own, and knows no turns, is given the same
+       id for the same key; the same key of another caller is another id.
 """
 
+import hmac
 import re
 import unicodedata
 from functools import lru_cache
@@ -18,6 +21,7 @@ _ORDINAL = re.compile(r"\.t([0-9]{1,9})\.[a-z0-9_-]+\Z", re.ASCII)
 
 ANONYMOUS = "anon"
 SCOPE_BYTES = 8
+KEY_DIGITS = 32
 
 
 @lru_cache(maxsize=1024)
@@ -36,6 +40,11 @@ def turn_id(run: str, index: int, speaker: str) -> str:
 def scoped_turn_id(run: str, parent_key: bytes, index: int, speaker: str) -> str:
     """The id of a turn below another turn, whose record has this key."""  # R6
     return f"{run}.{parent_key[:SCOPE_BYTES].hex()}.t{index}.{slug(speaker)}"
+
+
+def key_id(actor: str, key: str) -> str:
+    """The id of what a caller names with a key: its run, if it names none."""
+    return f"idem_{hmac.digest(actor.encode(), key.encode(), 'sha256').hex()[:KEY_DIGITS]}"
 
 
 def is_unscoped(run: str, turn: str) -> bool:

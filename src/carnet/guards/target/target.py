@@ -20,6 +20,7 @@ Law 6. A callback is judged for senders that are proved and may call, and before
 Law 7. Whether it may leave is answered before any I/O: a chain with no hop left is refused, and a
        credential that would have to be forwarded to a peer that is not listed stops the call. It is
        never sent without the credential, because then the wrong party would pay.
+Law 8. A key by which its caller tells repeats names the turn, unless a stamp does.
 """
 
 import difflib
@@ -30,6 +31,7 @@ import msgspec
 
 from carnet.core.call import Ask, Claim
 from carnet.core.chain.carnet import Carnet, check_depth, merge
+from carnet.core.chain.turn_id import key_id
 from carnet.core.people.address import handle_of
 from carnet.core.people.identity import CHAT, Caller, Mode, Secret, Skill
 from carnet.errors import (
@@ -50,6 +52,13 @@ def within_chain(candidate: Candidate, /) -> None:
     if marks:  # else it stands at the top
         candidate.position = merge(marks)
         check_depth(candidate.position)
+    key = candidate.claim.key
+    if key is not None and candidate.position.turn is None:
+        name = key_id(candidate.caller.actor.name, key)
+        position = candidate.position
+        candidate.position = msgspec.structs.replace(
+            position, run=position.run or name, turn=f"{name}.t0"
+        )
 
 
 def names_parent(claim: Claim) -> bool:

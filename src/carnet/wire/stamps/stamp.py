@@ -4,7 +4,7 @@ A request has one body dialect and any number of stamps on it. The rows are list
 
 Beside the stamps a request has two headers that nothing is decided by: the W3C trace context, which
 trace a request belongs to, so that ours joins it, and `x-correlation-id`, the caller's own name for
-it (R49).
+it (R49). A third, `idempotency-key`, names the request for who repeats it and knows no turns.
 
 Here is also what the signature of a request must cover, in each of the two forms that are accepted.
 
@@ -298,6 +298,17 @@ def read_correlation(headers: Headers) -> str | None:
         return None
     values = headers.get_all(CORRELATION)
     return values[0] if len(values) == 1 and _WORD.fullmatch(values[0]) else None
+
+
+IDEMPOTENCY_KEY: Final = "idempotency-key"
+MOST_KEY_BYTES: Final = 255
+
+KEY_START: Final = b"\n" + IDEMPOTENCY_KEY.encode()
+
+
+def read_key(headers: Headers) -> str | None:
+    """The key; refused where it cannot be one: who relies on it must not be billed twice."""
+    return headers.visible(IDEMPOTENCY_KEY, max_bytes=MOST_KEY_BYTES)
 
 
 MINIMUM: Final = ("@method", "@path", "content-digest")
