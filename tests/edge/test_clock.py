@@ -66,6 +66,7 @@ class Place:
             note=self.refused.append,
             proxies=Proxies(),
             refusing=Refusing(DIALECTS),
+            seed=b"seed",
             drain=self.drain,
             on_listening=self.up.set,
         )

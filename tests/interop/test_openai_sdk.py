@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import openai
 import pytest
 
+from carnet.testing.wait import until
 from tests.support.federation import organisation
 from tests.support.organisation import Organisation
 
@@ -98,6 +99,21 @@ def test_the_client_repeats_a_request_by_its_key(client: openai.OpenAI) -> None:
     assert ask("hello") == ask("hello")
     with pytest.raises(openai.UnprocessableEntityError):
         ask("something else")
+
+
+def test_the_client_knows_what_its_requests_are_called(
+    front: Organisation, client: openai.OpenAI
+) -> None:
+    asked = {"role": "user", "content": "hello"}
+    answer = client.chat.completions.create(model="echo", messages=[asked])  # type: ignore[list-item]  # a plain dict
+    assert answer._request_id is not None  # noqa: SLF001  its public name
+    with pytest.raises(openai.NotFoundError) as refused:
+        client.chat.completions.create(model="nobody", messages=[asked])  # type: ignore[list-item]  # a plain dict
+    assert refused.value.request_id not in {None, answer._request_id}  # noqa: SLF001  as above
+    until(
+        lambda: front.json("runs", "--correlation", str(answer._request_id))["runs"],  # noqa: SLF001
+        lambda runs: len(runs) == 1,
+    )
 
 
 def test_the_client_does_not_repeat_what_is_refused_for_good(client: openai.OpenAI) -> None:

@@ -129,6 +129,7 @@ async def listening(house: House) -> AsyncIterator[str]:
         note=gateway.note,
         proxies=Proxies(),
         refusing=gateway.refusing,
+        seed=b"seed",
         drain=gateway.drain,
         on_listening=up.set,
     )

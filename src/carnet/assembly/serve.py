@@ -24,7 +24,7 @@ from carnet.http.process import Process
 from carnet.http.proxies import Proxies
 from carnet.http.server import Server, make_server, room_for
 from carnet.runtime.clock_skew import watch_clock_skew
-from carnet.runtime.system import SystemClock, SystemIds
+from carnet.runtime.system import SystemClock, SystemIds, new_seed
 from carnet.runtime.watchdog import Watchdog
 from carnet.stores.open import database_path, is_postgres
 from carnet.telemetry import start_logging
@@ -142,6 +142,7 @@ async def _listen(
             note=gateway.note,
             proxies=Proxies(settings.gateway.trusted_proxies),
             refusing=gateway.refusing,
+            seed=new_seed(),
             drain=drain,
             on_listening=announce,
             on_stop=process.stop,

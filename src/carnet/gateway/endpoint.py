@@ -50,7 +50,7 @@ from carnet.wire import travel
 from carnet.wire.crypto.components import Request
 from carnet.wire.dialects.dialect import Arrival, Dialect, Way
 from carnet.wire.grammar.headers import refuse_lookalikes
-from carnet.wire.stamps.stamp import KEY_START, Stamps, read_correlation, read_key
+from carnet.wire.stamps.stamp import KEY_START, Stamps, read_key
 
 logger = logging.getLogger("carnet.gateway")
 
@@ -129,6 +129,7 @@ class App:
         logger.info(
             "refused",
             extra={
+                "correlation_id": error.run or exchange.line.correlation,
                 "run": error.run,
                 "code": error.code,
                 "detail": str(error),
@@ -202,6 +203,7 @@ class DialectEndpoint:
             agent=agent,
             by_host=lambda: self._published.named(exchange),
         )
+        arrival.correlation = exchange.line.correlation
         if not dialect.is_signed:
             stamped = arrival.stamped()
             if way.kind == "call":
@@ -256,9 +258,8 @@ class DialectEndpoint:
             raise Internal("a dialect has read a question where calls come in")
         if self._dialect.is_signed and claim.marks:  # whatever is refused from here on names it
             arrival.run = claim.marks[0].run
-        named = read_correlation(arrival.headers)
-        if named is not None:
-            claim = structs.replace(claim, correlation=named)
+        if claim.correlation != arrival.correlation:  # its dialect has no word for it
+            claim = structs.replace(claim, correlation=arrival.correlation)
         if self._dialect.is_signed:
             return with_stamps(claim, arrival)
         return (

@@ -5,22 +5,27 @@ of a lifespan, a bound on concurrency (ours is at the edge). `Signal` and `Few` 
 `asyncio.Event` and the `deque` of each connection and request, which take 760 bytes each while they
 are empty: thousands of open streams are mostly such things.
 
-Law. The application is given what uvicorn would have given it.
+Law 1. The application is given what uvicorn would have given it.
+Law 2. Every request has a name, and every answer tells it, a refusal of the head too: the caller's
+       own `x-correlation-id`, else one that is drawn here (R49).
 """
 
 import asyncio
 from collections.abc import Callable
 from functools import partial
+from hashlib import shake_256
 from types import SimpleNamespace
-from typing import Any, Final, TypeVar
+from typing import Any, ClassVar, Final, TypeVar
 from urllib.parse import unquote
 
 import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from carnet.errors import CarnetError, MalformedRequest
-from carnet.http.link import LINE, Line
+from carnet.http.link import LINE, Fields, Line
 from carnet.http.shares import STEPS, shares_of
+from carnet.wire.grammar.headers import Headers
+from carnet.wire.stamps.stamp import CORRELATION, read_correlation
 
 MOST_NAMES: Final = 1024
 LONGEST_NAME: Final = 64
@@ -29,6 +34,11 @@ ASGI: Final = {"version": "3.0", "spec_version": "2.3"}  # which nobody changes
 FRAMING: Final = frozenset({b"content-length", b"transfer-encoding"})
 # It says that nothing follows: the parser reads no request behind the body.
 _HEAD_OF_BODY: Final = b"POST / HTTP/1.1\r\nconnection: close\r\n"
+
+ID_DIGITS: Final = 32
+_DRAWN_DIGITS: Final = 512 * ID_DIGITS  # of the ids that are drawn together
+_CORRELATION: Final = CORRELATION.encode()
+_REQUEST_ID: Final = b"x-request-id"
 
 T = TypeVar("T")
 
@@ -52,8 +62,51 @@ class LowerCase(dict[bytes, bytes]):
 _lower_case: Final = LowerCase()
 
 
+class RequestIds:
+    """Names for requests whose callers gave them none; nobody can tell the next, or their number.
+
+    They are drawn many at a time: taking one is a slice, and no call.
+    """
+
+    __slots__ = ("_seed", "_times", "at", "raw", "text")
+
+    def __init__(self, seed: bytes) -> None:
+        """`seed` is what nobody can guess, and no other gateway has."""
+        self._seed = seed
+        self._times = 0
+        self.draw()
+
+    def draw(self) -> None:
+        """Draw more of them."""
+        self._times += 1
+        digest = shake_256(b"%b %d" % (self._seed, self._times))
+        self.text = digest.hexdigest(_DRAWN_DIGITS // 2)
+        self.raw = self.text.encode()
+        self.at = 0  # where the next one begins
+
+
 class Arrivals(HttpToolsProtocol):
     """The requests of one connection."""
+
+    request_ids: ClassVar[RequestIds]
+
+    def named(self) -> tuple[str, Fields]:
+        """The name of the request whose head is there, and what all answers begin with."""
+        name = None
+        for field in self.headers or ():  # none yet, of who sends no head
+            if field[0] == _CORRELATION:
+                name = read_correlation(Headers(self.headers))
+                break
+        if name is None:
+            ids = self.request_ids
+            if ids.at >= _DRAWN_DIGITS:
+                ids.draw()
+            at, end = ids.at, ids.at + ID_DIGITS
+            ids.at, name, raw = end, ids.text[at:end], ids.raw[at:end]
+        else:
+            raw = name.encode()
+        usual = self.server_state.default_headers
+        return name, [*usual, (_CORRELATION, raw), (_REQUEST_ID, raw)]
 
     def on_message_begin(self) -> None:
         self.url = b""
@@ -67,6 +120,7 @@ class Arrivals(HttpToolsProtocol):
     ) -> RequestResponseCycle:
         """Make a request of the head; whether it `expects` to be asked for its body."""
         url = httptools.parse_url(self.url)
+        name, fields = self.named()
         path = str(url.path, "ascii")
         scope: Any = {
             "type": "http",
@@ -89,13 +143,13 @@ class Arrivals(HttpToolsProtocol):
             logger=self.logger,
             access_logger=self.access_logger,
             access_log=self.access_log,
-            default_headers=self.server_state.default_headers,
+            default_headers=fields,
             message_event=Signal(),  # type: ignore[arg-type]  # all that is asked of an Event
             expect_100_continue=expects,
             keep_alive=self.parser.should_keep_alive(),
             on_response=self.on_response_complete,
         )
-        scope[LINE] = Line(cycle)
+        scope[LINE] = Line(cycle, name)
         return cycle
 
     def on_body_complete(self) -> None:

@@ -236,10 +236,14 @@ def _nothing() -> None:
 class Line:
     """What an application may do with the connection of a request."""
 
-    __slots__ = ("_cycle", "_is_gone", "held", "task", "tell")
+    __slots__ = ("_cycle", "_is_gone", "correlation", "held", "task", "tell")
 
-    def __init__(self, cycle: Cycle | None = None) -> None:
-        """The client is there, and nobody listens. `cycle` is the request, of which we are part."""
+    def __init__(self, cycle: Cycle | None = None, correlation: str | None = None) -> None:
+        """The client is there, and nobody listens. `cycle` is the request, of which we are part.
+
+        `correlation` is what its answer calls it.
+        """
+        self.correlation = correlation
         self._cycle: Callable[[], Cycle | None] = _nothing if cycle is None else ref(cycle)
         self._is_gone = False
         self.tell: Callable[[], None] | None = None  # whom it is told that the client goes away

@@ -302,7 +302,9 @@ class HardProtocol(Arrivals):
         if self._state >= _DEAF:
             return  # it is about what nobody reads any more
         client = self.client[0] if self.client is not None else None
-        logger.info("refused", extra={"code": error.code, "detail": str(error), "client": client})
+        name, usual = self.named()
+        extra = {"code": error.code, "detail": str(error), "client": client, "correlation_id": name}
+        logger.info("refused", extra=extra)
         type(self).note(error)
         self._let_go()  # nobody will read what it has sent
         own = self.cycle if self._state == _BODY else None
@@ -318,7 +320,7 @@ class HardProtocol(Arrivals):
                 own.message_event.set()
                 self.cycle = None  # type: ignore[assignment]  # a shutdown need not wait for it
             reply = self.refusing[0](error, self.url.partition(b"?")[0])
-            self.transport.write(last_words(reply, self.server_state.default_headers))
+            self.transport.write(last_words(reply, usual))
             self._linger()
 
     def _ahead(self, own: RequestResponseCycle | None) -> RequestResponseCycle | None:

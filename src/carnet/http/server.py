@@ -15,6 +15,7 @@ from typing import Any
 
 import uvicorn
 
+from carnet.http.arrival import RequestIds
 from carnet.http.link import EdgeLimits, Held
 from carnet.http.process import STOPPING
 from carnet.http.protocol import SPARE_CONNECTIONS, SWEEP_SECONDS, HardProtocol, Note
@@ -115,7 +116,7 @@ def sweep(connections: Iterable[Any], now: float) -> None:
 
 
 def hardened(
-    limits: EdgeLimits, note: Note, proxies: Proxies, refusing: Refuse
+    limits: EdgeLimits, note: Note, proxies: Proxies, refusing: Refuse, seed: bytes
 ) -> type[HardProtocol]:
     """The protocol class for these limits; `note` is told of every refusal."""
     shared = {
@@ -124,6 +125,7 @@ def hardened(
         "proxies": proxies,
         "held": Held(),
         "refusing": (refusing,),
+        "request_ids": RequestIds(seed),
     }
     return type("HardProtocol", (HardProtocol,), shared)
 
@@ -149,6 +151,7 @@ def make_server(
     note: Note,
     proxies: Proxies,
     refusing: Refuse,
+    seed: bytes,
     drain: Drain,
     on_listening: Callable[[], None],
     on_stop: Callable[[], None] = lambda: None,
@@ -158,10 +161,11 @@ def make_server(
     `sockets` are bound, and are those it listens on.
     `note` is told of every request that is refused before the application sees it; `proxies` are
     believed when they tell who called them, and `refusing` has the words of refusals.
+    Nobody can guess `seed`, which names of requests are drawn from.
     """
     config = uvicorn.Config(
         app,
-        http=hardened(limits, note, proxies, refusing),
+        http=hardened(limits, note, proxies, refusing, seed),
         loop="uvloop",
         ws="none",
         lifespan="off",

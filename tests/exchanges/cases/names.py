@@ -19,6 +19,8 @@ _JWS = re.compile(r"(eyJ[A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]*)")
 _DIGEST = re.compile(r"sha-256=:([A-Za-z0-9+/]{43}=):")
 # Before ids that were drawn: sixteen digits of a scope are none.
 _SCOPE = re.compile(r"(?<=\.)(?:[0-9a-f]{16}\.|[0-9a-f]{8}\.)?(t\d+\.[a-z0-9_-]+)")
+# Nor is what every answer calls its request: it would renumber all others.
+_REQUEST = re.compile(r"(?<=^x-correlation-id: )[0-9a-f]{32}$|(?<=^x-request-id: )[0-9a-f]{32}$")
 _PLAIN: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\b(sig\d)=:[A-Za-z0-9+/]{86}==:"), r"\1=:<signature>:"),
     (re.compile(r"\bv1,[A-Za-z0-9+/]{43}="), "v1,<signature>"),
@@ -64,6 +66,7 @@ class Names:
         for literal, name in self._literals.items():
             text = text.replace(literal, name)
         text = _SCOPE.sub(r"<scope>.\1", text)
+        text = _REQUEST.sub("<request>", text)
         text = _DIGEST.sub(lambda found: f"sha-256=:<{self._name('digest', found[1])}>:", text)
         for pattern, kind in _DRAWN:
             text = pattern.sub(self._drawn(kind), text)

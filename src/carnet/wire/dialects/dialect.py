@@ -63,8 +63,8 @@ class Arrival:
     """A request as a dialect sees it."""
 
     __slots__ = (
-        *("_head", "_request", "_stamped", "agent", "body", "by_host", "headers", "must_prove"),
-        *("names", "run", "stamps", "way"),
+        *("_head", "_request", "_stamped", "agent", "body", "by_host", "correlation", "headers"),
+        *("must_prove", "names", "run", "stamps", "way"),
     )
 
     def __init__(
@@ -102,6 +102,7 @@ class Arrival:
         self.must_prove = must_prove
         self.body = b""
         self.run: str | None = None  # which a refusal tells
+        self.correlation: str | None = None  # what the answer calls the request
         self._stamped: Stamped | None = None
 
     @property

@@ -341,6 +341,7 @@ def read_chat(arrival: Arrival, body: bytes | None = None) -> Claim:
         authorization=None if authorization is None else Secret(authorization),
         forwarded=stamped.forwarded,
         context=stamped.context,
+        correlation=arrival.correlation,
         trace=read_trace(headers),
     )
 

@@ -156,6 +156,7 @@ def read_claim(
     mode: Mode,
     short_path: str,
     stamps: Stamps,
+    correlation: str | None = None,
 ) -> Claim:
     """Read a request of the protocol.
 
@@ -168,19 +169,22 @@ def read_claim(
         mode: The mode that the endpoint serves.
         short_path: The path without the prefix of the agent: "/agent/message".
         stamps: Whose fields must not stand outside the signature.
+        correlation: What the answer calls the request.
     """
     presented = signatures.read(request.headers)
     digests.check(", ".join(request.headers.get_all(CONTENT_DIGEST)), body)
     envelope = read_envelope(body, mode=mode)
     try:
         proof = read_proof(presented, request, envelope, short_path=short_path, stamps=stamps)
-        return _claim(request, envelope, proof, agent)
+        return _claim(request, envelope, proof, agent, correlation)
     except CarnetError as error:
         error.run = envelope.trace_id
         raise
 
 
-def _claim(request: Request, envelope: Envelope, proof: Proof, agent: str) -> Claim:
+def _claim(
+    request: Request, envelope: Envelope, proof: Proof, agent: str, correlation: str | None
+) -> Claim:
     asked = json.canonical(
         {"skill": envelope.skill, "payload": envelope.payload, "mode": envelope.mode}
     )
@@ -203,6 +207,7 @@ def _claim(request: Request, envelope: Envelope, proof: Proof, agent: str) -> Cl
         is_task=envelope.mode == "async",
         callback=envelope.callback_url,
         delegation=envelope.delegation_token,
+        correlation=correlation,
     )
 
 

@@ -194,6 +194,7 @@ class Samvad:
                 mode=mode,
                 short_path=way.path,
                 stamps=arrival.stamps,
+                correlation=arrival.correlation,
             )
         if way.auth == "open":
             return Question(about="agent", agent=agent)
