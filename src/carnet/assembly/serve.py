@@ -19,6 +19,7 @@ from carnet.assembly.sockets import Sockets, bound, listen
 from carnet.assembly.store import open_from
 from carnet.config import Limits, Settings
 from carnet.errors import ConfigInvalid, StorageUnavailable
+from carnet.http.cors import allowing
 from carnet.http.link import EdgeLimits
 from carnet.http.process import Process
 from carnet.http.proxies import Proxies
@@ -136,7 +137,7 @@ async def _listen(
                 process.drained()
 
         server = make_server(
-            gateway.app,
+            allowing(gateway.app, settings.gateway.cors_origins),
             sockets=sockets,
             limits=edge_limits(settings.limits, gateway.stamps.tolerated),
             note=gateway.note,

@@ -23,6 +23,10 @@ from carnet.wire.crypto.ed25519 import read_public_key
 
 _WHOLE: Final = re.compile(r"[0-9]{1,15}", re.ASCII)
 _TARGET: Final = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*", re.ASCII)
+_ORIGIN: Final = re.compile(  # as browsers write it: without a path, nor the port of its scheme
+    r"(?:https(?!.*:443\Z)|http(?!.*:80\Z))://(?:[a-z0-9.-]+|\[[0-9a-f:]+\])(?::[1-9][0-9]{0,4})?",
+    re.ASCII,
+)
 _MOST_SHOWN: Final = 60
 _MOST_ATTEMPTS: Final = 32  # to deliver one webhook
 
@@ -296,6 +300,17 @@ def networks() -> ValueReader:
         return str(ipaddress.ip_network(value))
 
     return many('addresses or ranges, such as "10.0.0.7" or "10.0.0.0/8"', check)
+
+
+def origins() -> ValueReader:
+    """Origins of web pages, as browsers write them; or every one."""
+
+    def check(value: str) -> str:
+        if value != "*" and not _ORIGIN.fullmatch(value):
+            raise ValueError
+        return value
+
+    return many('origins of pages, such as "https://app.example", or "*"', check)
 
 
 def public_keys() -> ValueReader:

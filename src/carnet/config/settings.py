@@ -71,6 +71,11 @@ class GatewaySettings(Struct, frozen=True, kw_only=True):
         read.networks(),
         "Reverse proxies whose X-Forwarded-For, X-Forwarded-Proto and Forwarded are believed.",
     ] = ()
+    cors_origins: Annotated[
+        tuple[str, ...],
+        read.origins(),
+        'Web pages whose scripts may call this gateway, by their origins; ["*"] is every page.',
+    ] = ()
     task_polling: Annotated[
         Literal["open", "signed"],
         read.one_of("open", "signed"),

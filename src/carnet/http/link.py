@@ -279,6 +279,12 @@ class Line:
         if cycle is not None:
             cycle.transport.abort()
 
+    def add(self, fields: Fields) -> None:
+        """Have the answer begin with these as well, whatever it is."""
+        cycle = self._cycle()
+        if cycle is not None:
+            cycle.default_headers += fields  # a list of this request alone
+
     def take_body(self) -> bytes | None:
         """The whole body if it has come; None if it has to be waited for."""
         cycle = self._cycle()
