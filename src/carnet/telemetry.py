@@ -1,7 +1,7 @@
 """Log lines and metrics: what the operator sees.
 
 Law 1. One JSON object a line on stdout, with the same first fields always; control characters are
-       escaped, values cut at 1 KiB, tracebacks at 4.
+       escaped, values cut at 1 KiB, tracebacks at 4. On a terminal `log` writes text in its place.
 Law 2. Fields come from an allow list of ours; a redaction pattern is the second net. A field that
        is not on it is named in its line, without its value; in the tests it is an error.
 Law 3. A blocked or closed stdout never holds up a call: lines are dropped and counted.
@@ -81,7 +81,15 @@ def undeclared(record: logging.LogRecord) -> list[str]:
     return sorted(record.__dict__.keys() - _BY_PYTHON - {*_FIRST, *FIELDS})
 
 
-class JsonLines(logging.Formatter):
+class Lines(logging.Formatter):
+    """How records and answered calls are written."""
+
+    def note(self, note: "CallNote") -> str:
+        """The line of an answered call."""
+        return note.line()
+
+
+class JsonLines(Lines):
     """A log record as one JSON line."""
 
     def format(self, record: logging.LogRecord) -> str:
@@ -92,18 +100,18 @@ class JsonLines(logging.Formatter):
             "correlation_id": getattr(record, "correlation_id", None) or run,
             "component": record.name.removeprefix("carnet."),
             "level": record.levelname.lower(),
-            "message": _cut(record.getMessage()),
+            "message": cut(record.getMessage()),
             "run": run,
             "turn": getattr(record, "turn", None),
         }
         for name in FIELDS:
             value = getattr(record, name, None)
             if value is not None:
-                line[name] = _cut(value) if isinstance(value, str) else value
+                line[name] = cut(value) if isinstance(value, str) else value
         if record.name.startswith("carnet") and (lost := undeclared(record)):
             line["undeclared"] = lost
         if record.exc_info:
-            line["detail"] = _cut(self.formatException(record.exc_info), MOST_DETAIL)
+            line["detail"] = cut(self.formatException(record.exc_info), MOST_DETAIL)
         return _written(line)
 
 
@@ -117,7 +125,7 @@ def _escape(match: re.Match[str]) -> str:
     return f"\\u{ord(match[0]):04x}"
 
 
-def _cut(text: str, most: int = MOST_VALUE) -> str:
+def cut(text: str, most: int = MOST_VALUE) -> str:
     """A value that fits its line and can be encoded, whatever somebody put into it."""
     sound = text if text.isascii() else text.encode(errors="replace").decode()
     return sound if len(sound) <= most else sound[: most - 1] + "…"
@@ -212,7 +220,11 @@ class LogSink(logging.Handler):
 
     def _format(self, record: logging.LogRecord | CallNote) -> str:
         try:
-            return record.line() if isinstance(record, CallNote) else self.format(record)
+            if not isinstance(record, CallNote):
+                return self.format(record)
+            return (
+                self.formatter.note(record) if isinstance(self.formatter, Lines) else record.line()
+            )
         except Exception:  # noqa: BLE001  one odd line must not end the log
             self.dropped += 1
             return (
@@ -249,10 +261,12 @@ def note_call(note: CallNote) -> None:
         _calls.info(note.line())
 
 
-def start_logging(level: str = "INFO", stream: Any = None) -> LogSink:
-    """Send every log line of the process through one sink."""
+def start_logging(
+    level: str = "INFO", stream: Any = None, *, lines: Lines | None = None
+) -> LogSink:
+    """Send every log line of the process through one sink; `lines` are JSON unless given."""
     sink = LogSink(stream)
-    sink.setFormatter(JsonLines())
+    sink.setFormatter(lines or JsonLines())
     root = logging.getLogger()
     root.handlers[:] = [sink]
     root.setLevel(level)

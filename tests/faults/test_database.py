@@ -1,10 +1,12 @@
 """A gateway on PostgreSQL whose database goes away, and comes back (F14)."""
 
+import json
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -84,6 +86,23 @@ def test_f14_a_database_that_is_down_is_503_at_once_and_passes_without_a_restart
         assert wired.ask(run).status == 200
         assert billed(gateway, run) == PRICE
     assert number(gateway, "SELECT COUNT(*) FROM ledger") == 3
+    assert gateway.stop() == 0
+
+
+def test_f14_while_the_database_is_down_the_log_says_so_once_and_then_counts(wired: Wired) -> None:
+    gateway = wired.gateway
+
+    def warnings() -> list[dict[str, Any]]:
+        lines = [json.loads(line) for line in gateway.log_lines()]
+        return [line for line in lines if line["level"] == "warning" and line["run"] is None]
+
+    with wired.cut():
+        until(warnings, lambda found: any("count" in line for line in found))
+        first = [str(line | {"timestamp": ""}) for line in warnings() if "count" not in line]
+        counted = [line for line in warnings() if "count" in line]
+        assert len(first) == len(set(first))
+        assert all(line["message"].endswith(" (again)") for line in counted)
+    until(wired.is_ready)
     assert gateway.stop() == 0
 
 

@@ -162,6 +162,7 @@ _STORES = (
             _DATABASE
             + "test_f14_a_database_that_is_down_is_503_at_once_and_passes_without_a_restart",
             _DATABASE + "test_f14_a_turn_whose_database_goes_away_is_not_told_as_done",
+            _DATABASE + "test_f14_while_the_database_is_down_the_log_says_so_once_and_then_counts",
             _POSTGRES + "test_a_postgres_that_is_down_refuses_all_who_wait_and_heals_by_itself",
             _POSTGRES
             + "test_a_postgres_that_says_nothing_is_given_up_by_a_timer_of_less_than_a_second",

@@ -17,13 +17,15 @@ from carnet.assembly.banner import banner, local_address
 from carnet.assembly.gateway import RunningGateway, build
 from carnet.assembly.sockets import Sockets, bound, listen
 from carnet.assembly.store import open_from
-from carnet.config import Limits, Settings
+from carnet.config import Limits, LogSettings, Settings
 from carnet.errors import ConfigInvalid, StorageUnavailable
 from carnet.http.cors import allowing
 from carnet.http.link import EdgeLimits
 from carnet.http.process import Process
 from carnet.http.proxies import Proxies
 from carnet.http.server import Server, make_server, room_for
+from carnet.log.repeats import Repeats
+from carnet.log.text import lines_for
 from carnet.runtime.clock_skew import watch_clock_skew
 from carnet.runtime.system import SystemClock, SystemIds, new_seed
 from carnet.runtime.watchdog import Watchdog
@@ -56,12 +58,22 @@ def serve(
         at = real.gateway
         process = Process(drain_seconds=at.drain_seconds, grace_seconds=at.grace_seconds)
         process.own(lambda: [each.fileno() for each in sockets])
-        sink = start_logging()
-        try:
+        with _logging(settings.log):
             code = process.run(lambda: _serve(real, sockets, process, spell))
-        finally:
-            sink.close()
     return process.leave(code)
+
+
+@contextlib.contextmanager
+def _logging(log: LogSettings) -> Iterator[None]:
+    """Write the log as it is configured, until the end."""
+    sink = start_logging(log.level.upper(), lines=lines_for(log.format, sys.stdout))
+    repeats = Repeats(sink.emit)
+    sink.addFilter(repeats)
+    try:
+        yield
+    finally:
+        repeats.rest()
+        sink.close()
 
 
 async def _serve(

@@ -296,6 +296,21 @@ class InboxSettings(Struct, frozen=True, kw_only=True):
     ] = 24
 
 
+class LogSettings(Struct, frozen=True, kw_only=True):
+    """The `[log]` section."""
+
+    format: Annotated[
+        Literal["auto", "text", "json"],
+        read.one_of("auto", "text", "json"),
+        "How lines are written; auto is text for people on a terminal, and else JSON.",
+    ] = "auto"
+    level: Annotated[
+        Literal["debug", "info", "warning", "error"],
+        read.one_of("debug", "info", "warning", "error"),
+        "The least grave that is written; calls and refusals are info.",
+    ] = "info"
+
+
 class Settings(Struct, frozen=True, kw_only=True):
     """Everything that was set, and where each value came from."""
 
@@ -308,6 +323,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     egress: EgressSettings
     outbox: OutboxSettings
     inbox: InboxSettings
+    log: LogSettings
     limits: Limits
     source: Path  # carnet.toml
     base: Path  # its folder: paths and target modules are relative to it
@@ -355,6 +371,7 @@ SECTIONS: dict[str, type[Struct]] = {
     "egress": EgressSettings,
     "outbox": OutboxSettings,
     "inbox": InboxSettings,
+    "log": LogSettings,
     "limits": Limits,
 }
 FAMILIES: dict[str, type[Struct]] = {"agents": AgentSettings, "peers": PeerSettings}

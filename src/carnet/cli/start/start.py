@@ -92,7 +92,7 @@ def _init_text(started: "Started", steps: list[str]) -> str:
 )
 @pass_invocation
 def serve(invocation: Invocation, host: str | None, port: int | None, fd: int | None) -> int:
-    """Run the gateway until Ctrl-C. The log is JSON on stdout."""
+    """Run the gateway until Ctrl-C. The log is on stdout: text on a terminal, else JSON."""
     settings = invocation.settings
     from carnet.assembly.serve import serve as run_gateway
     from carnet.errors import ConfigInvalid, UsageInvalid

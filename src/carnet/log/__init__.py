@@ -1,0 +1,1 @@
+"""Log lines for people."""
