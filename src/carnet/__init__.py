@@ -24,5 +24,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """The names there are to find, the lazy ones among them."""
-    return sorted({*globals(), *importlib.import_module("carnet.api").__all__})
+    """The public names; not what this module needs for itself, nor the rooms that were loaded."""
+    return sorted({"__version__", *importlib.import_module("carnet.api").__all__})

@@ -58,7 +58,21 @@ def _bind(settings: Settings) -> Sockets:
             return _bind_all(host, port)
         except OSError as error:
             if not attempts or error.errno != errno.EADDRINUSE:
+                if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
+                    raise _unknown_host(settings, error.strerror or "unknown") from None
                 raise _refused(error, host, port) from None
+        except UnicodeError:  # what can be no name of a host
+            raise _unknown_host(settings, "it is no name") from None
+
+
+def _unknown_host(settings: Settings, why: str) -> ConfigInvalid:
+    """A host that is none of this machine, by the name of what gave it."""
+    is_option = settings.origins["gateway.host"] == "option --host"
+    reason = (
+        f"'{settings.gateway.host}' is no address of this machine ({why}); listen on 127.0.0.1 "
+        "for callers here, on 0.0.0.0 for all"
+    )
+    return ConfigInvalid(key="--host" if is_option else "gateway.host", reason=reason)
 
 
 def _bind_all(host: str, port: int) -> Sockets:

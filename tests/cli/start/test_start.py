@@ -116,10 +116,15 @@ def test_init_says_what_lost_keys_mean_and_renews_the_starter_token(cli: Cli, ho
     assert cli("init").err == ""
 
 
-def test_init_can_leave_out_what_comes_next(cli: Cli) -> None:
-    ran = cli("init", "--quiet")
-    assert "wrote  carnet.toml" in ran.out
-    assert "Next" not in ran.out
+def test_init_that_is_to_be_quiet_says_nothing_unless_something_is_amiss(
+    cli: Cli, home: Path
+) -> None:
+    quiet = cli("init", "org", "--quiet")
+    assert (quiet.code, quiet.out, quiet.err) == (0, "", "")
+    assert (home / "org" / "carnet.toml").exists()
+    assert cli("--format", "json", "init", "org", "--quiet").out == ""
+    (home / "org" / "var" / "secrets.key").unlink()
+    assert "every token made before is void" in cli("init", "org", "--quiet").err
 
 
 @pytest.mark.parametrize("domain", ["localhost", "Acme.Example", "acme.example:80", "10.0.0.1"])

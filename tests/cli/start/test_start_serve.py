@@ -136,6 +136,16 @@ def test_a_port_is_refused_where_somebody_listens(cli: Cli) -> None:
     assert "is in use by another program" in ran.err
 
 
+@pytest.mark.parametrize("host", ["192.0.2.1", "bad..name"])
+def test_a_host_that_is_none_of_ours_is_named_as_such(cli: Cli, home: Path, host: str) -> None:
+    ran = cli("serve", "--host", host)
+    assert ran.code == 2
+    assert f"--host: '{host}' is no address of this machine" in ran.err
+    config = home / "carnet.toml"
+    config.write_text(config.read_text().replace('host = "127.0.0.1"', f'host = "{host}"', 1))
+    assert f"gateway.host: '{host}' is no address of this machine" in cli("serve").err
+
+
 def test_a_host_with_several_addresses_has_one_port_on_all(home: Path) -> None:
     settings = load(home / "carnet.toml", {}).listening_at("localhost", 0)
     with bound(settings) as (real, sockets):

@@ -111,6 +111,7 @@ def test_a_peer_is_admitted_changed_listed_and_forgotten(cli: Cli, home: Path) -
     added = cli("peers", "add", "b.example", "--url", URL + "/", "--token-file", "t")
     assert added.code == 0
     assert added.out.startswith(f"Known: b.example at {URL}.")
+    assert "Payers' credentials may not travel to it, and may not come from it." in added.out
     assert "@name@b.example" in added.out
     assert "--token-file" not in added.out
     assert cli("peers", "add", "b.example", "--credit", "100").code == 0

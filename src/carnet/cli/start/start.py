@@ -32,7 +32,7 @@ COLORS = {"ok": "green", "warn": "yellow", "fail": "red"}
     default=8700,
     help="The port (8700); with 0 the system chooses one at every start.",
 )
-@click.option("--quiet", is_flag=True, help="Say what was written, but not what comes next.")
+@click.option("--quiet", is_flag=True, help="Say nothing, unless something is amiss.")
 @pass_invocation
 def init(invocation: Invocation, /, folder: Path, domain: str, port: int, quiet: bool) -> None:  # noqa: FBT001  click passes it
     """Write a working configuration, an example agent, keys and a first token.
@@ -44,7 +44,7 @@ def init(invocation: Invocation, /, folder: Path, domain: str, port: int, quiet:
     invocation.refuse_foreign(folder, folder / "carnet.toml")
     started, settings = wait(start_in(folder.absolute(), domain=domain, port=port))
     name = settings.default_agent or "AGENT"
-    steps = [] if quiet else _next_steps(folder, name)
+    steps = _next_steps(folder, name)
     page = {
         "config": str(started.config),
         "created": started.created,
@@ -52,7 +52,8 @@ def init(invocation: Invocation, /, folder: Path, domain: str, port: int, quiet:
         "warnings": started.warnings,
         "next": steps,
     }
-    invocation.result(page, lambda: _init_text(started, steps))
+    if not quiet:
+        invocation.result(page, lambda: _init_text(started, steps))
     for warning in started.warnings if invocation.format == "text" else ():
         click.echo(invocation.spell(f"Warning: {warning}"), err=True)
 
@@ -72,9 +73,7 @@ def _init_text(started: "Started", steps: list[str]) -> str:
         lines += [f"  kept   {name}" for name in started.kept]
     else:
         lines += [f"{started.config.parent} has everything already; nothing was changed."]
-    if steps:
-        lines += ["", "Next:", *(f"  {step}" for step in steps)]
-    return "\n".join(lines)
+    return "\n".join([*lines, "", "Next:", *(f"  {step}" for step in steps)])
 
 
 @click.command(cls=Command)

@@ -68,7 +68,7 @@ def _peer_text(page: dict[str, Any]) -> str:
     lines = [
         f"Known: {domain} at {page['url']}.",
         f"It may owe us {page['credit']} and charge us at most {page['max_cost']} a call.",
-        f"Payers' credentials {forwards} travel to it.",
+        f"Payers' credentials {forwards} travel to it, and {forwards} come from it.",
         f"Its agents are reached as @name@{domain}.",
         "A running gateway notices within a second.",
     ]
