@@ -150,3 +150,9 @@ def test_the_readme_shows_what_serve_prints(tmp_path: Path) -> None:
     (tmp_path / "var" / "starter.token").write_text("x")
     printed = banner(load(tmp_path / "carnet.toml", {})).replace(str(tmp_path), "/path/to/carnet")
     assert printed.strip() in (ROOT / "README.md").read_text()
+
+
+def test_it_says_where_it_works_and_leaves_no_umask_behind() -> None:
+    lines = [line for block in blocks_of(QUICKSTART) for line in block.text.splitlines()]
+    assert not [line for line in lines if line.startswith("umask")]
+    assert [line for line in lines if "mktemp" in line] == ['cd "$(mktemp -d)" && pwd']
