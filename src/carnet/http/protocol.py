@@ -164,10 +164,7 @@ class HardProtocol(Arrivals):
             self.refuse(self._too_much())
 
     def _decline(self, rest: bytes) -> bytes:
-        """Go on as if another protocol had not been asked for, to the end of this request.
-
-        Gives what there is of its body, which the parser has not read.
-        """
+        """Go on as if no other protocol had been asked for; gives what is unread of its body."""
         self._hang_up_after(self.cycle)
         if self.parser.should_upgrade():  # there is no body, or it would be another parser
             return b""

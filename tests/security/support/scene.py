@@ -208,10 +208,13 @@ def send_raw(gateway: Organisation, token: str, lines: bytes, body: bytes) -> by
         return b"".join(iter(lambda: connection.recv(65536), b""))
 
 
+OWN = frozenset({"date", "x-correlation-id", "x-request-id"})  # of one answer
+
+
 def undated(replies: Iterable[Reply]) -> list[tuple[int, dict[str, str], bytes]]:
     """Answers without what changes from one to the next by itself."""
     return [
-        (reply.status, {k: v for k, v in reply.headers.items() if k != "date"}, reply.body)
+        (reply.status, {k: v for k, v in reply.headers.items() if k not in OWN}, reply.body)
         for reply in replies
     ]
 
