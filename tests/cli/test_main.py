@@ -123,6 +123,12 @@ def test_help_costs_little_more_than_the_interpreter_with_click() -> None:
         (["tokens", "creat"], "'create'"),
         (["call", "--strem"], "'--stream'"),
         (["--fromat", "json"], "'--format'"),
+        (["tokens", "end", "alice"], "'revoke'"),
+        (["keys", "delete", "k-1"], "'revoke'"),
+        (["peers", "end", "globex.example"], "'revoke-key' or 'remove'"),
+        (["peers", "revoke", "globex.example"], "'revoke-key'"),
+        (["tokens", "new", "alice"], "'create'"),
+        (["help", "rnus"], "'runs'"),
     ],
 )
 def test_a_near_miss_is_answered_with_a_suggestion(cli: Cli, words: list[str], near: str) -> None:
@@ -131,6 +137,20 @@ def test_a_near_miss_is_answered_with_a_suggestion(cli: Cli, words: list[str], n
     assert near in ran.err
     assert "--help" in ran.err
     assert ran.out == ""
+
+
+def test_help_with_a_command_is_the_help_of_that_command(cli: Cli) -> None:
+    assert cli("help") == cli("--help")
+    assert cli("help", "peers", "add") == cli("peers", "add", "--help")
+
+
+@pytest.mark.parametrize(
+    "words", [["tokens"], ["tokens", "revoke"], ["keys", "revoke"], ["peers", "revoke-key"]]
+)
+def test_one_word_says_that_a_token_or_a_key_is_taken_no_more(cli: Cli, words: list[str]) -> None:
+    text = " ".join(cli(*words, "--help").out.lower().split())
+    assert "revoke" in text
+    assert " end " not in text
 
 
 def test_a_group_alone_shows_its_help_and_is_bad_usage(cli: Cli) -> None:
@@ -279,6 +299,7 @@ def test_commands_are_printed_with_the_name_that_was_typed(
     assert program() == typed
     spelled = Invocation().spell("Wait for it: carnet tasks wait ID")
     assert spelled == f"Wait for it: {typed} tasks wait ID"
+    assert Invocation().spell("'carnet --help' shows") == f"'{typed} --help' shows"
     if "/" in typed:  # a path is no command to be spelled again
         assert Invocation().spell(spelled) == spelled
 

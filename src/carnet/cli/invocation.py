@@ -24,12 +24,22 @@ Format = Literal["text", "json", "jsonl"]
 FORMATS = ("text", "json", "jsonl")
 WHOLE = 200  # a first sentence of a help text is never cut off
 
-# A command within a sentence. `init`, `explain` and `completion` read no configuration.
+# A command within a sentence.
 _READS_CONFIG = (
     "serve|doctor|call|tasks|runs?|tail|tokens|keys|peers|agents|ledger|config|migrate|backup|prune"
     "|outbox"
 )
-_COMMAND = re.compile(rf"(?<![\w./-])carnet (?=({_READS_CONFIG}|init|explain|completion)\b)")
+_READS_NONE = "init|explain|completion|help|version|--help"
+_COMMAND = re.compile(rf"(?<![\w./-])carnet (?=({_READS_CONFIG}|{_READS_NONE})\b)")
+
+# What people type for a command that has another name here.
+_OTHER_WORDS = {
+    **dict.fromkeys(
+        ("end", "delete", "rm", "remove"), ("revoke", "revoke-key", "remove", "cancel")
+    ),
+    **dict.fromkeys(("new", "add", "make"), ("create", "new", "add")),
+    "ls": ("list",),
+}
 
 
 class Invocation:
@@ -261,6 +271,17 @@ class Group(click.Group):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.params.extend(everywhere())
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that was named; another word for one of ours is answered with ours."""
+        ours = [name for name in _OTHER_WORDS.get(args[0], ()) if name in self.commands]
+        if not ours or args[0] in self.commands:
+            return super().resolve_command(ctx, args)
+        named = " or ".join(f"'{name}'" for name in ours)
+        message = f"No such command '{args[0]}'. Did you mean {named}?"
+        raise click.exceptions.NoSuchCommand(args[0], message, ctx=ctx)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         names = self.list_commands(ctx)

@@ -47,6 +47,7 @@ GROUPS: dict[str, tuple[click.Command, ...]] = {
         tasks.tasks,
         operate.prune,
         operate.version,
+        operate.help_,
         operate.completion,
     ),
 }

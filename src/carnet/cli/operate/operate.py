@@ -1,4 +1,4 @@
-"""`carnet config`, `migrate`, `prune`, `version`, `completion`: running it day by day."""
+"""`carnet config`, `migrate`, `prune`, `version`, `help`, `completion`: running it day by day."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -163,6 +163,15 @@ def version(invocation: Invocation) -> None:
 
     page = {"carnet": __version__, "python": platform.python_version()}
     invocation.result(page, lambda: f"carnet {page['carnet']} (Python {page['python']})")
+
+
+@click.command("help", cls=Command)
+@click.argument("words", metavar="COMMAND", nargs=-1)
+@click.pass_context
+def help_(ctx: click.Context, words: tuple[str, ...]) -> None:
+    """Say what a command takes, as --help after it does."""
+    root = ctx.find_root()
+    root.command.main([*words, "--help"], root.info_name, standalone_mode=False, obj=root.obj)
 
 
 @click.command(cls=Command)

@@ -16,7 +16,7 @@ LEAD = "10m"  # twice as long: a cache on the way may have kept it before
 
 @click.group(cls=Group)
 def keys() -> None:
-    """Make, list, rotate and end the keys this gateway signs with."""
+    """Make, list, rotate and revoke the keys this gateway signs with."""
 
 
 @keys.command()
@@ -118,7 +118,7 @@ def _rotated_text(invocation: Invocation, page: dict[str, Any], domain: str) -> 
     ]
     if old is not None:
         pin = f"carnet peers add agent://{domain} --key {page['key']} --kid {kid}"
-        stolen = f"If {old['kid']} was stolen, end it at once: carnet keys revoke {old['kid']}"
+        stolen = f"If {old['kid']} was stolen, revoke it at once: carnet keys revoke {old['kid']}"
         lines += [
             f"{old['kid']} is honoured until {short(old['not_after'])} UTC.",
             "Running gateways notice within a second.",
@@ -132,10 +132,10 @@ def _rotated_text(invocation: Invocation, page: dict[str, Any], domain: str) -> 
 @click.argument("kid")
 @pass_invocation
 def revoke(invocation: Invocation, kid: str) -> None:
-    """End a key at once. The one that signs is replaced by the next, or else by a new one."""
+    """Revoke a key at once. The one that signs is replaced by the next, or else by a new one."""
     now_active = wait(_revoke(invocation.settings, kid))
     page = {"kid": kid, "revoked": True, "active": now_active}
-    text = f"Ended the key {kid}. We sign with {now_active}; gateways notice within a second."
+    text = f"Revoked the key {kid}. We sign with {now_active}; gateways notice within a second."
     invocation.result(page, lambda: text)
 
 

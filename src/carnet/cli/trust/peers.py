@@ -257,12 +257,12 @@ async def _remove(settings: "Settings", name: str) -> bool:
 @click.option("--kid", metavar="KID", help="That key alone (default: all of the sender's).")
 @pass_invocation
 def revoke_key(invocation: Invocation, sender: str, kid: str | None) -> None:
-    """End pinned keys at once; what they sign is refused, whatever a card says."""
-    ended = wait(_revoke_key(invocation.settings, sender, kid))
-    if not ended:
+    """Revoke pinned keys at once; what they sign is refused, whatever a card says."""
+    revoked = wait(_revoke_key(invocation.settings, sender, kid))
+    if not revoked:
         refuse_unknown("live pinned key", kid or sender, "carnet peers list")
-    page = {"sender": sender, "kid": kid, "revoked": ended}
-    text = f"Ended {ended} of the keys of {sender}. A running gateway notices within a second."
+    page = {"sender": sender, "kid": kid, "revoked": revoked}
+    text = f"Revoked {revoked} of the keys of {sender}. A running gateway notices within a second."
     invocation.result(page, lambda: text)
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @click.group(cls=Group)
 def tokens() -> None:
-    """Make, list and end bearer tokens."""
+    """Make, list and revoke bearer tokens."""
 
 
 @tokens.command()
@@ -63,7 +63,7 @@ def _refuse_taken(known: "Sequence[Token]", name: str, now: int) -> None:
     if any(token.name == name and token.is_live(now) for token in known):
         raise UsageInvalid(
             reason=f"There is a token named '{name}' already.",
-            fix=f"Choose another name, or end that one first: carnet tokens revoke {name}",
+            fix=f"Choose another name, or revoke that one: carnet tokens revoke {name}",
         )
 
 
@@ -120,10 +120,10 @@ def _marks(entry: dict[str, Any]) -> list[str]:
 @click.argument("name")
 @pass_invocation
 def revoke(invocation: Invocation, name: str) -> None:
-    """End a token at once; running gateways notice within a second."""
+    """Revoke a token at once; running gateways notice within a second."""
     if not wait(_revoke(invocation.settings, name)):
         refuse_unknown("token", name, "carnet tokens list")
-    invocation.result({"name": name, "revoked": True}, lambda: f"Ended the token '{name}'.")
+    invocation.result({"name": name, "revoked": True}, lambda: f"Revoked the token '{name}'.")
 
 
 async def _revoke(settings: "Settings", name: str) -> bool:

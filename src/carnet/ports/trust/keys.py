@@ -68,7 +68,7 @@ class OwnKeys(SigningKeys, Protocol):
         """
 
     async def revoke(self, kid: str, now: int) -> bool:
-        """End a key at once, everywhere; False if there is none.
+        """Revoke a key at once, everywhere; False if there is none.
 
         If it is the one that signs, the next one does from now on, or else a new one. If it is the
         next one, the one that signs is not replaced after all.
@@ -99,7 +99,7 @@ class PinnedKeys(Protocol):
         """Add one; the same sender and kid again replaces it."""
 
     async def revoke(self, sender: str, kid: str | None, now: int) -> int:
-        """End the keys of a sender (one of them, with a kid); how many."""
+        """Revoke the keys of a sender (one of them, with a kid); how many."""
 
     async def remove(self, sender: str) -> int:
         """Forget a sender's keys; how many there were."""

@@ -40,7 +40,7 @@ class Tokens(Protocol):
         """Make one. The secret is shown once and kept nowhere."""
 
     async def revoke(self, name: str, now: int) -> bool:
-        """End one by name; False if there is none."""
+        """Revoke one by name; False if there is none."""
 
     async def list(self) -> Sequence[Token]:
         """All of them, newest first."""

@@ -199,7 +199,7 @@ class StoredKeys:
         return self._named(kid)
 
     async def revoke(self, kid: str, now: int) -> bool:
-        """End a key at once, everywhere; False if there is none.
+        """Revoke a key at once, everywhere; False if there is none.
 
         If it is the one that signs, the next one does from now on, or else a new one. If it is the
         next one, the one that signs is not replaced after all.

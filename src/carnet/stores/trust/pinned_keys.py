@@ -49,14 +49,14 @@ class StoredPinnedKeys:
         await self.refresh()
 
     async def revoke(self, sender: str, kid: str | None, now: int) -> int:
-        """End the keys of a sender (one of them, with a kid); how many."""
+        """Revoke the keys of a sender (one of them, with a kid); how many."""
         self._refuse_from_file(sender)
         if kid is None:
-            ended = await self._database.execute(_REVOKE_ALL, (now, sender))
+            revoked = await self._database.execute(_REVOKE_ALL, (now, sender))
         else:
-            ended = await self._database.execute(_REVOKE_ONE, (now, sender, kid))
+            revoked = await self._database.execute(_REVOKE_ONE, (now, sender, kid))
         await self.refresh()
-        return ended
+        return revoked
 
     async def remove(self, sender: str) -> int:
         """Forget a sender's keys; how many there were."""

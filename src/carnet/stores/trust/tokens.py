@@ -98,16 +98,16 @@ class StoredTokens:
         if not created:
             raise UsageInvalid(
                 reason=f"There is a live token named '{new.name}' already.",
-                fix=f"Choose another name, or end that one first: carnet tokens revoke {new.name}",
+                fix=f"Choose another name, or revoke that one: carnet tokens revoke {new.name}",
             )
         await self.refresh()
         return self._by_hash[hashed], secret
 
     async def revoke(self, name: str, now: int) -> bool:
-        """End one by name; False if there is none."""
-        ended = await self._database.execute(_REVOKE, (now, name))
+        """Revoke one by name; False if there is none."""
+        revoked = await self._database.execute(_REVOKE, (now, name))
         await self.refresh()
-        return ended > 0
+        return revoked > 0
 
     async def list(self) -> builtins.list[Token]:
         return [_read(row) for row in await self._database.fetch(_LOAD)]
