@@ -43,6 +43,7 @@ def main(words: list[str]) -> int:
     while data := reply.read1(65536):
         out.write(data)
         out.flush()
+    connection.close()
     return 0
 
 

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from carnet.assembly.banner import banner
 from carnet.config import load
 from carnet.testing.address import Address
+from tests.docs.first.masks import masked
 
 ROOT = Path(__file__).parents[2]
 QUICKSTART = ROOT / "docs" / "quickstart.md"
@@ -117,9 +118,10 @@ def test_every_command_of_the_quickstart_works_as_it_is_written(tmp_path: Path) 
     script = script_of(steps, addresses)
     printed = typed(script, tmp_path, addresses.values()).split(MARK)
     assert sum(step.serves for step in steps) == 2
+    assert sum(bool(step.printed) for step in steps) == 5
     for step, got in zip(steps, printed, strict=False):
-        for line in step.printed.splitlines():
-            assert line.strip() in got, (step.commands, got)
+        if step.printed:
+            assert masked(got, addresses) == masked(step.printed)
     assert len({line for line in _of("sha256sum", steps, printed).split() if len(line) == 64}) == 1
     assert "HTTP/1.1 429" in _of("x-tangle-forwarded-depth: 4", steps, printed)
     assert "x-tangle-runid" in _of("curl -i", steps, printed)

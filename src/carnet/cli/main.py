@@ -160,7 +160,9 @@ def _lines(invocation: Invocation, facts: dict[str, Any], code: int) -> Iterator
     if isinstance(facts.get("retry_after"), int):
         yield f"Retry-After: {write_span(facts['retry_after'])}"
     if code in {REFUSED, UNVERIFIED} and facts.get("code"):
-        yield invocation.spell(f"More: carnet explain {_code_to_explain(facts)}")
+        command = f"carnet explain {_code_to_explain(facts)}"
+        if command not in str(facts.get("hint")):
+            yield invocation.spell(f"More: {command}")
     named = [f"{word} {facts[word]}" for word in ("run", "turn") if facts.get(word)]
     if named:
         yield "  ".join(named)
