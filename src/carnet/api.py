@@ -2,7 +2,21 @@
 
 from carnet.core.chain.carnet import Carnet
 from carnet.core.chain.turn_id import turn_id
-from carnet.core.messages.events import Data, Done, Event, Failed, Text, ToolCall, ToolResult, Usage
+from carnet.core.messages.events import (
+    Data,
+    DataPart,
+    Done,
+    Event,
+    Failed,
+    File,
+    Link,
+    Message,
+    Text,
+    ToolCall,
+    ToolResult,
+    Usage,
+)
+from carnet.core.messages.parameters import Parameters, Tool
 from carnet.core.money.budget import IterationBudget
 from carnet.core.people.identity import Result
 from carnet.errors import CarnetError, DepthExceeded
@@ -27,15 +41,21 @@ __all__ = [
     "CarnetError",
     "Client",
     "Data",
+    "DataPart",
     "DepthExceeded",
     "Done",
     "Event",
     "Failed",
+    "File",
     "IterationBudget",
+    "Link",
+    "Message",
+    "Parameters",
     "Result",
     "Task",
     "TaskRecord",
     "Text",
+    "Tool",
     "ToolCall",
     "ToolResult",
     "Usage",

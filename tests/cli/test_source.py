@@ -14,6 +14,8 @@ KEY = "agents.x.target"
 SEEN = {
     "a function": "async def x(visit): ...",
     "a generator": "async def x(visit):\n    yield ''",
+    "a plain function": "def x(visit): ...",
+    "a plain generator": "import carnet\n@carnet.agent('x')\ndef x(visit):\n    yield ''",
     "an agent": "import carnet\n@carnet.agent('x')\nasync def x(visit): ...",
     "by another name": "import carnet as c\n@c.agent('x')\nasync def x(visit): ...",
     "imported from": "from carnet import agent as a\n@a('x')\nasync def x(visit): ...",
@@ -38,7 +40,7 @@ NOT_SEEN = {
 }
 WRONG = {
     "nothing": ("y = 1", "has no 'x'"),
-    "no coroutine": ("def x(visit): ...", "write it as 'async def name(visit)'"),
+    "no parameter": ("def x(): ...", "write it as 'async def name(visit)' or 'def name(visit)'"),
     "a skill": (
         "import carnet\ny = carnet.agent('y')\n@y.skill('s')\ndef x(n: int): ...",
         "is a skill of agent 'y'",

@@ -29,6 +29,7 @@ AGENTS = {
     "recursive": "careful:recursive",
     "clerk": "skills:clerk",
     "porter": "skills:porter",
+    "guide": "tools:guide",
 }
 BOB = Sender("agent://bob")
 
@@ -126,6 +127,17 @@ def test_an_agent_that_has_skills_alone_cannot_be_talked_to(gateway: Organisatio
     assert refused.status == 404
     assert refused.json["error"]["code"] == "skill_not_found"
     assert refused.json["error"]["suggestion"] == "book"
+
+
+def test_a_plain_function_reads_what_was_sent_and_has_a_tool_called(gateway: Organisation) -> None:
+    assert gateway.chat("hi", "guide", temperature=0.5).text == "0 images, 0.5: hi"
+    tools = [{"type": "function", "function": {"name": "clock"}}]
+    (choice,) = gateway.chat("hi", "guide", tools=tools).json["choices"]
+    (call,) = choice["message"]["tool_calls"]
+    assert (choice["finish_reason"], call["function"]["name"]) == ("tool_calls", "clock")
+    result = {"role": "tool", "tool_call_id": call["id"], "content": "noon"}
+    messages = [{"role": "user", "content": "hi"}, choice["message"], result]
+    assert gateway.chat("hi", "guide", tools=tools, messages=messages).text == "It is noon."
 
 
 def test_every_example_is_listed_and_run() -> None:

@@ -1,12 +1,15 @@
 """The real `openai` package against a gateway, and a gateway as a provider of another."""
 
+import json
 from collections.abc import Iterator
+from typing import Any
 
 import openai
 import pytest
+from openai.types.chat import ChatCompletion, ChatCompletionToolParam
 
 from carnet.testing.wait import until
-from tests.support.federation import organisation
+from tests.support.federation import introduce, organisation
 from tests.support.organisation import Organisation
 
 PROVIDED = """
@@ -153,3 +156,222 @@ def test_a_stream_passes_through_a_provider(client: openai.OpenAI) -> None:
     ) as chunks:
         parts = [choice.delta.content for chunk in chunks for choice in chunk.choices]
     assert [part for part in parts if part] == ["x ", "y "]
+
+
+# ------------------------------------------------------------------ what an agent is given
+
+GIVEN = """
+import json
+import threading
+
+import carnet
+
+
+def seen(visit):
+    asked = visit.parameters
+    return json.dumps({
+        "on the loop": threading.current_thread() is threading.main_thread(),
+        "said": [[message.role, message.text] for message in visit.messages],
+        "images": [image.url for image in visit.images],
+        "files": [[file.name, file.content] for file in visit.files],
+        "tools": [[tool.name, tool.description, tool.parameters] for tool in visit.tools],
+        "asked": {name: asked[name] for name in asked if name != "tools"},
+    })
+
+
+def calls(visit):
+    for tool in visit.tools:
+        yield carnet.ToolCall("call_" + tool.name, tool.name, json.dumps({"city": visit.text}))
+
+
+WEATHER = carnet.Tool("weather", "How it is outside.", {"type": "object"})
+HISTORY = [carnet.Message.user("before"), carnet.Message.assistant("yes?")]
+
+
+async def asks(visit):
+    peer = visit.peer("@seen@answering.example")
+    said = carnet.Message.user(visit.text, carnet.Link("https://x.example/a.png", None, "image/*"))
+    yield await peer.ask(
+        [*HISTORY, said], system="Be brief.", tools=[WEATHER], temperature=0.5, seed=None
+    )
+
+
+async def passes(visit):
+    async for event in visit.peer("@seen@answering.example")(visit.messages, **visit.parameters):
+        yield event
+
+
+async def dicts(visit):
+    said = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA", "detail": "low"}}
+    content = [{"type": "text", "text": visit.text}, said]
+    yield await visit.peer("@seen@answering.example").ask(
+        [{"role": "system", "content": "x"}, {"role": "user", "content": content}],
+        response_format={"type": "json_object"}, extra_body={"top_a": 0.1},
+    )
+
+
+async def mistaken(visit):
+    return await visit.peer("seen").ask("hi", temprature=1)
+"""
+NAMES = ("seen", "calls", "asks", "passes", "dicts", "mistaken")
+WEATHER: ChatCompletionToolParam = {
+    "type": "function",
+    "function": {
+        "name": "weather",
+        "description": "How it is outside.",
+        "parameters": {"type": "object"},
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def asking(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Organisation]:
+    """A gateway whose agents ask those of another."""
+    folder = tmp_path_factory.mktemp("given")
+    asking = organisation(folder / "asking", "asking.example")
+    answering = organisation(folder / "answering", "answering.example")
+    introduce(asking, answering)
+    for gateway in (asking, answering):
+        sections = [
+            f'[agents.{name}]\nkind = "python"\ntarget = "given:{name}"\n' for name in NAMES
+        ]
+        gateway.configure("\n" + "\n".join(sections))
+        (gateway.folder / "given.py").write_text(GIVEN)
+        gateway.start()
+    yield asking
+    assert (asking.stop(), answering.stop()) == (0, 0)
+
+
+@pytest.fixture
+def given(asking: Organisation) -> Iterator[openai.OpenAI]:
+    with openai.OpenAI(base_url=f"{asking.url}/v1", api_key=asking.token) as found:
+        yield found
+
+
+def content_of(answer: ChatCompletion) -> Any:
+    return json.loads(answer.choices[0].message.content or "")
+
+
+def test_a_python_agent_is_given_what_the_caller_sent(given: openai.OpenAI) -> None:
+    answer = given.chat.completions.create(
+        model="seen",
+        messages=[
+            {"role": "system", "content": "Be brief."},
+            {
+                "role": "user",
+                "content": [
+                    {"type": "text", "text": "what is this?"},
+                    {"type": "image_url", "image_url": {"url": "https://x.example/a.png"}},
+                    {"type": "file", "file": {"file_data": "AAAA", "filename": "a.pdf"}},
+                ],
+            },
+        ],
+        tools=[WEATHER],
+        temperature=0.5,
+        max_tokens=7,
+        response_format={"type": "json_object"},
+        extra_body={"top_a": 0.1},
+    )
+    assert content_of(answer) == {
+        "on the loop": False,
+        "said": [["system", "Be brief."], ["user", "what is this?"]],
+        "images": ["https://x.example/a.png"],
+        "files": [["a.pdf", "AAAA"]],
+        "tools": [["weather", "How it is outside.", {"type": "object"}]],
+        "asked": {
+            "temperature": 0.5,
+            "max_tokens": 7,
+            "response_format": {"type": "json_object"},
+            "extra_body": {"top_a": 0.1},
+        },
+    }
+
+
+def test_a_parameter_that_an_agent_reads_and_is_not_one_is_the_callers_mistake(
+    given: openai.OpenAI,
+) -> None:
+    with pytest.raises(openai.BadRequestError) as refused:
+        given.chat.completions.create(
+            model="seen",
+            messages=[{"role": "user", "content": "hi"}],
+            extra_body={"temperature": "hot"},
+        )
+    assert "'temperature' must be a number" in refused.value.message
+
+
+def test_a_python_agent_has_a_tool_called_that_it_was_offered(given: openai.OpenAI) -> None:
+    answer = given.chat.completions.create(
+        model="calls",
+        messages=[{"role": "user", "content": "Rome"}],
+        tools=[WEATHER, {**WEATHER, "function": {"name": "news"}}],
+    )
+    (choice,) = answer.choices
+    assert choice.finish_reason == "tool_calls"
+    calls = choice.message.tool_calls or []
+    assert [(call.id, call.type) for call in calls] == [
+        ("call_weather", "function"),
+        ("call_news", "function"),
+    ]
+    with given.chat.completions.create(
+        model="calls",
+        messages=[{"role": "user", "content": "Rome"}],
+        tools=[WEATHER],
+        stream=True,
+    ) as stream:
+        chunks = [choice for chunk in stream for choice in chunk.choices]
+    assert chunks[-1].finish_reason == "tool_calls"
+    assert any(chunk.delta.tool_calls for chunk in chunks)
+
+
+def test_what_an_agent_asks_with_arrives_at_its_peer(given: openai.OpenAI) -> None:
+    answer = given.chat.completions.create(
+        model="asks", messages=[{"role": "user", "content": "this?"}]
+    )
+    assert content_of(answer) == {
+        "on the loop": False,
+        "said": [
+            ["system", "Be brief."],
+            ["user", "before"],
+            ["assistant", "yes?"],
+            ["user", "this?"],
+        ],
+        "images": ["https://x.example/a.png"],
+        "files": [],
+        "tools": [["weather", "How it is outside.", {"type": "object"}]],
+        "asked": {"temperature": 0.5},
+    }
+
+
+def test_an_agent_passes_on_what_it_was_asked_with(given: openai.OpenAI) -> None:
+    answer = given.chat.completions.create(
+        model="passes",
+        messages=[{"role": "user", "content": "hi"}],
+        tools=[WEATHER],
+        temperature=0.25,
+        extra_body={"top_a": 0.1},
+    )
+    found = content_of(answer)
+    assert found["asked"] == {"temperature": 0.25, "extra_body": {"top_a": 0.1}}
+    assert found["tools"] == [["weather", "How it is outside.", {"type": "object"}]]
+
+
+def test_an_agent_asks_with_the_objects_of_the_interface(given: openai.OpenAI) -> None:
+    answer = given.chat.completions.create(
+        model="dicts", messages=[{"role": "user", "content": "hi"}]
+    )
+    found = content_of(answer)
+    assert found["said"] == [["system", "x"], ["user", "hi"]]
+    assert found["images"] == ["data:image/png;base64,AA"]
+    asked = {"response_format": {"type": "json_object"}, "extra_body": {"top_a": 0.1}}
+    assert found["asked"] == asked
+
+
+def test_an_agent_that_misspells_a_parameter_fails_and_the_log_says_what_is_meant(
+    asking: Organisation, given: openai.OpenAI
+) -> None:
+    with pytest.raises(openai.APIStatusError) as failed:
+        given.with_options(max_retries=0).chat.completions.create(
+            model="mistaken", messages=[{"role": "user", "content": "hi"}]
+        )
+    assert failed.value.code == "agent_failed"
+    until(lambda: "did you mean 'temperature'?" in asking.log.read_text())

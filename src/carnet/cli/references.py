@@ -6,7 +6,6 @@ Law 2. Then they are imported as the gateway would, and what that brought into t
 """
 
 import importlib
-import inspect
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -16,7 +15,7 @@ from math import inf
 from pathlib import Path
 from shlex import quote
 
-from carnet.cli.source import NO_PARAMETER, Sight, look, module_file
+from carnet.cli.source import Sight, look, module_file
 from carnet.config import SecretRef, Settings, resolve_secret, secret_path
 from carnet.config.sources import all_of
 from carnet.core.people.identity import CHAT
@@ -93,8 +92,6 @@ def look_at(settings: Settings, name: str, *, load: bool) -> Sight:
     with own_modules(settings.base):
         loaded = load_agent(agent.target, settings.base, key=key)
         CompiledSchemas().compile(name, loaded.skills)
-        if loaded.chat is not None and not inspect.signature(loaded.chat).parameters:
-            raise ConfigInvalid(key=key, reason=NO_PARAMETER.format(target=agent.target))
     return Sight(skills=tuple(skill.id for skill in loaded.skills))
 
 

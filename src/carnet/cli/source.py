@@ -18,7 +18,9 @@ from carnet.core.people.identity import CHAT
 from carnet.errors import ConfigInvalid
 
 MOST_BYTES: Final = 4 * 1024 * 1024
-NO_PARAMETER: Final = "'{target}' takes no parameter: write it as 'async def name(visit)'"
+NO_PARAMETER: Final = (
+    "'{target}' takes no parameter: write it as 'async def name(visit)' or 'def name(visit)'"
+)
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Maker = Literal["agent", "skill"]
@@ -210,8 +212,6 @@ def _id_of(decorator: ast.expr) -> str | None:
 
 
 def _chat(function: Function, target: str) -> Sight:
-    if isinstance(function, ast.FunctionDef):
-        raise _Wrong(f"'{target}' is not an agent: write it as 'async def name(visit)'")
     if not (given := function.args).posonlyargs and not given.args and given.vararg is None:
         raise _Wrong(NO_PARAMETER.format(target=target))
     return _skills([(CHAT.id, function)])

@@ -52,6 +52,12 @@ class Ask(Struct, frozen=True, kw_only=True):
                 return message.text
         return ""
 
+    @property
+    def spoken(self) -> Message:
+        """The message that is it; an empty one if the user said nothing."""
+        found = [message for message in self.messages if message.role == "user"]
+        return found[-1] if found else Message("user", ())
+
 
 class Claim(Struct, frozen=True, kw_only=True):
     """A request as a dialect and its stamps read it."""

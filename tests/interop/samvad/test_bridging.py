@@ -30,6 +30,18 @@ async def count(to: int) -> AsyncIterator[int]:
         yield number
 """
 
+ASKING = """
+
+async def asking(visit: carnet.Visit) -> str:
+    words = {"system": "x", "temperature": 0.5, "tools": [carnet.Tool("f")]}
+    link, peer = carnet.Link("data:,", None, "image/*"), visit.peer("@echo@globex.example")
+    if visit.text == "earlier":
+        return await peer.ask([carnet.Message.user("a"), carnet.Message.user("b")])
+    if visit.text == "images":
+        return await peer.ask([carnet.Message.user("a", link)])
+    return await peer.ask("hi", **{visit.text: words[visit.text]})
+"""
+
 
 class Scene(NamedTuple):
     """Two gateways, and a client that the first one knows."""
@@ -65,7 +77,12 @@ kind = "samvad"
 url = "{theirs.url}/agents/clerk"
 identity = "agent://clerk.globex.example"
 trust = "public"
-"""
+
+[agents.asking]
+kind = "python"
+target = "agents:asking"
+""",
+        agents=(ours.folder / "agents.py").read_text() + ASKING,
     )
     theirs.configure(
         '[agents.clerk]\nkind = "python"\ntarget = "agents:clerk"\ntrust = "public"\n',
@@ -87,6 +104,26 @@ def turn_of(gateway: Organisation, run: str) -> dict[str, Any]:
 
 
 # ---------------------------------------------------------------------- Tangle to SAMVAD
+
+
+@pytest.mark.parametrize("word", ["temperature", "tools", "system", "images"])
+def test_what_an_agent_asks_with_and_the_dialect_cannot_say_is_refused(
+    scene: Scene, word: str
+) -> None:
+    run = f"conv_said_{word}"
+    refused = scene.ours.chat(word, "asking", headers=[("x-tangle-runid", run)])
+    assert (refused.status, refused.code) == (400, "invalid_request")
+    message = (
+        f"The field '{word}' has no word in SAMVAD, which the called agent speaks; leave it out"
+    )
+    assert refused.json["error"]["message"].startswith(message)
+    assert scene.theirs.try_carnet("run", "show", run).returncode != 0  # nothing left
+
+
+def test_earlier_messages_are_left_out_and_a_callers_own_parameters_too(scene: Scene) -> None:
+    assert scene.ours.chat("earlier", "asking").text == "b"
+    reply = scene.ours.chat("hi", "@echo@globex.example", temperature=0.5, tools=[{"type": "x"}])
+    assert reply.text == "hi"
 
 
 def test_a_chat_reaches_an_agent_of_the_peer_signed_and_with_its_chain(scene: Scene) -> None:

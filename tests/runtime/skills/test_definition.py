@@ -1,7 +1,7 @@
 """Agents and skills as people declare them."""
 
 import dataclasses
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -126,10 +126,6 @@ async def test_a_decorated_function_can_still_be_called_with_a_visit() -> None:
 def nothing() -> None: ...
 
 
-def streaming() -> Iterator[str]:
-    yield "x"
-
-
 def with_rest(*args: str) -> None: ...
 def with_place(text: str, /) -> None: ...
 def with_more(**more: str) -> None: ...
@@ -141,7 +137,6 @@ def plain(given: dict[str, Any]) -> None: ...
 @pytest.mark.parametrize(
     ("function", "more", "message"),
     [
-        (streaming, {}, "'streaming' is no skill"),
         (with_rest, {}, "'with_rest' must name its parameters"),
         (with_place, {}, "'with_place' must name its parameters"),
         (with_more, {}, "'with_more' must name its parameters"),
@@ -205,8 +200,8 @@ def test_two_of_a_kind_are_refused() -> None:
     writer.skill("s")(plain)
     with pytest.raises(TypeError, match="a skill 's' already"):
         writer.skill("s")
-    with pytest.raises(TypeError, match="async def"):
-        carnet.agent("plain")(plain_function)
+    with pytest.raises(TypeError, match="agent 'plain' takes no parameter: write it as 'async def"):
+        carnet.agent("plain")(nothing)  # type: ignore[arg-type]  # which is what it is told
 
 
 def test_a_function_that_streams_is_described_by_what_is_given_alone() -> None:
@@ -220,13 +215,16 @@ def test_a_function_that_streams_is_described_by_what_is_given_alone() -> None:
 
 def test_what_a_target_may_be() -> None:
     writer = carnet.agent("writer")
-    function = writer.skill("s")(two)
+    function = writer.skill("s")(plain)
     assert define(writer, "m:writer") is writer
     assert define(chat, "m:chat").chat is chat
+    assert define(plain_function, "m:plain").chat is plain_function
     for found, message in [
         (carnet.agent("empty"), "'m:x' has neither a chat function nor a skill"),
         (function, "'m:x' is a skill of agent 'writer': name the agent, not the skill"),
-        (plain_function, "'m:x' is not an agent: write it as 'async def name"),
+        (lambda: None, "'m:x' takes no parameter: write it as 'async def name"),
+        (lambda a, b: a + b, "'m:x' takes more than one parameter: write it as 'async def name"),
+        (Text, "'m:x' is not an agent: write it as 'async def name"),
         (3, "'m:x' is not an agent"),
     ]:
         with pytest.raises(ConfigInvalid, match=message):

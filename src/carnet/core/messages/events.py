@@ -273,6 +273,32 @@ class Message(Struct, frozen=True):
                 return only
         return "\n".join([part for part in self.parts if isinstance(part, str)])
 
+    @classmethod
+    def system(cls, text: str) -> "Message":
+        """What whoever is called is instructed with."""
+        return cls("system", (text,))
+
+    @classmethod
+    def user(cls, *parts: Part) -> "Message":
+        """What is said: text, and files or links beside it."""
+        return cls("user", parts)
+
+    @classmethod
+    def assistant(cls, text: str) -> "Message":
+        """What was answered before."""
+        return cls("assistant", (text,))
+
+    @property
+    def images(self) -> tuple[Link, ...]:
+        """Its images, each with its `url`: an address, or `data:` with the image itself."""
+        links = [part for part in self.parts if isinstance(part, Link)]
+        return tuple([link for link in links if (link.media_type or "").startswith("image/")])
+
+    @property
+    def files(self) -> tuple[File, ...]:
+        """What travels with it: documents and sound, each with its `content` in base64."""
+        return tuple([part for part in self.parts if isinstance(part, File)])
+
     @property
     def is_plain(self) -> bool:
         """Whether it holds text and nothing else."""

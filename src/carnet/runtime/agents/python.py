@@ -6,7 +6,9 @@ Law 2. A skill ends with one result, a JSON object that fits its schema; what it
        chunks.
 Law 3. What it raises becomes AgentFailed, also KeyboardInterrupt and SystemExit; a CarnetError
        keeps its meaning.
-Law 4. A process that it forked does not come back into ours: it ends where the agent does.
+Law 4. A plain function or generator runs in a thread, never on the event loop; each agent has
+       threads of its own, so that none can take those of another.
+Law 5. A process that it forked does not come back into ours: it ends where the agent does.
 """
 
 import asyncio
@@ -14,8 +16,8 @@ import difflib
 import inspect
 import logging
 import os
-from collections.abc import Callable
-from typing import Any, NoReturn
+from collections.abc import AsyncIterator, Callable
+from typing import Any, Final, NoReturn
 
 from carnet.core.call import Ask, Call
 from carnet.core.messages.events import (
@@ -25,6 +27,7 @@ from carnet.core.messages.events import (
     Event,
     Extension,
     Text,
+    ToolCall,
     Usage,
     is_terminal,
 )
@@ -45,6 +48,8 @@ from carnet.wire import travel
 from carnet.wire.grammar import json
 
 logger = logging.getLogger("carnet.agent")
+
+TOOL_CALLS: Final = "tool_calls"  # why an answer ends that wants some called
 
 _forks = 0  # that this process is the last of
 
@@ -84,6 +89,7 @@ class Native:
         self._steps = steps
         self._progress = progress
         self._forks = _forks
+        self._chats_here = self._definition.kind in {"async", "stream"}  # on the event loop
 
     async def __call__(self, call: Call, out: Output, /) -> End:
         """Run what was asked for and write what it says as events."""
@@ -106,16 +112,25 @@ class Native:
         skill = self._function(call.ask)
         if skill is not None:
             return await self._skill(skill, visit, call, out)
-        given = self._definition(visit)
+        given: Any = self._definition(visit) if self._chats_here else await self._beside(visit)
         if not inspect.isasyncgen(given):
-            value = await given
-            return Done() if value is None else await _tell(as_event(value), out) or Done()
-        async with closing(given) as items:
-            async for item in items:
-                end = await _tell(as_event(item), out)
-                if end is not None:
-                    return end
-        return Done()
+            value = await given if self._chats_here else given
+            if value is None:
+                return Done()
+            event = as_event(value)
+            end = await _tell(event, out)
+            match event:  # which makes no call
+                case ToolCall():
+                    return Done(TOOL_CALLS)
+            return end or Done()
+        return await _tell_all(given, out)
+
+    async def _beside(self, visit: Visit) -> object:
+        """What a plain function gives, or what is to be read of a generator."""
+        if self._definition.kind == "plain stream":
+            return self._threads.iterate(self._definition, visit)
+        value: object = await self._threads.run(self._definition, visit)
+        return await value if inspect.isawaitable(value) else value
 
     def _visit(self, call: Call, out: Output) -> Visit:
         return Visit(
@@ -145,8 +160,8 @@ class Native:
         wanted = call.ask.skill or CHAT.id
         arguments = skill.arguments(visit, _payload(call.ask))
         chunks = Chunks(skill.output)
-        if skill.kind == "stream":
-            async with closing(skill.function(**arguments)) as items:
+        if skill.kind in {"stream", "plain stream"}:
+            async with closing(self._stream(skill, arguments)) as items:
                 async for item in items:
                     event = chunks.take(item)
                     end = None if event is None else await _tell(event, out)
@@ -161,6 +176,12 @@ class Native:
             await out.write(Text(str(result.get("text", ""))))
         await out.write(Extension(RESULT, result))
         return Done()
+
+    def _stream(self, skill: SkillFunction, arguments: dict[str, Any]) -> AsyncIterator[Any]:
+        if skill.kind == "stream":
+            items: AsyncIterator[Any] = skill.function(**arguments)
+            return items
+        return self._threads.iterate(skill.function, **arguments)
 
     async def _returned(self, skill: SkillFunction, arguments: dict[str, Any]) -> object:
         if skill.kind == "async":
@@ -201,6 +222,20 @@ def _no_such_skill(wanted: str, definition: Definition) -> SkillNotFound:
     names = [skill.id for skill in definition.skills]
     near = difflib.get_close_matches(wanted, names, n=1) or names[:1]
     return SkillNotFound("not declared by the agent", suggestion=near[0] if near else "")
+
+
+async def _tell_all(given: AsyncIterator[object], out: Output) -> End:
+    """Write what a generator says, and its end: it may want tools called."""
+    ending = Done()
+    async with closing(given) as items:
+        async for item in items:
+            event = as_event(item)
+            end = await _tell(event, out)
+            if end is not None:
+                return end
+            if isinstance(event, ToolCall):
+                ending = Done(TOOL_CALLS)
+    return ending
 
 
 async def _tell(event: Event, out: Output) -> End | None:

@@ -7,7 +7,10 @@ Law 2. Plain text is given to the skill that takes it, and its result is text ag
 Law 3. The chain rides in the headers of Tangle. A Carnet reads them under our signature; an SDK
        ignores them, and the run ends there.
 Law 4. A skill that is only to be had as a task is handed over as one and waited for.
-Law 5. Every call leaves one record (`OutboundCall`), however it ends.
+Law 5. What an agent of ours asks with, and the dialect has no word for, is refused before anything
+       leaves: parameters, instructions, images. Of a caller's own chat it is left out, as it
+       always was; earlier messages are left out of both.
+Law 6. Every call leaves one record (`OutboundCall`), however it ends.
 """
 
 from typing import Any, Final
@@ -17,7 +20,7 @@ from carnet.core.messages.events import RESULT, Done, Event, Extension, Text, Us
 from carnet.core.messages.output import Output, Sink
 from carnet.core.people.identity import CHAT, Mode, Secret
 from carnet.core.people.proof import Spending
-from carnet.errors import SkillNotFound
+from carnet.errors import InvalidRequest, SkillNotFound
 from carnet.runtime.peers.samvad_client import RecipientClient
 from carnet.runtime.peers.samvad_request import SamvadRequest
 from carnet.runtime.peers.samvad_tasks import SamvadTasks
@@ -28,6 +31,11 @@ from carnet.wire.grammar import json
 
 DIALECT: Final = "samvad"
 TEXT: Final = "text"
+UNSPEAKABLE: Final = (
+    "has no word in SAMVAD, which the called agent speaks; leave it out, ask it for a skill, or "
+    "reach it in another dialect"
+)
+_INSTRUCTING: Final = frozenset({"system", "developer"})
 
 
 class SamvadPeer:
@@ -88,6 +96,8 @@ class SamvadPeer:
         return Usage(cost=None if usage.cost is None else min(usage.cost, most))
 
     async def _request(self, call: Call) -> SamvadRequest:
+        if call.is_child and _is_talk(call.ask):
+            _refuse_unspeakable(call.ask)
         card = await self._client.card()
         carnet = call.carnet
         headers, secrets = self._stamping.write(call)
@@ -142,6 +152,17 @@ def _chats_by_another_name(skill: str, card: samvad.Card) -> bool:
         if known.id == skill:
             return False
     return skill == CHAT.id
+
+
+def _refuse_unspeakable(ask: Ask) -> None:
+    """Refuse what would be lost, by its name and with the way out."""
+    found = [name for name in ask.body or {} if name != "messages"]
+    if any(message.role in _INSTRUCTING for message in ask.messages):
+        found.append("system")
+    if not all(isinstance(part, str) for part in ask.spoken.parts):
+        found.append("images")
+    if found:
+        raise InvalidRequest(found[0], UNSPEAKABLE)
 
 
 def _is_talk(ask: Ask) -> bool:

@@ -20,18 +20,19 @@ import inspect
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any, Final, TypeGuard, TypeVar, get_args, overload
+from typing import Any, Final, TypeVar, get_args, overload
 
 from carnet.core.messages.events import Data, Event, Interrupted, Resolved, Text, Waiting
 from carnet.core.messages.interrupt import Interrupt
 from carnet.core.people.identity import CHAT, Mode, Result, Skill, Trust
 from carnet.errors import ConfigInvalid
-from carnet.runtime.skills.function import SkillFunction
+from carnet.runtime.skills.function import VISIT, Kind, SkillFunction, kind_of
 from carnet.runtime.skills.types import Shape, plain
 from carnet.runtime.visit.visit import Visit
 
 MAX_NAME = 100
 MAX_DESCRIPTION = 500
+WRITE_IT: Final = "write it as 'async def name(visit)' or 'def name(visit)', with return or yield"
 DEFAULT_MODES: Final[tuple[Mode, ...]] = ("sync", "async", "stream")
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -50,6 +51,7 @@ class Definition:
             raise TypeError("give it a name: @carnet.agent('name'), @carnet.skill('name')")
         self.name = name
         self.chat: Callable[[Visit], Any] | None = None
+        self.kind: Kind = "async"  # of the chat function
         self.functions: dict[str, SkillFunction] = {}
         self._skills: dict[str, Skill] = {}
 
@@ -68,11 +70,15 @@ class Definition:
             return self._answer(function)
         if self.chat is not None:
             raise TypeError(f"agent '{self.name}' has a chat function already")
-        if not _is_chat(function):
-            raise TypeError(f"agent '{self.name}': write it as 'async def name(visit)'")
-        self.chat = function
+        reason = _no_chat(function)
+        if reason:
+            raise TypeError(f"agent '{self.name}' {reason}")
+        self._chat_with(function)
         self.__doc__ = function.__doc__
         return self
+
+    def _chat_with(self, function: Callable[[Visit], Any]) -> None:
+        self.chat, self.kind = function, kind_of(function)
 
     def _answer(self, visit: Visit) -> Any:
         if self.chat is None:
@@ -172,12 +178,10 @@ def define(found: object, target: str, *, key: str = "target") -> Definition:
     if owner is not None:
         reason = f"'{target}' is a skill of agent '{owner}': name the agent, not the skill"
         raise ConfigInvalid(key=key, reason=reason)
-    if not _is_chat(found):
-        reason = f"'{target}' is not an agent: write it as 'async def name(visit)', "
-        raise ConfigInvalid(key=key, reason=reason + "with return or yield")
-    chatting = Definition(target)
-    chatting.chat = found
-    return chatting
+    reason = _no_chat(found)
+    if reason or not callable(found):
+        raise ConfigInvalid(key=key, reason=f"'{target}' {reason}")
+    return Definition(target)(found)
 
 
 def skills_of(found: Definition | Callable[[Visit], Any]) -> tuple[Skill, ...]:
@@ -185,8 +189,18 @@ def skills_of(found: Definition | Callable[[Visit], Any]) -> tuple[Skill, ...]:
     return found.skills if isinstance(found, Definition) else (CHAT,)
 
 
-def _is_chat(function: object) -> TypeGuard[Callable[[Visit], Any]]:
-    return inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function)
+def _no_chat(found: object) -> str:
+    """Why nothing can chat with it; empty for a function that can be given a visit."""
+    if not callable(found) or inspect.isclass(found):
+        return "is not an agent: " + WRITE_IT
+    try:
+        inspect.signature(found).bind(VISIT)
+    except TypeError:
+        has_any = bool(inspect.signature(found).parameters)
+        return f"takes {'more than one' if has_any else 'no'} parameter: " + WRITE_IT
+    except ValueError:  # written in C, and says nothing of its parameters
+        return ""
+    return ""
 
 
 @contextmanager

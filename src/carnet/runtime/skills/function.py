@@ -18,7 +18,8 @@ from carnet.runtime.visit.visit import Visit
 VISIT = "visit"
 EMPTY = inspect.Parameter.empty
 
-Kind = Literal["plain", "async", "stream"]  # a function, a coroutine function, a generator
+# A function, a coroutine function, an asynchronous generator, a generator.
+Kind = Literal["plain", "async", "stream", "plain stream"]
 
 _BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
@@ -32,11 +33,11 @@ class SkillFunction:
     def __init__(self, function: Callable[..., Any], given: Any, returned: Any) -> None:
         """`given` and `returned` are types or JSON Schemas; None takes them from annotations."""
         self.function = function
-        self.kind = _kind(function)
+        self.kind = kind_of(function)
         hints = _hints(function, is_needed=given is None or returned is None)
         self._visit, others = _parameters(function, hints)
         self.input, self._read = _reading(function, others, hints, given)
-        if returned is None and self.kind != "stream":
+        if returned is None and self.kind not in {"stream", "plain stream"}:
             returned = hints.get("return")
         self.output = shape_of(returned, returned=True)
 
@@ -52,13 +53,14 @@ class SkillFunction:
         return arguments
 
 
-def _kind(function: Callable[..., Any]) -> Kind:
+def kind_of(function: Callable[..., Any]) -> Kind:
+    """How a function is called: the plain ones in a thread."""
     if inspect.isasyncgenfunction(function):
         return "stream"
     if inspect.iscoroutinefunction(function):
         return "async"
     if inspect.isgeneratorfunction(function):
-        raise TypeError(f"{_name(function)} is no skill: write 'def', 'async def', or with yield")
+        return "plain stream"
     return "plain"
 
 

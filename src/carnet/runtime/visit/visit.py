@@ -11,7 +11,7 @@ Law 5. A step is done once, however often the turn runs; see `runtime.visit.step
 Law 6. There is one allocator a turn, whoever makes the calls.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, Final
 
 from msgspec import Struct
@@ -25,16 +25,18 @@ from carnet.core.messages.events import (
     Event,
     Extension,
     Failed,
+    File,
+    Link,
     Message,
     Usage,
     Waiting,
-    joined_text,
 )
 from carnet.core.messages.outbound_call import OutboundCall
 from carnet.core.messages.output import Output
+from carnet.core.messages.parameters import Parameters, Tool, read_parameters
 from carnet.core.people.address import AGENT, check_name
 from carnet.core.people.delegation import Delegation
-from carnet.core.people.identity import CHAT, Caller, Result
+from carnet.core.people.identity import Caller
 from carnet.errors import Cancelled, CarnetError, Refused
 from carnet.ports.calls.admission import Dispatch
 from carnet.ports.calls.agent import AGENT_OWNED, FORWARD_USER
@@ -42,6 +44,7 @@ from carnet.ports.calls.steps import Progress, Steps
 from carnet.runtime.receipts.outbound_calls import tally
 from carnet.runtime.stream import closing
 from carnet.runtime.threads import Threads
+from carnet.runtime.visit.callee import Callee
 from carnet.runtime.visit.steps import KeptSteps
 from carnet.wire.grammar.json import MAX_INTEGER
 
@@ -110,72 +113,9 @@ def _speaker(to: str) -> str:
     return to.removeprefix("@").partition("@")[0]
 
 
-Prompt = str | Sequence[Message]
-Payload = Mapping[str, Any] | None
-
 PER_CALL = "per-call"
 MOST_NOTE: Final = 200  # characters
 THOUSAND: Final = 1000
-
-
-class Callee:
-    """Another agent, as this turn may call it."""
-
-    def __init__(self, visit: "Visit", address: str, auth: str) -> None:
-        """Made by `Visit.peer`."""
-        self._visit = visit
-        self._address = address
-        self._auth = auth
-
-    def __call__(self, prompt: Prompt, *, stream: bool | None = None) -> AsyncIterator[Event]:
-        """Call it; gives its events. Raises a CarnetError when it fails or is refused."""
-        visit = self._visit
-        ask = Ask(messages=_messages(prompt), stream=visit.streams if stream is None else stream)
-        return _spoken(visit.dispatch(self._address, ask, self._auth))
-
-    async def ask(self, prompt: Prompt) -> str:
-        """Call it and wait for the whole text of its answer."""
-        ask = Ask(messages=_messages(prompt))
-        return joined_text(await self._visit.answer(self._address, ask, self._auth))
-
-    async def skill(self, skill: str, payload: Payload = None) -> dict[str, Any]:
-        """Ask it for a skill by name and wait for the result."""
-        ask = _asked(skill, payload, stream=False)
-        events = await self._visit.answer(self._address, ask, self._auth)
-        results = [event.payload for event in events if isinstance(event, Extension)]
-        if results:
-            return results[-1]  # type: ignore[no-any-return]  # an object: RESULT holds no other
-        return {"text": joined_text(events)}
-
-    def stream_skill(self, skill: str, payload: Payload = None) -> AsyncIterator[Event | Result]:
-        """Ask it for a skill; gives its chunks as they come, and at the end its `Result`."""
-        ask = _asked(skill, payload, stream=True)
-        return _with_result(self._visit.dispatch(self._address, ask, self._auth))
-
-
-def _asked(skill: str, payload: Payload, *, stream: bool) -> Ask:
-    given = {} if payload is None else dict(payload)
-    text = given.get("text") if skill == CHAT.id else None
-    messages = _messages(text) if isinstance(text, str) else ()
-    return Ask(messages=messages, stream=stream, skill=skill, payload=given)
-
-
-async def _with_result(events: AsyncIterator[Event]) -> AsyncIterator[Event | Result]:
-    async with closing(events) as spoken:
-        async for event in spoken:
-            yield Result(event.payload) if isinstance(event, Extension) else event
-
-
-async def _spoken(events: AsyncIterator[Event]) -> AsyncIterator[Event]:
-    """What is for whoever listens to a conversation: all but the result of a skill."""
-    async with closing(events) as spoken:
-        async for event in spoken:
-            if not isinstance(event, Extension):
-                yield event
-
-
-def _messages(prompt: Prompt) -> tuple[Message, ...]:
-    return (Message("user", (prompt,)),) if isinstance(prompt, str) else tuple(prompt)
 
 
 class Visit:
@@ -229,6 +169,31 @@ class Visit:
     def messages(self) -> tuple[Message, ...]:
         """The whole conversation."""
         return self._call.ask.messages
+
+    @property
+    def images(self) -> tuple[Link, ...]:
+        """The images beside the last thing the user said; those before are in `messages`."""
+        return self._call.ask.spoken.images
+
+    @property
+    def files(self) -> tuple[File, ...]:
+        """The files beside it."""
+        return self._call.ask.spoken.files
+
+    @property
+    def parameters(self) -> Parameters:
+        """How the caller wants to be answered: `temperature`, `max_tokens`, `tools` and so on.
+
+        They can be passed on: `visit.peer("writer")(visit.messages, **visit.parameters)`. One that
+        has not its type is refused as InvalidRequest, which is for the caller.
+        """
+        return read_parameters(self._call.ask.body or {})
+
+    @property
+    def tools(self) -> tuple[Tool, ...]:
+        """The tools that the caller offers; answer with a `ToolCall` to have one called."""
+        offered = self.parameters.get("tools", ())
+        return tuple([tool if isinstance(tool, Tool) else Tool.of(tool) for tool in offered])
 
     @property
     def skill(self) -> str | None:
