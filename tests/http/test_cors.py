@@ -5,6 +5,7 @@ from http.client import HTTPConnection
 
 import pytest
 
+from tests.edge.wire import Answer, say
 from tests.support.federation import organisation
 from tests.support.http import Reply, request
 from tests.support.organisation import Organisation
@@ -92,6 +93,49 @@ def test_one_page_is_told_nothing_of_another_on_the_same_connection(some: Organi
         answer.read()
         assert answer.getheader(ORIGIN) == expected
     line.close()
+
+
+def raw(house: Organisation, head: bytes, body: bytes = b"") -> Answer:
+    """What the edge answers to a request of the page."""
+    fields = b"host: x\r\norigin: %b\r\n" % PAGE.encode()
+    first, _, rest = head.partition(b"\r\n")
+    (answer,) = say(house.port, first + b"\r\n" + fields + rest + b"\r\n" + body)
+    return answer
+
+
+REFUSED_AT_THE_EDGE = {
+    413: (b"POST /v1/chat/completions HTTP/1.1\r\ncontent-length: 999999999\r\n", b""),
+    414: (b"GET /%b HTTP/1.1\r\n" % (b"x" * 9000), b""),
+    431: (b"GET /v1/models HTTP/1.1\r\n" + b"x-y: %b\r\n" % (b"y" * 70_000), b""),
+    400: (b"GET /v1/models HTTP/1.1\r\nhost: y\r\n", b""),
+    404: (b"GET /nowhere HTTP/1.1\r\nconnection: close\r\n", b""),
+    405: (b"DELETE /v1/models HTTP/1.1\r\nconnection: close\r\n", b""),
+}
+
+
+@pytest.mark.parametrize("status", REFUSED_AT_THE_EDGE)
+def test_a_page_can_read_what_is_refused_before_a_route_is_known(
+    some: Organisation, status: int
+) -> None:
+    answer = raw(some, *REFUSED_AT_THE_EDGE[status])
+    assert answer.status == status
+    found = {name: answer.headers.get(name) for name in (ORIGIN, EXPOSED, "vary")}
+    assert found == {ORIGIN: PAGE, EXPOSED: "*", "vary": "origin"}
+
+
+def test_a_page_can_read_that_its_body_has_become_too_large(some: Organisation) -> None:
+    head = b"POST /v1/chat/completions HTTP/1.1\r\ntransfer-encoding: chunked\r\n"
+    head += b"content-type: application/json\r\nauthorization: Bearer %b\r\n" % some.token.encode()
+    piece = b"fffff\r\n%b\r\n" % (b" " * 0xFFFFF)
+    answer = raw(some, head, piece * 40)
+    assert (answer.status, answer.headers.get(ORIGIN)) == (413, PAGE)
+
+
+def test_another_page_cannot_read_a_refusal_of_the_edge(some: Organisation) -> None:
+    asked = b"GET /v1/models HTTP/1.1\r\norigin: https://evil.example\r\nhost: y\r\nhost: x\r\n\r\n"
+    (answer,) = say(some.port, asked)
+    assert answer.status == 400
+    assert not [name for name in answer.headers if name.startswith("access-")]
 
 
 def test_every_page_may_ask_where_all_are_named(every: Organisation) -> None:

@@ -19,7 +19,7 @@ from carnet.assembly.sockets import Sockets, bound, listen
 from carnet.assembly.store import open_from
 from carnet.config import Limits, LogSettings, Settings
 from carnet.errors import ConfigInvalid, StorageUnavailable
-from carnet.http.cors import allowing
+from carnet.http.cors import allowing, allowing_refusals
 from carnet.http.link import EdgeLimits
 from carnet.http.process import Process
 from carnet.http.proxies import Proxies
@@ -154,7 +154,7 @@ async def _listen(
             limits=edge_limits(settings.limits, gateway.stamps.tolerated),
             note=gateway.note,
             proxies=Proxies(settings.gateway.trusted_proxies),
-            refusing=gateway.refusing,
+            refusing=allowing_refusals(gateway.refusing, settings.gateway.cors_origins),
             seed=new_seed(),
             drain=drain,
             on_listening=announce,

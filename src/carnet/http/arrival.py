@@ -108,6 +108,10 @@ class Arrivals(HttpToolsProtocol):
         usual = self.server_state.default_headers
         return name, [*usual, (_CORRELATION, raw), (_REQUEST_ID, raw)]
 
+    def head_of(self, cycle: RequestResponseCycle | None) -> Fields:
+        """The fields of a request, or of the head that arrives, as far as it is there."""
+        return list(self.headers or () if cycle is None else cycle.scope["headers"])
+
     def on_message_begin(self) -> None:
         self.url = b""
         self.headers = []

@@ -58,14 +58,12 @@ Note = Callable[[CarnetError], None]
 SWEEP_SECONDS: Final = 0.5
 LINGER_SECONDS: Final = 1.0  # what is still under way is discarded, so that the refusal arrives
 MOST_PIPELINED: Final = 32  # requests that wait behind the one being answered
-# Without a bound the kernel holds up to 4 MiB for a reader that never reads.
-SEND_BUFFER_BYTES: Final = 128 * 1024
+SEND_BUFFER_BYTES: Final = 128 * 1024  # the kernel would hold 4 MiB for a reader that never reads
 MOST_PIECES: Final = 4096  # of a body, unless they have 60 bytes on average
 LARGE_BODY_BYTES: Final = 64 * 1024  # a smaller one is not worth counting
 SPARE_CONNECTIONS: Final = 64  # beyond `connections`, for whoever asks after our health
 SPARE_SECONDS: Final = 2.0  # that one of them has for its head
-# Answered whatever the load, and never by work that queues.
-VITAL: Final = frozenset({b"/healthz", b"/readyz", b"/metrics"})
+VITAL: Final = frozenset({b"/healthz", b"/readyz", b"/metrics"})  # answered whatever the load
 
 # What a connection is doing.
 _IDLE: Final = 0  # between requests
@@ -316,7 +314,7 @@ class HardProtocol(Arrivals):
                 own.disconnected = True
                 own.message_event.set()
                 self.cycle = None  # type: ignore[assignment]  # a shutdown need not wait for it
-            reply = self.refusing[0](error, self.url.partition(b"?")[0])
+            reply = self.refusing[0](error, self.url.partition(b"?")[0], self.head_of(own))
             self.transport.write(last_words(reply, usual))
             self._linger()
 

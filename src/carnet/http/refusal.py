@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 
 from carnet.errors import CarnetError, MethodNotAllowed
 from carnet.http.exchange import pattern_of
-from carnet.wire.dialects.dialect import Dialect, Reply
+from carnet.wire.dialects.dialect import Dialect, Fields, Reply
 
-Refuse = Callable[[CarnetError, bytes], Reply]
+Refuse = Callable[[CarnetError, bytes, Fields], Reply]  # at a path, with what is there of its head
 
 
 class Refusing:
@@ -28,8 +28,9 @@ class Refusing:
                 return dialect
         return self._default
 
-    def __call__(self, error: CarnetError, path: bytes) -> Reply:
-        """The answer to a request at this path."""
+    def __call__(self, error: CarnetError, path: bytes, head: Fields | None = None) -> Reply:
+        """The answer to a request at this path, whatever its head says."""
+        del head
         reply = self.speaks(path).refusal(error)
         if isinstance(error, MethodNotAllowed):  # RFC 9110, 15.5.6
             reply.headers.append((b"allow", str(error.facts.get("allow") or "").encode()))
