@@ -43,6 +43,7 @@ GROUPS: dict[str, tuple[click.Command, ...]] = {
         operate.config,
         operate.migrate,
         backup.backup,
+        backup.restore,
         outbox.outbox,
         tasks.tasks,
         operate.prune,

@@ -32,6 +32,8 @@ from carnet.stores.turn.row import SqlConnection
 _OWN_COLUMNS: Final = {"journal": {"x"}}  # that only PostgreSQL has; it fills them itself
 _OF_THE_STORE: Final = f"'running', '{FORM_OF_CALLS}', '{FORM_OF_EVENTS}'"
 _WITHOUT: Final = {"meta": f" WHERE name NOT IN ({_OF_THE_STORE})"}
+_APPEND_ONLY: Final = {"ledger": "ledger_kept", "checkpoint": "checkpoint_kept"}  # by a trigger
+_CLEARED: Final = ", ".join(table for table in (*MOVED, "wish") if table not in _WITHOUT)
 
 Progress = Callable[[str, int, int], object]  # a table, its rows so far, all of its rows
 
@@ -99,14 +101,20 @@ async def _columns(source: Snapshot, target: Landing, table: str) -> list[str]:
     return here
 
 
-async def refuse_filled(target: Landing) -> None:
+async def count_rows(snapshot: Snapshot) -> dict[str, int]:
+    """How many rows each table has that moves with its store."""
+    return {table: await _count(snapshot, table) for table in MOVED}
+
+
+async def refuse_filled(
+    target: Snapshot,
+    fix: str = "Name a database that holds nothing; a move never mixes two stores.",
+) -> None:
     """Refuse a target that holds anything."""
     for table in MOVED:
         if await _count(target, table):
-            raise UsageInvalid(
-                reason=f"The target is not empty: it has rows in '{table}'.",
-                fix="Name a database that holds nothing; a move never mixes two stores.",
-            )
+            reason = f"The target is not empty: it has rows in '{table}'."
+            raise UsageInvalid(reason=reason, fix=fix)
 
 
 class FillableConnection(PieceConnection, SqlConnection, Protocol):
@@ -148,6 +156,16 @@ class PostgresLanding(PostgresSnapshot):
 
     async def put(self, table: str, columns: Sequence[str], rows: Sequence[Row]) -> None:
         await self._target.copy(table, columns, rows)
+
+    async def clear(self) -> None:
+        """Delete all that it holds. Until the transaction ends, nobody sees it without."""
+        for table, trigger in _APPEND_ONLY.items():
+            await self._target.change(f"ALTER TABLE {table} DISABLE TRIGGER {trigger}")
+        await self._target.change(f"TRUNCATE {_CLEARED}")
+        for table, where in _WITHOUT.items():
+            await self._target.change(f"DELETE FROM {table}{where}")
+        for table, trigger in _APPEND_ONLY.items():
+            await self._target.change(f"ALTER TABLE {table} ENABLE TRIGGER {trigger}")
 
     async def set_numbers(self) -> None:
         """Let the database count on from the largest number."""

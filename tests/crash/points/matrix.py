@@ -57,7 +57,9 @@ DRAINING: Final = ("drain.begin", "drain.mid")
 UPKEEP: Final = ("migrate.mid", "purge.mid")  # by commands
 # How many keys there are when a command that replaces the key has died there.
 ROTATING: Final = {"rotate.before_switch": 1, "rotate.after_switch": 2}
-CASES: Final = (*WHOLE, *STREAMED, *RECOVERING, *DRAINING, *UPKEEP, *ROTATING)
+# Which store there is when a command that restores a backup has died there.
+RESTORING: Final = {"restore.checked": "old", "restore.mid": "old", "restore.done": "new"}
+CASES: Final = (*WHOLE, *STREAMED, *RECOVERING, *DRAINING, *UPKEEP, *ROTATING, *RESTORING)
 # B may have been running the turn when A died, and have been cut off with it.
 CUT_OFF: Final = {"upstream.request_sent", *STREAMED}
 
@@ -99,6 +101,9 @@ class Case:
             return
         if self._point in ROTATING:
             yield from self._die_rotating()
+            return
+        if self._point in RESTORING:
+            yield from self._die_restoring()
             return
         if self._point in DRAINING:
             reply = self._answered({"CRASH_AT": self._point})
@@ -203,6 +208,35 @@ class Case:
     def _keys(self) -> list[tuple[str, str]]:
         found = self._a.json("keys", "list", "--all")["keys"]
         return [(key["kid"], key["state"]) for key in found]
+
+    def _die_restoring(self) -> Iterator[str]:
+        """The store is what it was, or what was kept, with every row of it; then it is restored."""
+        self._answered({})
+        file = f"{self._run}.db"
+        kept = self._turns()
+        self._a.carnet("backup", file)
+        assert self._a.chat("after the backup", "paid").status == 200
+        self._a.stop()
+        old = self._turns()
+        self.kills += 1
+        died = self._a.try_carnet("restore", file, "--force", env={"CRASH_AT": self._point})
+        if died.returncode != KILLED:
+            yield f"restore ended with {died.returncode} instead of dying: {died.stderr}"
+        if self._turns() != {"old": old, "new": kept}[RESTORING[self._point]]:
+            yield f"the turns were {old}, {kept} in the backup, and are {self._turns()}"
+        if not self._a.json("ledger", "verify")["ok"]:
+            yield "the ledger does not verify"
+        self._a.carnet("restore", file, "--force")
+        if self._turns() != kept:
+            yield f"the turns of the backup were {kept} and are {self._turns()}"
+        yield from self._look(self._ask_restarted())
+
+    def _turns(self) -> list[tuple[Any, ...]]:
+        return rows(self._a, "SELECT n, state FROM turn ORDER BY n")
+
+    def _ask_restarted(self) -> Reply | None:
+        self._restart({})
+        return self._ask()
 
     def _die_migrating(self) -> Iterator[str]:
         """A new database, killed in the midst of each migration, is empty or has them all."""

@@ -10,7 +10,16 @@ import pytest
 from carnet.faults import POINTS
 from tests.crash.points import task_matrix
 from tests.crash.points.choice import chosen
-from tests.crash.points.matrix import CASES, DRAINING, RECOVERING, ROTATING, STREAMED, WHOLE, Case
+from tests.crash.points.matrix import (
+    CASES,
+    DRAINING,
+    RECOVERING,
+    RESTORING,
+    ROTATING,
+    STREAMED,
+    WHOLE,
+    Case,
+)
 from tests.crash.points.test_waiting import WAITING
 from tests.faults.scene import Pair
 from tests.faults.stores import STORES
@@ -46,6 +55,20 @@ def test_a_prune_that_is_killed_is_finished_by_the_next(pair: Pair) -> None:
 
 @pytest.mark.parametrize("point", ROTATING)
 def test_f09_a_key_that_is_being_replaced_is_the_old_or_the_new_one_after_a_kill_at(
+    point: str, pair: Pair
+) -> None:
+    assert Case(pair, point).faults() == []
+
+
+@pytest.mark.parametrize("point", RESTORING)
+def test_a_sqlite_store_that_is_being_restored_is_the_old_or_the_new_one_after_a_kill_at(
+    point: str, pair: Pair
+) -> None:
+    assert Case(pair, point).faults() == []
+
+
+@pytest.mark.parametrize("point", RESTORING)
+def test_a_postgres_store_that_is_being_restored_is_the_old_or_the_new_one_after_a_kill_at(
     point: str, pair: Pair
 ) -> None:
     assert Case(pair, point).faults() == []

@@ -1,4 +1,4 @@
-"""`carnet backup` and `carnet migrate --to`: a copy of the store, and a new place for it."""
+"""`carnet backup`, `restore` and `migrate --to`: a copy of the store, back, and elsewhere."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,6 +9,8 @@ from carnet.cli.invocation import Command, Invocation, count, pass_invocation, w
 from carnet.cli.progress import ProgressLine
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from carnet.config import Settings
 
 
@@ -41,6 +43,38 @@ def backup(invocation: Invocation, file: Path, *, force: bool, with_secrets: boo
     invocation.result(page, lambda: f"{made.file} holds the whole store ({made.size:,} bytes).")
     _warn_of(made.faults, invocation)
     invocation.note(_not_inside(invocation.settings, made.secrets))
+
+
+@click.command(cls=Command)
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--force", is_flag=True, help="Replace what the store holds.")
+@pass_invocation
+def restore(invocation: Invocation, file: Path, *, force: bool) -> None:
+    """Put a backup back into the store, whole or not at all, while no gateway runs."""
+    from carnet.assembly.restore import restore_from
+
+    settings = invocation.settings
+    with ProgressLine("rows") as progress:
+        made = wait(restore_from(settings, file, replaces=force, progress=progress.of_table))
+    page = {
+        "file": str(file),
+        "store": settings.store.url,
+        "rows": made.rows,
+        "migrations": made.migrations,
+        "ledger_faults": made.faults,
+    }
+    older = f" It was {count(made.migrations, 'migration')} behind." if made.migrations else ""
+    summary = f"Restored {_counted(made.rows)} from {file} to {settings.store.url}.{older}"
+    invocation.result(page, lambda: summary)
+    _warn_of(made.faults, invocation)
+    invocation.note("What came after that backup is not in it. Start the gateway: carnet serve")
+
+
+def _counted(rows: "Mapping[str, int]") -> str:
+    return (
+        f"{count(rows['turn'], 'turn')}, {count(rows['ledger'], 'posting')},"
+        f" {count(rows['token'], 'token')} and {count(rows['peer'], 'peer')}"
+    )
 
 
 def _warn_of(faults: int, invocation: Invocation) -> None:
@@ -78,11 +112,7 @@ def move(invocation: Invocation, target: str) -> None:
         "rows": counts,
         "ledger_faults": copied.faults,
     }
-    summary = (
-        f"Moved {count(counts['turn'], 'turn')}, {count(counts['ledger'], 'posting')},"
-        f" {count(counts['token'], 'token')} and {count(counts['peer'], 'peer')}"
-        f" to {url}; the ledger is the same there."
-    )
+    summary = f"Moved {_counted(counts)} to {url}; the ledger is the same there."
     invocation.result(page, lambda: summary)
     _warn_of(copied.faults, invocation)
     name = settings.source.name

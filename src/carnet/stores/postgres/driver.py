@@ -234,13 +234,17 @@ async def leaving(url: str) -> AsyncIterator[Snapshot]:
     async with _whole(url) as session:
         await session.change("BEGIN ISOLATION LEVEL REPEATABLE READ")
         await session.change(f"LOCK TABLE {', '.join(MOVED)}, worker IN SHARE MODE")
-        ((gateways,),) = await session.query(_GATEWAYS)
-        if gateways:
-            raise UsageInvalid(
-                reason=f"The store is in use: gateways that run on it: {gateways}.",
-                fix="Stop them first. One that was killed counts until its lease ends.",
-            )
+        await _refuse_gateways(session)
         yield PostgresSnapshot(session)
+
+
+async def _refuse_gateways(session: PostgresSession) -> None:
+    ((gateways,),) = await session.query(_GATEWAYS)
+    if gateways:
+        raise UsageInvalid(
+            reason=f"The store is in use: gateways that run on it: {gateways}.",
+            fix="Stop them first. One that was killed counts until its lease ends.",
+        )
 
 
 @asynccontextmanager
@@ -252,6 +256,21 @@ async def landing(url: str, *, now: int) -> AsyncIterator[Landing]:
         await session.change(f"LOCK TABLE {', '.join(MOVED)} IN EXCLUSIVE MODE")
         target = PostgresLanding(session)
         await refuse_filled(target)
+        yield target
+        await target.set_numbers()
+        await session.commit()
+
+
+@asynccontextmanager
+async def refilling(url: str, *, now: int, keeps: str) -> AsyncIterator[Landing]:
+    """The same of one that may hold something, unless `keeps` has the words of the refusal."""
+    async with _whole(url) as session:
+        await session.begin()
+        await _bring_up(session, now)
+        await session.change(f"LOCK TABLE {', '.join(MOVED)}, worker IN ACCESS EXCLUSIVE MODE")
+        await _refuse_gateways(session)
+        target = PostgresLanding(session)
+        await (refuse_filled(target, keeps) if keeps else target.clear())
         yield target
         await target.set_numbers()
         await session.commit()

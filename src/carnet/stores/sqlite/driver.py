@@ -66,6 +66,8 @@ _STORE_CODES: Final = frozenset(
 )
 _PRIMARY: Final = 0xFF  # the low byte of an extended code
 
+_HAS_LAYOUT: Final = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'migration'"
+_PAGES: Final = 32  # that are copied between two looks at whether to go on
 _LAST_POSTING: Final = "SELECT COALESCE(MAX(n), 0) FROM ledger"
 _SHARD_END: Final = "SELECT postings, head FROM lane WHERE id = ?"
 
@@ -138,6 +140,43 @@ def copy_online(path: Path, draft: Path) -> None:
     ):
         source.backup(target)
     complete(draft)
+
+
+def copy_aside(file: Path, draft: Path, *, now: int) -> int:
+    """Copy a file that is only read, and bring the copy to today's layout; by how many steps."""
+    # Beside a file that stands alone nothing is written: it may be where nothing can be.
+    alone = not file.with_name(f"{file.name}-wal").exists()
+    uri = f"{file.absolute().as_uri()}?mode=ro{'&immutable=1' * alone}"
+    with (
+        _explained(file),
+        contextlib.closing(sqlite3.connect(uri, uri=True)) as source,
+        contextlib.closing(sqlite3.connect(draft)) as target,
+    ):
+        if not source.execute(_HAS_LAYOUT).fetchall():
+            raise ConfigInvalid(key="[store] url", reason=f"{file} is no store of Carnet")
+        source.backup(target)
+    with _explained(file), contextlib.closing(connect(draft)) as connection:
+        applied = migrate(connection, migrations("sqlite"), now=now)
+    complete(draft)
+    return applied
+
+
+def refill(path: Path, source: Path, on_the_way: Callable[[], object]) -> None:
+    """Put all of another file into a store, in one transaction: it holds the old, or the new."""
+    with contextlib.suppress(OSError):  # what is wrong with it, SQLite says better
+        path.touch(mode=0o600)
+    with (
+        _explained(path),
+        contextlib.closing(sqlite3.connect(source)) as new,
+        contextlib.closing(connect(path)) as target,
+    ):
+        sizes = [each.execute("PRAGMA page_size").fetchone()[0] for each in (new, target)]
+        if sizes[0] != sizes[1]:  # which a log does not have
+            new.executescript(f"PRAGMA page_size = {sizes[1]}; VACUUM")
+        target.execute("PRAGMA cache_spill = ON")  # what has not been committed is not read
+        target.execute("BEGIN IMMEDIATE")  # a copy would wait for ever for somebody who writes
+        target.execute("ROLLBACK")
+        new.backup(target, pages=_PAGES, progress=lambda _, left, __: left and on_the_way())
 
 
 def create(draft: Path, *, now: int) -> Connection:
