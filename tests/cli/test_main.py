@@ -129,6 +129,9 @@ def test_help_costs_little_more_than_the_interpreter_with_click() -> None:
         (["peers", "revoke", "globex.example"], "'revoke-key'"),
         (["tokens", "new", "alice"], "'create'"),
         (["help", "rnus"], "'runs'"),
+        (["start"], "'serve'"),
+        (["status"], "'doctor'"),
+        (["show", "last"], "'runs' or 'run'"),
     ],
 )
 def test_a_near_miss_is_answered_with_a_suggestion(cli: Cli, words: list[str], near: str) -> None:

@@ -115,7 +115,7 @@ def _with_curl(folder: Path) -> Path:
 def test_every_command_of_the_quickstart_works_as_it_is_written(tmp_path: Path) -> None:
     steps = steps_of(QUICKSTART)
     addresses = {"8701": Address(), "8702": Address()}
-    script = script_of(steps, addresses)
+    script = "\n".join([script_of(steps, addresses), *sentences(steps, addresses)])
     printed = typed(script, tmp_path, addresses.values()).split(MARK)
     assert sum(step.serves for step in steps) == 2
     assert sum(bool(step.printed) for step in steps) == 5
@@ -125,6 +125,21 @@ def test_every_command_of_the_quickstart_works_as_it_is_written(tmp_path: Path) 
     assert len({line for line in _of("sha256sum", steps, printed).split() if len(line) == 64}) == 1
     assert "HTTP/1.1 429" in _of("x-tangle-forwarded-depth: 4", steps, printed)
     assert "x-tangle-runid" in _of("curl -i", steps, printed)
+    mismatch, malformed = printed[len(steps) : len(steps) + 2]
+    assert '{"error":{"code":"idempotency_mismatch"' in mismatch
+    assert '{"error":{"code":"malformed_caller_context"' in malformed
+
+
+def sentences(steps: list[Step], addresses: dict[str, Address]) -> list[str]:
+    """What the page says of a changed text (422) and of a depth of `three` (400), typed too."""
+    [twice] = [step for step in steps if "demo-1.t0.relay" in step.commands]
+    [deep] = [step for step in steps if "forwarded-depth" in step.commands]
+    once = twice.commands.partition("do\n")[2].partition(" | sha256sum")[0]
+    changed = [
+        Step(once.replace('"once"', '"twice"') + "\n", ""),
+        Step(deep.commands.replace("depth: 4", "depth: three"), ""),
+    ]
+    return [script_of([step], addresses) for step in changed]
 
 
 def _of(part: str, steps: list[Step], printed: list[str]) -> str:

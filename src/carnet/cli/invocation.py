@@ -38,7 +38,10 @@ _OTHER_WORDS = {
         ("end", "delete", "rm", "remove"), ("revoke", "revoke-key", "remove", "cancel")
     ),
     **dict.fromkeys(("new", "add", "make"), ("create", "new", "add")),
-    "ls": ("list",),
+    **dict.fromkeys(("ls", "show"), ("list", "runs", "run")),
+    **dict.fromkeys(("start", "up"), ("serve",)),
+    **dict.fromkeys(("status", "check"), ("doctor",)),
+    **dict.fromkeys(("log", "logs"), ("tail", "runs")),
 }
 
 

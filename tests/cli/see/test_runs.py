@@ -158,11 +158,21 @@ def test_alone_it_lists_all_codes(cli: Cli) -> None:
     assert lines[-1].endswith("carnet explain CODE")
 
 
+def test_a_status_lists_the_codes_that_come_with_it(cli: Cli) -> None:
+    page = cli("explain", "429", "--format", "json").page
+    assert {row["status"] for row in (*page["codes"], *page["samvad"])} == {429}
+    assert {"bridge_depth_exceeded", "rate_limited"} < {row["code"] for row in page["codes"]}
+    assert "rate_limited" in cli("explain", "429").out
+    ran = cli("explain", "299")
+    assert (ran.code, "No code comes with the status 299." in ran.err) == (2, True)
+
+
 def test_an_unknown_code_is_answered_with_the_nearest(cli: Cli) -> None:
     ran = cli("explain", "depth_exceeded")
     assert ran.code == 2
     assert "Did you mean 'bridge_depth_exceeded'?" in ran.err
     assert "Did you mean 'token_missing'?" in cli("explain", "TOKEN_MISING").err
+    assert "'carnet explain' lists all codes." in cli("explain", "nonsense").err
 
 
 @pytest.mark.parametrize("word", sorted(STATUSES))

@@ -8,22 +8,24 @@ import click
 from carnet.cli.invocation import Command, Invocation, pass_invocation, table, wait
 from carnet.cli.see.runs import LAST
 
+_STATUS: Final = re.compile(r"[1-5][0-9]{2}", re.ASCII)
 _LETTERS: Final = re.compile(r"[a-z_]+", re.ASCII | re.IGNORECASE)
 
 
 @click.command(cls=Command)
-@click.argument("word", metavar="[CODE|RUN]", required=False)
+@click.argument("word", metavar="[CODE|STATUS|RUN]", required=False)
 @click.argument("turn", required=False, metavar="[TURN]")
 @pass_invocation
 def explain(invocation: Invocation, word: str | None, turn: str | None) -> None:
     """Say what an error CODE means and what to do about it, or why a RUN was admitted.
 
-    Alone it lists all codes. Of a run, each guard is listed with what it found; TURN picks one of
-    its turns. The beginning of an id is enough if only one of the newest runs begins so, and 'last'
-    is the newest. A word that is a code is one, also if a run is called so: name its turn as well.
+    Alone it lists all codes, and with an HTTP STATUS those that come with it. Of a run, each guard
+    is listed with what it found; TURN picks one of its turns. The beginning of an id is enough if
+    only one of the newest runs begins so, and 'last' is the newest. A word that is a code or a
+    status is one, also if a run is called so: name its turn as well.
     """
-    if word is None:
-        _list_codes(invocation)
+    if word is None or (turn is None and _STATUS.fullmatch(word)):
+        _list_codes(invocation, word)
     elif turn is None and _is_code(word):
         _explain_code(invocation, word)
     elif turn is None and word != LAST and _LETTERS.fullmatch(word):
@@ -32,8 +34,9 @@ def explain(invocation: Invocation, word: str | None, turn: str | None) -> None:
         _explain_run(invocation, word, turn)
 
 
-def _list_codes(invocation: Invocation) -> None:
-    from carnet.errors import BY_CODE
+def _list_codes(invocation: Invocation, status: str | None) -> None:
+    """List the codes, or those that come with one status."""
+    from carnet.errors import BY_CODE, UsageInvalid
     from carnet.wire.dialects.samvad import MEANINGS, STATUSES
 
     own = [
@@ -44,6 +47,15 @@ def _list_codes(invocation: Invocation) -> None:
         {"code": word, "status": status, "meaning": _first(MEANINGS[word][0])}
         for word, status in STATUSES.items()
     ]
+    if status is not None:
+        own, samvad = (
+            [row for row in rows if str(row["status"]) == status] for rows in (own, samvad)
+        )
+    if not own and not samvad:
+        raise UsageInvalid(
+            reason=f"No code comes with the status {status}.",
+            fix="'carnet explain' lists them all.",
+        )
     page = {"codes": own, "samvad": samvad}
     invocation.result(page, lambda: _codes_text(own, samvad), [*own, *samvad])
 
@@ -160,14 +172,13 @@ def _refuse_code(code: str, as_run: str) -> Never:
     from difflib import get_close_matches
 
     from carnet.errors import BY_CODE, UsageInvalid
-    from carnet.wire.dialects.samvad import STATUSES
 
     near = get_close_matches(code.lower(), BY_CODE, n=1, cutoff=0.5)
     raise UsageInvalid(
         reason=f"'{code}' is no code of this gateway."
         + (f" Did you mean '{near[0]}'?" if near else "")
         + f" Of a run that is called so: {as_run}",
-        fix=f"Known codes: {', '.join([*sorted(BY_CODE), *STATUSES])}.",
+        fix="'carnet explain' lists all codes.",
     )
 
 
