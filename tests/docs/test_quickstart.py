@@ -82,7 +82,8 @@ def script_of(steps: list[Step], addresses: dict[str, Address]) -> str:
 
 
 def typed(script: str, folder: Path, addresses: Iterable[Address]) -> str:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("CARNET")}
+    ours = ("CARNET", "MAKE", "MFLAGS")  # a page is typed in a shell of its own, not below make
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
     path = f"{_with_curl(folder)}:{Path(sys.executable).parent}:{kept['PATH']}"
     shell = subprocess.Popen(  # noqa: S603  our own page
         ["bash", "-c", script],  # noqa: S607

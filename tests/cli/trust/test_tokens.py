@@ -115,7 +115,9 @@ def test_a_peer_is_admitted_changed_listed_and_forgotten(cli: Cli, home: Path) -
     assert "@name@b.example" in added.out
     assert "--token-file" not in added.out
     assert cli("peers", "add", "b.example", "--credit", "100").code == 0
-    assert cli("peers", "add", "b.example", "--may-forward-authorization").code == 0
+    listed = cli("peers", "add", "b.example", "--may-forward-authorization")
+    assert "Payers' credentials may travel to it, and may come from it." in listed.out
+    assert "may go to it and come from it" in " ".join(cli("help", "peers", "add").out.split())
     assert cli("peers", "list", "--format", "json").page["peers"] == [
         {
             "domain": "b.example",

@@ -79,7 +79,7 @@ trust = "public"                   # which signed callers may ask it: public is 
 # [peers."globex.example"]
 # url = "https://gw.globex.example"
 # token = {{file = "var/globex.token"}}   # they make it: carnet tokens create NAME --peer {domain}
-# may_forward_authorization = true       # the payer's credential may travel there
+# may_forward_authorization = true       # payers' credentials may travel there, and come from there
 # credit = "100"                         # what it may owe us
 """
 
