@@ -30,7 +30,7 @@ _NAMES: Final = re.compile(rb"[A-Za-z0-9!#$%&'*+.^_`|~, -]{1,2048}")
 _USUAL: Final = b"authorization, content-type"
 
 
-class Pages:
+class PageOrigins:
     """The pages that may read answers."""
 
     def __init__(self, origins: Sequence[str]) -> None:
@@ -51,7 +51,7 @@ class Pages:
 class CrossOrigin:
     """Tells browsers which pages may read the answers of an application."""
 
-    def __init__(self, app: Application, pages: Pages) -> None:
+    def __init__(self, app: Application, pages: PageOrigins) -> None:
         """`pages` are those that may."""
         self._app = app
         self._pages = pages
@@ -78,14 +78,14 @@ def _preflight(named: dict[bytes, bytes]) -> RawHeaders:
 
 def allowing(app: Application, origins: Sequence[str]) -> Application:
     """The application for pages of these origins; as it is, where there are none."""
-    return CrossOrigin(app, Pages(origins)) if origins else app
+    return CrossOrigin(app, PageOrigins(origins)) if origins else app
 
 
 def allowing_refusals(refusing: Refuse, origins: Sequence[str]) -> Refuse:
     """The refusals of the edge for pages of these origins; as they are, where there are none."""
     if not origins:
         return refusing
-    pages = Pages(origins)
+    pages = PageOrigins(origins)
 
     def refuse(error: CarnetError, path: bytes, head: Fields) -> Reply:
         reply = refusing(error, path, head)
