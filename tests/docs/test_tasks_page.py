@@ -46,7 +46,7 @@ def test_it_names_the_fields_of_a_record_and_of_a_page() -> None:
     [shown] = [json.loads(block.text) for block in blocks_of(PAGE) if block.language == "json"]
     done = replace(make_call().record, state="done")
     task = StoredTask(id="task-1", turn=done, sender="token:alice")
-    assert list(shown) == list(task_page(task, [Text("hello"), Done()]))
+    assert list(shown) == list(task_page(task, [Text("hello"), Done()], "credits"))
 
 
 def test_the_page_about_delegation_names_what_an_agent_can_read_of_one() -> None:

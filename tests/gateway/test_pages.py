@@ -26,4 +26,6 @@ def test_the_tokens_that_a_turn_has_used_are_shown_with_it_and_with_its_task(
     done = replace(turn, state="done")
     task = StoredTask(id="task-1", turn=done, sender="agent://a.example")
     assert pages.task_line(task)["tokens"] == shown
-    assert pages.task_page(task, [Text("well"), Done()])["result"] == {"text": "well"}
+    page = pages.task_page(task, [Text("well"), Done()], "credits")
+    assert page["result"] == {"text": "well"}
+    assert page["usage"]["prompt_tokens"] == (used[0] or 0)

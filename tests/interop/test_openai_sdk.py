@@ -79,6 +79,22 @@ def test_the_client_gets_usage_from_a_stream_that_did_not_ask_for_it(
     assert [chunk.usage is not None for chunk in chunks] == [False] * (len(chunks) - 1) + [True]
 
 
+def test_a_task_tells_the_usage_that_its_answer_would_have(front: Organisation) -> None:
+    answered = front.chat("hi", "paid").json["usage"]
+    assert answered["cost"] != "0"
+    accepted = front.chat("hi", "paid", path="/tasks").json["taskId"]
+    page = until(
+        lambda: front.get(f"/tasks/{accepted}").json, lambda page: page["status"] == "done"
+    )
+    assert page["usage"] == answered
+    assert front.json("tasks", "show", accepted)["usage"] == answered
+    refused = front.chat("hi", "broken", path="/tasks").json["taskId"]
+    page = until(
+        lambda: front.get(f"/tasks/{refused}").json, lambda page: page["status"] == "failed"
+    )
+    assert page["usage"] == {**answered, "cost": "0", "run_cost": "0"}
+
+
 def test_the_client_lists_the_agents(client: openai.OpenAI) -> None:
     assert "echo" in [model.id for model in client.models.list()]
 

@@ -304,9 +304,9 @@ def ledger_page(entries: Sequence[LedgerEntry], currency: str) -> Page:
 
 def task_line(task: StoredTask) -> Page:
     """One task in a list."""
-    return tasks.task_line(view_of(task))
+    return tasks.task_line(view_of(task, ""))
 
 
-def task_page(task: StoredTask, events: Sequence[Event]) -> Page:
+def task_page(task: StoredTask, events: Sequence[Event], currency: str) -> Page:
     """One task, with its result or its error; `events` are those of one that has ended."""
-    return tasks.task_page(view_of(task, events))
+    return tasks.task_page(view_of(task, currency, events))

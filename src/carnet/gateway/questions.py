@@ -120,7 +120,7 @@ class Questions:
         events = await self._records.events(task)
         # Who came with a token is no peer, and is owed none.
         receipt = await self._receipt(task) if caller is None else None
-        return view_of(task, events, receipt=receipt, is_cancel=is_cancel)
+        return view_of(task, self._gateway.currency, events, receipt=receipt, is_cancel=is_cancel)
 
     async def _list(self, question: Question, caller: Caller | None) -> TaskList:
         if caller is None:
@@ -132,7 +132,9 @@ class Questions:
             state=question.state,
             agent=question.of_agent,
         )
-        return TaskList(tasks=tuple([view_of(task) for task in found]), following=following)
+        currency = self._gateway.currency
+        tasks = tuple([view_of(task, currency) for task in found])
+        return TaskList(tasks=tasks, following=following)
 
     def _names(self, caller: Caller | None, wanted: str | None) -> tuple[str, ...]:
         """The agents that a caller may call, or the one of them that is wanted."""

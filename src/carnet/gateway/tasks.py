@@ -118,7 +118,7 @@ class TaskAccess:
         return found
 
 
-def view_of(task: StoredTask, events: Sequence[Event] = (), **more: Any) -> TaskView:
+def view_of(task: StoredTask, currency: str, events: Sequence[Event] = (), **more: Any) -> TaskView:
     """A task as a dialect shows it."""
     return TaskView(
         id=task.id,
@@ -130,5 +130,6 @@ def view_of(task: StoredTask, events: Sequence[Event] = (), **more: Any) -> Task
         note=task.note,
         cancelled=task.cancelled,
         events=events,
+        currency=currency,
         **more,
     )

@@ -23,7 +23,9 @@ def turn(**fields: Any) -> Turn:
 
 
 def task(**fields: Any) -> TaskView:
-    return TaskView(**{"id": "t-1", "turn": turn(), "sender": "token:alice", **fields})
+    return TaskView(
+        **{"id": "t-1", "turn": turn(), "sender": "token:alice", "currency": "credits", **fields}
+    )
 
 
 async def silent(call: Call, out: Output, /) -> End:

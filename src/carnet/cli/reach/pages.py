@@ -169,7 +169,7 @@ async def _stored_tasks(settings: "Settings", store: "Store", path: str) -> dict
     task = unquote(parts.path.removeprefix("/tasks").removeprefix("/"))
     if task:
         found = await records.find(task)
-        return pages.task_page(found, await records.events(found))
+        return pages.task_page(found, await records.events(found), settings.ledger.currency)
     asked = {name: values[0] for name, values in parse_qs(parts.query).items()}
     limit, before = int(asked.get("limit", DEFAULT_LINES)), int(asked.get("before", 0)) or None
     chosen = {name: asked.get(name) for name in ("state", "agent")}

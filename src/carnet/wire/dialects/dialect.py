@@ -147,6 +147,7 @@ class TaskView(Struct, frozen=True, kw_only=True):
     note: str | None = None
     cancelled: int | None = None  # when somebody asked for its end
     events: Sequence[Event] = ()  # of one that has ended
+    currency: str  # of what it has cost
     receipt: str | None = None  # that is owed to whoever asks
     is_cancel: bool = False  # shown to whoever asked for its end just now
 

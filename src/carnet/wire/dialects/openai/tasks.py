@@ -3,9 +3,10 @@
 from typing import Any, Final
 
 from carnet.core.chain.turn import Turn
-from carnet.core.messages.events import Failed
+from carnet.core.messages.events import Failed, Usage
 from carnet.errors import TaskNotFound
 from carnet.wire.dialects.dialect import TaskView
+from carnet.wire.dialects.openai.answer import usage_object
 from carnet.wire.dialects.openai.refusals import error_object
 from carnet.wire.dialects.results import result_of
 from carnet.wire.grammar.times import when
@@ -38,16 +39,26 @@ def task_line(view: TaskView) -> dict[str, Any]:
 
 
 def task_page(view: TaskView) -> dict[str, Any]:
-    """One task, with its result or its error."""
+    """One task, with its result or its error, and what it used."""
     page = {**task_line(view), "callback": view.callback}
     if view.turn.state not in {"done", "failed"}:
         return page
     if not view.events:
         raise TaskNotFound  # its events are forgotten before the task is
     last = view.events[-1]
+    page["usage"] = usage_object(_used(view), view.currency)
     if isinstance(last, Failed):
         return {**page, "error": error_object(last.error(), run=view.turn.run)}
     return {**page, "result": result_of(view.events)}
+
+
+def _used(view: TaskView) -> Usage:
+    """What whoever had waited for the answer would have been told that it used."""
+    reported = [event for event in view.events if isinstance(event, Usage)]
+    if reported:
+        return reported[-1]
+    turn = view.turn
+    return Usage(turn.tokens_in, turn.tokens_out, turn.cost, turn.run_cost)
 
 
 def tokens_of(turn: Turn) -> dict[str, int] | None:
