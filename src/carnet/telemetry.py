@@ -21,6 +21,7 @@ from typing import Any, ClassVar
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import asdict
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
@@ -346,6 +347,9 @@ class Metrics:
             ["agent", "state"],
             registry=self.registry,
         )
+        self._pruned = Counter(
+            "carnet_pruned", "Rows forgotten by retention", ["kind"], registry=self.registry
+        )
         held = Histogram(
             "carnet_loop_held_seconds",
             "Times that one piece of work kept everybody else waiting",
@@ -368,6 +372,12 @@ class Metrics:
     def count_delivery_attempt(self, kind: str, state: str) -> None:
         """Count one attempt to deliver a webhook: delivered, failed or dead."""
         self._deliveries.labels(kind, state).inc()
+
+    def count_pruned(self, gone: Struct) -> None:
+        """Count what was forgotten, by its kind."""
+        for kind, count in asdict(gone).items():
+            if count:
+                self._pruned.labels(kind).inc(count)
 
     def text(self) -> bytes:
         """The exposition format."""

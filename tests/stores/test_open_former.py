@@ -48,6 +48,8 @@ def restored(folder: Path, store: str, server: servers.Server, hooks: Hooks) -> 
     else:
         with closing(sqlite3.connect(folder / "var" / "carnet.db")) as database:
             database.executescript(rows)
+    # However long ago it was recorded.
+    settings = settings.replace("[retention]", '[retention]\nevery = "never"')
     (folder / "carnet.toml").write_text(settings)
     return House(folder, hooks)
 

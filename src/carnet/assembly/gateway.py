@@ -276,6 +276,7 @@ def build(
         settings, store, clock, ids, stamps=known, dialects=dialects, kinds=kinds
     )
     metrics = _metrics(backend)
+    store.pruner.teller = metrics.count_pruned
     access = Access(store.tokens, clock, store.look_again)
     endpoints = build_endpoints(
         settings, store, backend, clock, metrics, dialects=dialects, stamps=known

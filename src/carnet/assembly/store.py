@@ -3,12 +3,19 @@
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 
-from carnet.config import PeerSettings, Settings, resolve_secret, secret_path
+from carnet.config import (
+    PeerSettings,
+    RetentionSettings,
+    Settings,
+    resolve_secret,
+    secret_path,
+)
 from carnet.errors import ConfigInvalid, KeyInvalid
 from carnet.ports.trust.keys import PinnedKey
 from carnet.ports.trust.trust import Peer
 from carnet.runtime.system import SystemClock, SystemIds
 from carnet.stores.open import Store, is_postgres, migrate_store, open_store
+from carnet.stores.upkeep.pruner import PruneRule
 from carnet.wire.crypto.ed25519 import read_public_key
 
 
@@ -20,7 +27,7 @@ async def open_from(
     `exclusive` is for a gateway that serves from it. `peers` stand over the stored ones; by
     default they are those of the file.
     """
-    return await open_store(
+    store = await open_store(
         settings.store.url,
         base=settings.base,
         secrets=secret_path(settings.store.secrets, settings.base),
@@ -34,6 +41,13 @@ async def open_from(
         task_hours=settings.retention.task_hours,
         wait_hours=settings.inbox.expires,
     )
+    store.pruner.rule = _prune_rule(settings.retention)
+    return store
+
+
+def _prune_rule(keep: RetentionSettings) -> PruneRule | None:
+    every = keep.every_seconds
+    return None if every is None else PruneRule(keep.turns, keep.events, every)
 
 
 @asynccontextmanager

@@ -27,6 +27,8 @@ _ORIGIN: Final = re.compile(  # as browsers write it: without a path, nor the po
     r"(?:https(?!.*:443\Z)|http(?!.*:80\Z))://(?:[a-z0-9.-]+|\[[0-9a-f:]+\])(?::[1-9][0-9]{0,4})?",
     re.ASCII,
 )
+_SPAN: Final = re.compile(r"([1-9][0-9]{0,4})([mhd])", re.ASCII)
+_UNITS: Final = {"m": 60, "h": 3600, "d": 86_400}
 _MOST_SHOWN: Final = 60
 _MOST_ATTEMPTS: Final = 32  # to deliver one webhook
 
@@ -129,6 +131,27 @@ def seconds(*, most: int = 86_400, least: int = 0) -> ValueReader:
         return float(value)
 
     return ValueReader(expects, read, lambda value: read(_toml_value(value, expects)))
+
+
+def span(*, most_days: int) -> ValueReader:
+    """A length of time with its unit, or never; it stays as it is written."""
+
+    def check(value: str) -> str:
+        seconds = span_seconds(value)
+        if seconds is not None and seconds > most_days * _UNITS["d"]:
+            raise ValueError
+        return value
+
+    return _text_reader(f"a time from 1m to {most_days}d, such as 30m, 1h or 1d, or never", check)
+
+
+def span_seconds(value: str) -> int | None:
+    """The seconds of what `span` has read; None for never."""
+    if value == "never":
+        return None
+    if (match := _SPAN.fullmatch(value)) is None:
+        raise ValueError
+    return int(match[1]) * _UNITS[match[2]]
 
 
 def truth(*, later: bool = False) -> ValueReader:

@@ -112,13 +112,23 @@ class LedgerSettings(Struct, frozen=True, kw_only=True):
 
 
 class RetentionSettings(Struct, frozen=True, kw_only=True):
-    """The `[retention]` section: days for `carnet prune`, and hours for tasks."""
+    """The `[retention]` section: how long things are kept, and how often it is looked at."""
 
     turns: Annotated[int, read.whole(1, MOST_DAYS), "Days a finished turn is kept."] = 30
     events: Annotated[int, read.whole(1, MOST_DAYS), "Days the events of a turn are kept."] = 30
     task_hours: Annotated[
         int, read.whole(1, MOST_DAYS * 24), "Hours a task can be polled after its end."
     ] = 24
+    every: Annotated[
+        str,
+        read.span(most_days=7),
+        "How often a gateway prunes by itself; never leaves it to 'carnet prune'.",
+    ] = "1h"
+
+    @property
+    def every_seconds(self) -> int | None:
+        """The same as a number; None for never."""
+        return read.span_seconds(self.every)
 
 
 class AgentSettings(Struct, frozen=True, kw_only=True):

@@ -25,12 +25,12 @@ from carnet.stores.snapshots import (
     all_rows,
     off_the_loop,
 )
-from carnet.stores.tables import FORM_OF_CALLS, FORM_OF_EVENTS, MOVED, NUMBERED
+from carnet.stores.tables import FORM_OF_CALLS, FORM_OF_EVENTS, MOVED, NUMBERED, PRUNED
 from carnet.stores.turn.finish_rules import Seals
 from carnet.stores.turn.row import SqlConnection
 
 _OWN_COLUMNS: Final = {"journal": {"x"}}  # that only PostgreSQL has; it fills them itself
-_OF_THE_STORE: Final = f"'running', '{FORM_OF_CALLS}', '{FORM_OF_EVENTS}'"
+_OF_THE_STORE: Final = f"'running', '{PRUNED}', '{FORM_OF_CALLS}', '{FORM_OF_EVENTS}'"
 _WITHOUT: Final = {"meta": f" WHERE name NOT IN ({_OF_THE_STORE})"}
 _APPEND_ONLY: Final = {"ledger": "ledger_kept", "checkpoint": "checkpoint_kept"}  # by a trigger
 _CLEARED: Final = ", ".join(table for table in (*MOVED, "wish") if table not in _WITHOUT)

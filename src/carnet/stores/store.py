@@ -36,6 +36,7 @@ from carnet.stores.turn.interrupts import Interrupts
 from carnet.stores.turn.sealed_calls import CallSeal
 from carnet.stores.upkeep.cluster import StoredCluster
 from carnet.stores.upkeep.expiry import Expiry
+from carnet.stores.upkeep.pruner import Pruner
 from carnet.stores.upkeep.recovery import recover, take_up
 from carnet.stores.upkeep.retention import (
     RETENTION_HOURS,
@@ -91,7 +92,7 @@ class Store:
         """`worker` is us."""
         self._database, self._clock = database, clock
         self._serves, self._release = worker.serves, worker.release
-        self._lease_seconds = worker.lease_seconds
+        self._lease_seconds, self.worker = worker.lease_seconds, worker.name
         self._watches = RunWatches(poll_seconds=POLL_SECONDS if database.is_shared else None)
         self._upkeep: asyncio.Task[None] | None = None
         self._trust = TrustReader(trust, database, clock, self._trust_changed)
@@ -99,7 +100,6 @@ class Store:
         self._secrets, self._seals = secrets, Seals(secrets.names)
         self._nonces, self._search_rows = Nonces(database, clock), SearchRows(database)
         self._checkpoints = Checkpoints(database, self._seals)
-        self.worker: Final = worker.name
         self.tokens: Final = trust.tokens
         self.peers: Final = trust.peers
         self.keys: Final = trust.keys
@@ -121,6 +121,7 @@ class Store:
         self.records: Final = StoredRecords(database, search_rows)
         self.settlements: Final = Settlements(database, self._seals)
         self.cluster: Final = StoredCluster(database, self.worker) if database.is_shared else None
+        self.pruner: Final = Pruner(database, clock)
         self._cleanup = Cleanup(database, self.tasks, self.outbox, clock, task_hours=hours.tasks)
 
     def is_writable(self) -> bool:
@@ -206,7 +207,7 @@ class Store:
             parts.append(self._seal)
         if self._serves:
             parts += [self.revocations.keep, self._search_rows.keep]
-            parts += [self._nonces.keep, self._expire, self._cleanup.keep]
+            parts += [self._nonces.keep, self._expire, self._cleanup.keep, self.pruner.keep]
         await _all_of(parts)
 
     def _trust_changed(self) -> None:
@@ -281,6 +282,7 @@ class Store:
         if self._upkeep is not None:
             self._upkeep.cancel()
             await asyncio.wait([self._upkeep])
+        await self.pruner.close()
         with contextlib.suppress(CarnetError):
             await self.tokens.flush()
             if self._upkeep is not None and self._serves:

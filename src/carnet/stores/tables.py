@@ -89,3 +89,4 @@ WITH_TURN: Final = tuple(
 # Written by the migration that makes them, in every store: no rows of anybody's.
 FORM_OF_CALLS: Final = "form_of_calls"
 FORM_OF_EVENTS: Final = "form_of_events"
+PRUNED: Final = "pruned"  # when a gateway last pruned by itself; it stays with its store

@@ -55,9 +55,10 @@ secrets = {{file = "var/secrets.key"}}
 [ledger]
 currency = "credits"
 
-[retention]                        # days, for 'carnet prune'
+[retention]                        # days
 turns = 30
 events = 30
+every = "1h"                       # how often it forgets what is older; or never
 
 # An agent is an async function beside this file: agents.py, function echo.
 [agents.echo]

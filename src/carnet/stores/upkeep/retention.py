@@ -1,8 +1,9 @@
 """Deleting what was kept long enough: turns, events, ended tasks, webhooks, quotas and used nonces.
 
-`prune` deletes what is older than the retention says, when an operator asks. `Cleanup` and
-`Nonces` do their part by themselves, each minute, beside the calls. A delegation that was good for
-one call is kept as a nonce is; it lives longer, and is looked at again each minute.
+`prune` deletes what is older than the retention says, when an operator asks or in the times that
+the operator has set (`pruner`). `Cleanup` and `Nonces` do their part by themselves, each minute,
+beside the calls. A delegation that was good for one call is kept as a nonce is; it lives longer,
+and is looked at again each minute.
 
 Law 1. The ledger is kept, and so is every turn that has not ended.
 Law 2. Many small transactions: calls go on between them, and a crash leaves a smaller job. Several
@@ -20,17 +21,18 @@ Law 6. A nonce is deleted when it has expired by the clock and when it has been 
 # ruff: noqa: S608  the texts are put together from our own words; every value is an argument
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
 from msgspec import Struct
+from msgspec.structs import asdict
 
 from carnet.faults import point
 from carnet.ports.calls.turns import TASKS, TOKENS
 from carnet.ports.world.clock import Clock
 from carnet.stores.calls.tasks import StoredTasks
-from carnet.stores.database import Database, Statement, Value, marks
+from carnet.stores.database import Database, Row, Statement, Value, marks
 from carnet.stores.outbox import StoredOutbox
 from carnet.stores.tables import WITH_EVENTS, WITH_TURN
 from carnet.stores.turn.interrupts import WAIT_HOURS
@@ -51,10 +53,10 @@ _OLD = (
     "state IN ('done', 'failed', 'unknown') AND ended < ? AND n < (SELECT MAX(n) FROM turn)"
     " AND n <> COALESCE((SELECT turn FROM journal ORDER BY n DESC LIMIT 1), 0)"
 )
-_OLD_TURNS = f"SELECT n, run FROM turn WHERE n > ? AND {_OLD} ORDER BY n LIMIT ?"
-_OLD_EVENTS = (
-    f"SELECT n, run FROM turn WHERE n > ? AND {_OLD}"
-    " AND EXISTS (SELECT 1 FROM journal WHERE journal.turn = turn.n) ORDER BY n LIMIT ?"
+_WITH_EVENTS = f"{_OLD} AND EXISTS (SELECT 1 FROM journal WHERE journal.turn = turn.n)"
+_NEXT_TURNS = (
+    "SELECT n, run, created, CASE WHEN {} THEN 1 ELSE 0 END FROM turn"
+    " WHERE n > ? ORDER BY n LIMIT ?"
 )
 # What is counted comes first.
 _EVENTS_FIRST: Final = tuple(dict.fromkeys(("journal", "task", *WITH_EVENTS)))
@@ -72,6 +74,10 @@ class Pruned(Struct, frozen=True, kw_only=True):
     tasks: int = 0
     deliveries: int = 0
 
+    def plus(self, other: "Pruned") -> "Pruned":
+        """Both together."""
+        return Pruned(**{name: n + getattr(other, name) for name, n in asdict(self).items()})
+
 
 async def count_old(database: Database, *, now: int, turn_days: int, event_days: int) -> Pruned:
     """What `prune` would forget; runs and tokens are not counted."""
@@ -83,63 +89,72 @@ async def count_old(database: Database, *, now: int, turn_days: int, event_days:
 
 async def prune(database: Database, *, now: int, turn_days: int, event_days: int) -> Pruned:
     """Forget turns and events, then what only they needed."""
+    gone = Pruned()
+    async for step in prune_steps(database, now=now, turn_days=turn_days, event_days=event_days):
+        gone = gone.plus(step)
+    return gone
+
+
+async def prune_steps(
+    database: Database, *, now: int, turn_days: int, event_days: int
+) -> AsyncGenerator[Pruned, None]:
+    """The same in steps, each of a moment: what each forgot."""
     if min(turn_days, event_days) < 1:
         raise ValueError("what ended less than a day ago is kept: a caller may still repeat it")
-    whole = await _forget_turns(database, now - turn_days * DAY)
-    alone = await _forget_events(database, now - event_days * DAY)
+    for cutoff, rule, forget in (
+        (now - turn_days * DAY, _OLD, _forget_turns),
+        (now - event_days * DAY, _WITH_EVENTS, _forget_events),
+    ):
+        async for old in _walk(database, cutoff, rule):
+            yield await forget(database, cutoff, old) if old else Pruned()
+            point("purge.mid")
     tokens = await _forget_the_rest(database, now=now, cutoff=now - turn_days * DAY)
-    return Pruned(
-        turns=whole.turns,
-        events=whole.events + alone.events,
-        runs=whole.runs,
-        tokens=tokens,
-        tasks=whole.tasks + alone.tasks,
+    yield Pruned(tokens=tokens)
+
+
+async def _walk(database: Database, cutoff: int, rule: str) -> AsyncIterator[list[Row]]:
+    """Those of each few turns that are old, up to where all began too late to be."""
+    last = 0
+    query = _NEXT_TURNS.format(rule)
+    while found := await database.fetch(query, (cutoff, last, AT_A_TIME)):
+        last = found[-1][0]
+        yield [(n, run) for n, run, _, is_old in found if is_old]
+        if all(created >= cutoff for _, _, created, _ in found):
+            break
+
+
+async def _forget_turns(database: Database, cutoff: int, old: Sequence[Row]) -> Pruned:
+    numbers = [n for n, _ in old]
+    theirs = sorted({run for _, run in old})
+    these = f"n IN ({marks(len(numbers))}) AND {_OLD}"
+    of_runs = (
+        f"DELETE FROM run WHERE n IN ({marks(len(theirs))}) AND n < (SELECT MAX(n) FROM run)"
+        " AND NOT EXISTS (SELECT 1 FROM turn WHERE turn.run = run.n)"
     )
-
-
-async def _forget_turns(database: Database, cutoff: int) -> Pruned:
-    turns = runs = events = tasks = last = 0
-    while old := await database.fetch(_OLD_TURNS, (last, cutoff, AT_A_TIME)):
-        last = old[-1][0]
-        numbers = [row[0] for row in old]
-        theirs = sorted({row[1] for row in old})
-        these = f"n IN ({marks(len(numbers))}) AND {_OLD}"
-        of_runs = (
-            f"DELETE FROM run WHERE n IN ({marks(len(theirs))}) AND n < (SELECT MAX(n) FROM run)"
-            " AND NOT EXISTS (SELECT 1 FROM turn WHERE turn.run = run.n)"
-        )
-        _, rows, its_tasks, *_, its_turns, its_runs = await database.transact(
-            [
-                _locked(database, theirs),
-                *_what_belongs_to(these, (*numbers, cutoff), (*_EVENTS_FIRST, *WITH_TURN)),
-                (f"DELETE FROM turn WHERE {these}", (*numbers, cutoff)),
-                (of_runs, theirs),
-            ]
-        )
-        turns, runs = turns + its_turns, runs + its_runs
-        events, tasks = events + rows, tasks + its_tasks
-        point("purge.mid")
+    _, events, tasks, *_, turns, runs = await database.transact(
+        [
+            _locked(database, theirs),
+            *_what_belongs_to(these, (*numbers, cutoff), (*_EVENTS_FIRST, *WITH_TURN)),
+            (f"DELETE FROM turn WHERE {these}", (*numbers, cutoff)),
+            (of_runs, theirs),
+        ]
+    )
     return Pruned(turns=turns, runs=runs, events=events, tasks=tasks)
 
 
-async def _forget_events(database: Database, cutoff: int) -> Pruned:
-    events = tasks = last = 0
-    while old := await database.fetch(_OLD_EVENTS, (last, cutoff, AT_A_TIME)):
-        last = old[-1][0]
-        numbers = [row[0] for row in old]
-        these = f"n IN ({marks(len(numbers))}) AND {_OLD}"
-        free = f"UPDATE turn SET key = ? WHERE n = ? AND {_OLD}"  # 8 bytes: a real key has 16
-        freed: list[Statement] = [(free, (n.to_bytes(8, "big"), n, cutoff)) for n in numbers]
-        theirs = sorted({row[1] for row in old})
-        _, rows, its_tasks, *_ = await database.transact(
-            [
-                _locked(database, theirs),
-                *_what_belongs_to(these, (*numbers, cutoff), _EVENTS_FIRST),
-                *freed,
-            ]
-        )
-        events, tasks = events + rows, tasks + its_tasks
-        point("purge.mid")
+async def _forget_events(database: Database, cutoff: int, old: Sequence[Row]) -> Pruned:
+    numbers = [n for n, _ in old]
+    theirs = sorted({run for _, run in old})
+    these = f"n IN ({marks(len(numbers))}) AND {_OLD}"
+    free = f"UPDATE turn SET key = ? WHERE n = ? AND {_OLD}"  # 8 bytes: a real key has 16
+    freed: list[Statement] = [(free, (n.to_bytes(8, "big"), n, cutoff)) for n in numbers]
+    _, events, tasks, *_ = await database.transact(
+        [
+            _locked(database, theirs),
+            *_what_belongs_to(these, (*numbers, cutoff), _EVENTS_FIRST),
+            *freed,
+        ]
+    )
     return Pruned(events=events, tasks=tasks)
 
 
