@@ -115,16 +115,16 @@ def test_every_run_is_listed_and_can_be_shown(opened: Opened) -> None:
 
 @pytest.mark.parametrize("run", ["nested", "afar"])
 def test_the_page_of_a_run_says_what_it_said(opened: Opened, run: str) -> None:
-    said = json.loads(RECORD["pages"][run])
-    assert as_before(opened.house.ask("GET", f"/runs/{run}").json, said) == said
+    before = json.loads(RECORD["pages"][run])
+    assert as_before(opened.house.ask("GET", f"/runs/{run}").json, before) == before
 
 
-def as_before(page: Any, said: Any) -> Any:
+def as_before(page: Any, before: Any) -> Any:
     """A page without the members that it did not have then."""
-    if isinstance(page, dict) and isinstance(said, dict):
-        return {name: as_before(page[name], said[name]) for name in page if name in said}
-    if isinstance(page, list) and isinstance(said, list) and len(page) == len(said):
-        return [as_before(one, before) for one, before in zip(page, said, strict=True)]
+    if isinstance(page, dict) and isinstance(before, dict):
+        return {name: as_before(page[name], before[name]) for name in page if name in before}
+    if isinstance(page, list) and isinstance(before, list) and len(page) == len(before):
+        return [as_before(*both) for both in zip(page, before, strict=True)]
     return page
 
 

@@ -275,8 +275,7 @@ def build(
     backend = build_backend(
         settings, store, clock, ids, stamps=known, dialects=dialects, kinds=kinds
     )
-    metrics = _metrics(backend)
-    store.pruner.teller = metrics.count_pruned
+    metrics = _metrics(store, backend)
     access = Access(store.tokens, clock, store.look_again)
     endpoints = build_endpoints(
         settings, store, backend, clock, metrics, dialects=dialects, stamps=known
@@ -313,13 +312,15 @@ def build(
     )
 
 
-def _metrics(backend: Backend) -> Metrics:
-    return Metrics(
+def _metrics(store: Store, backend: Backend) -> Metrics:
+    metrics = Metrics(
         open_calls=lambda: backend.concurrency.total,
         circuits=backend.agents.breakers.open_to_nobody,
         waiting_tasks=lambda: backend.worker.waiting,
         running_tasks=lambda: backend.worker.running,
     )
+    store.pruner.teller = metrics.count_pruned
+    return metrics
 
 
 def _operations(store: Store, backend: Backend, access: Access, metrics: Metrics) -> Operations:
