@@ -108,6 +108,33 @@ def test_a_call_that_comes_back_to_an_agent_is_a_loop(scene: Scene) -> None:
     assert b.chat("@once@a.example", "onward").text == "0 > end"
 
 
+def test_a_loop_that_we_refused_ourselves_is_shown_in_the_run_it_belongs_to(
+    scene: Scene,
+) -> None:
+    a, b, run = scene.a, scene.b, "conv_of_a_loop"
+    text = "@onward@b.example @once@a.example"
+    assert a.chat(text, "once", headers=[("x-tangle-runid", run)]).status == 502
+    (turn,) = a.json("run", "show", run)["turns"]
+    (call,) = turn["children"]
+    legs = {leg["to"]: leg for leg in call["legs"]}
+    assert legs.keys() == {"@onward@b.example", "once"}
+    refused = legs["once"]
+    found = (refused["code"], refused["status"], refused["depth"], refused["peer_code"])
+    assert found == ("loop_detected", "refused", 2, None)
+    (theirs,) = b.json("run", "show", run)["turns"][0]["children"]
+    assert refused["turn"] == theirs["turn"]
+    shown = a.carnet("run", "show", run).stdout.splitlines()
+    (marked,) = [line for line in shown if "→ once" in line]
+    assert "loop_detected  ◀ refused here" in marked
+
+
+def test_a_loop_over_the_signed_dialect_is_shown_as_well(scene: Scene) -> None:
+    a, run = scene.a, "conv_of_another_loop"
+    a.chat("@relay@c.example @once@a.example", "once", headers=[("x-tangle-runid", run)])
+    (call,) = a.json("run", "show", run)["turns"][0]["children"]
+    assert [leg["code"] for leg in call["legs"] if leg["to"] == "once"] == ["loop_detected"]
+
+
 def test_an_agent_that_allows_it_is_called_again_until_the_depth_ends_it(scene: Scene) -> None:
     a = scene.a
     way = "@again@b.example @again@a.example @again@b.example"

@@ -139,6 +139,7 @@ def build_backend(
     )
     by_proof = _signed(settings, store, ring, identities, schemas, http)
     gate = _gate(settings, store, clock, ids, router, concurrency, stamps, by_proof)
+    gate.on_return = journal.came_back
     dispatching.connect(gate, journal)
     return Backend(
         gate=gate,

@@ -1,17 +1,14 @@
 """The gate: what makes a call of a claim.
 
-`Intake` makes of a candidate that passed every guard the entry that claims its turn.
-
-It names the turn, the document that the call carries, what is set aside for it, and the rates and
-quotas that it counts in.
-
-It also notes the grounds: what the guards found of a claim, for whoever asks later why it was
-admitted.
+`Intake` makes of a candidate that passed every guard the entry that claims its turn: it names the
+turn, the document that the call carries, what is set aside for it, the rates and quotas that it
+counts in, and the grounds, for whoever asks later why it was admitted.
 
 Law 1. A claim passes every guard of its order (`order`), or becomes no call.
 Law 2. The last step is one transaction; what it refuses leaves no trace.
 Law 3. A child made in process passes position, rights, budget and turn as well.
-Law 4. When an entry is made the guards have judged; all that is still refused is a credential that
+Law 4. A call that is refused for its chain is told to whoever may have made it (`on_return`).
+Law 5. When an entry is made the guards have judged; all that is still refused is a credential that
        may not go to the target.
 """
 
@@ -28,7 +25,9 @@ from carnet.core.people.proof import Proof
 from carnet.core.sealed_call import Later
 from carnet.errors import (
     Cancelled,
+    DepthExceeded,
     KeyUnknown,
+    LoopDetected,
     NonceReplayed,
     PaymentRequired,
     PeerUnknown,
@@ -54,15 +53,15 @@ from carnet.guards.limits import (
     unfinished,
 )
 from carnet.guards.proof.replay import nonce_of
-from carnet.guards.target.target import check_credential, names_parent, onward_carnet
+from carnet.guards.target.target import came_back, check_credential, names_parent, onward_carnet
+from carnet.ports.calls.admission import CameBack
 from carnet.ports.calls.turns import Nonce, Quota, Rate, Turns
+
+MINUTE = 60
 
 
 def grounds_of(
-    candidate: Candidate,
-    admitted: Admitted,
-    rates: tuple[Rate, ...],
-    quotas: tuple[Quota, ...],
+    candidate: Candidate, admitted: Admitted, rates: tuple[Rate, ...], quotas: tuple[Quota, ...]
 ) -> Grounds:
     """What the guards found of a claim."""
     carnet, payer, target = admitted.carnet, admitted.payer, candidate.target
@@ -93,9 +92,6 @@ def grounds_of(
         rates=tuple([rate.bucket for rate in rates]) if rates else (),
         quotas=tuple([quota.name for quota in quotas]) if quotas else (),
     )
-
-
-MINUTE = 60
 
 
 class Intake:
@@ -245,13 +241,13 @@ class Gate:
         look_again: Callable[[], Awaitable[bool]],
         by_proof: Signed | None = None,
     ) -> None:
-        """`parts` are what the guards look things up in.
+        """`look_again` reads what is known of tokens, peers and keys anew: whether it changed.
 
-        `look_again` reads what is known of tokens, peers and keys anew, and tells whether it
-        changed. Without `by_proof` no signature is believed.
+        Without `by_proof` no signature is believed.
         """
         clock, tasks = parts.clock, None if by_proof is None else by_proof.tasks
         self._look_again = look_again
+        self.on_return: Callable[[CameBack | None], object] = bool  # told of calls that came back
         self._tokens = parts.tokens
         self._clock = clock
         self._has_ended = parts.has_ended
@@ -288,8 +284,7 @@ class Gate:
                 try:
                     # In a run of our own nobody else can have made a call yet.
                     is_alone = entry.nonce is None and entry.admitted.carnet.run_is_ours
-                    claim_turn = self._transaction.claim if is_alone else self._claim_once
-                    call = await claim_turn(entry)
+                    call = await (self._transaction.claim if is_alone else self._claim_once)(entry)
                 except BaseException:
                     self._concurrency.leave(actor, stream=claim.ask.stream)
                     raise
@@ -305,10 +300,7 @@ class Gate:
                 return call
 
     async def vouch(self, authorization: Secret | None, proof: Proof | None) -> str:
-        """Refuse who could not be admitted whatever it asks, before that is read (A75).
-
-        Who could is told by name: the account of its token, or the identity that signs.
-        """
+        """Refuse who could not be admitted whatever it asks, unread (A75); else tell its name."""
         has_looked = False
         while True:
             try:
@@ -336,8 +328,12 @@ class Gate:
     def _examine(self, claim: Claim) -> Candidate:
         """Judge a claim by its token alone, where nothing has to be waited for."""
         candidate = Candidate(claim, self._clock.wall_us())
-        for guard in self._order.by_token:
-            guard(candidate)
+        try:
+            for guard in self._order.by_token:
+                guard(candidate)
+        except (LoopDetected, DepthExceeded) as refusal:
+            self.on_return(came_back(candidate, refusal))
+            raise
         return candidate
 
     async def _examine_all(self, claim: Claim) -> Candidate:
@@ -351,10 +347,14 @@ class Gate:
             raise SignatureInvalid("this gate knows no keys")
         else:
             candidate = Candidate(claim, self._clock.wall_us())
-            for guard in self._order.by_proof:
-                waiting = guard(candidate)
-                if waiting is not None:
-                    await waiting
+            try:
+                for guard in self._order.by_proof:
+                    waiting = guard(candidate)
+                    if waiting is not None:
+                        await waiting
+            except (LoopDetected, DepthExceeded) as refusal:
+                self.on_return(came_back(candidate, refusal))
+                raise
         is_foreign = claim.forwarded is not None and not candidate.payer.own_issue
         if is_foreign and await self._look_again():  # perhaps a token of ours, made just now
             self._paying(candidate)

@@ -36,12 +36,14 @@ from carnet.core.people.address import handle_of
 from carnet.core.people.identity import CHAT, Caller, Mode, Secret, Skill
 from carnet.errors import (
     CallbackForbidden,
+    CarnetError,
     PeerNotListed,
     PermissionMissing,
     SchemaInvalid,
     SkillNotFound,
 )
 from carnet.guards.candidate import Candidate
+from carnet.ports.calls.admission import CameBack
 from carnet.ports.calls.agent import Router, Target
 from carnet.ports.trust.schemas import Schemas
 
@@ -59,6 +61,26 @@ def within_chain(candidate: Candidate, /) -> None:
         candidate.position = msgspec.structs.replace(
             position, run=position.run or name, turn=f"{name}.t0"
         )
+
+
+def came_back(candidate: Candidate, refusal: CarnetError) -> CameBack | None:
+    """What there is to note of a refused call that may be one of ours, come back; None if not.
+
+    Whoever is refused for its chain is known by then: a guard before has proved who it is.
+    """
+    position, peer, shown = candidate.position, candidate.peer, candidate.shown
+    domain = peer.domain if peer is not None else None if shown is None else shown.peer
+    if domain is None or position.run is None or position.parent_turn is None:
+        return None
+    return CameBack(
+        run=position.run,
+        parent_turn=position.parent_turn,
+        turn=position.turn or "",
+        depth=position.depth,
+        peer=domain,
+        to=candidate.claim.agent,
+        code=refusal.code,
+    )
 
 
 def names_parent(claim: Claim) -> bool:

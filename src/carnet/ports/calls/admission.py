@@ -3,6 +3,8 @@
 from collections.abc import AsyncIterator, Sequence
 from typing import Protocol
 
+from msgspec import Struct
+
 from carnet.core.call import Admitted, Ask, Call, Claim
 from carnet.core.messages.events import Event
 from carnet.core.people.identity import Secret
@@ -14,6 +16,18 @@ class HasEnded(Protocol):
 
     def __call__(self, call: Admitted, /) -> bool:
         """Judge by what is known now."""
+
+
+class CameBack(Struct, frozen=True, kw_only=True):
+    """A call of a peer that was refused because its chain has passed here, or is too deep."""
+
+    run: str
+    parent_turn: str  # the turn it was made in: perhaps a call of ours
+    turn: str
+    depth: int
+    peer: str  # the domain of who sent it, which is proved
+    to: str  # as it was written
+    code: str
 
 
 def never(_: Admitted, /) -> bool:

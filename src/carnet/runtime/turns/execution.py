@@ -9,20 +9,24 @@ in the log, under an incident that the caller is told.
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
+from typing import Final
 
 import msgspec
 
 from carnet.core.call import Call
 from carnet.core.chain.turn import Turn
 from carnet.core.messages.events import STATES, UNKNOWN_COST, End, Event, Extension, Failed, Usage
+from carnet.core.messages.outbound_call import OutboundCall
 from carnet.core.messages.output import Output
 from carnet.errors import AgentFailed, AgentNotFound, CarnetError, Internal, OutcomeUnknown
+from carnet.ports.calls.admission import CameBack
 from carnet.ports.calls.agent import Target
 from carnet.ports.calls.turns import Fenced
 from carnet.ports.world.clock import Ids
 from carnet.runtime.turns.broadcast import Broadcast
 from carnet.runtime.turns.recording import Recording
 
+MOST_RETURNS: Final = 16  # calls that came back to us, that one turn notes
 STOP_SECONDS = 5.0  # how long a cancelled turn may take to be recorded
 
 
@@ -31,7 +35,7 @@ class Execution:
 
     __slots__ = (
         *("_on_left", "broadcast", "call", "end", "fence", "is_task", "leaving", "let_go"),
-        *("listening", "record", "revoked", "stopped", "task"),
+        *("listening", "record", "recording", "returns", "revoked", "stopped", "task"),
     )
 
     task: asyncio.Task[None]
@@ -50,10 +54,34 @@ class Execution:
         self.stopped = False
         self.revoked = False  # it may not end otherwise than cancelled
         self.leaving: asyncio.Task[None] | None = None  # while it has no reader here
+        self.recording: Recording | None = None  # once it runs
+        self.returns = 0  # calls that came back to us out of it, and are noted
 
     def _left(self) -> None:
         if self._on_left is not None:
             self._on_left(self)
+
+    def has_made(self, returned: CameBack) -> bool:
+        """Whether it is the call to a peer that this one was made in, by that same peer."""
+        call, target = self.call, self.call.target
+        sent = call.onward or call.carnet
+        is_it = (sent.run, sent.turn) == (returned.run, returned.parent_turn)
+        return is_it and target.is_remote and target.credit == f"peer:{returned.peer}"
+
+    def note(self, returned: CameBack) -> None:
+        """Record a call that came back to us and was refused; a few of them."""
+        if self.recording is None or self.returns >= MOST_RETURNS:
+            return
+        self.returns += 1
+        refused = OutboundCall(
+            ordinal=0,
+            child_turn=returned.turn,
+            to=returned.to,
+            depth=returned.depth,
+            state="refused",
+            code=returned.code,
+        )
+        self.recording.called(refused)
 
     def stop(self) -> None:
         """Cancel the agent, or keep it from being started."""

@@ -25,7 +25,7 @@ from carnet.core.call import Call
 from carnet.core.chain.turn import Turn
 from carnet.core.messages.events import End, Event, Failed, Usage
 from carnet.errors import Cancelled, CarnetError, InProgress, Internal, OutcomeUnknown, ShuttingDown
-from carnet.ports.calls.admission import HasEnded, never
+from carnet.ports.calls.admission import CameBack, HasEnded, never
 from carnet.ports.calls.tasks import Tasks
 from carnet.ports.calls.turns import Fenced, Tell, Turns
 from carnet.ports.world.clock import Clock, Ids
@@ -188,6 +188,15 @@ class TurnRunner:
             if n in self._running:
                 self._running[n].stop()
 
+    def came_back(self, returned: CameBack | None) -> None:
+        """Note a call that was refused for its chain in the call of ours that it was made in."""
+        if returned is None:
+            return
+        for running in self._running.values():
+            if running.has_made(returned):
+                running.note(returned)
+                return
+
     def stop_ended(self) -> None:
         """Stop what runs here and was let in by something that has ended (R54)."""
         for running in list(self._running.values()):
@@ -246,6 +255,7 @@ class TurnRunner:
             on_broken=running.stop,
             deliveries=self._deliveries,
         )
+        running.recording = recording
         try:
             running.listening = True
             end: End
