@@ -12,6 +12,7 @@ from msgspec import NODEFAULT, Struct
 
 from carnet.cli.failures import MEANINGS, REFUSED, exit_code
 from carnet.config import SecretRef
+from carnet.config.changes import NEEDS_RESTART
 from carnet.config.settings import FAMILIES, SECTIONS
 from carnet.config.sources import docs_of
 from carnet.core.money.amount import format_amount
@@ -30,11 +31,13 @@ AMOUNTS: Final = {"price", "price_in", "price_out", "credit", "max_cost"}
 _TABLE: Final = re.compile(r"(<!-- table (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
-def table_of(kind: type[Struct]) -> str:
-    """A section as a table: its keys, their defaults, what each means."""
+def table_of(section: str, kind: type[Struct]) -> str:
+    """A section as a table: its keys, their defaults, what each means, which need a restart."""
     docs = docs_of(kind)
+    needs = NEEDS_RESTART.get(section, frozenset())
     rows = [
-        f"| `{field.name}` | {_default(field.name, field.default)} | {docs[field.name]} |"
+        f"| `{field.name}` | {_default(field.name, field.default)} | {docs[field.name]}"
+        f"{' *Needs a restart.*' * (field.name in needs)} |"
         for field in msgspec.structs.fields(kind)
     ]
     return "\n".join(["| key | default | meaning |", "|---|---|---|", *rows, ""])
@@ -96,7 +99,7 @@ def _meaning(kind: type[CarnetError]) -> str:
 
 def filled(page: str) -> str:
     """A page with its tables made anew."""
-    tables = {name: table_of(kind) for name, kind in (SECTIONS | FAMILIES).items()}
+    tables = {name: table_of(name, kind) for name, kind in (SECTIONS | FAMILIES).items()}
     tables["errors"] = errors_table()
     tables["samvad"] = samvad_table()
     tables["exits"] = exits_table()

@@ -16,7 +16,7 @@ from tests.support.signing.signed import Line, Sender, Signed, digest, message, 
 
 DOMAIN = "acme.example"
 MODES = {"message": "sync", "stream": "stream", "task": "async"}
-SCOPES = ("run:read", "run:cancel", "admin:runs", "metrics", "call:*")
+SCOPES = ("run:read", "run:cancel", "admin:runs", "metrics", "call:*", "admin:reload")
 SIGNATURE = {"content-digest", "signature-input", "signature"}
 
 

@@ -14,6 +14,8 @@ _DRAINING = "tests/faults/test_draining.py::"
 _EXHAUSTION = "tests/faults/test_exhaustion.py::"
 _LOOP = "tests/crash/loops/test_loop.py::"
 _RECEIVERS = "tests/faults/test_receivers.py::"
+_RELOAD = "tests/assembly/test_reload.py::"
+_RELOAD_LOAD = "tests/assembly/test_reload_load.py::"
 _SCHEDULE = "tests/runtime/webhooks/test_schedule.py::"
 _SERVE = "tests/cli/start/test_start_serve.py::"
 _STOP = "tests/faults/process/test_stop.py::"
@@ -447,6 +449,21 @@ _LEDGERS = (
     ),
 )
 
+_RELOADS = (
+    Row(
+        "faults:reload",
+        "A configuration is read again under load: no call fails and none meets half of two; what "
+        "cannot be used changes nothing and is told.",
+        "the issue that asked for it",
+        (
+            _RELOAD_LOAD + "test_a_reload_under_load_fails_no_call_and_no_call_meets_half_of_each",
+            _RELOAD + "test_a_module_that_cannot_be_used_changes_nothing_and_is_told",
+            _RELOAD + "test_sighup_reloads_and_what_was_admitted_runs_on_with_the_former_agents",
+            _RELOAD + "test_callers_are_answered_while_a_module_is_imported",
+        ),
+    ),
+)
+
 _INVARIANTS = (
     Row(
         "faults:i10",
@@ -466,5 +483,6 @@ _INVARIANTS = (
 
 ROWS = (
     *(*_CRASHES, *_STORES, *_PEERS, *_WORLD, *_KEYS, *_TASKS, *_PROCESS, *_LEDGERS, *_INVARIANTS),
+    *_RELOADS,
     *models.FAULTS,
 )

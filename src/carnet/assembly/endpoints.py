@@ -23,6 +23,7 @@ from carnet.runtime.egress.client import EgressClient
 from carnet.runtime.peers.keyring import Ring
 from carnet.runtime.receipts.issue import Issuing, Receipted
 from carnet.runtime.receipts.task_receipts import TaskReceipts
+from carnet.runtime.tasks.progress import ProgressWriter
 from carnet.runtime.tasks.worker import TaskWorker
 from carnet.runtime.turns.runner import TurnRunner
 from carnet.runtime.visit.routing import Routing
@@ -45,6 +46,7 @@ class Backend(Struct, frozen=True, kw_only=True, eq=False):
     http: EgressClient
     ring: Ring
     agents: Agents
+    progress_writer: ProgressWriter
 
 
 class Endpoints(Struct, frozen=True, kw_only=True, eq=False):

@@ -1,9 +1,8 @@
 """From settings and an open store to a gateway that can answer."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
 
 from msgspec import Struct
 
@@ -13,6 +12,14 @@ from carnet.assembly.agents.kinds import KINDS, Kind, Parts
 from carnet.assembly.agents.peers import Elsewhere, build_elsewhere
 from carnet.assembly.background import build_dispatcher, build_worker
 from carnet.assembly.endpoints import Backend, build_endpoints
+from carnet.assembly.pages import (
+    build_metrics,
+    build_operations,
+    build_runs,
+    build_well_known,
+    description,
+    documents,
+)
 from carnet.assembly.stamps import known_stamps
 from carnet.config import Limits, Settings
 from carnet.core.people.address import Identities
@@ -26,15 +33,15 @@ from carnet.gateway.published import Published
 from carnet.gateway.runs import ROUTES as RUNS
 from carnet.gateway.runs import Runs
 from carnet.gateway.well_known import ROUTES as WELL_KNOWN
-from carnet.gateway.well_known import WellKnownPage
 from carnet.guards.admission.gate import Gate
 from carnet.guards.admission.order import GateParts, Signed
 from carnet.guards.caller.failures import Failures
 from carnet.guards.limits import Concurrency
 from carnet.guards.target.injection import Injection
-from carnet.http.exchange import Access, RouteTable, Row, offered
-from carnet.http.openapi import describe
+from carnet.http.exchange import Access, RouteTable, offered
 from carnet.http.refusal import Refusing
+from carnet.ports.trust.keys import PinnedKey
+from carnet.ports.trust.trust import Peer
 from carnet.ports.world.clock import Clock, Ids
 from carnet.runtime.egress.client import EgressClient
 from carnet.runtime.peers.keyring import Ring
@@ -47,23 +54,29 @@ from carnet.runtime.webhooks.callbacks import CallbackAddresses, CallbackDeliver
 from carnet.runtime.webhooks.dispatcher import Dispatcher
 from carnet.stores.open import Store
 from carnet.telemetry import Metrics
-from carnet.wire.dialects import DIALECTS, samvad
+from carnet.wire.dialects import DIALECTS
 from carnet.wire.dialects.dialect import Dialect, GatewayFacts
-from carnet.wire.grammar import json
 from carnet.wire.stamps import ROWS
-from carnet.wire.stamps.stamp import IDEMPOTENCY_KEY, Stamp, Stamps
-from carnet.wire.stamps.tangle import HEADERS
+from carnet.wire.stamps.stamp import Stamp, Stamps
+
+LOOK_SECONDS: Final = 0.2  # between two looks whether the last request has ended
 
 
 class RunningGateway(Struct, frozen=True, kw_only=True, eq=False):
-    """The running parts of one gateway."""
+    """The running parts of one gateway, as one configuration wants them.
 
+    Of a configuration that is read again another is built, from what lasts of its `former` one:
+    the store, what is running and counted, and what was learned of others.
+    """
+
+    settings: Settings
     app: App
     answerings: dict[str, Answering]  # by the name of the dialect
     published: Published
     operations: Operations
     backend: Backend
     dispatcher: Dispatcher  # of webhooks
+    runs: Runs
     stamps: Stamps
     refusing: Refusing
     store: Store
@@ -80,12 +93,37 @@ class RunningGateway(Struct, frozen=True, kw_only=True, eq=False):
         self.backend.worker.start()
         self.dispatcher.start()
 
-    async def drain(self) -> None:
-        """Take no new work, then finish what is running; end the rest, and let tasks wait again."""
-        point("drain.begin")
+    def take_over(self, peers: Iterable[Peer], keys: Iterable[PinnedKey]) -> None:
+        """Stand in the place of the former one, for all that does not come by requests.
+
+        `peers` and their `keys` are those of the file.
+        """
+        settings, limits = self.settings, self.settings.limits
+        self.store.take(peers, keys, wait_hours=settings.inbox.expires)
+        self.store.revocations.listen(self.runs.stop_ended)
+        most, each = limits.tasks, limits.tasks_per_agent
+        self.backend.worker.take(self.backend.router, most=most, per_agent=each)
+        self.dispatcher.notify = settings.inbox.notify
+        self.app.failures.limit = limits.auth_failures
+
+    async def retire(self) -> None:
+        """Wait for the last request and call, after another one has taken over; then let go."""
+        while self.app.open:  # noqa: ASYNC110  an event would cost every request
+            await asyncio.sleep(LOOK_SECONDS)
+        await self.journal.outlast()
+        self.store.revocations.leave(self.runs.stop_ended)
+        await self.backend.agents.close()
+
+    def stop_admitting(self) -> None:
+        """Take no new work."""
         self.operations.draining = True
         for answering in self.answerings.values():
             answering.draining = True
+
+    async def drain(self) -> None:
+        """Take no new work, then finish what is running; end the rest, and let tasks wait again."""
+        point("drain.begin")
+        self.stop_admitting()
         loop = asyncio.get_running_loop()
         until = loop.time() + self.drain_seconds
         await self.backend.worker.stop()
@@ -116,27 +154,25 @@ def build_backend(
     stamps: Stamps,
     dialects: Sequence[Dialect],
     kinds: Mapping[str, Kind],
+    former: Backend | None = None,
 ) -> Backend:
     """The gate, and the agents behind it."""
-    domain = settings.gateway.domain
-    http = EgressClient(allow=settings.egress.allow)
-    ring = _ring(domain, store, http, clock)
-    dispatching, schemas, progress_writer = (
-        Dispatching(),
-        CompiledSchemas(),
-        ProgressWriter(store.tasks),
-    )
+    domain, dispatching, schemas = settings.gateway.domain, Dispatching(), CompiledSchemas()
+    if former is None:
+        http = EgressClient(allow=settings.egress.allow)
+        ring, progress_writer = _ring(domain, store, http, clock), ProgressWriter(store.tasks)
+        journal = _journal(settings, store, clock, ids, dialects)
+    else:
+        http, ring, journal = former.http, former.ring, former.journal
+        progress_writer = former.progress_writer
     elsewhere = build_elsewhere(
         settings, store, http, ring, clock, ids, stamps=stamps, dialects=dialects
     )
     parts = _parts(settings, store, elsewhere, dispatching, schemas, progress_writer)
-    agents = Agents(parts, kinds)
+    agents = Agents(parts, kinds, None if former is None else former.agents.breakers)
     router = agents.router(store.peers)
     identities = Identities(settings.agents, domain=domain, default=settings.default_agent)
-    concurrency, journal = (
-        _concurrency(settings.limits),
-        _journal(settings, store, clock, ids, dialects),
-    )
+    concurrency = _concurrency(settings.limits, former)
     by_proof = _signed(settings, store, ring, identities, schemas, http)
     gate = _gate(settings, store, clock, ids, router, concurrency, stamps, by_proof)
     gate.on_return = journal.came_back
@@ -147,7 +183,10 @@ def build_backend(
         router=router,
         identities=identities,
         journal=journal,
-        worker=build_worker(settings, store, journal, router, clock, progress_writer, concurrency),
+        worker=former.worker
+        if former is not None
+        else build_worker(settings, store, journal, router, clock, progress_writer, concurrency),
+        progress_writer=progress_writer,
         http=http,
         ring=ring,
         agents=agents,
@@ -207,11 +246,12 @@ def _ring(domain: str, store: Store, http: EgressClient, clock: Clock) -> Ring:
     return Ring(pinned=store.pinned, peers=store.peers, http=http, clock=clock, own=own)
 
 
-def _concurrency(limits: Limits) -> Concurrency:
+def _concurrency(limits: Limits, former: Backend | None) -> Concurrency:
     return Concurrency(
         per_caller=limits.calls_per_caller,
         in_all=limits.calls,
         streams=limits.streams_per_caller,
+        former=None if former is None else former.concurrency,
     )
 
 
@@ -270,115 +310,87 @@ def build(
     stamps: Sequence[Stamp] = ROWS,
     dialects: Sequence[Dialect] = DIALECTS,
     kinds: Mapping[str, Kind] = KINDS,
+    former: RunningGateway | None = None,
 ) -> RunningGateway:
-    """Put the parts together; `stamps`, `dialects` and `kinds` of agents are those known."""
-    known = known_stamps(settings, stamps)
+    """Put the parts together; `stamps`, `dialects` and `kinds` of agents are those known.
+
+    With a `former` one nothing of it is changed until the new one takes over: it may be built
+    beside the event loop.
+    """
+    known, last = known_stamps(settings, stamps), None if former is None else former.backend
     backend = build_backend(
-        settings, store, clock, ids, stamps=known, dialects=dialects, kinds=kinds
+        settings, store, clock, ids, stamps=known, dialects=dialects, kinds=kinds, former=last
     )
-    metrics = _metrics(store, backend)
-    access = Access(store.tokens, clock, store.look_again)
+    metrics = build_metrics(store, backend) if former is None else former.metrics
     endpoints = build_endpoints(
         settings, store, backend, clock, metrics, dialects=dialects, stamps=known
     )
-    operations = _operations(store, backend, access, metrics)
-    pages = _pages(settings, store, backend, endpoints.published, clock, known, dialects)
-    rows = (*endpoints.rows, *pages)
+    access = Access(store.tokens, clock, store.look_again)
+    operations = build_operations(store, backend, access, metrics)
+    runs = build_runs(settings, store, backend, known)
+    well_known = build_well_known(settings, store, endpoints.published, clock, dialects)
+    rows = (*endpoints.rows, *offered(RUNS, runs), *offered(WELL_KNOWN, well_known))
     router = RouteTable([*rows, *offered(OPERATIONS, operations)], access)
-    operations.describe(_description(settings, router, dialects), _documents())
+    operations.describe(description(settings, router, dialects), documents())
     refusing = Refusing(dialects)
-    dispatcher = build_dispatcher(settings, store, backend.http, clock, ids, metrics)
-    backend.worker.connect(metrics=metrics, on_end=dispatcher.wake)
-    app = App(
-        router=router,
-        refusing=refusing,
-        access=access,
-        failures=Failures(settings.limits.auth_failures),
-        clock=clock,
-        ids=ids,
-        metrics=metrics,
-    )
-    return RunningGateway(
-        app=app,
+    gateway = RunningGateway(
+        settings=settings,
+        app=_app(settings, router, refusing, access, clock, ids, metrics, former),
         answerings=endpoints.answerings,
         published=endpoints.published,
         operations=operations,
         backend=backend,
-        dispatcher=dispatcher,
+        dispatcher=_dispatcher(settings, store, backend.http, clock, ids, metrics, former),
+        runs=runs,
         stamps=known,
         refusing=refusing,
         store=store,
         metrics=metrics,
         drain_seconds=settings.gateway.drain_seconds,
     )
+    _connect(gateway, former)
+    return gateway
 
 
-def _metrics(store: Store, backend: Backend) -> Metrics:
-    metrics = Metrics(
-        open_calls=lambda: backend.concurrency.total,
-        circuits=backend.agents.breakers.open_to_nobody,
-        waiting_tasks=lambda: backend.worker.waiting,
-        running_tasks=lambda: backend.worker.running,
-    )
-    store.pruner.teller = metrics.count_pruned
-    return metrics
-
-
-def _operations(store: Store, backend: Backend, access: Access, metrics: Metrics) -> Operations:
-    return Operations(
-        access=access,
-        metrics=metrics,
-        checks={"store": store.is_writable},
-        circuits=backend.agents.breakers.circuits,
-    )
-
-
-def _pages(
+def _dispatcher(
     settings: Settings,
     store: Store,
-    backend: Backend,
-    published: Published,
+    http: EgressClient,
     clock: Clock,
-    stamps: Stamps,
-    dialects: Sequence[Dialect],
-) -> list[Row]:
-    """The rows of the pages that belong to no dialect."""
-    runs = Runs(
-        records=store.records,
-        journal=backend.journal,
-        concurrency=backend.concurrency,
-        watch=store.watch,
-        currency=settings.ledger.currency,
-        limit=stamps.limits.default + 1,
-        has_left=store.revocations.has_left,
-    )
-    store.revocations.listen(runs.stop_ended)
-    well_known = WellKnownPage(
-        store.keys,
-        domain=settings.gateway.domain,
+    ids: Ids,
+    metrics: Metrics,
+    former: RunningGateway | None,
+) -> Dispatcher:
+    if former is not None:
+        return former.dispatcher
+    return build_dispatcher(settings, store, http, clock, ids, metrics)
+
+
+def _connect(gateway: RunningGateway, former: RunningGateway | None) -> None:
+    """Have the parts know one another; a former one goes on until another takes over."""
+    if former is None:
+        gateway.store.revocations.listen(gateway.runs.stop_ended)
+        gateway.backend.worker.connect(metrics=gateway.metrics, on_end=gateway.dispatcher.wake)
+    else:
+        gateway.published.started = former.published.started
+
+
+def _app(
+    settings: Settings,
+    router: RouteTable,
+    refusing: Refusing,
+    access: Access,
+    clock: Clock,
+    ids: Ids,
+    metrics: Metrics,
+    former: RunningGateway | None,
+) -> App:
+    return App(
+        router=router,
+        refusing=refusing,
+        access=access,
+        failures=Failures(settings.limits.auth_failures) if former is None else former.app.failures,
         clock=clock,
-        dialects=[dialect.name for dialect in dialects],
-        terms=published.terms_of,
+        ids=ids,
+        metrics=metrics,
     )
-    return [*offered(RUNS, runs), *offered(WELL_KNOWN, well_known)]
-
-
-def _description(
-    settings: Settings, router: RouteTable, dialects: Sequence[Dialect]
-) -> dict[str, Any]:
-    """The shape of the API, as this gateway serves it."""
-    polling = settings.gateway.task_polling
-    key = {IDEMPOTENCY_KEY: "Names this call as x-tangle-turnid does, where that is absent."}
-    return describe(router.routes, _schemas(dialects), HEADERS | key, polling=polling)
-
-
-def _documents() -> dict[str, dict[str, Any]]:
-    """The schemas of envelope, answer, card and task, as the package holds them."""
-    folder = Path(samvad.__file__).with_name("schemas")
-    return {
-        path.stem: json.read_object(path.read_bytes()) for path in sorted(folder.glob("*.json"))
-    }
-
-
-def _schemas(dialects: Sequence[Dialect]) -> dict[str, Any]:
-    return {name: shape for dialect in dialects for name, shape in dialect.schemas.items()}

@@ -1,7 +1,9 @@
 """Running a gateway process: open the store, listen, drain, close.
 
-Law. Where it really listens is written beside the database as long as it does, readable by its
-     owner alone: commands find a gateway that was started on another port.
+Law 1. Where it really listens is written beside the database as long as it does, readable by its
+       owner alone: commands find a gateway that was started on another port.
+Law 2. SIGHUP has the configuration read again. Where it tells that the terminal has gone it is what
+       it always was, the end.
 """
 
 import asyncio
@@ -9,20 +11,27 @@ import contextlib
 import gc
 import logging
 import os
+import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
+from functools import partial
 from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
 
 from carnet.assembly.banner import banner, local_address
 from carnet.assembly.gateway import RunningGateway, build
+from carnet.assembly.reload import Reloading
 from carnet.assembly.sockets import Sockets, bound, listen
 from carnet.assembly.store import open_from
 from carnet.config import Limits, LogSettings, Settings
 from carnet.errors import ConfigInvalid, StorageUnavailable
-from carnet.http.cors import allowing, allowing_refusals
+from carnet.http.cors import Application, allowing, allowing_refusals
 from carnet.http.link import EdgeLimits
 from carnet.http.process import Process
 from carnet.http.proxies import Proxies
+from carnet.http.refusal import Refuse
 from carnet.http.server import Server, make_server, room_for
 from carnet.log.repeats import Repeats
 from carnet.log.text import lines_for
@@ -49,35 +58,58 @@ def serve(
     port: int | None = None,
     fd: int | None = None,
     spell: Callable[[str], str] = str,
+    read: Callable[[], Settings] | None = None,
+    watch: bool = False,
 ) -> int:
     """Run until a signal, at the address given or on an inherited socket; the exit code.
 
-    `spell` gives a sentence whose commands can be typed as they stand.
+    `spell` gives a sentence whose commands can be typed as they stand. `read` reads the settings
+    again, when it is asked to or, with `watch`, when a file has changed.
     """
     with bound(settings.listening_at(host, port), fd=fd) as (real, sockets):
         at = real.gateway
         process = Process(drain_seconds=at.drain_seconds, grace_seconds=at.grace_seconds)
         process.own(lambda: [each.fileno() for each in sockets])
-        with _logging(settings.log):
-            code = process.run(lambda: _serve(real, sockets, process, spell))
+        with _logging(settings.log) as relog, _hung_up() as asks:
+            sources = _Sources(settings, read or (lambda: settings), watch, relog, asks)
+            code = process.run(lambda: _serve(real, sockets, process, spell, sources))
     return process.leave(code)
 
 
+class _Sources(Struct, frozen=True, eq=False):
+    """Where the configuration comes from, and what else holds to it."""
+
+    file: Settings
+    read: Callable[[], Settings]
+    watch: bool
+    relog: Callable[[LogSettings], None]
+    asks: list[Callable[[], object]]  # what SIGHUP calls
+
+
 @contextlib.contextmanager
-def _logging(log: LogSettings) -> Iterator[None]:
-    """Write the log as it is configured, until the end."""
+def _logging(log: LogSettings) -> Iterator[Callable[[LogSettings], None]]:
+    """Write the log as it is configured, until the end; gives what configures it otherwise."""
     sink = start_logging(log.level.upper(), lines=lines_for(log.format, sys.stdout))
     repeats = Repeats(sink.emit)
     sink.addFilter(repeats)
+
+    def relog(other: LogSettings) -> None:
+        sink.setFormatter(lines_for(other.format, sys.stdout))
+        logging.getLogger().setLevel(other.level.upper())
+
     try:
-        yield
+        yield relog
     finally:
         repeats.rest()
         sink.close()
 
 
 async def _serve(
-    settings: Settings, sockets: Sockets, process: Process, spell: Callable[[str], str]
+    settings: Settings,
+    sockets: Sockets,
+    process: Process,
+    spell: Callable[[str], str],
+    sources: _Sources,
 ) -> int:
     clock, ids = SystemClock(), SystemIds()
     store = await open_from(settings, exclusive=True)
@@ -92,16 +124,20 @@ async def _serve(
     _settle_memory()
     gateway.start()
     skew = asyncio.create_task(watch_clock_skew(clock))
+    reloading = Reloading(gateway, file=sources.file, read=sources.read, clock=clock, ids=ids)
     try:
+        ask = partial(asyncio.get_running_loop().call_soon_threadsafe, reloading.ask)
+        sources.asks.append(ask)
         with Watchdog(gateway.metrics.held):
-            await _listen(settings, sockets, gateway, process, spell)
+            await _listen(settings, sockets, reloading, process, spell, sources)
     finally:
         skew.cancel()
         # What a second Ctrl-C did not wait for is ended while it can still be told.
         await gateway.backend.worker.stop()
         await gateway.journal.drain(0)
         code = STORE_FAILED if store.is_broken() else 0
-        await gateway.close()
+        await reloading.close()
+        await reloading.gateway.close()
     logger.info("stopped")
     return code
 
@@ -126,11 +162,13 @@ def _settle_memory() -> None:
 async def _listen(
     settings: Settings,
     sockets: Sockets,
-    gateway: RunningGateway,
+    reloading: Reloading,
     process: Process,
     spell: Callable[[str], str],
+    sources: _Sources,
 ) -> None:
     listen(sockets)
+    gateway = reloading.gateway
     with contextlib.ExitStack() as until_stopped:
 
         def announce() -> None:
@@ -143,29 +181,79 @@ async def _listen(
 
         async def drain() -> None:
             _say(farewell(gateway.journal.running, settings.gateway.drain_seconds))
+            reloading.stop_admitting()
             try:
-                await gateway.drain()
+                await reloading.gateway.drain()
             finally:
                 process.drained()
 
+        app, limits, proxies, refusing = _edge(gateway)
         server = make_server(
-            allowing(gateway.app, settings.gateway.cors_origins),
+            app,
             sockets=sockets,
-            limits=edge_limits(settings.limits, gateway.stamps.tolerated),
+            limits=limits,
             note=gateway.note,
-            proxies=Proxies(settings.gateway.trusted_proxies),
-            refusing=allowing_refusals(gateway.refusing, settings.gateway.cors_origins),
+            proxies=proxies,
+            refusing=refusing,
             seed=new_seed(),
             drain=drain,
             on_listening=announce,
             on_stop=process.stop,
         )
         process.own(server.connected)
-        watching = asyncio.create_task(_stop_when_broken(server, gateway, process))
-        try:
+        reloading.swap = partial(_swap, server, sources)
+        watch = reloading.watch() if sources.watch else asyncio.sleep(0)
+        with _beside(_stop_when_broken(server, gateway, process)), _beside(watch):
             await server.serve()
-        finally:
-            watching.cancel()
+
+
+def _swap(server: Server, sources: _Sources, gateway: RunningGateway) -> None:
+    """Have another gateway answer, and the log written as that wants it."""
+    server.take(*_edge(gateway))
+    sources.relog(gateway.settings.log)
+
+
+@contextlib.contextmanager
+def _beside(work: Coroutine[Any, Any, None]) -> Iterator[None]:
+    """Have something done for the time of a context."""
+    task = asyncio.create_task(work)
+    try:
+        yield
+    finally:
+        task.cancel()
+
+
+def _edge(gateway: RunningGateway) -> tuple[Application, EdgeLimits, Proxies, Refuse]:
+    """What answers requests, within which limits, which proxies are believed, how it refuses."""
+    settings = gateway.settings
+    return (
+        allowing(gateway.app, settings.gateway.cors_origins),
+        edge_limits(settings.limits, gateway.stamps.tolerated),
+        Proxies(settings.gateway.trusted_proxies),
+        allowing_refusals(gateway.refusing, settings.gateway.cors_origins),
+    )
+
+
+@contextlib.contextmanager
+def _hung_up() -> Iterator[list[Callable[[], object]]]:
+    """Have SIGHUP call what is listed; from a terminal that has gone it is the end, as SIGTERM is.
+
+    While the gateway starts it calls nothing: what is read then is what is there.
+    """
+    asks: list[Callable[[], object]] = []
+    had_terminal = os.isatty(0)
+
+    def signalled(_: int, __: object) -> None:
+        if had_terminal and not os.isatty(0):
+            signal.raise_signal(signal.SIGTERM)
+        for ask in asks:
+            ask()
+
+    former = signal.signal(signal.SIGHUP, signalled)
+    try:
+        yield asks
+    finally:
+        signal.signal(signal.SIGHUP, former)
 
 
 async def _stop_when_broken(server: Server, gateway: RunningGateway, process: Process) -> None:

@@ -27,7 +27,7 @@ WHOLE = 200  # a first sentence of a help text is never cut off
 # A command within a sentence.
 _READS_CONFIG = (
     "serve|doctor|call|tasks|runs?|tail|tokens|keys|peers|agents|ledger|config|migrate|backup"
-    "|restore|prune|outbox"
+    "|restore|prune|outbox|reload"
 )
 _READS_NONE = "init|explain|completion|help|version|--help"
 _COMMAND = re.compile(rf"(?<![\w./-])carnet (?=({_READS_CONFIG}|{_READS_NONE})\b)")
@@ -56,8 +56,7 @@ class Invocation:
     @cached_property
     def settings(self) -> "Settings":
         """The settings of the configuration that `-c` names or that is found upward from here."""
-        from carnet.cli.references import own_sources
-        from carnet.config import find, load
+        from carnet.config import find
         from carnet.errors import UsageInvalid
 
         path = self.config or find(Path.cwd())
@@ -66,7 +65,14 @@ class Invocation:
                 reason="There is no carnet.toml in this folder or above it.",
                 fix="Make one with 'carnet init', or name one with -c FILE.",
             )
-        self.refuse_foreign(path.absolute().parent, path)
+        return self.read(path.absolute())
+
+    def read(self, path: Path) -> "Settings":
+        """The settings of a file, as it is now."""
+        from carnet.cli.references import own_sources
+        from carnet.config import load
+
+        self.refuse_foreign(path.parent, path)
         settings = load(path, os.environ)
         self.refuse_foreign(*own_sources(settings))
         return settings

@@ -25,7 +25,7 @@ from carnet.cli.failures import (
     exit_code,
 )
 from carnet.cli.invocation import WHOLE, Format, Group, Invocation, in_line, to_json
-from carnet.cli.operate import backup, operate
+from carnet.cli.operate import backup, operate, reload
 from carnet.cli.see import explain, inspect, ledger, lint, outbox, runs
 from carnet.cli.start import start
 from carnet.cli.times import write_span
@@ -41,6 +41,7 @@ GROUPS: dict[str, tuple[click.Command, ...]] = {
     "money": (ledger.ledger,),
     "run it": (
         operate.config,
+        reload.reload,
         operate.migrate,
         backup.backup,
         backup.restore,

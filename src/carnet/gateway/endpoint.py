@@ -75,18 +75,20 @@ class App:
         self._dispatch = router
         self._write_refusal = refusing
         self._access = access
-        self._failures = failures
+        self.failures = failures
         self._clock = clock
         self._ids = ids
         self._metrics = metrics
+        self.open = 0  # requests that are being answered
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         if scope["type"] != "http":
             raise RuntimeError("this application speaks HTTP only")
         exchange = Exchange(scope, receive, send)
+        self.open += 1
         try:
-            if self._failures.any and exchange.path not in OPEN:
+            if self.failures.any and exchange.path not in OPEN:
                 await self._check_failures(exchange)
             await self._dispatch(exchange)
         except Disconnected:
@@ -97,17 +99,19 @@ class App:
             await self._refuse(exchange, error)
         except Exception as error:  # noqa: BLE001  the edge: RecursionError, MemoryError, all
             await self._refuse(exchange, self._incident(error))
+        finally:
+            self.open -= 1
 
     async def _check_failures(self, exchange: Exchange) -> None:
         """Refuse the next wrong token of an address at its limit, and read no more of it."""
         try:
-            self._failures.check(_address(exchange), self._clock.monotonic())
+            self.failures.check(_address(exchange), self._clock.monotonic())
         except TooManyFailures:
             await self._access.check_at_once(exchange)
 
     def _counted(self, exchange: Exchange, error: CarnetError) -> CarnetError:
         try:
-            self._failures.note(_address(exchange), self._clock.monotonic())
+            self.failures.note(_address(exchange), self._clock.monotonic())
         except TooManyFailures as too_many:
             return too_many
         return error

@@ -1,7 +1,7 @@
 """What an operator's tools ask: health, readiness, metrics, the shape of the API, error pages."""
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from carnet.core.people.identity import Caller
@@ -10,6 +10,7 @@ from carnet.http.exchange import Access, Endpoint, Exchange, Row, reply_json
 from carnet.telemetry import Metrics
 
 Check = Callable[[], bool]
+Reload = Callable[[], Awaitable[dict[str, Any]]]  # reads the configuration again: what came of it
 Circuits = Callable[[], list[dict[str, Any]]]
 
 
@@ -35,6 +36,8 @@ class Operations:
         self._api: dict[str, Any] = {}
         self._schemas: Mapping[str, dict[str, Any]] = {}
         self.draining = False
+        self.reloading: Reload | None = None  # of a gateway that has a file
+        self.last_reload: dict[str, Any] | None = None  # what came of the last time
 
     async def health(self, exchange: Exchange) -> None:
         """GET /healthz: the process answers."""
@@ -50,6 +53,7 @@ class Operations:
         page: dict[str, Any] = {"status": _word(ready=ready, degraded=degraded)}
         if await self._is_operator(exchange):
             page |= {"checks": checks, "circuits": circuits}
+            page |= {} if self.last_reload is None else {"reload": self.last_reload}
         await reply_json(exchange, page, 200 if ready else 503)
 
     async def _is_operator(self, exchange: Exchange) -> bool:
@@ -66,6 +70,14 @@ class Operations:
         del caller
         content_type = self._metrics.content_type.encode()
         await exchange.reply(200, [(b"content-type", content_type)], self._metrics.text())
+
+    async def reload(self, exchange: Exchange, caller: Caller) -> None:
+        """POST /-/reload: read the configuration again, and say what came of it."""
+        del caller
+        if self.reloading is None:
+            raise RouteNotFound
+        page = await self.reloading()
+        await reply_json(exchange, page, 200 if page["applied"] else 409)
 
     def describe(self, api: dict[str, Any], schemas: Mapping[str, dict[str, Any]]) -> None:
         """Tell of the shape of the API, once it is known what is served.
@@ -139,6 +151,15 @@ ROUTES = (
         permission="metrics",
         summary="Prometheus metrics",
         media="text/plain",
+    ),
+    Row(
+        method="POST",
+        path="/-/reload",
+        endpoint=Operations.reload,
+        permission="admin:reload",
+        summary="Read the configuration again",
+        answer="Page",
+        also=((409, "Page"),),
     ),
     _open("/openapi.json", Operations.openapi, "This description"),
     _open("/-/errors/{code}", Operations.error, "What an error code means"),

@@ -49,7 +49,7 @@ class Published:
         self._domain = domain
         self.public_url = public_url
         self._capacity = capacity
-        self._started = clock.monotonic()
+        self.started = clock.monotonic()
 
     def named(self, exchange: Exchange) -> str:
         """The agent that the host of a request names; empty for the default one."""
@@ -81,7 +81,7 @@ class Published:
             requests_per_minute=self._capacity.agent_calls,
             requests_per_sender=self._capacity.sender_calls,
             tokens_per_sender_per_day=target.tokens_per_day,
-            uptime=int(self._clock.monotonic() - self._started),
+            uptime=int(self._clock.monotonic() - self.started),
             active=self._capacity.open_calls(),
             queued=self._capacity.waiting_tasks(),
             terms=self.terms(target),

@@ -200,30 +200,57 @@ def _may_pay(token: Token, target: Target) -> bool:
     return not target.may_cost or allows(token.scopes, PAY)
 
 
+class OpenCalls:
+    """How many calls and streams are open, of each caller and in all."""
+
+    __slots__ = ("by_caller", "count", "readers", "streams")
+
+    def __init__(self) -> None:
+        """There are none."""
+        self.by_caller: dict[str, int] = {}
+        self.streams: dict[str, int] = {}
+        self.readers = Readers()  # of what was recorded
+        self.count = 0
+
+
 class Concurrency:
     """The open calls of each caller, and how many of them are streamed."""
 
-    def __init__(self, *, per_caller: int, in_all: int, streams: int | None = None) -> None:
-        """All bounds hold; `streams` is for each caller, by default as many as calls."""
+    def __init__(
+        self,
+        *,
+        per_caller: int,
+        in_all: int,
+        streams: int | None = None,
+        former: "Concurrency | None" = None,
+    ) -> None:
+        """All bounds hold; `streams` is for each caller, by default as many as calls.
+
+        Those that have entered by a `former` one are counted together with ours.
+        """
         self._per_caller = per_caller
         self._in_all = in_all
         self._most_streams = per_caller if streams is None else streams
-        self._open: dict[str, int] = {}
-        self._streams: dict[str, int] = {}
-        self.readers = Readers()  # of what was recorded
-        self.total = 0
+        calls = OpenCalls() if former is None else former.calls
+        self.calls: OpenCalls = calls
+        self._open, self._streams, self.readers = calls.by_caller, calls.streams, calls.readers
+
+    @property
+    def total(self) -> int:
+        """How many are open."""
+        return self.calls.count
 
     def enter(self, actor: str, *, stream: bool = False) -> None:
         """Count one more, or refuse."""
         here = self._open.get(actor, 0)
         if here >= self._per_caller:
             raise TooManyCalls(limit=self._per_caller, retry_after=1)
-        if self.total >= self._in_all:
+        if self.calls.count >= self._in_all:
             raise Overloaded(retry_after=1)
         if stream:
             self._enter_stream(actor)
         self._open[actor] = here + 1
-        self.total += 1
+        self.calls.count += 1
 
     def leave(self, actor: str, *, stream: bool = False) -> None:
         """Count one less, of the kind that entered."""
@@ -234,7 +261,7 @@ class Concurrency:
             del self._open[actor]
         if stream:
             self._leave_stream(actor)
-        self.total -= 1
+        self.calls.count -= 1
 
     @contextmanager
     def watching(self, actor: str) -> Iterator[None]:

@@ -31,6 +31,7 @@ Descriptors = Callable[[], Iterable[int]]
 T = TypeVar("T")
 
 STOPPING: Final = (signal.SIGTERM, signal.SIGINT)
+OURS: Final = (*STOPPING, signal.SIGHUP)  # those that a child of ours must not take for us
 GRACE_SECONDS: Final = 10.0
 # That a thread which computes keeps the interpreter from the loop and the store, each time they ask
 # for it: some forty times a call.
@@ -78,7 +79,7 @@ class Process:
     def forget(self) -> None:
         """This is a child that was forked: be none of the gateway."""
         signal.set_wakeup_fd(-1)  # it leads into the gateway's own loop
-        for number in STOPPING:
+        for number in OURS:
             signal.signal(number, signal.SIG_DFL)
         _give_up({each for own in self._own for each in own()})
         self._loop.call_soon(os._exit, 1)  # should it ever come back there
@@ -144,7 +145,7 @@ _masks: Final[list[set[int | signal.Signals]]] = []  # of the thread that forks,
 def _before_fork() -> None:
     """A child that is told to end before it has put our ways aside is told afterwards."""
     if _current:
-        _masks.append(signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING))
+        _masks.append(signal.pthread_sigmask(signal.SIG_BLOCK, OURS))
 
 
 def _after_fork() -> None:

@@ -84,15 +84,15 @@ class HardProtocol(Arrivals):
 
     # Beside uvicorn's attributes these would be too many for a dictionary with shared keys.
     __slots__ = (
-        *("_backlog", "_field_count", "_fruitless", "_held", "_is_behind_proxy", "_is_spare"),
-        *("_moved", "_pieces", "_ready", "_running", "_sender", "_since", "_size", "_state"),
+        *("_backlog", "_bounds", "_field_count", "_fruitless", "_held", "_is_behind_proxy"),
+        *("_is_spare", "_moved", "_pieces", "_ready", "_running", "_sender", "_since", "_size"),
+        "_state",
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.pipeline = Few()  # type: ignore[assignment]  # all that is asked of a deque
-        self.url = b""
-        self._state = _HEAD
+        self.url, self._state, self._bounds = b"", _HEAD, self.limits  # since its head was read
         self._since = self.loop.time()  # when this state began, or when it last was not our turn
         self._fruitless = 0  # bytes since the last end of a head or piece of a body
         self._size = self._pieces = 0  # of the body so far
@@ -179,7 +179,7 @@ class HardProtocol(Arrivals):
 
     def on_headers_complete(self) -> None:
         """Judge the head before a request is made of it."""
-        parser, fields = self.parser, self.headers
+        parser, fields, self._bounds = self.parser, self.headers, self.limits
         if parser.get_http_version() != "1.1":
             raise MalformedRequest("it is not HTTP/1.1")
         if self.url[:1] != b"/":
@@ -197,11 +197,10 @@ class HardProtocol(Arrivals):
         cycle = self.cycle = self.make_request(client, scheme, expects=expects)
         if before is None or before.response_complete:
             # What came with the head is read first: if it is malformed, nothing has begun.
-            self._running = cycle
-            self._ready = (cycle, self.app)
+            self._running, self._ready = cycle, (cycle, self.config.loaded_app)
         else:
             self.flow.pause_reading()
-            self.pipeline.appendleft((cycle, self.app))
+            self.pipeline.appendleft((cycle, self.config.loaded_app))
         self._state, self._since = _BODY, self.loop.time()
         self._fruitless = self._size = self._pieces = 0
         self._field_count = len(fields)
@@ -227,8 +226,8 @@ class HardProtocol(Arrivals):
         self._pieces += 1
         if self._pieces > MOST_PIECES and self._size < 60 * self._pieces:
             raise MalformedRequest("it comes in too many small pieces")  # each costs a call (A73)
-        if self._size > self.limits.body_bytes:
-            raise BodyTooLarge(limit=self.limits.body_bytes)
+        if self._size > self._bounds.body_bytes:
+            raise BodyTooLarge(limit=self._bounds.body_bytes)
         cycle = self.cycle
         if cycle.response_complete:
             return
@@ -242,7 +241,7 @@ class HardProtocol(Arrivals):
 
     def _hold(self, size: int) -> None:
         self._sender = self._sender if self._held else self.held.sender(self.cycle.scope)
-        self.held.take(self._sender, size, self.limits)
+        self.held.take(self._sender, size, self._bounds)
         self._held += size
         self.cycle.scope[LINE].held += size  # type: ignore[literal-required]  # our own key
 
@@ -386,12 +385,11 @@ class HardProtocol(Arrivals):
             self._check_arrival(waited)
 
     def _check_arrival(self, waited: float) -> None:
-        limits = self.limits
-        most = SPARE_SECONDS if self._is_spare else limits.header_seconds
+        most = SPARE_SECONDS if self._is_spare else self.limits.header_seconds
         if self._state == _HEAD and waited > most:
             if self._fruitless:
                 self.refuse(HeaderTimeout())
             else:
                 self.transport.close()  # it never said a word
-        elif self._state == _BODY and waited > body_seconds(self._size, limits.body_seconds):
+        elif self._state == _BODY and waited > body_seconds(self._size, self._bounds.body_seconds):
             self.refuse(BodyTimeout())

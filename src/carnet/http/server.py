@@ -3,6 +3,7 @@
 Law 1. On the first signal the gateway takes no new work, finishes or ends what is running within
        the drain time, and only then stops listening. A second signal stops it at once.
 Law 2. Every connection speaks the protocol of `http.protocol`, and is looked at on every sweep.
+Law 3. Application and limits are read once for a request, together: `take` changes them at once.
 """
 
 import asyncio
@@ -53,6 +54,15 @@ class Server(uvicorn.Server):
         self._on_listening = on_listening
         self._on_stop = on_stop
         self._draining: asyncio.Task[None] | None = None
+
+    def take(self, app: Any, limits: EdgeLimits, proxies: Proxies, refusing: Refuse) -> None:
+        """Answer with another application, within other limits: every request from now on.
+
+        What has come as far as its body goes on with the former ones.
+        """
+        protocol: Any = self.config.http_protocol_class
+        protocol.limits, protocol.proxies, self.config.loaded_app = limits, proxies, app
+        protocol.refusing = (refusing,)
 
     def connected(self) -> Iterator[int]:
         """The descriptors of who is connected."""

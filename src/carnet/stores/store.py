@@ -7,7 +7,7 @@ Law 2. What others write (tokens, peers, keys) is seen within a second.
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Final
 
@@ -15,6 +15,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from carnet.errors import CarnetError, ConfigInvalid
+from carnet.ports.trust.keys import PinnedKey
+from carnet.ports.trust.trust import Peer
 from carnet.ports.world.clock import Clock
 from carnet.stores.calls.records import StoredRecords
 from carnet.stores.calls.steps import StoredSteps
@@ -106,7 +108,7 @@ class Store:
         self.pinned: Final = trust.pinned
         self.receipts: Final = StoredReceipts(database)
         call_seal, search_rows = CallSeal(secrets), self._search_rows
-        waiting = Interrupts(database, secrets, wait_hours=hours.waiting)
+        waiting = self._waiting = Interrupts(database, secrets, wait_hours=hours.waiting)
         callbacks = StoredCallbacks(database, call_seal)
         self.turns: Final = StoredTurns(
             database, self._watches, call_seal, waiting, callbacks, search_rows
@@ -123,6 +125,13 @@ class Store:
         self.cluster: Final = StoredCluster(database, self.worker) if database.is_shared else None
         self.pruner: Final = Pruner(database, clock)
         self._cleanup = Cleanup(database, self.tasks, self.outbox, clock, task_hours=hours.tasks)
+
+    def take(self, peers: Iterable[Peer], keys: Iterable[PinnedKey], *, wait_hours: int) -> None:
+        """Hold to a configuration file that was read again: its peers, and their keys."""
+        self.peers.take(peers)
+        self.pinned.take(keys)
+        self._waiting.wait_hours = wait_hours
+        self._trust_changed()
 
     def is_writable(self) -> bool:
         """Whether the last write succeeded."""

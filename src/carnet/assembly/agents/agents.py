@@ -5,8 +5,10 @@ from collections.abc import Mapping
 from carnet.assembly.agents.breakers import Breakers
 from carnet.assembly.agents.kinds import KINDS, Built, Kind, Parts
 from carnet.config import AgentSettings
+from carnet.config.sources import all_of
 from carnet.core.call import Target
 from carnet.core.people.address import local_name
+from carnet.errors import ConfigInvalid
 from carnet.ports.trust.trust import Peer, Peers
 from carnet.runtime.agents.remote import Remote
 from carnet.runtime.visit.routing import Routing
@@ -20,18 +22,28 @@ PEER_SECONDS = 600.0
 class Agents:
     """Builds targets."""
 
-    def __init__(self, parts: Parts, kinds: Mapping[str, Kind] = KINDS) -> None:
-        """`kinds` are those that sections may name."""
+    def __init__(
+        self, parts: Parts, kinds: Mapping[str, Kind] = KINDS, breakers: Breakers | None = None
+    ) -> None:
+        """`kinds` are those that sections may name; `breakers` know how upstreams did so far."""
         self._parts = parts
         self._kinds = kinds
         self._elsewhere = parts.elsewhere
         self._client = parts.elsewhere.client
-        self.breakers = Breakers(self._client.clock)
+        self.breakers = breakers or Breakers(self._client.clock)
 
     def router(self, peers: Peers) -> Routing:
-        """Everything that can be called."""
+        """Everything that can be called; all agents that cannot be built are refused at once."""
         settings = self._parts.settings
-        agents = {name: self._target(name, agent) for name, agent in settings.agents.items()}
+        agents: dict[str, Target] = {}
+        wrong: list[ConfigInvalid] = []
+        for name, agent in settings.agents.items():
+            try:
+                agents[name] = self._target(name, agent)
+            except ConfigInvalid as error:
+                wrong.append(error)
+        if wrong:
+            raise all_of(wrong)
         return Routing(
             agents=agents, peers=peers, domain=settings.gateway.domain, reach=self._reach
         )

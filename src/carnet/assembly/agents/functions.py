@@ -5,6 +5,7 @@ import sys
 import traceback
 from pathlib import Path
 
+from carnet.assembly.agents.modules import is_own
 from carnet.errors import ConfigInvalid
 from carnet.guards.target.injection import Classifier
 from carnet.runtime.skills.definition import Definition, define
@@ -44,10 +45,5 @@ def load(target: str, base: Path, *, key: str) -> object:
 def _place(error: BaseException, base: Path) -> str:
     """Where in the user's own files it went wrong: several agents may stand in one module."""
     frames = traceback.extract_tb(error.__traceback__)
-    own = [frame for frame in frames if _is_own(Path(frame.filename), base)]
+    own = [frame for frame in frames if is_own(Path(frame.filename), base)]
     return f" in line {own[-1].lineno} of {Path(own[-1].filename).name}" if own else ""
-
-
-def _is_own(file: Path, base: Path) -> bool:
-    """Whether a file belongs to the user; an environment beside carnet.toml does not."""
-    return file.is_relative_to(base) and "site-packages" not in file.parts

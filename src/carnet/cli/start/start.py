@@ -89,15 +89,31 @@ def _init_text(started: "Started", steps: list[str]) -> str:
     metavar="N",
     help="Listen on the bound socket that was handed down as file descriptor N.",
 )
+@click.option("--reload", "watch", is_flag=True, help="Reload whenever a file changes.")
 @pass_invocation
-def serve(invocation: Invocation, host: str | None, port: int | None, fd: int | None) -> int:
+def serve(
+    invocation: Invocation,
+    /,
+    host: str | None,
+    port: int | None,
+    fd: int | None,
+    watch: bool,  # noqa: FBT001  click passes it
+) -> int:
     """Run the gateway until Ctrl-C. The log is on stdout: text on a terminal, else JSON."""
     settings = invocation.settings
     from carnet.assembly.serve import serve as run_gateway
     from carnet.errors import ConfigInvalid, UsageInvalid
 
     try:
-        return run_gateway(settings, host=host, port=port, fd=fd, spell=invocation.spell)
+        return run_gateway(
+            settings,
+            host=host,
+            port=port,
+            fd=fd,
+            spell=invocation.spell,
+            read=lambda: invocation.read(settings.source),
+            watch=watch,
+        )
     except (ConfigInvalid, UsageInvalid) as error:
         is_taken = isinstance(error, UsageInvalid) or error.facts.get("key") == "gateway.port"
         url = wait(_running_at(settings)) if is_taken else None

@@ -24,7 +24,7 @@ class Failures:
 
     def __init__(self, limit: int) -> None:
         """`limit` is how many an address may send within a minute."""
-        self._limit = limit
+        self.limit = limit
         self._since: dict[str, tuple[float, int]] = {}  # when the count began, and the count
         self._over_until = 0.0
         self.any = False  # whether any address is over its limit, or was when it was last checked
@@ -33,8 +33,8 @@ class Failures:
         """Refuse if this address is over its limit."""
         began, count = self._since.get(source(address), (now, 0))
         left = began + WINDOW_SECONDS - now
-        if count >= self._limit and left > 0:
-            raise TooManyFailures(limit=self._limit, retry_after=math.ceil(left))
+        if count >= self.limit and left > 0:
+            raise TooManyFailures(limit=self.limit, retry_after=math.ceil(left))
         self.any = now < self._over_until
 
     def note(self, address: str, now: float) -> None:
@@ -47,7 +47,7 @@ class Failures:
         if len(self._since) >= MOST_SOURCES:
             del self._since[next(iter(self._since))]
         self._since[key] = (began, count + 1)
-        if count + 1 >= self._limit:
+        if count + 1 >= self.limit:
             self.any = True
             self._over_until = max(self._over_until, began + WINDOW_SECONDS)
 

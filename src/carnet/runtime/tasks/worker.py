@@ -105,6 +105,12 @@ class TaskWorker:
         self._metrics = metrics
         self._on_end = on_end
 
+    def take(self, router: Router, *, most: int, per_agent: int) -> None:
+        """Find agents there from now on, within these bounds; what is running goes on."""
+        self._router, self._most, self._per_agent = router, most, per_agent
+        self._missed, self._is_unsure = None, True
+        self._woken.set()
+
     def start(self) -> None:
         """Begin to take tasks."""
         self._on_start()

@@ -204,6 +204,12 @@ class TurnRunner:
                 running.revoked = True
                 running.stop()
 
+    async def outlast(self) -> None:
+        """Wait for what is running now, and for nothing that begins later."""
+        tasks = [running.task for running in self._running.values()]
+        if tasks:
+            await asyncio.wait(tasks)
+
     async def drain(self, seconds: float) -> int:
         """Wait for what is running; end what has not ended by then. The number that was ended."""
         with contextlib.suppress(TimeoutError):

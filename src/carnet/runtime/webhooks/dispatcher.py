@@ -79,7 +79,7 @@ class Dispatcher:
         self._clock = clock
         self._ids = ids
         self._metrics = metrics
-        self._notify = tuple(notify)
+        self.notify = tuple(notify)
         self._woken = asyncio.Event()
         self._ending = False
         self._looking: asyncio.Task[None] | None = None
@@ -215,7 +215,7 @@ class Dispatcher:
 
     async def _tell(self, stored: StoredDelivery, outcome: Outcome) -> None:
         """Tell the operator of a delivery that is dead."""
-        if not self._notify:
+        if not self.notify:
             return
         body = notice_of(stored, outcome)
         deliveries = [
@@ -228,7 +228,7 @@ class Dispatcher:
                 secret_of=NOTIFY,
                 learned=False,
             )
-            for url in self._notify
+            for url in self.notify
         ]
         await self._outbox.put(deliveries, outcome.now)
         self.wake()

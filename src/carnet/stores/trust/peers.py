@@ -37,7 +37,13 @@ class StoredPeers:
         self._key_id = keys.key_id
         self._seal = Seal(keys.seal)
         self._from_file = {peer.domain: peer for peer in from_file}
+        self._stored: dict[str, Peer] = {}
         self._known = self._from_file
+
+    def take(self, from_file: Iterable[Peer]) -> None:
+        """Know these of the file from now on, in the place of those that it had."""
+        self._from_file = {peer.domain: peer for peer in from_file}
+        self._known = self._stored | self._from_file
 
     def find(self, domain: str) -> Peer | None:
         """A peer by domain; from memory, at most a second old."""
@@ -83,7 +89,7 @@ class StoredPeers:
                     " add the peer again: carnet peers add %s --url URL",
                     *(row[0], row[0]),
                 )
-        self._known = stored | self._from_file
+        self._stored, self._known = stored, stored | self._from_file
 
     def _read(self, row: Row) -> Peer:
         domain, url, may_forward, sealed, dialect, credit, most_cost = row

@@ -32,7 +32,13 @@ class StoredPinnedKeys:
     def __init__(self, database: Database, from_file: Iterable[PinnedKey]) -> None:
         self._database = database
         self._from_file = _by_sender(from_file)
+        self._stored: dict[str, builtins.list[PinnedKey]] = {}
         self._known = self._from_file
+
+    def take(self, from_file: Iterable[PinnedKey]) -> None:
+        """Know these of the file from now on, in the place of those that it had."""
+        self._from_file = _by_sender(from_file)
+        self._known = self._stored | self._from_file
 
     def of(self, sender: str) -> Sequence[PinnedKey]:
         """The keys of a sender, revoked ones too; from memory, at most a second old."""
@@ -71,7 +77,7 @@ class StoredPinnedKeys:
 
     async def refresh(self) -> None:
         stored = _by_sender(map(_read, await self._database.fetch(_LOAD)))
-        self._known = stored | self._from_file
+        self._stored, self._known = stored, stored | self._from_file
 
     def _refuse_from_file(self, sender: str) -> None:
         if sender in self._from_file:

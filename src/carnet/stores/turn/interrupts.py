@@ -110,7 +110,7 @@ class Interrupts:
     def __init__(self, database: Database, keys: Keys, *, wait_hours: int = WAIT_HOURS) -> None:
         """`wait_hours` is how long a turn waits at the most."""
         self._database = database
-        self._most_us = wait_hours * HOUR
+        self.wait_hours = wait_hours
         self._key_id = keys.key_id
         self._seal = Seal(keys.seal)
 
@@ -119,7 +119,7 @@ class Interrupts:
         if not finish.interrupts:
             raise ValueError("a turn that waits says what for")
         check_together(finish.interrupts)
-        most = finish.now + self._most_us
+        most = finish.now + self.wait_hours * HOUR
         finish = replace(finish, waits_until=min(finish.waits_until or most, most))
         call_bytes = self._seal.seal_bytes(finish.call_bytes, label=call_label(finish.turn.key))
         given = {name: getattr(finish, name) for name in TurnFinish.__struct_fields__}

@@ -69,6 +69,10 @@ class Revocations:
         """
         self._stops.append(stop)
 
+    def leave(self, stop: Callable[[], None]) -> None:
+        """Call one that listened no more."""
+        self._stops.remove(stop)
+
     def read(self) -> None:
         """Take over what is known of tokens by now; something may have ended."""
         now = self._clock.wall_us()

@@ -1,0 +1,98 @@
+"""From settings to the pages that belong to no dialect, and to the description of the API."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from carnet.assembly.endpoints import Backend
+from carnet.config import Settings
+from carnet.gateway.operations import Operations
+from carnet.gateway.published import Published
+from carnet.gateway.runs import Runs
+from carnet.gateway.well_known import WellKnownPage
+from carnet.http.exchange import Access, RouteTable
+from carnet.http.openapi import describe
+from carnet.ports.world.clock import Clock
+from carnet.stores.open import Store
+from carnet.telemetry import Metrics
+from carnet.wire.dialects import samvad
+from carnet.wire.dialects.dialect import Dialect
+from carnet.wire.grammar import json
+from carnet.wire.stamps.stamp import IDEMPOTENCY_KEY, Stamps
+from carnet.wire.stamps.tangle import HEADERS
+
+
+def build_metrics(store: Store, backend: Backend) -> Metrics:
+    """What is counted, and what is looked up when somebody asks."""
+    concurrency, worker = backend.concurrency, backend.worker  # which outlast the rest of it
+    metrics = Metrics(
+        open_calls=lambda: concurrency.total,
+        circuits=backend.agents.breakers.open_to_nobody,
+        waiting_tasks=lambda: worker.waiting,
+        running_tasks=lambda: worker.running,
+    )
+    store.pruner.teller = metrics.count_pruned
+    return metrics
+
+
+def build_operations(
+    store: Store, backend: Backend, access: Access, metrics: Metrics
+) -> Operations:
+    """What the tools of an operator ask."""
+    return Operations(
+        access=access,
+        metrics=metrics,
+        checks={"store": store.is_writable},
+        circuits=backend.agents.breakers.circuits,
+    )
+
+
+def build_runs(settings: Settings, store: Store, backend: Backend, stamps: Stamps) -> Runs:
+    """The pages of runs."""
+    return Runs(
+        records=store.records,
+        journal=backend.journal,
+        concurrency=backend.concurrency,
+        watch=store.watch,
+        currency=settings.ledger.currency,
+        limit=stamps.limits.default + 1,
+        has_left=store.revocations.has_left,
+    )
+
+
+def build_well_known(
+    settings: Settings,
+    store: Store,
+    published: Published,
+    clock: Clock,
+    dialects: Sequence[Dialect],
+) -> WellKnownPage:
+    """The page that tells other gateways what this one is."""
+    return WellKnownPage(
+        store.keys,
+        domain=settings.gateway.domain,
+        clock=clock,
+        dialects=[dialect.name for dialect in dialects],
+        terms=published.terms_of,
+    )
+
+
+def description(
+    settings: Settings, router: RouteTable, dialects: Sequence[Dialect]
+) -> dict[str, Any]:
+    """The shape of the API, as this gateway serves it."""
+    polling = settings.gateway.task_polling
+    key = {IDEMPOTENCY_KEY: "Names this call as x-tangle-turnid does, where that is absent."}
+    return describe(router.routes, _schemas(dialects), HEADERS | key, polling=polling)
+
+
+def documents() -> dict[str, dict[str, Any]]:
+    """The schemas of envelope, answer, card and task, as the package holds them."""
+    folder = Path(samvad.__file__).with_name("schemas")
+    return {
+        path.stem: json.read_object(path.read_bytes()) for path in sorted(folder.glob("*.json"))
+    }
+
+
+def _schemas(dialects: Sequence[Dialect]) -> dict[str, Any]:
+    return {name: shape for dialect in dialects for name, shape in dialect.schemas.items()}

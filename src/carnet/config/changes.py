@@ -1,0 +1,104 @@
+"""What a running gateway takes over of a configuration that is read again, and what it cannot.
+
+Law 1. Every key stands in one of the two tables: `RELOADABLE` is taken over at once, what
+       `NEEDS_RESTART` is bound to the process: its sockets, its store, what was promised by it.
+Law 2. A changed key that needs a restart is told, and the running value stays in force until then;
+       the rest is taken over.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from msgspec import structs
+
+from carnet.config.settings import FAMILIES, SECTIONS, Settings
+from carnet.config.sources import dotted, readers_of
+
+ALL: Final = "*"  # every key of the sections of a family
+
+RELOADABLE: Final[Mapping[str, frozenset[str]]] = {
+    "gateway": frozenset(
+        {
+            *("public_url", "max_depth", "max_chain_depth", "hard_max_depth", "strangers"),
+            *("injection_classifier", "trusted_proxies", "cors_origins", "task_polling"),
+        }
+    ),
+    "inbox": frozenset({"notify", "expires"}),
+    "log": frozenset({"format", "level"}),
+    "limits": frozenset(
+        {
+            *("header_bytes", "header_seconds", "header_fields", "url_bytes", "chat_body_bytes"),
+            *("body_bytes", "body_seconds", "write_stall_seconds", "connections", "requests"),
+            *("bodies_bytes", "auth_failures", "streams_per_caller", "calls_per_caller", "calls"),
+            *("sender_calls_per_minute", "agent_calls_per_minute", "sender_tokens_per_day"),
+            *("run_calls", "tasks", "tasks_per_agent", "tasks_per_sender", "queue"),
+            *("queue_seconds", "retries"),
+        }
+    ),
+    "agents": frozenset({ALL}),
+    "peers": frozenset({ALL}),
+}
+NEEDS_RESTART: Final[Mapping[str, frozenset[str]]] = {
+    "gateway": frozenset({"host", "port", "domain", "drain_seconds", "grace_seconds"}),
+    "store": frozenset({"url", "secrets", "lease_seconds"}),
+    "ledger": frozenset({"currency"}),
+    "retention": frozenset({"turns", "events", "task_hours", "every"}),
+    "egress": frozenset({"allow"}),
+    "outbox": frozenset({"schedule", "timeout"}),
+    "limits": frozenset({"store_queue"}),
+}
+
+
+def is_reloadable(section: str, key: str) -> bool:
+    """Whether a running gateway takes over a changed value."""
+    known = RELOADABLE.get(section, frozenset())
+    return key in known or ALL in known
+
+
+def merged(running: Settings, read: Settings) -> Settings:
+    """What was read, with the values of a running gateway where it cannot take over others."""
+    kept: dict[str, Any] = {}
+    origins = dict(read.origins)
+    for section, keys in NEEDS_RESTART.items():
+        former = getattr(running, section)
+        values = {key: getattr(former, key) for key in keys}
+        kept[section] = structs.replace(getattr(read, section), **values)
+        origins |= {f"{section}.{key}": running.origins[f"{section}.{key}"] for key in keys}
+    whole = structs.replace(read, **kept, origins=origins)
+    return whole.listening_at(None, None)  # where others reach it follows from where it listens
+
+
+def changed(before: Settings, after: Settings) -> list[str]:
+    """The keys whose values differ and can be taken over; agents and peers that came or went."""
+    found = [f"{s}.{key}" for s, key in _differing(before, after) if is_reloadable(s, key)]
+    for family, kind in FAMILIES.items():
+        former, now = getattr(before, family), getattr(after, family)
+        found += [f"{dotted((family, name))} (new)" for name in now if name not in former]
+        found += [f"{dotted((family, name))} (removed)" for name in former if name not in now]
+        found += [
+            dotted((family, name, key))
+            for name in now
+            if name in former
+            for key in readers_of(kind)
+            if getattr(now[name], key) != getattr(former[name], key)
+        ]
+    return found
+
+
+def pending(before: Settings, after: Settings) -> list[str]:
+    """The keys whose values differ and need a restart."""
+    return [f"{s}.{key}" for s, key in _differing(before, after) if not is_reloadable(s, key)]
+
+
+def _differing(before: Settings, after: Settings) -> Iterator[tuple[str, str]]:
+    for section, kind in SECTIONS.items():
+        former, now = getattr(before, section), getattr(after, section)
+        for key in readers_of(kind):
+            if getattr(former, key) != getattr(now, key) and not _follows(key, before, after):
+                yield section, key
+
+
+def _follows(key: str, before: Settings, after: Settings) -> bool:
+    """Whether a value is only where the gateway listens, in other words."""
+    origins = {each.origins["gateway.public_url"] for each in (before, after)}
+    return key == "public_url" and origins == {"default"}
