@@ -113,6 +113,44 @@ def test_what_is_bound_to_the_process_is_told_and_the_rest_is_taken_over(acme: R
     assert acme.stop() == 0
 
 
+def test_a_changed_store_port_or_domain_is_said_to_need_a_restart(acme: Reloadable) -> None:
+    acme.start()
+    config = acme.folder / "carnet.toml"
+    head = config.read_text()
+    config.write_text(head.replace("[gateway]", "[gateway]\ngrace_seconds = 9", 1))
+    assert acme.json("reload")["needs_restart"] == ["gateway.grace_seconds"]
+    config.write_text(head.replace("acme.example", "other.example"))
+    assert acme.json("reload")["needs_restart"] == ["gateway.domain"]
+    doctor = acme.try_carnet("doctor").stdout
+    assert "It needs a restart for gateway.domain." in doctor
+    config.write_text(head.replace("var/carnet.db", "var/other.db"))
+    done = acme.try_carnet("reload")
+    assert (done.returncode, "a changed store needs a restart" in done.stderr) == (2, True)
+    acme.signal(signal.SIGHUP)
+    until(lambda: "store.url" in acme.logged("a restart is needed"))
+    config.write_text(head)
+    assert acme.json("reload")["needs_restart"] == []
+    assert acme.stop() == 0
+
+
+def test_modules_of_former_reloads_are_freed(acme: Reloadable) -> None:
+    acme.start()
+    ending = "weakref.finalize(version, (HERE / 'freed @').touch)\n"
+    collecting = "async def collect(visit: carnet.Visit) -> str:\n    return str(gc.collect())\n"
+    more = "[agents.collect]\ntarget = 'agents:collect'\n"
+    for number in (2, 3, 4):
+        acme.write(number, more)
+        with (acme.folder / "agents.py").open("a") as module:
+            ended = ending.replace("@", str(number))
+            module.write(f"\nimport gc\nimport weakref\n{ended}\n\n{collecting}")
+        acme.carnet("reload")
+        assert acme.version() == f"agents {number} parts {number}"
+    freed = [acme.folder / "freed 2", acme.folder / "freed 3"]
+    until(lambda: acme.ask("collect", "hi") and all(path.exists() for path in freed))
+    assert not (acme.folder / "freed 4").exists()
+    acme.kill()
+
+
 BAD = {
     "agents.py": ("agents.py", "async def version(visit:\n"),
     "parts.py": ("parts.py", "raise RuntimeError('not yet')\n"),

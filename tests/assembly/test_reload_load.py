@@ -100,7 +100,7 @@ class Versioned(Organisation):
     def page_of_metrics(self, token: str) -> str:
         return self.get("/metrics", token=token).body.decode()
 
-    async def reported(self, agent: str, *, stream: bool) -> str:
+    async def answer_of(self, agent: str, *, stream: bool) -> str:
         """What one call tells of the configuration that it met, in its text and its cost."""
         path = "/v1/chat/completions"
         answer = await self.send("POST", path, chat_body("hi", agent, stream=stream))
@@ -154,7 +154,7 @@ class Passing:
 
     async def _pass(self, is_stream: bool) -> None:  # noqa: FBT001  one of two kinds
         while not self._is_over:
-            self.calls.append(await self._acme.reported("version", stream=is_stream))
+            self.calls.append(await self._acme.answer_of("version", stream=is_stream))
             answer = await self._acme.send("GET", "/.well-known/agent.json")
             card = json.loads(answer.partition(b"\r\n\r\n")[2])
             rate = card["rateLimit"]["requestsPerSender"]
@@ -164,7 +164,7 @@ class Passing:
 async def test_a_reload_under_load_fails_no_call_and_no_call_meets_half_of_each(
     acme: Versioned,
 ) -> None:
-    held = [asyncio.create_task(acme.reported("held", stream=n % 2 == 0)) for n in range(HELD)]
+    held = [asyncio.create_task(acme.answer_of("held", stream=n % 2 == 0)) for n in range(HELD)]
     token = acme.new_token("ops", "--scope", "metrics", "--scope", "admin:reload")
     opened = f"carnet_open_calls {float(HELD)}"
     await until_so(lambda: asyncio.to_thread(acme.page_of_metrics, token), lambda p: opened in p)
@@ -173,10 +173,10 @@ async def test_a_reload_under_load_fails_no_call_and_no_call_meets_half_of_each(
             acme.write(number)
             assert b" 200 " in (await acme.send("POST", "/-/reload", token=token))[:20]
             expected = f"module {number} part {number} cost {number}"
-            assert await acme.reported("version", stream=False) == expected
+            assert await acme.answer_of("version", stream=False) == expected
             (acme.folder / name).write_text(bad)
             assert b" 409 " in (await acme.send("POST", "/-/reload", token=token))[:20]
-            assert await acme.reported("version", stream=True) == expected
+            assert await acme.answer_of("version", stream=True) == expected
             await until_so(partial(contains, passing.calls, expected))
     assert not [task for task in held if task.done()]
     (acme.folder / "go").touch()

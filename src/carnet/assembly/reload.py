@@ -72,6 +72,8 @@ class _Next(Struct, frozen=True, eq=False):
     peers: list[Peer]
     keys: list[PinnedKey]
     marks: Marks
+    changed: tuple[str, ...]
+    needs_restart: tuple[str, ...]
 
 
 class LoadAttempt:
@@ -176,12 +178,13 @@ class Reloading:
                 raise all_of(wrong)
             if attempt.is_given_up:
                 raise TimeoutError
-            return _Next(read, gateway, peers, keys, self.marks(read))
+            differing = tuple(changed(self._file, read)), tuple(pending(self._at_start, read))
+            return _Next(read, gateway, peers, keys, self.marks(read), *differing)
 
     def _take(self, found: _Next) -> Reloaded:
         """Let the new stand in the place of the former: in this one step of the loop."""
         former, gateway = self.gateway, found.gateway
-        before, files = self._file, self._moved(found.marks)
+        files = self._moved(found.marks)
         self.gateway, self._file, self._marks = gateway, found.read, found.marks
         gateway.operations.reloading = self.page
         gateway.take_over(found.peers, found.keys)
@@ -191,9 +194,9 @@ class Reloading:
         retiring.add_done_callback(self._forget)
         report = self._report(
             applied=True,
-            changed=tuple(changed(before, found.read)),
+            changed=found.changed,
             files=files,
-            needs_restart=tuple(pending(self._at_start, found.read)),
+            needs_restart=found.needs_restart,
         )
         logger.info("the configuration was read again", extra={"detail": summary(report)})
         if report.needs_restart:

@@ -72,14 +72,14 @@ def changed(before: Settings, after: Settings) -> list[str]:
     """The keys whose values differ and can be taken over; agents and peers that came or went."""
     found = [f"{s}.{key}" for s, key in _differing(before, after) if is_reloadable(s, key)]
     for family, kind in FAMILIES.items():
-        former, now = getattr(before, family), getattr(after, family)
+        former, now, keys = getattr(before, family), getattr(after, family), readers_of(kind)
         found += [f"{dotted((family, name))} (new)" for name in now if name not in former]
         found += [f"{dotted((family, name))} (removed)" for name in former if name not in now]
         found += [
             dotted((family, name, key))
             for name in now
             if name in former
-            for key in readers_of(kind)
+            for key in keys
             if getattr(now[name], key) != getattr(former[name], key)
         ]
     return found

@@ -25,14 +25,25 @@ def reload(invocation: Invocation, given: str | None) -> None:
 
 
 async def _reload(invocation: Invocation, given: str | None) -> tuple[str, dict[str, Any]]:
+    from carnet.cli.failures import GatewayError
     from carnet.cli.reach import gateway
+    from carnet.errors import TokenInvalid, UsageInvalid
     from carnet.ports.world.http_client import Bounds
 
     bounds = Bounds(connect_seconds=3, first_byte_seconds=90, idle_seconds=90, total_seconds=100)
     async with gateway.open_http() as http, gateway.reached(invocation, http, given) as (place, by):
         request = gateway.request_to(place, "POST", "/-/reload", by, bounds=bounds)
-        async with gateway.sending(http, request, token_is_new=by.is_new) as answer:
-            return place.url, gateway.decode(await answer.read())
+        try:
+            async with gateway.sending(http, request, token_is_new=by.is_new) as answer:
+                return place.url, gateway.decode(await answer.read())
+        except GatewayError as error:
+            if not by.is_new or error.facts.get("code") != TokenInvalid.code:
+                raise
+            raise UsageInvalid(
+                reason=f"The gateway at {place.url} serves from another store than [store] url, "
+                f"'{invocation.settings.store.url}': a changed store needs a restart.",
+                fix="Nothing was changed. Restart the gateway; SIGHUP has it take over the rest.",
+            ) from None
 
 
 def _text(url: str, page: dict[str, Any]) -> str:

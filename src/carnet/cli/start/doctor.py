@@ -178,8 +178,9 @@ async def _gateway(settings: Settings, http: "HttpClient") -> tuple[bool, list[F
 
     place = await gateway.own_place(settings, http)
     if place is not None and await gateway.is_answering(http, place):
-        if await _is_our_own(settings, http, place):
-            return True, [Finding("ok", "port", f"Our gateway answers at {place.url}.")]
+        found = await _our_own(settings, http, place)
+        if found is not None:
+            return True, [Finding("ok", "port", f"Our gateway answers at {place.url}."), *found]
         if place.url == gateway.written_url(settings) and not await _is_ready(http, place):
             text = (
                 f"Our gateway answers at {place.url} and cannot take work now (/readyz says 503)."
@@ -197,16 +198,34 @@ async def _gateway(settings: Settings, http: "HttpClient") -> tuple[bool, list[F
     return False, [Finding("ok", "port", f"{where}; no gateway runs there.")]
 
 
-async def _is_our_own(settings: Settings, http: "HttpClient", place: gateway.Place) -> bool:
-    """Whether a token of our store is good there."""
+async def _our_own(
+    settings: Settings, http: "HttpClient", place: gateway.Place
+) -> list[Finding] | None:
+    """What a gateway says of itself that takes a token of our store; None if it does not."""
     try:
         async with gateway.operator_token(settings) as secret:
             by = gateway.Credential(secret, is_new=True)
             request = gateway.request_to(place, "GET", "/runs?limit=1", by)
             async with gateway.sending(http, request, token_is_new=True):
-                return True
+                pass
+            return await _last_reload(http, gateway.request_to(place, "GET", "/readyz", by))
     except (CarnetError, GatewayError):
-        return False
+        return None
+
+
+async def _last_reload(http: "HttpClient", request: Outbound) -> list[Finding]:
+    """What came of the last time that the gateway was told to read its configuration again."""
+    async with http.send(request) as answer:
+        last = gateway.decode(await answer.read()).get("reload")
+    if last is None:
+        return []
+    if not last["applied"]:
+        text = f"At {last['at']} it refused its configuration: {'; '.join(last['errors'])}"
+        return [Finding("warn", "reload", text, "Correct it, then: carnet reload")]
+    if last["needs_restart"]:
+        text = f"It needs a restart for {', '.join(last['needs_restart'])}."
+        return [Finding("warn", "reload", text, "Restart it, or take that back: carnet reload")]
+    return [Finding("ok", "reload", f"It has read its configuration at {last['at']}.")]
 
 
 async def _is_ready(http: "HttpClient", place: gateway.Place) -> bool:
