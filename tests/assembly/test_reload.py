@@ -37,6 +37,7 @@ async def held(visit: carnet.Visit) -> str:
         await asyncio.sleep(0.02)
     return await visit.peer("version").ask("hi")
 """
+READ = "the configuration was read again"
 REFUSED = "the configuration is refused, and the former stays in force"
 CONFIG = """
 [agents.version]
@@ -230,6 +231,23 @@ def test_callers_are_answered_while_a_module_is_imported(acme: Reloadable) -> No
     assert acme.stop() == 0
 
 
+def test_a_flood_of_signals_reads_once_more_after_the_one_that_is_read(acme: Reloadable) -> None:
+    acme.start()
+    slow = "import time\nwhile not (HERE / 'done').exists():\n    time.sleep(0.01)\n"
+    with (acme.folder / "agents.py").open("a") as module:
+        module.write(f"(HERE / 'importing').touch()\n{slow}")
+    acme.signal(signal.SIGHUP)
+    until((acme.folder / "importing").exists)
+    acme.write(2)
+    for _ in range(50):
+        acme.signal(signal.SIGHUP)
+        assert acme.version() == "agents 1 parts 1"
+    (acme.folder / "done").touch()
+    until(lambda: acme.version() == "agents 2 parts 2")
+    assert len(until(lambda: acme.logged(READ), lambda lines: lines[1:])) == 2
+    assert acme.stop() == 0
+
+
 def test_peers_of_the_file_come_and_go(acme: Reloadable) -> None:
     acme.start()
     other = "@x@globex.example"
@@ -270,7 +288,7 @@ def test_a_terminal_that_has_gone_ends_the_gateway_as_ever(acme: Reloadable) -> 
     ours, acme.terminal = pty.openpty()
     acme.start()
     acme.signal(signal.SIGHUP)  # the terminal is there: somebody asks for a reload
-    until(lambda: acme.logged("the configuration was read again"))
+    until(lambda: acme.logged(READ))
     os.close(ours)
     acme.signal(signal.SIGHUP)
     assert acme.ended() == 0

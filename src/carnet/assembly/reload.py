@@ -138,6 +138,7 @@ class Reloading:
             self._waiting = None  # what is written from now on may not be seen
             try:
                 found = await self._built()
+                self._refuse_at_the_end()
             except ConfigInvalid as error:
                 report = self._refused([each.safe_text for each in (error, *error.others)])
             except Exception as error:  # whatever it is, the former one stays
@@ -148,9 +149,12 @@ class Reloading:
         self.gateway.operations.last_reload = report.page()
         return report
 
-    async def _built(self) -> _Next:
+    def _refuse_at_the_end(self) -> None:
         if self.gateway.operations.draining:
-            raise ConfigInvalid(key="carnet", reason="the gateway is stopping")
+            raise ConfigInvalid(key=str(self._file.source), reason="the gateway is stopping")
+
+    async def _built(self) -> _Next:
+        self._refuse_at_the_end()
         attempt = LoadAttempt()
         try:
             async with asyncio.timeout(LOAD_SECONDS):
@@ -185,10 +189,10 @@ class Reloading:
         """Let the new stand in the place of the former: in this one step of the loop."""
         former, gateway = self.gateway, found.gateway
         files = self._moved(found.marks)
-        self.gateway, self._file, self._marks = gateway, found.read, found.marks
         gateway.operations.reloading = self.page
-        gateway.take_over(found.peers, found.keys)
         self.swap(gateway)
+        gateway.take_over(found.peers, found.keys)
+        self.gateway, self._file, self._marks = gateway, found.read, found.marks
         retiring = asyncio.get_running_loop().create_task(former.retire())
         self._former[retiring] = former
         retiring.add_done_callback(self._forget)
