@@ -27,7 +27,8 @@ REGISTRY = re.compile(
 # Files at the root that belong to the repository; the rest there is made by running it.
 ROOT_FILES = (
     *("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "LICENSE", "Makefile", "pyproject.toml"),
-    *(".gitignore", ".editorconfig"),
+    *(".gitignore", ".editorconfig", ".dockerignore", "Dockerfile", "compose.yaml"),
+    *("packaging/carnet.service", "packaging/start.sh"),
 )
 
 
