@@ -22,6 +22,11 @@ target = "agents:several"
 [agents.lingers]
 kind = "python"
 target = "agents:slow"
+
+[agents.shallow]
+kind = "python"
+target = "agents:echo"
+max_depth = 2
 """
 
 SEVERAL_AGENT = """
@@ -107,6 +112,17 @@ def test_a_run_shows_calls_as_they_were_asked_for_and_what_refused_them(pair: Pa
         *("@echo@b.example", "@echo@b.example"),
     ]
     assert "it said 404 agent_not_found  peer_refused  ◀ refused here" in lines[4]
+
+
+def test_a_call_that_came_back_too_deep_is_shown_where_it_left(pair: Pair) -> None:
+    a, _ = pair
+    run = [("x-tangle-runid", "conv_too_deep")]
+    assert a.chat("@relay@b.example @shallow@a.example hi", "relay", headers=run).status != 200
+    (call,) = a.json("run", "show", "conv_too_deep")["turns"][0]["children"]
+    (refused,) = [leg for leg in call["legs"] if leg["to"] == "shallow"]
+    assert (refused["code"], refused["depth"]) == ("bridge_depth_exceeded", 2)
+    lines = a.carnet("run", "show", "conv_too_deep").stdout.splitlines()
+    assert ["→ shallow" in line for line in lines if "◀ refused here" in line].count(True) == 1
 
 
 def test_a_run_that_a_person_cancelled_is_not_shown_as_refused(pair: Pair) -> None:
