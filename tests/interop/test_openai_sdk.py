@@ -1,6 +1,7 @@
 """The real `openai` package against a gateway, and a gateway as a provider of another."""
 
 import json
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -8,7 +9,8 @@ import openai
 import pytest
 from openai.types.chat import ChatCompletion, ChatCompletionToolParam
 
-from carnet.testing.wait import until
+from carnet.runtime.threads import MOST_AT_ONCE
+from carnet.testing.wait import PATIENCE_SECONDS, until
 from tests.support.federation import introduce, organisation
 from tests.support.organisation import Organisation
 
@@ -177,8 +179,11 @@ def test_a_stream_passes_through_a_provider(client: openai.OpenAI) -> None:
 # ------------------------------------------------------------------ what an agent is given
 
 GIVEN = """
+import asyncio
 import json
 import threading
+import time
+from pathlib import Path
 
 import carnet
 
@@ -228,8 +233,23 @@ async def dicts(visit):
 
 async def mistaken(visit):
     return await visit.peer("seen").ask("hi", temprature=1)
+
+
+HERE = Path(__file__).parent
+
+
+def stuck(visit):
+    (HERE / f"stuck-{visit.carnet.turn}").touch()
+    while not (HERE / "go").exists() and not visit.cancelled:
+        time.sleep(0.02)
+    return "free"
+
+
+async def many(visit):
+    asked = [visit.peer("stuck").ask("hi") for _ in range(int(visit.text))]
+    return " ".join(await asyncio.gather(*asked))
 """
-NAMES = ("seen", "calls", "asks", "passes", "dicts", "mistaken")
+NAMES = ("seen", "calls", "asks", "passes", "dicts", "mistaken", "stuck", "many")
 WEATHER: ChatCompletionToolParam = {
     "type": "function",
     "function": {
@@ -391,3 +411,24 @@ def test_an_agent_that_misspells_a_parameter_fails_and_the_log_says_what_is_mean
         )
     assert failed.value.code == "agent_failed"
     until(lambda: "did you mean 'temperature'?" in asking.log.read_text())
+
+
+def test_an_agent_whose_functions_do_not_come_back_keeps_no_other_waiting(
+    asking: Organisation, given: openai.OpenAI
+) -> None:
+    answers: list[str] = []
+
+    def ask() -> None:
+        answers.append(asking.chat(str(MOST_AT_ONCE + 1), "many").text)
+
+    waiting = threading.Thread(target=ask)
+    waiting.start()
+    until(lambda: len(list(asking.folder.glob("stuck-*"))), lambda found: found == MOST_AT_ONCE)
+    answer = given.chat.completions.create(
+        model="seen", messages=[{"role": "user", "content": "hi"}]
+    )
+    assert content_of(answer)["said"] == [["user", "hi"]]
+    assert answers == []
+    (asking.folder / "go").touch()
+    waiting.join(PATIENCE_SECONDS)
+    assert answers == [" ".join(["free"] * (MOST_AT_ONCE + 1))]

@@ -16,6 +16,10 @@ _PLANS = "tests/stores/calls/test_tasks_plans.py::"
 _AWAY = "tests/stores/calls/test_elsewhere.py::"
 _SHARES = "tests/stores/test_shares.py::"
 _DOCUMENTS = "tests/travel/test_documents.py::"
+_SDK = "tests/interop/test_openai_sdk.py::"
+_PYTHON = "tests/runtime/agents/test_python.py::"
+_SIGNED = "tests/travel/test_signed_calls.py::"
+_EXECUTION = "tests/runtime/turns/test_execution.py::"
 _CHOSEN = "tests/stores/calls/test_fairness.py::"
 
 ROWS = (
@@ -136,6 +140,27 @@ ROWS = (
             _BEGUN + "test_who_leaves_before_its_turn_is_never_begun",
             _QUEUED + "test_who_writes_alone_has_whole_batches_and_beside_others_its_share",
             _QUEUED + "test_a_claim_that_waits_behind_its_callers_others_is_refused_and_never_made",
+        ),
+    ),
+    Row(
+        "security:a99:threads",
+        "An agent whose plain functions do not come back takes up threads of its own alone: every "
+        "other agent answers.",
+        "A99",
+        (
+            _SDK + "test_an_agent_whose_functions_do_not_come_back_keeps_no_other_waiting",
+            _PYTHON + "test_an_agent_that_uses_up_its_threads_keeps_no_other_waiting",
+        ),
+    ),
+    Row(
+        "security:a41:returns",
+        "A call that comes back over a peer and is refused is noted in the run of ours that it was "
+        "made in; who was not called in that turn writes nothing there, and nobody much.",
+        "A41",
+        (
+            _SIGNED + "test_a_loop_that_we_refused_ourselves_is_shown_in_the_run_it_belongs_to",
+            _EXECUTION + "test_a_call_of_somebody_else_is_not",
+            _EXECUTION + "test_a_turn_notes_some_of_them_and_no_more",
         ),
     ),
 )
