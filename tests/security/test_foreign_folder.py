@@ -13,7 +13,7 @@ __all__ = ["cli", "home"]
 NOBODY = 65_534
 CANARY = "open('canary', 'w').close()\n"
 LOOKING = (["agents", "list"], ["doctor"], ["config", "check"], ["config", "show"])
-OTHERS = (["tokens", "list"], ["runs"], ["serve"], ["init"])
+OTHERS = (["tokens", "list"], ["runs"], ["serve"], ["init"], ["reload"])
 
 
 def belongs_to_another(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
