@@ -103,9 +103,13 @@ _CRASHES = (
     Row(
         "faults:f09",
         "A migration that is killed leaves the old layout, and the next one finishes it; a key "
-        "that is being replaced is the old one or the new one.",
+        "that is being replaced, or a store that is being restored, is the old one or the new one.",
         "security.md F09",
         (
+            _POINTS + "test_a_sqlite_store_that_is_being_restored_is_the_old_or_the_new_one"
+            "_after_a_kill_at",
+            _POINTS + "test_a_postgres_store_that_is_being_restored_is_the_old_or_the_new_one"
+            "_after_a_kill_at",
             _KILL + "test_f09_a_key_is_the_old_one_or_the_new_one_after_a_kill",
             _POINTS + "test_a_migration_that_is_killed_is_finished_by_the_next",
             _KILL + "test_killed_while_migrating_sqlite",
