@@ -20,6 +20,7 @@ from carnet.config.settings import GatewaySettings
 from carnet.testing import stage
 from tests.docs.test_quickstart import ROOT
 from tests.packages.environment import clean, locked, run, wheels_of
+from tests.stores.support import servers
 from tests.support.organisation import Launched
 
 TEXT = (ROOT / "Dockerfile").read_text()
@@ -74,8 +75,9 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
 class InImage(Launched):
     """A gateway that is begun by what the image begins."""
 
-    def __init__(self, image: Path, folder: Path) -> None:
+    def __init__(self, image: Path, folder: Path, *, store: str = "") -> None:
         self._image = image
+        self.store = store
         super().__init__(folder)
 
     def begin(self, out: IO[bytes], err: IO[bytes], env: dict[str, str]) -> stage.ChildProcess:
@@ -93,7 +95,22 @@ class InImage(Launched):
     def env(self, env: Mapping[str, str]) -> dict[str, str]:
         assert "PATH=/usr/local/lib/carnet/bin:$PATH" in of_kind("ENV")
         path = f"{self._image}/usr/local/lib/carnet/bin{os.pathsep}{env['PATH']}"
-        return clean(PATH=path, CARNET__GATEWAY__PORT=str(self.port))
+        store = {"CARNET__STORE__URL": self.store} if self.store else {}
+        return clean(PATH=path, CARNET__GATEWAY__PORT=str(self.port), **store)
+
+
+def carnet(gateway: InImage, *words: str) -> str:
+    """Run a command in the container."""
+    command = shutil.which("carnet", path=gateway.env(os.environ)["PATH"])
+    assert command is not None
+    return run([command, *words], gateway.folder, gateway.env(os.environ)).stdout.strip()
+
+
+def check_health(gateway: InImage) -> None:
+    (health,) = of_kind("HEALTHCHECK")
+    words = json.loads(health.partition(" CMD ")[2])
+    words[-1] = words[-1].replace("127.0.0.1:8700", f"127.0.0.1:{gateway.port}")
+    run(words, gateway.folder, gateway.env(os.environ))
 
 
 def test_the_install_lines_make_an_environment_whose_gateway_is_healthy(
@@ -102,17 +119,27 @@ def test_the_install_lines_make_an_environment_whose_gateway_is_healthy(
     gateway = InImage(image, tmp_path)
     gateway.start()
     try:
-        (health,) = of_kind("HEALTHCHECK")
-        words = json.loads(health.partition(" CMD ")[2])
-        words[-1] = words[-1].replace("127.0.0.1:8700", f"127.0.0.1:{gateway.port}")
-        run(words, tmp_path, gateway.env(os.environ))
-        call = ["carnet", "call", "echo", "from a container", "-c", str(tmp_path / "carnet.toml")]
-        carnet = str(image / "usr" / "local" / "lib" / "carnet" / "bin" / "carnet")
-        printed = run([carnet, *call[1:]], tmp_path, gateway.env(os.environ)).stdout
-        assert printed.strip() == "from a container"
+        check_health(gateway)
+        assert carnet(gateway, "call", "echo", "from a container") == "from a container"
         assert gateway.stop() == 0
     finally:
         gateway.close()
+
+
+def test_a_gateway_of_the_image_makes_the_layout_of_an_empty_postgres_and_serves(
+    image: Path, tmp_path: Path, server: servers.Server
+) -> None:
+    gateway = InImage(image, tmp_path, store=server.create())
+    gateway.start()
+    try:
+        check_health(gateway)
+        carnet(gateway, "tokens", "create", "me", "--scope", "call:*")  # as the page says
+        carnet(gateway, "backup", "kept.db")
+        assert gateway.stop() == 0
+        assert "Restored 0 turns" in carnet(gateway, "restore", "kept.db", "--force")
+    finally:
+        gateway.close()
+        server.drop(gateway.store)
 
 
 def test_the_image_can_speak_to_postgres_and_holds_no_secret(image: Path, tmp_path: Path) -> None:
