@@ -12,6 +12,7 @@ import pytest
 from carnet.core.call import Call
 from carnet.core.messages.events import Done, Event, Text
 from carnet.errors import ProviderTimeout, ProviderUnavailable
+from carnet.log.repeats import Repeats
 from carnet.runtime.clock_skew import ClockSkew
 from carnet.runtime.system import SystemClock
 from carnet.runtime.wrappers.retrying import Retrying
@@ -191,3 +192,17 @@ def test_f23_a_clock_that_is_slowly_corrected_is_no_step(
     assert [record.getMessage() for record in caplog.records] == [
         "clock skew: the wall clock was set back"
     ]
+
+
+def test_each_time_that_the_clock_is_set_is_a_line_however_alike(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A log that leaves out what was noted a moment ago leaves none of them out."""
+    clock = FakeClock()
+    late: list[logging.LogRecord] = []
+    skew, repeats = ClockSkew(clock), Repeats(late.append)
+    for step in (-600, 600, -600):
+        clock.jump(step)
+        clock.advance(0.5)
+        skew.look()
+    assert [repeats.filter(record) for record in caplog.records] == [True] * 3

@@ -3,7 +3,8 @@
 Nothing here waits by the wall clock, so setting it does no harm to a call. It does move what
 depends on the time of day (tokens that expire, retention, windows); an operator should know why.
 
-Law. Each look is compared with the one before: a clock that is slowly corrected is not reported.
+Law 1. Each look is compared with the one before: a clock that is slowly corrected is not reported.
+Law 2. Each time it is set is a line of its own, however alike: it tells what the clock says then.
 """
 
 import asyncio
@@ -11,6 +12,7 @@ import logging
 from typing import Final, NoReturn
 
 from carnet.ports.world.clock import Clock
+from carnet.wire.grammar.times import when
 
 logger = logging.getLogger("carnet.clock")
 
@@ -38,7 +40,11 @@ class ClockSkew:
         logger.warning(
             "clock skew: the wall clock was set %s",
             "forward" if seconds > 0 else "back",
-            extra={"code": "clock_skew", "seconds": round(seconds, 3)},
+            extra={
+                "code": "clock_skew",
+                "seconds": round(seconds, 3),
+                "detail": f"it says {when(self._clock.wall_us())} now",
+            },
         )
         return seconds
 
