@@ -15,11 +15,24 @@ ROOT = Path(__file__).parents[2]
 
 # Python and C calls of one request that is alone. Lower them when a change has removed some.
 BOUNDS = {"token hop": 527, "signed echo": 604, "signed hop": 789}
+MOST_ROUNDS = 5  # on a machine that is busy with others, no request of a round may be undisturbed
+pytestmark = pytest.mark.timeout(600)  # of all rounds
 
 
 @pytest.fixture(scope="module")
-def counted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, int]]:
-    out = tmp_path_factory.mktemp("calls") / "calls.json"
+def counted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, int]:
+    """The least that a request of each kind was ever seen to call: others only add to it."""
+    folder = tmp_path_factory.mktemp("calls")
+    least: dict[str, int] = {}
+    for number in range(MOST_ROUNDS):
+        for name, found in count_once(folder / f"{number}.json").items():
+            least[name] = min(found["all"], least.get(name, found["all"]))
+        if all(least[name] <= bound for name, bound in BOUNDS.items()):
+            break
+    return least
+
+
+def count_once(out: Path) -> dict[str, dict[str, int]]:
     command = [sys.executable, "-m", "bench.calls", str(out)]
     done = subprocess.run(  # noqa: S603  our own command
         command, cwd=ROOT, capture_output=True, text=True, timeout=100, check=False
@@ -30,7 +43,5 @@ def counted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, int
 
 
 @pytest.mark.parametrize("name", BOUNDS)
-def test_a_request_calls_no_more_functions_than_it_may(
-    counted: dict[str, dict[str, int]], name: str
-) -> None:
-    assert counted[name]["all"] <= BOUNDS[name], "make bench ARGS='calls --by file' shows where"
+def test_a_request_calls_no_more_functions_than_it_may(counted: dict[str, int], name: str) -> None:
+    assert counted[name] <= BOUNDS[name], "make bench ARGS='calls --by file' shows where"
