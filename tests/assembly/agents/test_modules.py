@@ -51,3 +51,13 @@ def test_installed_packages_and_carnet_itself_are_not_the_users(folder: Path) ->
     root = Path(sys.modules["carnet"].__file__ or "").parents[2]
     assert "carnet" not in own_modules(root)
     assert "pytest" not in own_modules(Path("/"))
+
+
+def test_where_it_went_wrong_is_never_told_as_a_line_of_carnet(folder: Path) -> None:
+    """In a checkout Carnet lies below the folder of carnet.toml; a mistake is the user's."""
+    (folder / "reload_agents.py").write_text("def broken(:\n")
+    root = Path(sys.modules["carnet"].__file__ or "").parents[2]
+    with pytest.raises(ConfigInvalid) as refused, imported_anew(folder):
+        load("reload_agents:NUMBER", root, key="x")
+    assert "modules.py" not in str(refused.value)
+    assert "reload_agents.py, line 1" in str(refused.value)

@@ -17,11 +17,16 @@ from types import CodeType, ModuleType
 from typing import Final
 
 _INSTALLED: Final = frozenset({"site-packages", "dist-packages"})
+_CARNET: Final = Path(__file__).parents[2]
 
 
 def is_own(file: Path, base: Path) -> bool:
-    """Whether a file belongs to the user; an environment beside carnet.toml does not."""
-    return file.is_relative_to(base) and not _INSTALLED & set(file.parts)
+    """Whether a file belongs to the user; an environment beside carnet.toml does not, nor do we.
+
+    In a checkout Carnet itself lies below the folder of carnet.toml.
+    """
+    is_theirs = _INSTALLED & set(file.parts) or file.is_relative_to(_CARNET)
+    return file.is_relative_to(base) and not is_theirs
 
 
 def own_modules(base: Path) -> dict[str, ModuleType]:
@@ -38,8 +43,7 @@ def _is_own(name: str, module: ModuleType, base: Path) -> bool:
     file = getattr(module, "__file__", None)
     if not isinstance(file, str) or not file.endswith(".py"):
         return False
-    is_ours = name.partition(".")[0] in {"carnet", "__main__"}
-    return not is_ours and is_own(Path(file), base)
+    return name != "__main__" and is_own(Path(file), base)
 
 
 @contextmanager
