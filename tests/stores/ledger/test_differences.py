@@ -32,8 +32,13 @@ REPORTED = replace(SILENT, peer_status=502, cost=0)
         ([SILENT, ANSWERED], 0),
         ([SILENT, REPORTED], 0),
         ([SILENT, replace(SILENT, cost=300)], 0),
+        ([REPORTED, SILENT], 1),
+        ([REPORTED, SILENT, REPORTED], 0),
     ],
-    ids=["not sent", "silent", "then not sent", "twice", "answered", "reported", "broken off"],
+    ids=[
+        *("not sent", "silent", "then not sent", "twice", "answered", "reported", "broken off"),
+        *("reported before", "reported before and after"),
+    ],
 )
 async def test_a_call_is_unmatched_until_an_attempt_of_it_is_told_what_it_cost(
     attempts: list[OutboundCall], unmatched: int, store: Store
@@ -54,6 +59,20 @@ async def test_a_call_that_was_lost_with_us_is_unmatched_at_once(store: Store) -
     )
     turn = claimed(await store.turns.claim(asked))
     await store.turns.finish(end_unknown(turn, ALICE, now=turn.created + 1000))
+    (found,) = await store.differences(elsewhere=(), limit=10)
+    assert (found.kind, found.other) == ("unmatched", "@critic@globex.example")
+
+
+async def test_a_call_that_was_refused_before_and_then_got_no_answer_is_unmatched(
+    store: Store,
+) -> None:
+    """The callee may have begun in the attempt that was silent, and have a posting of it."""
+    asked = a_claim(agent="@critic@globex.example")
+    for last in (REPORTED, SILENT):
+        turn = claimed(await store.turns.claim(asked))
+        await store.turns.finish(
+            a_finish(turn, state="failed", debits=(), outbound=(last,), retryable=True)
+        )
     (found,) = await store.differences(elsewhere=(), limit=10)
     assert (found.kind, found.other) == ("unmatched", "@critic@globex.example")
 

@@ -25,9 +25,10 @@ _POSTED = (
     "SELECT at, run, turn, account || '@' || issuer, credit, amount FROM ledger WHERE"
     f" {_ASIDE.format(DISPUTED)} OR {_ASIDE.format(UNPAID)} ORDER BY n DESC LIMIT ?"
 )
-# An attempt at a call out that got no answer, or was lost with us, unless another attempt was told
-# what it cost. One that never left was told nothing: it cost nothing by itself. An attempt that was
-# lost is of the turn as a whole: a turn that is a call out makes no other.
+# An attempt at a call out that got no answer, or was lost with us, unless a later attempt was told
+# what it cost: to what an earlier one was told, this one may have added. One that never left was
+# told nothing: it cost nothing by itself. An attempt that was lost is of the turn as a whole: a
+# turn that is a call out makes no other.
 _UNMATCHED = (
     "SELECT MAX(t.ended), r.id, o.child_turn, MAX(r.account || '@' || r.issuer), MAX(o.callee)"
     " FROM outbound o JOIN turn t ON t.n = o.turn JOIN run r ON r.n = t.run"
@@ -36,6 +37,7 @@ _UNMATCHED = (
     " (o.callee LIKE '@%' OR o.callee LIKE 'agent://%' OR o.callee IN ({}))))"
     " AND t.state IN ('done', 'failed', 'unknown') AND NOT EXISTS (SELECT 1 FROM outbound p"
     " WHERE p.turn = o.turn AND (p.child_turn = o.child_turn OR o.state = 'lost')"
+    " AND (p.fence > o.fence OR (p.fence = o.fence AND p.ordinal > o.ordinal))"
     " AND p.cost IS NOT NULL"
     " AND (p.cost > 0 OR p.state = 'done' OR p.peer_status IS NOT NULL))"
     " GROUP BY o.turn, r.id, o.child_turn ORDER BY o.turn DESC LIMIT ?"
