@@ -17,6 +17,7 @@ from carnet.core.chain.carnet import Carnet, Mark, Trace
 from carnet.core.chain.turn import Turn
 from carnet.core.chain.turn_id import is_unscoped
 from carnet.core.messages.events import End, Message
+from carnet.core.messages.interrupt import Answered, StatedResolution
 from carnet.core.messages.output import Output
 from carnet.core.money.amount import MICROS
 from carnet.core.people.delegation import Delegation
@@ -78,6 +79,7 @@ class Claim(Struct, frozen=True, kw_only=True):
     correlation: str | None = None  # the caller's own name for its request
     key: str | None = None  # by which it tells repeats of its request, if it knows no turns
     context: Context | None = None  # who claims to call, beside what is proved
+    resolution: StatedResolution | None = None  # what its turn waits for
 
 
 class Agent(Protocol):
@@ -201,6 +203,7 @@ class Call(Admitted, frozen=True, kw_only=True):
     is_child: bool = False  # made in process, by an agent that answers another call
     allowance: Allowance | None = None  # what is left of its budget, for what is called for it
     task: str | None = None  # the id of the task that it is
+    resolved: tuple[Answered, ...] = ()  # what its turn has waited for, and was answered
 
     @property
     def admitted(self) -> Admitted:

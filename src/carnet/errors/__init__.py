@@ -25,7 +25,9 @@
     │   ├── money            PaymentRequired  SpendingLimitReached  BillUnpaid  PayerRefused
     │   ├── forwarding       ForwardingNotAllowed  PeerNotListed
     │   ├── turns            IdempotencyMismatch  InProgress  DefinitionChanged  Cancelled
-    │   │                    InputRequired  InterruptExpired  PolicyStateInvalid
+    │   │                    InterruptExpired  PolicyStateInvalid  Declined
+    │   ├── waits            InputRequired  ApprovalRequired  ConsentRequired
+    │   │                    SignInRequired  PaymentWanted
     │   └── load             RateLimited  TooManyCalls  TooManyStreams  Overloaded
     │                        ShuttingDown  TokenBudgetExceeded  TooManyTasks
     ├── Upstream             someone we called did not answer properly

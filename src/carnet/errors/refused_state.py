@@ -51,6 +51,41 @@ class InputRequired(Refused, code="input_required"):
         super().__init__(detail, kind=kind)
 
 
+class ApprovalRequired(InputRequired, code="approval_required"):
+    """The agent asks for leave before it goes on. Its turn waits and holds its money."""
+
+    template = "The agent waits for an approval before it goes on."
+
+
+class ConsentRequired(InputRequired, code="consent_required"):
+    """The agent asks for consent before it goes on. Its turn waits and holds its money."""
+
+    template = "The agent waits for consent before it goes on."
+
+
+class SignInRequired(InputRequired, code="sign_in_required", status=401):
+    """Somebody has to sign in before the agent goes on. Its turn waits and holds its money."""
+
+    template = "The agent waits for somebody to sign in before it goes on."
+
+
+class PaymentWanted(InputRequired, code="payment_wanted", status=402):
+    """The agent asks for a payment before it goes on. Its turn waits and holds its money."""
+
+    template = "The agent waits for a payment before it goes on."
+
+
+class Declined(Refused, code="declined"):
+    """What the agent asked for was answered with no, and it cannot go on without."""
+
+    template = "What the agent asked for was declined: {kind}."
+    hint = "Ask again under a new turn id, and answer what it asks for."
+
+    def __init__(self, detail: str = "", /, *, kind: str = "input") -> None:
+        """`kind` is a word of ours for what was asked for."""
+        super().__init__(detail, kind=kind)
+
+
 class InterruptExpired(Refused, code="interrupt_expired", status=410):
     """The turn waited for an answer that did not come in its time. What it held was given back."""
 

@@ -11,7 +11,7 @@ from msgspec.structs import asdict, replace
 
 from carnet.core.chain.turn import Turn
 from carnet.core.messages.events import Event, read_events
-from carnet.core.messages.interrupt import hash_state
+from carnet.core.messages.interrupt import PAYMENT, hash_state
 from carnet.core.messages.outbound_call import with_records
 from carnet.ports.calls.tasks import Callback, TaskClaim
 from carnet.ports.calls.turns import (
@@ -101,7 +101,10 @@ class MemoryTurns:
         rules.unpaid = self.unpaid
         rules.known = {turn.key: self._row(turn) for turn in self.turns.values()}
         rules.pending = [
-            (n, one.interrupt.id, hash_state(one.interrupt.state), one.status, one.expires)
+            (
+                *(n, one.interrupt.id, hash_state(one.interrupt.state), one.status, one.expires),
+                *(_charged(one), one.outcome, one.asked),
+            )
             for n, asked in self.interrupted.items()
             for one in asked
         ]
@@ -173,9 +176,20 @@ class MemoryTurns:
             self.unpaid[quota] = self.unpaid.get(quota, 0) + more
         self.finishes.append(finish)
         if finish.interrupts:
+            asked_now = {asked.id for asked in finish.interrupts}
+            before = self.interrupted.get(record.n, ())
             self.interrupted[record.n] = [
-                InterruptRecord(interrupt=asked, status="open", expires=record.waits_until or 0)
-                for asked in finish.interrupts
+                *(one for one in before if one.interrupt.id not in asked_now),
+                *(
+                    InterruptRecord(
+                        interrupt=asked,
+                        status="open",
+                        expires=record.waits_until or 0,
+                        asked=finish.now,
+                        is_charged=asked.origin is None or finish.charges_all,
+                    )
+                    for asked in finish.interrupts
+                ),
             ]
         return record
 
@@ -231,3 +245,9 @@ class MemoryTurns:
     def written(self, n: int) -> list[Event]:
         """All events of a turn."""
         return [event for batch in self.batches[n] for event in read_events(batch)]
+
+
+def _charged(record: InterruptRecord) -> int:
+    """What its turn debits if it is accepted."""
+    asked = record.interrupt
+    return (asked.amount or 0) if record.is_charged and asked.kind == PAYMENT else 0

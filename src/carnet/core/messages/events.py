@@ -19,7 +19,17 @@ from msgspec.structs import replace
 
 from carnet.core.chain.turn import TurnState
 from carnet.core.messages.interrupt import Interrupt, Resolution, check_together
-from carnet.errors import BY_CODE, CarnetError, Fact, InputRequired, Internal
+from carnet.errors import (
+    BY_CODE,
+    ApprovalRequired,
+    CarnetError,
+    ConsentRequired,
+    Fact,
+    InputRequired,
+    Internal,
+    PaymentWanted,
+    SignInRequired,
+)
 
 
 class Text(Struct, frozen=True, tag="text", array_like=True):
@@ -107,6 +117,14 @@ class Failed(Struct, frozen=True, tag="failed", array_like=True):
         return cls(error.code, facts)
 
 
+_REQUIRED: Final[dict[str, type[InputRequired]]] = {
+    "approval": ApprovalRequired,
+    "payment": PaymentWanted,
+    "consent": ConsentRequired,
+    "sign_in": SignInRequired,
+}
+
+
 class Waiting(Struct, frozen=True, tag="waiting", array_like=True):
     """The answer goes on when what these ask for is there."""
 
@@ -121,7 +139,8 @@ class Waiting(Struct, frozen=True, tag="waiting", array_like=True):
     def error(self) -> CarnetError:
         """What whoever cannot answer it is told: it is no success, and nothing is done yet."""
         asked = self.interrupts[0]
-        return InputRequired(kind=asked.kind if asked.is_known else "input")
+        kind = _REQUIRED.get(asked.kind, InputRequired)
+        return kind(kind=asked.kind if asked.is_known else "input")
 
 
 class Extension(Struct, frozen=True, tag="extension", array_like=True):

@@ -7,13 +7,15 @@ Law 3. What is asked together can be told apart, and every store can hold it.
 
 from collections.abc import Sequence
 from hashlib import sha256
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
+import msgspec
 from msgspec import Struct
 
+PAYMENT: Final = "payment"
 KINDS = (
     "approval",
-    "payment",
+    PAYMENT,
     "consent",
     "sign_in",
     "forbidden",
@@ -23,22 +25,31 @@ KINDS = (
     "input",
 )
 
+MOST_DATA_BYTES: Final = 16_384  # of the schema, the options and what else an interrupt holds
 _MOST: Final = (1 << 53) - 1  # the greatest integer that all who read JSON agree on
 
 
 class Interrupt(Struct, frozen=True, kw_only=True):
-    """What is needed, from whom, until when."""
+    """What is needed, from whom, until when.
 
-    id: str
-    state: str
+    `origin` is the address of the agent that asks. It is None while the agent of the turn itself
+    asks; whoever passes the question on says who that was.
+    """
+
     kind: str
     message: str
+    id: str = ""  # given when it is asked
+    state: str = ""  # given when it is recorded; its holder may answer
     url: str | None = None
     amount: int | None = None
     currency: str | None = None
     retry_after: int | None = None
     expires_at: str | None = None
+    lasts: float | None = None  # seconds, until it is recorded; then it says until when
     origin: str | None = None
+    schema: dict[str, Any] | None = None  # of the value that is asked for
+    options: tuple[str, ...] = ()  # of which the value is one
+    more: dict[str, Any] | None = None  # members that we do not know, as they came
 
     def __post_init__(self) -> None:
         """Refuse an interrupt that nobody could resolve or understand."""
@@ -51,6 +62,9 @@ class Interrupt(Struct, frozen=True, kw_only=True):
         return self.kind in KINDS
 
 
+_KEPT: Final = tuple(name for name in Interrupt.__struct_fields__ if name != "lasts")
+
+
 def check_together(interrupts: Sequence[Interrupt]) -> None:
     """Refuse interrupts that could not be told apart, or not be kept.
 
@@ -60,13 +74,15 @@ def check_together(interrupts: Sequence[Interrupt]) -> None:
     if len({asked.id for asked in interrupts}) < len(interrupts):
         raise ValueError("two interrupts of one turn have the same id")
     for asked in interrupts:
-        for name in Interrupt.__struct_fields__:
+        for name in _KEPT:
             if not _can_be_kept(getattr(asked, name)):
                 raise ValueError(f"the {name} of an interrupt cannot be kept")
 
 
-def _can_be_kept(value: str | int | None) -> bool:
-    """Whether it is text without the character NUL, or a number that everybody reads alike."""
+def _can_be_kept(value: str | int | dict[str, Any] | tuple[str, ...] | None) -> bool:
+    """Whether it is text without the character NUL, a number all read alike, or short JSON."""
+    if isinstance(value, dict | tuple):
+        return _is_short_json(value)
     if not isinstance(value, str):
         return value is None or 0 <= value <= _MOST
     try:
@@ -75,14 +91,62 @@ def _can_be_kept(value: str | int | None) -> bool:
         return False
 
 
+def _is_short_json(value: dict[str, Any] | tuple[str, ...]) -> bool:
+    try:
+        data = msgspec.json.encode(value)
+    except (TypeError, ValueError, RecursionError):
+        return False
+    return len(data) <= MOST_DATA_BYTES and b"\\u0000" not in data
+
+
 def hash_state(state: str) -> bytes:
     """What is kept of a secret state, to compare it with. It has 128 bits or more of its own."""
     return sha256(state.encode()).digest()
 
 
-class Resolution(Struct, frozen=True, kw_only=True):
-    """The answer to an interrupt."""
+Outcome = Literal["accepted", "rejected"]
 
-    outcome: Literal["accepted", "rejected"]
+
+class Resolution(Struct, frozen=True, kw_only=True):
+    """The answer to an interrupt.
+
+    `value` is what was answered beside: a text, an option, or arguments that were edited.
+    """
+
+    outcome: Outcome
     resolver: str | None = None
     proof: str | None = None
+    value: Any = None
+
+    @property
+    def accepted(self) -> bool:
+        """Whether what was asked for was granted."""
+        return self.outcome == "accepted"
+
+
+class StatedResolution(Struct, frozen=True):
+    """A resolution as a request brings it, with the secret of what it answers."""
+
+    state: str
+    resolution: Resolution
+
+    def __repr__(self) -> str:
+        """Without the secret: it may stand in a log."""
+        return f"StatedResolution({self.resolution.outcome})"
+
+
+class Answered(Struct, frozen=True):
+    """An interrupt of a turn that was answered, and the answer."""
+
+    interrupt: Interrupt
+    resolution: Resolution
+    is_charged: bool = False  # a payment that this turn debits
+
+
+def paid(resolved: Sequence[Answered]) -> int:
+    """What was agreed to be paid by the turn that asked for it, in micro-units."""
+    return sum(
+        each.interrupt.amount or 0
+        for each in resolved
+        if each.is_charged and each.resolution.accepted and each.interrupt.kind == PAYMENT
+    )

@@ -6,6 +6,7 @@ Law 1. A child has no more rights, depth, time or money than the call it is made
 Law 2. It is recorded as any call is: made again, it is answered from its record.
 """
 
+import contextlib
 from hashlib import sha256
 from typing import Any
 
@@ -15,14 +16,16 @@ from carnet.core.call import AGENT_OWNED, Admitted, Ask, Call, Target, turn_key
 from carnet.core.chain.allowance import Allowance
 from carnet.core.chain.grounds import Grounds, write_grounds
 from carnet.core.messages.events import Message
+from carnet.core.messages.interrupt import StatedResolution
 from carnet.core.people.address import handle_of
 from carnet.core.people.identity import Actor, Payer, Secret
 from carnet.core.people.proof import Spending
-from carnet.errors import SpendingLimitReached
+from carnet.errors import PolicyStateInvalid, SpendingLimitReached
 from carnet.guards.admission.order import GateParts, Signed
 from carnet.guards.admission.transaction import (
     Entry,
     Transaction,
+    answer_of,
     deadline_of,
     is_free,
     quote,
@@ -117,9 +120,22 @@ class Children:
             delegation=parent.delegation,
             quota=parent.quota,
         )
-        return await self._transaction.claim(
-            _entry(admitted, target, parent, request, self._clock.wall_us())
-        )
+        entry = _entry(admitted, target, parent, request, self._clock.wall_us())
+        call = await self._transaction.claim(entry)
+        if parent.resolved and call.known and call.record.state == "waiting":
+            return await self._resume(entry, call, parent)
+        return call
+
+    async def _resume(self, entry: Entry, call: Call, parent: Call) -> Call:
+        """Bring a child that waits the answers that its parent was given."""
+        for each in parent.resolved:
+            brought = StatedResolution(each.interrupt.state, each.resolution)
+            answered = msgspec.structs.replace(entry, resolution=answer_of(brought))
+            with contextlib.suppress(PolicyStateInvalid):  # it waits for another, or no longer
+                call = await self._transaction.claim(answered)
+            if not call.known:
+                break
+        return call
 
     def _set_aside_free(
         self, allowance: Allowance, target: Target, own_price: int

@@ -38,7 +38,14 @@ from carnet.errors import (
 )
 from carnet.guards.admission.children import Children
 from carnet.guards.admission.order import GateParts, Order, Signed
-from carnet.guards.admission.transaction import Entry, Transaction, deadline_of, quote, set_aside
+from carnet.guards.admission.transaction import (
+    Entry,
+    Transaction,
+    answer_of,
+    deadline_of,
+    quote,
+    set_aside,
+)
 from carnet.guards.caller.authentication import authenticate
 from carnet.guards.caller.delegation import once_of
 from carnet.guards.candidate import Candidate
@@ -180,6 +187,7 @@ class Intake:
             later=later,
             now=candidate.now,
             grounds=write_grounds(grounds_of(candidate, admitted, rates, quotas)),
+            resolution=None if claim.resolution is None else answer_of(claim.resolution),
         )
 
     def _quotas(self, tokens: Quota | None, later: Later | None) -> tuple[Quota, ...]:

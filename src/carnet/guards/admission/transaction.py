@@ -8,6 +8,7 @@ Law 2. For an agent elsewhere that is free nothing is reserved, and it is told t
 
 from collections.abc import Sequence
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -15,6 +16,7 @@ from carnet.core.call import Admitted, Ask, Call, Offer, Target, call_of
 from carnet.core.chain.allowance import Allowance
 from carnet.core.chain.grounds import read_grounds, write_grounds
 from carnet.core.chain.turn import Turn
+from carnet.core.messages.interrupt import StatedResolution, hash_state
 from carnet.core.money.amount import format_amount
 from carnet.core.people.delegation import narrower
 from carnet.core.people.proof import SECOND_US, Spending
@@ -39,6 +41,7 @@ from carnet.errors import (
 from carnet.ports.calls.tasks import TaskClaim, Tasks
 from carnet.ports.calls.turns import (
     TASKS,
+    Answer,
     Claimed,
     Denied,
     Known,
@@ -72,6 +75,7 @@ class Entry(Struct, frozen=True, kw_only=True):
     once: Nonce | None = None  # of a delegation that is good for one call
     later: Later | None = None
     grounds: bytes = b""  # why it was admitted
+    resolution: Answer | None = None  # what its turn waits for
 
 
 class Transaction:
@@ -180,6 +184,7 @@ class Transaction:
             made_in=above,
             grounds=entry.grounds,
             may_cost=entry.target.may_cost,
+            resolution=entry.resolution,
             # What is sealed to run later cannot be told of it any more.
             shrinks=entry.target.most_cost if entry.target.takes_budget and not entry.later else 0,
         )
@@ -201,6 +206,18 @@ class Transaction:
             callback=later.callback,
             call_bytes=write_sealed_call(kept),
         )
+
+
+def answer_of(brought: StatedResolution) -> Answer:
+    """What a request brings to a turn that waits, as the store compares and keeps it."""
+    resolution = brought.resolution
+    value = None if resolution.value is None else msgspec.json.encode(resolution.value)
+    return Answer(
+        state_hash=hash_state(brought.state),
+        outcome=resolution.outcome,
+        resolver=resolution.resolver,
+        value=value,
+    )
 
 
 def quote(target: Target, ask: Ask, request_bytes: int) -> int:

@@ -75,7 +75,9 @@ class InterruptRecord(Struct, frozen=True, kw_only=True):
     outcome: Literal["accepted", "rejected"] | None = None
     resolver: str | None = None
     resolved: int | None = None
-    value: bytes | None = None
+    value: bytes | None = None  # JSON
+    is_charged: bool = False  # a payment that is debited by this turn
+    asked: int = 0  # when
 
 
 class TurnClaim(Struct, frozen=True, kw_only=True):
@@ -218,6 +220,7 @@ class TurnFinish(Struct, frozen=True, kw_only=True):
     waits_until: int = 0  # and for how long; 0: as long as the store lets it
     call_bytes: bytes = b""  # of `core.sealed_call`, to run it then; the store seals them
     holding: tuple[Use, ...] = ()  # of quotas, what it goes on to take while it waits
+    charges_all: bool = False  # payments that others ask for are debited by this turn too
 
 
 def end_unknown(

@@ -31,9 +31,10 @@ from carnet.core.messages.events import (
     Usage,
     is_terminal,
 )
+from carnet.core.messages.interrupt import Interrupt, Resolution
 from carnet.core.messages.output import Output
 from carnet.core.people.identity import CHAT
-from carnet.errors import AgentFailed, CarnetError, InvalidJson, SkillNotFound
+from carnet.errors import AgentFailed, CarnetError, Declined, InvalidJson, SkillNotFound
 from carnet.ports.calls.admission import Dispatch
 from carnet.ports.calls.agent import FORWARD_USER
 from carnet.ports.calls.steps import Progress, Steps
@@ -96,12 +97,17 @@ class Native:
         visit = self._visit(call, out)
         try:
             end = await self._say(call, visit, out)
+            if visit.has_asked:
+                await visit.waiting(None)
         except (CarnetError, asyncio.CancelledError, GeneratorExit):
             raise
         except BaseException as error:  # noqa: BLE001  the user's code may raise anything
             if _forks != self._forks:
                 _end_child(error)
-            raise _blamed(error, call) from None
+            waiting = await visit.waiting(error)
+            if waiting is None:
+                raise _blamed(error, call) from None
+            end = waiting
         finally:
             visit.close()
         if _forks != self._forks:
@@ -123,7 +129,7 @@ class Native:
                 case ToolCall():
                     return Done(TOOL_CALLS)
             return end or Done()
-        return await _tell_all(given, out)
+        return await _tell_all(given, out, visit)
 
     async def _beside(self, visit: Visit) -> object:
         """What a plain function gives, or what is to be read of a generator."""
@@ -190,6 +196,12 @@ class Native:
         return await value if inspect.isawaitable(value) else value
 
 
+def _refuse_declined(answer: Resolution, asked: Interrupt) -> None:
+    """End a stream that only asked and does not look at the answer, if that is no."""
+    if not answer.accepted:
+        raise Declined(kind=asked.kind if asked.is_known else "input")
+
+
 def _end_child(error: BaseException) -> NoReturn:
     """End a process that the agent forked, as Python would have."""
     code = error.code if isinstance(error, SystemExit) else 1
@@ -224,11 +236,14 @@ def _no_such_skill(wanted: str, definition: Definition) -> SkillNotFound:
     return SkillNotFound("not declared by the agent", suggestion=near[0] if near else "")
 
 
-async def _tell_all(given: AsyncIterator[object], out: Output) -> End:
+async def _tell_all(given: AsyncIterator[object], out: Output, visit: Visit) -> End:
     """Write what a generator says, and its end: it may want tools called."""
     ending = Done()
     async with closing(given) as items:
         async for item in items:
+            if type(item) is Interrupt:
+                _refuse_declined(visit.ask(item), item)
+                continue
             event = as_event(item)
             end = await _tell(event, out)
             if end is not None:

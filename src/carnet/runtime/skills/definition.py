@@ -322,4 +322,4 @@ def refuse_misuse(item: object) -> None:
     if inspect.isasyncgen(item):
         raise TypeError("the agent gave a stream; pass it on with 'async for' and 'yield'")
     if isinstance(item, Interrupt | Interrupted | Resolved | Waiting):
-        raise TypeError("interrupts come in a later release")
+        raise TypeError("ask with 'await visit.interrupt(...)'")

@@ -40,6 +40,7 @@ from carnet.core.messages.events import (
     journaled,
     write_event,
 )
+from carnet.core.messages.interrupt import paid
 from carnet.core.messages.outbound_call import OutboundCall, outbound_event, pointer
 from carnet.core.sealed_call import sealed_call_of, write_sealed_call
 from carnet.errors import AgentFailed, Cancelled, CarnetError, Internal, OutcomeUnknown
@@ -313,6 +314,7 @@ class Recording(Grown):
                 sealed_call_of(call, sum(debit.amount for debit in debits))
             ),
             "holding": () if call.task_quota is None else (Use(call.task_quota, 1),),
+            "charges_all": self._target.is_remote,
         }
 
     def _tell_of(
@@ -346,7 +348,10 @@ class Recording(Grown):
             if self._disputed:
                 debits += disputes(self._call, self._disputed)
         if served and (not target.is_remote or not target.price.is_free):
-            debits += (Debit(f"agent:{target.name}", self._price(tokens)),)
+            amount = self._price(tokens)
+            if self._call.resolved and not target.is_remote:
+                amount += paid(self._call.resolved)
+            debits += (Debit(f"agent:{target.name}", amount),)
         elif state == "waiting" and target.price.counts_tokens and tokens != NO_TOKENS:
             used = self._price(tokens) - target.price.per_call  # which is for the answer
             debits += (Debit(f"agent:{target.name}", used),)
@@ -384,6 +389,9 @@ class Recording(Grown):
         call = self._call
         most = None if call.payer.limit is None else call.reserve
         budget = call.carnet.budget
+        if call.resolved and call.set_aside:
+            agreed = call.set_aside + paid(call.resolved)
+            return agreed if most is None else min(most, agreed)
         if call.set_aside and budget is not None and budget.money is not None:
             return call.set_aside if most is None else min(most, call.set_aside)
         return most

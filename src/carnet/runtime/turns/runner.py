@@ -23,11 +23,13 @@ import msgspec
 
 from carnet.core.call import Call
 from carnet.core.chain.turn import Turn
-from carnet.core.messages.events import End, Event, Failed, Usage
+from carnet.core.messages.events import End, Event, Failed, Usage, Waiting
+from carnet.core.messages.interrupt import Answered, Interrupt, Resolution
+from carnet.core.people.proof import SECOND_US
 from carnet.errors import Cancelled, CarnetError, InProgress, Internal, OutcomeUnknown, ShuttingDown
 from carnet.ports.calls.admission import CameBack, HasEnded, never
 from carnet.ports.calls.tasks import Tasks
-from carnet.ports.calls.turns import Fenced, Tell, Turns
+from carnet.ports.calls.turns import Fenced, InterruptRecord, Tell, Turns
 from carnet.ports.world.clock import Clock, Ids
 from carnet.ports.world.cluster import Cluster
 from carnet.runtime.stream import closing
@@ -46,6 +48,7 @@ from carnet.runtime.turns.unfinished import end_waiting, settle
 from carnet.runtime.webhooks.callbacks import CallbackDeliveries
 from carnet.wire.dialects import DIALECTS
 from carnet.wire.dialects.dialect import GatewayFacts
+from carnet.wire.grammar.times import when
 
 logger = logging.getLogger("carnet.runtime")
 
@@ -227,7 +230,9 @@ class TurnRunner:
         on_left = self._on_left if call.target.on_disconnect == "cancel" else None
         running = Execution(call, on_left)
         self._running[call.record.n] = running
-        running.task = asyncio.get_running_loop().create_task(self._run(running, call, end))
+        has_waited = call.record.fence != call.record.attempt
+        run = self._run_on if has_waited else self._run
+        running.task = asyncio.get_running_loop().create_task(run(running, call, end))
         return running
 
     def _leave(self, running: Execution) -> None:
@@ -284,6 +289,30 @@ class TurnRunner:
             if not broadcast.ended:  # nobody may wait for ever
                 broadcast.publish((Usage(), Failed.of(OutcomeUnknown())), last=True)
 
+    async def _run_on(self, running: Execution, call: Call, given: Failed | None) -> None:
+        """Run a turn that has waited for an answer, with what it was answered."""
+        try:
+            asked = [one for one in await self._turns.interrupts(call.record) if one.outcome]
+            call = msgspec.structs.replace(call, resolved=tuple(map(_answer_in, asked)))
+        except CarnetError as error:
+            given = given or Failed.of(error)
+        await self._run(running, call, given)
+
+    def _asked(self, asked: Interrupt) -> Interrupt:
+        """What a turn waits for, with its secret where it asks for it itself."""
+        if asked.state:
+            return asked
+        until = asked.expires_at
+        if asked.lasts is not None:
+            until = when(self._clock.wall_us() + int(asked.lasts * SECOND_US))
+        return msgspec.structs.replace(
+            asked,
+            state=self._ids.token(),
+            currency=None if asked.amount is None else self._currency,
+            expires_at=until,
+            lasts=None,
+        )
+
     def _cancelled(self) -> Failed:
         return Failed.of(ShuttingDown() if self._draining else Cancelled())
 
@@ -291,6 +320,8 @@ class TurnRunner:
         self, recording: Recording, broadcast: Broadcast, call: Call, end: End
     ) -> bool:
         """Record the end and show it; False if it could not be recorded."""
+        if type(end) is Waiting:
+            end = Waiting(tuple(map(self._asked, end.interrupts)))
         try:
             batch, record = await recording.finish(end, now=self._clock.wall_us())
         except Fenced:
@@ -316,3 +347,13 @@ class TurnRunner:
         await settle(
             self._turns, call, self._clock, is_over=lambda: self._draining, tasks=self._tasks
         )
+
+
+def _answer_in(record: InterruptRecord) -> Answered:
+    """An interrupt that was answered, as the agent is given it."""
+    value = None if record.value is None else msgspec.json.decode(record.value)
+    return Answered(
+        record.interrupt,
+        Resolution(outcome=record.outcome or "rejected", resolver=record.resolver, value=value),
+        is_charged=record.is_charged,
+    )

@@ -9,9 +9,11 @@ Law 3. A call that is refused before it leaves is noted in this turn: the trace 
 Law 4. When the agent has ended, it makes no more calls: nothing is billed to a turn that is over.
 Law 5. A step is done once, however often the turn runs; see `runtime.visit.steps`.
 Law 6. There is one allocator a turn, whoever makes the calls.
+Law 7. What a callee waits for, this turn waits for; see `runtime.visit.interrupts`.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any, Final
 
 from msgspec import Struct
@@ -31,13 +33,14 @@ from carnet.core.messages.events import (
     Usage,
     Waiting,
 )
+from carnet.core.messages.interrupt import Interrupt, Resolution
 from carnet.core.messages.outbound_call import OutboundCall
 from carnet.core.messages.output import Output
 from carnet.core.messages.parameters import Parameters, Tool, read_parameters
 from carnet.core.people.address import AGENT, check_name
 from carnet.core.people.delegation import Delegation
 from carnet.core.people.identity import Caller
-from carnet.errors import Cancelled, CarnetError, Refused
+from carnet.errors import Cancelled, CarnetError, DefinitionChanged, Refused
 from carnet.ports.calls.admission import Dispatch
 from carnet.ports.calls.agent import AGENT_OWNED, FORWARD_USER
 from carnet.ports.calls.steps import Progress, Steps
@@ -45,6 +48,7 @@ from carnet.runtime.receipts.outbound_calls import tally
 from carnet.runtime.stream import closing
 from carnet.runtime.threads import Threads
 from carnet.runtime.visit.callee import Callee
+from carnet.runtime.visit.interrupts import Interrupts, Paused, is_pause, question
 from carnet.runtime.visit.steps import KeptSteps
 from carnet.wire.grammar.json import MAX_INTEGER
 
@@ -149,6 +153,10 @@ class Visit:
         self._threads = threads
         self._progress = progress
         self._kept: KeptSteps | None = None
+        self._interrupts: Interrupts | None = None
+        self.has_asked = False  # for something that nobody has given yet
+        self._calling = 0  # calls to others that have not ended
+        self._quiet: asyncio.Event | None = None  # set when one of them ends
 
     @property
     def call(self) -> Call:
@@ -267,15 +275,26 @@ class Visit:
     async def answer(self, address: str, ask: Ask, auth: str) -> list[Event]:
         """The same, when all of its events are there."""
         child = self._next(address)
+        self._calling += 1
         try:
-            events = await self._dispatch.whole(
-                self._call, address, ask, index=child.ordinal, auth=auth
+            events = await self._whole(child, ask, auth)
+            noted: list[Event] = []
+            return [
+                event for event in events if await self._is_for_agent(child, event, auth, noted)
+            ]
+        finally:
+            self._calling -= 1
+            if self._quiet is not None:
+                self._quiet.set()
+
+    async def _whole(self, child: ChildCall, ask: Ask, auth: str) -> Sequence[Event]:
+        try:
+            return await self._dispatch.whole(
+                self._call, child.to, ask, index=child.ordinal, auth=auth
             )
         except Refused as refused:
             self._out.called(child.refusal(refused))
             raise
-        noted: list[Event] = []
-        return [event for event in events if await self._is_for_agent(child, event, auth, noted)]
 
     def _next(self, address: str) -> ChildCall:
         if self._is_over:
@@ -286,6 +305,7 @@ class Visit:
         has_begun = False
         noted: list[Event] = []
         called = self._dispatch(self._call, child.to, ask, index=child.ordinal, auth=auth)
+        self._calling += 1
         try:
             async with closing(called) as events:
                 async for event in events:
@@ -298,13 +318,20 @@ class Visit:
             if not has_begun:  # else the child ran, and its own record says what it met
                 self._out.called(child.refusal(refused))
             raise
+        finally:
+            self._calling -= 1
+            if self._quiet is not None:
+                self._quiet.set()
 
     async def _is_for_agent(
         self, child: ChildCall, event: Event, auth: str, noted: list[Event]
     ) -> bool:
         """Whether an event of a child is for the agent; what else it says is noted, or raised."""
-        if isinstance(event, Failed | Waiting):
+        if isinstance(event, Failed):
             raise event.error()
+        if isinstance(event, Waiting):
+            self.has_asked = True
+            raise self._asking.pass_on(event, child.to)
         if isinstance(event, Usage):
             # What the agent pays from its own account is no cost of who pays for this turn.
             await self._out.write(child.cost(event, noted, is_ours=auth != AGENT_OWNED))
@@ -313,6 +340,85 @@ class Visit:
             noted.append(event)  # it is in the child's own record
             return False
         return not isinstance(event, Done)
+
+    async def interrupt(
+        self,
+        *,
+        approval: str | bool | None = None,
+        payment: str | None = None,
+        consent: str | bool | None = None,
+        sign_in: str | None = None,
+        input: str | bool | None = None,
+        message: str | None = None,
+        url: str | None = None,
+        schema: dict[str, Any] | None = None,
+        options: Sequence[str] = (),
+        arguments: dict[str, Any] | None = None,
+        expires: float | None = None,
+    ) -> Resolution:
+        """Ask for something before going on: `answer = await visit.interrupt(payment="0.02")`.
+
+        Exactly one kind is given: an amount for a `payment`, an address for `sign_in`, and a
+        question for the others. The turn waits until it is answered, perhaps for a day and in
+        another process. Then the function runs again: steps and calls that have ended are given
+        from the record, and this gives the answer. Do not catch what it raises until then.
+
+        Args:
+            approval: Asks for leave to do something.
+            payment: Asks for money: a decimal number in the currency of the gateway.
+            consent: Asks whether something may be used or passed on.
+            sign_in: Asks the person to sign in at this address.
+            input: Asks for a value.
+            message: What the person reads beside.
+            url: Where it can be given.
+            schema: The JSON Schema of the value that is asked for.
+            options: The values of which one is asked for.
+            arguments: What is to be approved; whoever answers may change it.
+            expires: Seconds until it is too late.
+        """
+        kinds = {"approval": approval, "payment": payment, "consent": consent}
+        asked = question(
+            kinds | {"sign_in": sign_in, "input": input},
+            message=message,
+            url=url,
+            schema=schema,
+            options=options,
+            arguments=arguments,
+            expires=expires,
+        )
+        return self.ask(asked)
+
+    def ask(self, asked: Interrupt) -> Resolution:
+        """The answer to the next question of the agent; unwinds it if there is none yet."""
+        if self._is_over:
+            raise Cancelled("the agent has ended")
+        answer = self._asking.find(asked)
+        if answer is None:
+            self.has_asked = True
+            raise Paused
+        return answer
+
+    async def waiting(self, raised: BaseException | None) -> Waiting | None:
+        """How the turn ends for what was asked in it; None where its function ended otherwise.
+
+        The calls that are under way end first: each of them may ask for something too.
+        """
+        if not self.has_asked or self._interrupts is None:
+            return None
+        if raised is not None and not is_pause(raised):
+            return None
+        while self._calling:
+            self._quiet = asyncio.Event()
+            await self._quiet.wait()
+        if raised is None:
+            raise DefinitionChanged("the agent went on after it had asked")
+        return self._interrupts.waiting()
+
+    @property
+    def _asking(self) -> Interrupts:
+        if self._interrupts is None:
+            self._interrupts = Interrupts(self._call)
+        return self._interrupts
 
     def step(
         self, name: str, function: Callable[..., Any], /, *args: Any, **more: Any

@@ -232,7 +232,8 @@ class HotBatch:
         """
         quotas = [quota for claim in self._claims for quota in claim.quotas]
         limits = any(
-            claim.admitted.reserve and claim.admitted.payer.limit is not None
+            (claim.admitted.reserve or claim.resolution is not None)
+            and claim.admitted.payer.limit is not None
             for claim in self._claims
         )
         exceeds = any(finish.exceeds for finish in self._finishes)

@@ -252,7 +252,7 @@ def _asked(claims: Sequence[TurnClaim]) -> _Asked:
             asked.buckets[rate.bucket] = None
         if claim.nonce is not None or claim.once is not None:
             asked.nonces += names_of(claim)
-        if claim.quotas or admitted.reserve or claim.may_cost:
+        if claim.quotas or admitted.reserve or claim.may_cost or claim.resolution is not None:
             asked.paying.append(claim)
         if claim.wire_parent:
             asked.placed.append(claim)
@@ -306,7 +306,7 @@ class ClaimBatch:
         quotas = {
             claim.admitted.payer.quota
             for claim in claims
-            if claim.may_cost or claim.admitted.reserve
+            if claim.may_cost or claim.admitted.reserve or claim.resolution is not None
         }
         quotas |= {quota.name for claim in claims for quota in claim.quotas}
         self._rules.read_quotas(_QUOTAS(self._connection, [*quotas]))

@@ -341,17 +341,42 @@ class ClaimRules:
         meant = [p for p in still if compare_digest(p[2], answer.state_hash) and p[4] > claim.now]
         if turn.state != "waiting" or not meant:
             return Denied("resolution")
+        agreed = meant[0][5] if answer.outcome == "accepted" else 0
+        denied = self._agree(claim, agreed, row[_QUOTA])
+        if denied is not None:
+            return denied
         what = (claim.now, answer.resolver, answer.outcome, answer.value)
         self.resolved.append((*what, turn.n, meant[0][1]))
         if len(still) > 1:
             return Known(turn)
         # It keeps its attempt; what it held, it holds as any other turn that runs.
         reserve = sum(h[1] for h in read_holds(row[_HOLDS]) if h[0] == row[_QUOTA])
-        resumed = (turn, _RESUMED, self._worker, turn.fence + 1, reserve)
+        if claim.admitted.payer.limit is not None:
+            asked_at = meant[0][7]  # what was agreed to before that, it holds already
+            others = [
+                p for p in self.pending if p[0] == turn.n and p[6:8] == ("accepted", asked_at)
+            ]
+            reserve += agreed + sum(p[5] for p in others)
+        state, worker = (_RESUMED, self._worker) if claim.task is None else (_QUEUED, None)
+        resumed = (turn, state, worker, turn.fence + 1, reserve)
         self.resumed.append(resumed_row(*resumed))
+        if claim.task is not None:
+            self.waiting.add(turn.n, claim, claim.task, self._rank(claim))
         note = b'{"attempt":%d,"resolved":true}' % turn.attempt
         self.journal.append(sealed_row(turn.n, DISCARD, 0, 0, note))
-        return Claimed(resumed_turn(*resumed))
+        is_same = reserve == claim.admitted.reserve
+        return Claimed(resumed_turn(*resumed), None if is_same else reserve)
+
+    def _agree(self, claim: TurnClaim, amount: int, quota: str) -> Denied | None:
+        """Reserve what the payer agrees to pay, if there is room for it."""
+        limit = claim.admitted.payer.limit
+        if not amount or limit is None:
+            return None
+        left = limit - self.held.get(quota, 0)
+        if amount > left:
+            return Denied("spending", amount=max(left, 0))
+        self._reserve(quota, amount)
+        return None
 
     def _begin_again(self, claim: TurnClaim, turn: Turn) -> Claimed:
         claim, reserved = self._as_reserved(claim)

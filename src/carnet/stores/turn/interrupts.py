@@ -21,6 +21,7 @@ from carnet.stores.secrets.seal import Seal, Unsealable
 from carnet.stores.secrets.secrets_file import Keys
 from carnet.stores.turn.moves import becomes, moves
 from carnet.stores.turn.sealed_calls import call_label, head_of
+from carnet.wire.grammar.times import micros_of
 
 Hold = tuple[str, int, int, int]
 
@@ -45,7 +46,11 @@ INSERT: Final = (
     f" {ASK_AGAIN}"
 )
 # What a claim that brings an answer must know.
-PENDING: Final = "SELECT turn, id, state_hash, status, expires FROM interrupt WHERE turn = ?"
+PENDING: Final = (
+    "SELECT turn, id, state_hash, status, expires,"
+    " CASE WHEN account IS NULL OR kind <> 'payment' THEN 0 ELSE amount END, outcome, created"
+    " FROM interrupt WHERE turn = ?"
+)
 RESOLVE: Final = (
     "UPDATE interrupt SET status = 'resolved', resolved = ?, resolver = ?, outcome = ?,"
     " value_sealed = ? WHERE turn = ? AND id = ? AND status || '' = 'open'"
@@ -67,13 +72,13 @@ UNDISCARD: Final = (
 )
 _OF_TURN: Final = (
     "SELECT id, kind, origin, message, data, amount, currency, url, retry_after, state_sealed,"
-    " status, expires, outcome, resolver, resolved, value_sealed FROM interrupt"
+    " status, expires, outcome, resolver, resolved, value_sealed, account, created FROM interrupt"
     " WHERE turn = ? ORDER BY place, n"
 )
-_EXPIRES_AT: Final = "expires_at"
 
 _holds: Final = msgspec.json.Decoder(list[Hold])
 _data: Final = msgspec.json.Decoder(dict[str, Any])
+_IN_DATA: Final = ("expires_at", "schema", "options", "more")  # members of an interrupt
 
 
 def read_holds(text: str | None) -> list[Hold]:
@@ -120,7 +125,10 @@ class Interrupts:
             raise ValueError("a turn that waits says what for")
         check_together(finish.interrupts)
         most = finish.now + self.wait_hours * HOUR
-        finish = replace(finish, waits_until=min(finish.waits_until or most, most))
+        most = min(finish.waits_until or most, most)
+        # All of them are needed: it waits for the first that is too late.
+        most = min(_until(asked, most) for asked in finish.interrupts)
+        finish = replace(finish, waits_until=most)
         call_bytes = self._seal.seal_bytes(finish.call_bytes, label=call_label(finish.turn.key))
         given = {name: getattr(finish, name) for name in TurnFinish.__struct_fields__}
         rows = tuple(self._row(finish, place) for place in range(len(finish.interrupts)))
@@ -132,14 +140,13 @@ class Interrupts:
     def _row(self, finish: TurnFinish, place: int) -> Row:
         asked = finish.interrupts[place]
         turn, account = finish.turn, finish.payer.account
-        data = None
-        if asked.expires_at is not None:
-            data = msgspec.json.encode({_EXPIRES_AT: asked.expires_at}).decode()
+        is_charged = asked.origin is None or finish.charges_all
+        payer = (account.issuer, account.id) if is_charged else (None, None)
         return (
-            *(asked.id, turn.n, place, asked.kind, asked.origin, asked.message, data),
+            *(asked.id, turn.n, place, asked.kind, asked.origin, asked.message, _write_data(asked)),
             *(asked.amount, asked.currency, asked.url, asked.retry_after),
             *(hash_state(asked.state), self._seal.seal(asked.state, label=_label(asked.id))),
-            *(self._key_id, account.issuer, account.id, "open", finish.now, finish.waits_until),
+            *(self._key_id, *payer, "open", finish.now, _until(asked, finish.waits_until)),
         )
 
     def seal_answer(self, answer: Answer) -> SealedAnswer:
@@ -155,7 +162,7 @@ class Interrupts:
 
     def _read(self, row: Row) -> InterruptRecord:
         name, kind, origin, message, data, amount, currency, url, retry_after, sealed, *rest = row
-        status, expires, outcome, resolver, resolved, value = rest
+        status, expires, outcome, resolver, resolved, value, account, created = rest
         state = ""
         try:
             state = self._seal.open(sealed, label=_label(name))
@@ -174,8 +181,8 @@ class Interrupts:
                 amount=amount,
                 currency=currency,
                 retry_after=retry_after,
-                expires_at=more.get(_EXPIRES_AT),
                 origin=origin,
+                **(more | {"options": tuple(more.get("options", ()))}),
             ),
             status=status,
             expires=expires,
@@ -183,7 +190,23 @@ class Interrupts:
             resolver=resolver,
             resolved=resolved,
             value=value,
+            is_charged=account is not None,
+            asked=created,
         )
+
+
+def _write_data(asked: Interrupt) -> str | None:
+    """What has no column of its own."""
+    more = {name: value for name in _IN_DATA if (value := getattr(asked, name))}
+    return msgspec.json.encode(more).decode() if more else None
+
+
+def _until(asked: Interrupt, waits_until: int) -> int:
+    """When it is too late to answer: as the asker says, and never after its turn."""
+    if asked.expires_at is None:
+        return waits_until
+    said = micros_of(asked.expires_at)
+    return waits_until if said is None else min(waits_until, said)
 
 
 def unanswered(end: TurnFinish, answer: Answer) -> UnansweredFinish:

@@ -106,7 +106,8 @@ REFUSALS: Final[dict[type[CarnetError], tuple[int, str]]] = {
     **_with_status(
         AGENT_UNAVAILABLE,
         *(errors.AgentFailed, errors.Cancelled, errors.DefinitionChanged, errors.Internal),
-        errors.InputRequired,
+        *(errors.InputRequired, errors.ApprovalRequired, errors.ConsentRequired),
+        *(errors.SignInRequired, errors.PaymentWanted, errors.Declined),
         errors.InterruptExpired,
         *(errors.ProviderError, errors.ProviderUnavailable, errors.ProviderTimeout),
         *(errors.CircuitOpen, errors.PeerRefused, errors.PeerBusy, errors.PeerUnreachable),

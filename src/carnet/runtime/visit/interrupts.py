@@ -1,0 +1,134 @@
+"""What the agent of one visit asks for before it goes on.
+
+A question that is not answered yet ends the attempt: `Paused` unwinds the agent's function, and its
+turn waits. When it is answered the function runs again from its beginning; what it has done is
+given from the record, and the question gives its answer.
+
+Law 1. A question is known by its place among those of its turn, so that a function which runs again
+       asks the same ones. Another kind there means that the agent has changed.
+Law 2. What unwinds is no Exception: nobody takes it for a failure, or tries again because of it.
+Law 3. What a callee asks for is asked for by this turn as well, with its secret and its origin.
+Law 4. A function that went on after it asked has not waited: its turn fails.
+"""
+
+from collections.abc import Sequence
+from hashlib import blake2b
+from typing import Any, Final
+
+from msgspec.structs import replace
+
+from carnet.core.call import Call
+from carnet.core.messages.events import Waiting
+from carnet.core.messages.interrupt import PAYMENT, Interrupt, Resolution, check_together
+from carnet.core.money.amount import parse_amount
+from carnet.errors import DefinitionChanged
+
+MOST_MESSAGE: Final = 1000  # characters
+MOST_OPTIONS: Final = 32
+
+_MESSAGES: Final = {
+    "approval": "The agent asks for your approval.",
+    PAYMENT: "The agent asks for a payment.",
+    "consent": "The agent asks for your consent.",
+    "sign_in": "The agent asks you to sign in.",
+    "input": "The agent asks for an answer.",
+}
+
+
+class Paused(BaseException):
+    """Unwinds a function whose turn is to wait. Let it pass."""
+
+
+class Interrupts:
+    """The questions of one turn."""
+
+    __slots__ = ("_key", "_next", "_resolved", "asked")
+
+    def __init__(self, call: Call) -> None:
+        self._key = call.record.key
+        self._next = 0
+        self._resolved = {each.interrupt.id: each for each in call.resolved}
+        self.asked: list[Interrupt] = []  # that nobody has answered yet
+
+    def find(self, asked: Interrupt) -> Resolution | None:
+        """The answer to the next question of the agent; None if there is none yet."""
+        place, self._next = self._next, self._next + 1
+        name = self._name(place)
+        known = self._resolved.get(name)
+        if known is None:
+            self.asked.append(replace(asked, id=name, state="", origin=None))
+            return None
+        if known.interrupt.kind != asked.kind:
+            was = known.interrupt.kind
+            raise DefinitionChanged(f"question {place + 1} was for {was}, not {asked.kind}")
+        return known.resolution
+
+    def _name(self, place: int) -> str:
+        key = self._key + place.to_bytes(4)
+        return f"int_{blake2b(key, digest_size=12).hexdigest()}"
+
+    def pass_on(self, waiting: Waiting, origin: str) -> Paused:
+        """What a callee waits for, this turn waits for too."""
+        known = {asked.id for asked in self.asked}
+        for asked in waiting.interrupts:
+            if asked.id not in known:
+                self.asked.append(replace(asked, origin=asked.origin or origin))
+        return Paused()
+
+    def waiting(self) -> Waiting:
+        """How the turn ends that asks."""
+        check_together(self.asked)
+        return Waiting(tuple(self.asked))
+
+
+def is_pause(raised: BaseException) -> bool:
+    """Whether it unwinds for a question, and for nothing else."""
+    if isinstance(raised, BaseExceptionGroup):
+        return all(map(is_pause, raised.exceptions))
+    return isinstance(raised, Paused)
+
+
+def question(
+    given: dict[str, Any],
+    *,
+    message: str | None,
+    url: str | None,
+    schema: dict[str, Any] | None,
+    options: Sequence[str],
+    arguments: dict[str, Any] | None,
+    expires: float | None,
+) -> Interrupt:
+    """What an agent asks for, from the words of its function.
+
+    Args:
+        given: The kinds, of which one has a value: what is asked for.
+        message: What the person reads beside that.
+        url: Where it can be given.
+        schema: The JSON Schema of the value that is asked for.
+        options: The values of which one is asked for.
+        arguments: What is to be approved; whoever answers may change it.
+        expires: Seconds until it is too late.
+    """
+    asked = {kind: value for kind, value in given.items() if value is not None}
+    if len(asked) != 1:
+        raise ValueError(f"an interrupt asks for one of {', '.join(given)}")
+    ((kind, value),) = asked.items()
+    amount = None
+    if kind == PAYMENT:
+        amount = parse_amount(str(value), field=PAYMENT)
+    elif kind == "sign_in":
+        url = str(value)
+    elif value is not True:
+        message = str(value) if message is None else message
+    if len(options) > MOST_OPTIONS:
+        raise ValueError(f"an interrupt has at most {MOST_OPTIONS} options")
+    return Interrupt(
+        kind=kind,
+        message=(message or _MESSAGES[kind])[:MOST_MESSAGE],
+        url=url,
+        amount=amount,
+        lasts=expires,
+        schema=schema,
+        options=tuple(options),
+        more=None if arguments is None else {"arguments": arguments},
+    )
