@@ -12,6 +12,7 @@ from carnet.assembly.agents.kinds import KINDS, Kind, Parts
 from carnet.assembly.agents.peers import Elsewhere, build_elsewhere
 from carnet.assembly.background import build_dispatcher, build_worker
 from carnet.assembly.endpoints import Backend, build_endpoints
+from carnet.assembly.inbox import build_inbox
 from carnet.assembly.pages import (
     build_metrics,
     build_operations,
@@ -329,7 +330,8 @@ def build(
     operations = build_operations(store, backend, access, metrics)
     runs = build_runs(settings, store, backend, known)
     well_known = build_well_known(settings, store, endpoints.published, clock, dialects)
-    rows = (*endpoints.rows, *offered(RUNS, runs), *offered(WELL_KNOWN, well_known))
+    inbox = build_inbox(settings, store, backend.worker, clock, ids)
+    rows = (*endpoints.rows, *offered(RUNS, runs), *offered(WELL_KNOWN, well_known), *inbox)
     router = RouteTable([*rows, *offered(OPERATIONS, operations)], access)
     operations.describe(description(settings, router, dialects), documents())
     refusing = Refusing(dialects)

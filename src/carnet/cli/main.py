@@ -13,7 +13,7 @@ from typing import Any, get_args
 
 import click
 
-from carnet.cli.call import call, tasks
+from carnet.cli.call import call, inbox, tasks
 from carnet.cli.failures import (
     INTERRUPTED,
     OURS,
@@ -35,7 +35,7 @@ from carnet.version import __version__
 
 GROUPS: dict[str, tuple[click.Command, ...]] = {
     "start": (start.init, start.serve, start.doctor),
-    "call": (call.call,),
+    "call": (call.call, inbox.inbox),
     "see": (runs.runs, runs.run, runs.tail, explain.explain),
     "trust": (keys.keys, peers.peers, tokens.tokens, tokens.agents),
     "money": (ledger.ledger,),

@@ -93,6 +93,13 @@ class TaskNotFound(Refused, code="task_not_found", status=404):
     hint = "Check the id; finished tasks are forgotten when the operator's retention has passed."
 
 
+class InterruptNotFound(Refused, code="interrupt_not_found", status=404):
+    """No call of yours asks for anything under that id, or it is no longer kept."""
+
+    template = "There is no such question."
+    hint = "'carnet inbox' shows what waits for an answer."
+
+
 class DeliveryNotFound(Refused, code="delivery_not_found", status=404):
     """There is no webhook of that id in the outbox, or it is no longer kept.
 

@@ -93,6 +93,13 @@ class InterruptExpired(Refused, code="interrupt_expired", status=410):
     hint = "Ask again under a new turn id."
 
 
+class AnsweredOtherwise(Refused, code="answered_otherwise", status=409):
+    """The question was answered before, and not so. The first answer stands."""
+
+    template = "This was answered before, otherwise."
+    hint = "Look at the answer that stands: carnet inbox show ID"
+
+
 class PolicyStateInvalid(Refused, code="policy_state_invalid", status=409):
     """The answer is none that a turn waits for: it was used before, came late, or is a guess."""
 

@@ -18,6 +18,7 @@ from carnet.errors import CarnetError, ConfigInvalid
 from carnet.ports.trust.keys import PinnedKey
 from carnet.ports.trust.trust import Peer
 from carnet.ports.world.clock import Clock
+from carnet.stores.calls.inbox import StoredInbox
 from carnet.stores.calls.records import StoredRecords
 from carnet.stores.calls.steps import StoredSteps
 from carnet.stores.calls.tasks import StoredTasks
@@ -102,8 +103,7 @@ class Store:
         self._secrets, self._seals = secrets, Seals(secrets.names)
         self._nonces, self._search_rows = Nonces(database, clock), SearchRows(database)
         self._checkpoints = Checkpoints(database, self._seals)
-        self.tokens: Final = trust.tokens
-        self.peers: Final = trust.peers
+        self.tokens, self.peers = trust.tokens, trust.peers
         self.keys: Final = trust.keys
         self.pinned: Final = trust.pinned
         self.receipts: Final = StoredReceipts(database)
@@ -116,6 +116,7 @@ class Store:
         self.tasks: Final = StoredTasks(
             database, self._watches, call_seal, callbacks, self.worker, search_rows
         )
+        self.inbox: Final = StoredInbox(database, waiting, call_seal)
         self.expiry: Final = Expiry(database, self.tasks, callbacks)
         self.revocations: Final = Revocations(trust, database, clock, self.expiry)
         self.steps: Final = StoredSteps(database)

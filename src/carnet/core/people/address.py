@@ -112,6 +112,12 @@ def handle_of(name: str, domain: str) -> str | None:
     return f"@{name}@{domain}" if _LOCAL.fullmatch(name) and ".." not in name else None
 
 
+def asker(origin: str | None, agent: str, domain: str) -> str:
+    """The address of the agent that asks: `origin` where it says so, else the agent of the turn."""
+    name = origin or agent
+    return handle_of(name, domain) or name
+
+
 def check_name(name: str) -> str:
     """Return what an agent calls another one by if it can be recorded, else refuse it."""
     if len(name) > MOST_NAME or not name.isprintable():

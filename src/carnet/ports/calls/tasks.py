@@ -54,6 +54,7 @@ class StoredTask(Struct, frozen=True, kw_only=True):
     lost: int = 0  # how often whoever ran it was gone before its end
     call_bytes: bytes = b""  # unsealed; of a leased task only
     quota: str | None = None  # that counts it until its end; of a leased task only
+    reserve: int | None = None  # what its turn holds, if it has waited; of a leased task only
     payer_quota: str = ""  # of whoever pays; tasks are fair between them. Of a leased task only
 
     @property

@@ -93,6 +93,17 @@ class CompiledSchemas:
         return known[1]
 
 
+def fits(schema: dict[str, Any], value: object) -> bool:
+    """Whether a value is what a schema of somebody else's asks for; also if that is no schema."""
+    if any(len(pattern) > MAX_PATTERN for pattern in _patterns(schema)):
+        return True
+    try:
+        checked = jsonschema_rs.validator_for(schema, pattern_options=_LINEAR, offline=True)
+    except (ValueError, jsonschema_rs.ReferencingError):  # nobody can answer by it
+        return True
+    return checked.is_valid(value)
+
+
 def _compile(key: str, skill: Skill, side: str, schema: dict[str, Any]) -> jsonschema_rs.Validator:
     which = f"the {side} schema of skill '{skill.id}'"
     for pattern in _patterns(schema):

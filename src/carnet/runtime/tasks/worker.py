@@ -24,6 +24,8 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Final
 
+from msgspec.structs import replace
+
 from carnet.core.call import Ask, Call
 from carnet.core.chain.carnet import Carnet
 from carnet.core.messages.events import Failed, state_of
@@ -295,7 +297,10 @@ class TaskWorker:
             return _nameless(task), Failed.of(error)
         target = self._target(task)
         deadline = self._deadline(target, sealed_call)
-        return sealed_call.call(target, task.turn, task=task.id, deadline=deadline), None
+        call = sealed_call.call(target, task.turn, task=task.id, deadline=deadline)
+        if task.reserve is not None:  # with what was agreed to since it was sealed
+            call = replace(call, reserve=task.reserve)
+        return call, None
 
     def _target(self, task: StoredTask) -> Target:
         try:

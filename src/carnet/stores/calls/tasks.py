@@ -101,7 +101,7 @@ _FORGET_CALLBACKS = (
     " AND NOT EXISTS (SELECT 1 FROM task k WHERE k.turn = callback.turn)"
 )
 _N, _RUN, _KEY, _AGENT = place("n"), place("run"), place("key"), place("agent")
-_QUOTA = place("purse")
+_QUOTA, _RESERVE = place("purse"), place("reserve")
 _STATE, _WORKER, _FENCE = place("state"), place("worker"), place("fence")
 _STATES: Final[dict[TaskState, str]] = {  # as `StoredTask.state` reads them
     "pending": "t.state || '' = 'queued'",
@@ -241,7 +241,8 @@ class StoredTasks:
     def _leased(self, row: Row) -> StoredTask:
         task = self._opened(row)
         turn = replace(task.turn, state="running", worker=self._worker)
-        return replace(task, turn=turn, payer_quota=row[_QUOTA])
+        reserve = row[_RESERVE] if turn.fence != turn.attempt else None
+        return replace(task, turn=turn, payer_quota=row[_QUOTA], reserve=reserve)
 
     def _opened(self, row: Row) -> StoredTask:
         task = _read(row)

@@ -307,8 +307,7 @@ class HotBatch:
         if claiming.waiting.tasks:
             await self._put_tasks(claiming.waiting)
         if claiming.resolved:
-            resumed = columns(claiming.resumed, len(RESUMED) + 1)
-            await self._session.query(sql.RESOLVE, *columns(claiming.resolved, 6), *resumed)
+            await self._write_answers()
         if finishing.requeued or finishing.deliveries or finishing.tasks:
             await self._write_tasks()
         if claiming.lost or finishing.outbound:
@@ -316,6 +315,15 @@ class HotBatch:
             await self._session.query(sql.PUT_OUTBOUND, *columns(outbound, len(sql.OUTBOUND)))
         if finishing.calls or finishing.closed or finishing.reopened:
             await self._write_waiting()
+
+    async def _write_answers(self) -> None:
+        """What turns were answered that waited, and those that run on."""
+        claiming, query = self._claiming, self._session.query
+        resumed = columns(claiming.resumed, len(RESUMED) + 1)
+        await query(sql.RESOLVE, *columns(claiming.resolved, 6), *resumed)
+        if claiming.driven:
+            await query(sql.DRIVE_TASKS, *columns(claiming.driven, 4))
+            await query(sql.SET_RANKS, *columns(claiming.driven_ranks, 2))
 
     async def _put_tasks(self, waiting: WaitingRows) -> None:
         query = self._session.query

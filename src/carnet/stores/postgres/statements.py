@@ -219,6 +219,13 @@ ON CONFLICT (turn) DO UPDATE SET sender = excluded.sender, skill = excluded.skil
     progress = NULL, note = NULL, cancelled = NULL, lost = 0, ended = NULL
 """
 
+# Turns that have waited for an answer and are run on as tasks; the call of each is kept already.
+DRIVE_TASKS: Final = """
+INSERT INTO task (turn, id, sender, skill) SELECT w.turn, w.id, w.sender, w.skill
+FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[]) AS w (turn, id, sender, skill)
+ON CONFLICT (turn) DO UPDATE SET lost = 0, ended = NULL
+"""
+
 # The rank of the first task that waits for each agent, and those of new ones.
 FRONTS: Final = """
 SELECT w.agent, (SELECT t.rank FROM turn t WHERE t.state = 'queued' AND t.agent = w.agent

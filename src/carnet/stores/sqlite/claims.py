@@ -205,6 +205,10 @@ _PUT_TASK = (
     " SET sender = excluded.sender, skill = excluded.skill, progress = NULL, note = NULL,"
     " cancelled = NULL, lost = 0, ended = NULL"
 )
+_DRIVE_TASK = (
+    "INSERT INTO task (turn, id, sender, skill) VALUES (?, ?, ?, ?) ON CONFLICT (turn) DO UPDATE"
+    " SET lost = 0, ended = NULL"
+)
 _FORGET_CALLBACKS = "DELETE FROM callback WHERE turn = ?"
 _PUT_CALLBACK = "INSERT INTO callback (turn, place, url, dialect, created) VALUES (?, 0, ?, ?, ?)"
 _SET_RATE = (
@@ -373,6 +377,8 @@ class ClaimBatch:
         if rules.resolved:
             write(RESOLVE, rules.resolved)
             write(RESUME, rules.resumed)
+            write(_DRIVE_TASK, rules.driven)
+            write(_SET_RANK, rules.driven_ranks)
         if rules.waiting.tasks:
             write(_PUT_TASK, rules.waiting.tasks)
             write(_SET_RANK, rules.waiting.ranks)

@@ -120,6 +120,8 @@ class ClaimRules:
         self.turns_begun = self.runs_begun = 0  # so many of the numbers are used
         self.resolved: list[Row] = []  # the arguments of RESOLVE
         self.resumed: list[Row] = []  # and of RESUME
+        self.driven: list[Row] = []  # of those, what is run as a task: turn, id, sender, skill
+        self.driven_ranks: list[Row] = []  # and where it waits: rank, turn
         self.counted: dict[str, int] = {}  # the buckets that changed, and their marks
         self.reserved: dict[str, int] = {}  # what this batch adds to each quota
         self.taken: dict[str, int] = {}  # and what it uses of quotas
@@ -360,8 +362,10 @@ class ClaimRules:
         state, worker = (_RESUMED, self._worker) if claim.task is None else (_QUEUED, None)
         resumed = (turn, state, worker, turn.fence + 1, reserve)
         self.resumed.append(resumed_row(*resumed))
-        if claim.task is not None:
-            self.waiting.add(turn.n, claim, claim.task, self._rank(claim))
+        if claim.task is not None:  # its call is kept already, and where its end is told
+            task = claim.task
+            self.driven.append((turn.n, task.id, task.sender, task.skill))
+            self.driven_ranks.append((self._rank(claim), turn.n))
         note = b'{"attempt":%d,"resolved":true}' % turn.attempt
         self.journal.append(sealed_row(turn.n, DISCARD, 0, 0, note))
         is_same = reserve == claim.admitted.reserve

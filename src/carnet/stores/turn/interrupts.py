@@ -31,7 +31,7 @@ HOUR: Final = 3_600_000_000  # microseconds
 COLUMNS: Final = (
     *("id", "turn", "place", "kind", "origin", "message", "data", "amount", "currency", "url"),
     *("retry_after", "state_hash", "state_sealed", "key_id", "issuer", "account", "status"),
-    *("created", "expires"),
+    *("created", "expires", "owner"),
 )
 _NAMED: Final = ("turn", "id")
 UNANSWERED: Final = "resolved = NULL, resolver = NULL, outcome = NULL, value_sealed = NULL"
@@ -70,11 +70,12 @@ UNDISCARD: Final = (
     "DELETE FROM journal WHERE n ="
     " (SELECT MAX(j.n) FROM journal j WHERE j.turn = ? AND j.kind = 'discard')"
 )
-_OF_TURN: Final = (
-    "SELECT id, kind, origin, message, data, amount, currency, url, retry_after, state_sealed,"
-    " status, expires, outcome, resolver, resolved, value_sealed, account, created FROM interrupt"
-    " WHERE turn = ? ORDER BY place, n"
+_SELECTED: Final = (
+    *("id", "kind", "origin", "message", "data", "amount", "currency", "url", "retry_after"),
+    *("state_sealed", "status", "expires", "outcome", "resolver", "resolved", "value_sealed"),
+    *("account", "created"),
 )
+_OF_TURN: Final = f"SELECT {', '.join(_SELECTED)} FROM interrupt WHERE turn = ? ORDER BY place, n"  # noqa: S608
 
 _holds: Final = msgspec.json.Decoder(list[Hold])
 _data: Final = msgspec.json.Decoder(dict[str, Any])
@@ -112,6 +113,8 @@ class SealedAnswer(Answer, frozen=True, kw_only=True):
 class Interrupts:
     """Seals, reads and opens them with the key of one store."""
 
+    SELECTED: Final = ", ".join(f"i.{name}" for name in _SELECTED)  # what `read` takes
+
     def __init__(self, database: Database, keys: Keys, *, wait_hours: int = WAIT_HOURS) -> None:
         """`wait_hours` is how long a turn waits at the most."""
         self._database = database
@@ -147,6 +150,7 @@ class Interrupts:
             *(asked.amount, asked.currency, asked.url, asked.retry_after),
             *(hash_state(asked.state), self._seal.seal(asked.state, label=_label(asked.id))),
             *(self._key_id, *payer, "open", finish.now, _until(asked, finish.waits_until)),
+            finish.owner,
         )
 
     def seal_answer(self, answer: Answer) -> SealedAnswer:
@@ -158,9 +162,10 @@ class Interrupts:
 
     async def of(self, turn: int) -> list[InterruptRecord]:
         """What a turn waits for, or waited for, in the order in which it asked."""
-        return [self._read(row) for row in await self._database.fetch(_OF_TURN, (turn,))]
+        return [self.read(row) for row in await self._database.fetch(_OF_TURN, (turn,))]
 
-    def _read(self, row: Row) -> InterruptRecord:
+    def read(self, row: Row) -> InterruptRecord:
+        """One of them, of the columns SELECTED."""
         name, kind, origin, message, data, amount, currency, url, retry_after, sealed, *rest = row
         status, expires, outcome, resolver, resolved, value, account, created = rest
         state = ""

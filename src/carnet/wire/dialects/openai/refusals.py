@@ -91,6 +91,8 @@ REFUSALS: Final[dict[type[CarnetError], tuple[int, str]]] = {
     errors.SignInRequired: (401, "sign_in_required"),
     errors.PaymentWanted: (402, "payment_required"),
     errors.Declined: (403, "declined"),
+    errors.AnsweredOtherwise: (409, "answered_otherwise"),
+    errors.InterruptNotFound: (404, "interrupt_not_found"),
     errors.InterruptExpired: (410, "interrupt_expired"),
     errors.PolicyStateInvalid: (409, "policy_state_invalid"),
     errors.RateLimited: (429, "rate_limited"),

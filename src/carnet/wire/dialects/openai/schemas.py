@@ -54,6 +54,11 @@ SCHEMAS: Final[dict[str, Any]] = {
         "properties": {"taskId": _TEXT, "status": {"const": "accepted"}},
     },
     "Page": {"type": "object"},
+    "Decision": {
+        "type": "object",
+        "required": ["outcome"],
+        "properties": {"outcome": {"enum": ["accepted", "rejected"]}, "value": {}},
+    },
     "Error": {
         "type": "object",
         "required": ["error", "code", "message"],

@@ -87,7 +87,7 @@ REFUSALS: Final[dict[type[CarnetError], tuple[int, str]]] = {
         SKILL_NOT_FOUND,
         *(errors.SkillNotFound, errors.AgentNotFound, errors.PeerUnknown),
         *(errors.PeerAgentNotFound, errors.RunNotFound, errors.RouteNotFound),
-        *(errors.TaskNotFound, errors.DeliveryNotFound),
+        *(errors.TaskNotFound, errors.DeliveryNotFound, errors.InterruptNotFound),
     ),
     **_with_status(
         DELEGATION_EXCEEDED,  # final, as our own words for these are
@@ -107,7 +107,7 @@ REFUSALS: Final[dict[type[CarnetError], tuple[int, str]]] = {
         AGENT_UNAVAILABLE,
         *(errors.AgentFailed, errors.Cancelled, errors.DefinitionChanged, errors.Internal),
         *(errors.InputRequired, errors.ApprovalRequired, errors.ConsentRequired),
-        *(errors.SignInRequired, errors.PaymentWanted, errors.Declined),
+        *(errors.SignInRequired, errors.PaymentWanted, errors.Declined, errors.AnsweredOtherwise),
         errors.InterruptExpired,
         *(errors.ProviderError, errors.ProviderUnavailable, errors.ProviderTimeout),
         *(errors.CircuitOpen, errors.PeerRefused, errors.PeerBusy, errors.PeerUnreachable),

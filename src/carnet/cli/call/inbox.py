@@ -1,0 +1,170 @@
+"""`carnet inbox`: what agents wait for an answer to, and the answer."""
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from carnet.cli.invocation import Group, Invocation, more_of, pass_invocation, table, wait
+from carnet.errors import UsageInvalid
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+MOST = 200
+
+_AS = click.option("--as", "token", metavar="TOKEN", help="Answer with this token, or @FILE.")
+
+
+@click.group(cls=Group, invoke_without_command=True)
+@click.option("--all", "all_of_them", is_flag=True, help="Also those that were answered.")
+@click.option("--limit", type=click.IntRange(1, MOST), default=20, help="How many (20).")
+@click.option("--before", type=click.IntRange(1), metavar="N", help="Go on where a list ended.")
+@_AS
+@click.pass_context
+def inbox(ctx: click.Context, /, **chosen: Any) -> None:
+    """See what agents ask for, and answer: approve or deny."""
+    if ctx.invoked_subcommand is None:
+        ctx.invoke(list_questions, **chosen)
+
+
+@inbox.command("list")
+@click.option("--all", "all_of_them", is_flag=True, help="Also those that were answered.")
+@click.option("--limit", type=click.IntRange(1, MOST), default=20, help="How many (20).")
+@click.option("--before", type=click.IntRange(1), metavar="N", help="Go on where a list ended.")
+@_AS
+@pass_invocation
+def list_questions(
+    invocation: Invocation,
+    all_of_them: bool,  # noqa: FBT001  click passes it
+    limit: int,
+    before: int | None,
+    token: str | None,
+) -> None:
+    """List what waits for an answer, the newest first."""
+    from urllib.parse import urlencode
+
+    asked = {"limit": limit, "status": "all" if all_of_them else "open", "before": before}
+    query = urlencode({name: value for name, value in asked.items() if value is not None})
+    page = wait(_ask(invocation, "GET", f"/approvals?{query}", b"", token))
+    chosen = {"all": all_of_them, "limit": limit}
+    invocation.result(page, lambda: invocation.spell(_list_text(page, chosen)), page["approvals"])
+
+
+def _list_text(page: dict[str, Any], chosen: dict[str, Any]) -> str:
+    from carnet.cli.times import short
+
+    if not page["approvals"]:
+        return "Nothing waits for an answer."
+    rows = [
+        [
+            *(entry["id"], short(entry["created"]), entry["kind"], _amount(entry)),
+            *(entry["asked_by"], entry["status"], entry["message"]),
+        ]
+        for entry in page["approvals"]
+    ]
+    titles = ["ID", "ASKED", "KIND", "AMOUNT", "ASKED BY", "STATUS", "MESSAGE"]
+    more = f"\n{more_of('inbox list', page['next'], chosen)}" if page.get("next") else ""
+    return table(rows, titles) + more
+
+
+def _amount(entry: dict[str, Any]) -> str:
+    return f"{entry['amount']} {entry['currency']}" if entry["amount"] else "-"
+
+
+@inbox.command()
+@click.argument("name", metavar="ID")
+@_AS
+@pass_invocation
+def show(invocation: Invocation, name: str, token: str | None) -> None:
+    """Show one question: what is asked, by whom, until when, and what was answered."""
+    from carnet.cli.invocation import visible
+
+    page = wait(_ask(invocation, "GET", _path(name), b"", token))
+    invocation.result(page, lambda: visible(_text(page)))
+
+
+def _text(page: dict[str, Any]) -> str:
+    lines = [f"{name.replace('_', ' ')}: {_word(value)}" for name, value in page.items() if value]
+    if page["status"] == "open":
+        lines += ["", f"carnet inbox approve {page['id']}", f"carnet inbox deny {page['id']}"]
+    return "\n".join(lines)
+
+
+def _word(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _answering(command: "Callable[..., None]") -> "Callable[..., None]":
+    """The options of an answer."""
+    options = (
+        click.argument("name", metavar="ID"),
+        click.option("--value", metavar="TEXT", help="What is asked for, or one of the options."),
+        click.option("--json", "document", metavar="JSON", help="The same as JSON."),
+        _AS,
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+@inbox.command()
+@_answering
+@pass_invocation
+def approve(
+    invocation: Invocation, name: str, value: str | None, document: str | None, token: str | None
+) -> None:
+    """Give what is asked for; the call goes on at once."""
+    _answer(invocation, name, "accepted", _value(value, document), token)
+
+
+@inbox.command()
+@_answering
+@pass_invocation
+def deny(
+    invocation: Invocation, name: str, value: str | None, document: str | None, token: str | None
+) -> None:
+    """Refuse what is asked for; the agent goes on with that."""
+    _answer(invocation, name, "rejected", _value(value, document), token)
+
+
+def _value(value: str | None, document: str | None) -> Any:
+    if value is not None and document is not None:
+        raise UsageInvalid(reason="--value and --json are both given.", fix="Give one of them.")
+    if document is None:
+        return value
+    try:
+        return json.loads(document)
+    except ValueError:
+        raise UsageInvalid(
+            reason="--json is no JSON.", fix="Quote it for the shell: --json '{\"count\": 3}'"
+        ) from None
+
+
+def _answer(invocation: Invocation, name: str, outcome: str, value: Any, token: str | None) -> None:
+    body = json.dumps({"outcome": outcome, "value": value}).encode()
+    page = wait(_ask(invocation, "POST", _path(name), body, token))
+    word = "Approved" if outcome == "accepted" else "Denied"
+    invocation.result(page, lambda: f"{word}. The call goes on: carnet run show {page['run']}")
+
+
+async def _ask(
+    invocation: Invocation, method: str, path: str, body: bytes, token: str | None
+) -> dict[str, Any]:
+    from msgspec.structs import replace
+
+    from carnet.cli.reach import gateway
+
+    async with gateway.open_http() as http, gateway.reached(invocation, http, token) as (place, by):
+        request = gateway.request_to(place, method, path, by)
+        if body:
+            headers = {**request.headers, "content-type": "application/json"}
+            request = replace(request, body=body, headers=headers)
+        async with gateway.sending(http, request, token_is_new=by.is_new) as reply:
+            return gateway.decode(await reply.read())
+
+
+def _path(name: str) -> str:
+    from urllib.parse import quote
+
+    return f"/approvals/{quote(name, safe='')}"

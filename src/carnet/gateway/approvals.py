@@ -1,0 +1,169 @@
+"""What people are asked, over HTTP: the list, one question, and its answer.
+
+Law 1. A caller sees what its own calls asked for; an operator sees all. What a caller may not see
+       does not exist for it.
+Law 2. Who asked first answers, or somebody who holds `approve`; a payment is agreed to by its payer
+       alone.
+Law 3. The secret of a question is on no page.
+"""
+
+from typing import Any, Final, Literal
+
+import msgspec
+from msgspec import Struct
+
+from carnet.core.messages.interrupt import PAYMENT, Resolution
+from carnet.core.money.amount import format_amount
+from carnet.core.people.address import asker
+from carnet.core.people.identity import Caller
+from carnet.errors import InterruptNotFound, InvalidJson, InvalidRequest, PermissionMissing
+from carnet.http.exchange import Exchange, Row, check_json_body, reader_of, reply_json
+from carnet.ports.calls.inbox import Deciding, Inbox, InboxEntry
+from carnet.wire.grammar import json
+from carnet.wire.grammar.query import read_lines, read_number, read_query, read_word
+from carnet.wire.grammar.times import when
+
+APPROVE: Final = "approve"
+MOST_BYTES: Final = 65_536  # of an answer
+_STATUSES: Final = ("open", "all")
+
+
+class Decision(Struct, frozen=True, forbid_unknown_fields=True):
+    """What is sent as an answer."""
+
+    outcome: Literal["accepted", "rejected"]
+    value: Any = None
+
+
+_decision: Final = msgspec.json.Decoder(Decision)
+
+
+class Approvals:
+    """The pages of what people are asked."""
+
+    def __init__(self, inbox: Inbox, decisions: Deciding, *, domain: str) -> None:
+        """`domain` is ours: our agents are named with it."""
+        self._inbox = inbox
+        self._decisions = decisions
+        self._domain = domain
+
+    async def list(self, exchange: Exchange, caller: Caller) -> None:
+        """GET /approvals."""
+        query = read_query(exchange.query.decode("latin-1"))
+        limit = read_lines(query)
+        status = read_word(query, "status") or "open"
+        if status not in _STATUSES:
+            raise InvalidRequest("status", f"must be one of {', '.join(_STATUSES)}")
+        found = await self._inbox.list(
+            owner=reader_of(caller),
+            is_open=status == "open",
+            limit=limit,
+            before=read_number(query, "before", 0) or None,
+        )
+        following = found[-1].n if len(found) == limit else None
+        lines = [self._page(entry) for entry in found]
+        await reply_json(exchange, {"approvals": lines, "next": following})
+
+    async def show(self, exchange: Exchange, caller: Caller, name: str) -> None:
+        """GET /approvals/{id}."""
+        await reply_json(exchange, self._page(await self._find(caller, name)))
+
+    async def decide(self, exchange: Exchange, caller: Caller, name: str) -> None:
+        """POST /approvals/{id}."""
+        check_json_body(exchange.headers)
+        body = await exchange.read(MOST_BYTES)
+        decision = _read(body)
+        entry = await self._find(caller, name)
+        _check_resolver(caller, entry)
+        resolution = Resolution(
+            outcome=decision.outcome, value=decision.value, resolver=caller.actor.name
+        )
+        answered = await self._decisions.decide(entry, resolution)
+        await reply_json(exchange, self._page(answered))
+
+    async def _find(self, caller: Caller, name: str) -> InboxEntry:
+        found = await self._inbox.find(name, owner=_owner_for(caller))
+        if found is None:
+            raise InterruptNotFound
+        return found
+
+    def _page(self, entry: InboxEntry) -> dict[str, Any]:
+        record, turn = entry.record, entry.turn
+        asked = record.interrupt
+        amount = None if asked.amount is None else format_amount(asked.amount)
+        arguments = (asked.more or {}).get("arguments")
+        page = {
+            "id": asked.id,
+            "kind": asked.kind,
+            "message": asked.message,
+            "asked_by": asker(asked.origin, turn.agent, self._domain),
+            "amount": amount,
+            "currency": asked.currency,
+            "url": asked.url,
+            "options": list(asked.options),
+            "schema": asked.schema,
+            "arguments": arguments,
+            "agent": turn.agent,
+            "run": turn.run,
+            "turn": turn.turn,
+            "owner": entry.owner,
+            "created": when(record.asked),
+            "expires": when(record.expires),
+            "status": record.status,
+        }
+        if record.status == "resolved":
+            value = None if record.value is None else msgspec.json.decode(record.value)
+            page |= {"outcome": record.outcome, "value": value, "resolver": record.resolver}
+            page |= {"resolved": when(record.resolved)}
+        return page
+
+
+def _owner_for(caller: Caller) -> str | None:
+    """Whose questions a caller may answer: None is everybody's."""
+    return None if caller.may(APPROVE) else caller.actor.name
+
+
+def _check_resolver(caller: Caller, entry: InboxEntry) -> None:
+    """Refuse who may not answer: a payment is its payer's to agree to (R45)."""
+    is_own = caller.actor.name == entry.owner
+    if entry.record.interrupt.kind == PAYMENT and not is_own:
+        raise PermissionMissing("a payment is agreed to by its payer", permission="pay")
+
+
+def _read(body: bytes) -> Decision:
+    try:
+        json.read_object(body)  # strictly
+        return _decision.decode(body)
+    except msgspec.DecodeError as error:
+        if isinstance(error, msgspec.ValidationError):
+            raise InvalidRequest("outcome", "must be 'accepted' or 'rejected'") from None
+        raise InvalidJson(str(error)) from None
+
+
+ROUTES = (
+    Row(
+        method="GET",
+        path="/approvals",
+        endpoint=Approvals.list,
+        permission="run:read",
+        summary="What agents wait for an answer to",
+        answer="Page",
+    ),
+    Row(
+        method="GET",
+        path="/approvals/{id}",
+        endpoint=Approvals.show,
+        permission="run:read",
+        summary="One question",
+        answer="Page",
+    ),
+    Row(
+        method="POST",
+        path="/approvals/{id}",
+        endpoint=Approvals.decide,
+        permission="run:read",
+        summary="Answer it",
+        body="Decision",
+        answer="Page",
+    ),
+)

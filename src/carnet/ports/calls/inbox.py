@@ -1,0 +1,44 @@
+"""What people are asked: the interrupts of calls that began here.
+
+Law 1. A question belongs to whoever made the call that it came up in; nobody else finds it.
+Law 2. It is answered once. Who answers it is recorded with the answer.
+"""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from msgspec import Struct
+
+from carnet.core.chain.turn import Turn
+from carnet.core.messages.interrupt import Resolution
+from carnet.ports.calls.turns import InterruptRecord
+
+
+class InboxEntry(Struct, frozen=True, kw_only=True):
+    """One question, and the turn that waits for its answer."""
+
+    n: int  # by which a list goes on
+    record: InterruptRecord
+    turn: Turn
+    owner: str
+    digest: bytes  # of the call
+    call_bytes: bytes = b""  # of `core.sealed_call`, unsealed; empty when the turn has ended
+
+
+class Inbox(Protocol):
+    """The questions of one store."""
+
+    async def list(
+        self, *, owner: str | None, is_open: bool, limit: int, before: int | None = None
+    ) -> Sequence[InboxEntry]:
+        """The newest first; `owner` None is everybody's. Without what is kept of the calls."""
+
+    async def find(self, name: str, *, owner: str | None) -> InboxEntry | None:
+        """One of them by the public id of its interrupt, with what is kept of the call."""
+
+
+class Deciding(Protocol):
+    """Takes the answers of people."""
+
+    async def decide(self, entry: InboxEntry, resolution: Resolution) -> InboxEntry:
+        """Answer a question, and have its turn run on; the question as it is then."""

@@ -1,0 +1,121 @@
+"""A person's answer to what a call asked for, and the call that runs on with it.
+
+Law 1. The same answer again changes nothing and is well; another one is refused, and so is one that
+       comes too late.
+Law 2. An answer is durable, with the turn that runs on, before it is acknowledged. The turn is run
+       as a task: whoever asked may be gone, and it survives the end of this process.
+"""
+
+import asyncio
+from collections.abc import Callable
+
+import msgspec
+
+from carnet.core.messages.interrupt import Interrupt, Resolution, hash_state
+from carnet.core.money.amount import format_amount
+from carnet.core.sealed_call import read_sealed_call
+from carnet.errors import (
+    AnsweredOtherwise,
+    Internal,
+    InterruptExpired,
+    InterruptNotFound,
+    InvalidRequest,
+    SpendingLimitReached,
+)
+from carnet.faults import point
+from carnet.ports.calls.inbox import Inbox, InboxEntry
+from carnet.ports.calls.tasks import TaskClaim
+from carnet.ports.calls.turns import Answer, Claimed, Denied, TurnClaim, Turns
+from carnet.ports.world.clock import Clock, Ids
+from carnet.runtime.skills.schemas import fits
+
+
+class Decisions:
+    """Takes the answers of people."""
+
+    def __init__(
+        self,
+        *,
+        inbox: Inbox,
+        turns: Turns,
+        clock: Clock,
+        ids: Ids,
+        wake: Callable[[], None],
+    ) -> None:
+        """`wake` is told when a turn is to be run on."""
+        self._inbox = inbox
+        self._turns = turns
+        self._clock = clock
+        self._ids = ids
+        self._wake = wake
+
+    async def decide(self, entry: InboxEntry, resolution: Resolution) -> InboxEntry:
+        """Answer a question; it as it is then."""
+        if entry.record.status == "open":
+            await asyncio.to_thread(check_value, entry.record.interrupt, resolution)
+            denied = await self._claim(entry, resolution)
+            if denied is not None and denied.reason == "spending":
+                needed = format_amount(entry.record.interrupt.amount or 0)
+                raise SpendingLimitReached(needed=needed, left=format_amount(denied.amount))
+        found = await self._inbox.find(entry.record.interrupt.id, owner=entry.owner)
+        if found is None:
+            raise InterruptNotFound
+        _check_same(found, resolution)
+        return found
+
+    async def _claim(self, entry: InboxEntry, resolution: Resolution) -> Denied | None:
+        """Use the answer; what refused it, if it was."""
+        if not entry.call_bytes:
+            if entry.turn.state == "waiting":
+                raise Internal("what is kept of the call cannot be opened")
+            return None
+        admitted = read_sealed_call(entry.call_bytes).admitted
+        admitted = msgspec.structs.replace(admitted, agent=entry.turn.agent)
+        value = None if resolution.value is None else msgspec.json.encode(resolution.value)
+        point("answer.begin")
+        verdict = await self._turns.claim(
+            TurnClaim(
+                admitted=admitted,
+                key=entry.turn.key,
+                digest=entry.digest,
+                most_run_calls=0,
+                now=self._clock.wall_us(),
+                request=b"",
+                task=TaskClaim(
+                    id=self._ids.uuid(),
+                    sender=entry.turn.actor,
+                    skill=admitted.ask.skill,
+                    callback=None,
+                    call_bytes=b"",  # it is kept already
+                ),
+                resolution=Answer(
+                    state_hash=hash_state(entry.record.interrupt.state),
+                    outcome=resolution.outcome,
+                    resolver=resolution.resolver,
+                    value=value,
+                ),
+            )
+        )
+        point("answer.done")
+        if isinstance(verdict, Claimed):
+            self._wake()
+        return verdict if isinstance(verdict, Denied) else None
+
+
+def check_value(asked: Interrupt, resolution: Resolution) -> None:
+    """Refuse a value that is not among what was asked for."""
+    if not resolution.accepted:
+        return
+    if asked.options and resolution.value not in asked.options:
+        raise InvalidRequest("value", "must be one of the options")
+    if asked.schema is not None and not fits(asked.schema, resolution.value):
+        raise InvalidRequest("value", "does not fit the schema of what is asked for")
+
+
+def _check_same(found: InboxEntry, resolution: Resolution) -> None:
+    record = found.record
+    if record.status != "resolved":
+        raise InterruptExpired
+    kept = None if record.value is None else msgspec.json.decode(record.value)
+    if (record.outcome, kept) != (resolution.outcome, resolution.value):
+        raise AnsweredOtherwise

@@ -1,0 +1,72 @@
+"""What people are asked, as the store keeps it: the port `carnet.ports.calls.inbox`.
+
+Law. A question is looked up by its owner and its id, never by the id alone, but for an operator.
+"""
+
+import builtins
+from typing import Final
+
+from carnet.ports.calls.inbox import InboxEntry
+from carnet.stores.database import Database, Row, Value
+from carnet.stores.secrets.seal import Unsealable
+from carnet.stores.turn.interrupts import Interrupts
+from carnet.stores.turn.row import TURN_COLUMNS, TURN_WIDTH, place, read_turn
+from carnet.stores.turn.sealed_calls import CallSeal
+
+_SELECT: Final = (
+    f"SELECT {TURN_COLUMNS}, i.n, i.owner, {Interrupts.SELECTED},"  # noqa: S608  # our own words
+    " (SELECT c.sealed FROM kept_call c WHERE c.turn = i.turn)"
+    " FROM interrupt i JOIN turn t ON t.n = i.turn JOIN run r ON r.n = t.run"
+    " WHERE {}i.owner {} ORDER BY i.n DESC LIMIT ?"
+)
+_OPEN: Final = "i.status || '' = 'open' AND "
+_BEFORE: Final = "i.n < ? AND "
+_NAMED: Final = "i.id = ? AND "
+_DIGEST, _KEY = place("digest"), place("key")
+
+
+class StoredInbox:
+    """The questions of one store."""
+
+    def __init__(self, database: Database, interrupts: Interrupts, call_seal: CallSeal) -> None:
+        self._database = database
+        self._interrupts = interrupts
+        self._call_seal = call_seal
+
+    async def list(
+        self, *, owner: str | None, is_open: bool, limit: int, before: int | None = None
+    ) -> builtins.list[InboxEntry]:
+        """The newest first; `owner` None is everybody's."""
+        where = (_OPEN if is_open else "") + ("" if before is None else _BEFORE)
+        args: builtins.list[Value] = [] if before is None else [before]
+        return [self._read(row) for row in await self._rows(where, args, owner, limit)]
+
+    async def find(self, name: str, *, owner: str | None) -> InboxEntry | None:
+        """One of them by the public id of its interrupt; the newest, should there be several."""
+        rows = await self._rows(_NAMED, [name], owner, 1)
+        return self._read(rows[0], is_opened=True) if rows else None
+
+    async def _rows(
+        self, where: str, args: builtins.list[Value], owner: str | None, limit: int
+    ) -> builtins.list[Row]:
+        whose = "IS NOT NULL" if owner is None else "= ?"
+        query = _SELECT.format(where, whose)
+        more: builtins.list[Value] = [limit] if owner is None else [owner, limit]
+        return [*await self._database.fetch(query, [*args, *more])]
+
+    def _read(self, row: Row, *, is_opened: bool = False) -> InboxEntry:
+        n, owner, *asked, sealed = row[TURN_WIDTH:]
+        call_bytes = b""
+        if is_opened and sealed is not None:
+            try:
+                call_bytes = self._call_seal.open(sealed, row[_KEY])
+            except Unsealable:  # the secrets file is another one: nobody can run it on
+                call_bytes = b""
+        return InboxEntry(
+            n=n,
+            record=self._interrupts.read(tuple(asked)),
+            turn=read_turn(row),
+            owner=owner,
+            digest=row[_DIGEST],
+            call_bytes=call_bytes,
+        )
