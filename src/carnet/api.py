@@ -16,6 +16,7 @@ from carnet.core.messages.events import (
     ToolResult,
     Usage,
 )
+from carnet.core.messages.interrupt import Interrupt, Resolution
 from carnet.core.messages.parameters import Parameters, Tool
 from carnet.core.money.budget import IterationBudget
 from carnet.core.people.identity import Result
@@ -47,10 +48,12 @@ __all__ = [
     "Event",
     "Failed",
     "File",
+    "Interrupt",
     "IterationBudget",
     "Link",
     "Message",
     "Parameters",
+    "Resolution",
     "Result",
     "Task",
     "TaskRecord",

@@ -38,6 +38,8 @@ POINTS = frozenset(
         "wait.kept",
         "resolve.used",
         "expire.each_turn",
+        "answer.begin",
+        "answer.done",
         "task.queued",
         "task.leased",
         "task.released",
