@@ -12,12 +12,11 @@ from carnet.assembly.agents.kinds import KINDS, Kind, Parts
 from carnet.assembly.agents.peers import Elsewhere, build_elsewhere
 from carnet.assembly.background import build_dispatcher, build_worker
 from carnet.assembly.endpoints import Backend, build_endpoints
-from carnet.assembly.inbox import build_inbox
 from carnet.assembly.pages import (
     build_metrics,
     build_operations,
+    build_pages,
     build_runs,
-    build_well_known,
     description,
     documents,
 )
@@ -33,7 +32,6 @@ from carnet.gateway.operations import Operations
 from carnet.gateway.published import Published
 from carnet.gateway.runs import ROUTES as RUNS
 from carnet.gateway.runs import Runs
-from carnet.gateway.well_known import ROUTES as WELL_KNOWN
 from carnet.guards.admission.gate import Gate
 from carnet.guards.admission.order import GateParts, Signed
 from carnet.guards.caller.failures import Failures
@@ -329,10 +327,9 @@ def build(
     access = Access(store.tokens, clock, store.look_again)
     operations = build_operations(store, backend, access, metrics)
     runs = build_runs(settings, store, backend, known)
-    well_known = build_well_known(settings, store, endpoints.published, clock, dialects)
-    inbox = build_inbox(settings, store, backend.worker, clock, ids)
-    rows = (*endpoints.rows, *offered(RUNS, runs), *offered(WELL_KNOWN, well_known), *inbox)
-    router = RouteTable([*rows, *offered(OPERATIONS, operations)], access)
+    pages = build_pages(settings, store, backend, endpoints.published, clock, ids, dialects)
+    rows = [*endpoints.rows, *offered(RUNS, runs), *pages, *offered(OPERATIONS, operations)]
+    router = RouteTable(rows, access)
     operations.describe(description(settings, router, dialects), documents())
     refusing = Refusing(dialects)
     gateway = RunningGateway(

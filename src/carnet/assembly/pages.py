@@ -6,13 +6,17 @@ from typing import Any
 
 from carnet.assembly.endpoints import Backend
 from carnet.config import Settings
+from carnet.gateway.approvals import ROUTES as APPROVALS
+from carnet.gateway.approvals import Approvals
 from carnet.gateway.operations import Operations
 from carnet.gateway.published import Published
 from carnet.gateway.runs import Runs
+from carnet.gateway.well_known import ROUTES as WELL_KNOWN
 from carnet.gateway.well_known import WellKnownPage
-from carnet.http.exchange import Access, RouteTable
+from carnet.http.exchange import Access, RouteTable, Row, offered
 from carnet.http.openapi import describe
-from carnet.ports.world.clock import Clock
+from carnet.ports.world.clock import Clock, Ids
+from carnet.runtime.turns.decisions import Decisions
 from carnet.stores.open import Store
 from carnet.telemetry import Metrics
 from carnet.wire.dialects import samvad
@@ -60,21 +64,29 @@ def build_runs(settings: Settings, store: Store, backend: Backend, stamps: Stamp
     )
 
 
-def build_well_known(
+def build_pages(
     settings: Settings,
     store: Store,
+    backend: Backend,
     published: Published,
     clock: Clock,
+    ids: Ids,
     dialects: Sequence[Dialect],
-) -> WellKnownPage:
-    """The page that tells other gateways what this one is."""
-    return WellKnownPage(
+) -> list[Row]:
+    """What tells other gateways what this one is, and people what they are asked."""
+    domain = settings.gateway.domain
+    well_known = WellKnownPage(
         store.keys,
-        domain=settings.gateway.domain,
+        domain=domain,
         clock=clock,
         dialects=[dialect.name for dialect in dialects],
         terms=published.terms_of,
     )
+    decisions = Decisions(
+        inbox=store.inbox, turns=store.turns, clock=clock, ids=ids, wake=backend.worker.wake
+    )
+    approvals = Approvals(store.inbox, decisions, domain=domain)
+    return [*offered(WELL_KNOWN, well_known), *offered(APPROVALS, approvals)]
 
 
 def description(

@@ -210,6 +210,13 @@ class Call(Admitted, frozen=True, kw_only=True):
         """What the guards have proved of it."""
         return Admitted(*astuple(self)[: len(Admitted.__struct_fields__)])
 
+    @property
+    def owner(self) -> str | None:
+        """Who is to answer what it asks for: its caller, where it began here."""
+        actor = self.caller.actor
+        began_here = not self.is_child and actor.how == "token" and actor.domain is None
+        return actor.name if began_here else None
+
 
 def call_of(admitted: Admitted, target: Target, record: Turn, **more: Any) -> Call:  # noqa: ANN401, RUF100
     """The call of what was admitted, with its record; `more` are fields of the call alone."""

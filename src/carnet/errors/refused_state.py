@@ -40,10 +40,9 @@ class DefinitionChanged(Refused, code="definition_changed", status=409):
         return f"Step {step} of the agent is not the one that is kept under this turn id."
 
 
-class InputRequired(Refused, code="input_required"):
-    """The agent needs an answer before it goes on. Its turn waits and holds its money."""
+class AnswerAwaited(Refused):
+    """The agent needs something before it goes on."""
 
-    template = "The agent waits for an answer before it goes on: {kind}."
     hint = "Give the answer, then send the same request again: it is told as waiting until then."
 
     def __init__(self, detail: str = "", /, *, kind: str = "input") -> None:
@@ -51,25 +50,31 @@ class InputRequired(Refused, code="input_required"):
         super().__init__(detail, kind=kind)
 
 
-class ApprovalRequired(InputRequired, code="approval_required"):
+class InputRequired(AnswerAwaited, code="input_required"):
+    """The agent needs an answer before it goes on. Its turn waits and holds its money."""
+
+    template = "The agent waits for an answer before it goes on: {kind}."
+
+
+class ApprovalRequired(AnswerAwaited, code="approval_required"):
     """The agent asks for leave before it goes on. Its turn waits and holds its money."""
 
     template = "The agent waits for an approval before it goes on."
 
 
-class ConsentRequired(InputRequired, code="consent_required"):
+class ConsentRequired(AnswerAwaited, code="consent_required"):
     """The agent asks for consent before it goes on. Its turn waits and holds its money."""
 
     template = "The agent waits for consent before it goes on."
 
 
-class SignInRequired(InputRequired, code="sign_in_required", status=401):
+class SignInRequired(AnswerAwaited, code="sign_in_required", status=401):
     """Somebody has to sign in before the agent goes on. Its turn waits and holds its money."""
 
     template = "The agent waits for somebody to sign in before it goes on."
 
 
-class PaymentWanted(InputRequired, code="payment_wanted", status=402):
+class PaymentWanted(AnswerAwaited, code="payment_wanted", status=402):
     """The agent asks for a payment before it goes on. Its turn waits and holds its money."""
 
     template = "The agent waits for a payment before it goes on."

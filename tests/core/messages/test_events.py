@@ -39,7 +39,6 @@ from carnet.core.messages.interrupt import Interrupt, Resolution
 from carnet.errors import (
     AgentNotFound,
     DepthExceeded,
-    InputRequired,
     Internal,
     ProviderTimeout,
     RateLimited,
@@ -191,14 +190,22 @@ def test_what_is_waited_for_is_journaled_without_its_secret() -> None:
     assert journaled(Failed("internal")) == Failed("internal")
 
 
-@pytest.mark.parametrize(("kind", "shown"), [("approval", "approval"), ("pigeon", "input")])
+@pytest.mark.parametrize(
+    ("kind", "shown", "code"),
+    [
+        ("approval", "approval", "approval_required"),
+        ("sign_in", "sign_in", "sign_in_required"),
+        ("legal", "legal", "input_required"),
+        ("pigeon", "input", "input_required"),
+    ],
+)
 def test_who_cannot_answer_is_told_of_what_kind_the_first_question_is(
-    kind: str, shown: str
+    kind: str, shown: str, code: str
 ) -> None:
     ask = Interrupt(id="i1", state="s", kind=kind, message="may I?")
     later = Interrupt(id="i2", state="s", kind="payment", message="who pays?")
     error = Waiting((ask, later)).error()
-    assert type(error) is InputRequired
+    assert error.code == code
     assert error.facts == {"kind": shown}
 
 

@@ -21,6 +21,7 @@ from carnet.core.chain.turn import TurnState
 from carnet.core.messages.interrupt import Interrupt, Resolution, check_together
 from carnet.errors import (
     BY_CODE,
+    AnswerAwaited,
     ApprovalRequired,
     CarnetError,
     ConsentRequired,
@@ -117,7 +118,7 @@ class Failed(Struct, frozen=True, tag="failed", array_like=True):
         return cls(error.code, facts)
 
 
-_REQUIRED: Final[dict[str, type[InputRequired]]] = {
+_REQUIRED: Final[dict[str, type[AnswerAwaited]]] = {
     "approval": ApprovalRequired,
     "payment": PaymentWanted,
     "consent": ConsentRequired,
@@ -139,7 +140,7 @@ class Waiting(Struct, frozen=True, tag="waiting", array_like=True):
     def error(self) -> CarnetError:
         """What whoever cannot answer it is told: it is no success, and nothing is done yet."""
         asked = self.interrupts[0]
-        kind = _REQUIRED.get(asked.kind, InputRequired)
+        kind: type[AnswerAwaited] = _REQUIRED.get(asked.kind, InputRequired)
         return kind(kind=asked.kind if asked.is_known else "input")
 
 

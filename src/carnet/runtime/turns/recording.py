@@ -315,7 +315,7 @@ class Recording(Grown):
             ),
             "holding": () if call.task_quota is None else (Use(call.task_quota, 1),),
             "charges_all": self._target.is_remote,
-            "owner": _owner_of(call),
+            "owner": call.owner,
         }
 
     def _tell_of(
@@ -396,10 +396,3 @@ class Recording(Grown):
         if call.set_aside and budget is not None and budget.money is not None:
             return call.set_aside if most is None else min(most, call.set_aside)
         return most
-
-
-def _owner_of(call: Call) -> str | None:
-    """Who is to answer what a call asks for: its caller, where the call began here."""
-    actor = call.caller.actor
-    began_here = not call.is_child and actor.how == "token" and actor.domain is None
-    return actor.name if began_here else None

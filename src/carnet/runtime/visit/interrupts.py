@@ -11,6 +11,7 @@ Law 3. What a callee asks for is asked for by this turn as well, with its secret
 Law 4. A function that went on after it asked has not waited: its turn fails.
 """
 
+import asyncio
 from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Any, Final
@@ -21,7 +22,7 @@ from carnet.core.call import Call
 from carnet.core.messages.events import Waiting
 from carnet.core.messages.interrupt import PAYMENT, Interrupt, Resolution, check_together
 from carnet.core.money.amount import parse_amount
-from carnet.errors import DefinitionChanged
+from carnet.errors import Cancelled, DefinitionChanged
 
 MOST_MESSAGE: Final = 1000  # characters
 MOST_OPTIONS: Final = 32
@@ -39,7 +40,7 @@ class Paused(BaseException):
     """Unwinds a function whose turn is to wait. Let it pass."""
 
 
-class Interrupts:
+class TurnQuestions:
     """The questions of one turn."""
 
     __slots__ = ("_key", "_next", "_resolved", "asked")
@@ -132,3 +133,93 @@ def question(
         options=tuple(options),
         more=None if arguments is None else {"arguments": arguments},
     )
+
+
+class AskingVisit:
+    """The part of a visit that asks."""
+
+    _call: Call
+    _is_over: bool
+    _calling: int  # calls to others that have not ended
+    _quiet: asyncio.Event | None  # set when one of them ends
+    _interrupts: TurnQuestions | None
+    has_asked: bool  # for something that nobody has given yet
+
+    async def interrupt(
+        self,
+        *,
+        approval: str | bool | None = None,
+        payment: str | None = None,
+        consent: str | bool | None = None,
+        sign_in: str | None = None,
+        input: str | bool | None = None,
+        message: str | None = None,
+        url: str | None = None,
+        schema: dict[str, Any] | None = None,
+        options: Sequence[str] = (),
+        arguments: dict[str, Any] | None = None,
+        expires: float | None = None,
+    ) -> Resolution:
+        """Ask for something before going on: `answer = await visit.interrupt(payment="0.02")`.
+
+        Exactly one kind is given: an amount for a `payment`, an address for `sign_in`, and a
+        question for the others. The turn waits until it is answered, perhaps for a day and in
+        another process. Then the function runs again: steps and calls that have ended are given
+        from the record, and this gives the answer. Do not catch what it raises until then.
+
+        Args:
+            approval: Asks for leave to do something.
+            payment: Asks for money: a decimal number in the currency of the gateway.
+            consent: Asks whether something may be used or passed on.
+            sign_in: Asks the person to sign in at this address.
+            input: Asks for a value.
+            message: What the person reads beside.
+            url: Where it can be given.
+            schema: The JSON Schema of the value that is asked for.
+            options: The values of which one is asked for.
+            arguments: What is to be approved; whoever answers may change it.
+            expires: Seconds until it is too late.
+        """
+        kinds = {"approval": approval, "payment": payment, "consent": consent}
+        asked = question(
+            kinds | {"sign_in": sign_in, "input": input},
+            message=message,
+            url=url,
+            schema=schema,
+            options=options,
+            arguments=arguments,
+            expires=expires,
+        )
+        return self.ask(asked)
+
+    def ask(self, asked: Interrupt) -> Resolution:
+        """The answer to the next question of the agent; unwinds it if there is none yet."""
+        if self._is_over:
+            raise Cancelled("the agent has ended")
+        answer = self._asking.find(asked)
+        if answer is None:
+            self.has_asked = True
+            raise Paused
+        return answer
+
+    async def waiting(self, raised: BaseException | None) -> Waiting | None:
+        """How the turn ends for what was asked in it; None where its function ended otherwise.
+
+        The calls that are under way end first: each of them may ask for something too.
+        """
+        if not self.has_asked or self._interrupts is None:
+            return None
+        if raised is not None and not is_pause(raised):
+            return None
+        while self._calling:
+            self._quiet = asyncio.Event()
+            await self._quiet.wait()
+        if raised is None:
+            raise DefinitionChanged("the agent went on after it had asked")
+        return self._interrupts.waiting()
+
+    @property
+    def _asking(self) -> TurnQuestions:
+        if self._interrupts is None:
+            self._interrupts = TurnQuestions(self._call)
+        return self._interrupts

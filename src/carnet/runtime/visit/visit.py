@@ -33,14 +33,13 @@ from carnet.core.messages.events import (
     Usage,
     Waiting,
 )
-from carnet.core.messages.interrupt import Interrupt, Resolution
 from carnet.core.messages.outbound_call import OutboundCall
 from carnet.core.messages.output import Output
 from carnet.core.messages.parameters import Parameters, Tool, read_parameters
 from carnet.core.people.address import AGENT, check_name
 from carnet.core.people.delegation import Delegation
 from carnet.core.people.identity import Caller
-from carnet.errors import Cancelled, CarnetError, DefinitionChanged, Refused
+from carnet.errors import Cancelled, CarnetError, Refused
 from carnet.ports.calls.admission import Dispatch
 from carnet.ports.calls.agent import AGENT_OWNED, FORWARD_USER
 from carnet.ports.calls.steps import Progress, Steps
@@ -48,7 +47,7 @@ from carnet.runtime.receipts.outbound_calls import tally
 from carnet.runtime.stream import closing
 from carnet.runtime.threads import Threads
 from carnet.runtime.visit.callee import Callee
-from carnet.runtime.visit.interrupts import Interrupts, Paused, is_pause, question
+from carnet.runtime.visit.interrupts import AskingVisit, TurnQuestions
 from carnet.runtime.visit.steps import KeptSteps
 from carnet.wire.grammar.json import MAX_INTEGER
 
@@ -122,7 +121,7 @@ MOST_NOTE: Final = 200  # characters
 THOUSAND: Final = 1000
 
 
-class Visit:
+class Visit(AskingVisit):
     """One call as the agent that answers it sees it."""
 
     def __init__(
@@ -153,7 +152,7 @@ class Visit:
         self._threads = threads
         self._progress = progress
         self._kept: KeptSteps | None = None
-        self._interrupts: Interrupts | None = None
+        self._interrupts: TurnQuestions | None = None
         self.has_asked = False  # for something that nobody has given yet
         self._calling = 0  # calls to others that have not ended
         self._quiet: asyncio.Event | None = None  # set when one of them ends
@@ -340,85 +339,6 @@ class Visit:
             noted.append(event)  # it is in the child's own record
             return False
         return not isinstance(event, Done)
-
-    async def interrupt(
-        self,
-        *,
-        approval: str | bool | None = None,
-        payment: str | None = None,
-        consent: str | bool | None = None,
-        sign_in: str | None = None,
-        input: str | bool | None = None,
-        message: str | None = None,
-        url: str | None = None,
-        schema: dict[str, Any] | None = None,
-        options: Sequence[str] = (),
-        arguments: dict[str, Any] | None = None,
-        expires: float | None = None,
-    ) -> Resolution:
-        """Ask for something before going on: `answer = await visit.interrupt(payment="0.02")`.
-
-        Exactly one kind is given: an amount for a `payment`, an address for `sign_in`, and a
-        question for the others. The turn waits until it is answered, perhaps for a day and in
-        another process. Then the function runs again: steps and calls that have ended are given
-        from the record, and this gives the answer. Do not catch what it raises until then.
-
-        Args:
-            approval: Asks for leave to do something.
-            payment: Asks for money: a decimal number in the currency of the gateway.
-            consent: Asks whether something may be used or passed on.
-            sign_in: Asks the person to sign in at this address.
-            input: Asks for a value.
-            message: What the person reads beside.
-            url: Where it can be given.
-            schema: The JSON Schema of the value that is asked for.
-            options: The values of which one is asked for.
-            arguments: What is to be approved; whoever answers may change it.
-            expires: Seconds until it is too late.
-        """
-        kinds = {"approval": approval, "payment": payment, "consent": consent}
-        asked = question(
-            kinds | {"sign_in": sign_in, "input": input},
-            message=message,
-            url=url,
-            schema=schema,
-            options=options,
-            arguments=arguments,
-            expires=expires,
-        )
-        return self.ask(asked)
-
-    def ask(self, asked: Interrupt) -> Resolution:
-        """The answer to the next question of the agent; unwinds it if there is none yet."""
-        if self._is_over:
-            raise Cancelled("the agent has ended")
-        answer = self._asking.find(asked)
-        if answer is None:
-            self.has_asked = True
-            raise Paused
-        return answer
-
-    async def waiting(self, raised: BaseException | None) -> Waiting | None:
-        """How the turn ends for what was asked in it; None where its function ended otherwise.
-
-        The calls that are under way end first: each of them may ask for something too.
-        """
-        if not self.has_asked or self._interrupts is None:
-            return None
-        if raised is not None and not is_pause(raised):
-            return None
-        while self._calling:
-            self._quiet = asyncio.Event()
-            await self._quiet.wait()
-        if raised is None:
-            raise DefinitionChanged("the agent went on after it had asked")
-        return self._interrupts.waiting()
-
-    @property
-    def _asking(self) -> Interrupts:
-        if self._interrupts is None:
-            self._interrupts = Interrupts(self._call)
-        return self._interrupts
 
     def step(
         self, name: str, function: Callable[..., Any], /, *args: Any, **more: Any

@@ -210,8 +210,8 @@ def _until(asked: Interrupt, waits_until: int) -> int:
     """When it is too late to answer: as the asker says, and never after its turn."""
     if asked.expires_at is None:
         return waits_until
-    said = micros_of(asked.expires_at)
-    return waits_until if said is None else min(waits_until, said)
+    until = micros_of(asked.expires_at)
+    return waits_until if until is None else min(waits_until, until)
 
 
 def unanswered(end: TurnFinish, answer: Answer) -> UnansweredFinish:
