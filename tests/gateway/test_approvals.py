@@ -352,3 +352,41 @@ def test_the_command_line_lists_shows_and_answers(acme: Organisation) -> None:
     assert (approved["status"], approved["value"]) == ("resolved", {"to": "eve"})
     refused = acme.try_carnet("inbox", "deny", name)
     assert (refused.returncode, "answered before" in refused.stderr) == (1, True)
+
+
+def test_what_is_remembered_is_not_asked_again_until_it_is_taken_back(
+    acme: Organisation, run: str
+) -> None:
+    alice = acme.new_token(f"alice-{run}")
+    ask(acme, run, "careless", token=alice)
+    (question,) = asked(acme, run, token=alice)
+    assert answer(acme, question["id"], token=alice, remember={}).status == 200
+    again = ask(acme, f"{run}-again", "careless", token=alice)
+    assert (again.status, again.text) == (200, "went on")
+    (entry,) = asked(acme, f"{run}-again", "all", token=alice)
+    (rule,) = acme.get("/rules", token=alice).json["rules"]
+    assert (entry["resolver"], rule["chain"]) == (f"rule:{rule['rule']}", "careless")
+    other = acme.new_token(f"other-{run}")
+    assert ask(acme, f"{run}-other", "careless", token=other).status == 403
+    assert end_rule(acme, rule["rule"], other).status == 404
+    assert end_rule(acme, rule["rule"], alice).status == 200
+    assert ask(acme, f"{run}-once-more", "careless", token=alice).status == 403
+
+
+def test_a_rule_pays_as_far_as_its_ceiling_goes(acme: Organisation, run: str) -> None:
+    alice = acme.new_token(f"alice-{run}")
+    ask(acme, run, "front", run, token=alice)
+    (question,) = asked(acme, run, token=alice)
+    without = answer(acme, question["id"], token=alice, remember={})
+    assert (without.status, without.code) == (400, "invalid_request")
+    assert answer(acme, question["id"], token=alice, remember={"ceiling": "0.03"}).status == 200
+    paid = ask(acme, f"{run}-2", "front", run, token=alice)
+    assert (paid.status, paid.json["usage"]["cost"]) == (200, "0.02")
+    assert ask(acme, f"{run}-3", "front", run, token=alice).status == 402
+    assert ask(acme, f"{run}-4", "shop", run, token=alice).status == 402  # on another way
+    (rule,) = acme.get("/rules", token=alice).json["rules"]
+    assert (rule["used"], rule["ceiling"], rule["chain"]) == ("0.02", "0.03", "front > shop")
+
+
+def end_rule(acme: Organisation, number: int, token: str) -> Reply:
+    return request("POST", f"{acme.url}/rules/{number}/end", [("authorization", f"Bearer {token}")])

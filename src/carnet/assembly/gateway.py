@@ -102,7 +102,7 @@ class RunningGateway(Struct, frozen=True, kw_only=True, eq=False):
         self.store.revocations.listen(self.runs.stop_ended)
         most, each = limits.tasks, limits.tasks_per_agent
         self.backend.worker.take(self.backend.router, most=most, per_agent=each)
-        self.dispatcher.notify = settings.inbox.notify
+        self.dispatcher.notify = self.journal.notify = settings.inbox.notify
         self.app.failures.limit = limits.auth_failures
 
     async def retire(self) -> None:
@@ -268,6 +268,7 @@ def _journal(
         tasks=store.tasks,
         deliveries=CallbackDeliveries(dialects, gateway, ids.uuid),
     )
+    journal.notify = settings.inbox.notify
     journal.has_ended = store.revocations.has_ended
     store.revocations.listen(journal.stop_ended)
     if store.cluster is not None:

@@ -83,9 +83,16 @@ def build_pages(
         terms=published.terms_of,
     )
     decisions = Decisions(
-        inbox=store.inbox, turns=store.turns, clock=clock, ids=ids, wake=backend.worker.wake
+        inbox=store.inbox,
+        turns=store.turns,
+        clock=clock,
+        ids=ids,
+        currency=settings.ledger.currency,
+        rules=store.rules,
+        wake=backend.worker.wake,
     )
-    approvals = Approvals(store.inbox, decisions, domain=domain)
+    backend.journal.by_rule = decisions.by_rule
+    approvals = Approvals(store.inbox, decisions, store.rules, clock=clock, domain=domain)
     return [*offered(WELL_KNOWN, well_known), *offered(APPROVALS, approvals)]
 
 

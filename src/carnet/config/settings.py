@@ -299,7 +299,7 @@ class InboxSettings(Struct, frozen=True, kw_only=True):
     notify: Annotated[
         tuple[str, ...],
         read.hooks(),
-        "URLs that are told when a webhook is given up; a list, or one.",
+        "URLs that are told what calls ask for, and of webhooks given up; a list, or one.",
     ] = ()
     expires: Annotated[
         int, read.whole(1, MOST_DAYS * 24), "Hours a call waits for an answer; then it has failed."

@@ -12,15 +12,16 @@ from typing import Any, Final, Literal
 import msgspec
 from msgspec import Struct
 
-from carnet.core.messages.interrupt import PAYMENT, Resolution
-from carnet.core.money.amount import format_amount
+from carnet.core.messages.interrupt import PAYMENT, Resolution, chain_of
+from carnet.core.money.amount import format_amount, parse_amount
 from carnet.core.people.address import asker
 from carnet.core.people.identity import Caller
 from carnet.errors import InterruptNotFound, InvalidJson, InvalidRequest, PermissionMissing
 from carnet.http.exchange import Exchange, Row, check_json_body, reader_of, reply_json
-from carnet.ports.calls.inbox import Deciding, Inbox, InboxEntry
+from carnet.ports.calls.inbox import Deciding, Inbox, InboxEntry, Rule, Rules
+from carnet.ports.world.clock import Clock
 from carnet.wire.grammar import json
-from carnet.wire.grammar.query import read_lines, read_number, read_query, read_word
+from carnet.wire.grammar.query import is_number, read_lines, read_number, read_query, read_word
 from carnet.wire.grammar.times import when
 
 APPROVE: Final = "approve"
@@ -28,11 +29,18 @@ MOST_BYTES: Final = 65_536  # of an answer
 _STATUSES: Final = ("open", "all")
 
 
+class Remember(Struct, frozen=True, forbid_unknown_fields=True):
+    """Whether the same is to be answered so from now on, and how much it may cost in all."""
+
+    ceiling: str | None = None
+
+
 class Decision(Struct, frozen=True, forbid_unknown_fields=True):
     """What is sent as an answer."""
 
     outcome: Literal["accepted", "rejected"]
     value: Any = None
+    remember: Remember | None = None
 
 
 _decision: Final = msgspec.json.Decoder(Decision)
@@ -41,9 +49,13 @@ _decision: Final = msgspec.json.Decoder(Decision)
 class Approvals:
     """The pages of what people are asked."""
 
-    def __init__(self, inbox: Inbox, decisions: Deciding, *, domain: str) -> None:
+    def __init__(
+        self, inbox: Inbox, decisions: Deciding, rules: Rules, *, clock: Clock, domain: str
+    ) -> None:
         """`domain` is ours: our agents are named with it."""
         self._inbox = inbox
+        self._rules = rules
+        self._clock = clock
         self._decisions = decisions
         self._domain = domain
 
@@ -78,8 +90,24 @@ class Approvals:
         resolution = Resolution(
             outcome=decision.outcome, value=decision.value, resolver=caller.actor.name
         )
+        ceiling = _ceiling(decision, entry)
         answered = await self._decisions.decide(entry, resolution)
+        if decision.remember is not None:
+            await self._decisions.remember(entry, ceiling)
         await reply_json(exchange, self._page(answered))
+
+    async def rules(self, exchange: Exchange, caller: Caller) -> None:
+        """GET /rules."""
+        found = await self._rules.list(caller.actor.name)
+        await reply_json(exchange, {"rules": [_rule_page(rule) for rule in found]})
+
+    async def end_rule(self, exchange: Exchange, caller: Caller, number: str) -> None:
+        """POST /rules/{n}/end."""
+        now = self._clock.wall_us()
+        known = is_number(number) and await self._rules.end(caller.actor.name, int(number), now)
+        if not known:
+            raise InterruptNotFound
+        await reply_json(exchange, {"rule": int(number), "ended": when(now)})
 
     async def _find(self, caller: Caller, name: str) -> InboxEntry:
         found = await self._inbox.find(name, owner=_owner_for(caller))
@@ -103,6 +131,7 @@ class Approvals:
             "options": list(asked.options),
             "schema": asked.schema,
             "arguments": arguments,
+            "chain": chain_of(asked, turn.agent),
             "agent": turn.agent,
             "run": turn.run,
             "turn": turn.turn,
@@ -128,6 +157,34 @@ def _check_resolver(caller: Caller, entry: InboxEntry) -> None:
     is_own = caller.actor.name == entry.owner
     if entry.record.interrupt.kind == PAYMENT and not is_own:
         raise PermissionMissing("a payment is agreed to by its payer", permission="pay")
+
+
+def _ceiling(decision: Decision, entry: InboxEntry) -> int | None:
+    """How much a rule may cost in all; refuses one that nobody could keep to."""
+    if decision.remember is None:
+        return None
+    if decision.outcome != "accepted" or decision.value is not None:
+        raise InvalidRequest("remember", "is for an approval without a value")
+    ceiling = decision.remember.ceiling
+    if entry.record.interrupt.kind != PAYMENT:
+        if ceiling is not None:
+            raise InvalidRequest("remember.ceiling", "is for a payment alone")
+        return None
+    if ceiling is None:
+        raise InvalidRequest("remember.ceiling", "says how much payments may cost in all")
+    return parse_amount(ceiling, field="remember.ceiling")
+
+
+def _rule_page(rule: Rule) -> dict[str, Any]:
+    ceiling = None if rule.ceiling is None else format_amount(rule.ceiling)
+    return {
+        "rule": rule.n,
+        "kind": rule.kind,
+        "chain": rule.chain,
+        "ceiling": ceiling,
+        "used": format_amount(rule.used),
+        "created": when(rule.created),
+    }
 
 
 def _read(body: bytes) -> Decision:
@@ -164,6 +221,22 @@ ROUTES = (
         permission="run:read",
         summary="Answer it",
         body="Decision",
+        answer="Page",
+    ),
+    Row(
+        method="GET",
+        path="/rules",
+        endpoint=Approvals.rules,
+        permission="run:read",
+        summary="Answers that were given for the future",
+        answer="Page",
+    ),
+    Row(
+        method="POST",
+        path="/rules/{number}/end",
+        endpoint=Approvals.end_rule,
+        permission="run:read",
+        summary="Take one back",
         answer="Page",
     ),
 )

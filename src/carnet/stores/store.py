@@ -20,6 +20,7 @@ from carnet.ports.trust.trust import Peer
 from carnet.ports.world.clock import Clock
 from carnet.stores.calls.inbox import StoredInbox
 from carnet.stores.calls.records import StoredRecords
+from carnet.stores.calls.rules import StoredRules
 from carnet.stores.calls.steps import StoredSteps
 from carnet.stores.calls.tasks import StoredTasks
 from carnet.stores.calls.turns import RunWatch, RunWatches, SearchRows, StoredTurns
@@ -116,7 +117,7 @@ class Store:
         self.tasks: Final = StoredTasks(
             database, self._watches, call_seal, callbacks, self.worker, search_rows
         )
-        self.inbox: Final = StoredInbox(database, waiting, call_seal)
+        self.inbox, self.rules = StoredInbox(database, waiting, call_seal), StoredRules(database)
         self.expiry: Final = Expiry(database, self.tasks, callbacks)
         self.revocations: Final = Revocations(trust, database, clock, self.expiry)
         self.steps: Final = StoredSteps(database)

@@ -110,12 +110,25 @@ def _answering(command: "Callable[..., None]") -> "Callable[..., None]":
 
 @inbox.command()
 @_answering
+@click.option("--remember", is_flag=True, help="Answer the same so from now on.")
+@click.option("--up-to", metavar="AMOUNT", help="With --remember: what payments may cost in all.")
 @pass_invocation
 def approve(
-    invocation: Invocation, name: str, value: str | None, document: str | None, token: str | None
+    invocation: Invocation,
+    name: str,
+    value: str | None,
+    document: str | None,
+    token: str | None,
+    remember: bool,  # noqa: FBT001  click passes it
+    up_to: str | None,
 ) -> None:
     """Give what is asked for; the call goes on at once."""
-    _answer(invocation, name, "accepted", _value(value, document), token)
+    if up_to is not None and not remember:
+        raise UsageInvalid(reason="--up-to is for a rule.", fix="Give --remember beside it.")
+    rule = {"remember": {"ceiling": up_to}} if remember else {}
+    _answer(
+        invocation, name, {"outcome": "accepted", "value": _value(value, document)} | rule, token
+    )
 
 
 @inbox.command()
@@ -125,7 +138,37 @@ def deny(
     invocation: Invocation, name: str, value: str | None, document: str | None, token: str | None
 ) -> None:
     """Refuse what is asked for; the agent goes on with that."""
-    _answer(invocation, name, "rejected", _value(value, document), token)
+    answer = {"outcome": "rejected", "value": _value(value, document)}
+    _answer(invocation, name, answer, token)
+
+
+@inbox.command()
+@_AS
+@pass_invocation
+def rules(invocation: Invocation, token: str | None) -> None:
+    """List the answers that were given for the future."""
+    page = wait(_ask(invocation, "GET", "/rules", b"", token))
+    invocation.result(page, lambda: invocation.spell(_rules_text(page)), page["rules"])
+
+
+def _rules_text(page: dict[str, Any]) -> str:
+    if not page["rules"]:
+        return "No answers were given for the future: carnet inbox approve ID --remember"
+    rows = [
+        [str(rule["rule"]), rule["kind"], rule["ceiling"] or "-", rule["used"], rule["chain"]]
+        for rule in page["rules"]
+    ]
+    return table(rows, ["RULE", "KIND", "UP TO", "USED", "ASKED BY"])
+
+
+@inbox.command()
+@click.argument("number", metavar="RULE", type=click.IntRange(1))
+@_AS
+@pass_invocation
+def forget(invocation: Invocation, number: int, token: str | None) -> None:
+    """Take a rule back; the next time you are asked again."""
+    page = wait(_ask(invocation, "POST", f"/rules/{number}/end", b"", token))
+    invocation.result(page, lambda: f"Rule {number} holds no more.")
 
 
 def _value(value: str | None, document: str | None) -> Any:

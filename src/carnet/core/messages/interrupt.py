@@ -47,6 +47,7 @@ class Interrupt(Struct, frozen=True, kw_only=True):
     expires_at: str | None = None
     lasts: float | None = None  # seconds, until it is recorded; then it says until when
     origin: str | None = None
+    via: tuple[str, ...] = ()  # whom we called on the way to it, each by the one before
     schema: dict[str, Any] | None = None  # of the value that is asked for
     options: tuple[str, ...] = ()  # of which the value is one
     more: dict[str, Any] | None = None  # members that we do not know, as they came
@@ -141,6 +142,15 @@ class Answered(Struct, frozen=True):
     interrupt: Interrupt
     resolution: Resolution
     is_charged: bool = False  # a payment that this turn debits
+
+
+def chain_of(asked: Interrupt, agent: str) -> str:
+    """Who asks, and through whom it came to an agent of ours, in one line.
+
+    What we called ourselves is certain; the last, the asker, is what the callee says it is.
+    """
+    last = () if asked.via[-1:] == (asked.origin,) or asked.origin is None else (asked.origin,)
+    return " > ".join((agent, *asked.via, *last))
 
 
 def paid(resolved: Sequence[Answered]) -> int:

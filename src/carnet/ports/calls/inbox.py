@@ -37,8 +37,44 @@ class Inbox(Protocol):
         """One of them by the public id of its interrupt, with what is kept of the call."""
 
 
+class Rule(Struct, frozen=True, kw_only=True):
+    """An answer that was given for the future."""
+
+    n: int
+    owner: str
+    chain: str  # who asks, and through whom: each address after the one that it came by
+    kind: str
+    ceiling: int | None  # in all, in micro-units; of a payment alone
+    used: int
+    created: int
+
+
+class Rules(Protocol):
+    """The rules of one store. Each is its owner's alone."""
+
+    async def add(
+        self, *, owner: str, agent: str, kind: str, ceiling: int | None, now: int
+    ) -> None:
+        """Keep one."""
+
+    async def list(self, owner: str) -> Sequence[Rule]:
+        """Those of somebody that hold, the newest first."""
+
+    async def use(self, *, owner: str, agent: str, kind: str, amount: int) -> int | None:
+        """Use one that fits, for so much; its number, or None if none does."""
+
+    async def give_back(self, n: int, amount: int) -> None:
+        """Take back what was used of one for nothing."""
+
+    async def end(self, owner: str, n: int, now: int) -> bool:
+        """Let one hold no more; False if there is none of theirs."""
+
+
 class Deciding(Protocol):
     """Takes the answers of people."""
 
     async def decide(self, entry: InboxEntry, resolution: Resolution) -> InboxEntry:
         """Answer a question, and have its turn run on; the question as it is then."""
+
+    async def remember(self, entry: InboxEntry, ceiling: int | None) -> None:
+        """Give the same answer to the same question of the same agent from now on."""

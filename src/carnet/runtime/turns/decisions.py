@@ -2,20 +2,24 @@
 
 Law 1. The same answer again changes nothing and is well; another one is refused, and so is one that
        comes too late.
-Law 2. An answer is durable, with the turn that runs on, before it is acknowledged. The turn is run
+Law 2. A rule answers only the question that it was made for: of that kind, by that agent, on that
+       way; a payment only as far as its ceiling goes.
+Law 3. An answer is durable, with the turn that runs on, before it is acknowledged. The turn is run
        as a task: whoever asked may be gone, and it survives the end of this process.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import msgspec
 
-from carnet.core.messages.interrupt import Interrupt, Resolution, hash_state
+from carnet.core.call import Call
+from carnet.core.messages.interrupt import PAYMENT, Interrupt, Resolution, chain_of, hash_state
 from carnet.core.money.amount import format_amount
 from carnet.core.sealed_call import read_sealed_call
 from carnet.errors import (
     AnsweredOtherwise,
+    CarnetError,
     Internal,
     InterruptExpired,
     InterruptNotFound,
@@ -23,7 +27,7 @@ from carnet.errors import (
     SpendingLimitReached,
 )
 from carnet.faults import point
-from carnet.ports.calls.inbox import Inbox, InboxEntry
+from carnet.ports.calls.inbox import Inbox, InboxEntry, Rules
 from carnet.ports.calls.tasks import TaskClaim
 from carnet.ports.calls.turns import Answer, Claimed, Denied, TurnClaim, Turns
 from carnet.ports.world.clock import Clock, Ids
@@ -40,14 +44,55 @@ class Decisions:
         turns: Turns,
         clock: Clock,
         ids: Ids,
+        currency: str,
+        rules: Rules,
         wake: Callable[[], None],
     ) -> None:
-        """`wake` is told when a turn is to be run on."""
+        """`rules` are answers for the future; `wake` is told when a turn is to be run on."""
         self._inbox = inbox
         self._turns = turns
         self._clock = clock
         self._ids = ids
+        self._currency = currency
+        self._rules = rules
         self._wake = wake
+
+    async def remember(self, entry: InboxEntry, ceiling: int | None) -> None:
+        """Give the same answer to the same question of the same agent from now on."""
+        asked = entry.record.interrupt
+        await self._rules.add(
+            owner=entry.owner,
+            agent=chain_of(asked, entry.turn.agent),
+            kind=asked.kind,
+            ceiling=ceiling,
+            now=self._clock.wall_us(),
+        )
+
+    async def by_rule(self, call: Call, asked: Sequence[Interrupt]) -> bool:
+        """Answer what a call asks for by the rules of its caller; whether it runs on."""
+        owner = call.owner
+        if owner is None:
+            return False
+        answered = [await self._answer_by_rule(call, owner, each) for each in asked]
+        return all(answered)
+
+    async def _answer_by_rule(self, call: Call, owner: str, asked: Interrupt) -> bool:
+        amount = asked.amount or 0
+        if asked.kind == PAYMENT and asked.currency != self._currency:
+            return False  # nobody knows how much that is
+        chain = chain_of(asked, call.agent)
+        n = await self._rules.use(owner=owner, agent=chain, kind=asked.kind, amount=amount)
+        if n is None:
+            return False
+        entry = await self._inbox.find(asked.id, owner=owner)
+        try:
+            if entry is None:
+                raise InterruptNotFound
+            await self.decide(entry, Resolution(outcome="accepted", resolver=f"rule:{n}"))
+        except CarnetError:  # there is no room for it, or somebody was faster
+            await self._rules.give_back(n, amount)
+            return False
+        return True
 
     async def decide(self, entry: InboxEntry, resolution: Resolution) -> InboxEntry:
         """Answer a question; it as it is then."""

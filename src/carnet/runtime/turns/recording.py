@@ -316,6 +316,7 @@ class Recording(Grown):
             "holding": () if call.task_quota is None else (Use(call.task_quota, 1),),
             "charges_all": self._target.is_remote,
             "owner": call.owner,
+            "deliveries": self._deliveries.asked(call, end.interrupts),
         }
 
     def _tell_of(

@@ -15,7 +15,7 @@ Law 6. A task needs no reader, and is never lost: one whose end could not be rec
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncGenerator, Collection, Coroutine, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Coroutine, Sequence
 from functools import partial
 from typing import Any
 
@@ -55,6 +55,9 @@ logger = logging.getLogger("carnet.runtime")
 LOOK_SECONDS = 1.0  # how often it is asked whether a reader may read on
 LEAVE_SECONDS = 0.25  # how often a turn without a reader here is asked for readers elsewhere
 _ENDED = frozenset({"done", "failed", "unknown"})
+
+
+ByRule = Callable[[Call, Sequence[Interrupt]], Awaitable[bool]]
 
 
 class TurnRunner:
@@ -98,7 +101,17 @@ class TurnRunner:
         )
         self._on_left = self._leave  # one for all that run
         self._draining = False
+        self.by_rule: ByRule | None = None  # answers what a call asks for, if it may
         self.has_ended: HasEnded = never  # whether what let a call in was revoked since
+
+    @property
+    def notify(self) -> Sequence[str]:
+        """Where people are told what calls ask for."""
+        return self._deliveries.notify
+
+    @notify.setter
+    def notify(self, urls: Sequence[str]) -> None:
+        self._deliveries.notify = urls
 
     @property
     def running(self) -> int:
@@ -333,8 +346,31 @@ class TurnRunner:
             broadcast.publish((Usage(), Failed.of(failure)), last=True)
             await self._settle(call)
             return False
+        if type(end) is Waiting and await self._goes_on(call, record, end):
+            await self._follow(call, record, broadcast)
+            return False
         broadcast.publish((*batch, usage_of(call, record, batch, self._currency), end), last=True)
         return True
+
+    async def _goes_on(self, call: Call, record: Turn, end: Waiting) -> bool:
+        """Whether what a call asks for was answered for the future, and it runs on.
+
+        What a stream has said is not taken back: there, whoever called is asked.
+        """
+        if self.by_rule is None or call.ask.stream or call.task is not None:
+            return False
+        self._running.pop(record.n, None)  # somebody else runs it on
+        try:
+            return await self.by_rule(call, end.interrupts)
+        except CarnetError:
+            logger.exception("no rule is asked", extra=log_fields(call, "", ""))
+            return False
+
+    async def _follow(self, call: Call, record: Turn, broadcast: Broadcast) -> None:
+        """Show to those who wait for a call how it ended where it was run on."""
+        again = msgspec.structs.replace(call, record=await self._turns.reload(record), known=True)
+        events = [event async for batch in self._replay.read(again, None) for event in batch]
+        broadcast.publish(tuple(events), last=True)
 
     def tell(self, call: Call, end: Failed) -> Tell:
         """What tells of the end of a task that nobody runs any more, by its record."""

@@ -57,7 +57,7 @@ class TurnQuestions:
         name = self._name(place)
         known = self._resolved.get(name)
         if known is None:
-            self.asked.append(replace(asked, id=name, state="", origin=None))
+            self.asked.append(replace(asked, id=name, state="", origin=None, via=()))
             return None
         if known.interrupt.kind != asked.kind:
             was = known.interrupt.kind
@@ -73,7 +73,8 @@ class TurnQuestions:
         known = {asked.id for asked in self.asked}
         for asked in waiting.interrupts:
             if asked.id not in known:
-                self.asked.append(replace(asked, origin=asked.origin or origin))
+                via = (origin, *asked.via)
+                self.asked.append(replace(asked, origin=asked.origin or origin, via=via))
         return Paused()
 
     def waiting(self) -> Waiting:

@@ -12,14 +12,20 @@ from typing import Final, Protocol
 
 from carnet.core.call import Call
 from carnet.core.messages.events import Done, Event, Failed, Usage, is_terminal
+from carnet.core.messages.interrupt import Interrupt
+from carnet.core.money.amount import format_amount
+from carnet.core.people.address import asker
 from carnet.errors import CallbackForbidden, EgressRefused
 from carnet.ports.calls.tasks import Callback
 from carnet.ports.world.outbox import Delivery, Outbox
 from carnet.runtime.egress.addresses import LEARNED_PORTS, read_destination
 from carnet.wire.dialects import samvad
 from carnet.wire.dialects.dialect import Dialect, GatewayFacts
+from carnet.wire.grammar import json
 
 PREFIX: Final = "msg_"
+ASKED: Final = "approval.requested"
+NOTIFY: Final = "notify"  # whose secret signs notices to the operator
 UNNAMED: Final = samvad.NAME  # of a call that was sealed before calls kept their dialect
 NOT_PUBLIC: Final = "it is not a public address"
 MOST_URL: Final = 2048
@@ -36,6 +42,42 @@ class CallbackDeliveries:
         self._dialects = {dialect.name: dialect for dialect in dialects}
         self._gateway = gateway
         self._new_id = new_id
+        self.notify: Sequence[str] = ()  # where people are told what they are asked
+
+    def asked(self, call: Call, asked: Sequence[Interrupt]) -> tuple[Delivery, ...]:
+        """What tells that a call which began here waits for an answer; of each caller by itself."""
+        owner = call.owner
+        if owner is None:
+            return ()
+        return tuple(
+            Delivery(
+                id=PREFIX + self._new_id(),
+                kind="notice",
+                url=url,
+                receiver=queue_of(url, owner),
+                body=self._notice(call, each, owner),
+                secret_of=NOTIFY,
+                learned=False,
+            )
+            for url in self.notify
+            for each in asked
+        )
+
+    def _notice(self, call: Call, asked: Interrupt, owner: str) -> bytes:
+        """What is asked, without the secret that answers it."""
+        data = {
+            "id": asked.id,
+            "kind": asked.kind,
+            "message": asked.message,
+            "asked_by": asker(asked.origin, call.agent, self._gateway.domain),
+            "amount": None if asked.amount is None else format_amount(asked.amount),
+            "currency": asked.currency,
+            "owner": owner,
+            "agent": call.agent,
+            "run": call.carnet.run,
+            "expires_at": asked.expires_at,
+        }
+        return json.write({"type": ASKED, "data": data})
 
     def __call__(
         self,

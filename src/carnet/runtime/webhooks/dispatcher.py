@@ -27,7 +27,7 @@ from carnet.faults import point
 from carnet.ports.world.clock import Clock, Ids
 from carnet.ports.world.http_client import HttpAnswer, HttpClient
 from carnet.ports.world.outbox import Delivery, Outbox, Outcome, StoredDelivery
-from carnet.runtime.webhooks.callbacks import PREFIX, queue_of
+from carnet.runtime.webhooks.callbacks import NOTIFY, PREFIX, queue_of
 from carnet.runtime.webhooks.payload import Webhooks
 from carnet.runtime.webhooks.schedule import SECOND_US, DeliveryAttempt, DeliverySchedule
 from carnet.telemetry import Metrics
@@ -41,7 +41,6 @@ PER_RECEIVER: Final = 2
 LEASE_SECONDS: Final = 60
 LOOK_SECONDS: Final = 1.0  # how late a delivery of another process is seen
 HELD_SECONDS: Final = 0.2  # before those are looked at again that are due and cannot be sent yet
-NOTIFY: Final = "notify"  # whose secret signs notices to the operator
 DEAD: Final = "outbox.dead"
 
 

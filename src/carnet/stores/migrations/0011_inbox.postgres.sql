@@ -3,3 +3,8 @@
 ALTER TABLE interrupt ADD COLUMN owner TEXT;
 
 CREATE INDEX interrupt_owner ON interrupt (owner, n);
+
+-- Whose a rule is, until people own them; `agent` is who asks and through whom.
+ALTER TABLE rule ADD COLUMN owner TEXT;
+
+CREATE INDEX rule_owner ON rule (owner, n) WHERE ended IS NULL;

@@ -79,7 +79,7 @@ _OF_TURN: Final = f"SELECT {', '.join(_SELECTED)} FROM interrupt WHERE turn = ? 
 
 _holds: Final = msgspec.json.Decoder(list[Hold])
 _data: Final = msgspec.json.Decoder(dict[str, Any])
-_IN_DATA: Final = ("expires_at", "schema", "options", "more")  # members of an interrupt
+_IN_DATA: Final = ("expires_at", "via", "schema", "options", "more")  # members of an interrupt
 
 
 def read_holds(text: str | None) -> list[Hold]:
@@ -187,7 +187,7 @@ class Interrupts:
                 currency=currency,
                 retry_after=retry_after,
                 origin=origin,
-                **(more | {"options": tuple(more.get("options", ()))}),
+                **(more | {name: tuple(more.get(name, ())) for name in ("options", "via")}),
             ),
             status=status,
             expires=expires,
