@@ -238,6 +238,12 @@ class MemoryTurns:
         """What a turn waits for, or waited for."""
         return list(self.interrupted.get(turn.n, ()))
 
+    async def calls_out(self, turn: Turn) -> list[str]:
+        """The ids under which earlier attempts of a turn have called others."""
+        made = [self.turns[n].turn for n, rest in self._rest.items() if rest["parent_n"] == turn.n]
+        ends = [finish for finish in self.finishes if finish.turn.n == turn.n]
+        return made + [call.child_turn for finish in ends for call in finish.outbound]
+
     async def reload(self, turn: Turn) -> Turn:
         """The record as it is now."""
         return self.turns[turn.n]

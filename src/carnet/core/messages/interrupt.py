@@ -155,8 +155,13 @@ def chain_of(asked: Interrupt, agent: str) -> str:
 
 def paid(resolved: Sequence[Answered]) -> int:
     """What was agreed to be paid by the turn that asked for it, in micro-units."""
+    return agreed([each for each in resolved if each.is_charged])
+
+
+def agreed(resolved: Sequence[Answered]) -> int:
+    """What was agreed to be paid by whichever turn, in micro-units."""
     return sum(
         each.interrupt.amount or 0
         for each in resolved
-        if each.is_charged and each.resolution.accepted and each.interrupt.kind == PAYMENT
+        if each.resolution.accepted and each.interrupt.kind == PAYMENT
     )

@@ -111,7 +111,7 @@ class Transaction:
             entry, verdict = await self._claim_free(entry, verdict, most)
         admitted, later = entry.admitted, entry.later
         if type(verdict) is Claimed and verdict.reserved is not None:
-            admitted = with_less_reserved(entry, verdict.reserved, self._currency)
+            admitted = self._as_reserved(entry, verdict, verdict.reserved)
         return call_of(
             admitted,
             entry.target,
@@ -121,6 +121,19 @@ class Transaction:
             allowance=entry.allowance,
             task=None if later is None else await self._task_id(later, verdict),
         )
+
+    def _as_reserved(self, entry: Entry, verdict: Claimed, reserved: int) -> Admitted:
+        """What was admitted with what is reserved for it.
+
+        Of a turn that runs on, what it has cost before is no longer reserved and what was agreed to
+        is: a callee is told neither, as what it may cost is meant for the whole call.
+        """
+        if entry.resolution is None:
+            return with_less_reserved(entry, reserved, self._currency)
+        if not entry.target.is_remote:
+            return replace(entry.admitted, reserve=reserved)
+        whole = reserved - verdict.agreed + (verdict.turn.cost or 0)
+        return replace(with_less_reserved(entry, whole, self._currency), reserve=reserved)
 
     def _as_known(self, entry: Entry, offer: Offer) -> Entry:
         """The entry as one for a free agent, if it is known to be one."""
@@ -185,7 +198,7 @@ class Transaction:
             made_in=above,
             grounds=entry.grounds,
             may_cost=entry.target.may_cost,
-            resolution=entry.resolution,
+            resolution=None if entry.resolution is None else _by(admitted, entry.resolution),
             # What is sealed to run later cannot be told of it any more.
             shrinks=entry.target.most_cost if entry.target.takes_budget and not entry.later else 0,
         )
@@ -207,6 +220,11 @@ class Transaction:
             callback=later.callback,
             call_bytes=write_sealed_call(kept),
         )
+
+
+def _by(admitted: Admitted, answer: Answer) -> Answer:
+    """An answer with who gives it: who has authenticated, unless somebody passes it on."""
+    return replace(answer, resolver=answer.resolver or admitted.caller.actor.name)
 
 
 def answer_of(brought: StatedResolution) -> Answer:

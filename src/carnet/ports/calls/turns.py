@@ -107,7 +107,8 @@ class Claimed(Struct, frozen=True, tag=True):
     """The turn is ours to run."""
 
     turn: Turn
-    reserved: int | None = None  # where it is less than was asked for
+    reserved: int | None = None  # where it is not what was asked for
+    agreed: int = 0  # of that, what was agreed to be paid for what the turn asked for
 
 
 class Known(Struct, frozen=True, tag=True):
@@ -272,6 +273,9 @@ class Turns(Protocol):
 
     async def interrupts(self, turn: Turn) -> Sequence[InterruptRecord]:
         """What a turn waits for, or waited for, in the order in which it asked."""
+
+    async def calls_out(self, turn: Turn) -> Sequence[str]:
+        """The ids under which earlier attempts of a turn have called others."""
 
     async def reload(self, turn: Turn) -> Turn:
         """The record as it is now."""

@@ -1,7 +1,8 @@
 """Receipts that we give: with the answer to every call that came with a travel document.
 
 Law 1. A receipt is made once, when the turn has ended, and kept before it leaves. Whoever repeats
-       the call gets the same one; if a crash has lost it, it is made then.
+       the call gets the same one; if a crash has lost it, it is made then. One for a turn that
+       waits says what it has cost so far, and is not kept: another follows.
 Law 2. What stands in no record has no receipt: neither an end that nobody knows, nor the failure of
        a reader to see how the turn goes on. The journal tells such an end without any usage.
 """
@@ -20,6 +21,7 @@ from carnet.core.messages.events import (
     Extension,
     Failed,
     Usage,
+    Waiting,
     is_terminal,
 )
 from carnet.core.people.proof import SECOND_US, Document
@@ -59,6 +61,8 @@ class Issuing:
         self, call: Call, document: Document, events: Sequence[Event], result_of: ResultOf
     ) -> str:
         """The receipt of a turn that has ended with these events."""
+        if isinstance(events[-1], Waiting):
+            return self._make(call, document, events, result_of)
         if call.known:
             found = await self._kept.get(call.record)
             if found is not None:
@@ -100,7 +104,7 @@ class Issuing:
         events: Sequence[Event],
         result_of: ResultOf,
     ) -> str:
-        signer, end = self._keys.signer(), events[-1]
+        signer, code = self._keys.signer(), _code(events[-1])
         counted = tally(called.depth, events)
         receipt = travel.Receipt(
             issuer=self._domain,
@@ -112,8 +116,8 @@ class Issuing:
             currency=self._currency,
             calls=counted.calls,
             max_depth=counted.deepest,
-            digest=None if isinstance(end, Failed) else travel.answer_digest(result_of(events)),
-            code=end.code if isinstance(end, Failed) else None,
+            digest=travel.answer_digest(result_of(events)) if code is None else None,
+            code=code,
             keyid=signer.kid,
         )
         return travel.write_receipt(receipt, sign=signer.sign)
@@ -175,6 +179,13 @@ class Receipted:
             return ()
         receipt = await self._issuing.receipt(call, document, events, self._result_of)
         return (Extension(RECEIPT, receipt),)
+
+
+def _code(end: Event) -> str | None:
+    """Why a turn has no answer, or none yet; None where it has one."""
+    if isinstance(end, Waiting):
+        return end.error().code
+    return end.code if isinstance(end, Failed) else None
 
 
 def _usage(events: Sequence[Event]) -> Usage:

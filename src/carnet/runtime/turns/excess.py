@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from carnet.core.call import Call
 from carnet.core.messages.events import Usage
+from carnet.core.messages.interrupt import paid
 from carnet.ports.calls.turns import DISPUTED, Debit, within
 
 logger = logging.getLogger("carnet.runtime")
@@ -44,7 +45,9 @@ def within_budget(call: Call, debits: list[Debit], most: int) -> list[Debit]:
 def _set_aside(call: Call) -> int | None:
     """What was set aside for a call of the budget that bounds it; None where none does."""
     budget = call.carnet.budget
-    return call.set_aside if call.set_aside and budget and budget.money is not None else None
+    if not call.set_aside or budget is None or budget.money is None:
+        return None
+    return call.set_aside + paid(call.resolved)
 
 
 def _cut(debits: list[Debit], most: int) -> list[Debit]:
@@ -58,7 +61,7 @@ def _cut(debits: list[Debit], most: int) -> list[Debit]:
 
 def most_cost(call: Call) -> int:
     """What a peer may have charged for a call whose cost it does not tell."""
-    bounds = [call.target.most_cost, _set_aside(call)]
+    bounds = [call.target.most_cost + paid(call.resolved), _set_aside(call)]
     if call.payer.limit is not None:
         bounds.append(call.reserve)
     return min(bound for bound in bounds if bound is not None)

@@ -1,6 +1,6 @@
 """A turn while it runs, and how it is told to stop.
 
-Here is also how it ends, and what it has used.
+Here is also how it ends, what it has used, and how it goes on after it has waited.
 
 Law. Whatever an agent does or raises, its turn has one end. What it raised beyond our own errors is
 in the log, under an incident that the caller is told.
@@ -15,13 +15,15 @@ import msgspec
 
 from carnet.core.call import Call
 from carnet.core.chain.turn import Turn
+from carnet.core.chain.turn_id import is_unscoped
 from carnet.core.messages.events import STATES, UNKNOWN_COST, End, Event, Extension, Failed, Usage
+from carnet.core.messages.interrupt import Answered, Resolution
 from carnet.core.messages.outbound_call import OutboundCall
 from carnet.core.messages.output import Output
 from carnet.errors import AgentFailed, AgentNotFound, CarnetError, Internal, OutcomeUnknown
 from carnet.ports.calls.admission import CameBack
 from carnet.ports.calls.agent import Target
-from carnet.ports.calls.turns import Fenced
+from carnet.ports.calls.turns import Fenced, InterruptRecord
 from carnet.ports.world.clock import Ids
 from carnet.runtime.turns.broadcast import Broadcast
 from carnet.runtime.turns.recording import Recording
@@ -177,3 +179,28 @@ def log_fields(call: Call, code: str, detail: str) -> dict[str, object]:
         "code": code,
         "detail": detail,
     }
+
+
+def as_before(call: Call, names: Sequence[str]) -> Call:
+    """The same call that its first attempt was: its calls out have the ids that they had.
+
+    Who repeats a call names the run, of which we may have been the first to say the name.
+    """
+    carnet, onward = call.carnet, call.onward
+    if not any(is_unscoped(carnet.run, name) for name in names if name != call.record.turn):
+        return call
+    carnet = msgspec.structs.replace(carnet, run_is_ours=True)
+    if onward is not None:
+        turn = carnet.child_turn(0, onward.speaker or "", call.record.key)
+        onward = msgspec.structs.replace(onward, turn=turn, parent_turn=None)
+    return msgspec.structs.replace(call, carnet=carnet, onward=onward)
+
+
+def answer_in(record: InterruptRecord) -> Answered:
+    """An interrupt that was answered, as the agent is given it."""
+    value = None if record.value is None else msgspec.json.decode(record.value)
+    return Answered(
+        record.interrupt,
+        Resolution(outcome=record.outcome or "rejected", resolver=record.resolver, value=value),
+        is_charged=record.is_charged,
+    )

@@ -24,12 +24,12 @@ import msgspec
 from carnet.core.call import Call
 from carnet.core.chain.turn import Turn
 from carnet.core.messages.events import End, Event, Failed, Usage, Waiting
-from carnet.core.messages.interrupt import Answered, Interrupt, Resolution
+from carnet.core.messages.interrupt import Interrupt, agreed
 from carnet.core.people.proof import SECOND_US
 from carnet.errors import Cancelled, CarnetError, InProgress, Internal, OutcomeUnknown, ShuttingDown
 from carnet.ports.calls.admission import CameBack, HasEnded, never
 from carnet.ports.calls.tasks import Tasks
-from carnet.ports.calls.turns import Fenced, InterruptRecord, Tell, Turns
+from carnet.ports.calls.turns import Fenced, Tell, Turns
 from carnet.ports.world.clock import Clock, Ids
 from carnet.ports.world.cluster import Cluster
 from carnet.runtime.stream import closing
@@ -37,6 +37,8 @@ from carnet.runtime.turns.broadcast import Broadcast
 from carnet.runtime.turns.execution import (
     STOP_SECONDS,
     Execution,
+    answer_in,
+    as_before,
     listen,
     log_fields,
     stop_all,
@@ -306,7 +308,11 @@ class TurnRunner:
         """Run a turn that has waited for an answer, with what it was answered."""
         try:
             asked = [one for one in await self._turns.interrupts(call.record) if one.outcome]
-            call = msgspec.structs.replace(call, resolved=tuple(map(_answer_in, asked)))
+            call = msgspec.structs.replace(call, resolved=tuple(map(answer_in, asked)))
+            call = as_before(call, await self._turns.calls_out(call.record))
+            if call.allowance is not None and not call.is_child:
+                # It has room for what was agreed to, which is no other call's to spend.
+                call.allowance.take_more(agreed(call.resolved))
         except CarnetError as error:
             given = given or Failed.of(error)
         await self._run(running, call, given)
@@ -383,13 +389,3 @@ class TurnRunner:
         await settle(
             self._turns, call, self._clock, is_over=lambda: self._draining, tasks=self._tasks
         )
-
-
-def _answer_in(record: InterruptRecord) -> Answered:
-    """An interrupt that was answered, as the agent is given it."""
-    value = None if record.value is None else msgspec.json.decode(record.value)
-    return Answered(
-        record.interrupt,
-        Resolution(outcome=record.outcome or "rejected", resolver=record.resolver, value=value),
-        is_charged=record.is_charged,
-    )

@@ -223,6 +223,10 @@ _EVENTS: Final = (  # the condition on a row `j`
 )
 _SIZE: Final = f"SELECT COALESCE(SUM(LENGTH(j.data)), 0) FROM journal j WHERE {_EVENTS}"
 _RELOAD = f"{SELECT_TURN} WHERE t.n = ?"
+_CALLS_OUT: Final = (
+    "SELECT c.turn FROM turn t JOIN turn c ON c.run = t.run AND c.parent_n = t.n WHERE t.n = ?"
+    " UNION SELECT child_turn FROM outbound WHERE turn = ?"
+)
 
 
 class StoredTurns:
@@ -309,6 +313,10 @@ class StoredTurns:
     async def interrupts(self, turn: Turn) -> list[InterruptRecord]:
         """What a turn waits for, or waited for, in the order in which it asked."""
         return await self._interrupts.of(turn.n)
+
+    async def calls_out(self, turn: Turn) -> list[str]:
+        """The ids under which earlier attempts of a turn have called others."""
+        return [name for (name,) in await self._database.fetch(_CALLS_OUT, (turn.n, turn.n))]
 
     async def reload(self, turn: Turn) -> Turn:
         """The record as it is now."""

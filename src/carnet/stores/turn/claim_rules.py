@@ -344,21 +344,19 @@ class ClaimRules:
         if turn.state != "waiting" or not meant:
             return Denied("resolution")
         agreed = meant[0][5] if answer.outcome == "accepted" else 0
-        denied = self._agree(claim, agreed, row[_QUOTA])
-        if denied is not None:
-            return denied
+        held = sum(h[1] for h in read_holds(row[_HOLDS]) if h[0] == row[_QUOTA])
+        short = self._agree(claim, agreed, row[_QUOTA], held if len(still) == 1 else 0)
+        if isinstance(short, Denied):
+            return short
         what = (claim.now, answer.resolver, answer.outcome, answer.value)
         self.resolved.append((*what, turn.n, meant[0][1]))
         if len(still) > 1:
             return Known(turn)
-        # It keeps its attempt; what it held, it holds as any other turn that runs.
-        reserve = sum(h[1] for h in read_holds(row[_HOLDS]) if h[0] == row[_QUOTA])
+        reserve = held - short  # it keeps its attempt, and holds as any other turn that runs
         if claim.admitted.payer.limit is not None:
             asked_at = meant[0][7]  # what was agreed to before that, it holds already
-            others = [
-                p for p in self.pending if p[0] == turn.n and p[6:8] == ("accepted", asked_at)
-            ]
-            reserve += agreed + sum(p[5] for p in others)
+            before = [p for p in self.pending if p[0] == turn.n and p[7] == asked_at]
+            reserve += agreed + sum(p[5] for p in before if p[6] == "accepted")
         state, worker = (_RESUMED, self._worker) if claim.task is None else (_QUEUED, None)
         resumed = (turn, state, worker, turn.fence + 1, reserve)
         self.resumed.append(resumed_row(*resumed))
@@ -368,19 +366,25 @@ class ClaimRules:
             self.driven_ranks.append((self._rank(claim), turn.n))
         note = b'{"attempt":%d,"resolved":true}' % turn.attempt
         self.journal.append(sealed_row(turn.n, DISCARD, 0, 0, note))
-        is_same = reserve == claim.admitted.reserve
-        return Claimed(resumed_turn(*resumed), None if is_same else reserve)
+        if reserve == claim.admitted.reserve:
+            return Claimed(resumed_turn(*resumed))
+        accepted = [p[5] for p in self.pending if p[0] == turn.n and p[6] == "accepted"]
+        return Claimed(resumed_turn(*resumed), reserve, agreed + sum(accepted))
 
-    def _agree(self, claim: TurnClaim, amount: int, quota: str) -> Denied | None:
-        """Reserve what the payer agrees to pay, if there is room for it."""
+    def _agree(self, claim: TurnClaim, amount: int, quota: str, own: int) -> Denied | int:
+        """Reserve what the payer agrees to pay; what of it comes out of the turn's `own` hold.
+
+        That of a call whose callee can be told to cost less shrinks as it does at first (R53).
+        """
         limit = claim.admitted.payer.limit
         if not amount or limit is None:
-            return None
-        left = limit - self.held.get(quota, 0)
-        if amount > left:
-            return Denied("spending", amount=max(left, 0))
-        self._reserve(quota, amount)
-        return None
+            return 0
+        left = max(limit - self.held.get(quota, 0), 0)
+        short = max(amount - left, 0)
+        if short > min(own, claim.shrinks):
+            return Denied("spending", amount=left)
+        self._reserve(quota, amount - short)
+        return short
 
     def _begin_again(self, claim: TurnClaim, turn: Turn) -> Claimed:
         claim, reserved = self._as_reserved(claim)
