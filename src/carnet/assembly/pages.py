@@ -21,6 +21,7 @@ from carnet.stores.open import Store
 from carnet.telemetry import Metrics
 from carnet.wire.dialects import samvad
 from carnet.wire.dialects.dialect import Dialect
+from carnet.wire.dialects.policy import RESOLUTION
 from carnet.wire.grammar import json
 from carnet.wire.stamps.stamp import IDEMPOTENCY_KEY, Stamps
 from carnet.wire.stamps.tangle import HEADERS
@@ -101,8 +102,11 @@ def description(
 ) -> dict[str, Any]:
     """The shape of the API, as this gateway serves it."""
     polling = settings.gateway.task_polling
-    key = {IDEMPOTENCY_KEY: "Names this call as x-tangle-turnid does, where that is absent."}
-    return describe(router.routes, _schemas(dialects), HEADERS | key, polling=polling)
+    beside = {
+        IDEMPOTENCY_KEY: "Names this call as x-tangle-turnid does, where that is absent.",
+        RESOLUTION: "Answers what this call waits for: STATE;outcome=accepted, or rejected.",
+    }
+    return describe(router.routes, _schemas(dialects), HEADERS | beside, polling=polling)
 
 
 def documents() -> dict[str, dict[str, Any]]:

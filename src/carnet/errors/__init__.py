@@ -28,7 +28,8 @@
     │   │                    InterruptExpired  PolicyStateInvalid  Declined
     │   │                    AnsweredOtherwise
     │   ├── waits            InputRequired  ApprovalRequired  ConsentRequired
-    │   │                    SignInRequired  PaymentWanted
+    │   │                    SignInRequired  PaymentWanted  WaitRequired  RecoveryRequired
+    │   ├── policies         LegalRestriction  PolicyForbidden
     │   └── load             RateLimited  TooManyCalls  TooManyStreams  Overloaded
     │                        ShuttingDown  TokenBudgetExceeded  TooManyTasks
     ├── Upstream             someone we called did not answer properly

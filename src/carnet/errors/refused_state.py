@@ -41,9 +41,12 @@ class DefinitionChanged(Refused, code="definition_changed", status=409):
 
 
 class AnswerAwaited(Refused):
-    """The agent needs something before it goes on."""
+    """An agent asks for something before it goes on."""
 
-    hint = "Give the answer, then send the same request again: it is told as waiting until then."
+    hint = (
+        "Send the same request again with 'carnet-resolution: STATE;outcome=accepted', or rejected."
+        " Until then it is told as waiting."
+    )
 
     def __init__(self, detail: str = "", /, *, kind: str = "input") -> None:
         """`kind` is a word of ours for what is asked for."""
@@ -78,6 +81,32 @@ class PaymentWanted(AnswerAwaited, code="payment_wanted", status=402):
     """The agent asks for a payment before it goes on. Its turn waits and holds its money."""
 
     template = "The agent waits for a payment before it goes on."
+
+
+class WaitRequired(AnswerAwaited, code="wait_required", status=429):
+    """An agent elsewhere takes no more for now, and says so by a policy. The turn waits."""
+
+    template = "An agent that was called asks to be asked again later."
+
+
+class RecoveryRequired(AnswerAwaited, code="unavailable", status=503):
+    """An agent elsewhere cannot answer for now, and says so by a policy. The turn waits."""
+
+    template = "An agent that was called waits until it is available again."
+
+
+class LegalRestriction(Refused, code="legal_restriction", status=451):
+    """An agent elsewhere may not answer for legal reasons. Nobody can answer that; it is over."""
+
+    template = "An agent that was called may not answer this for legal reasons."
+    hint = "Do not repeat it; the operator finds what the other side said with 'carnet runs show'."
+
+
+class PolicyForbidden(Refused, code="policy_forbidden"):
+    """The policy of an agent elsewhere forbids the call. Nobody can answer that; it is over."""
+
+    template = "The policy of an agent that was called forbids this."
+    hint = "Do not repeat it; the operator finds what the other side said with 'carnet runs show'."
 
 
 class Declined(Refused, code="declined"):

@@ -6,7 +6,8 @@ Law 1. Nothing is executed before the claim is recorded, and nothing is acknowle
        end is.
 Law 2. An error before the first event is an HTTP error, unless the dialect begins every stream at
        once; after it, the error is told in the stream.
-Law 3. Who came with a travel document is given the receipt: in a header, or before the last frame.
+Law 3. A turn that waits is told as an error is, with what it waits for; a repeat gets the same.
+Law 4. Who came with a travel document is given the receipt: in a header, or before the last frame.
 """
 
 import asyncio
@@ -41,6 +42,7 @@ from carnet.wire.grammar import sse
 HEARTBEAT_SECONDS = 15.0
 KEEP_ALIVE = sse.write_comment("keep-alive")
 _GOING_ON: Final = frozenset({"running", "queued"})
+_UNANSWERED: Final = (Failed, Waiting)
 RECEIPT_FIELD = travel.RECEIPT_HEADER.encode()
 
 
@@ -135,11 +137,8 @@ class Answering:
         end = events[-1]
         if faults.is_armed:
             faults.point("reply.before_write")
-        if type(end) is Waiting:
-            end = Failed.of(end.error())
-        if isinstance(end, Failed):
-            await self._refuse(exchange, call, end, events)
-            return end.code
+        if isinstance(end, _UNANSWERED):
+            return await self._refuse(exchange, call, end, events)
         writer = self._dialect.writer(call, self._gateway)
         body = writer.whole(events)
         headers = writer.headers(stream=False)
@@ -159,16 +158,14 @@ class Answering:
         with DisconnectWatch(exchange.line):
             try:
                 async for batch in batches:
-                    if batch and type(batch[-1]) is Waiting:
-                        # One name for it, here and below: a second would hold what was said last.
-                        batch = [*batch[:-1], Failed.of(batch[-1].error())]  # noqa: PLW2901
                     if not exchange.started:
                         held = [*held, *batch] if held else batch
-                        if _only_failed(held) and not self._dialect.begins_at_once:
+                        if _only_ended(held) and not self._dialect.begins_at_once:
                             break
                         if not (_has_content(held) or self._dialect.begins_at_once):
                             continue
                         await self._start_stream(exchange, writer)
+                        # One name for it, here and below: a second would hold what was said last.
                         batch, held = held, ()  # noqa: PLW2901  it goes out with what came
                     last = batch[-1] if batch else last
                     if len(batch) > WORDS:
@@ -181,12 +178,11 @@ class Answering:
             finally:
                 await batches.aclose()
         if not exchange.started:
-            failed = _only_failed(held) or Failed.of(OutcomeUnknown())
-            await self._refuse(exchange, call, failed, held)
-            return failed.code
+            end = _only_ended(held) or Failed.of(OutcomeUnknown())
+            return await self._refuse(exchange, call, end, held)
         await exchange.write(b"", more=False)
         faults.point("reply.after_write")
-        return last.code if isinstance(last, Failed) else "done"
+        return _outcome(last) if isinstance(last, _UNANSWERED) else "done"
 
     async def _write_some(
         self, exchange: Exchange, call: Call, writer: AnswerWriter, batch: Sequence[Event]
@@ -206,16 +202,21 @@ class Answering:
         faults.point("reply.half_written")
 
     async def _refuse(
-        self, exchange: Exchange, call: Call, failed: Failed, events: Sequence[Event]
-    ) -> None:
+        self, exchange: Exchange, call: Call, end: Failed | Waiting, events: Sequence[Event]
+    ) -> str:
         """Answer an admitted call with an error, and say what it has cost all the same."""
-        self._metrics.refusals.labels(failed.code).inc()
+        outcome = _outcome(end)
+        self._metrics.refusals.labels(outcome).inc()
         usage = next((event for event in events if isinstance(event, Usage)), None)
         writer = self._dialect.writer(call, self._gateway)
-        status, headers, body = writer.refusal(failed, usage)
+        if isinstance(end, Waiting):
+            status, headers, body = writer.waiting(end, usage)
+        else:
+            status, headers, body = writer.refusal(end, usage)
         if call.document is not None:
             headers += _receipt_field(events)
         await exchange.reply(status, headers, body)
+        return outcome
 
     def note_accepted(self, exchange: Exchange, call: Call, began: float) -> None:
         """Note a task that was taken on; its end is noted by whoever runs it."""
@@ -272,9 +273,13 @@ def _has_content(events: Sequence[Event]) -> bool:
     return any(not isinstance(event, Extension | Usage) for event in events)
 
 
-def _only_failed(events: Sequence[Event]) -> Failed | None:
-    """The failure of a turn that said nothing before it."""
+def _only_ended(events: Sequence[Event]) -> Failed | Waiting | None:
+    """How a turn has ended that has no answer and said nothing before."""
     last = events[-1] if events else None
-    if isinstance(last, Failed) and not _has_content(events[:-1]):
+    if isinstance(last, _UNANSWERED) and not _has_content(events[:-1]):
         return last
     return None
+
+
+def _outcome(end: Failed | Waiting) -> str:
+    return end.code if isinstance(end, Failed) else end.error().code

@@ -49,6 +49,7 @@ from carnet.telemetry import Metrics
 from carnet.wire import travel
 from carnet.wire.crypto.components import Request
 from carnet.wire.dialects.dialect import Arrival, Dialect, Way
+from carnet.wire.dialects.policy import RESOLUTION_COVERED, RESOLUTION_START, read_resolution
 from carnet.wire.grammar.headers import refuse_lookalikes
 from carnet.wire.stamps.stamp import KEY_START, Stamps, read_key
 
@@ -267,13 +268,22 @@ class DialectEndpoint:
         if self._dialect.is_signed:
             return with_stamps(claim, arrival)
         return (
-            with_proof(claim, arrival) if arrival.way.kind == "call" else with_key(claim, arrival)
+            with_proof(claim, arrival)
+            if arrival.way.kind == "call"
+            else with_resolution(with_key(claim, arrival), arrival)
         )
 
 
 def with_key(claim: Claim, arrival: Arrival) -> Claim:
     """The claim with the key that names its repeats, if it has one."""
     return structs.replace(claim, key=read_key(arrival.headers))
+
+
+def with_resolution(claim: Claim, arrival: Arrival) -> Claim:
+    """The claim with the answer that its turn waits for, if it brings one."""
+    if RESOLUTION_START not in arrival.headers.joined():
+        return claim
+    return structs.replace(claim, resolution=read_resolution(arrival.headers))
 
 
 def with_proof(claim: Claim, arrival: Arrival) -> Claim:
@@ -286,10 +296,12 @@ def with_proof(claim: Claim, arrival: Arrival) -> Claim:
     if b"\nsignature-input" not in names and b"\ncarnet" not in names:  # nearly every request
         return claim if KEY_START not in names else with_key(claim, arrival)
     proof = travel.read_proof(arrival.request, arrival.body, arrival.stamps)
-    if proof is None:
-        return claim
-    marks = (*claim.marks, *_of_document(proof.document, arrival.stamps))
-    return structs.replace(claim, proof=proof, marks=marks, authorization=None)
+    if proof is not None:
+        marks = (*claim.marks, *_of_document(proof.document, arrival.stamps))
+        claim = structs.replace(claim, proof=proof, marks=marks, authorization=None)
+    elif KEY_START in names:
+        claim = with_key(claim, arrival)
+    return claim if RESOLUTION_START not in names else with_resolution(claim, arrival)
 
 
 def with_stamps(claim: Claim, arrival: Arrival) -> Claim:
@@ -300,6 +312,8 @@ def with_stamps(claim: Claim, arrival: Arrival) -> Claim:
         return claim
     stamped = arrival.stamped()
     document = travel.read_beside(headers, arrival.body)
+    if RESOLUTION_COVERED in proof.bases[0]:
+        claim = with_resolution(claim, arrival)
     return structs.replace(
         claim,
         proof=structs.replace(proof, document=document),

@@ -118,9 +118,12 @@ class Questions:
         self, task: StoredTask, caller: Caller | None, *, is_cancel: bool = False
     ) -> TaskView:
         events = await self._records.events(task)
+        is_owner = caller is None or caller.actor.name == task.turn.actor
+        asked = await self._records.interrupts(task, domain=self._gateway.domain, is_owner=is_owner)
         # Who came with a token is no peer, and is owed none.
         receipt = await self._receipt(task) if caller is None else None
-        return view_of(task, self._gateway.currency, events, receipt=receipt, is_cancel=is_cancel)
+        more = {"receipt": receipt, "is_cancel": is_cancel, "interrupts": asked}
+        return view_of(task, self._gateway.currency, events, **more)
 
     async def _list(self, question: Question, caller: Caller | None) -> TaskList:
         if caller is None:

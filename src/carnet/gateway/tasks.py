@@ -4,6 +4,8 @@ Law 1. An id that is unknown, of another agent, or of a task that is no longer k
        bytes. What was asked for with a token is told to tokens alone.
 Law 2. What can be refused without looking a task up is refused before that.
 Law 3. A token sees the tasks it asked for; an operator sees all.
+Law 4. What a task waits for is told to whoever may see it; among tokens, the secret that answers it
+       to the one that asked. It answers nothing without the token or the key of who asked.
 """
 
 import asyncio
@@ -11,7 +13,10 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-from carnet.core.messages.events import Event, is_terminal, read_in_pieces
+from msgspec.structs import replace
+
+from carnet.core.messages.events import Event, Waiting, is_terminal, read_in_pieces
+from carnet.core.messages.interrupt import Interrupt
 from carnet.core.people.address import is_agent_uri
 from carnet.core.people.identity import Caller
 from carnet.errors import CarnetError, TaskNotFound
@@ -23,6 +28,7 @@ from carnet.ports.calls.tasks import StoredTask, Tasks
 from carnet.ports.calls.turns import Turns
 from carnet.ports.world.clock import Clock
 from carnet.wire.dialects.dialect import Question, TaskView
+from carnet.wire.dialects.policy import addressed
 
 ENDED = frozenset({"done", "failed"})
 
@@ -71,6 +77,18 @@ class TaskRecords:
         if not events or not is_terminal(events[-1]):
             raise TaskNotFound  # its events are forgotten before the task is
         return events
+
+    async def interrupts(
+        self, task: StoredTask, *, domain: str, is_owner: bool
+    ) -> tuple[Interrupt, ...]:
+        """What a task waits for; `domain` is ours. Only its owner is told the secrets."""
+        if task.turn.state != "waiting":
+            return ()
+        kept = await self._turns.interrupts(task.turn)
+        asked = [one.interrupt for one in kept if one.status == "open"]
+        if not is_owner:
+            asked = [replace(one, state="") for one in asked]
+        return addressed(Waiting(tuple(asked)), task.turn.agent, domain).interrupts if asked else ()
 
     async def newest(self, *, limit: int, **chosen: Any) -> tuple[list[StoredTask], int | None]:
         """Some of those that are kept, the newest first, and where the next ones begin."""

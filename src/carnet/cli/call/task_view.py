@@ -7,7 +7,7 @@ Law 3. A gateway that was there and does not answer now is waited for, as long a
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 from urllib.parse import quote
 
 from msgspec import Struct
@@ -32,6 +32,7 @@ from carnet.runtime.peers.samvad_client import RecipientClient
 from carnet.runtime.peers.samvad_request import SamvadRequest
 from carnet.runtime.peers.samvad_tasks import SamvadTasks
 from carnet.runtime.stream import closing
+from carnet.wire.dialects.policy import interrupt_object
 from carnet.wire.dialects.samvad import TaskRecord
 
 MOST_TASKS: Final = 200  # that are looked through for the beginning of an id
@@ -50,6 +51,7 @@ class TaskStatus(Struct, frozen=True, kw_only=True):
     note: str | None = None
     result: dict[str, Any] | None = None
     error: Exception | None = None
+    waits: str | None = None  # what for, in words
 
     @property
     def is_over(self) -> bool:
@@ -62,7 +64,8 @@ class TaskStatus(Struct, frozen=True, kw_only=True):
         if self.is_over:  # what was noted on the way is of no use any more
             return self.status
         share = "" if self.progress is None else f" {self.progress:.0%}"
-        return f"{self.status}{share}" + (f"  {in_line(self.note)}" if self.note else "")
+        words = self.waits or self.note
+        return f"{self.status}{share}" + (f"  {in_line(words)}" if words else "")
 
 
 class SilenceNote:
@@ -197,6 +200,7 @@ async def seen_there(
                         progress=record.progress,
                         result=record.result,
                         error=record.error,
+                        waits=waits_for([interrupt_object(one) for one in record.interrupts]),
                     )
         except (ProviderUnavailable, ProviderTimeout):  # it was asked several times
             if not is_known:
@@ -215,7 +219,24 @@ def page_of(record: TaskRecord) -> dict[str, Any]:
         page["result"] = record.result
     if record.error is not None:
         page["error"] = error_object(record.error)
+    if record.interrupts:
+        page["interrupts"] = [interrupt_object(asked) for asked in record.interrupts]
     return page
+
+
+def waits_for(interrupts: object) -> str | None:
+    """What a task waits for, in words; None if it does not."""
+    asked = [one for one in interrupts if isinstance(one, dict)] if _is_list(interrupts) else []
+    words = [
+        " ".join(str(one[name]) for name in ("kind", "amount", "currency") if one.get(name))
+        + (f" for {one['origin']}" if one.get("origin") else "")
+        for one in asked
+    ]
+    return f"waits for {', '.join(words)}" if words else None
+
+
+def _is_list(value: object) -> TypeGuard[list[object]]:
+    return isinstance(value, list)
 
 
 async def find_page(pages: Pages, task: str) -> dict[str, Any]:
@@ -294,6 +315,7 @@ def seen_in(page: dict[str, Any]) -> TaskStatus:
         note=page.get("note"),
         result=result if isinstance(result, dict) else None,
         error=_failure(error) if page.get("status") == "failed" else None,
+        waits=waits_for(page.get("interrupts")),
     )
 
 

@@ -29,7 +29,9 @@ from carnet.errors import (
     InputRequired,
     Internal,
     PaymentWanted,
+    RecoveryRequired,
     SignInRequired,
+    WaitRequired,
 )
 
 
@@ -123,6 +125,8 @@ _REQUIRED: Final[dict[str, type[AnswerAwaited]]] = {
     "payment": PaymentWanted,
     "consent": ConsentRequired,
     "sign_in": SignInRequired,
+    "rate_limited": WaitRequired,
+    "unavailable": RecoveryRequired,
 }
 
 
@@ -141,7 +145,10 @@ class Waiting(Struct, frozen=True, tag="waiting", array_like=True):
         """What whoever cannot answer it is told: it is no success, and nothing is done yet."""
         asked = self.interrupts[0]
         kind: type[AnswerAwaited] = _REQUIRED.get(asked.kind, InputRequired)
-        return kind(kind=asked.kind if asked.is_known else "input")
+        error = kind(kind=asked.kind if asked.is_known else "input")
+        if asked.retry_after is not None:
+            error.facts["retry_after"] = asked.retry_after
+        return error
 
 
 class Extension(Struct, frozen=True, tag="extension", array_like=True):

@@ -20,7 +20,8 @@ from msgspec import Struct
 
 from carnet.core.call import Call, Claim, Price, Target
 from carnet.core.chain.turn import Turn
-from carnet.core.messages.events import Event, Failed, Usage
+from carnet.core.messages.events import Event, Failed, Usage, Waiting
+from carnet.core.messages.interrupt import Interrupt
 from carnet.core.money.amount import format_amount
 from carnet.core.people.identity import Skill, Trust
 from carnet.core.people.proof import Asking, Proof
@@ -148,6 +149,7 @@ class TaskView(Struct, frozen=True, kw_only=True):
     cancelled: int | None = None  # when somebody asked for its end
     events: Sequence[Event] = ()  # of one that has ended
     currency: str  # of what it has cost
+    interrupts: tuple[Interrupt, ...] = ()  # of one that waits, as its asker may see them
     receipt: str | None = None  # that is owed to whoever asks
     is_cancel: bool = False  # shown to whoever asked for its end just now
 
@@ -245,6 +247,9 @@ class AnswerWriter(Protocol):
 
     def refusal(self, failed: Failed, usage: Usage | None, /) -> Reply:
         """The answer of an admitted call that failed, and what it has cost all the same."""
+
+    def waiting(self, waiting: Waiting, usage: Usage | None, /) -> Reply:
+        """The answer of a call that waits: what for, and what it has cost so far."""
 
 
 class Dialect(Protocol):

@@ -47,13 +47,18 @@ def refusal(status: int, body: object, retry_after: str | None = None) -> Carnet
 
 # ------------------------------------------------------------------ writing
 
+# What an agent asks for is told in the word that a refusal of the same kind has.
+ASKED_FOR = {"payment_wanted": "payment_required", "wait_required": "rate_limited"}
+
 
 def test_every_error_has_one_row() -> None:
     assert set(REFUSALS) == set(LEAVES)
 
 
 def test_every_wire_code_is_the_one_that_explain_and_the_docs_know() -> None:
-    assert {leaf.code: REFUSALS[leaf][1] for leaf in LEAVES} == {code: code for code in BY_CODE}
+    written = {leaf.code: REFUSALS[leaf][1] for leaf in LEAVES}
+    assert written == {code: ASKED_FOR.get(code, code) for code in BY_CODE}
+    assert set(ASKED_FOR.values()) <= set(BY_CODE)
 
 
 @pytest.mark.parametrize("leaf", LEAVES)
@@ -66,10 +71,10 @@ def test_every_error_is_written_in_the_one_shape(leaf: type[CarnetError]) -> Non
     assert 400 <= status <= 599
     assert headers["content-type"] == "application/json"
     assert (written["code"], written["message"]) == (inner["code"], inner["message"])
-    assert inner["code"] == leaf.code
+    assert inner["code"] == ASKED_FOR.get(leaf.code, leaf.code)
     assert inner["message"] == error.safe_text
     assert inner["hint"] == error.next_step
-    assert inner["docs"] == f"/-/errors/{leaf.code}"
+    assert inner["docs"] == f"/-/errors/{inner['code']}"
     assert (inner["run"], inner["turn"]) == ("conv_abc", "conv_abc.t0.echo")
     assert inner["type"]
 
@@ -144,7 +149,8 @@ def test_only_final_errors_with_a_status_that_clients_repeat_forbid_repeating() 
         *("bridge_depth_exceeded", "chain_final", "run_calls_exceeded", "definition_changed"),
         *("peer_refused", "egress_refused", "config_invalid", "unreachable", "loop_detected"),
         *("model_key_refused", "model_not_found"),
-        "policy_state_invalid",  # 409: a resolution is used once
+        *("policy_state_invalid", "answered_otherwise"),  # 409: a resolution is used once
+        *("wait_required", "unavailable"),  # a policy: the turn waits for an answer
     }
 
 

@@ -63,7 +63,7 @@ NINE = {
 }
 
 # What HTTP has a word for and the nine lack keeps its own status.
-OTHER_STATUSES = {402, 405, 408, 413, 414, 415, 431, 503}
+OTHER_STATUSES = {402, 403, 405, 408, 409, 413, 414, 415, 431, 451, 503}
 
 
 def made(leaf: type[CarnetError]) -> CarnetError:

@@ -7,12 +7,12 @@ Law 1. The bytes are a function of (turn, events); where the batches were cut ma
 Law 2. One event is one frame of one line, whatever its text holds (A59). Only a text too long for
        a reader's bound is spread over several.
 Law 3. A stream ends with `[DONE]` after `Done`, or with one error frame and no `[DONE]` after
-       `Failed`, which also tells what the call has cost. Nothing is written after that.
+       `Failed` or `Waiting`, which also tells what the call has cost. Nothing is written after.
 Law 4. Every stream that is done tells its usage: in a chunk of its own for who asks for that, else
        in the one that says why it ended, so that nobody meets a chunk without choices unasked.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from carnet.core.chain.turn import Turn
@@ -26,6 +26,7 @@ from carnet.core.messages.events import (
     Text,
     ToolCall,
     Usage,
+    Waiting,
 )
 from carnet.wire.dialects.openai.answer import (
     charge_member,
@@ -37,7 +38,8 @@ from carnet.wire.dialects.openai.answer import (
     tool_call_object,
     usage_object,
 )
-from carnet.wire.dialects.openai.refusals import error_object
+from carnet.wire.dialects.openai.refusals import error_object, waiting_object
+from carnet.wire.dialects.policy import addressed
 from carnet.wire.dialects.results import data_text
 from carnet.wire.grammar import json
 
@@ -54,6 +56,7 @@ class ChunkWriter:
         "_calls",
         "_currency",
         "_data",
+        "_domain",
         "_ended",
         "_flows",
         "_head",
@@ -61,13 +64,16 @@ class ChunkWriter:
         "_lead",
         "_opened",
         "_result",
-        "_run",
+        "_turn",
         "_usage",
     )
 
     _TAIL: Final = b'},"finish_reason":null}]}\n\n'
 
-    def __init__(self, turn: Turn, *, model: str, include_usage: bool, currency: str) -> None:
+    def __init__(
+        self, turn: Turn, *, model: str, include_usage: bool, currency: str, domain: str = ""
+    ) -> None:
+        """`domain` is ours: the address of an agent that asks for something holds it."""
         chunk = {
             "id": completion_id(turn),
             "object": "chat.completion.chunk",
@@ -76,7 +82,8 @@ class ChunkWriter:
         }
         self._lead = b"data: " + json.write(chunk)[:-1]  # all but the brace that closes it
         self._head = self._lead + b',"choices":[{"index":0,"delta":{"content":'
-        self._run = turn.run
+        self._turn = turn
+        self._domain = domain
         self._currency = currency
         self._include_usage = include_usage
         self._usage: Usage | None = None
@@ -112,8 +119,8 @@ class ChunkWriter:
                 self._result = payload
             case Done():
                 yield from self._done(event)
-            case Failed():
-                yield from self._failed(event)
+            case Failed() | Waiting():
+                yield self._unanswered(event)
 
     def _text(self, text: str) -> Iterator[bytes]:
         yield from self._open()
@@ -151,11 +158,16 @@ class ChunkWriter:
             return b""  # the text has it in pieces
         return b',"carnet":%b' % _write({"result": self._result})
 
-    def _failed(self, event: Failed) -> Iterator[bytes]:
+    def _unanswered(self, event: Failed | Waiting) -> bytes:
         self._ended, self._flows = True, False
-        error = error_object(event.error(), run=self._run)
+        error: Mapping[str, Any]
+        if isinstance(event, Failed):
+            error = error_object(event.error(), run=self._turn.run)
+        else:
+            asked = addressed(event, self._turn.agent, self._domain)
+            error = waiting_object(asked, run=self._turn.run)
         charge = charge_member(self._usage, self._currency)
-        yield b"data: %b\n\n" % _write({"error": error, **charge})
+        return b"data: %b\n\n" % _write({"error": error, **charge})
 
     def _open(self) -> Iterator[bytes]:
         if not self._opened:

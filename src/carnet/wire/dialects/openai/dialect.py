@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from carnet.core.call import Call, Claim
-from carnet.core.messages.events import Event, Failed, Usage
+from carnet.core.messages.events import Event, Failed, Usage, Waiting
 from carnet.core.people.proof import Proof
 from carnet.errors import CarnetError, InvalidRequest, RouteNotFound
 from carnet.wire.dialects.dialect import (
@@ -30,10 +30,11 @@ from carnet.wire.dialects.openai.answer import (
 )
 from carnet.wire.dialects.openai.chunk import ChunkWriter
 from carnet.wire.dialects.openai.codec import SPOKEN
-from carnet.wire.dialects.openai.refusals import write_error
+from carnet.wire.dialects.openai.refusals import write_error, write_waiting
 from carnet.wire.dialects.openai.request import NAME, read_chat, read_later
 from carnet.wire.dialects.openai.schemas import SCHEMAS
 from carnet.wire.dialects.openai.tasks import task_line, task_page
+from carnet.wire.dialects.policy import addressed
 from carnet.wire.grammar import json
 from carnet.wire.grammar.query import read_lines, read_number, read_query, read_word
 
@@ -110,11 +111,13 @@ WAYS: Final = (
 class ChatWriter:
     """Writes the answer to one chat request."""
 
-    __slots__ = ("_call", "_chunks", "_currency")
+    __slots__ = ("_call", "_chunks", "_currency", "_domain")
 
-    def __init__(self, call: Call, currency: str) -> None:
+    def __init__(self, call: Call, currency: str, domain: str = "") -> None:
+        """`currency` is that of the ledger, `domain` is ours."""
         self._call = call
         self._currency = currency
+        self._domain = domain
         self._chunks: ChunkWriter | None = None
 
     def headers(self, *, stream: bool) -> Fields:
@@ -145,6 +148,7 @@ class ChatWriter:
                 model=call.agent,
                 include_usage=call.ask.include_usage,
                 currency=self._currency,
+                domain=self._domain,
             )
         return chunks.write(events)
 
@@ -153,6 +157,17 @@ class ChatWriter:
         call = self._call
         status, headers, body = write_error(
             failed.error(), run=call.carnet.run, usage=usage, currency=self._currency
+        )
+        return Reply(status, [*self.headers(stream=False)[:-1], *_raw(headers)], body)
+
+    def waiting(self, waiting: Waiting, usage: Usage | None, /) -> Reply:
+        """An error object with what the turn waits for."""
+        call = self._call
+        status, headers, body = write_waiting(
+            addressed(waiting, call.agent, self._domain),
+            run=call.carnet.run,
+            usage=usage,
+            currency=self._currency,
         )
         return Reply(status, [*self.headers(stream=False)[:-1], *_raw(headers)], body)
 
@@ -189,7 +204,7 @@ class OpenAI:
         return Question(about=about, task=arrival.names["task"])
 
     def writer(self, call: Call, gateway: GatewayFacts, /) -> ChatWriter:
-        return ChatWriter(call, gateway.currency)
+        return ChatWriter(call, gateway.currency, gateway.domain)
 
     def refusal(self, error: CarnetError, /) -> Reply:
         """An error object."""

@@ -6,16 +6,19 @@ Law 1. Every leaf of the error tree has one row: a status and a wire code.
 Law 2. What we write is our sentence and our facts, never the raw detail.
 Law 3. A chain that is too deep is terminal: it never carries Retry-After, and clients that repeat
        every 429 are told not to (tangle 1.4).
-Law 4. What a failed call has cost stands beside its error, so that the caller's books agree with
+Law 4. What a turn waits for stands beside its error: `interrupt` is the oldest, `interrupts` are
+       all of them. Nobody is to repeat it by itself, whatever the status.
+Law 5. What a failed call has cost stands beside its error, so that the caller's books agree with
        ours; where it cost nothing, or nobody knows, there is no word of it.
 """
 
 from typing import Any, Final
 
 from carnet import errors
-from carnet.core.messages.events import Usage
+from carnet.core.messages.events import Usage, Waiting
 from carnet.errors import CarnetError, DepthExceeded, Fact
 from carnet.wire.dialects.openai.answer import charge_member
+from carnet.wire.dialects.policy import interrupt_objects
 from carnet.wire.dialects.refusal import find_row
 from carnet.wire.grammar import json
 
@@ -90,6 +93,10 @@ REFUSALS: Final[dict[type[CarnetError], tuple[int, str]]] = {
     errors.ConsentRequired: (403, "consent_required"),
     errors.SignInRequired: (401, "sign_in_required"),
     errors.PaymentWanted: (402, "payment_required"),
+    errors.WaitRequired: (429, "rate_limited"),
+    errors.RecoveryRequired: (503, "unavailable"),
+    errors.LegalRestriction: (451, "legal_restriction"),
+    errors.PolicyForbidden: (403, "policy_forbidden"),
     errors.Declined: (403, "declined"),
     errors.AnsweredOtherwise: (409, "answered_otherwise"),
     errors.InterruptNotFound: (404, "interrupt_not_found"),
@@ -171,6 +178,24 @@ def write_error(
         facts["turn"] = turn
     body: dict[str, Any] = {"error": facts, "code": facts["code"], "message": facts["message"]}
     return status, _headers(error, status), json.write(body | charge_member(usage, currency))
+
+
+def waiting_object(waiting: Waiting, *, run: str | None) -> dict[str, Any]:
+    """The error of a turn that waits, with what it waits for."""
+    asked = interrupt_objects(waiting)
+    return {**error_object(waiting.error(), run=run), "interrupt": asked[0], "interrupts": asked}
+
+
+def write_waiting(
+    waiting: Waiting, *, run: str | None, usage: Usage | None, currency: str
+) -> tuple[int, dict[str, str], bytes]:
+    """The status, the headers and the body for a turn that waits, by what it asked for first."""
+    error = waiting.error()
+    status, _ = find_row(REFUSALS, error)
+    facts = waiting_object(waiting, run=run)
+    body: dict[str, Any] = {"error": facts, "code": facts["code"], "message": facts["message"]}
+    headers = {**_headers(error, status), "x-should-retry": "false"}
+    return status, headers, json.write(body | charge_member(usage, currency))
 
 
 def _headers(error: CarnetError, status: int) -> dict[str, str]:

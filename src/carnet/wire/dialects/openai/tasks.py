@@ -8,6 +8,7 @@ from carnet.errors import TaskNotFound
 from carnet.wire.dialects.dialect import TaskView
 from carnet.wire.dialects.openai.answer import usage_object
 from carnet.wire.dialects.openai.refusals import error_object
+from carnet.wire.dialects.policy import interrupt_object
 from carnet.wire.dialects.results import result_of
 from carnet.wire.grammar.times import when
 
@@ -19,6 +20,7 @@ _RUNNING: Final = "running"  # also while it waits for a decision, or nobody kno
 def task_line(view: TaskView) -> dict[str, Any]:
     """One task in a list."""
     turn, word = view.turn, _WORDS.get(view.turn.state, _RUNNING)
+    waits = {"waits": True} if turn.state == "waiting" else {}
     return {
         "taskId": view.id,
         "status": word,
@@ -35,12 +37,16 @@ def task_line(view: TaskView) -> dict[str, Any]:
         "code": turn.code,
         "run": turn.run,
         "turn": turn.turn,
+        **waits,
     }
 
 
 def task_page(view: TaskView) -> dict[str, Any]:
     """One task, with its result or its error, and what it used."""
     page = {**task_line(view), "callback": view.callback}
+    if view.interrupts:
+        asked = [interrupt_object(each) for each in view.interrupts]
+        page |= {"interrupt": asked[0], "interrupts": asked}
     if view.turn.state not in {"done", "failed"}:
         return page
     if not view.events:

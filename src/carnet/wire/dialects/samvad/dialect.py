@@ -10,10 +10,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal
 
 from carnet.core.call import Call, Claim
-from carnet.core.messages.events import Event, Failed, Usage
+from carnet.core.messages.events import Event, Failed, Usage, Waiting
 from carnet.core.people.identity import Mode
 from carnet.core.people.proof import Proof
 from carnet.errors import CarnetError, RouteNotFound, TaskNotFound
+from carnet.wire.dialects import policy
 from carnet.wire.dialects.dialect import (
     AgentView,
     Arrival,
@@ -118,10 +119,12 @@ WAYS: Final = (
 class EnvelopeWriter:
     """Writes the answer to one envelope."""
 
-    __slots__ = ("_call", "_frames")
+    __slots__ = ("_call", "_domain", "_frames")
 
-    def __init__(self, call: Call) -> None:
+    def __init__(self, call: Call, domain: str) -> None:
+        """`domain` is ours."""
         self._call = call
+        self._domain = domain
         self._frames: StreamWriter | None = None
 
     def headers(self, *, stream: bool) -> Fields:
@@ -145,7 +148,9 @@ class EnvelopeWriter:
         frames = self._frames
         if frames is None:
             call = self._call
-            frames = self._frames = StreamWriter(call.record, trace_id=call.carnet.run)
+            frames = self._frames = StreamWriter(
+                call.record, trace_id=call.carnet.run, domain=self._domain
+            )
         return frames.write(events)
 
     def refusal(self, failed: Failed, usage: Usage | None, /) -> Reply:
@@ -154,6 +159,15 @@ class EnvelopeWriter:
         call = self._call
         span = span_of(call.record)
         return _reply(*write_error(failed.error(), trace_id=call.carnet.run, span_id=span))
+
+    def waiting(self, waiting: Waiting, usage: Usage | None, /) -> Reply:
+        """A response envelope with an error; a header has what it waits for."""
+        del usage
+        call = self._call
+        error, span = waiting.error(), span_of(call.record)
+        reply = _reply(*write_error(error, trace_id=call.carnet.run, span_id=span))
+        reply.headers.append(_interrupts(policy.addressed(waiting, call.agent, self._domain)))
+        return reply
 
 
 class Samvad:
@@ -211,8 +225,7 @@ class Samvad:
         return Question(about=about, task=arrival.names["task"], agent=agent, asking=asking)
 
     def writer(self, call: Call, gateway: GatewayFacts, /) -> EnvelopeWriter:
-        del gateway
-        return EnvelopeWriter(call)
+        return EnvelopeWriter(call, gateway.domain)
 
     def refusal(self, error: CarnetError, /) -> Reply:
         """A response envelope with an error."""
@@ -246,9 +259,15 @@ def _record(view: TaskView) -> Reply:
     headers: Fields = [_JSON, _NO_STORE]
     if error is not None:  # the nine codes of the protocol are few
         headers.append((CODE_HEADER.encode(), error.code.encode()))
+    if view.interrupts:
+        headers.append(_interrupts(Waiting(view.interrupts)))
     if view.receipt is not None:
         headers.append((RECEIPT, view.receipt.encode()))
     return Reply(202 if view.is_cancel else 200, headers, body)
+
+
+def _interrupts(waiting: Waiting) -> tuple[bytes, bytes]:
+    return policy.INTERRUPT.encode(), policy.write_header(waiting).encode()
 
 
 def _agent(way: str, view: AgentView) -> Reply:

@@ -52,9 +52,9 @@ REFUSALS: Final[dict[type[CarnetError], tuple[int, str]]] = {
         *(errors.MalformedCallerContext, errors.ChainMismatch, errors.TravelDocumentInvalid),
         *(errors.UnsupportedProtocolVersion, errors.MalformedRequest),
         errors.IdempotencyMismatch,  # a span that was used before, for something else
-        errors.PolicyStateInvalid,
         errors.UsageInvalid,
     ),
+    errors.PolicyStateInvalid: (409, SCHEMA_INVALID),
     errors.BodyTooLarge: (413, SCHEMA_INVALID),
     errors.MediaTypeUnsupported: (415, SCHEMA_INVALID),
     errors.EncodingUnsupported: (415, SCHEMA_INVALID),
@@ -81,6 +81,16 @@ REFUSALS: Final[dict[type[CarnetError], tuple[int, str]]] = {
     errors.PayerRefused: (402, AUTH_FAILED),
     errors.SpendingLimitReached: (402, TOKEN_BUDGET_EXCEEDED),
     errors.BillUnpaid: (402, TOKEN_BUDGET_EXCEEDED),
+    # What is asked for before it goes on is more than a signature; nobody repeats these.
+    errors.PaymentWanted: (402, AUTH_FAILED),
+    errors.InputRequired: (403, AUTH_FAILED),
+    errors.ApprovalRequired: (403, AUTH_FAILED),
+    errors.ConsentRequired: (403, AUTH_FAILED),
+    errors.SignInRequired: (403, AUTH_FAILED),  # 401 is for who has not signed
+    errors.WaitRequired: (429, RATE_LIMITED),
+    errors.RecoveryRequired: (503, AGENT_UNAVAILABLE),
+    errors.LegalRestriction: (451, AUTH_FAILED),
+    errors.PolicyForbidden: (403, AUTH_FAILED),
     **_with_status(REPLAY_DETECTED, errors.NonceReplayed, errors.TimestampOutOfWindow),  # R11
     **_with_status(INJECTION_DETECTED, errors.InjectionDetected),
     **_with_status(
@@ -106,9 +116,7 @@ REFUSALS: Final[dict[type[CarnetError], tuple[int, str]]] = {
     **_with_status(
         AGENT_UNAVAILABLE,
         *(errors.AgentFailed, errors.Cancelled, errors.DefinitionChanged, errors.Internal),
-        *(errors.InputRequired, errors.ApprovalRequired, errors.ConsentRequired),
-        *(errors.SignInRequired, errors.PaymentWanted, errors.Declined, errors.AnsweredOtherwise),
-        errors.InterruptExpired,
+        *(errors.Declined, errors.AnsweredOtherwise, errors.InterruptExpired),
         *(errors.ProviderError, errors.ProviderUnavailable, errors.ProviderTimeout),
         *(errors.CircuitOpen, errors.PeerRefused, errors.PeerBusy, errors.PeerUnreachable),
         *(errors.PeerResponseInvalid, errors.EgressRefused),

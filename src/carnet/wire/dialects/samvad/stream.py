@@ -8,7 +8,9 @@ Law 2. One event is one frame of one line, whatever it holds (A59). Only a text 
        reader's bound is spread over several.
 Law 3. There is one last frame and nothing after it. It repeats the whole result: that is the answer
        of those who do not read chunks.
-Law 4. Reading takes LF and CRLF, any spacing, and frames of one event only, as the SDKs send them.
+Law 4. What a turn waits for is told in a comment before its last frame, which is that of an error.
+       Readers that do not know it skip it.
+Law 5. Reading takes LF and CRLF, any spacing, and frames of one event only, as the SDKs send them.
        Exactly one terminal event comes out; what is not such a stream ends in `provider_error`, and
        `fault` says why, for our log.
 """
@@ -20,8 +22,19 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from carnet.core.chain.turn import Turn
-from carnet.core.messages.events import Data, Done, Event, Failed, Text, is_terminal
+from carnet.core.messages.events import (
+    Data,
+    Done,
+    End,
+    Event,
+    Failed,
+    Text,
+    Waiting,
+    is_terminal,
+)
+from carnet.core.messages.interrupt import Interrupt
 from carnet.errors import CarnetError, ProviderError
+from carnet.wire.dialects import policy
 from carnet.wire.dialects.results import Gathered
 from carnet.wire.dialects.samvad.answer import MOST_LEVELS, UNREADABLE, result_events, span_of
 from carnet.wire.dialects.samvad.refusals import error_object
@@ -41,9 +54,11 @@ MAX_EVENT_BYTES: Final = 4 * 1024 * 1024
 class StreamWriter:
     """Writes the stream of one turn."""
 
-    __slots__ = ("_ended", "_gathered", "_names")
+    __slots__ = ("_agent", "_domain", "_ended", "_gathered", "_names")
 
-    def __init__(self, turn: Turn, *, trace_id: str, span_id: str = "") -> None:
+    def __init__(self, turn: Turn, *, trace_id: str, span_id: str = "", domain: str = "") -> None:
+        """`domain` is ours: the address of an agent that asks for something holds it."""
+        self._agent, self._domain = turn.agent, domain
         self._names = {"traceId": trace_id, "spanId": span_id or span_of(turn)}
         self._gathered = Gathered()
         self._ended = False
@@ -57,6 +72,11 @@ class StreamWriter:
             return
         self._ended = is_terminal(event)
         if isinstance(event, Failed):
+            yield self._last({"error": error_object(event.error())})
+            return
+        if isinstance(event, Waiting):
+            asked = policy.addressed(event, self._agent, self._domain)
+            yield write_comment(policy.write_comment(asked))
             yield self._last({"error": error_object(event.error())})
             return
         self._gathered.add(event)
@@ -89,18 +109,25 @@ _decode = msgspec.json.Decoder(_Frame).decode
 class FrameReader:
     """Reads one stream. `fault` is empty unless the stream was not what it should be."""
 
-    __slots__ = ("_ended", "_sse", "_streamed", "fault")
-
-    words: None = None  # a peer's are nobody's to read
+    __slots__ = (
+        *("_asked", "_currency", "_ended", "_on_comment", "_sse", "_streamed"),
+        *("fault", "words"),
+    )
 
     def __init__(
         self,
         *,
         max_event_bytes: int = MAX_EVENT_BYTES,
         on_comment: Callable[[str], None] | None = None,
+        currency: str = "",
     ) -> None:
+        """`currency` is that of the amounts that we read."""
         self.fault = ""
-        self._sse = SseReader(max_event_bytes=max_event_bytes, on_comment=on_comment)
+        self.words: str | None = None  # of what nobody can answer, for the operator
+        self._currency = currency
+        self._asked: tuple[Interrupt, ...] = ()
+        self._on_comment = on_comment
+        self._sse = SseReader(max_event_bytes=max_event_bytes, on_comment=self._comment)
         self._streamed = Gathered()
         self._ended = False
 
@@ -139,6 +166,9 @@ class FrameReader:
             self._streamed.add(event)
             events.append(event)
             return
+        if frame.error is not None and self._asked:
+            self._end(events, self._waiting())
+            return
         if frame.error is not None:
             raise read_failure(frame.error)
         if frame.result is None:
@@ -146,10 +176,22 @@ class FrameReader:
         events += result_events(frame.result, self._streamed)
         self._end(events, Done())
 
+    def _comment(self, text: str) -> None:
+        self._asked = policy.read_comment(text, currency=self._currency) or self._asked
+        if self._on_comment is not None:
+            self._on_comment(text)
+
+    def _waiting(self) -> Waiting | Failed:
+        over = policy.over_of(self._asked)
+        if over is None:
+            return Waiting(self._asked)
+        self.words = over.words
+        return Failed.of(over)
+
     def _break(self, events: list[Event], error: CarnetError) -> None:
         self.fault = str(error)
         self._end(events, Failed.of(error))
 
-    def _end(self, events: list[Event], terminal: Done | Failed) -> None:
+    def _end(self, events: list[Event], terminal: End) -> None:
         self._ended = True
         events.append(terminal)

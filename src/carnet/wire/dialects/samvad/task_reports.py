@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from carnet.core.messages.events import Done, Event
+from carnet.core.messages.interrupt import Interrupt
 from carnet.errors import (
     BY_CODE,
     Cancelled,
@@ -52,6 +53,7 @@ class TaskRecord(Struct, frozen=True, kw_only=True):
     progress: float | None = None  # 0 to 1, as far as the other side tells
     result: dict[str, Any] | None = None
     error: CarnetError | None = None
+    interrupts: tuple[Interrupt, ...] = ()  # what it waits for, if it is a Carnet's
 
     @property
     def is_over(self) -> bool:
@@ -99,8 +101,17 @@ def is_unknown_task(body: bytes) -> bool:
         return False
 
 
-def read_task(body: bytes, *, task: str, carnet_code: str | None = None) -> TaskRecord:
-    """The record of a task; `carnet_code` is the header of that name, beside a failure."""
+def read_task(
+    body: bytes,
+    *,
+    task: str,
+    carnet_code: str | None = None,
+    asked: tuple[Interrupt, ...] = (),
+) -> TaskRecord:
+    """The record of a task; `carnet_code` is the header of that name, beside a failure.
+
+    `asked` is what another header says that it waits for.
+    """
     try:
         record = _RECORD.decode(body)
         json.refuse_depth(record.result, MOST_LEVELS)
@@ -117,6 +128,7 @@ def read_task(body: bytes, *, task: str, carnet_code: str | None = None) -> Task
         progress=_read_progress(record.progress),
         result=_read_result(record.result) if status == "done" else None,
         error=_read_error(record.error, carnet_code) if status == "failed" else None,
+        interrupts=() if status in _ENDED else asked,
     )
 
 
