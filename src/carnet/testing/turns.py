@@ -240,7 +240,9 @@ class MemoryTurns:
 
     async def calls_out(self, turn: Turn) -> list[str]:
         """The ids under which earlier attempts of a turn have called others."""
-        made = [self.turns[n].turn for n, rest in self._rest.items() if rest["parent_n"] == turn.n]
+        made = [
+            self.turns[n].turn for n, rest in self._rest.items() if rest.get("parent_n") == turn.n
+        ]
         ends = [finish for finish in self.finishes if finish.turn.n == turn.n]
         return made + [call.child_turn for finish in ends for call in finish.outbound]
 

@@ -14,7 +14,7 @@ _OVER_A2A = "mentions over A2A"
 _HARNESS = "the engine's prompt cues"
 _FAN_OUT = "fan-out"
 _EVIDENCE = "identity evidence"
-_INTERRUPTS = "interrupts across hops"
+_INTERRUPTS = "tests/interop/interrupts/test_openai.py::"
 
 ROWS = (
     Row(
@@ -194,12 +194,21 @@ ROWS = (
         "mentionable:policy:surface",
         "What a sibling needs first reaches the user; it is neither swallowed nor retried.",
         "003 fan-out pattern, composition rules, common mistakes",
-        due=_INTERRUPTS,
+        (
+            _INTERRUPTS
+            + "test_a_payment_asked_for_three_hops_down_reaches_the_origin_and_is_answered_there",
+            _INTERRUPTS + "test_two_that_ask_at_once_are_shown_together_and_answered_one_by_one",
+        ),
     ),
     Row(
         "mentionable:policy:resume",
         "The answer goes back to the one who asked, with the original call.",
         "003 combining with PolicyPart",
-        due=_INTERRUPTS,
+        (
+            _INTERRUPTS
+            + "test_a_payment_asked_for_three_hops_down_reaches_the_origin_and_is_answered_there",
+            _INTERRUPTS + "test_a_value_and_its_schema_travel_there_and_back",
+            _INTERRUPTS + "test_who_says_no_is_heard_by_the_agent_and_pays_the_price_alone",
+        ),
     ),
 )

@@ -20,7 +20,9 @@ from carnet.core.messages.events import (
     Failed,
     Text,
     Usage,
+    Waiting,
 )
+from carnet.core.messages.interrupt import Interrupt
 from carnet.core.messages.output import Sink
 from carnet.core.people.proof import Document
 from carnet.errors import (
@@ -42,6 +44,7 @@ from carnet.testing.keys import MemoryRing
 from carnet.wire import travel
 from carnet.wire.crypto import ed25519
 from carnet.wire.dialects import openai
+from carnet.wire.dialects.policy import digest_content
 from tests.runtime.peers.test_signing import PUBLIC, SEED, Keys
 from tests.runtime.scene import Paper, make_call
 
@@ -166,6 +169,19 @@ async def test_a_failure_is_receipted_with_its_code_unless_nobody_knows_how_it_e
     assert (failed.code, failed.cost, failed.digest) == ("agent_failed", 5, None)
     unknown = (Usage(), Failed.of(OutcomeUnknown()))
     assert await receipted(Kept(), *unknown).whole(travelled()) == unknown
+
+
+ASKED = Waiting((Interrupt(id="i", state="s", kind="payment", message="May I?"),))
+
+
+async def test_a_turn_that_waits_is_receipted_so_far_and_its_end_with_another() -> None:
+    kept = Kept()
+    waits = receipt_in(await receipted(kept, Usage(cost=5), ASKED).whole(travelled()))
+    assert (waits.code, waits.cost) == (None, 5)
+    assert waits.digest == travel.answer_digest(digest_content(ASKED))
+    assert kept.puts == 0
+    done = receipt_in(await receipted(kept, *ANSWER).whole(replace(travelled(), known=True)))
+    assert (done.code, done.digest) == (None, travel.answer_digest({"text": "well"}))
 
 
 async def test_a_repeat_gets_the_receipt_that_was_kept() -> None:
@@ -308,6 +324,33 @@ async def test_a_key_that_is_not_the_peers_proves_nothing() -> None:
     for ring in (MemoryRing(), revoked):
         events, _ = await proven(written(), *ANSWER, ring=ring)
         assert events[-1] == Failed.of(PeerResponseInvalid())
+
+
+OF_QUESTION = travel.answer_digest(digest_content(ASKED))
+
+
+@pytest.mark.parametrize(
+    "presented", [written(digest=OF_QUESTION), None, written(), written(digest=None, code="x")]
+)
+async def test_what_a_call_waits_for_is_proved_as_an_answer_is(presented: str | None) -> None:
+    """A27: somebody on the way could ask for money, or for more of it."""
+
+    async def read(sink: Sink) -> Waiting:
+        sink.usage(Usage(cost=999, currency="credits"))
+        return ASKED
+
+    verifying = Verifying(known(), domain="a.example", currency="credits", clock=FakeClock())
+    receipt, paper, carnet = ExpectedReceipt(), Paper(), make_call().carnet
+    receipt.presented = presented
+    more: dict[str, Any] = {"peer": "b.example", "result_of": openai.digest_content}
+    if presented != written(digest=OF_QUESTION):
+        with pytest.raises(PeerResponseInvalid):
+            await verifying.proven(read, carnet, receipt, paper, **more)
+        assert (paper.events, receipt.proved) == ([], None)
+    else:
+        assert await verifying.proven(read, carnet, receipt, paper, **more) == ASKED
+        assert paper.events == [Usage(cost=200, currency="credits")]
+        assert receipt.proved == presented
 
 
 async def test_a_failure_costs_what_is_signed_and_nothing_else() -> None:

@@ -67,6 +67,7 @@ class Elsewhere(Struct, frozen=True, kw_only=True, eq=False):
             stamping=replace(stamping, stamps=self.stamps),
             link=SignedLink(self.client.signing, self.verifying, peer or "") if is_signed else None,
             skilled=skilled,
+            domain=self.client.signing.domain,
         )
 
     def skilled(self, url: str, domain: str | None, way: str) -> Skilled:
@@ -94,6 +95,7 @@ class Elsewhere(Struct, frozen=True, kw_only=True, eq=False):
             most_cost=most_cost,
             currency=self.currency,
             stamping=replace(stamping, stamps=self.stamps),
+            domain=self.client.signing.domain,
         )
 
     def of_peer(self, peer: Peer, local: str, seconds: float) -> Agent:

@@ -21,11 +21,11 @@ from carnet.cli.reach.recipient import find_recipient, has_settings
 from carnet.cli.reach.request import CallOptions, given_token
 from carnet.cli.trust.delegation_forms import presented
 from carnet.core.chain.carnet import Carnet
-from carnet.core.messages.events import Data, Event, Text, Usage
+from carnet.core.messages.events import Data, Event, Text, Usage, Waiting
 from carnet.core.money.amount import format_amount
 from carnet.core.people.address import AGENT, is_agent_uri, parse_agent_uri
 from carnet.core.people.proof import Spending
-from carnet.errors import UsageInvalid
+from carnet.errors import CarnetError, UsageInvalid
 from carnet.ports.trust.keys import SigningKeys
 from carnet.ports.world.http_client import HttpClient, Outbound
 from carnet.runtime.agents.samvad_peer import as_text, text_field, text_skill
@@ -194,6 +194,8 @@ async def _print(invocation: Invocation, client: RecipientClient, request: Samva
     shown = False
     async with closing(pulled(partial(client.run, request, receipt=receipt))) as coming:
         async for event in coming:
+            if isinstance(event, Waiting):
+                raise _waits(event, request)
             events.append(event)
             if request.stream and isinstance(event, Text | Data):
                 shown = _print_chunk(invocation, event, growing) or shown
@@ -209,6 +211,13 @@ async def _print(invocation: Invocation, client: RecipientClient, request: Samva
     if invocation.format == "text":
         paid = "" if cost is None else f"  cost {cost}"
         invocation.note(f"run {request.trace_id}  turn {request.span_id}{paid}")
+
+
+def _waits(waiting: Waiting, request: SamvadRequest) -> CarnetError:
+    """What is told of a call that waits: it is no answer."""
+    error = waiting.error()
+    error.run = request.trace_id
+    return error
 
 
 def _cost(events: list[Event]) -> str | None:

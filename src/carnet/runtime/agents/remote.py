@@ -11,26 +11,30 @@ Law 3. What a callee charges is told also where it failed; what it charges beyon
 Law 4. With a token we are known by it. Without one the call is signed and carries the travel
        document, and the answer counts as far as the receipt proves it
        (`runtime.receipts.verification`).
-Law 5. A skill that is asked for by name is passed on to a Carnet, which reads it beside the
+Law 5. What a callee asks for before it goes on, its call ends with; see `runtime.peers.policies`.
+Law 6. A skill that is asked for by name is passed on to a Carnet, which reads it beside the
        messages. Nobody else would: there it is refused before anything leaves.
 """
 
 import logging
 import re
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Final
 
 import msgspec
 from msgspec import Struct
 
 from carnet.core.call import Ask, Call
-from carnet.core.messages.events import Done, Message, Usage
+from carnet.core.messages.events import Message, Usage, Waiting
+from carnet.core.messages.interrupt import StatedResolution, paid
 from carnet.core.messages.output import Output, Sink
 from carnet.core.people.identity import CHAT, Secret
 from carnet.core.people.proof import Spending
 from carnet.errors import CarnetError, ConfigInvalid, DepthExceeded, SkillNotFound
 from carnet.ports.world.http_client import Bounds, HttpAnswer, HttpClient, Outbound
 from carnet.runtime.peers.answer_reader import JSON, SSE, read_answer
+from carnet.runtime.peers.policies import Ending, run_on, surfaced, with_agreed
 from carnet.runtime.peers.signing import OWN, Signing, Stamping
 from carnet.runtime.receipts.outbound_calls import Calling
 from carnet.runtime.receipts.verification import Verifying
@@ -38,6 +42,7 @@ from carnet.telemetry import redact
 from carnet.wire.dialects import openai
 from carnet.wire.dialects.openai.members import Passing
 from carnet.wire.dialects.outbound import Codec
+from carnet.wire.dialects.policy import RESOLUTION, write_resolution
 
 logger = logging.getLogger("carnet.runtime")
 
@@ -111,6 +116,7 @@ class Remote:
         stamping: Stamping = OWN,
         link: SignedLink | None = None,
         skilled: Skilled | None = None,
+        domain: str = "",
     ) -> None:
         """Reach one agent.
 
@@ -121,6 +127,7 @@ class Remote:
             stamping: What its calls carry, and whose credential.
             link: Given where calls are signed, and receipts are asked for: by Carnets alone.
             skilled: Tells whether it is a Carnet where there is no link.
+            domain: Ours, which nobody elsewhere speaks for.
         """
         self._http = http
         self._endpoint = endpoint
@@ -129,47 +136,68 @@ class Remote:
         self._stamping = stamping
         self._link = link
         self._skilled = skilled
+        self._domain = domain
 
     @property
     def is_signed(self) -> bool:
         """Whether it is told, by the travel document, how much a call may cost."""
         return self._link is not None
 
-    async def __call__(self, call: Call, out: Output, /) -> Done:
+    async def __call__(self, call: Call, out: Output, /) -> Ending:
         """Send the call and pass on the answer as it comes."""
         calling = Calling(call, out, dialect=self._endpoint.codec.dialect, bound=self._within_limit)
         try:
-            outbound = await self._outbound(call)
-            calling.is_sent = True
-            async with self._http.send(outbound) as answer:
-                end = await self._read_answer(answer, call, calling)
+            if call.resolved:
+                end = await run_on(call, calling, partial(self._send, call, calling))
+            else:
+                outbound = await self._outbound(call)
+                calling.is_sent = True
+                async with self._http.send(outbound) as answer:
+                    end = await self._read_answer(answer, call, calling, calling)
         except BaseException as error:
             if isinstance(error, DepthExceeded):  # who refuses need not say at which depth
                 error.facts.setdefault("observed", call.carnet.depth)
             calling.ended(error)
             raise
+        if type(end) is Waiting:
+            calling.waits = True
+            end = surfaced(end, call, self._domain)
         calling.ended()
         return end
 
-    async def _read_answer(self, answer: HttpAnswer, call: Call, calling: Calling) -> Done:
+    async def _send(
+        self, call: Call, calling: Calling, stated: StatedResolution | None, sink: Sink
+    ) -> Ending:
+        """Send a call whose turn runs on, perhaps with an answer to what the callee asks for."""
+        calling.receipt.presented = calling.receipt.proved = None
+        outbound = await self._outbound(call, stated)
+        calling.is_sent = True
+        async with self._http.send(outbound) as answer:
+            return await self._read_answer(answer, call, calling, sink)
+
+    async def _read_answer(
+        self, answer: HttpAnswer, call: Call, calling: Calling, into: Sink
+    ) -> Ending:
         endpoint, ask, link = self._endpoint, call.ask, self._link
         codec, currency = endpoint.codec, endpoint.currency
         if link is None:
-            return await read_answer(answer, ask, codec, currency, calling)
+            return await read_answer(answer, ask, codec, currency, into)
         receipt = calling.receipt
 
-        def read(sink: Sink) -> Awaitable[Done]:
+        def read(sink: Sink) -> Awaitable[Ending]:
             return read_answer(answer, ask, codec, currency, sink, receipt)
 
         return await link.verifying.proven(
-            read, call.carnet, receipt, calling, peer=link.peer, result_of=codec.result
+            read, call.carnet, receipt, into, peer=link.peer, result_of=codec.result
         )
 
-    async def _outbound(self, call: Call) -> Outbound:
+    async def _outbound(self, call: Call, stated: StatedResolution | None = None) -> Outbound:
         named = _is_named(call.ask)
         if named:
             await self._refuse_without_skills()
         headers, secrets = self._stamping.write(call)
+        if stated is not None:
+            secrets = {**secrets, RESOLUTION: Secret(write_resolution(stated))}
         outbound = self._endpoint.outbound(
             call.ask, headers, {**self._authorization, **secrets}, with_skill=named
         )
@@ -185,9 +213,13 @@ class Remote:
 
     def _signed(self, outbound: Outbound, call: Call, link: SignedLink) -> Outbound:
         """The same with the travel document: who pays, and how much we will at the most."""
-        most = Spending(money=self._most_cost, currency=self._endpoint.currency)
+        carnet, money = call.carnet, self._most_cost
+        if call.resolved:
+            more = paid(call.resolved)
+            carnet, money = with_agreed(carnet, more), money + more
+        most = Spending(money=money, currency=self._endpoint.currency)
         return link.signing.sign_carnet(
-            outbound, call.carnet, audience=link.peer, payer=call.payer.account, budget=most
+            outbound, carnet, audience=link.peer, payer=call.payer.account, budget=most
         )
 
     def _within_limit(self, usage: Usage, call: Call) -> Usage:
@@ -208,10 +240,10 @@ class Remote:
 
     def _most_for(self, call: Call) -> int:
         """The most it may charge for this call: what is left of a budget may be less."""
-        budget = call.carnet.budget
+        budget, more = call.carnet.budget, paid(call.resolved) if call.resolved else 0
         if budget is None or budget.money is None:
-            return self._most_cost
-        return min(budget.money, self._most_cost)
+            return self._most_cost + more
+        return min(budget.money, self._most_cost) + more
 
 
 class Provider:
@@ -232,7 +264,7 @@ class Provider:
         self._system_prompt = system_prompt
         self._passing = passing
 
-    async def __call__(self, call: Call, out: Output, /) -> Done:
+    async def __call__(self, call: Call, out: Output, /) -> Ending:
         """Ask the model. What it costs is ours to say, by the tokens it counts."""
         ask, endpoint = call.ask, self._endpoint
         removed = self._passing.removed(ask)

@@ -10,23 +10,31 @@ Law 4. A skill that is only to be had as a task is handed over as one and waited
 Law 5. What an agent of ours asks with, and the dialect has no word for, is refused before anything
        leaves: parameters, instructions, images. Of a caller's own chat it is left out, as it
        always was; earlier messages are left out of both.
-Law 6. Every call leaves one record (`OutboundCall`), however it ends.
+Law 6. What a callee asks for before it goes on, its call ends with; see `runtime.peers.policies`.
+       Only a Carnet that reads our whole profile can be brought the answer.
+Law 7. Every call leaves one record (`OutboundCall`), however it ends.
 """
 
+from functools import partial
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from carnet.core.call import Ask, Call
-from carnet.core.messages.events import RESULT, Done, Event, Extension, Text, Usage
+from carnet.core.messages.events import RESULT, Event, Extension, Text, Usage, Waiting
+from carnet.core.messages.interrupt import StatedResolution, paid
 from carnet.core.messages.output import Output, Sink
 from carnet.core.people.identity import CHAT, Mode, Secret
 from carnet.core.people.proof import Spending
 from carnet.errors import InvalidRequest, SkillNotFound
+from carnet.runtime.peers.policies import Ending, run_on, surfaced, with_agreed
 from carnet.runtime.peers.samvad_client import RecipientClient
 from carnet.runtime.peers.samvad_request import SamvadRequest
 from carnet.runtime.peers.samvad_tasks import SamvadTasks
 from carnet.runtime.peers.signing import OWN, Stamping
 from carnet.runtime.receipts.outbound_calls import Calling
 from carnet.wire.dialects import samvad
+from carnet.wire.dialects.policy import RESOLUTION, write_resolution
 from carnet.wire.grammar import json
 
 DIALECT: Final = "samvad"
@@ -50,6 +58,7 @@ class SamvadPeer:
         most_cost: int = 0,
         currency: str = "credits",
         stamping: Stamping = OWN,
+        domain: str = "",
     ) -> None:
         """Reach one agent.
 
@@ -60,16 +69,18 @@ class SamvadPeer:
             most_cost: The most it may charge for one call, in micro-units; 0 if it is free.
             currency: That of the amounts.
             stamping: What its calls carry, and whose credential.
+            domain: Ours, which nobody elsewhere speaks for.
         """
         self._client = client
-        self._tasks = SamvadTasks(client)
+        self._domain = domain
+        self._tasks = SamvadTasks(client, currency=currency)
         self._skill = skill
         self._token = token
         self._most_cost = most_cost
         self._currency = currency
         self._stamping = stamping
 
-    async def __call__(self, call: Call, out: Output, /) -> Done:
+    async def __call__(self, call: Call, out: Output, /) -> Ending:
         """Send the call and pass on the answer as it comes."""
         # Nothing in this dialect can tell a cost; the receipt of a Carnet does.
         free = None if self._most_cost else 0
@@ -79,27 +90,49 @@ class SamvadPeer:
             way = self._tasks if request.is_task else self._client
             sink = _InWords(calling) if _is_talk(call.ask) else calling
             calling.is_sent = True
-            end = await way.run(request, sink, calling.receipt)
+            if call.resolved and await self._client.takes_resolutions(request):
+                end = await run_on(call, sink, partial(self._send, request, calling))
+            else:
+                end = await way.run(request, sink, calling.receipt)
         except BaseException as error:
             calling.ended(error)
             raise
-        if calling.receipt.proved is None:
+        if type(end) is Waiting:
+            calling.waits = True
+            end = surfaced(end, call, self._domain)
+        elif calling.receipt.proved is None:
             out.usage(Usage(cost=calling.cost))
         calling.ended()
         return end
+
+    async def _send(
+        self, request: SamvadRequest, calling: Calling, stated: StatedResolution | None, sink: Sink
+    ) -> Ending:
+        """Send a call whose turn runs on, perhaps with an answer to what the callee asks for."""
+        calling.receipt.presented = calling.receipt.proved = None
+        if stated is not None:
+            secrets = {**request.secrets, RESOLUTION: Secret(write_resolution(stated))}
+            request = replace(request, secrets=secrets)
+        way = self._tasks if request.is_task else self._client
+        return await way.run(request, sink, calling.receipt)
 
     def _bounded(self, usage: Usage, call: Call) -> Usage:
         """What counts of a usage: its cost, as far as we pay it."""
         budget = call.carnet.budget
         money = None if budget is None else budget.money
         most = self._most_cost if money is None else min(money, self._most_cost)
+        if call.resolved:
+            most += paid(call.resolved)
         return Usage(cost=None if usage.cost is None else min(usage.cost, most))
 
     async def _request(self, call: Call) -> SamvadRequest:
         if call.is_child and _is_talk(call.ask):
             _refuse_unspeakable(call.ask)
         card = await self._client.card()
-        carnet = call.carnet
+        carnet, most = call.carnet, self._most_cost
+        if call.resolved:
+            more = paid(call.resolved)
+            carnet, most = with_agreed(carnet, more), most + more
         headers, secrets = self._stamping.write(call)
         skill, payload = self._asked(call.ask, card)
         modes = _modes(card, skill)
@@ -116,7 +149,7 @@ class SamvadPeer:
             secrets=secrets,
             carnet=carnet,
             payer=call.payer.account,
-            budget=Spending(money=self._most_cost, currency=self._currency),
+            budget=Spending(money=most, currency=self._currency),
             under=call.delegation,
             card=card,
         )

@@ -18,7 +18,7 @@ from typing import Any, Final, Self
 
 from msgspec import Struct, structs
 
-from carnet.core.messages.events import Data, Event, Text
+from carnet.core.messages.events import Data, Event, Text, Waiting
 from carnet.core.people.address import AGENT, is_agent_uri, is_handle, parse_agent_uri, parse_handle
 from carnet.core.people.identity import Result, Secret
 from carnet.errors import UsageInvalid
@@ -76,7 +76,9 @@ class Client:
         request = self._request(skill, {**(payload or {}), **fields}, stream=False)
         with advised():
             answer = CollectedAnswer()
-            await self._client.run(request, answer)
+            end = await self._client.run(request, answer)
+            if isinstance(end, Waiting):
+                raise end.error()
             return samvad.result_of(answer.events)
 
     async def stream(
@@ -90,6 +92,8 @@ class Client:
                 async for event in coming:
                     if isinstance(event, Text | Data):
                         yield event
+                    elif isinstance(event, Waiting):
+                        raise event.error()
                     events.append(event)
         yield Result(samvad.result_of(events))
 

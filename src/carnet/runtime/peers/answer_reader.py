@@ -1,16 +1,16 @@
 """The answer of an agent or a model elsewhere, from bytes to events.
 
 Law 1. What came decides, not what was asked for: some gateways stream whatever was asked.
-Law 2. It ends with `Done`; an answer that ends otherwise raises, and what it charges all the same
-       is told before.
+Law 2. It ends with `Done`, or with `Waiting` where a policy says what is asked for first; what ends
+       otherwise raises, and what it charges all the same is told before.
 """
 
 import asyncio
 from collections.abc import Callable, Iterable
-from typing import Final, NoReturn
+from typing import Final
 
 from carnet.core.call import Ask
-from carnet.core.messages.events import PIECE_BYTES, Done, Event, Failed, Text, Usage
+from carnet.core.messages.events import PIECE_BYTES, Done, Event, Failed, Text, Usage, Waiting
 from carnet.core.messages.output import Sink
 from carnet.errors import CarnetError, ProviderError
 from carnet.ports.world.http_client import HttpAnswer
@@ -23,7 +23,7 @@ SSE: Final = "text/event-stream"
 
 INLINE_BYTES: Final = 16 * 1024  # of a stream, that are read on the loop
 TOGETHER: Final = 1024  # characters
-_MOST_REFUSAL_BYTES: Final = 64 * 1024
+_MOST_REFUSAL_BYTES: Final = 256 * 1024  # what it asks for has a schema, perhaps
 _REST_SECONDS: Final = 0.1  # how long the end of a stream may take after its last word
 
 
@@ -34,7 +34,7 @@ async def read_answer(
     currency: str,
     sink: Sink,
     receipt: ExpectedReceipt | None = None,
-) -> Done:
+) -> Done | Waiting:
     """Read an answer in the dialect of a codec into a Sink; anything but its end raises.
 
     What the answer brings along as its receipt is put into `receipt`, where there is one.
@@ -42,7 +42,7 @@ async def read_answer(
     if receipt is not None:
         receipt.presented = answer.header(travel.RECEIPT_HEADER)
     if not 200 <= answer.status < 300:  # noqa: PLR2004  the class of success
-        await _refuse(answer, codec, currency, sink)
+        return await _refuse(answer, codec, currency, sink)
     if codec.follow is not None and is_stream(answer, wanted=ask.stream):
         on_comment = None if receipt is None else receipt.read_comment
         reader = codec.follow(currency=currency, on_comment=on_comment)
@@ -72,7 +72,7 @@ async def read_stream(
     reader: StreamReader,
     failure: Callable[[Failed, str], CarnetError],
     sink: Sink,
-) -> Done:
+) -> Done | Waiting:
     """Read a stream as `reader` finds it; `failure` says what to raise for another end."""
     while chunk := await answer.next():
         if chunk[INLINE_BYTES:]:  # a flood is read beside the loop (A73)
@@ -80,13 +80,13 @@ async def read_stream(
         else:
             events = reader.feed(chunk)
         for event in events:
-            if type(event) is Done:
+            if type(event) is Done or type(event) is Waiting:
                 await _finish(answer)
                 return event
             await _pass_on(event, reader, failure, sink)
         del chunk  # it would be held for as long as the next one takes
     for event in reader.close():
-        if type(event) is Done:
+        if type(event) is Done or type(event) is Waiting:
             return event
         await _pass_on(event, reader, failure, sink)
     raise ProviderError("the stream has no end")
@@ -148,8 +148,8 @@ async def _finish(answer: HttpAnswer) -> None:
         pass  # then it cannot
 
 
-async def _refuse(answer: HttpAnswer, codec: Codec, currency: str, sink: Sink) -> NoReturn:
-    """Raise what a refusal stands for; what it charges all the same is told before."""
+async def _refuse(answer: HttpAnswer, codec: Codec, currency: str, sink: Sink) -> Waiting:
+    """Raise what a refusal stands for, unless it waits; what it charges is told before."""
     refusal = codec.refusal(
         answer.status,
         await read_some(answer),
@@ -159,6 +159,8 @@ async def _refuse(answer: HttpAnswer, codec: Codec, currency: str, sink: Sink) -
     )
     if refusal.usage is not None:
         sink.usage(refusal.usage)
+    if refusal.interrupts:
+        return Waiting(refusal.interrupts)
     raise refusal.error
 
 

@@ -17,7 +17,7 @@ from typing import Final, Self
 
 from msgspec import Struct
 
-from carnet.core.messages.events import Done, Failed
+from carnet.core.messages.events import Failed
 from carnet.core.messages.output import Sink
 from carnet.core.people.address import AGENT
 from carnet.errors import CarnetError, ProviderError
@@ -27,6 +27,7 @@ from carnet.ports.world.clock import Clock, Ids
 from carnet.ports.world.http_client import Bounds, HttpAnswer, HttpClient, Outbound
 from carnet.runtime.peers.answer_reader import is_stream, read_some, read_stream, tell
 from carnet.runtime.peers.cards import Cards, Site
+from carnet.runtime.peers.policies import Ending, asked_by
 from carnet.runtime.peers.samvad_request import (
     Form,
     Recipient,
@@ -92,7 +93,7 @@ class RecipientClient:
 
     async def run(
         self, request: SamvadRequest, sink: Sink, receipt: ExpectedReceipt | None = None
-    ) -> Done:
+    ) -> Ending:
         """Read the answer into a Sink; anything but its end raises.
 
         The receipt of a Carnet is put into `receipt`.
@@ -108,12 +109,12 @@ class RecipientClient:
 
     async def proven(
         self,
-        read: Callable[[Sink], Awaitable[Done]],
+        read: Callable[[Sink], Awaitable[Ending]],
         form: Form,
         request: SamvadRequest,
         receipt: ExpectedReceipt,
         sink: Sink,
-    ) -> Done:
+    ) -> Ending:
         """Read an answer into a Sink, its end proved by whoever must prove it."""
         peer = self._recipient.peer
         if form != "carnet" or request.carnet is None or self._verifying is None or peer is None:
@@ -146,6 +147,10 @@ class RecipientClient:
         """The error that an answer stands for."""
         return await _refusal(answer, self._writer.us())
 
+    async def takes_resolutions(self, request: SamvadRequest) -> bool:
+        """Whether an answer to what the other side waits for can go with a request: signed."""
+        return (await self._forms(request))[0] == "carnet"
+
     async def is_carnet(self) -> bool:
         """Whether the other side shows that it is a Carnet."""
         return await self._writer.carnet() is not None
@@ -169,15 +174,17 @@ async def _read_answer(
     receipt: ExpectedReceipt,
     us: Callable[[], dict[str, str]],
     sink: Sink,
-) -> Done:
+) -> Ending:
     receipt.presented = answer.header(travel.RECEIPT_HEADER)
     if answer.status not in _OK:
+        waiting = asked_by(answer, request.currency)
+        if waiting is not None:
+            return waiting
         raise await _refusal(answer, us())
     if not is_stream(answer, wanted=request.stream):
         return await tell(samvad.read_answer(await answer.read()), sink)
-    return await read_stream(
-        answer, samvad.FrameReader(on_comment=receipt.read_comment), _failure, sink
-    )
+    reader = samvad.FrameReader(on_comment=receipt.read_comment, currency=request.currency)
+    return await read_stream(answer, reader, _failure, sink)
 
 
 def _failure(failed: Failed, fault: str) -> CarnetError:

@@ -59,6 +59,11 @@ class SamvadRequest(Struct, frozen=True, kw_only=True):
     card: samvad.Card | None = None  # of the agent, where it was just looked at
 
     @property
+    def currency(self) -> str:
+        """That of the amounts which an answer may name."""
+        return "" if self.budget is None else self.budget.currency or ""
+
+    @property
     def path(self) -> str:
         """Where it is asked for, after the URL of the agent."""
         if self.is_task:

@@ -6,7 +6,8 @@ Law 2. It is asked for unsigned, as the protocol has it; where that is answered 
        from then on.
 Law 3. The pauses grow while nothing changes. A peer that does not answer for a while is asked
        again, and one that says how long to wait is not asked sooner.
-Law 4. Who leaves a task that a Carnet runs for us asks for its end; nobody waits for that.
+Law 4. A task of a Carnet that waits is no longer waited for: what it asks for is given instead.
+Law 5. Who leaves a task that a Carnet runs for us asks for its end; nobody waits for that.
 """
 
 import asyncio
@@ -17,7 +18,7 @@ from urllib.parse import quote
 
 from msgspec import Struct
 
-from carnet.core.messages.events import Done
+from carnet.core.messages.events import Waiting
 from carnet.core.messages.output import Sink
 from carnet.core.people.identity import Secret
 from carnet.errors import (
@@ -32,12 +33,13 @@ from carnet.errors import (
 )
 from carnet.ports.world.http_client import HttpAnswer
 from carnet.runtime.peers.answer_reader import read_some, tell
+from carnet.runtime.peers.policies import Ending
 from carnet.runtime.peers.samvad_client import RecipientClient
 from carnet.runtime.peers.samvad_request import TASK, Form, SamvadRequest
 from carnet.runtime.receipts.verification import ExpectedReceipt
 from carnet.runtime.stream import closing
 from carnet.wire import travel
-from carnet.wire.dialects import samvad
+from carnet.wire.dialects import policy, samvad
 from carnet.wire.dialects.refusal import BY_PEER
 
 SECRET_HEADER: Final = "carnet-webhook-secret"  # noqa: S105  the name of a header
@@ -68,9 +70,15 @@ class Begun(Struct, frozen=True):
 class SamvadTasks:
     """The tasks of one agent."""
 
-    def __init__(self, client: RecipientClient, *, sleep: Sleep = asyncio.sleep) -> None:
-        """`client` sends the requests to it; `sleep` is where a cancellation finds who waits."""
+    def __init__(
+        self, client: RecipientClient, *, sleep: Sleep = asyncio.sleep, currency: str = ""
+    ) -> None:
+        """`client` sends the requests to it; `sleep` is where a cancellation finds who waits.
+
+        `currency` is that of amounts which a task may ask for.
+        """
         self._client = client
+        self._currency = currency
         self._sleep = sleep
         self._signs = False  # whether it answers only those who sign
         self._leaving: set[asyncio.Task[Any]] = set()
@@ -132,14 +140,14 @@ class SamvadTasks:
     async def wait(
         self, task: str, *, every: float = FIRST_SECONDS, receipt: ExpectedReceipt | None = None
     ) -> samvad.TaskRecord:
-        """Its last record."""
+        """Its last record, or the one that says what it waits for."""
         async with closing(self.watch(task, every=every, receipt=receipt)) as records:
             async for record in records:
-                if record.is_over:
+                if record.is_over or record.interrupts:
                     return record
         raise ProviderError("the task ended without an end")
 
-    async def run(self, request: SamvadRequest, sink: Sink, receipt: ExpectedReceipt) -> Done:
+    async def run(self, request: SamvadRequest, sink: Sink, receipt: ExpectedReceipt) -> Ending:
         """Read the answer that the task ends with into a Sink, as a call puts its own.
 
         Who leaves before asks for its end.
@@ -152,9 +160,12 @@ class SamvadTasks:
             self._leave(begun.id)
             raise
 
-    async def _read_end(self, task: str, receipt: ExpectedReceipt, sink: Sink) -> Done:
+    async def _read_end(self, task: str, receipt: ExpectedReceipt, sink: Sink) -> Ending:
         try:
-            events = samvad.task_events(await self.wait(task, receipt=receipt))
+            record = await self.wait(task, receipt=receipt)
+            if record.interrupts:
+                return _waiting(record)
+            events = samvad.task_events(record)
         except (TaskNotFound, Cancelled) as error:  # of their doing, and not of our caller's
             raise ProviderError(f"the task that it took on has no end: {error.code}") from None
         return await tell(events, sink)
@@ -172,7 +183,8 @@ class SamvadTasks:
         if receipt is not None:
             receipt.presented = answer.header(travel.RECEIPT_HEADER)
         code = answer.header(samvad.CODE_HEADER)
-        return samvad.read_task(await answer.read(), task=task, carnet_code=code)
+        asked = policy.read_header(answer.header(policy.INTERRUPT), currency=self._currency)
+        return samvad.read_task(await answer.read(), task=task, carnet_code=code, asked=asked)
 
     def _leave(self, task: str) -> None:
         leaving = asyncio.get_running_loop().create_task(self._give_up(task))
@@ -206,6 +218,13 @@ class _Pauses:
     def begin_again(self) -> None:
         """Something changed: more may follow soon."""
         self._next = self._first
+
+
+def _waiting(record: samvad.TaskRecord) -> Waiting:
+    """What a task waits for; raises what nobody can answer (R43)."""
+    if (over := policy.over_of(record.interrupts)) is not None:
+        raise over
+    return Waiting(record.interrupts)
 
 
 def _lost(error: CarnetError) -> CarnetError:

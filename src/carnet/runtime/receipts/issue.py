@@ -2,7 +2,7 @@
 
 Law 1. A receipt is made once, when the turn has ended, and kept before it leaves. Whoever repeats
        the call gets the same one; if a crash has lost it, it is made then. One for a turn that
-       waits says what it has cost so far, and is not kept: another follows.
+       waits is about what it asks for and has cost so far. It is not kept: another follows.
 Law 2. What stands in no record has no receipt: neither an end that nobody knows, nor the failure of
        a reader to see how the turn goes on. The journal tells such an end without any usage.
 """
@@ -32,6 +32,7 @@ from carnet.ports.trust.receipts import Receipts
 from carnet.runtime.receipts.outbound_calls import tally
 from carnet.runtime.stream import closing
 from carnet.wire import travel
+from carnet.wire.dialects.policy import digest_content
 
 ResultOf = Callable[[Sequence[Event]], dict[str, Any]]
 
@@ -78,15 +79,16 @@ class Issuing:
 
         Its document is gone by then: what it said of the call stands in the record.
         """
-        turn = task.turn
-        found = await self._kept.get(turn)
+        turn, waits = task.turn, isinstance(events[-1], Waiting)
+        found = None if waits else await self._kept.get(turn)
         if found is not None:
             return found
         is_unknown = any(type(each) is Extension and each.name == UNKNOWN_COST for each in events)
         is_billed_here = turn.payer.issuer == self._domain  # by its own credential: R5
         cost = 0 if is_billed_here else None if is_unknown else turn.cost
         called = Called(audience=peer, run=turn.run, turn=turn.turn, depth=turn.depth)
-        return await self._kept.put(turn, self._sign(turn, called, cost, events, result_of))
+        receipt = self._sign(turn, called, cost, events, result_of)
+        return receipt if waits else await self._kept.put(turn, receipt)
 
     def _make(
         self, call: Call, document: Document, events: Sequence[Event], result_of: ResultOf
@@ -104,7 +106,7 @@ class Issuing:
         events: Sequence[Event],
         result_of: ResultOf,
     ) -> str:
-        signer, code = self._keys.signer(), _code(events[-1])
+        signer, end = self._keys.signer(), events[-1]
         counted = tally(called.depth, events)
         receipt = travel.Receipt(
             issuer=self._domain,
@@ -116,8 +118,8 @@ class Issuing:
             currency=self._currency,
             calls=counted.calls,
             max_depth=counted.deepest,
-            digest=travel.answer_digest(result_of(events)) if code is None else None,
-            code=code,
+            digest=None if isinstance(end, Failed) else _digest(events, result_of),
+            code=end.code if isinstance(end, Failed) else None,
             keyid=signer.kid,
         )
         return travel.write_receipt(receipt, sign=signer.sign)
@@ -181,11 +183,12 @@ class Receipted:
         return (Extension(RECEIPT, receipt),)
 
 
-def _code(end: Event) -> str | None:
-    """Why a turn has no answer, or none yet; None where it has one."""
+def _digest(events: Sequence[Event], result_of: ResultOf) -> str:
+    """Of what a turn has answered, or asks for before."""
+    end = events[-1]
     if isinstance(end, Waiting):
-        return end.error().code
-    return end.code if isinstance(end, Failed) else None
+        return travel.answer_digest(digest_content(end))
+    return travel.answer_digest(result_of(events))
 
 
 def _usage(events: Sequence[Event]) -> Usage:

@@ -33,6 +33,7 @@ T = TypeVar("T")
 CallEnding = tuple[OutboundState, str | None, dict[str, Any]]
 
 _DONE: Final[CallEnding] = ("done", None, {})
+_WAITING: Final[CallEnding] = ("waiting", None, {})
 
 
 class Calling:
@@ -40,7 +41,7 @@ class Calling:
 
     __slots__ = (
         *("_bound", "_call", "_dialect", "_disputed", "_out"),
-        *("cost", "is_sent", "receipt", "write"),
+        *("cost", "is_sent", "receipt", "waits", "write"),
     )
 
     def __init__(
@@ -61,6 +62,7 @@ class Calling:
         self.write = out.write
         self.cost = cost
         self.is_sent = False  # or being sent: somebody may have run it
+        self.waits = False  # for what the callee asks for first
         self.receipt = ExpectedReceipt()  # what its answer brings along as its receipt
 
     def usage(self, usage: Usage, /) -> None:
@@ -73,7 +75,7 @@ class Calling:
 
     def ended(self, error: BaseException | None = None) -> None:
         """Leave the record of the call, however it ended."""
-        state, code, facts = _DONE if error is None else _ending(error)
+        state, code, facts = _WAITING if self.waits else _DONE if error is None else _ending(error)
         if state == "failed" and self.cost is None and not (self.is_sent and _may_have_left(error)):
             self.cost = 0
         call = self._call

@@ -2,7 +2,7 @@
 
 Law 1. Of an answer and its cost, what counts is what the receipt says. An answer without one, or
        with a wrong one, is no answer: the call has failed, may be made again, and nothing of it is
-       billed.
+       billed. So is what is asked for before an answer.
 Law 2. What a call that failed has cost is believed if it is signed, and else not.
 """
 
@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final
 
 from carnet.core.chain.carnet import Carnet
-from carnet.core.messages.events import Done, Event, Usage
+from carnet.core.messages.events import Done, Event, Usage, Waiting
 from carnet.core.messages.output import Sink
 from carnet.core.people.address import AGENT
 from carnet.errors import (
@@ -24,6 +24,7 @@ from carnet.ports.trust.keys import KeyRing, NotLearned
 from carnet.ports.world.clock import Clock
 from carnet.wire import travel
 from carnet.wire.crypto import ed25519
+from carnet.wire.dialects.policy import digest_content
 
 ResultOf = Callable[[Sequence[Event]], dict[str, Any]]
 
@@ -75,14 +76,14 @@ class Verifying:
 
     async def proven(
         self,
-        read: Callable[[Sink], Awaitable[Done]],
+        read: Callable[[Sink], Awaitable[Done | Waiting]],
         carnet: Carnet,
         expected: ExpectedReceipt,
         sink: Sink,
         *,
         peer: str,
         result_of: ResultOf,
-    ) -> Done:
+    ) -> Done | Waiting:
         """Pass on an answer as it is read; its usage and its end only where a receipt proves them.
 
         `read` reads it into a Sink; `result_of` gives the result of its events.
@@ -91,7 +92,10 @@ class Verifying:
         try:
             end = await read(holding)
             receipt = await self.check(expected.presented, carnet, peer=peer)
-            _compare(receipt, result_of((*holding.events, end)))
+            if type(end) is Waiting:
+                _compare(receipt, digest_content(end))
+            else:
+                _compare(receipt, result_of((*holding.events, end)))
         except PeerResponseInvalid:
             raise  # asked again, it may give a right one, and the cost with it
         except CarnetError:

@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from carnet.core.call import Agent, Ask
 from carnet.core.messages.events import Event, Usage
+from carnet.core.messages.interrupt import Interrupt
 from carnet.errors import CarnetError
 
 
@@ -23,6 +24,7 @@ class Refusal(Struct, frozen=True, kw_only=True):
     """An answer that is none."""
 
     error: CarnetError
+    interrupts: tuple[Interrupt, ...] = ()  # what it asks for: then it is no failure
     usage: Usage | None = None  # what was charged all the same
 
 

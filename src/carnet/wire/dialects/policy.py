@@ -64,7 +64,7 @@ MOST_RESOLUTION_BYTES: Final = 16 * 1024
 # The statuses beside which a peer's policy is one.
 POLICY_STATUSES: Final = frozenset({401, 402, 403, 429, 451, 503})
 
-_FEW_WORDS: Final = 200  # characters of a message in a header that is too long otherwise
+_FEW_WORDS: Final = 60  # characters of a message in a header that is too long otherwise
 _STATE: Final = r"[!-+\--:<-~]{1,1024}"  # visible, without what separates
 _STATED: Final = re.compile(_STATE, re.ASCII)
 _VISIBLE: Final = re.compile(r"[!-~]{1,128}", re.ASCII)
@@ -137,6 +137,16 @@ def interrupt_objects(waiting: Waiting, most_bytes: int = MOST_BODY_BYTES) -> li
     fewer = [forms[-1][:count] for count in range(len(whole) - 1, 0, -1)]
     fitting = (objects for objects in (*forms, *fewer) if len(json.write(objects)) <= most_bytes)
     return next(fitting, forms[-1][:1])
+
+
+def digest_content(waiting: Waiting) -> dict[str, Any]:
+    """What the receipt of a turn that waits is about: the same for who asks and for who reads it.
+
+    Words and addresses may have been shortened on the way; these may not.
+    """
+    asked = [interrupt_object(each) for each in waiting.interrupts[:MOST_INTERRUPTS]]
+    names = ("id", "state", "kind", "amount")
+    return {"waits": [[each.get(name) for name in names] for each in asked]}
 
 
 def write_header(waiting: Waiting) -> str:

@@ -7,7 +7,7 @@ what it said in data.
 from collections.abc import Sequence
 from typing import Any, Final
 
-from carnet.core.messages.events import RESULT, Data, Done, Event, Extension, Failed, Text
+from carnet.core.messages.events import RESULT, Data, Done, Event, Extension, Failed, Text, Waiting
 from carnet.wire.grammar import json
 
 TEXT: Final = "text"
@@ -25,7 +25,7 @@ class Gathered:
         self._result: object = None
 
     def add(self, *events: Event) -> None:
-        """Take the next events; a failure is raised."""
+        """Take the next events; a failure is raised, and so is what is waited for."""
         for event in events:
             match event:
                 case Text():
@@ -36,7 +36,7 @@ class Gathered:
                     self._result = payload
                 case Done():
                     self.is_done = True
-                case Failed():
+                case Failed() | Waiting():
                     raise event.error()
 
     @property

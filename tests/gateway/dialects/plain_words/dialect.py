@@ -5,7 +5,7 @@ from hashlib import sha256
 from typing import Any
 
 from carnet.core.call import Ask, Call, Claim
-from carnet.core.messages.events import Event, Failed, Message, Text, Usage, joined_text
+from carnet.core.messages.events import Event, Failed, Message, Text, Usage, Waiting, joined_text
 from carnet.core.people.identity import Secret
 from carnet.core.people.proof import Proof
 from carnet.errors import CarnetError, InvalidRequest, RouteNotFound
@@ -59,6 +59,11 @@ class WordWriter:
     def refusal(self, failed: Failed, usage: Usage | None, /) -> Reply:
         del usage
         return Reply(409, [PLAIN], f"NO {failed.code} of {self._call.agent}".encode())
+
+    def waiting(self, waiting: Waiting, usage: Usage | None, /) -> Reply:
+        del usage
+        asked = waiting.interrupts[0]
+        return Reply(409, [PLAIN], f"ASKS {asked.kind} {asked.message}".encode())
 
 
 class Words:

@@ -33,6 +33,7 @@ from carnet.core.messages.events import (
     Text,
     ToolCall,
     Usage,
+    Waiting,
 )
 from carnet.core.money.amount import format_amount, parse_amount
 from carnet.errors import AgentNotFound, Internal, InvalidJson, InvalidRequest, ProviderError
@@ -140,7 +141,7 @@ def _gather(events: Sequence[Event]) -> _Parts:
                 parts.usage = event
             case Done():
                 parts.reason = finish_word(event.reason)
-            case Failed():
+            case Failed() | Waiting():
                 raise event.error()
             case _:
                 parts.add(event)

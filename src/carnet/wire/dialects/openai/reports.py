@@ -12,7 +12,9 @@ Law 3. An outcome that the peer reports in a word of ours keeps its meaning. Tha
        has repeated that yet.
 Law 4. A status that nothing explains is a fault. It is marked `by="status"`.
 Law 5. What a failed call has cost is told beside its error, in our currency or not at all.
-Law 6. A model's refusal keeps its meaning (R51), inside a stream as well: each has a code of ours,
+Law 6. A policy beside a refusal is what the peer waits for, and no failure; a chain that is too
+       deep stays one. What nobody can answer is a failure with a code of its own (R43).
+Law 7. A model's refusal keeps its meaning (R51), inside a stream as well: each has a code of ours,
        and the provider's own words are for the operator alone, cut at a bound.
 """
 
@@ -23,6 +25,7 @@ import msgspec
 
 from carnet import errors
 from carnet.core.messages.events import Failed, Usage
+from carnet.core.messages.interrupt import Interrupt
 from carnet.errors import (
     BY_CODE,
     CarnetError,
@@ -39,6 +42,7 @@ from carnet.errors import (
 from carnet.wire.dialects.openai.answer import ReportedUsage, read_usage
 from carnet.wire.dialects.openai.refusals import REFUSALS
 from carnet.wire.dialects.outbound import Refusal
+from carnet.wire.dialects.policy import POLICY_STATUSES, over_of, read_interrupts
 from carnet.wire.dialects.refusal import (
     ASKED_AGAIN,
     BY_CALLEE,
@@ -121,7 +125,22 @@ def read_refusal(
         error = unexplained(status, wait)
     else:
         error = _explained(status, code, places, wait)
-    return Refusal(error=error, usage=_read_charge(places, currency))
+    asked = read_policy(places[0], currency) if places and status in POLICY_STATUSES else ()
+    over = over_of(asked)
+    return Refusal(
+        error=over or error,
+        interrupts=() if over else asked,
+        usage=_read_charge(places, currency),
+    )
+
+
+def read_policy(error: object, currency: str) -> tuple[Interrupt, ...]:
+    """What the error of a peer asks for, if it is a policy and the chain is not too deep."""
+    if not isinstance(error, dict) or BY_CODE.get(str(error.get("code"))) in _CHAIN:
+        return ()
+    listed = error.get("interrupts")
+    asked = read_interrupts(listed, currency=currency) if listed else ()
+    return asked or read_interrupts(error.get("interrupt"), currency=currency)
 
 
 def read_failure(error: object) -> Failed:

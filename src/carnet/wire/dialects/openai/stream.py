@@ -17,7 +17,17 @@ from typing import Annotated, Final
 import msgspec
 from msgspec import Meta, Struct
 
-from carnet.core.messages.events import RESULT, Done, Event, Extension, Failed, Text, ToolCall
+from carnet.core.messages.events import (
+    RESULT,
+    Done,
+    End,
+    Event,
+    Extension,
+    Failed,
+    Text,
+    ToolCall,
+    Waiting,
+)
 from carnet.errors import ProviderError
 from carnet.wire.dialects.openai.answer import (
     MOST_TOOL_CALLS,
@@ -29,7 +39,8 @@ from carnet.wire.dialects.openai.answer import (
     read_result,
     read_usage,
 )
-from carnet.wire.dialects.openai.reports import read_failure, read_model_failure
+from carnet.wire.dialects.openai.reports import read_failure, read_model_failure, read_policy
+from carnet.wire.dialects.policy import over_of
 from carnet.wire.grammar.sse import MAX_EVENT_BYTES, SseEvent, SseReader
 
 _END: Final = "[DONE]"
@@ -147,8 +158,13 @@ class ChunkReader:
             if choice.index == 0:  # we ask for one
                 self._read_choice(choice, events)
 
-    def _failed(self, error: object) -> Failed:
-        return read_failure(error)
+    def _failed(self, error: object) -> Failed | Waiting:
+        asked = read_policy(error, self._currency)
+        over = over_of(asked)
+        if over is not None:
+            self.words = over.words
+            return Failed.of(over)
+        return Waiting(asked) if asked else read_failure(error)
 
     def _read_choice(self, choice: _Choice, events: list[Event]) -> None:
         delta = choice.delta
@@ -177,7 +193,7 @@ class ChunkReader:
         self.fault = error.detail if isinstance(error, ProviderError) else str(error)
         self._end(events, Failed(ProviderError.code))
 
-    def _end(self, events: list[Event], terminal: Done | Failed) -> None:
+    def _end(self, events: list[Event], terminal: End) -> None:
         self._ended = True
         if self._usage is not None:
             events.append(read_usage(self._usage, self._currency))

@@ -1,0 +1,158 @@
+"""Three organisations, each listing the next; an agent of the last one asks for something."""
+
+from typing import Any, NamedTuple
+
+import pytest
+
+from tests.faults.stores import number, rows
+from tests.interop.conftest import Databases
+from tests.support.federation import organisation
+from tests.support.http import HeaderList, Reply, request
+from tests.support.organisation import Organisation
+
+PAYMENT = 20_000  # micro-units: what `seller` asks for
+PRICE = 200  # of a call to `seller`
+SELLER = "@seller@initech.example"
+AT_GLOBEX = f"@relay@globex.example {SELLER} hi"
+
+ASKS = """
+
+async def seller(visit: carnet.Visit) -> str:
+    note(visit)
+    answer = await visit.interrupt(payment="0.02", message="The archive costs two cents.")
+    return f"sold {visit.text}" if answer.accepted else "not sold"
+
+
+async def teller(visit: carnet.Visit) -> AsyncIterator[str]:
+    note(visit)
+    yield "looking "
+    answer = await visit.interrupt(payment="0.02", message="The archive costs two cents.")
+    yield "sold" if answer.accepted else "not sold"
+
+
+async def clerk(visit: carnet.Visit) -> str:
+    note(visit)
+    answer = await visit.interrupt(
+        input="Which one?", options=["red", "blue"], schema={"type": "string"}, expires=3600
+    )
+    return f"{answer.outcome} {answer.value}"
+
+
+async def hasty(visit: carnet.Visit) -> str:
+    note(visit)
+    answer = await visit.interrupt(approval="Now?", expires=0.3)
+    return answer.outcome
+
+
+async def guard(visit: carnet.Visit) -> str:
+    note(visit)
+    answers = [await visit.interrupt(approval="Go on?"), await visit.interrupt(consent="Share?")]
+    return " ".join(answer.outcome for answer in answers)
+
+
+async def both(visit: carnet.Visit) -> str:
+    note(visit)
+    one, other = visit.text.split()
+    asked = [visit.peer(name).ask("hi") for name in (one, other)]
+    return " and ".join(await asyncio.gather(*asked))
+
+
+asks = carnet.agent("asks")
+
+
+@asks.skill("later", modes=["async"])
+async def later(text: str, visit: carnet.Visit) -> dict[str, str]:
+    note(visit)
+    answer = await visit.interrupt(payment="0.02", message="The archive costs two cents.")
+    return {"text": f"sold {text}" if answer.accepted else "not sold"}
+"""
+
+NAMES = ("seller", "teller", "clerk", "hasty", "guard", "both")
+CONFIG = "\n".join(
+    f'[agents.{name}]\nkind = "python"\ntarget = "agents:{name}"\ntrust = "public"\n'
+    + 'price = "0.0002"\n' * (name == "seller")
+    for name in NAMES
+)
+SKILLED = '\n[agents.asks]\ntarget = "agents:asks"\ntrust = "public"\nprice = "0.0002"\n'
+
+
+class Scene(NamedTuple):
+    """Acme calls Globex, and Globex calls Initech."""
+
+    acme: Organisation
+    globex: Organisation
+    initech: Organisation
+
+    def ask(
+        self, text: str = AT_GLOBEX, agent: str = "relay", headers: HeaderList = (), **more: Any
+    ) -> Reply:
+        return self.acme.chat(text, agent, headers=headers, **more)
+
+    def again(
+        self, waits: Reply, *resolution: tuple[str, str], text: str = AT_GLOBEX, **more: Any
+    ) -> Reply:
+        """Repeat the turn of an answer, perhaps with a resolution."""
+        return self.ask(text, headers=[*same_turn(waits), *resolution], **more)
+
+    def stop(self) -> None:
+        assert [gateway.stop() for gateway in self] == [0, 0, 0]
+
+
+def same_turn(answer: Reply) -> list[tuple[str, str]]:
+    return [(name, answer.headers[name]) for name in ("x-tangle-runid", "x-tangle-turnid")]
+
+
+def resolution(state: str, outcome: str = "accepted", value: str = "") -> tuple[str, str]:
+    return "carnet-resolution", f"{state};outcome={outcome}" + (
+        f";value=:{value}:" if value else ""
+    )
+
+
+def state_of(waits: Reply) -> str:
+    return str(waits.json["error"]["interrupt"]["state"])
+
+
+def started(
+    database: Databases, factory: pytest.TempPathFactory, *, dialect: str = "tangle"
+) -> Scene:
+    """Three gateways that know one another by their keys."""
+    place = factory.mktemp("three")
+    names = ("acme", "globex", "initech")
+    all_three = [organisation(place / name, f"{name}.example", database()) for name in names]
+    for gateway in all_three:
+        agents = (gateway.folder / "agents.py").read_text() + ASKS
+        gateway.configure(CONFIG + SKILLED, agents=agents)
+    scene = Scene(*all_three)
+    for caller, callee in ((scene.acme, scene.globex), (scene.globex, scene.initech)):
+        how = ("--url", callee.url, "--dialect", dialect)
+        caller.carnet("peers", "add", callee.domain, *how)
+        callee.carnet("peers", "add", caller.domain, "--url", caller.url, "--credit", "10")
+    for gateway in scene:
+        gateway.start()
+    return scene
+
+
+def posted(scene: Scene, run: str) -> list[tuple[int, int]]:
+    """What each caller owes for a run by its own ledger, and by that of whom it called."""
+    ours = "SELECT COALESCE(SUM(amount), 0) FROM ledger WHERE run = ? AND credit = ?"
+    theirs = "SELECT COALESCE(SUM(amount), 0) FROM ledger WHERE run = ? AND issuer = ?"
+    pairs = ((scene.acme, scene.globex), (scene.globex, scene.initech))
+    return [
+        (
+            number(caller, ours, run, f"peer:{callee.domain}"),
+            number(callee, theirs, run, caller.domain),
+        )
+        for caller, callee in pairs
+    ]
+
+
+def held(gateway: Organisation) -> list[tuple[str, int]]:
+    """What is reserved at a gateway."""
+    return rows(gateway, "SELECT name, reserved FROM purse WHERE reserved <> 0")
+
+
+def poll(scene: Scene, task: str) -> dict[str, Any]:
+    """A task of Acme, as its owner sees it."""
+    fields = [("authorization", f"Bearer {scene.acme.token}")]
+    page: dict[str, Any] = request("GET", f"{scene.acme.url}/tasks/{task}", fields).json
+    return page

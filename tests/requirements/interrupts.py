@@ -1,0 +1,74 @@
+"""What agents ask for before they go on: who may answer it, and that nobody between swallows it."""
+
+from tests.requirements.rows import Row
+
+_OPENAI = "tests/interop/interrupts/test_openai.py::"
+_SAMVAD = "tests/interop/interrupts/test_samvad.py::"
+_KILLED = "tests/interop/interrupts/test_killed.py::"
+_BOX = "tests/interop/interrupts/test_middlebox.py::"
+_ISSUE = "tests/runtime/receipts/test_issue.py::"
+_POLICIES = "tests/runtime/peers/test_policies.py::"
+_POLICY = "tests/wire/dialects/test_policy.py::"
+_PROFILE = "tests/security/signed/test_profile.py::"
+
+ROWS = (
+    Row(
+        "security:a27:question",
+        "What a listed Carnet asks for before it answers is proved as its answers are: who is on "
+        "the way can neither ask in its place nor change what it asks for.",
+        "security.md A27",
+        (
+            _BOX + "test_a_question_that_was_changed_on_the_way_is_none",
+            _BOX + "test_a_question_in_the_place_of_an_answer_is_none",
+            _ISSUE + "test_what_a_call_waits_for_is_proved_as_an_answer_is",
+        ),
+    ),
+    Row(
+        "security:a45:state",
+        "An answer whose state is forged, used, late, of another turn or another caller's is "
+        "refused with 409; no call, no charge, and nothing is told.",
+        "security.md A45; model.md section 2",
+        (
+            _OPENAI + "test_a_resolution_is_good_once_and_for_nothing_else",
+            _OPENAI + "test_another_caller_with_the_right_state_is_told_nothing",
+            _OPENAI + "test_a_task_waits_as_running_and_shows_its_owner_what_for",
+            _SAMVAD + "test_a_payment_asked_for_two_envelopes_down_is_answered_at_the_origin",
+        ),
+    ),
+    Row(
+        "security:a45:form",
+        "An answer that is not in its form is refused, and so is one that a signature leaves out.",
+        "security.md A45; R9",
+        (
+            _OPENAI + "test_what_is_not_the_form_of_a_resolution_is_refused",
+            _POLICY + "test_a_resolution_in_another_form_is_refused",
+            _POLICY + "test_two_resolutions_are_none",
+            _PROFILE + "test_a_header_that_was_added_on_the_way_is_refused",
+        ),
+    ),
+    Row(
+        "security:a45:names",
+        "What somebody elsewhere asks for has a name of ours and an address that is not ours.",
+        "security.md A45",
+        (
+            _POLICIES + "test_nobody_elsewhere_chooses_the_name_of_a_question_of_another_turn",
+            _POLICIES + "test_nobody_elsewhere_speaks_for_an_agent_of_ours",
+        ),
+    ),
+    Row(
+        "security:a46:surface",
+        "What an agent three organisations away asks for reaches the origin with its address; who "
+        "is between neither swallows nor repeats it, whichever of them dies meanwhile.",
+        "security.md A46; 003 composition rules",
+        (
+            _OPENAI
+            + "test_a_payment_asked_for_three_hops_down_reaches_the_origin_and_is_answered_there",
+            _OPENAI + "test_a_stream_that_waits_before_it_began_is_an_error_and_after_it_one_frame",
+            _SAMVAD + "test_a_stream_of_envelopes_tells_it_in_its_last_frame",
+            _SAMVAD + "test_a_task_that_waits_is_answered_at_the_origin",
+            _POLICIES + "test_it_is_neither_repeated_nor_held_against_the_callee",
+            _POLICIES + "test_a_kind_that_nobody_knows_is_kept_and_waited_for",
+            _KILLED + "test_a_gateway_that_dies_with_the_answer_in_its_hands_ends_the_turn_once",
+        ),
+    ),
+)
