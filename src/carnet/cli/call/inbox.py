@@ -184,10 +184,9 @@ def _value(value: str | None, document: str | None) -> Any:
         ) from None
 
 
-def _answer(invocation: Invocation, name: str, outcome: str, value: Any, token: str | None) -> None:
-    body = json.dumps({"outcome": outcome, "value": value}).encode()
-    page = wait(_ask(invocation, "POST", _path(name), body, token))
-    word = "Approved" if outcome == "accepted" else "Denied"
+def _answer(invocation: Invocation, name: str, answer: dict[str, Any], token: str | None) -> None:
+    page = wait(_ask(invocation, "POST", _path(name), json.dumps(answer).encode(), token))
+    word = "Approved" if answer["outcome"] == "accepted" else "Denied"
     invocation.result(page, lambda: f"{word}. The call goes on: carnet run show {page['run']}")
 
 
