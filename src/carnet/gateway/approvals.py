@@ -67,7 +67,7 @@ class Approvals:
         if status not in _STATUSES:
             raise InvalidRequest("status", f"must be one of {', '.join(_STATUSES)}")
         found = await self._inbox.list(
-            owner=reader_of(caller),
+            owner=_seen_by(caller),
             is_open=status == "open",
             limit=limit,
             before=read_number(query, "before", 0) or None,
@@ -78,14 +78,14 @@ class Approvals:
 
     async def show(self, exchange: Exchange, caller: Caller, name: str) -> None:
         """GET /approvals/{id}."""
-        await reply_json(exchange, self._page(await self._find(caller, name)))
+        await reply_json(exchange, self._page(await self._find(name, _seen_by(caller))))
 
     async def decide(self, exchange: Exchange, caller: Caller, name: str) -> None:
         """POST /approvals/{id}."""
         check_json_body(exchange.headers)
         body = await exchange.read(MOST_BYTES)
         decision = _read(body)
-        entry = await self._find(caller, name)
+        entry = await self._find(name, None if caller.may(APPROVE) else caller.actor.name)
         _check_resolver(caller, entry)
         resolution = Resolution(
             outcome=decision.outcome, value=decision.value, resolver=caller.actor.name
@@ -109,8 +109,8 @@ class Approvals:
             raise InterruptNotFound
         await reply_json(exchange, {"rule": int(number), "ended": when(now)})
 
-    async def _find(self, caller: Caller, name: str) -> InboxEntry:
-        found = await self._inbox.find(name, owner=_owner_for(caller))
+    async def _find(self, name: str, owner: str | None) -> InboxEntry:
+        found = await self._inbox.find(name, owner=owner)
         if found is None:
             raise InterruptNotFound
         return found
@@ -147,9 +147,9 @@ class Approvals:
         return page
 
 
-def _owner_for(caller: Caller) -> str | None:
-    """Whose questions a caller may answer: None is everybody's."""
-    return None if caller.may(APPROVE) else caller.actor.name
+def _seen_by(caller: Caller) -> str | None:
+    """Whose questions a caller sees: None is everybody's."""
+    return None if caller.may(APPROVE) else reader_of(caller)
 
 
 def _check_resolver(caller: Caller, entry: InboxEntry) -> None:
