@@ -29,7 +29,8 @@ from prometheus_client.registry import Collector
 MOST_VALUE = 1024
 MOST_DETAIL = 4096  # an exception with its traceback; a line is then 8 KiB at the most
 MOST_WAITING = 10_000
-WRITE_SECONDS = 0.05
+WRITE_SECONDS = 0.05  # between two looks for lines, while there are some
+IDLE_SECONDS = 0.2  # and while there are none: a line is at most so late
 
 FIELDS = (
     "client",
@@ -212,7 +213,9 @@ class LogSink(logging.Handler):
     def _write(self) -> None:
         # Woken by the clock and not by each line: a thread that is woken takes the interpreter
         # from the event loop, which costs more than the line.
-        while not self._ending.wait(WRITE_SECONDS) or self._lines:
+        pause = WRITE_SECONDS
+        while not self._ending.wait(pause) or self._lines:
+            pause = WRITE_SECONDS if self._lines else IDLE_SECONDS
             batch: list[str] = []
             while self._lines and len(batch) < MOST_WAITING:
                 batch.append(self._format(self._lines.popleft()))

@@ -25,8 +25,9 @@ from carnet.core.call import Call
 
 logger = logging.getLogger("carnet.loop")
 
-BEAT_SECONDS: Final = 0.1
-LOOK_SECONDS: Final = 0.05
+BEAT_SECONDS: Final = 0.2  # a gateway that has nothing to do wakes up seldom
+LOOK_SECONDS: Final = 0.05  # between two looks at the stack while a beat is overdue
+REST_SECONDS: Final = 0.15  # and while none is: less than the time after which it is told
 HELD_SECONDS: Final = 0.25  # beyond the time of a beat: then it is told
 _FRAMES: Final = 12  # the innermost, of a stack that is told
 
@@ -106,9 +107,11 @@ class Watchdog:
     # From here on the watchdog's own thread.
 
     def _look_on(self) -> None:
-        while not self._ending.wait(LOOK_SECONDS):
-            seen = self._seen
+        pause = REST_SECONDS
+        while not self._ending.wait(pause):
+            seen, pause = self._seen, REST_SECONDS
             if time.monotonic() - self._beat > BEAT_SECONDS + LOOK_SECONDS:
+                pause = LOOK_SECONDS
                 frames = sys._current_frames()  # noqa: SLF001  the one way to see another thread
                 frame = frames.pop(self._loop_thread, None)
                 frames.clear()
