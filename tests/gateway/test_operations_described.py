@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import jsonschema_rs
+import msgspec
 import pytest
 
 from carnet.testing.wait import until
@@ -75,9 +76,22 @@ class Described:
     def page(self, path: str) -> Reply:
         return self.acme.get(path, token=self.token)
 
+    def question(self) -> str:
+        """What a call of this token asks for, and nobody has answered."""
+        self.acme.chat("hi", "asks", token=self.token)
+        return str(self.page("/approvals").json["approvals"][0]["id"])
 
-def filled(path: str, *, task: str, run: str) -> str:
+    def rule(self) -> str:
+        """An answer for the future."""
+        body = msgspec.json.encode({"outcome": "accepted", "remember": {}})
+        fields = [("authorization", f"Bearer {self.token}"), ("content-type", "application/json")]
+        request("POST", f"{self.acme.url}/approvals/{self.question()}", fields, body)
+        return str(self.page("/rules").json["rules"][0]["rule"])
+
+
+def filled(path: str, *, task: str, run: str, question: str = "x", rule: str = "0") -> str:
     names = {"{name}": "words", "{model}": "words", "{task}": task, "{run}": run}
+    names |= {"{id}": question, "{number}": rule}
     names |= {"{code}": "internal", "{schema}": "card"}
     for name, value in names.items():
         path = path.replace(name, value)
@@ -106,10 +120,11 @@ def test_every_route_refuses_as_it_is_described(described: Described) -> None:
 
 def test_every_page_is_answered_as_it_is_described(described: Described) -> None:
     described.acme.chat("hi", headers=[("x-tangle-runid", "conv_described")])
-    task = described.task()
+    task, question = described.task(), described.question()
     for method, path in described.routes():
         if method == "get":
-            reply = described.page(filled(path, task=task, run="conv_described"))
+            place = filled(path, task=task, run="conv_described", question=question)
+            reply = described.page(place)
             # At the root it is the default agent that is asked, and the task is of another.
             expected = 404 if path == "/agent/task/{task}" else 200
             assert described.check(method, path, reply) == expected, (path, reply)
@@ -121,13 +136,16 @@ def test_every_call_is_answered_as_it_is_described(described: Described) -> None
     for method, path in described.routes():
         if method != "post":
             continue
-        place = filled(path, task=described.task(), run="conv_ended")
+        question = described.question() if "{id}" in path else ""
+        rule = described.rule() if "{number}" in path else ""
+        place = filled(path, task=described.task(), run="conv_ended", question=question, rule=rule)
         if path.endswith("/agent/task/{task}/cancel"):
             reply = described.line.send(described.about("POST", place.replace("{name}", "words")))
         elif "/agent/" in path:
             reply = described.line.send(described.signed(place))
         else:
-            body = None if path.endswith("/cancel") else chat_body("hi", "words")
+            body = None if path.endswith(("/cancel", "/end")) else chat_body("hi", "words")
+            body = b'{"outcome": "accepted"}' if question else body
             reply = request("POST", described.acme.url + place, fields, body or b"")
         status = described.check(method, path, reply)
         # At the root the host names the default agent, and what is signed is for another one.

@@ -99,3 +99,10 @@ async def spends(visit: carnet.Visit) -> str:
     note(visit)
     await visit.peer("paid").ask("x")
     raise RuntimeError("after the money was spent")
+
+
+async def asks(visit: carnet.Visit) -> str:
+    """Ask for leave before it answers."""
+    note(visit)
+    answer = await visit.interrupt(approval="May I?")
+    return answer.outcome
