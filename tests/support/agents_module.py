@@ -101,7 +101,7 @@ async def spends(visit: carnet.Visit) -> str:
     raise RuntimeError("after the money was spent")
 
 
-async def asks(visit: carnet.Visit) -> str:
+async def cautious(visit: carnet.Visit) -> str:
     """Ask for leave before it answers."""
     note(visit)
     answer = await visit.interrupt(approval="May I?")
