@@ -4,7 +4,18 @@ from pathlib import Path
 
 AGENTS = Path(__file__).with_name("agents_module.py").read_text()
 
-NAMES = ("words", "slow", "broken", "half", "relay", "careful", "twice", "onward", "spends", "cautious")
+NAMES = (
+    "words",
+    "slow",
+    "broken",
+    "half",
+    "relay",
+    "careful",
+    "twice",
+    "onward",
+    "spends",
+    "cautious",
+)
 
 AGAIN = ("careful", "onward")  # those that call themselves
 

@@ -19,14 +19,14 @@
     │   │                    DelegationReplayed
     │   ├── content          InjectionDetected  SkillNotFound  SkillForbidden
     │   ├── where            AgentNotFound  PeerUnknown  PeerAgentNotFound  RunNotFound
-    │   │                    TaskNotFound  DeliveryNotFound  RouteNotFound
-    │   │                    MethodNotAllowed  InterruptNotFound
+    │   │                    PersonNotFound  TaskNotFound  DeliveryNotFound
+    │   │                    RouteNotFound  MethodNotAllowed  InterruptNotFound
     │   ├── chain            DepthExceeded  ChainFinal  RunCallsExceeded  LoopDetected
     │   ├── money            PaymentRequired  SpendingLimitReached  BillUnpaid  PayerRefused
     │   ├── forwarding       ForwardingNotAllowed  PeerNotListed
     │   ├── turns            IdempotencyMismatch  InProgress  DefinitionChanged  Cancelled
     │   │                    InterruptExpired  PolicyStateInvalid  Declined
-    │   │                    AnsweredOtherwise
+    │   │                    AnsweredOtherwise  PersonExists
     │   ├── waits            InputRequired  ApprovalRequired  ConsentRequired
     │   │                    SignInRequired  PaymentWanted  WaitRequired  RecoveryRequired
     │   ├── policies         LegalRestriction  PolicyForbidden

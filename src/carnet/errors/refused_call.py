@@ -86,6 +86,13 @@ class RunNotFound(Refused, code="run_not_found", status=404):
     hint = "'carnet runs' or GET /runs lists the runs this token may read."
 
 
+class PersonNotFound(Refused, code="person_not_found", status=404):
+    """Nobody of that name is known here, or she has ended, or this token may not know of her."""
+
+    template = "There is nobody of that name."
+    hint = "'carnet people list' or GET /people lists everybody, for who may see them."
+
+
 class TaskNotFound(Refused, code="task_not_found", status=404):
     """There is no such task, or it ended longer ago than tasks are kept."""
 

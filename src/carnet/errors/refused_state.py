@@ -141,6 +141,13 @@ class PolicyStateInvalid(Refused, code="policy_state_invalid", status=409):
     hint = "Repeat the request without it: you are told what the turn waits for, or its answer."
 
 
+class PersonExists(Refused, code="person_exists", status=409):
+    """Somebody who has not ended has this name, this number or one of these addresses."""
+
+    template = "Somebody has this name, this number or one of these addresses already."
+    hint = "Choose another one; 'carnet people list' shows who is known."
+
+
 class Cancelled(Refused, code="cancelled", status=409, retryable=True):
     """The turn was cancelled before it ended: by its readers leaving, or on request."""
 

@@ -168,7 +168,7 @@ class Paying:
             account = Account(token.peer, token.peer)
             quota = f"peer:{token.peer}"
         else:
-            account = Account(self._domain, token.account)
+            account = Account(self._domain, token.payer or token.account)
             quota = f"token:{token.account}"
         return Payer(
             account=account,

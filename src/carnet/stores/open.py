@@ -20,6 +20,7 @@ from carnet.stores.sqlite import driver as sqlite
 from carnet.stores.store import LEASE_SECONDS, Store, Worker
 from carnet.stores.trust.own_keys import StoredKeys
 from carnet.stores.trust.peers import StoredPeers
+from carnet.stores.trust.people import StoredPeople
 from carnet.stores.trust.pinned_keys import StoredPinnedKeys
 from carnet.stores.trust.tokens import StoredTokens
 from carnet.stores.trust.trust import StoredTrust
@@ -66,6 +67,7 @@ async def open_store(
         )
     trust = StoredTrust(
         tokens=StoredTokens(database, keys, ids),
+        people=StoredPeople(database),
         peers=StoredPeers(database, keys, file_peers),
         keys=StoredKeys(database, keys, clock),
         pinned=StoredPinnedKeys(database, file_keys),

@@ -1,7 +1,7 @@
 """A store: the ports over one database, and what keeps them fresh.
 
 Law 1. Opened is not started: only `start` takes over turns and writes the mark of an unclean stop.
-Law 2. What others write (tokens, peers, keys) is seen within a second.
+Law 2. What others write (tokens, people, peers, keys) is seen within a second.
 """
 
 import asyncio
@@ -104,7 +104,7 @@ class Store:
         self._secrets, self._seals = secrets, Seals(secrets.names)
         self._nonces, self._search_rows = Nonces(database, clock), SearchRows(database)
         self._checkpoints = Checkpoints(database, self._seals)
-        self.tokens, self.peers = trust.tokens, trust.peers
+        self.tokens, self.peers, self.people = trust.tokens, trust.peers, trust.people
         self.keys: Final = trust.keys
         self.pinned: Final = trust.pinned
         self.receipts: Final = StoredReceipts(database)

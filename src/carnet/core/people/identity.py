@@ -143,6 +143,7 @@ class Caller(Struct, frozen=True, kw_only=True):
     standing: Standing | None = None  # of a signed caller, and of the calls made for it
     context: Context | None = None  # what it says of itself beside that; no right follows from it
     token: str | None = None  # the number of the token that was shown: when it ends, so does this
+    person: int | None = None  # whose token it is: when she ends, so does this
 
     def may(self, permission: str) -> bool:
         """Effective right: the scopes within the ceiling."""
@@ -223,6 +224,9 @@ class Token(Struct, frozen=True, kw_only=True):
     revoked: int | None = None
     last_used: int | None = None
     number: str = ""  # `n` as turns name it; made once, because every call does
+    person: int | None = None  # whose it is; else a peer's, or a service of its own
+    holder: str | None = None  # her name
+    payer: str | None = None  # the account it bills; None: that of its name
 
     @property
     def account(self) -> str:

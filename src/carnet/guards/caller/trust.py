@@ -114,4 +114,5 @@ def _caller(
         principal=holder,
         standing=standing,
         token=principal.number,
+        person=principal.person,
     )

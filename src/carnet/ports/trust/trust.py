@@ -22,6 +22,8 @@ class NewToken(Struct, frozen=True, kw_only=True):
     rate_seconds: int = 60
     spending_limit: int | None = None
     expires: int | None = None
+    person: int | None = None  # whose it is
+    payer: str | None = None  # the account it bills; None: that of its name
 
 
 class Tokens(Protocol):

@@ -3,6 +3,7 @@
 Law 1. The text of a token is shown once and kept nowhere: the table has its HMAC under a pepper
        that is not in the database (A71).
 Law 2. Looking one up touches no disk: the table is in memory and at most a second old.
+Law 3. A person's token may do what both allow, the token and she; and it ends with her.
 """
 
 import builtins
@@ -11,38 +12,52 @@ from collections.abc import Collection
 from typing import Final
 
 from carnet.core.people.identity import Secret, Token
+from carnet.core.people.permissions import both, rights_of
 from carnet.errors import CarnetError, UsageInvalid
 from carnet.ports.trust.trust import NewToken
 from carnet.ports.world.clock import Ids
-from carnet.stores.database import Database, Row
+from carnet.stores.database import Database, Row, Statement
 from carnet.stores.secrets.secrets_file import Keys
 
 PREFIX: Final = "ck_"
 SHOWN: Final = 8  # characters of a token by which people recognise it
 
 _LOAD = (
-    "SELECT n, name, hash, prefix, scopes, created, peer, forwardable, may_forward, rate_calls,"
-    " rate_seconds, spending_limit, expires, revoked, last_used FROM token ORDER BY n DESC"
+    "SELECT t.n, t.name, t.hash, t.prefix, t.scopes, t.created, t.peer, t.forwardable,"
+    " t.may_forward, t.rate_calls, t.rate_seconds, t.spending_limit, t.expires, t.revoked,"
+    " t.last_used, t.person, t.payer, p.name, p.roles, p.permissions, p.ended"
+    " FROM token t LEFT JOIN person p ON p.n = t.person ORDER BY t.n DESC"
 )
 _CLEAR = (  # an expired token gives its name free
     "UPDATE token SET revoked = expires WHERE name = ? AND revoked IS NULL AND expires <= ?"
 )
 _CREATE = (
     "INSERT INTO token (name, hash, key_id, prefix, scopes, created, peer, forwardable,"
-    " may_forward, rate_calls, rate_seconds, spending_limit, expires)"
-    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
+    " may_forward, rate_calls, rate_seconds, spending_limit, expires, person, service, payer)"
+    " SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? WHERE {} ON CONFLICT DO NOTHING"
 )
+_LIVE_PERSON = "EXISTS (SELECT 1 FROM person WHERE n = ? AND ended IS NULL)"
 _REVOKE = "UPDATE token SET revoked = ? WHERE name = ? AND revoked IS NULL"
 _USED = "UPDATE token SET last_used = ? WHERE n = ? AND (last_used IS NULL OR last_used < ?)"
 
 
+def _service(new: NewToken) -> str | None:
+    """What a token is that is nobody's and no peer's."""
+    return None if new.person is not None or new.peer is not None else new.name.partition("#")[0]
+
+
 def _read(row: Row) -> Token:
+    scopes, revoked = frozenset(row[4].split()), row[13]
+    person, payer, holder, roles, permissions, ended = row[15:]
+    if holder is not None:
+        scopes = both(scopes, rights_of(roles.split(), permissions.split()))
+        revoked = ended if revoked is None else revoked
     return Token(
         n=row[0],
         name=row[1],
         hash=row[2],
         prefix=row[3],
-        scopes=frozenset(row[4].split()),
+        scopes=scopes,
         created=row[5],
         peer=row[6],
         forwardable=bool(row[7]),
@@ -51,9 +66,12 @@ def _read(row: Row) -> Token:
         rate_seconds=row[10],
         spending_limit=row[11],
         expires=row[12],
-        revoked=row[13],
+        revoked=revoked,
         last_used=row[14],
         number=str(row[0]),
+        person=person,
+        holder=holder,
+        payer=payer,
     )
 
 
@@ -92,9 +110,12 @@ class StoredTokens:
         row = (
             *(new.name, hashed, self._keys.key_id, text[:SHOWN], scopes, now, new.peer),
             *(int(new.forwardable), int(new.may_forward), new.rate_calls, new.rate_seconds),
-            *(new.spending_limit, new.expires),
+            *(new.spending_limit, new.expires, new.person, _service(new), new.payer),
         )
-        _, created = await self._database.transact([(_CLEAR, (new.name, now)), (_CREATE, row)])
+        create: Statement = (_CREATE.format("TRUE"), row)
+        if new.person is not None:  # who ends meanwhile is given none
+            create = (_CREATE.format(_LIVE_PERSON), (*row, new.person))
+        _, created = await self._database.transact([(_CLEAR, (new.name, now)), create])
         if not created:
             raise UsageInvalid(
                 reason=f"There is a live token named '{new.name}' already.",

@@ -1,4 +1,4 @@
-"""What is known of others and of ourselves, kept in memory: tokens, peers and keys.
+"""What is known of others and of ourselves, kept in memory: tokens, people, peers and keys.
 
 Law. What somebody else writes is seen by the next look; who asks for something unknown may have a
 look out of turn, and a flood of those who do costs little.
@@ -15,6 +15,7 @@ from carnet.ports.world.records import READER
 from carnet.stores.database import Database
 from carnet.stores.trust.own_keys import StoredKeys
 from carnet.stores.trust.peers import StoredPeers
+from carnet.stores.trust.people import StoredPeople
 from carnet.stores.trust.pinned_keys import StoredPinnedKeys
 from carnet.stores.trust.tokens import StoredTokens
 
@@ -25,6 +26,7 @@ class StoredTrust(Struct, frozen=True, kw_only=True, eq=False):
     """Whom the gateway knows."""
 
     tokens: StoredTokens
+    people: StoredPeople
     peers: StoredPeers
     keys: StoredKeys
     pinned: StoredPinnedKeys
@@ -32,6 +34,7 @@ class StoredTrust(Struct, frozen=True, kw_only=True, eq=False):
     async def refresh(self) -> None:
         """Read all of it again."""
         await self.tokens.refresh()
+        await self.people.refresh()
         await self.peers.refresh()
         await self.keys.refresh()
         await self.pinned.refresh()

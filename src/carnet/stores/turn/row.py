@@ -110,7 +110,7 @@ COLUMNS: Final = (
     Column("parent_n", INT, begins="None if claim.made_in is None else claim.made_in.n"),
     Column("ordinal", INT),
     Column("token", TEXT, begins="admitted.caller.token", again="claim.admitted.caller.token"),
-    Column("person", INT),
+    Column("person", INT, begins="admitted.caller.person", again="claim.admitted.caller.person"),
     Column(
         "delegation",
         TEXT,

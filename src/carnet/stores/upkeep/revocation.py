@@ -1,11 +1,12 @@
-"""What is stopped when a token, a peer, a sender's keys or a delegation has ended (R54).
+"""What is stopped when a token, a person, a peer, a sender's keys or a delegation has ended (R54).
 
-Law 1. A call goes on only while all that let it in holds: the token that was shown, the token that
-       pays where one was forwarded, the peer that signed, a live key of a pinned sender, and the
-       delegation. What is called for it inherits that.
+Law 1. A call goes on only while all that let it in holds: the token that was shown, the person
+       whose it is, the token that pays where one was forwarded, the peer that signed, a live key of
+       a pinned sender, and the delegation. What is called for it inherits that.
 Law 2. What runs is judged by the gateway that runs it, what waits by every gateway on the store. A
        gateway sees within a second what was revoked.
-Law 3. What waits is found by its row: token, actor and quota. It ends as a cancelled one does.
+Law 3. What waits is found by its row: token, person, actor and quota. It ends as a cancelled one
+       does.
 Law 4. Who only reads is held to the token that it has shown.
 Law 5. The token that a command makes for itself ends with the command, and nothing ends with it: it
        stands for the operator, who is not revoked.
@@ -33,10 +34,10 @@ OWN: Final = "token:"  # how the names of actors and quotas begin
 PEER: Final = "peer:"
 SENDER: Final = "sender:"
 
-_WHOSE: Final = "SELECT DISTINCT token, actor, purse FROM turn WHERE state = '{}'"
+_WHOSE: Final = "SELECT DISTINCT token, person, actor, purse FROM turn WHERE state = '{}'"
 _OF: Final = (
     "SELECT t.n FROM turn t WHERE t.state = '{}'"
-    " AND COALESCE(t.token, '') = ? AND t.actor = ? AND t.purse = ?"
+    " AND COALESCE(t.token, '') = ? AND COALESCE(t.person, 0) = ? AND t.actor = ? AND t.purse = ?"
 )
 _CANCEL: Final = (
     f"UPDATE task SET cancelled = ? WHERE cancelled IS NULL AND ended IS NULL AND turn IN ({_OF})"
@@ -57,6 +58,7 @@ class Revocations:
         self._numbers: set[str] = set()  # of live tokens, and of those that commands made
         self._accounts: set[str] = set()  # that have a live token
         self._peers: frozenset[str] = frozenset()  # organisations that have one
+        self._people: frozenset[int] = frozenset()  # who have not ended
         self._next_end = math.inf  # of a live token, microseconds since the epoch
         self._looks = MORE_LOOKS
         self._is_read = False
@@ -83,6 +85,7 @@ class Revocations:
         own = {token.account for token in live if token.peer is None}
         self._accounts = own | {OPERATOR_NAME}
         self._peers = frozenset(token.peer for token in live if token.peer is not None)
+        self._people = self._trust.people.live()
         self._next_end = min((t.expires for t in live if t.expires is not None), default=math.inf)
         self._looks = MORE_LOOKS
         self._is_read = True
@@ -96,6 +99,7 @@ class Revocations:
         standing = caller.standing
         return (
             (caller.token is not None and caller.token not in self._numbers)
+            or (caller.person is not None and caller.person not in self._people)
             or (payer.by_forwarding and payer.own_issue and self._is_unpaid(payer.quota))
             or (delegation is not None and delegation.expires + SKEW_SECONDS <= now // SECOND_US)
             or (standing is not None and self._is_unknown(standing))
@@ -130,16 +134,18 @@ class Revocations:
         self._looks -= 1
 
     async def _end(self, state: str, whose: Iterable[Value], now: int) -> None:
-        token, actor, quota = whose
-        args = (token or "", actor, quota)
+        token, person, actor, quota = whose
+        args = (token or "", person or 0, actor, quota)
         await self._database.execute(_CANCEL.format(state), (now, *args))
         if state == "waiting":
             alone = await self._database.fetch(_WITHOUT_TASK.format(state), args)
             await self._expiry.cancel([n for (n,) in alone], now)
 
-    def _is_over(self, token: str | None, actor: str, quota: str) -> bool:
+    def _is_over(self, token: str | None, person: int | None, actor: str, quota: str) -> bool:
         """Whether what let a turn in has ended, by its row; the former release named no token."""
-        if token is not None and token not in self._numbers:
+        if (token is not None and token not in self._numbers) or (
+            person is not None and person not in self._people
+        ):
             return True
         if quota.startswith(OWN) and self._is_unpaid(quota):
             return True

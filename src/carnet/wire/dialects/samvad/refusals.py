@@ -52,6 +52,7 @@ REFUSALS: Final[dict[type[CarnetError], tuple[int, str]]] = {
         *(errors.MalformedCallerContext, errors.ChainMismatch, errors.TravelDocumentInvalid),
         *(errors.UnsupportedProtocolVersion, errors.MalformedRequest),
         errors.IdempotencyMismatch,  # a span that was used before, for something else
+        errors.PersonExists,
         errors.UsageInvalid,
     ),
     errors.PolicyStateInvalid: (409, SCHEMA_INVALID),
@@ -98,6 +99,7 @@ REFUSALS: Final[dict[type[CarnetError], tuple[int, str]]] = {
         *(errors.SkillNotFound, errors.AgentNotFound, errors.PeerUnknown),
         *(errors.PeerAgentNotFound, errors.RunNotFound, errors.RouteNotFound),
         *(errors.TaskNotFound, errors.DeliveryNotFound, errors.InterruptNotFound),
+        errors.PersonNotFound,
     ),
     **_with_status(
         DELEGATION_EXCEEDED,  # final, as our own words for these are

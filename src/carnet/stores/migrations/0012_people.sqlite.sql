@@ -1,0 +1,29 @@
+-- People: whose a token is, and the account that it bills where that is not of its name. Tokens that
+-- are there are services, with the account they have.
+ALTER TABLE token ADD COLUMN payer TEXT;
+
+UPDATE token SET service = CASE WHEN name LIKE '%#%' THEN substr(name, 1, instr(name, '#') - 1)
+    ELSE name END
+WHERE peer IS NULL AND person IS NULL;
+
+CREATE UNIQUE INDEX person_number ON person (number) WHERE ended IS NULL;
+
+CREATE INDEX delegation_parent ON delegation (parent);
+
+-- What stood for all is written out as the names that there were: it does not grow with the program.
+UPDATE token SET scopes = trim(replace(' ' || scopes || ' ', ' * ', ' call:* call:remote pay run:read run:cancel metrics admin:runs '))
+WHERE ' ' || scopes || ' ' LIKE '% * %';
+
+UPDATE token SET scopes = trim(replace(' ' || scopes || ' ', ' run:* ', ' run:read run:cancel '))
+WHERE ' ' || scopes || ' ' LIKE '% run:* %';
+
+UPDATE token SET scopes = trim(replace(' ' || scopes || ' ', ' admin:* ', ' admin:runs '))
+WHERE ' ' || scopes || ' ' LIKE '% admin:* %';
+
+-- Names that could be granted and that nothing asked for are taken back, before they mean something.
+UPDATE token SET scopes = COALESCE((
+    SELECT group_concat(value, ' ') FROM (
+        SELECT value FROM json_each('[' || replace(json_quote(scopes), ' ', '","') || ']')
+        WHERE value IN ('pay', 'run:read', 'run:cancel', 'metrics', 'admin:runs')
+        OR (value LIKE 'call:_%') ORDER BY value
+    )), '');
