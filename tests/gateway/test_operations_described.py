@@ -17,7 +17,9 @@ from tests.support.signing.signed import Line, Sender, Signed, digest, message, 
 
 DOMAIN = "acme.example"
 MODES = {"message": "sync", "stream": "stream", "task": "async"}
-SCOPES = ("run:read", "run:cancel", "admin:runs", "metrics", "call:*", "admin:reload")
+RUNS = ("run:read", "run:cancel", "call:*")
+SCOPES = (*RUNS, "metrics", "admin:runs", "admin:people", "admin:reload")
+PERSON = "described"
 SIGNATURE = {"content-digest", "signature-input", "signature"}
 
 
@@ -92,7 +94,7 @@ class Described:
 def filled(path: str, *, task: str, run: str, question: str = "x", rule: str = "0") -> str:
     names = {"{name}": "words", "{model}": "words", "{task}": task, "{run}": run}
     names |= {"{id}": question, "{number}": rule}
-    names |= {"{code}": "internal", "{schema}": "card"}
+    names |= {"{code}": "internal", "{schema}": "card", "{person}": PERSON}
     for name, value in names.items():
         path = path.replace(name, value)
     return path
@@ -119,6 +121,7 @@ def test_every_route_refuses_as_it_is_described(described: Described) -> None:
 
 
 def test_every_page_is_answered_as_it_is_described(described: Described) -> None:
+    described.acme.try_carnet("people", "add", PERSON)  # or she is known already
     described.acme.chat("hi", headers=[("x-tangle-runid", "conv_described")])
     task, question = described.task(), described.question()
     for method, path in described.routes():
@@ -131,6 +134,7 @@ def test_every_page_is_answered_as_it_is_described(described: Described) -> None
 
 
 def test_every_call_is_answered_as_it_is_described(described: Described) -> None:
+    described.acme.try_carnet("people", "add", PERSON)
     described.acme.chat("hi", headers=[("x-tangle-runid", "conv_ended")])
     fields = [("authorization", f"Bearer {described.token}"), ("content-type", "application/json")]
     for method, path in described.routes():
@@ -146,11 +150,13 @@ def test_every_call_is_answered_as_it_is_described(described: Described) -> None
         else:
             body = None if path.endswith(("/cancel", "/end")) else chat_body("hi", "words")
             body = b'{"outcome": "accepted"}' if question else body
+            if path == "/people":
+                body = json.dumps({"name": f"{PERSON}-too", "roles": ["viewer"]}).encode()
             reply = request("POST", described.acme.url + place, fields, body or b"")
         status = described.check(method, path, reply)
         # At the root the host names the default agent, and what is signed is for another one.
         is_elsewhere = path.startswith("/agent/")
-        assert is_elsewhere or status in {200, 202}, (path, reply)
+        assert is_elsewhere or status in {200, 201, 202}, (path, reply)
 
 
 def test_what_is_no_json_is_described_by_its_media_type(described: Described) -> None:

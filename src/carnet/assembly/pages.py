@@ -9,6 +9,9 @@ from carnet.config import Settings
 from carnet.gateway.approvals import ROUTES as APPROVALS
 from carnet.gateway.approvals import Approvals
 from carnet.gateway.operations import Operations
+from carnet.gateway.people.forms import SCHEMAS
+from carnet.gateway.people.people import ROUTES as PEOPLE
+from carnet.gateway.people.people import PeoplePages
 from carnet.gateway.published import Published
 from carnet.gateway.runs import Runs
 from carnet.gateway.well_known import ROUTES as WELL_KNOWN
@@ -94,7 +97,19 @@ def build_pages(
     )
     backend.journal.by_rule = decisions.by_rule
     approvals = Approvals(store.inbox, decisions, store.rules, clock=clock, domain=domain)
-    return [*offered(WELL_KNOWN, well_known), *offered(APPROVALS, approvals)]
+    people = PeoplePages(
+        store.people,
+        tokens=store.tokens.known,
+        agents=lambda: settings.agents,
+        domain=domain,
+        clock=clock,
+        reread=store.reread,
+    )
+    return [
+        *offered(WELL_KNOWN, well_known),
+        *offered(APPROVALS, approvals),
+        *offered(PEOPLE, people),
+    ]
 
 
 def description(
@@ -118,4 +133,6 @@ def documents() -> dict[str, dict[str, Any]]:
 
 
 def _schemas(dialects: Sequence[Dialect]) -> dict[str, Any]:
-    return {name: shape for dialect in dialects for name, shape in dialect.schemas.items()}
+    return SCHEMAS | {
+        name: shape for dialect in dialects for name, shape in dialect.schemas.items()
+    }

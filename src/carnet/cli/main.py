@@ -29,7 +29,7 @@ from carnet.cli.operate import backup, operate, reload
 from carnet.cli.see import explain, inspect, ledger, lint, outbox, runs
 from carnet.cli.start import start
 from carnet.cli.times import write_span
-from carnet.cli.trust import delegate, keys, peers, tokens
+from carnet.cli.trust import delegate, keys, peers, people, tokens
 from carnet.errors import BY_CODE, CarnetError, ConfigInvalid, Internal, UsageInvalid
 from carnet.version import __version__
 
@@ -37,7 +37,7 @@ GROUPS: dict[str, tuple[click.Command, ...]] = {
     "start": (start.init, start.serve, start.doctor),
     "call": (call.call, inbox.inbox),
     "see": (runs.runs, runs.run, runs.tail, explain.explain),
-    "trust": (keys.keys, peers.peers, tokens.tokens, tokens.agents),
+    "trust": (people.people, tokens.tokens, keys.keys, peers.peers, tokens.agents),
     "money": (ledger.ledger,),
     "run it": (
         operate.config,

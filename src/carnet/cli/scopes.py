@@ -1,31 +1,26 @@
-"""Permissions by name, and the sets that tokens are given.
+"""Permissions as they are typed, and the sets that commands give.
 
 One vocabulary everywhere: a scope that the gateway would never ask for is refused when the token
-is made, not when its holder is turned away.
+is made, not when its holder is turned away (R28).
 """
 
-import re
 from difflib import get_close_matches
 from typing import Final
 
+from carnet.core.people.permissions import NAMES, PLAIN, is_permission
 from carnet.errors import UsageInvalid
 
-PLAIN: Final = frozenset({"call:*", "call:remote", "pay", "run:read", "run:cancel"})
-OPERATOR: Final = PLAIN | {"admin:*", "approve", "metrics"}
+__all__ = ["OPERATOR", "PLAIN", "check_scope"]
 
-_WORDS: Final = ("call:*", "call:remote", "pay", "run:read", "run:cancel", "run:*", "approve")
-_MORE_WORDS: Final = ("metrics", "tool:*", "admin:*", "*")
-_NAMED: Final = re.compile(r"(?:call|tool|admin):[\x21-\x7e]{1,200}", re.ASCII)
+OPERATOR: Final = frozenset(NAMES)  # of whoever can read the store anyway
 
 
 def check_scope(scope: str) -> str:
     """Return a scope that exists, else refuse it with the nearest one."""
-    known = (*_WORDS, *_MORE_WORDS)
-    if scope in known or _NAMED.fullmatch(scope):
+    if is_permission(scope):
         return scope
-    near = get_close_matches(scope, known, n=1)
+    near = get_close_matches(scope, [*NAMES, "run:*", "admin:*"], n=1)
     raise UsageInvalid(
         reason=f"'{scope}' is no permission." + (f" Did you mean '{near[0]}'?" if near else ""),
-        fix="Known: call:AGENT, call:*, call:remote, pay, run:read, run:cancel, approve, metrics, "
-        "tool:NAME, admin:NOUN.",
+        fix=f"Known: call:AGENT, {', '.join(NAMES)}.",
     )

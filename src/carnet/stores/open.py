@@ -72,19 +72,27 @@ async def open_store(
         keys=StoredKeys(database, keys, clock),
         pinned=StoredPinnedKeys(database, file_keys),
     )
-    release = None if lock is None else lock.release
-    store = Store(
-        database=database,
-        trust=trust,
-        secrets=keys,
-        clock=clock,
-        worker=Worker(name=worker, serves=exclusive, lease_seconds=lease_seconds, release=release),
-        hours=RetentionHours(task_hours, wait_hours),
+    us = Worker(
+        name=worker,
+        serves=exclusive,
+        lease_seconds=lease_seconds,
+        release=None if lock is None else lock.release,
     )
-    return await _refreshed(store)
+    hours = RetentionHours(task_hours, wait_hours)
+    return await _refreshed(database, trust, keys, clock, us, hours)
 
 
-async def _refreshed(store: Store) -> Store:
+async def _refreshed(
+    database: Database,
+    trust: StoredTrust,
+    secrets: secrets_file.Keys,
+    clock: Clock,
+    worker: Worker,
+    hours: RetentionHours,
+) -> Store:
+    store = Store(
+        database=database, trust=trust, secrets=secrets, clock=clock, worker=worker, hours=hours
+    )
     try:
         await store.refresh()
     except BaseException:

@@ -272,7 +272,7 @@ def test_a_time_is_shortened_for_a_column() -> None:
 
 
 def test_permissions_are_checked_against_the_vocabulary() -> None:
-    for scope in ["call:echo", "call:bridge/x", "call:*", "pay", "tool:x", "admin:runs", "*"]:
+    for scope in ["call:echo", "call:bridge/x", "call:*", "pay", "admin:runs", "*"]:
         assert check_scope(scope) == scope
     for scope in ["cal:*", "call:", "call:a b", "run:write", "", "pay:x"]:
         with pytest.raises(UsageInvalid):

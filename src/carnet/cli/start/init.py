@@ -1,4 +1,4 @@
-"""What `carnet init` writes: a configuration that works, an agent, keys, a store and a token.
+"""What `carnet init` makes: a configuration that works, an agent, keys, a store, `owner`, a token.
 
 Law 1. Nothing that works is overwritten; what is there is kept and said so. Only a starter token
        that cannot be valid any more, because the keys it was made with are gone, is renewed.
@@ -203,13 +203,14 @@ async def _make_token(started: Started, settings: Settings, *, keys_are_new: boo
     path = settings.base / "var" / "starter.token"
     async with opened(settings, peers=()) as store:
         await _make_key(store)
+        owner = await _make_owner(store, settings)
         known = await store.tokens.list()
         if keys_are_new and known:
             started.warnings.append(VOID)
         elif path.exists():
             started.note(path, made=False)
             return
-        secret = await _create_token(store, known)
+        secret = await _create_token(store, known, owner)
     if secret is not None:
         path.unlink(missing_ok=True)
         started.note(path, made=_write(path, secret.reveal() + "\n", OWNER_ONLY))
@@ -226,7 +227,9 @@ async def _make_key(store: "Store") -> None:
         await store.keys.rotate(now, overlap_seconds=0)
 
 
-async def _create_token(store: "Store", known: "Sequence[Token]") -> "Secret | None":
+async def _create_token(
+    store: "Store", known: "Sequence[Token]", owner: int | None
+) -> "Secret | None":
     """A plain token in place of a lost one; none if somebody ended it."""
     from carnet.ports.trust.trust import NewToken
     from carnet.runtime.system import SystemClock
@@ -236,8 +239,22 @@ async def _create_token(store: "Store", known: "Sequence[Token]") -> "Secret | N
     if starters and not any(token.is_live(now) for token in starters):
         return None
     await store.tokens.revoke(STARTER, now)
-    _, secret = await store.tokens.create(NewToken(name=STARTER, scopes=PLAIN), now)
+    _, secret = await store.tokens.create(NewToken(name=STARTER, scopes=PLAIN, person=owner), now)
     return secret
+
+
+async def _make_owner(store: "Store", settings: Settings) -> int | None:
+    """The first person, if there was nobody before; her number, unless she has ended."""
+    from carnet.core.people.permissions import ADMIN
+    from carnet.core.people.person import OWNER
+    from carnet.ports.trust.people import NewPerson
+    from carnet.runtime.system import SystemClock
+
+    if not await store.people.list() and OWNER not in settings.agents:
+        now = SystemClock().wall_us()
+        await store.people.add(NewPerson(name=OWNER, roles=(ADMIN,)), now)
+    owner = store.people.find(OWNER)
+    return None if owner is None else owner.n
 
 
 def _name(path: Path, folder: Path) -> str:

@@ -16,6 +16,7 @@ from carnet.config.readers import Wrong, url
 from carnet.core.money.amount import format_amount, parse_amount
 from carnet.core.people.address import check_domain, check_identity, check_local
 from carnet.core.people.identity import OPERATOR_NAME, Secret, Token
+from carnet.core.people.permissions import written_out
 from carnet.errors import AddressInvalid, InvalidRequest, UsageInvalid
 from carnet.ports.trust.trust import NewToken, Peer
 from carnet.wire.grammar.times import when
@@ -29,7 +30,7 @@ def new_token(name: str, options: dict[str, Any], now: int) -> NewToken:
     peer, limit = options["peer"], options["limit"]
     return NewToken(
         name=name,
-        scopes=frozenset(map(check_scope, options["scopes"])) or PLAIN,
+        scopes=written_out(map(check_scope, options["scopes"])) or PLAIN,
         peer=_domain(peer) if peer else None,
         forwardable=options["forwardable"],
         may_forward=options["may_forward"],
@@ -49,7 +50,9 @@ def token_page(token: Token, now: int) -> dict[str, Any]:
         "prefix": token.prefix,
         "state": "live" if token.is_live(now) else ended,
         "scopes": sorted(token.scopes),
+        "person": token.holder,
         "peer": token.peer,
+        "account": token.peer or token.payer or token.account,
         "forwardable": token.forwardable,
         "may_forward_authorization": token.may_forward,
         "rate": None if rate is None else write_rate(rate, token.rate_seconds),

@@ -30,6 +30,7 @@ def tokens() -> None:
     help="Its holder may send other people's credentials as payers.",
 )
 @click.option("--peer", metavar="DOMAIN", help="The organisation whose gateway holds it.")
+@click.option("--person", metavar="NAME", help="Whose it is: it may do what she may, and no more.")
 @click.option("--rate", metavar="N/min", help="Calls per time: N/s, N/min or N/h.")
 @click.option("--limit", metavar="AMOUNT", help="The most it may ever spend.")
 @click.option("--expires", metavar="30d", default="never", help="30d, 12h, or never (default).")
@@ -47,12 +48,19 @@ def create(invocation: Invocation, /, name: str, **options: Any) -> None:
 async def _create(settings: "Settings", name: str, options: dict[str, Any]) -> dict[str, Any]:
     from carnet.assembly.store import opened
     from carnet.cli.trust.forms import new_token, token_page
+    from carnet.cli.trust.people_forms import of_person
     from carnet.runtime.system import SystemClock
 
     now = SystemClock().wall_us()
     new = new_token(name, options, now)
     async with opened(settings) as store:
         _refuse_taken(await store.tokens.list(), name, now)
+        if options["person"]:
+            person = store.people.find(options["person"])
+            if person is None:
+                refuse_unknown("person", options["person"], "carnet people list")
+            else:
+                new = of_person(new, person, new.scopes if options["scopes"] else ())
         token, secret = await store.tokens.create(new, now)
     return {"token": secret.reveal(), **token_page(token, now)}
 
@@ -95,13 +103,13 @@ def _tokens_text(page: dict[str, Any]) -> str:
 
     if not page["tokens"]:
         return "No tokens. Make one: carnet tokens create NAME"
-    titles = ["NAME", "BEGINS", "STATE", "PEER", "EXPIRES", "LAST USED", "MAY"]
+    titles = ["NAME", "BEGINS", "STATE", "WHOSE", "EXPIRES", "LAST USED", "MAY"]
     rows = [
         [
             entry["name"],
             entry["prefix"],
             entry["state"],
-            entry["peer"] or "-",
+            entry["person"] or entry["peer"] or "-",
             short(entry["expires"]) if entry["expires"] else "never",
             short(entry["last_used"]),
             ", ".join(entry["scopes"] + _marks(entry)),

@@ -26,6 +26,7 @@ NAMES: Final[dict[str, str]] = {
     "approve": "see and answer what others' calls ask for, but for payments",
     "metrics": "read the metrics, and the details of readiness",
     "admin:runs": "see and cancel everybody's runs and tasks",
+    "admin:reload": "have the configuration read again",
     "admin:people": "add, see and end people",
 }
 PLAIN: Final = frozenset({EVERY_AGENT, "call:remote", "pay", "run:read", "run:cancel"})

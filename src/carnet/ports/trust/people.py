@@ -62,5 +62,8 @@ class People(Protocol):
         What runs for her is listed as it was: the gateways cancel it when they see that she ended.
         """
 
+    async def belongings(self, person: Person) -> Sequence[EndedThing]:
+        """What is hers and has not ended: what would end with her."""
+
     async def list(self) -> Sequence[Person]:
         """All of them, ended ones too, by name."""

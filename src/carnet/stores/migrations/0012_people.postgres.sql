@@ -11,19 +11,19 @@ CREATE UNIQUE INDEX person_number ON person (number) WHERE ended IS NULL;
 CREATE INDEX delegation_parent ON delegation (parent);
 
 -- What stood for all is written out as the names that there were: it does not grow with the program.
-UPDATE token SET scopes = trim(replace(' ' || scopes || ' ', ' * ', ' call:* call:remote pay run:read run:cancel metrics admin:runs '))
+UPDATE token SET scopes = trim(replace(' ' || scopes || ' ', ' * ', ' call:* call:remote pay run:read run:cancel metrics admin:runs admin:reload '))
 WHERE ' ' || scopes || ' ' LIKE '% * %';
 
 UPDATE token SET scopes = trim(replace(' ' || scopes || ' ', ' run:* ', ' run:read run:cancel '))
 WHERE ' ' || scopes || ' ' LIKE '% run:* %';
 
-UPDATE token SET scopes = trim(replace(' ' || scopes || ' ', ' admin:* ', ' admin:runs '))
+UPDATE token SET scopes = trim(replace(' ' || scopes || ' ', ' admin:* ', ' admin:runs admin:reload '))
 WHERE ' ' || scopes || ' ' LIKE '% admin:* %';
 
 -- Names that could be granted and that nothing asked for are taken back, before they mean something.
 UPDATE token SET scopes = COALESCE((
     SELECT string_agg(word, ' ' ORDER BY word) FROM unnest(string_to_array(scopes, ' ')) AS word
-    WHERE word IN ('pay', 'run:read', 'run:cancel', 'metrics', 'admin:runs')
+    WHERE word IN ('pay', 'run:read', 'run:cancel', 'metrics', 'admin:runs', 'admin:reload')
         OR (word LIKE 'call:_%')), '');
 
 -- Whose a token is counts as a change of it; so does what becomes of people.

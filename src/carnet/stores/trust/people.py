@@ -51,42 +51,42 @@ _BELOW: Final = (
     f" WHERE person = ? OR token IN ({_TOKENS})"
     " UNION SELECT d.n FROM delegation d JOIN below b ON d.parent = b.n) SELECT n FROM below"
 )
-# What ends, each with how it is told; the first argument is when, the others are whose.
+# What ends: how, and how it is looked for. The first argument is when, the others are whose.
 _ENDINGS: Final[tuple[tuple[str, str, str], ...]] = (
     (
         "token",
         "UPDATE token SET revoked = ? WHERE revoked IS NULL AND person = ?",
-        "SELECT name FROM token WHERE revoked = ? AND person = ? ORDER BY n",
+        "SELECT name FROM token WHERE revoked {} AND person = ? ORDER BY n",
     ),
     (
         "session",
         "UPDATE session SET ended = ? WHERE ended IS NULL AND person = ?",
-        "SELECT 'session ' || n FROM session WHERE ended = ? AND person = ? ORDER BY n",
+        "SELECT 'session ' || n FROM session WHERE ended {} AND person = ? ORDER BY n",
     ),
     (
         "delegation",
         f"UPDATE delegation SET ended = ? WHERE ended IS NULL AND n IN ({_BELOW})",
-        f"SELECT jti FROM delegation WHERE ended = ? AND n IN ({_BELOW}) ORDER BY n",
+        f"SELECT jti FROM delegation WHERE ended {{}} AND n IN ({_BELOW}) ORDER BY n",
     ),
     (
         "key",
         "UPDATE pinned_key SET revoked = ? WHERE revoked IS NULL AND person = ?",
-        "SELECT sender FROM pinned_key WHERE revoked = ? AND person = ? ORDER BY sender, kid",
+        "SELECT sender FROM pinned_key WHERE revoked {} AND person = ? ORDER BY sender, kid",
     ),
     (
         "rule",
         "UPDATE rule SET ended = ? WHERE ended IS NULL AND person = ?",
-        "SELECT kind FROM rule WHERE ended = ? AND person = ? ORDER BY n",
+        "SELECT kind FROM rule WHERE ended {} AND person = ? ORDER BY n",
     ),
     (
         "schedule",
         "UPDATE schedule SET paused = ? WHERE paused IS NULL AND person = ?",
-        "SELECT name FROM schedule WHERE paused = ? AND person = ? ORDER BY n",
+        "SELECT name FROM schedule WHERE paused {} AND person = ? ORDER BY n",
     ),
     (
         "hook",
         "UPDATE hook SET paused = ? WHERE paused IS NULL AND person = ?",
-        "SELECT name FROM hook WHERE paused = ? AND person = ? ORDER BY n",
+        "SELECT name FROM hook WHERE paused {} AND person = ? ORDER BY n",
     ),
 )
 _FORGET_ADDRESSES: Final = "DELETE FROM address WHERE person = ?"
@@ -157,17 +157,30 @@ class StoredPeople:
         if person is None:
             return None
         statements: list[Statement] = [(_END, (now, person.n))]
-        statements += [(end, (now, *_whose(end, person))) for _, end, _ in _ENDINGS]
+        statements += [(end, (now, *[person.n] * (end.count("?") - 1))) for _, end, _ in _ENDINGS]
         statements.append((_FORGET_ADDRESSES, (person.n,)))
         ended, *_ = await self._database.transact(statements)
         if not ended:
             return None
         things = [EndedThing("address", each.address) for each in person.addresses]
-        for kind, _, told in _ENDINGS:
-            rows = await self._database.fetch(told, (now, *_whose(told, person)))
-            things += [EndedThing(kind, str(found)) for (found,) in rows]
+        things += await self._found(person, now)
         await self.refresh()
         return EndedPerson(self._by_number[person.n], (*things, *await self._running(person)))
+
+    async def belongings(self, person: Person) -> builtins.list[EndedThing]:
+        """What is hers and has not ended: what would end with her."""
+        return [*await self._found(person, None), *await self._running(person)]
+
+    async def _found(self, person: Person, ended: int | None) -> builtins.list[EndedThing]:
+        """What of hers ended at that moment, or has not."""
+        things: list[EndedThing] = []
+        for kind, _, shown in _ENDINGS:
+            query = shown.format("IS NULL" if ended is None else "= ?")
+            args = (person.n,) * (query.count("?") - (ended is not None))
+            rows = await self._database.fetch(query, args if ended is None else (ended, *args))
+            state = "live" if ended is None else "ended"
+            things += [EndedThing(kind, str(found), state) for (found,) in rows]
+        return things
 
     async def _running(self, person: Person) -> builtins.list[EndedThing]:
         """The turns that go on for her, until the gateways end them."""
@@ -191,11 +204,6 @@ class StoredPeople:
         known = [_read(row, addresses.get(row[0], [])) for row in await self._database.fetch(_LOAD)]
         self._by_number = {person.n: person for person in known}
         self._by_name = {person.name: person for person in known if person.ended is None}
-
-
-def _whose(statement: str, person: Person) -> tuple[int, ...]:
-    """The person's number for each place that asks for it, beside the time."""
-    return (person.n,) * (statement.count("?") - 1)
 
 
 def _read(row: Row, addresses: builtins.list[PersonAddress]) -> Person:

@@ -1,0 +1,67 @@
+"""A person as she is typed: what is wrong is told as a mistake of the command."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from msgspec.structs import replace
+
+from carnet.core.people.identity import allows
+from carnet.core.people.person import Person, PersonAddress, check_person_address
+from carnet.errors import AddressInvalid, InvalidRequest, UsageInvalid
+from carnet.gateway.people.forms import read_new_person
+from carnet.ports.trust.people import NewPerson
+from carnet.ports.trust.trust import NewToken
+
+_OPTIONS = {"roles": "--role", "permissions": "--permission", "addresses": "--address"}
+
+
+def new_person(asked: Mapping[str, Any], *, domain: str, taken: Iterable[str]) -> NewPerson:
+    """What `people add` was asked for."""
+    try:
+        return read_new_person(asked, domain=domain, taken=taken)
+    except InvalidRequest as error:
+        field, reason = str(error.facts["field"]), error.facts["reason"]
+        option = "NAME" if field == "name" else _OPTIONS.get(field, f"--{field}")
+        raise UsageInvalid(
+            reason=f"{option}: {reason}.", fix="'carnet people add --help' shows what it takes."
+        ) from None
+
+
+def check_link(options: Mapping[str, Any]) -> None:
+    """Refuse anything but one thing to link."""
+    if bool(options["token"]) == bool(options["address"]):
+        raise UsageInvalid(
+            reason="One thing is linked at a time.", fix="Give --token T or --address A."
+        )
+
+
+def address_of(options: Mapping[str, Any], *, domain: str, now: int) -> PersonAddress:
+    """The address that was typed."""
+    try:
+        address = check_person_address(options["address"], domain=domain)
+    except AddressInvalid as error:
+        raise UsageInvalid(
+            reason=f"'{options['address']}': {error.facts['reason']}.",
+            fix="Write it such as mailto:alice@acme.example.",
+        ) from None
+    if options["verified"]:
+        return PersonAddress(address=address, how="verified", verified=now)
+    return PersonAddress(address=address)
+
+
+def of_person(new: NewToken, person: Person, asked: Iterable[str]) -> NewToken:
+    """A token as a person's: it bills her account if she has one, and asks for no more than hers.
+
+    `asked` are the scopes that were named; a plain token is narrowed without a word.
+    """
+    if new.peer is not None:
+        raise UsageInvalid(
+            reason="A token is a person's or a peer's.", fix="Give --person or --peer."
+        )
+    beyond = sorted(scope for scope in asked if not allows(person.rights, scope))
+    if beyond:
+        raise UsageInvalid(
+            reason=f"{person.name} may not {beyond[0]}, so no token of hers may.",
+            fix=f"She may: {', '.join(sorted(person.rights)) or 'nothing'}.",
+        )
+    return replace(new, person=person.n, payer=person.account)

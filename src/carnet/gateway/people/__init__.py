@@ -1,0 +1,1 @@
+"""Pages about people: who is known here, and what somebody pays for."""

@@ -1,0 +1,79 @@
+"""People: who they are, what their tokens may do, and what ends with them."""
+
+from tests.requirements.rows import Row
+
+_ATTACKS = "tests/security/callers/test_people.py::"
+_STORED = "tests/stores/trust/test_people.py::"
+_HTTP = "tests/gateway/people/test_people.py::"
+_TYPED = "tests/cli/trust/test_people.py::"
+_PERSON = "tests/core/people/test_person.py::"
+_NAMES = "tests/core/people/test_permissions.py::"
+
+ROWS = (
+    Row(
+        "security:a94:others",
+        "Whoever has no permission for it reads, adds and ends nobody, and learns no name.",
+        "A94, R25",
+        (
+            _ATTACKS + "test_a_person_reads_and_ends_nobody_without_the_permission",
+            _ATTACKS + "test_without_a_token_nobody_is_told_whether_somebody_is_known",
+            _ATTACKS + "test_a_name_that_is_no_name_finds_nobody",
+            _HTTP + "test_nobody_grants_what_it_has_not",
+        ),
+    ),
+    Row(
+        "security:a94:tokens",
+        "A token becomes a person's by the command line alone, and only one that is nobody's.",
+        "A94, R25",
+        (
+            _ATTACKS + "test_no_route_makes_a_service_token_somebodys",
+            _STORED + "test_a_service_is_adopted_with_the_account_it_has",
+            _TYPED + "test_a_token_that_is_there_is_adopted_with_its_account",
+        ),
+    ),
+    Row(
+        "security:a57:people",
+        "No person is called like a peer, an agent, a machine or somebody else.",
+        "A57, R25",
+        (
+            _ATTACKS + "test_nobody_is_called_like_a_peer_an_agent_a_machine_or_somebody_else",
+            _PERSON + "test_what_is_no_slug_or_names_a_machine_is_no_name",
+            _PERSON + "test_who_acts_is_a_bare_name_or_says_which_machine_it_is",
+        ),
+    ),
+    Row(
+        "security:a95:narrowed",
+        "A token of a person may do what both allow, and a role never adds to a token.",
+        "A95, R25",
+        (
+            _ATTACKS + "test_the_rights_of_a_person_bound_what_a_token_of_hers_may_do",
+            _STORED + "test_a_token_of_a_person_may_do_what_both_allow",
+            _NAMES + "test_two_sets_leave_what_both_allow_and_nothing_else",
+            _NAMES + "test_each_role_holds_the_one_before_it",
+        ),
+    ),
+    Row(
+        "security:a95:names",
+        "A name that nothing asks for cannot be granted, and no set grows with the program.",
+        "A95, R28",
+        (
+            _NAMES + "test_a_name_that_nothing_acts_on_cannot_be_granted",
+            _NAMES + "test_what_stands_for_all_is_written_out_when_it_is_granted",
+            _TYPED + "test_everything_is_granted_as_the_names_there_are",
+            _STORED + "test_what_stood_for_all_is_written_out_and_what_meant_nothing_is_taken_back",
+        ),
+    ),
+    Row(
+        "security:a86:people",
+        "With a person ends, in one transaction, all that admits her, and it is told; what runs or "
+        "waits for her is cancelled.",
+        "A86, R25, R54",
+        (
+            _STORED + "test_with_a_person_ends_all_that_is_hers_and_it_is_told",
+            _STORED + "test_what_waits_for_a_person_who_ended_is_cancelled_and_nothing_else",
+            _STORED + "test_a_call_has_ended_with_its_person",
+            _HTTP + "test_the_token_of_a_person_ends_at_once_where_she_is_ended",
+            _HTTP + "test_what_runs_for_a_person_is_cancelled_when_she_ends",
+        ),
+    ),
+)
