@@ -9,7 +9,24 @@ _TYPED = "tests/cli/trust/test_people.py::"
 _PERSON = "tests/core/people/test_person.py::"
 _NAMES = "tests/core/people/test_permissions.py::"
 
+_PAID = "tests/gateway/people/test_ledger.py::"
+_POSTED = "tests/stores/ledger/test_payments.py::"
+
 ROWS = (
+    Row(
+        "security:a41:payer",
+        "Who pays is told its own postings and a line of each run they are of, whoever called; "
+        "nothing of what was asked and answered, and nothing of what others pay.",
+        "A41, R26",
+        (
+            _PAID + "test_a_payer_is_told_her_postings_and_the_lines_of_her_runs",
+            _PAID + "test_who_pays_for_the_call_of_another_is_told_of_it_and_not_what_it_said",
+            _PAID + "test_a_person_is_told_what_all_her_tokens_paid",
+            _PAID + "test_an_account_is_held_since_its_first_token_of_the_same_holder",
+            _POSTED + "test_what_two_pay_for_in_one_run_is_told_apart",
+            _POSTED + "test_what_was_paid_before_an_account_was_held_is_not_told",
+        ),
+    ),
     Row(
         "security:a94:others",
         "Whoever has no permission for it reads, adds and ends nobody, and learns no name.",

@@ -30,7 +30,6 @@ from carnet.gateway.endpoint import App
 from carnet.gateway.operations import ROUTES as OPERATIONS
 from carnet.gateway.operations import Operations
 from carnet.gateway.published import Published
-from carnet.gateway.runs import ROUTES as RUNS
 from carnet.gateway.runs import Runs
 from carnet.guards.admission.gate import Gate
 from carnet.guards.admission.order import GateParts, Signed
@@ -327,9 +326,9 @@ def build(
     )
     access = Access(store.tokens, clock, store.look_again)
     operations = build_operations(store, backend, access, metrics)
-    runs = build_runs(settings, store, backend, known)
+    runs, run_rows = build_runs(settings, store, backend, known, clock)
     pages = build_pages(settings, store, backend, endpoints.published, clock, ids, dialects)
-    rows = [*endpoints.rows, *offered(RUNS, runs), *pages, *offered(OPERATIONS, operations)]
+    rows = [*endpoints.rows, *run_rows, *pages, *offered(OPERATIONS, operations)]
     router = RouteTable(rows, access)
     operations.describe(description(settings, router, dialects), documents())
     refusing = Refusing(dialects)

@@ -10,9 +10,12 @@ from carnet.gateway.approvals import ROUTES as APPROVALS
 from carnet.gateway.approvals import Approvals
 from carnet.gateway.operations import Operations
 from carnet.gateway.people.forms import SCHEMAS
+from carnet.gateway.people.ledger import ROUTES as LEDGER
+from carnet.gateway.people.ledger import Holdings, LedgerPages
 from carnet.gateway.people.people import ROUTES as PEOPLE
 from carnet.gateway.people.people import PeoplePages
 from carnet.gateway.published import Published
+from carnet.gateway.runs import ROUTES as RUNS
 from carnet.gateway.runs import Runs
 from carnet.gateway.well_known import ROUTES as WELL_KNOWN
 from carnet.gateway.well_known import WellKnownPage
@@ -55,17 +58,24 @@ def build_operations(
     )
 
 
-def build_runs(settings: Settings, store: Store, backend: Backend, stamps: Stamps) -> Runs:
-    """The pages of runs."""
-    return Runs(
+def build_runs(
+    settings: Settings, store: Store, backend: Backend, stamps: Stamps, clock: Clock
+) -> tuple[Runs, list[Row]]:
+    """The pages of runs and of what was paid for them, and their rows."""
+    currency = settings.ledger.currency
+    holdings = Holdings(store.tokens.known, store.people, domain=settings.gateway.domain)
+    ledger = LedgerPages(store.payments, holdings, clock.wall_us, currency=currency)
+    runs = Runs(
         records=store.records,
         journal=backend.journal,
         concurrency=backend.concurrency,
         watch=store.watch,
-        currency=settings.ledger.currency,
+        currency=currency,
         limit=stamps.limits.default + 1,
         has_left=store.revocations.has_left,
+        paid=ledger.runs,
     )
+    return runs, [*offered(RUNS, runs), *offered(LEDGER, ledger)]
 
 
 def build_pages(

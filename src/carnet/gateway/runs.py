@@ -7,7 +7,7 @@ Law 2. Who follows a run sees no more of it once its token has ended (R54): it i
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 from contextlib import aclosing, contextmanager, nullcontext
 from types import TracebackType
 from typing import Protocol, Self
@@ -48,6 +48,7 @@ MOST_ENTRIES = 500
 FRAMES_BYTES = 64 * 1024  # that are written at a time
 LOOK_SECONDS = 1.0
 UNSENT_SECONDS = 0.05  # between two looks whether a reader has taken all
+ME = "me"  # the payer who asks; no account is written so, without an issuer
 ENDED = frozenset({"done", "failed", "unknown"})
 
 
@@ -86,11 +87,13 @@ class Runs:
         currency: str,
         limit: int,
         has_left: Callable[[Caller], bool],
+        paid: Callable[[Caller, Query], Awaitable[pages.Page]],
     ) -> None:
         """`watch` tells when a journal grows; `concurrency` counts those who follow a run.
 
-        `has_left` tells whether the token of a caller has ended.
+        `has_left` tells whether the token of a caller has ended, `paid` what a caller pays for.
         """
+        self._paid = paid
         self._has_left = has_left
         self._following: dict[Line, Caller] = {}  # those who follow a run
         self._noticed: set[Line] = set()  # those of them whose token has ended
@@ -104,6 +107,9 @@ class Runs:
     async def list(self, exchange: Exchange, caller: Caller) -> None:
         """GET /runs."""
         query = read_query(exchange.query.decode("latin-1"))
+        if query.get("payer") == [ME]:  # R26: whoever called
+            await reply_json(exchange, await self._paid(caller, query))
+            return
         page = await pages.runs_page(
             self._records,
             reader=reader_of(caller),

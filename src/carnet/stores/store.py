@@ -27,6 +27,7 @@ from carnet.stores.calls.turns import RunWatch, RunWatches, SearchRows, StoredTu
 from carnet.stores.database import Database, Lease, Snapshot
 from carnet.stores.ledger.checkpoints import EVERY_SECONDS, Checkpoints
 from carnet.stores.ledger.differences import Difference, differences
+from carnet.stores.ledger.payments import StoredPayments
 from carnet.stores.ledger.settlements import Settlements
 from carnet.stores.ledger.verification import Progress, Verified, verify
 from carnet.stores.outbox import StoredOutbox
@@ -105,8 +106,7 @@ class Store:
         self._nonces, self._search_rows = Nonces(database, clock), SearchRows(database)
         self._checkpoints = Checkpoints(database, self._seals)
         self.tokens, self.peers, self.people = trust.tokens, trust.peers, trust.people
-        self.keys: Final = trust.keys
-        self.pinned: Final = trust.pinned
+        self.keys, self.pinned = trust.keys, trust.pinned
         self.receipts: Final = StoredReceipts(database)
         call_seal, search_rows = CallSeal(secrets), self._search_rows
         waiting = self._waiting = Interrupts(database, secrets, wait_hours=hours.waiting)
@@ -123,6 +123,7 @@ class Store:
         self.steps: Final = StoredSteps(database)
         self.outbox: Final = StoredOutbox(database)
         self.records: Final = StoredRecords(database, search_rows)
+        self.payments: Final = StoredPayments(database, search_rows)
         self.settlements: Final = Settlements(database, self._seals)
         self.cluster: Final = StoredCluster(database, self.worker) if database.is_shared else None
         self.pruner: Final = Pruner(database, clock)

@@ -262,8 +262,12 @@ async def test_a_call_has_ended_with_its_person(store: Store) -> None:
 
 
 BEFORE = (
-    ("everything", "*", "admin:runs call:* call:remote metrics pay run:cancel run:read"),
-    ("runs", "admin:* pay run:*", "admin:runs pay run:cancel run:read"),
+    (
+        "everything",
+        "*",
+        "admin:reload admin:runs call:* call:remote metrics pay run:cancel run:read",
+    ),
+    ("runs", "admin:* pay run:*", "admin:reload admin:runs pay run:cancel run:read"),
     ("early", "admin:people approve call:x tool:* tool:rm", "call:x"),
     ("odd", 'call:"a\\b', 'call:"a\\b'),
     ("none", "tool:*", ""),

@@ -10,9 +10,11 @@ from carnet.cli.invocation import Group, Invocation, count, pass_invocation, tab
 from carnet.cli.progress import ProgressLine
 
 if TYPE_CHECKING:
+    from carnet.ports.world.payments import Kind
     from carnet.stores.ledger.verification import Fault, Verified
 
 
+KINDS = ("payer", "peer", "agent", "run")
 _SEAL = re.compile(r"[0-9a-f]{64}", re.ASCII)
 
 
@@ -20,15 +22,61 @@ _SEAL = re.compile(r"[0-9a-f]{64}", re.ASCII)
 @click.option("--run", metavar="ID", help="Only the postings of one run.")
 @click.option("--account", metavar="A", help="Only postings of one account, either side.")
 @click.option("--limit", type=click.IntRange(1, 10_000), default=100, help="How many (100).")
+@click.option("--mine", is_flag=True, help="What the holder of a token has paid (--as).")
+@click.option("--as", "token", metavar="TOKEN", help="That token: TOKEN or @FILE (CARNET_TOKEN).")
+@click.option("--before", type=click.IntRange(1), metavar="N", help="With --mine: go on there.")
+@click.option("--by", type=click.Choice(KINDS), help="What was debited in all, to each.")
 @pass_invocation
 @click.pass_context
-def ledger(
-    ctx: click.Context, invocation: Invocation, run: str | None, account: str | None, limit: int
-) -> None:
+def ledger(ctx: click.Context, invocation: Invocation, /, **options: Any) -> None:
     """List postings, newest first: the debit account owes, the credit account is owed."""
-    if ctx.invoked_subcommand is None:
-        page = wait(_postings(invocation, run, account, limit))
-        invocation.result(page, lambda: invocation.spell(_text(page)), page["entries"])
+    if ctx.invoked_subcommand is not None:
+        return
+    if options["by"] is not None:
+        sums = wait(_totals(invocation, options["by"], options["limit"]))
+        invocation.result(sums, lambda: _totals_text(sums), sums["totals"])
+        return
+    if options["mine"]:
+        page = wait(_own_postings(invocation, options))
+    else:
+        page = wait(_postings(invocation, options["run"], options["account"], options["limit"]))
+    invocation.result(page, lambda: invocation.spell(_text(page)), page["entries"])
+
+
+async def _own_postings(invocation: Invocation, options: dict[str, Any]) -> dict[str, Any]:
+    from urllib.parse import urlencode
+
+    from carnet.cli.reach.pages import Pages
+    from carnet.core.money.amount import format_amount, parse_amount
+    from carnet.errors import Unreachable
+
+    asked = {name: options[name] for name in ("limit", "before", "run") if options[name]}
+    async with Pages(invocation, options["token"]) as pages:
+        if pages.is_stored:  # whose they are, a gateway tells by a token
+            raise Unreachable(url="its gateway")
+        page = await pages.read(f"/ledger?{urlencode(asked)}")
+    total = format_amount(sum(parse_amount(entry["amount"]) for entry in page["entries"]))
+    return {**page, "sum": total, "currency": invocation.settings.ledger.currency}
+
+
+async def _totals(invocation: Invocation, by: "Kind", limit: int) -> dict[str, Any]:
+    from carnet.assembly.store import opened
+    from carnet.core.money.amount import format_amount
+
+    async with opened(invocation.settings) as store:
+        found = await store.payments.totals(by, limit=limit)
+    listed = [
+        {"name": one.name, "postings": one.postings, "amount": format_amount(one.amount)}
+        for one in found
+    ]
+    return {"by": by, "totals": listed, "currency": invocation.settings.ledger.currency}
+
+
+def _totals_text(page: dict[str, Any]) -> str:
+    if not page["totals"]:
+        return "No postings."
+    rows = [[one["name"], str(one["postings"]), one["amount"]] for one in page["totals"]]
+    return table(rows, [page["by"].upper(), "POSTINGS", page["currency"].upper()])
 
 
 async def _postings(
@@ -163,6 +211,8 @@ def _text(page: dict[str, Any]) -> str:
         for entry in page["entries"]
     ]
     total = f"{count(len(rows), 'posting')}, {page['sum']} {page['currency']} together."
+    if page.get("next"):
+        total += f" More: carnet ledger --mine --before {page['next']}"
     return table(rows, ["ROW", "AT", *map(str.upper, columns)]) + "\n" + total
 
 

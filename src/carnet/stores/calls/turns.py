@@ -122,10 +122,14 @@ AGAIN_SECONDS: Final = 0.1
 MOST_NOTED: Final = 100_000  # beyond it the newest turns are compared instead
 LOOK_BACK: Final = 50_000  # turns, the newest, that are compared after a start
 
-_COLUMNS: Final = "turn, run, agent, actor, speaker, state, code, correlation, created"
-_OF_TURN: Final = "n, run, agent, actor, speaker, state, code, correlation, created"
+_COLUMNS: Final = "turn, run, agent, actor, speaker, state, code, correlation, created, payer"
+_OF_TURN: Final = (
+    "t.n, t.run, t.agent, t.actor, t.speaker, t.state, t.code, t.correlation, t.created,"
+    " r.account || '@' || r.issuer"
+)
 _WRITE: Final = (
-    f"INSERT INTO turn_seen ({_COLUMNS}) SELECT {_OF_TURN} FROM turn WHERE n IN ({{}}) ORDER BY n"
+    f"INSERT INTO turn_seen ({_COLUMNS}) SELECT {_OF_TURN} FROM turn t JOIN run r ON r.n = t.run"
+    " WHERE t.n IN ({}) ORDER BY t.n"
     " ON CONFLICT (turn) DO UPDATE SET state = excluded.state, code = excluded.code"
     " WHERE turn_seen.state <> excluded.state"
     " OR COALESCE(turn_seen.code, '') <> COALESCE(excluded.code, '')"

@@ -42,3 +42,13 @@ CREATE TRIGGER address_changed AFTER INSERT OR DELETE OR TRUNCATE OR UPDATE
 
 CREATE TRIGGER delegation_changed AFTER INSERT OR DELETE OR TRUNCATE OR UPDATE
     ON delegation FOR EACH STATEMENT EXECUTE FUNCTION count_change();
+
+-- Who pays is listed what it paid for: by its own rows, and through nobody else's.
+ALTER TABLE turn_seen ADD COLUMN payer TEXT;
+
+UPDATE turn_seen SET payer = (
+    SELECT r.account || '@' || r.issuer FROM run r WHERE r.n = turn_seen.run);
+
+CREATE INDEX turn_seen_payer ON turn_seen (payer, run);
+
+CREATE INDEX ledger_payer ON ledger (account, issuer, n);

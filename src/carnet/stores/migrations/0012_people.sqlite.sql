@@ -27,3 +27,13 @@ UPDATE token SET scopes = COALESCE((
         WHERE value IN ('pay', 'run:read', 'run:cancel', 'metrics', 'admin:runs', 'admin:reload')
         OR (value LIKE 'call:_%') ORDER BY value
     )), '');
+
+-- Who pays is listed what it paid for: by its own rows, and through nobody else's.
+ALTER TABLE turn_seen ADD COLUMN payer TEXT;
+
+UPDATE turn_seen SET payer = (
+    SELECT r.account || '@' || r.issuer FROM run r WHERE r.n = turn_seen.run);
+
+CREATE INDEX turn_seen_payer ON turn_seen (payer, run);
+
+CREATE INDEX ledger_payer ON ledger (account, issuer, n);

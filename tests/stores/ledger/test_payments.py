@@ -1,0 +1,122 @@
+"""What an account has paid for: its postings, its runs, and nobody else's."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from carnet.core.people.identity import Account
+from carnet.ports.calls.turns import Debit
+from carnet.ports.world.payments import HeldAccount, Total
+from carnet.stores.database import Row
+from carnet.stores.open import Store
+from tests.stores.support.scenes import ALICE, BOB, NOW, Place, a_claim, a_finish, claimed
+
+HERS = HeldAccount(ALICE.account)
+HIS = HeldAccount(BOB.account)
+
+
+async def paid(store: Store, run: str, payer: Any = ALICE, **more: Any) -> None:
+    turn = claimed(await store.turns.claim(a_claim(run, payer=payer, **more)))
+    debits = (Debit("agent:echo", 20), Debit("peer:b.example", 3))
+    at = more.get("now", NOW)
+    await store.turns.finish(a_finish(turn, payer=payer, debits=debits, now=at))
+
+
+async def test_an_account_is_listed_its_own_postings_page_by_page(store: Store) -> None:
+    for i in range(3):
+        await paid(store, f"r{i}")
+        await paid(store, f"b{i}", BOB, actor="token:bob")
+    first, following = await store.payments.postings([HERS], limit=4)
+    assert {entry.debit for entry in first} == {ALICE.account}
+    rest, end = await store.payments.postings([HERS], limit=4, before=following)
+    assert ([*(entry.run for entry in (*first, *rest))], end) == (
+        [run for i in (2, 1, 0) for run in (f"r{i}", f"r{i}")],
+        None,
+    )
+    of_run, _ = await store.payments.postings([HERS], limit=9, run="r1")
+    assert sorted((entry.credit, entry.amount) for entry in of_run) == [
+        *(("agent:echo", 20), ("peer:b.example", 3)),
+    ]
+    assert await store.payments.postings([HERS], limit=9, run="b1") == ([], None)
+    assert await store.payments.postings([], limit=9) == ([], None)
+
+
+async def test_several_accounts_are_listed_together_in_order(store: Store) -> None:
+    for i in range(4):
+        await paid(store, f"r{i}", (ALICE, BOB)[i % 2])
+    found, following = await store.payments.postings([HERS, HIS], limit=5)
+    numbers = [entry.n for entry in found]
+    assert (numbers, following) == (sorted(numbers, reverse=True), numbers[-1])
+    lines, begun = await store.payments.runs([HERS, HIS], limit=3)
+    assert [line.run for line in lines] == ["r3", "r2", "r1"]
+    more, end = await store.payments.runs([HERS, HIS], limit=3, before=begun)
+    assert ([line.run for line in more], end) == (["r0"], None)
+
+
+async def test_a_payer_is_told_one_line_of_a_run_that_somebody_else_called(store: Store) -> None:
+    await paid(store, "r1", actor="peer:c.example")
+    await paid(store, "r2", BOB, actor="token:alice")
+    (line,), _ = await store.payments.runs([HERS], limit=9)
+    assert (line.run, line.agent, line.payer, line.state) == ("r1", "echo", ALICE.account, "done")
+    assert (line.cost, line.turns, line.depth) == (23, 1, 0)
+
+
+async def test_what_two_pay_for_in_one_run_is_told_apart(store: Store) -> None:
+    await paid(store, "r1")
+    await paid(store, "r1", BOB, actor="token:bob")
+    await paid(store, "r1", BOB, actor="token:bob2")
+    (hers,), _ = await store.payments.runs([HERS], limit=9)
+    (his,), _ = await store.payments.runs([HIS], limit=9)
+    assert ((hers.turns, hers.cost), (his.turns, his.cost)) == ((1, 23), (2, 46))
+
+
+async def test_what_was_paid_before_an_account_was_held_is_not_told(store: Store) -> None:
+    await paid(store, "r1", now=NOW)
+    await paid(store, "r2", now=NOW + 10)
+    late = HeldAccount(ALICE.account, NOW + 5)
+    entries, _ = await store.payments.postings([late], limit=9)
+    lines, _ = await store.payments.runs([late], limit=9)
+    assert [line.run for line in lines] == ["r2"]
+    assert "r1" not in {entry.run for entry in entries}
+
+
+async def test_totals_are_told_by_payer_agent_peer_and_run(store: Store) -> None:
+    await paid(store, "r1")
+    await paid(store, "r2")
+    await paid(store, "r3", BOB, actor="token:bob")
+    alice, bob = str(ALICE.account), str(BOB.account)
+    assert await store.payments.totals("payer", limit=9) == [
+        Total(name=alice, postings=4, amount=46),
+        Total(name=bob, postings=2, amount=23),
+    ]
+    assert await store.payments.totals("agent", limit=9) == [
+        Total(name="agent:echo", postings=3, amount=60)
+    ]
+    assert await store.payments.totals("peer", limit=9) == [
+        Total(name="peer:b.example", postings=3, amount=9)
+    ]
+    assert [one.name for one in await store.payments.totals("run", limit=2)] == ["r1", "r2"]
+
+
+@pytest.mark.parametrize("before", [None, 99])
+async def test_sqlite_lists_what_an_account_paid_by_its_own_rows(
+    place: Place, store: Store, monkeypatch: pytest.MonkeyPatch, before: int | None
+) -> None:
+    """A87: no query walks through the rows of everybody, and none sorts what it found."""
+    await paid(store, "r1")
+    await store.upkeep()
+    asked: list[tuple[str, list[Any]]] = []
+    fetch = store.payments._database.fetch  # noqa: SLF001  the statements as they are
+
+    async def noted(sql: str, args: Sequence[Any] = ()) -> list[Row]:
+        asked.append((sql, list(args)))
+        return await fetch(sql, args)
+
+    monkeypatch.setattr(store.payments._database, "fetch", noted)  # noqa: SLF001
+    held = [HERS, HeldAccount(Account("x", "y"))]
+    await store.payments.postings(held, limit=9, before=before)
+    await store.payments.runs(held, limit=9, before=before)
+    for sql, given in asked:
+        plan = [row[3] for row in place.rows(f"EXPLAIN QUERY PLAN {sql}", *given)]
+        assert not [step for step in plan if step.startswith("SCAN")], plan
