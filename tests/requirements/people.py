@@ -9,6 +9,8 @@ _TYPED = "tests/cli/trust/test_people.py::"
 _PERSON = "tests/core/people/test_person.py::"
 _NAMES = "tests/core/people/test_permissions.py::"
 
+_TWO = "tests/replicas/tasks/test_people.py::"
+_GRANTED = "tests/stores/trust/test_delegations.py::"
 _PAID = "tests/gateway/people/test_ledger.py::"
 _POSTED = "tests/stores/ledger/test_payments.py::"
 
@@ -81,6 +83,17 @@ ROWS = (
         ),
     ),
     Row(
+        "security:a86:delegations",
+        "With a delegation ends every one below it, whoever derived it, and all that it let in.",
+        "A86, R54, R59",
+        (
+            _GRANTED + "test_with_a_delegation_ends_every_one_below_it_and_no_other",
+            _GRANTED + "test_a_delegation_is_a_persons_and_ends_with_her",
+            _GRANTED + "test_a_call_and_a_task_end_with_a_link_of_their_delegation",
+            "tests/guards/caller/test_delegation.py::test_a_link_that_was_ended_ends_the_chain",
+        ),
+    ),
+    Row(
         "security:a86:people",
         "With a person ends, in one transaction, all that admits her, and it is told; what runs or "
         "waits for her is cancelled.",
@@ -91,6 +104,7 @@ ROWS = (
             _STORED + "test_a_call_has_ended_with_its_person",
             _HTTP + "test_the_token_of_a_person_ends_at_once_where_she_is_ended",
             _HTTP + "test_what_runs_for_a_person_is_cancelled_when_she_ends",
+            _TWO + "test_the_end_of_one_person_leaves_nothing_that_admits_and_nothing_that_runs",
         ),
     ),
 )

@@ -297,6 +297,7 @@ def _signed(
         callbacks=CallbackAddresses(http, store.outbox),
         tasks=store.tasks,
         tasks_per_sender=settings.limits.tasks_per_sender,
+        ended=store.delegations.ended_link,
     )
 
 

@@ -82,6 +82,8 @@ def carnet(ctx: click.Context) -> None:
 tokens.agents.add_command(inspect.inspect)
 tokens.agents.add_command(lint.lint)
 tokens.tokens.add_command(delegate.delegate)
+tokens.tokens.add_command(delegate.delegations)
+tokens.tokens.add_command(delegate.undelegate)
 for _commands in GROUPS.values():
     for _command in _commands:
         carnet.add_command(_command)

@@ -18,6 +18,7 @@ from carnet.stores.migration import unusable
 from carnet.stores.secrets import secrets_file
 from carnet.stores.sqlite import driver as sqlite
 from carnet.stores.store import LEASE_SECONDS, Store, Worker
+from carnet.stores.trust.delegations import StoredDelegations
 from carnet.stores.trust.own_keys import StoredKeys
 from carnet.stores.trust.peers import StoredPeers
 from carnet.stores.trust.people import StoredPeople
@@ -71,6 +72,7 @@ async def open_store(
         peers=StoredPeers(database, keys, file_peers),
         keys=StoredKeys(database, keys, clock),
         pinned=StoredPinnedKeys(database, file_keys),
+        delegations=StoredDelegations(database, clock),
     )
     us = Worker(
         name=worker,

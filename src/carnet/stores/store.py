@@ -84,6 +84,8 @@ class Worker(Struct, frozen=True, kw_only=True, eq=False):
 class Store:
     """What survives a crash."""
 
+    _upkeep: asyncio.Task[None] | None = None  # until it is started
+
     def __init__(
         self,
         *,
@@ -99,14 +101,13 @@ class Store:
         self._serves, self._release = worker.serves, worker.release
         self._lease_seconds, self.worker = worker.lease_seconds, worker.name
         self._watches = RunWatches(poll_seconds=POLL_SECONDS if database.is_shared else None)
-        self._upkeep: asyncio.Task[None] | None = None
         self._trust = TrustReader(trust, database, clock, self._trust_changed)
         self._flushed = self._renewed = self._sealed = clock.monotonic()
         self._secrets, self._seals = secrets, Seals(secrets.names)
         self._nonces, self._search_rows = Nonces(database, clock), SearchRows(database)
         self._checkpoints = Checkpoints(database, self._seals)
         self.tokens, self.peers, self.people = trust.tokens, trust.peers, trust.people
-        self.keys, self.pinned = trust.keys, trust.pinned
+        self.keys, self.pinned, self.delegations = trust.keys, trust.pinned, trust.delegations
         self.receipts: Final = StoredReceipts(database)
         call_seal, search_rows = CallSeal(secrets), self._search_rows
         waiting = self._waiting = Interrupts(database, secrets, wait_hours=hours.waiting)

@@ -223,3 +223,25 @@ def test_what_is_wrong_with_a_link_is_shown(cli: Cli) -> None:
     expired = ours(bob, ACME, ACME, exp=int(now()) - 1, iat=int(now()) - 60)
     assert shown(cli, expired)["links"][0]["state"] == "it has expired"
     assert cli("tokens", "delegate", "--show", expired).code == 4
+
+
+@pytest.mark.usefixtures("home")
+def test_a_delegation_is_listed_with_whose_it_is_and_ended_with_all_below_it(cli: Cli) -> None:
+    words = ("--scope", "*", "--depth", "3", "--for", ACME, "--format", "json")
+    cli("people", "add", "alice")
+    first = cli("tokens", "delegate", "agent://bob.example", *words, "--person", "alice").page
+    below = cli(
+        *("tokens", "delegate", "agent://carol.example", "--parent", first["token"]),
+        *("--for", ACME, "--format", "json"),
+    ).page
+    listed = cli("tokens", "delegations", "--format", "json").page["delegations"]
+    assert [(one["id"], one["person"], one["parent"]) for one in listed] == [
+        *((below["jti"], None, first["jti"]), (first["jti"], "alice", None)),
+    ]
+    ended = cli("tokens", "undelegate", first["jti"], "--format", "json")
+    assert ended.page == {"ended": [first["jti"], below["jti"]]}
+    assert cli("tokens", "undelegate", first["jti"]).code == 2
+    assert "ended" in cli("tokens", "delegations").out
+    assert cli("tokens", "delegate", "agent://b.example", *words, "--person", "eve").code == 2
+    with_key = ("--person", "alice", "--key", "own.key")
+    assert cli("tokens", "delegate", "agent://b.example", *words, *with_key).code == 2

@@ -445,3 +445,13 @@ async def test_a_token_for_one_call_is_used_once_and_repeats_are_answered(
     assert (first.known, again.known) == (False, True)
     with pytest.raises(DelegationReplayed):
         await gate.gate.admit(with_token(token, span="span-2", nonce="nonce-00000003"))
+
+
+async def test_a_link_that_was_ended_ends_the_chain(scene: Scene) -> None:
+    """R59: whoever derived what is below it."""
+    await scene.judge(grant())
+    peers = MemoryPeers(Peer(domain="b.example", url="http://127.0.0.1:1"))
+    parts = (scene.ring, peers, scene.clock, identities(), DOMAIN, 3)
+    scene.guard = Delegated(*parts, lambda delegation: len(delegation.chain()))
+    error = await scene.refuses(grant())
+    assert error.public_facts() == {"link": 1, "reason": "it was ended"}

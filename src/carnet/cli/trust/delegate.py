@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from carnet.cli.invocation import Command, Invocation, pass_invocation, table, wait
+from carnet.cli.invocation import Command, Invocation, count, pass_invocation, table, wait
+from carnet.cli.trust.tokens import refuse_unknown
 
 if TYPE_CHECKING:
     from carnet.config import Settings
@@ -54,14 +55,15 @@ OWN = (
 @click.option("--parent", metavar="TOKEN", help="The token to derive it from (or FILE, or -).")
 @click.option("--sdk", is_flag=True, help="Write it in the form that the SDKs read.")
 @click.option("--key", metavar="FILE", help="Sign with this key of your own, not the gateway's.")
+@click.option("--person", metavar="NAME", help="For whom it is granted: it ends with her.")
 @click.option("--show", metavar="TOKEN", help="Show what a token grants (or FILE, or -).")
 @pass_invocation
 def delegate(invocation: Invocation, /, subject: str | None, **options: Any) -> int:
     """Make a delegation token: SUBJECT may ask for these skills on our behalf.
 
-    It narrows what SUBJECT may do and never adds to it. Whoever is asked verifies it with our key,
-    so nothing is kept here. A token that is derived with --parent brings its parent along, and
-    grants no more of anything than that one.
+    It narrows what SUBJECT may do and never adds to it. Whoever is asked verifies it with our key;
+    what is kept here is whose it is, so that it can be ended. A token that is derived with --parent
+    brings its parent along, and grants no more of anything than that one.
 
     It is granted by the gateway of the configuration; with --key, or where there is none, by the
     holder of a key of one's own. --show ends with 4 if a link does not hold.
@@ -91,9 +93,15 @@ async def _delegate(
     from carnet.cli.reach.recipient import has_settings
     from carnet.cli.trust.delegation_forms import granted
     from carnet.core.people.address import AGENT
+    from carnet.errors import UsageInvalid
     from carnet.runtime.client.key import load_key
 
     if options["key"] or not has_settings(invocation):
+        if options["person"]:
+            raise UsageInvalid(
+                reason="A person's delegation is granted by the gateway that knows her.",
+                fix="Leave out --key, and name the configuration of the gateway: -c FILE",
+            )
         key = load_key(options["key"])
         return granted(f"{AGENT}client-{key.kid}", key, subject, options, currency=None)
     return await _by_gateway(invocation.settings, subject, options)
@@ -107,13 +115,90 @@ async def _by_gateway(
     from carnet.core.people.address import AGENT
 
     async with opened(settings) as store:
-        return granted(
+        name, person = options["person"], None
+        if name is not None:
+            person = store.people.find(name)
+            if person is None:
+                refuse_unknown("person", name, "carnet people list")
+        made = granted(
             f"{AGENT}{settings.gateway.domain}",
             store.keys.signer(),
             subject,
             options,
             currency=settings.ledger.currency,
         )
+        if made.token_id is not None:
+            await store.delegations.record(made, None if person is None else person.n)
+        return made
+
+
+MOST_LISTED = 1000
+
+
+@click.command(cls=Command)
+@pass_invocation
+def delegations(invocation: Invocation) -> None:
+    """List the delegations that this gateway has granted and that have not expired."""
+    page = wait(_listed(invocation.settings))
+    invocation.result(page, lambda: _listed_text(page), page["delegations"])
+
+
+async def _listed(settings: "Settings") -> dict[str, Any]:
+    from carnet.assembly.store import opened
+    from carnet.runtime.system import SystemClock
+    from carnet.wire.grammar.times import when
+
+    async with opened(settings) as store:
+        found = await store.delegations.list(SystemClock().wall_us(), limit=MOST_LISTED)
+    listed = [
+        {
+            "id": one.id,
+            "person": one.person,
+            "audience": one.audience or None,
+            "scope": list(one.scope),
+            "parent": one.parent,
+            "expires": when(one.until),
+            "ended": when(one.ended),
+        }
+        for one in found
+    ]
+    return {"delegations": listed}
+
+
+def _listed_text(page: dict[str, Any]) -> str:
+    from carnet.cli.times import short
+
+    if not page["delegations"]:
+        return "No delegations."
+    titles = ["ID", "PERSON", "FOR", "SKILLS", "UNTIL", "STATE"]
+    rows = [
+        [
+            *(one["id"], one["person"] or "-", one["audience"] or "-", ", ".join(one["scope"])),
+            *(short(one["expires"]), "ended" if one["ended"] else "live"),
+        ]
+        for one in page["delegations"]
+    ]
+    return table(rows, titles)
+
+
+@click.command(cls=Command)
+@click.argument("id")
+@pass_invocation
+def undelegate(invocation: Invocation, /, **options: str) -> None:
+    """End a delegation of ours, by its id, and every one below it."""
+    ended = wait(_undelegate(invocation.settings, options["id"]))
+    if not ended:
+        refuse_unknown("delegation that holds", options["id"], "carnet tokens delegations")
+    page = {"ended": ended}
+    invocation.result(page, lambda: f"Ended {count(len(ended), 'delegation')}: {', '.join(ended)}")
+
+
+async def _undelegate(settings: "Settings", id: str) -> list[str]:
+    from carnet.assembly.store import opened
+    from carnet.runtime.system import SystemClock
+
+    async with opened(settings) as store:
+        return await store.delegations.end(id, SystemClock().wall_us())
 
 
 def _granted_text(page: dict[str, Any]) -> str:

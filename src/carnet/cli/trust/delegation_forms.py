@@ -63,7 +63,7 @@ def granted(
         issued=now // SECOND,
         expires=_end(options["expires"], parent, now // SECOND),
         audience=_audience(options, issuer, parent),
-        token_id=None if options["sdk"] and not options["once"] else SystemIds().uuid(),
+        token_id=SystemIds().uuid() if _is_named(options) else None,
         once=options["once"] or (parent is not None and parent.once),
         budget=_budget(options, currency, parent),
         actors=(parent.subject,) if options["sdk"] and parent is not None else (),
@@ -75,6 +75,11 @@ def granted(
     if options["sdk"]:  # what they read has no place for it; `act` says whom it is from
         wanted = replace(wanted, parent=None)
     return replace(wanted, text=tokens.write(wanted, sign=signer.sign))
+
+
+def _is_named(options: dict[str, Any]) -> bool:
+    """Whether it has an id, by which it is used once or ended."""
+    return not options["sdk"] or options["once"] or bool(options["person"])
 
 
 def _identity(text: str | None, what: str, fix: str) -> str:

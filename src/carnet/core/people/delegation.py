@@ -61,6 +61,11 @@ class Delegation(Struct, frozen=True, kw_only=True):
             link = link.parent
         return tuple(reversed(links))
 
+    @property
+    def ids(self) -> str:
+        """The ids of all links that have one, in one text: what ended is found by any of them."""
+        return " ".join([link.token_id for link in self.chain() if link.token_id])
+
     def covers(self, skill: str) -> bool:
         """Whether a skill may be asked for."""
         return EVERY_SKILL in self.scope or skill in self.scope

@@ -9,7 +9,7 @@ from msgspec import Struct
 from carnet.core.chain.carnet import DepthLimits
 from carnet.core.people.address import Identities
 from carnet.guards.caller.authentication import KnownCaller, Listed
-from carnet.guards.caller.delegation import Delegated, InScope
+from carnet.guards.caller.delegation import Delegated, EndedLink, InScope, no_link
 from carnet.guards.caller.sender import KnownSender
 from carnet.guards.caller.trust import Trusted
 from carnet.guards.candidate import Guard
@@ -62,6 +62,7 @@ class Signed(Struct, frozen=True, kw_only=True, eq=False):
     tasks: Tasks | None = None  # those that were accepted
     tasks_per_sender: int = 1000  # unfinished ones, at one agent
     callbacks: CallbackCheck | None = None  # judges where a task may call back to
+    ended: EndedLink = no_link  # which link of a delegation was ended
 
 
 class Order:
@@ -102,7 +103,7 @@ class Order:
             within_chain,  # depth first, which no setting lifts
             Travelled(clock),  # then what the sender has written into its travel document
             # And what was delegated to it, which narrows that once more.
-            Delegated(by.keys, peers, clock, by.identities, domain, parts.depths.default),
+            Delegated(by.keys, peers, clock, by.identities, domain, parts.depths.default, by.ended),
             Scanned(by.scan, parts.router),  # of proved senders, before they are told anything
             KnownAgent(parts.router),
             Unlooped(domain),  # the way it came must not have passed this agent

@@ -8,9 +8,10 @@ Law 2. It only narrows: depth, time and budget become less or stay as they were,
 Law 3. It is good for whom it was given to, at the agent it was made for.
 Law 4. What was verified is remembered until it expires, by the whole of its text. The keys are
        looked up at each use: with a key ends what it has signed.
+Law 5. A link that was ended ends all below it (R59).
 """
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from hashlib import sha256
 from operator import contains
 from typing import Final
@@ -46,6 +47,12 @@ MOST_KEYS: Final = 8  # that are tried for a token that names none
 UNKNOWN: Final = "its issuer is not known here"
 
 Keys = Sequence[bytes]  # of one issuer; several where the token names none of them
+EndedLink = Callable[[Delegation], int | None]  # the number of a link that was ended
+
+
+def no_link(_: Delegation, /) -> int | None:
+    """Nothing was ended."""
+    return None
 
 
 class _Held(Struct, frozen=True):
@@ -66,6 +73,7 @@ class Delegated:
         identities: Identities,
         domain: str,
         last_depth: int,
+        ended: EndedLink = no_link,
     ) -> None:
         """Judge delegations.
 
@@ -76,7 +84,9 @@ class Delegated:
             identities: Those of our agents.
             domain: Ours.
             last_depth: Of chains that set none.
+            ended: Tells which link was ended.
         """
+        self._ended = ended
         self._keys = keys
         self._peers = peers
         self._clock = clock
@@ -95,6 +105,9 @@ class Delegated:
         held = self._held.get(digest)
         found = tokens.read(text) if held is None else held.delegation
         check_times(found, candidate.now)
+        ended = self._ended(found)
+        if ended is not None:  # R59: and with it all that was derived from it
+            raise DelegationInvalid(reason="it was ended", link=ended)
         self._check_presented(found, candidate)
         unknown = self._not_learned(found, candidate)
         if unknown:

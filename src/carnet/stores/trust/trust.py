@@ -13,6 +13,7 @@ from msgspec import Struct
 from carnet.ports.world.clock import Clock
 from carnet.ports.world.records import READER
 from carnet.stores.database import Database
+from carnet.stores.trust.delegations import StoredDelegations
 from carnet.stores.trust.own_keys import StoredKeys
 from carnet.stores.trust.peers import StoredPeers
 from carnet.stores.trust.people import StoredPeople
@@ -30,6 +31,7 @@ class StoredTrust(Struct, frozen=True, kw_only=True, eq=False):
     peers: StoredPeers
     keys: StoredKeys
     pinned: StoredPinnedKeys
+    delegations: StoredDelegations
 
     async def refresh(self) -> None:
         """Read all of it again."""
@@ -38,6 +40,7 @@ class StoredTrust(Struct, frozen=True, kw_only=True, eq=False):
         await self.peers.refresh()
         await self.keys.refresh()
         await self.pinned.refresh()
+        await self.delegations.refresh()
 
 
 class TrustReader:

@@ -114,7 +114,7 @@ COLUMNS: Final = (
     Column(
         "delegation",
         TEXT,
-        begins="None if admitted.delegation is None else admitted.delegation.token_id",
+        begins="None if admitted.delegation is None else admitted.delegation.ids",
     ),
     Column("context", TEXT),
     Column("correlation", TEXT, begins="admitted.correlation"),

@@ -5,8 +5,8 @@ Law 1. A call goes on only while all that let it in holds: the token that was sh
        a pinned sender, and the delegation. What is called for it inherits that.
 Law 2. What runs is judged by the gateway that runs it, what waits by every gateway on the store. A
        gateway sees within a second what was revoked.
-Law 3. What waits is found by its row: token, person, actor and quota. It ends as a cancelled one
-       does.
+Law 3. What waits is found by its row: token, person, delegation, actor and quota. It ends as a
+       cancelled one does.
 Law 4. Who only reads is held to the token that it has shown.
 Law 5. The token that a command makes for itself ends with the command, and nothing ends with it: it
        stands for the operator, who is not revoked.
@@ -19,7 +19,7 @@ from typing import Final
 
 from carnet.core.call import Admitted
 from carnet.core.people.address import AGENT
-from carnet.core.people.delegation import SKEW_SECONDS
+from carnet.core.people.delegation import SKEW_SECONDS, Delegation
 from carnet.core.people.identity import OPERATOR_NAME, Caller, Standing
 from carnet.core.people.proof import SECOND_US
 from carnet.ports.world.clock import Clock
@@ -34,10 +34,13 @@ OWN: Final = "token:"  # how the names of actors and quotas begin
 PEER: Final = "peer:"
 SENDER: Final = "sender:"
 
-_WHOSE: Final = "SELECT DISTINCT token, person, actor, purse FROM turn WHERE state = '{}'"
+_WHOSE: Final = (
+    "SELECT DISTINCT token, person, delegation, actor, purse FROM turn WHERE state = '{}'"
+)
 _OF: Final = (
     "SELECT t.n FROM turn t WHERE t.state = '{}'"
-    " AND COALESCE(t.token, '') = ? AND COALESCE(t.person, 0) = ? AND t.actor = ? AND t.purse = ?"
+    " AND COALESCE(t.token, '') = ? AND COALESCE(t.person, 0) = ?"
+    " AND COALESCE(t.delegation, '') = ? AND t.actor = ? AND t.purse = ?"
 )
 _CANCEL: Final = (
     f"UPDATE task SET cancelled = ? WHERE cancelled IS NULL AND ended IS NULL AND turn IN ({_OF})"
@@ -101,9 +104,14 @@ class Revocations:
             (caller.token is not None and caller.token not in self._numbers)
             or (caller.person is not None and caller.person not in self._people)
             or (payer.by_forwarding and payer.own_issue and self._is_unpaid(payer.quota))
-            or (delegation is not None and delegation.expires + SKEW_SECONDS <= now // SECOND_US)
+            or (delegation is not None and self._is_past(delegation, now))
             or (standing is not None and self._is_unknown(standing))
         )
+
+    def _is_past(self, delegation: Delegation, now: int) -> bool:
+        """Whether a delegation has expired, or a link of it was ended (R59)."""
+        is_over = delegation.expires + SKEW_SECONDS <= now // SECOND_US
+        return is_over or self._trust.delegations.ended_link(delegation) is not None
 
     def has_left(self, caller: Caller, /) -> bool:
         """Whether the token that a reader has shown has ended."""
@@ -134,17 +142,21 @@ class Revocations:
         self._looks -= 1
 
     async def _end(self, state: str, whose: Iterable[Value], now: int) -> None:
-        token, person, actor, quota = whose
-        args = (token or "", person or 0, actor, quota)
+        token, person, delegation, actor, quota = whose
+        args = (token or "", person or 0, delegation or "", actor, quota)
         await self._database.execute(_CANCEL.format(state), (now, *args))
         if state == "waiting":
             alone = await self._database.fetch(_WITHOUT_TASK.format(state), args)
             await self._expiry.cancel([n for (n,) in alone], now)
 
-    def _is_over(self, token: str | None, person: int | None, actor: str, quota: str) -> bool:
+    def _is_over(
+        self, token: str | None, person: int | None, ids: str | None, actor: str, quota: str
+    ) -> bool:
         """Whether what let a turn in has ended, by its row; the former release named no token."""
-        if (token is not None and token not in self._numbers) or (
-            person is not None and person not in self._people
+        if (
+            (token is not None and token not in self._numbers)
+            or (person is not None and person not in self._people)
+            or (ids is not None and self._trust.delegations.has_ended(ids.split()))
         ):
             return True
         if quota.startswith(OWN) and self._is_unpaid(quota):

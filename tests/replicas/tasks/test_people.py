@@ -1,0 +1,152 @@
+"""The end of one of two people, in the middle of her runs, at gateways that share a store (R54).
+
+What lets her in lets nobody in any more, and nothing runs or waits for her, at any gateway; the
+other one notices nothing.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import pytest
+
+from carnet.testing.wait import until, until_so
+from tests.replicas.scene import Answer, Callers, House, Replica, a_house, callers, ids
+from tests.stores.support import servers
+from tests.support.http import chat_body, request
+from tests.support.signing.signed import Line, Sender, message
+
+ME = "agent://acme.example"
+OF_HER = (
+    "SELECT COUNT(*) FROM turn t JOIN person p ON p.n = t.person WHERE p.name = ? AND t.state IN"
+    " ('running', 'queued', 'waiting')"
+)
+
+
+@pytest.fixture(scope="module")
+def office(tmp_path_factory: pytest.TempPathFactory, server: servers.Server) -> Iterator[House]:
+    """Two gateways, at which one task of an agent runs at a time."""
+    limits = "[limits]\ntasks_per_agent = 1\n"
+    with a_house(tmp_path_factory.mktemp("people"), server, limits) as house:
+        house.open(
+            2, {"CARNET__LIMITS__SENDER_CALLS_PER_MINUTE": "1000000"}
+        )  # asked until it holds
+        yield house
+
+
+@pytest.fixture
+async def clients(office: House) -> AsyncIterator[Callers]:
+    async with callers(office.token) as clients:
+        yield clients
+
+
+class Somebody:
+    """A person, her tokens, a session and a delegation, and what runs for her."""
+
+    def __init__(self, house: House, name: str) -> None:
+        operator = house.operator
+        self.house, self.name = house, name
+        operator.carnet("people", "add", name)
+        self.tokens = [
+            operator.new_token(f"{name}-{what}", "--person", name) for what in ("laptop", "phone")
+        ]
+        self.sender = Sender(f"agent://client-{name}")
+        operator.carnet("peers", "add", self.sender.identity, "--key", self.sender.public)
+        words = ("--scope", "*", "--for", ME, "--person", name)
+        granted = operator.json("tokens", "delegate", self.sender.identity, *words)
+        self.delegation, self.delegated = granted["token"], granted["jti"]
+        house.rows(
+            "INSERT INTO session (hash, key_id, person, created, until)"
+            " SELECT convert_to(name, 'UTF8'), 'k', n, 1, 2 FROM person WHERE name = ?",
+            name,
+        )
+
+    def runs(self, what: str) -> str:
+        return f"{self.name}-{what}"
+
+    def task(self, replica: Replica, number: int) -> str:
+        """Have a task queued; the first of all that are asked for is run."""
+        fields = [
+            ("authorization", f"Bearer {self.tokens[1]}"),
+            ("content-type", "application/json"),
+            *ids(self.runs(f"task-{number}"), "stepwise"),
+        ]
+        reply = request("POST", f"{replica.url}/tasks", fields, chat_body("go", "stepwise"))
+        assert reply.status == 202, reply.body
+        return str(reply.json["taskId"])
+
+    def is_let_in(self, replica: Replica) -> set[int]:
+        """How each of her tokens, and who acts for her, is answered."""
+        with Line(replica.port) as line:
+            signed = line.send(message(self.sender, ME, delegationToken=self.delegation)).status
+        asked = [
+            request("GET", f"{replica.url}/runs", [("authorization", f"Bearer {token}")]).status
+            for token in self.tokens
+        ]
+        return {signed, *asked}
+
+    def session(self) -> Any:
+        ((ended,),) = self.house.rows(
+            "SELECT s.ended FROM session s JOIN person p ON p.n = s.person WHERE p.name = ?",
+            self.name,
+        )
+        return ended
+
+
+async def nothing_of_the_other_has_ended(
+    office: House, bob: Somebody, asking: list[asyncio.Task[Answer]]
+) -> None:
+    """What he asked for goes on, comes to its end, and he is let in."""
+    assert (office.rows(OF_HER, "bob"), bob.session()) == ([(5,)], None)
+    tasks = [bob.runs(f"task-{n}") for n in range(3)]
+    for run in (*(bob.runs(f"call-{n}") for n in range(2)), *tasks):
+        office.allow(run, "0", "end")
+    assert [answer.status for answer in await asyncio.gather(*asking)] == [200, 200]
+    await until_so(lambda: office.rows(OF_HER, "bob") == [(0,)])
+    assert [office.turns(run) for run in tasks] == [[("done", None, 1)]] * 3
+    assert all(bob.is_let_in(replica) == {200} for replica in office.replicas)
+
+
+async def test_the_end_of_one_person_leaves_nothing_that_admits_and_nothing_that_runs(
+    office: House, clients: Callers
+) -> None:
+    alice, bob = Somebody(office, "alice"), Somebody(office, "bob")
+    first, second = office.replicas
+    for each in (alice, bob):
+        until(lambda each=each: [each.is_let_in(one) for one in (first, second)] == [{200}] * 2)  # type: ignore[misc]
+    asking = {
+        each: [
+            asyncio.create_task(
+                clients.ask(replica, each.runs(f"call-{n}"), "stepwise", token=each.tokens[0])
+            )
+            for n, replica in enumerate(office.replicas)
+        ]
+        for each in (alice, bob)
+    }
+    calls = [each.runs(f"call-{n}") for each in (alice, bob) for n in range(2)]
+    await until_so(lambda: all(office.ran(run) == 1 for run in calls))
+    tasks = {each: [each.task(first, n) for n in range(3)] for each in (alice, bob)}
+    await until_so(lambda: sum(office.ran(e.runs(f"task-{n}")) for e in tasks for n in range(3)))
+    assert office.rows(OF_HER, "alice") == [(5,)]  # two calls, and tasks of which some are queued
+
+    ended_page = await asyncio.to_thread(office.operator.json, "people", "end", "alice")
+    kinds = [thing["kind"] for thing in ended_page["things"]]
+    assert kinds == ["token", "token", "session", "delegation", *["turn"] * 5]
+
+    await until_so(lambda: all(alice.is_let_in(one) == {401} for one in (first, second)))
+    await until_so(lambda: office.rows(OF_HER, "alice") == [(0,)])
+    answers = await asyncio.gather(*asking[alice])
+    assert [b"cancelled" in answer.body for answer in answers] == [True, True]
+    hers = [alice.runs(f"call-{n}") for n in range(2)]
+    await until_so(lambda: all(office.ran(run, "left") == 1 for run in hers))
+    began = sum(office.ran(alice.runs(f"task-{n}")) for n in range(3))
+    ended = [office.turns(alice.runs(f"task-{n}")) for n in range(3)]
+    assert {(state, code) for ((state, code, _),) in ended} == {("failed", "cancelled")}
+    assert alice.session() is not None
+    assert office.rows("SELECT ended IS NULL FROM delegation WHERE jti = ?", alice.delegated) == [
+        (False,)
+    ]
+
+    await nothing_of_the_other_has_ended(office, bob, asking[bob])
+    assert sum(office.ran(alice.runs(f"task-{n}")) for n in range(3)) == began
+    assert len(tasks[alice]) == 3
