@@ -11,6 +11,8 @@ _NAMES = "tests/core/people/test_permissions.py::"
 
 _TWO = "tests/replicas/tasks/test_people.py::"
 _GRANTED = "tests/stores/trust/test_delegations.py::"
+_ENDED = "tests/runtime/peers/test_ended.py::"
+_ABROAD = "tests/travel/test_ended_delegations.py::"
 _PAID = "tests/gateway/people/test_ledger.py::"
 _POSTED = "tests/stores/ledger/test_payments.py::"
 
@@ -91,6 +93,20 @@ ROWS = (
             _GRANTED + "test_a_delegation_is_a_persons_and_ends_with_her",
             _GRANTED + "test_a_call_and_a_task_end_with_a_link_of_their_delegation",
             "tests/guards/caller/test_delegation.py::test_a_link_that_was_ended_ends_the_chain",
+        ),
+    ),
+    Row(
+        "security:a86:elsewhere",
+        "What its issuer has ended is refused at other organisations, with all below it: by a "
+        "signed list that is at most a minute old where money is named, and without one as the "
+        "agent says.",
+        "A86, R59",
+        (
+            _ENDED + "test_what_its_issuer_has_ended_is_refused_with_all_below_it",
+            _ENDED + "test_a_list_is_a_minute_old_where_a_delegation_may_pay_and_older_where_not",
+            _ENDED + "test_without_a_list_what_may_pay_is_refused_unless_the_agent_says_otherwise",
+            _ENDED + "test_a_list_of_another_or_that_is_old_or_not_whole_tells_nothing",
+            _ABROAD + "test_what_was_ended_before_it_was_shown_is_refused_elsewhere",
         ),
     ),
     Row(

@@ -20,6 +20,7 @@ from carnet.guards.limits import Concurrency
 from carnet.http.exchange import Row
 from carnet.ports.world.clock import Clock
 from carnet.runtime.egress.client import EgressClient
+from carnet.runtime.peers.ended import EndedLists
 from carnet.runtime.peers.keyring import Ring
 from carnet.runtime.receipts.issue import Issuing, Receipted
 from carnet.runtime.receipts.task_receipts import TaskReceipts
@@ -45,6 +46,7 @@ class Backend(Struct, frozen=True, kw_only=True, eq=False):
     worker: TaskWorker
     http: EgressClient
     ring: Ring
+    ended: EndedLists
     agents: Agents
     progress_writer: ProgressWriter
 

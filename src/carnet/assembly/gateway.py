@@ -42,6 +42,7 @@ from carnet.ports.trust.keys import PinnedKey
 from carnet.ports.trust.trust import Peer
 from carnet.ports.world.clock import Clock, Ids
 from carnet.runtime.egress.client import EgressClient
+from carnet.runtime.peers.ended import EndedLists
 from carnet.runtime.peers.keyring import Ring
 from carnet.runtime.skills.schemas import CompiledSchemas
 from carnet.runtime.tasks.progress import ProgressWriter
@@ -137,6 +138,7 @@ class RunningGateway(Struct, frozen=True, kw_only=True, eq=False):
         """Release what is open, the store last."""
         await self.backend.worker.close()
         await self.dispatcher.close()
+        await self.backend.ended.close()
         await self.backend.ring.close()
         await self.backend.agents.close()
         await self.backend.http.close()
@@ -160,9 +162,10 @@ def build_backend(
         http = EgressClient(allow=settings.egress.allow)
         ring, progress_writer = _ring(domain, store, http, clock), ProgressWriter(store.tasks)
         journal = _journal(settings, store, clock, ids, dialects)
+        ended = EndedLists(ring, http, clock)
     else:
         http, ring, journal = former.http, former.ring, former.journal
-        progress_writer = former.progress_writer
+        progress_writer, ended = former.progress_writer, former.ended
     elsewhere = build_elsewhere(
         settings, store, http, ring, clock, ids, stamps=stamps, dialects=dialects
     )
@@ -171,7 +174,7 @@ def build_backend(
     router = agents.router(store.peers)
     identities = Identities(settings.agents, domain=domain, default=settings.default_agent)
     concurrency = _concurrency(settings.limits, former)
-    by_proof = _signed(settings, store, ring, identities, schemas, http)
+    by_proof = _signed(settings, store, ring, identities, schemas, http, ended)
     gate = _gate(settings, store, clock, ids, router, concurrency, stamps, by_proof)
     gate.on_return = journal.came_back
     dispatching.connect(gate, journal)
@@ -187,6 +190,7 @@ def build_backend(
         progress_writer=progress_writer,
         http=http,
         ring=ring,
+        ended=ended,
         agents=agents,
     )
 
@@ -282,6 +286,7 @@ def _signed(
     identities: Identities,
     schemas: CompiledSchemas,
     http: EgressClient,
+    ended: EndedLists,
 ) -> Signed:
     target = settings.gateway.injection_classifier
     key = "gateway.injection_classifier"
@@ -298,6 +303,7 @@ def _signed(
         tasks=store.tasks,
         tasks_per_sender=settings.limits.tasks_per_sender,
         ended=store.delegations.ended_link,
+        fresh=ended.check,
     )
 
 
@@ -340,7 +346,9 @@ def build(
         published=endpoints.published,
         operations=operations,
         backend=backend,
-        dispatcher=_dispatcher(settings, store, backend.http, clock, ids, metrics, former),
+        dispatcher=former.dispatcher
+        if former is not None
+        else build_dispatcher(settings, store, backend.http, clock, ids, metrics),
         runs=runs,
         stamps=known,
         refusing=refusing,
@@ -350,20 +358,6 @@ def build(
     )
     _connect(gateway, former)
     return gateway
-
-
-def _dispatcher(
-    settings: Settings,
-    store: Store,
-    http: EgressClient,
-    clock: Clock,
-    ids: Ids,
-    metrics: Metrics,
-    former: RunningGateway | None,
-) -> Dispatcher:
-    if former is not None:
-        return former.dispatcher
-    return build_dispatcher(settings, store, http, clock, ids, metrics)
 
 
 def _connect(gateway: RunningGateway, former: RunningGateway | None) -> None:

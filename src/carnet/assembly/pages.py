@@ -17,8 +17,8 @@ from carnet.gateway.people.people import PeoplePages
 from carnet.gateway.published import Published
 from carnet.gateway.runs import ROUTES as RUNS
 from carnet.gateway.runs import Runs
+from carnet.gateway.well_known import ENDED_ROUTES, EndedPage, WellKnownPage
 from carnet.gateway.well_known import ROUTES as WELL_KNOWN
-from carnet.gateway.well_known import WellKnownPage
 from carnet.http.exchange import Access, RouteTable, Row, offered
 from carnet.http.openapi import describe
 from carnet.ports.world.clock import Clock, Ids
@@ -96,6 +96,7 @@ def build_pages(
         dialects=[dialect.name for dialect in dialects],
         terms=published.terms_of,
     )
+    ended = EndedPage(store.keys, store.delegations.ended, domain=domain, clock=clock)
     decisions = Decisions(
         inbox=store.inbox,
         turns=store.turns,
@@ -117,6 +118,7 @@ def build_pages(
     )
     return [
         *offered(WELL_KNOWN, well_known),
+        *offered(ENDED_ROUTES, ended),
         *offered(APPROVALS, approvals),
         *offered(PEOPLE, people),
     ]

@@ -159,6 +159,11 @@ class AgentSettings(Struct, frozen=True, kw_only=True):
     require_auth: Annotated[
         bool, read.truth(), "Whether every signed caller, a listed peer too, must bring a token."
     ] = False
+    delegation_freshness: Annotated[
+        Literal["pay", "all", "none"],
+        read.one_of("pay", "all", "none"),
+        "Which delegations are refused if it cannot be learned whether their issuer ended them.",
+    ] = "pay"
     url: Annotated[
         str | None,
         read.url(),

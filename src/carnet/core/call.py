@@ -20,7 +20,7 @@ from carnet.core.messages.events import End, Message
 from carnet.core.messages.interrupt import Answered, StatedResolution
 from carnet.core.messages.output import Output
 from carnet.core.money.amount import MICROS
-from carnet.core.people.delegation import Delegation
+from carnet.core.people.delegation import Delegation, Freshness
 from carnet.core.people.identity import CHAT, Account, Caller, Context, Payer, Secret, Skill, Trust
 from carnet.core.people.proof import Document, Proof
 
@@ -148,6 +148,7 @@ class Target(Struct, frozen=True, kw_only=True, eq=False):
     skills: tuple[Skill, ...] = (CHAT,)  # what it can be asked for by name
     trust: Trust = "authenticated"  # which signed callers may call it, where a skill does not say
     require_auth: bool = False  # a signature alone is not enough, whoever's it is
+    delegation_freshness: Freshness = "pay"  # what must be known not to have ended (R59)
     reentry: bool = False  # may be called again within its own chain
     version: str = "1.0.0"  # its own, as its card shows it; never that of this program
     description: str = ""  # for its card; by default its name and domain

@@ -1,13 +1,15 @@
 """GET /.well-known/carnet.json: that this is a Carnet, and which keys it signs with.
 
 Below the prefix of an agent the page is that of the agent: what a call to it costs is signed too.
+`/.well-known/carnet-ended.json` lists the delegations that were ended before their time (R59): ids
+that say nothing, and are told until the delegation would have expired.
 
 Law. Whoever asks is answered, without a token: the page holds nothing but public keys, and what a
 call to the agent costs and is bounded by (R31). It is signed once for as long as the keys stay the
 same.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from carnet.http.exchange import Exchange, Row
@@ -17,6 +19,7 @@ from carnet.wire import travel
 from carnet.wire.dialects.dialect import Terms
 
 FRESH_SECONDS: Final = 60  # how long others may keep the page
+SIGNED_SECONDS: Final = 15  # how often a list that stays the same is signed anew
 
 _MICROSECONDS: Final = 1_000_000
 
@@ -80,6 +83,47 @@ class WellKnownPage:
         )
         return travel.write_well_known(shown, kid=signer.kid, sign=signer.sign)
 
+
+class EndedPage:
+    """Serves the list of delegations that were ended."""
+
+    def __init__(
+        self, keys: OwnKeys, ended: Callable[[], Mapping[str, int]], *, domain: str, clock: Clock
+    ) -> None:
+        """`ended` gives the ids, each with until when it would have held."""
+        self._keys = keys
+        self._ended = ended
+        self._domain = domain
+        self._clock = clock
+        self._page = b""
+        self._of: tuple[int, frozenset[str], str] | None = None  # what the page was made of
+
+    async def __call__(self, exchange: Exchange) -> None:
+        """Answer with the list, signed a few times a minute at the most unless it changes."""
+        now, signer = self._clock.wall_us() // _MICROSECONDS, self._keys.signer()
+        until = self._ended()
+        ids = frozenset(id for id, end in until.items() if end > now * _MICROSECONDS)
+        of = (now - now % SIGNED_SECONDS, ids, signer.kid)
+        if of != self._of:
+            shown = travel.EndedList(
+                domain=self._domain, issued=now, expires=now + FRESH_SECONDS, ids=ids
+            )
+            self._page = travel.write_ended(shown, kid=signer.kid, sign=signer.sign)
+            self._of = of
+        headers = [(b"content-type", b"application/json"), (b"cache-control", b"no-cache")]
+        await exchange.reply(200, headers, self._page)
+
+
+ENDED_ROUTES = (
+    Row(
+        method="GET",
+        path="/.well-known/carnet-ended.json",
+        endpoint=EndedPage.__call__,
+        auth="open",
+        summary="The delegations that were ended before their time",
+        answer="Page",
+    ),
+)
 
 ROUTES = (
     Row(

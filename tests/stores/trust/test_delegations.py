@@ -100,3 +100,12 @@ async def test_a_call_and_a_task_end_with_a_link_of_their_delegation(
     assert store.revocations.has_ended(under)
     assert not store.revocations.has_ended(admitted[2])
     assert dict(place.rows(ASKED))["task-r1"]
+
+
+async def test_what_has_expired_is_forgotten_by_a_prune(store: Store, place: Place) -> None:
+    old, young = a_delegation("d1"), replace(a_delegation("d2"), expires=END + 10 * 86_400)
+    for each in (old, young):
+        await store.delegations.record(each)
+    place.clock.advance(3 * 86_400)
+    await store.prune(turn_days=2, event_days=1)
+    assert place.rows("SELECT jti FROM delegation") == [("d2",)]

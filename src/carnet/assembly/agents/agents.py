@@ -75,6 +75,7 @@ class Agents:
             skills=built.skills,
             trust=agent.trust,
             require_auth=agent.require_auth,
+            delegation_freshness=agent.delegation_freshness,
             reentry=agent.reentry,
             converts=built.converts,
             injection_scan=agent.injection_scan,

@@ -9,13 +9,16 @@ Law 3. What is wrong is told with the link it is wrong in. The first token of a 
 
 from collections.abc import Callable
 from itertools import pairwise
-from typing import Final
+from typing import Final, Literal
 
 from msgspec import Struct
 
 from carnet.core.people.address import AGENT, host_of
 from carnet.core.people.proof import SECOND_US, Spending
 from carnet.errors import DelegationExceeded, DelegationInvalid, DelegationWidened, LoopDetected
+
+# Where it cannot be learned whether a delegation was ended: what may pay is refused, all, or none.
+Freshness = Literal["pay", "all", "none"]
 
 EVERY_SKILL: Final = "*"
 MOST_LINKS: Final = 8
@@ -65,6 +68,11 @@ class Delegation(Struct, frozen=True, kw_only=True):
     def ids(self) -> str:
         """The ids of all links that have one, in one text: what ended is found by any of them."""
         return " ".join([link.token_id for link in self.chain() if link.token_id])
+
+    @property
+    def may_pay(self) -> bool:
+        """Whether it names money that may be spent under it."""
+        return self.budget is not None and bool(self.budget.money)
 
     def covers(self, skill: str) -> bool:
         """Whether a skill may be asked for."""

@@ -9,7 +9,7 @@ from msgspec import Struct
 from carnet.core.chain.carnet import DepthLimits
 from carnet.core.people.address import Identities
 from carnet.guards.caller.authentication import KnownCaller, Listed
-from carnet.guards.caller.delegation import Delegated, EndedLink, InScope, no_link
+from carnet.guards.caller.delegation import Delegated, EndedLink, Fresh, InScope, no_link
 from carnet.guards.caller.sender import KnownSender
 from carnet.guards.caller.trust import Trusted
 from carnet.guards.candidate import Guard
@@ -62,7 +62,8 @@ class Signed(Struct, frozen=True, kw_only=True, eq=False):
     tasks: Tasks | None = None  # those that were accepted
     tasks_per_sender: int = 1000  # unfinished ones, at one agent
     callbacks: CallbackCheck | None = None  # judges where a task may call back to
-    ended: EndedLink = no_link  # which link of a delegation was ended
+    ended: EndedLink = no_link  # which link of a delegation was ended here
+    fresh: Fresh | None = None  # refuses a delegation that its issuer has ended elsewhere
 
 
 class Order:
@@ -108,7 +109,7 @@ class Order:
             KnownAgent(parts.router),
             Unlooped(domain),  # the way it came must not have passed this agent
             known_skill,
-            InScope(domain),  # now that it is known what is asked, and of whom
+            InScope(domain, by.fresh),  # now that it is known what is asked, and of whom
             Trusted(parts.tokens, parts.router),  # rights before shape, and before money
             WellFormed(by.schemas),
             self.called_back,  # may wait for a look-up, so of those alone that may call

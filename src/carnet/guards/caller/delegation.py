@@ -20,7 +20,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from carnet.core.people.address import AGENT, Identities, host_of, may_be_fetched
-from carnet.core.people.delegation import Delegation, check_chain, check_loop, check_times, narrower
+from carnet.core.people.delegation import (
+    Delegation,
+    Freshness,
+    check_chain,
+    check_loop,
+    check_times,
+    narrower,
+)
 from carnet.core.people.identity import CHAT
 from carnet.core.people.proof import SECOND_US
 from carnet.errors import (
@@ -47,6 +54,7 @@ MOST_KEYS: Final = 8  # that are tried for a token that names none
 UNKNOWN: Final = "its issuer is not known here"
 
 Keys = Sequence[bytes]  # of one issuer; several where the token names none of them
+Fresh = Callable[[Delegation, Freshness], Awaitable[None]]  # refuses what its issuer has ended
 EndedLink = Callable[[Delegation], int | None]  # the number of a link that was ended
 
 
@@ -214,21 +222,28 @@ class Delegated:
 
 
 class InScope:
-    """Refuses a skill that was not delegated, and a chain that comes back."""
+    """Refuses a skill that was not delegated, a chain that comes back, and what others ended."""
 
-    def __init__(self, domain: str) -> None:
-        """`domain` is ours: an agent of it is where the chain may not have been."""
+    def __init__(self, domain: str, fresh: Fresh | None = None) -> None:
+        """`domain` is ours: an agent of it is where the chain may not have been.
+
+        `fresh` refuses what its issuer has ended, as far as the agent wants that known.
+        """
         self._domain = domain
+        self._fresh = fresh
 
-    def __call__(self, candidate: Candidate, /) -> None:
+    def __call__(self, candidate: Candidate, /) -> Awaitable[None] | None:
         """Judge what is asked, now that it is known, and of whom."""
         found = candidate.delegation
         if found is None:
-            return
+            return None
         if not found.covers(candidate.claim.ask.skill or CHAT.id):  # samvad:delegation:scope
             raise DelegationExceeded(reason="the skill is not in its scope")
         if not candidate.target.reentry:
             check_loop(found, self._is_own)
+        if self._fresh is None:
+            return None
+        return self._fresh(found, candidate.target.delegation_freshness)
 
     def _is_own(self, identity: str) -> bool:
         host = host_of(identity)

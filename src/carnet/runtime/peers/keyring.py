@@ -142,6 +142,14 @@ class Ring:
         _, learned = self._shown(holder.site, sender)
         return [key.public for key in learned.values() if key.holds(now)]
 
+    def site_of(self, sender: str) -> Site | None:
+        """Where a sender publishes; None for ourselves, and for whose keys were written down."""
+        holder = self._holder(sender)
+        is_own = self._own is not None and sender == AGENT + self._own[0]
+        if is_own or self._pinned.of(sender) or self._pinned.of(holder.identity):
+            return None
+        return holder.site
+
     def is_pinned(self, sender: str) -> bool:
         """Whether a key was written down for this very sender; see `ports.trust.keys.KeyRing`."""
         return bool(self._pinned.of(sender))

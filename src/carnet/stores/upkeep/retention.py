@@ -171,12 +171,17 @@ def _locked(database: Database, runs: Sequence[int]) -> Statement:
 
 
 async def _forget_the_rest(database: Database, *, now: int, cutoff: int) -> int:
-    """Rates that have run out, and ended tokens. A forwardable one is kept: it could come back."""
+    """Rates that have run out, ended tokens, and sessions and delegations that have expired.
+
+    A forwardable token is kept: it could come back. How many tokens.
+    """
     gone = await database.transact(
         [
             (f"SELECT tat FROM rate WHERE tat < ? ORDER BY bucket{database.row_lock}", (now,)),
             ("DELETE FROM rate WHERE tat < ?", (now,)),
             ("DELETE FROM token WHERE revoked < ? AND forwardable = 0", (cutoff,)),
+            ("DELETE FROM session WHERE until < ?", (cutoff,)),
+            ("DELETE FROM delegation WHERE until < ?", (cutoff,)),
         ]
     )
     return gone[2]

@@ -10,9 +10,12 @@ It is pure. Whose key is whose, what time it is and whether a call goes on, othe
                write_receipt                    ← Receipt
     keys       read_well_known                  → WellKnown  well_known.py
                write_well_known                 ← WellKnown
+    ended      read_ended                       → EndedList  ended.py
+               write_ended                      ← EndedList
 """
 
 from carnet.wire.travel.document import HEADER, MOST_PATH, mark, read, read_beside, write
+from carnet.wire.travel.ended import MOST_ENDED, EndedList, read_ended, write_ended
 from carnet.wire.travel.profile import COMPONENTS, TAG, cover, read_proof
 from carnet.wire.travel.receipt import (
     MOST_LEVELS,
@@ -35,11 +38,13 @@ from carnet.wire.travel.well_known import (
 __all__ = [
     "COMPONENTS",
     "HEADER",
+    "MOST_ENDED",
     "MOST_KEYS",
     "MOST_LEVELS",
     "MOST_PATH",
     "RECEIPT_HEADER",
     "TAG",
+    "EndedList",
     "PublishedKey",
     "Receipt",
     "WellKnown",
@@ -49,11 +54,13 @@ __all__ = [
     "read",
     "read_beside",
     "read_comment",
+    "read_ended",
     "read_proof",
     "read_receipt",
     "read_well_known",
     "write",
     "write_comment",
+    "write_ended",
     "write_receipt",
     "write_well_known",
 ]
