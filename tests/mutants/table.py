@@ -2,6 +2,7 @@
 
 from tests.mutants.attacks import FAULTS, RESOURCES, SECURITY, SIGNATURES
 from tests.mutants.dialects import AGENTS_API, SAMVAD, TANGLE, TRAVEL
+from tests.mutants.people import PEOPLE
 
 TABLES = {
     "tangle": TANGLE,
@@ -12,5 +13,6 @@ TABLES = {
     "security": SECURITY,
     "resources": RESOURCES,
     "faults": FAULTS,
+    "people": PEOPLE,
 }
 MUTANTS = [mutant for table in TABLES.values() for mutant in table]

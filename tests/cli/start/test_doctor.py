@@ -77,6 +77,15 @@ def test_we_are_no_peer_of_ourselves(cli: Cli) -> None:
     assert "acme.example is this organisation itself" in ran.err
 
 
+def test_an_agent_that_is_called_like_a_person_is_found(cli: Cli, home: Path) -> None:
+    """A57: `people add` refuses the other way round."""
+    assert cli("people", "add", "alice").code == 0
+    assert "called like the person" not in cli("doctor").out
+    with (home / "carnet.toml").open("a") as config:
+        config.write('[agents.a1ice]\ntarget = "agents:echo"\n')
+    assert "The agent a1ice is called like the person alice" in cli("doctor").out
+
+
 def test_a_model_that_is_a_gateway_is_found(pair: Pair, tmp_path: Path) -> None:
     _, globex = pair
     initech = organisation(tmp_path / "initech", "initech.example")

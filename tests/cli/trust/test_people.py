@@ -1,10 +1,13 @@
 """People from the command line: who they are, what is theirs, and its end."""
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import Cli
+from tests.support.signing.signed import Sender
 
 MAIL = "mailto:alice@acme.example"
 
@@ -107,6 +110,10 @@ def test_a_token_of_a_person_bills_her_account_and_does_no_more_than_she_may(cli
     ):
         assert cli("tokens", "create", "more", "--person", name, *options).code == 2
     assert "alice" in cli("tokens", "list").out
+    shown = cli("tokens", "show", "laptop", "--format", "json").page
+    assert shown == {name: value for name, value in made.items() if name != "token"}
+    assert "sales" in cli("tokens", "show", "laptop").out
+    assert cli("tokens", "show", "unknown").code == 2
 
 
 def test_everything_is_granted_as_the_names_there_are(cli: Cli) -> None:
@@ -117,18 +124,46 @@ def test_everything_is_granted_as_the_names_there_are(cli: Cli) -> None:
         assert cli("tokens", "create", "no", "--scope", scope).code == 2
 
 
+def test_what_an_update_took_back_is_said_of_the_token(cli: Cli, home: Path) -> None:
+    assert "Taken back" not in cli("tokens", "list").out
+    with closing(sqlite3.connect(home / "var" / "carnet.db")) as database:
+        database.execute("UPDATE token SET taken_back = 'approve tool:x'")
+        database.commit()
+    assert "Taken back from starter" in cli("tokens", "list").out
+    shown = cli("tokens", "show", "starter", "--format", "json").page
+    assert shown["taken_back"] == ["approve", "tool:x"]
+
+
 def test_a_token_that_is_there_is_adopted_with_its_account(cli: Cli) -> None:
     add(cli)
     add(cli, "bob")
-    cli("tokens", "create", "ci")
+    made = cli("tokens", "create", "ci", "--format", "json").page
+    assert (made["person"], made["service"]) == (None, "ci")
     cli("tokens", "create", "theirs", "--peer", "globex.example")
     assert cli("people", "link", "alice", "--token", "ci").code == 0
     tokens = {t["name"]: t for t in cli("tokens", "list", "--format", "json").page["tokens"]}
-    assert (tokens["ci"]["person"], tokens["ci"]["account"]) == ("alice", "ci")
+    assert (tokens["ci"]["person"], tokens["ci"]["service"]) == ("alice", None)
+    assert tokens["ci"]["account"] == "ci"
+    assert (tokens["theirs"]["service"], tokens["theirs"]["peer"]) == (None, "globex.example")
     for name in ("ci", "theirs", "starter", "unknown"):
         assert cli("people", "link", "bob", "--token", name).code == 2
     assert cli("people", "link", "nobody", "--token", "ci").code == 2
     assert cli("people", "link", "bob").code == 2
+
+
+def test_the_pinned_key_of_a_sender_is_linked_and_ends_with_her(cli: Cli) -> None:
+    add(cli)
+    add(cli, "bob")
+    sender = Sender("agent://client-alice")
+    assert cli("people", "link", "alice", "--key", sender.identity).code == 2
+    assert cli("peers", "add", sender.identity, "--key", sender.public).code == 0
+    assert cli("people", "link", "alice", "--key", sender.identity).code == 0
+    assert cli("people", "link", "bob", "--key", sender.identity).code == 2
+    things = cli("people", "show", "alice", "--format", "json").page["things"]
+    assert things == [{"kind": "key", "name": sender.identity, "state": "live"}]
+    cli("people", "end", "alice")
+    (key,) = cli("peers", "list", "--format", "json").page["keys"]
+    assert key["state"] == "revoked"
 
 
 def test_an_address_is_linked_and_verified(cli: Cli) -> None:

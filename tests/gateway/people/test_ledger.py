@@ -44,6 +44,7 @@ def test_a_payer_is_told_her_postings_and_the_lines_of_her_runs(acme: Organisati
     assert acme.get("/ledger?run=theirs-1", token=token).json["entries"] == []
     assert len(acme.get("/ledger?run=mine-1", token=token).json["entries"]) == 1
     assert acme.get("/ledger?before=x", token=token).status == 400
+    assert acme.get("/runs?payer=me&agent=paid", token=token).status == 400
 
 
 def test_who_pays_for_the_call_of_another_is_told_of_it_and_not_what_it_said(

@@ -128,6 +128,15 @@ async def test_a_token_is_of_a_person_or_a_service_or_a_peer(store: Store, place
     assert (found.person, found.holder, found.payer) == (alice.n, "alice", "alice")
 
 
+async def test_a_token_of_somebody_whose_record_is_gone_is_dead(store: Store, place: Place) -> None:
+    alice = await store.people.add(ALICE, NOW)
+    await a_token(store, "laptop", person=alice.n)
+    place.rows("DELETE FROM person")
+    await store.tokens.refresh()
+    (token,) = store.tokens.known()
+    assert not token.is_live(NOW)
+
+
 async def test_nobody_who_has_ended_is_given_a_token(store: Store) -> None:
     alice = await store.people.add(ALICE, NOW)
     await store.people.end("alice", NOW)
@@ -261,29 +270,33 @@ async def test_a_call_has_ended_with_its_person(store: Store) -> None:
     assert store.revocations.has_ended(call)
 
 
-BEFORE = (
-    (
-        "everything",
-        "*",
-        "admin:reload admin:runs call:* call:remote metrics pay run:cancel run:read",
-    ),
-    ("runs", "admin:* pay run:*", "admin:reload admin:runs pay run:cancel run:read"),
-    ("early", "admin:people approve call:x tool:* tool:rm", "call:x"),
-    ("odd", 'call:"a\\b', 'call:"a\\b'),
-    ("none", "tool:*", ""),
-    ("plain", "call:* call:remote pay run:cancel run:read", None),
+PLAIN = "call:* call:remote pay run:cancel run:read"
+ALL = "admin:reload admin:runs call:* call:remote metrics pay run:cancel run:read"
+BEFORE = (  # what a token could do, what it can do then, and what was taken back
+    ("everything", "*", ALL, None),
+    ("runs", "admin:* pay run:*", "admin:reload admin:runs pay run:cancel run:read", None),
+    ("early", "admin:people approve call:x tool:* tool:rm", "call:x", "admin:people approve"),
+    ("odd", 'call:"a\\b', 'call:"a\\b', None),
+    ("none", "tool:*", "", "tool:*"),
+    ("plain", PLAIN, PLAIN, None),
 )
 
 
 async def test_what_stood_for_all_is_written_out_and_what_meant_nothing_is_taken_back(
     store: Store, place: Place, driver: str
 ) -> None:
-    for name, scopes, _ in BEFORE:
+    for name, scopes, _, _ in BEFORE:
         await a_token(store, name, scopes=frozenset(scopes.split()))
     (mine,) = [each for each in migrations(driver) if each.name == "people"]
     for statement in mine.statements:
-        if "SET scopes" in statement:
+        if "SET scopes" in statement or "SET taken_back" in statement:
             place.rows(statement)
-    found = dict(place.rows("SELECT name, scopes FROM token"))
-    for name, before, after in BEFORE:
-        assert " ".join(sorted(found[name].split())) == (before if after is None else after)
+    found = {name: row for name, *row in place.rows("SELECT name, scopes, taken_back FROM token")}
+    for name, _, after, taken in BEFORE:
+        scopes, back = found[name]
+        assert " ".join(sorted(scopes.split())) == after
+        assert (back or "").startswith(taken or ""), name
+        assert (back is None) == (taken is None), name
+    await store.tokens.refresh()
+    early = next(token for token in store.tokens.known() if token.name == "early")
+    assert early.taken_back == ("admin:people", "approve", "tool:*", "tool:rm")

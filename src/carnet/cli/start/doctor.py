@@ -250,6 +250,8 @@ async def _store(settings: Settings, *, running: bool) -> tuple[list[Finding], l
         return [_failure("store", error)], []
     try:
         findings = [await _writable(settings, store), await _key(store), await _deliveries(store)]
+        people = await store.people.list()
+        findings += _namesakes(settings, [one.name for one in people if one.ended is None])
         stored = await store.peers.list()
         if store.cluster is None:
             findings.append(await _lock(settings, running=running))
@@ -261,6 +263,19 @@ async def _store(settings: Settings, *, running: bool) -> tuple[list[Finding], l
         await store.close()
     findings += _both_speak(settings, stored)
     return findings, [peer for peer in stored if peer.domain not in settings.peers]
+
+
+def _namesakes(settings: Settings, people: Sequence[str]) -> Iterator[Finding]:
+    """Agents that are called like a person: their handles are one (A57)."""
+    from carnet.core.people.address import skeleton
+
+    seen = {skeleton(name): name for name in people}
+    for agent in settings.agents:
+        name = seen.get(skeleton(agent))
+        if name is not None:
+            handle = f"@{name}@{settings.gateway.domain}"
+            text = f"The agent {agent} is called like the person {name}, who is {handle}."
+            yield Finding("warn", "people", text, "Give the agent another name.")
 
 
 async def _writable(settings: Settings, store: "Store") -> Finding:

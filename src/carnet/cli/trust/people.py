@@ -174,17 +174,20 @@ def _thing_line(thing: dict[str, Any]) -> str:
 @people.command()
 @click.argument("name")
 @click.option("--token", metavar="T", help="A token that is there becomes hers.")
+@click.option("--key", metavar="agent://HOST", help="The pinned keys of a sender are hers.")
 @click.option("--address", metavar="mailto:A", help="Where else she is known.")
 @click.option("--verified", is_flag=True, help="It was checked that the address is hers.")
 @pass_invocation
 def link(invocation: Invocation, /, name: str, **options: Any) -> None:
-    """Say that a token or an address is a person's.
+    """Say that a token, a pinned key or an address is a person's.
 
-    A token goes on to bill the account it has, and may do from now on what she may too.
+    A token goes on to bill the account it has, and may do from now on what she may too. All of it
+    ends with her.
     """
     page = wait(_link(invocation.settings, name, options))
-    what = f"The token '{options['token']}'" if options["token"] else page["address"]
-    invocation.result(page, lambda: f"{what} is {name}'s. A running gateway notices in a second.")
+    kind = "token" if options["token"] else "key" if options["key"] else "address"
+    text = f"The {kind} {page[kind]} is {name}'s. A running gateway notices within a second."
+    invocation.result(page, lambda: text)
 
 
 async def _link(settings: "Settings", name: str, options: dict[str, Any]) -> dict[str, Any]:
@@ -200,6 +203,10 @@ async def _link(settings: "Settings", name: str, options: dict[str, Any]) -> dic
             if not await store.people.link_token(person, options["token"], now):
                 _refuse_token(options["token"])
             return {"person": name, "token": options["token"]}
+        if options["key"]:
+            if not await store.people.link_key(person, options["key"]):
+                _refuse_key(options["key"])
+            return {"person": name, "key": options["key"]}
         address = address_of(options, domain=settings.gateway.domain, now=now)
         if not await store.people.link_address(person, address, now):
             _refuse_address(address.address)
@@ -222,6 +229,15 @@ def _refuse_token(name: str) -> None:
         reason=f"There is no live token '{name}' that is nobody's: it is unknown, has ended, is a"
         " peer's or somebody's already.",
         fix="'carnet tokens list' shows whose each one is.",
+    )
+
+
+def _refuse_key(sender: str) -> None:
+    from carnet.errors import UsageInvalid
+
+    raise UsageInvalid(
+        reason=f"No key of {sender} is pinned here that is nobody's.",
+        fix=f"'carnet peers list' shows them; pin it first: carnet peers add {sender} --key BASE64",
     )
 
 

@@ -29,9 +29,10 @@ def new_person(asked: Mapping[str, Any], *, domain: str, taken: Iterable[str]) -
 
 def check_link(options: Mapping[str, Any]) -> None:
     """Refuse anything but one thing to link."""
-    if bool(options["token"]) == bool(options["address"]):
+    if sum(bool(options[name]) for name in ("token", "key", "address")) != 1:
         raise UsageInvalid(
-            reason="One thing is linked at a time.", fix="Give --token T or --address A."
+            reason="One thing is linked at a time.",
+            fix="Give --token T, --key agent://HOST or --address A.",
         )
 
 

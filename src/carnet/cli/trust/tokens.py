@@ -116,12 +116,37 @@ def _tokens_text(page: dict[str, Any]) -> str:
         ]
         for entry in page["tokens"]
     ]
-    return table(rows, titles)
+    taken = [
+        f"Taken back from {entry['name']}, since nothing had ever asked for it: "
+        + ", ".join(entry["taken_back"])
+        for entry in page["tokens"]
+        if entry["taken_back"]
+    ]
+    return "\n".join([table(rows, titles), *taken])
 
 
 def _marks(entry: dict[str, Any]) -> list[str]:
     marks = ("forwardable", "may_forward_authorization")
     return [mark.replace("_", "-") for mark in marks if entry[mark]]
+
+
+@tokens.command("show")
+@click.argument("name")
+@pass_invocation
+def show_token(invocation: Invocation, name: str) -> None:
+    """Show the newest token of a name: whose it is, what it may do and what it bills."""
+    page = wait(_list_tokens(invocation.settings, everything=True))
+    found = next((entry for entry in page["tokens"] if entry["name"] == name), None)
+    if found is None:
+        refuse_unknown("token", name, "carnet tokens list")
+    else:
+        invocation.result(found, lambda: _token_text(found))
+
+
+def _token_text(entry: dict[str, Any]) -> str:
+    listed = {name: ", ".join(entry[name]) or "-" for name in ("scopes", "taken_back")}
+    shown = {**entry, **listed}
+    return "\n".join(f"{name:<27}{value}" for name, value in shown.items() if value is not None)
 
 
 @tokens.command()

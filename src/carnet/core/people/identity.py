@@ -227,11 +227,17 @@ class Token(Struct, frozen=True, kw_only=True):
     person: int | None = None  # whose it is; else a peer's, or a service of its own
     holder: str | None = None  # her name
     payer: str | None = None  # the account it bills; None: that of its name
+    taken_back: tuple[str, ...] = ()  # permissions that an update took, since they meant nothing
 
     @property
     def account(self) -> str:
         """Who holds it: tokens named `NAME#...` are all NAME's."""
         return self.name.partition("#")[0]
+
+    @property
+    def service(self) -> str | None:
+        """The machine of ours that holds it, where it is no person's and no peer's."""
+        return None if self.person is not None or self.peer is not None else self.account
 
     @property
     def is_of_command(self) -> bool:

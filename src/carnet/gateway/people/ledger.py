@@ -10,10 +10,12 @@ from collections.abc import Callable, Collection
 from typing import Final
 
 from carnet.core.people.identity import Account, Caller, Token
+from carnet.errors import InvalidRequest
 from carnet.gateway.pages import Page, ledger_page, run_line
 from carnet.http.exchange import Exchange, Row, reply_json
 from carnet.ports.trust.people import People
 from carnet.ports.world.payments import HeldAccount, Payments
+from carnet.ports.world.records import OF_TURN
 from carnet.wire.grammar.query import Query, read_lines, read_number, read_query, read_word
 
 MOST_ACCOUNTS: Final = 64  # of one person
@@ -88,7 +90,10 @@ class LedgerPages:
         await reply_json(exchange, {**ledger_page(entries, self._currency), "next": following})
 
     async def runs(self, caller: Caller, query: Query) -> Page:
-        """The page of `GET /runs?payer=me`."""
+        """The page of `GET /runs?payer=me`, which goes by the account alone."""
+        for name in (*OF_TURN, "since"):
+            if name in query:
+                raise InvalidRequest(name, "is not asked for beside payer=me")
         found, following = await self._payments.runs(
             self._holdings.of(caller, self._now()),
             limit=read_lines(query),

@@ -73,6 +73,9 @@ class PeoplePages:
         """GET /people/{person}: who it is, and what is hers."""
         del caller
         person = self._people.find(name)
+        if person is None:  # perhaps added a moment ago
+            await self._people.list()
+            person = self._people.find(name)
         if person is None:
             raise PersonNotFound
         things = [thing_page(thing) for thing in await self._people.belongings(person)]

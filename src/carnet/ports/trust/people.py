@@ -53,6 +53,9 @@ class People(Protocol):
         It goes on to bill the account it has.
         """
 
+    async def link_key(self, person: Person, sender: str) -> bool:
+        """Say that the pinned keys of a sender are a person's; False if there are none such."""
+
     async def link_address(self, person: Person, address: PersonAddress, now: int) -> bool:
         """Add an address, or say of one of hers that it was verified; False if it is another's."""
 

@@ -20,7 +20,15 @@ WHERE ' ' || scopes || ' ' LIKE '% run:* %';
 UPDATE token SET scopes = trim(replace(' ' || scopes || ' ', ' admin:* ', ' admin:runs admin:reload '))
 WHERE ' ' || scopes || ' ' LIKE '% admin:* %';
 
--- Names that could be granted and that nothing asked for are taken back, before they mean something.
+-- Names that could be granted and that nothing asked for are taken back, before they mean something;
+-- which ones, the token tells.
+ALTER TABLE token ADD COLUMN taken_back TEXT;
+
+UPDATE token SET taken_back = (
+    SELECT string_agg(word, ' ' ORDER BY word) FROM unnest(string_to_array(scopes, ' ')) AS word
+    WHERE word <> '' AND NOT (word IN ('pay', 'run:read', 'run:cancel', 'metrics', 'admin:runs')
+        OR (word LIKE 'call:_%')));
+
 UPDATE token SET scopes = COALESCE((
     SELECT string_agg(word, ' ' ORDER BY word) FROM unnest(string_to_array(scopes, ' ')) AS word
     WHERE word IN ('pay', 'run:read', 'run:cancel', 'metrics', 'admin:runs', 'admin:reload')

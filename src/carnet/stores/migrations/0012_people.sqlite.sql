@@ -20,7 +20,17 @@ WHERE ' ' || scopes || ' ' LIKE '% run:* %';
 UPDATE token SET scopes = trim(replace(' ' || scopes || ' ', ' admin:* ', ' admin:runs admin:reload '))
 WHERE ' ' || scopes || ' ' LIKE '% admin:* %';
 
--- Names that could be granted and that nothing asked for are taken back, before they mean something.
+-- Names that could be granted and that nothing asked for are taken back, before they mean something;
+-- which ones, the token tells.
+ALTER TABLE token ADD COLUMN taken_back TEXT;
+
+UPDATE token SET taken_back = (
+    SELECT group_concat(value, ' ') FROM (
+        SELECT value FROM json_each('[' || replace(json_quote(scopes), ' ', '","') || ']')
+        WHERE value <> '' AND NOT (value IN ('pay', 'run:read', 'run:cancel', 'metrics', 'admin:runs')
+        OR (value LIKE 'call:_%')) ORDER BY value
+    ));
+
 UPDATE token SET scopes = COALESCE((
     SELECT group_concat(value, ' ') FROM (
         SELECT value FROM json_each('[' || replace(json_quote(scopes), ' ', '","') || ']')

@@ -43,6 +43,10 @@ _ADOPT: Final = (
     " AND (expires IS NULL OR expires > ?) AND peer IS NULL AND person IS NULL"
     " AND EXISTS (SELECT 1 FROM person p WHERE p.n = ? AND p.ended IS NULL)"
 )
+_ADOPT_KEY: Final = (
+    "UPDATE pinned_key SET person = ? WHERE sender = ? AND revoked IS NULL AND person IS NULL"
+    " AND EXISTS (SELECT 1 FROM person p WHERE p.n = ? AND p.ended IS NULL)"
+)
 
 _END: Final = "UPDATE person SET state = 'ended', ended = ? WHERE n = ? AND ended IS NULL"
 _TOKENS: Final = "SELECT n FROM token WHERE person = ?"
@@ -141,6 +145,10 @@ class StoredPeople:
         """Give a live token that is a service's to a person; False if there is none such."""
         linked = await self._database.execute(_ADOPT, (person.n, token, now, person.n))
         return linked > 0
+
+    async def link_key(self, person: Person, sender: str) -> bool:
+        """Say that the pinned keys of a sender are a person's; False if there are none such."""
+        return await self._database.execute(_ADOPT_KEY, (person.n, sender, person.n)) > 0
 
     async def link_address(self, person: Person, address: PersonAddress, now: int) -> bool:
         """Add an address, or say of one of hers that it was verified; False if it is another's."""

@@ -17,7 +17,7 @@ _LOAD = "SELECT sender, kid, public, added, revoked FROM pinned_key ORDER BY sen
 _PIN = (
     "INSERT INTO pinned_key (sender, kid, public, added) VALUES (?, ?, ?, ?)"
     " ON CONFLICT (sender, kid) DO UPDATE SET public = excluded.public, added = excluded.added,"
-    " revoked = NULL"
+    " revoked = NULL, person = CASE WHEN pinned_key.revoked IS NULL THEN pinned_key.person END"
 )
 _REVOKE_ALL = "UPDATE pinned_key SET revoked = ? WHERE sender = ? AND revoked IS NULL"
 _REVOKE_ONE = f"{_REVOKE_ALL} AND kid = ?"

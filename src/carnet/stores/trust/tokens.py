@@ -25,7 +25,7 @@ SHOWN: Final = 8  # characters of a token by which people recognise it
 _LOAD = (
     "SELECT t.n, t.name, t.hash, t.prefix, t.scopes, t.created, t.peer, t.forwardable,"
     " t.may_forward, t.rate_calls, t.rate_seconds, t.spending_limit, t.expires, t.revoked,"
-    " t.last_used, t.person, t.payer, p.name, p.roles, p.permissions, p.ended"
+    " t.last_used, t.person, t.payer, t.taken_back, p.name, p.roles, p.permissions, p.ended"
     " FROM token t LEFT JOIN person p ON p.n = t.person ORDER BY t.n DESC"
 )
 _CLEAR = (  # an expired token gives its name free
@@ -48,10 +48,12 @@ def _service(new: NewToken) -> str | None:
 
 def _read(row: Row) -> Token:
     scopes, revoked = frozenset(row[4].split()), row[13]
-    person, payer, holder, roles, permissions, ended = row[15:]
+    person, payer, taken_back, holder, roles, permissions, ended = row[15:]
     if holder is not None:
         scopes = both(scopes, rights_of(roles.split(), permissions.split()))
         revoked = ended if revoked is None else revoked
+    elif person is not None:  # whoever that was, nobody is left who bounds it
+        revoked = row[5] if revoked is None else revoked
     return Token(
         n=row[0],
         name=row[1],
@@ -72,6 +74,7 @@ def _read(row: Row) -> Token:
         person=person,
         holder=holder,
         payer=payer,
+        taken_back=tuple((taken_back or "").split()),
     )
 
 

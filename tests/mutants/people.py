@@ -1,0 +1,69 @@
+"""The behaviour behind rows about people, each taken away by one change of the source."""
+
+from tests.mutants.mutant import Mutant
+
+PEOPLE = (
+    Mutant(
+        "security:a95:narrowed",
+        "core/people/permissions.py",
+        "{name for name in one if allows(other, name)}",
+        "set(one)",
+        tests=("test_two_sets_leave_what_both_allow_and_nothing_else",),
+    ),
+    Mutant(
+        "security:a95:narrowed",
+        "stores/trust/tokens.py",
+        "scopes = both(scopes, rights_of(roles.split(), permissions.split()))",
+        "scopes = scopes or rights_of(roles.split(), permissions.split())",
+        tests=("test_a_token_of_a_person_may_do_what_both_allow",),
+    ),
+    Mutant(
+        "security:a95:names",
+        "core/people/permissions.py",
+        "found |= {one for one in NAMES if allows(frozenset({name}), one)} if is_wide else {name}",
+        "found |= {name}",
+        tests=("test_what_stands_for_all_is_written_out_when_it_is_granted",),
+    ),
+    Mutant(
+        "security:a57:people",
+        "core/people/person.py",
+        "if name in _RESERVED or name == OPERATOR_NAME:",
+        "if name == OPERATOR_NAME:",
+        tests=("test_what_is_no_slug_or_names_a_machine_is_no_name",),
+    ),
+    Mutant(
+        "security:a86:people",
+        "stores/upkeep/revocation.py",
+        "or (caller.person is not None and caller.person not in self._people)",
+        "or False",
+        tests=("test_a_call_has_ended_with_its_person",),
+    ),
+    Mutant(
+        "security:a86:people",
+        "stores/trust/people.py",
+        '"UPDATE session SET ended = ? WHERE ended IS NULL AND person = ?"',
+        '"UPDATE session SET ended = ? WHERE ended IS NULL AND person < ?"',
+        tests=("test_with_a_person_ends_all_that_is_hers_and_it_is_told",),
+    ),
+    Mutant(
+        "security:a86:delegations",
+        "guards/caller/delegation.py",
+        "if ended is not None:  # R59: and with it all that was derived from it",
+        "if False:",
+        tests=("test_a_link_that_was_ended_ends_the_chain",),
+    ),
+    Mutant(
+        "security:a86:elsewhere",
+        "runtime/peers/ended.py",
+        "if shown.domain != site.domain:",
+        "if False:",
+        tests=("test_a_list_of_another_or_that_is_old_or_not_whole_tells_nothing",),
+    ),
+    Mutant(
+        "security:a41:payer",
+        "stores/ledger/payments.py",
+        "found += [row for row in rows if row[1] >= each.since]",
+        "found += rows",
+        tests=("test_what_was_paid_before_an_account_was_held_is_not_told",),
+    ),
+)
