@@ -55,7 +55,7 @@ PEOPLE = (
     Mutant(
         "security:a86:elsewhere",
         "runtime/peers/ended.py",
-        "if shown.domain != site.domain:",
+        "if not ed25519.holds(key, shown.signed, shown.signature):",
         "if False:",
         tests=("test_a_list_of_another_or_that_is_old_or_not_whole_tells_nothing",),
     ),
