@@ -26,7 +26,7 @@ ALTER TABLE token ADD COLUMN taken_back TEXT;
 
 UPDATE token SET taken_back = (
     SELECT string_agg(word, ' ' ORDER BY word) FROM unnest(string_to_array(scopes, ' ')) AS word
-    WHERE word <> '' AND NOT (word IN ('pay', 'run:read', 'run:cancel', 'metrics', 'admin:runs')
+    WHERE word <> '' AND NOT (word IN ('pay', 'run:read', 'run:cancel', 'metrics', 'admin:runs', 'admin:reload')
         OR (word LIKE 'call:_%')));
 
 UPDATE token SET scopes = COALESCE((

@@ -27,7 +27,7 @@ ALTER TABLE token ADD COLUMN taken_back TEXT;
 UPDATE token SET taken_back = (
     SELECT group_concat(value, ' ') FROM (
         SELECT value FROM json_each('[' || replace(json_quote(scopes), ' ', '","') || ']')
-        WHERE value <> '' AND NOT (value IN ('pay', 'run:read', 'run:cancel', 'metrics', 'admin:runs')
+        WHERE value <> '' AND NOT (value IN ('pay', 'run:read', 'run:cancel', 'metrics', 'admin:runs', 'admin:reload')
         OR (value LIKE 'call:_%')) ORDER BY value
     ));
 
