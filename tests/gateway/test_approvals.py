@@ -304,7 +304,7 @@ def test_somebody_who_may_approve_answers_for_another_but_does_not_spend_for_the
     ask(acme, run, "shop", run)
     (money,) = asked(acme, run, token=clerk)
     refused = answer(acme, money["id"], token=clerk)
-    assert (refused.status, refused.code) == (403, "permission_missing")
+    assert (refused.status, refused.code) == (403, "answer_forbidden")
     ask(acme, f"{run}b", "careless")
     (leave,) = asked(acme, f"{run}b", token=clerk)
     given = answer(acme, leave["id"], token=clerk)

@@ -39,6 +39,12 @@ async def stepwise(visit: carnet.Visit) -> AsyncIterator[str]:
         note(visit, "left")
 
 
+async def asking(visit: carnet.Visit) -> str:
+    """Ask for money, and wait."""
+    note(visit)
+    return (await visit.interrupt(payment="0.02")).outcome
+
+
 async def words(visit: carnet.Visit) -> AsyncIterator[str]:
     note(visit)
     for word in visit.text.split():

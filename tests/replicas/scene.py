@@ -23,7 +23,7 @@ from tests.support.signing.signed import Signed
 PATIENCE = 30.0  # seconds, for what takes a moment; never a measure of speed
 PRICE = 200  # micro-units
 AGENTS = Path(__file__).with_name("agents_module.py").read_text()
-NAMES = ("stepwise", "words", "family", "deep", "broken")
+NAMES = ("stepwise", "asking", "words", "family", "deep", "broken")
 
 CONFIG = "\n".join(
     f'[agents.{name}]\nkind = "python"\ntarget = "agents:{name}"\nprice = "0.0002"\n'

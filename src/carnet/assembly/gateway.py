@@ -269,7 +269,7 @@ def _journal(
         worker=store.worker,
         cluster=store.cluster,
         tasks=store.tasks,
-        deliveries=CallbackDeliveries(dialects, gateway, ids.uuid),
+        deliveries=CallbackDeliveries(dialects, gateway, ids.uuid, store.people.owner),
     )
     journal.notify = settings.inbox.notify
     journal.has_ended = store.revocations.has_ended

@@ -107,7 +107,9 @@ def build_pages(
         wake=backend.worker.wake,
     )
     backend.journal.by_rule = decisions.by_rule
-    approvals = Approvals(store.inbox, decisions, store.rules, clock=clock, domain=domain)
+    approvals = Approvals(
+        store.inbox, decisions, store.rules, store.people, clock=clock, domain=domain
+    )
     people = PeoplePages(
         store.people,
         tokens=store.tokens.known,

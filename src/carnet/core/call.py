@@ -17,7 +17,7 @@ from carnet.core.chain.carnet import Carnet, Mark, Trace
 from carnet.core.chain.turn import Turn
 from carnet.core.chain.turn_id import is_unscoped
 from carnet.core.messages.events import End, Message
-from carnet.core.messages.interrupt import Answered, StatedResolution
+from carnet.core.messages.interrupt import PAYMENT, Answered, Interrupt, StatedResolution
 from carnet.core.messages.output import Output
 from carnet.core.money.amount import MICROS
 from carnet.core.people.delegation import Delegation, Freshness
@@ -211,12 +211,16 @@ class Call(Admitted, frozen=True, kw_only=True):
         """What the guards have proved of it."""
         return Admitted(*astuple(self)[: len(Admitted.__struct_fields__)])
 
-    @property
-    def owner(self) -> str | None:
-        """Who is to answer what it asks for: its caller, where it began here."""
-        actor = self.caller.actor
-        began_here = not self.is_child and actor.how == "token" and actor.domain is None
-        return actor.name if began_here else None
+    def owner_of(self, asked: Interrupt) -> str | None:
+        """Who is to answer what it asks for: its caller, where it began here; of money its payer.
+
+        They differ where the credential of a payer was forwarded (R45).
+        """
+        actor, payer = self.caller.actor, self.payer
+        if self.is_child or actor.how != "token" or actor.domain is not None:
+            return None
+        is_payers = asked.kind == PAYMENT and payer.by_forwarding and payer.own_issue
+        return payer.owner if is_payers else self.caller.owner
 
 
 def call_of(admitted: Admitted, target: Target, record: Turn, **more: Any) -> Call:  # noqa: ANN401, RUF100

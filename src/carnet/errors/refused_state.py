@@ -127,6 +127,16 @@ class InterruptExpired(Refused, code="interrupt_expired", status=410):
     hint = "Ask again under a new turn id."
 
 
+class AnswerForbidden(Refused, code="answer_forbidden", public=("reason",)):
+    """Who answers may see the question, and it is somebody else's to agree to."""
+
+    template = "It is not yours to answer: {reason}."
+    hint = (
+        "Who is asked answers it. For payments a person may name you:"
+        " carnet inbox allow NAME --up-to AMOUNT."
+    )
+
+
 class AnsweredOtherwise(Refused, code="answered_otherwise", status=409):
     """The question was answered before, and not so. The first answer stands."""
 

@@ -1,13 +1,13 @@
 """What people are asked, over HTTP: the list, one question, and its answer.
 
-Law 1. A caller sees what its own calls asked for; an operator sees all. What a caller may not see
-       does not exist for it.
-Law 2. Who asked first answers, or somebody who holds `approve`; a payment is agreed to by its payer
-       alone.
+Law 1. A person sees what her calls asked for, whichever token of hers they came with; an operator
+       sees all. What a caller may not see does not exist for it.
+Law 2. Who asked first answers, or somebody who holds `approve`; a payment is agreed to by its
+       payer, or by a person whom the payer has named, as far as her ceiling goes (R45).
 Law 3. The secret of a question is on no page.
 """
 
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -15,16 +15,27 @@ from msgspec import Struct
 from carnet.core.messages.interrupt import PAYMENT, Resolution, chain_of
 from carnet.core.money.amount import format_amount, parse_amount
 from carnet.core.people.address import asker
-from carnet.core.people.identity import Caller
-from carnet.errors import InterruptNotFound, InvalidJson, InvalidRequest, PermissionMissing
+from carnet.core.people.identity import Caller, owner_of, person_of
+from carnet.errors import (
+    AnswerForbidden,
+    CarnetError,
+    InterruptNotFound,
+    InvalidJson,
+    InvalidRequest,
+    PersonNotFound,
+)
 from carnet.http.exchange import Exchange, Row, check_json_body, reader_of, reply_json
 from carnet.ports.calls.inbox import Deciding, Inbox, InboxEntry, Rule, Rules
+from carnet.ports.trust.people import People
 from carnet.ports.world.clock import Clock
 from carnet.wire.grammar import json
 from carnet.wire.grammar.query import is_number, read_lines, read_number, read_query, read_word
 from carnet.wire.grammar.times import when
 
+T = TypeVar("T")
+
 APPROVE: Final = "approve"
+APPROVER: Final = "approver"  # the kind of a rule by which a person agrees to another's payments
 MOST_BYTES: Final = 65_536  # of an answer
 _STATUSES: Final = ("open", "all")
 
@@ -33,6 +44,13 @@ class Remember(Struct, frozen=True, forbid_unknown_fields=True):
     """Whether the same is to be answered so from now on, and how much it may cost in all."""
 
     ceiling: str | None = None
+
+
+class NewApprover(Struct, frozen=True, forbid_unknown_fields=True):
+    """Who may agree to payments of whoever asks, and how much they may cost in all."""
+
+    person: str
+    ceiling: str
 
 
 class Decision(Struct, frozen=True, forbid_unknown_fields=True):
@@ -44,17 +62,26 @@ class Decision(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 _decision: Final = msgspec.json.Decoder(Decision)
+_approver: Final = msgspec.json.Decoder(NewApprover)
 
 
 class Approvals:
     """The pages of what people are asked."""
 
     def __init__(
-        self, inbox: Inbox, decisions: Deciding, rules: Rules, *, clock: Clock, domain: str
+        self,
+        inbox: Inbox,
+        decisions: Deciding,
+        rules: Rules,
+        people: People,
+        *,
+        clock: Clock,
+        domain: str,
     ) -> None:
         """`domain` is ours: our agents are named with it."""
         self._inbox = inbox
         self._rules = rules
+        self._people = people
         self._clock = clock
         self._decisions = decisions
         self._domain = domain
@@ -84,27 +111,74 @@ class Approvals:
         """POST /approvals/{id}."""
         check_json_body(exchange.headers)
         body = await exchange.read(MOST_BYTES)
-        decision = _read(body)
-        entry = await self._find(name, None if caller.may(APPROVE) else caller.actor.name)
-        _check_resolver(caller, entry)
-        resolution = Resolution(
-            outcome=decision.outcome, value=decision.value, resolver=caller.actor.name
-        )
+        decision = _read(body, _decision, "outcome", "must be 'accepted' or 'rejected'")
+        entry = await self._find(name, None if caller.may(APPROVE) else caller.owner)
         ceiling = _ceiling(decision, entry)
-        answered = await self._decisions.decide(entry, resolution)
+        if decision.remember is not None and caller.owner != entry.owner:
+            raise AnswerForbidden(reason="an answer for the future is given by who is asked")
+        used = await self._check_resolver(caller, entry)
+        resolver = self._name(caller.person, caller.actor.name)
+        resolution = Resolution(outcome=decision.outcome, value=decision.value, resolver=resolver)
+        try:
+            answered = await self._decisions.decide(entry, resolution)
+        except CarnetError:
+            await self._give_back(used, entry)
+            raise
+        if decision.outcome == "rejected" or answered.record.resolver != resolver:
+            await self._give_back(used, entry)  # it was agreed to before, by somebody
         if decision.remember is not None:
             await self._decisions.remember(entry, ceiling)
         await reply_json(exchange, self._page(answered))
 
+    async def _check_resolver(self, caller: Caller, entry: InboxEntry) -> int | None:
+        """Refuse who may not answer; the rule by which somebody else agrees to a payment."""
+        asked = entry.record.interrupt
+        if asked.kind != PAYMENT or caller.owner == entry.owner or entry.record.status != "open":
+            return None  # of one that was answered nothing changes
+        used = None
+        if asked.amount is not None:
+            used = await self._rules.use(
+                owner=entry.owner, agent=caller.owner, kind=APPROVER, amount=asked.amount
+            )
+        if used is None:
+            raise AnswerForbidden(reason="a payment is agreed to by who pays")
+        return used
+
+    async def _give_back(self, used: int | None, entry: InboxEntry) -> None:
+        if used is not None:
+            await self._rules.give_back(used, entry.record.interrupt.amount or 0)
+
+    async def name_approver(self, exchange: Exchange, caller: Caller) -> None:
+        """POST /rules: let a person agree to one's payments.
+
+        Only people name one another: a machine cannot find out who is known here.
+        """
+        if caller.person is None:
+            raise AnswerForbidden(reason="a person names who agrees for her")
+        check_json_body(exchange.headers)
+        body = await exchange.read(MOST_BYTES)
+        asked = _read(body, _approver, "person", "must be a name, beside a ceiling")
+        person = self._people.find(asked.person)
+        if person is None:
+            raise PersonNotFound
+        await self._rules.add(
+            owner=caller.owner,
+            agent=owner_of(person.n, ""),
+            kind=APPROVER,
+            ceiling=parse_amount(asked.ceiling, field="ceiling"),
+            now=self._clock.wall_us(),
+        )
+        await self.rules(exchange, caller)
+
     async def rules(self, exchange: Exchange, caller: Caller) -> None:
         """GET /rules."""
-        found = await self._rules.list(caller.actor.name)
-        await reply_json(exchange, {"rules": [_rule_page(rule) for rule in found]})
+        found = await self._rules.list(caller.owner)
+        await reply_json(exchange, {"rules": [self._rule_page(rule) for rule in found]})
 
     async def end_rule(self, exchange: Exchange, caller: Caller, number: str) -> None:
         """POST /rules/{n}/end."""
         now = self._clock.wall_us()
-        known = is_number(number) and await self._rules.end(caller.actor.name, int(number), now)
+        known = is_number(number) and await self._rules.end(caller.owner, int(number), now)
         if not known:
             raise InterruptNotFound
         await reply_json(exchange, {"rule": int(number), "ended": when(now)})
@@ -135,7 +209,7 @@ class Approvals:
             "agent": turn.agent,
             "run": turn.run,
             "turn": turn.turn,
-            "owner": entry.owner,
+            "owner": self._name(person_of(entry.owner), entry.owner),
             "created": when(record.asked),
             "expires": when(record.expires),
             "status": record.status,
@@ -146,17 +220,27 @@ class Approvals:
             page |= {"resolved": when(record.resolved)}
         return page
 
+    def _rule_page(self, rule: Rule) -> dict[str, Any]:
+        ceiling = None if rule.ceiling is None else format_amount(rule.ceiling)
+        person = self._people.owner(rule.chain) if rule.kind == APPROVER else None
+        return {
+            "rule": rule.n,
+            "kind": rule.kind,
+            "chain": rule.chain if person is None else person.handle(self._domain),
+            "ceiling": ceiling,
+            "used": format_amount(rule.used),
+            "created": when(rule.created),
+        }
+
+    def _name(self, number: int | None, name: str) -> str:
+        """How somebody is shown: a person by her name."""
+        person = None if number is None else self._people.numbered(number)
+        return name if person is None else person.name
+
 
 def _seen_by(caller: Caller) -> str | None:
     """Whose questions a caller sees: None is everybody's."""
-    return None if caller.may(APPROVE) else reader_of(caller)
-
-
-def _check_resolver(caller: Caller, entry: InboxEntry) -> None:
-    """Refuse who may not answer: a payment is its payer's to agree to (R45)."""
-    is_own = caller.actor.name == entry.owner
-    if entry.record.interrupt.kind == PAYMENT and not is_own:
-        raise PermissionMissing("a payment is agreed to by its payer", permission="pay")
+    return None if caller.may(APPROVE) or reader_of(caller) is None else caller.owner
 
 
 def _ceiling(decision: Decision, entry: InboxEntry) -> int | None:
@@ -175,25 +259,14 @@ def _ceiling(decision: Decision, entry: InboxEntry) -> int | None:
     return parse_amount(ceiling, field="remember.ceiling")
 
 
-def _rule_page(rule: Rule) -> dict[str, Any]:
-    ceiling = None if rule.ceiling is None else format_amount(rule.ceiling)
-    return {
-        "rule": rule.n,
-        "kind": rule.kind,
-        "chain": rule.chain,
-        "ceiling": ceiling,
-        "used": format_amount(rule.used),
-        "created": when(rule.created),
-    }
-
-
-def _read(body: bytes) -> Decision:
+def _read(body: bytes, decoder: msgspec.json.Decoder[T], field: str, reason: str) -> T:
+    """What was sent; `field` and `reason` tell what is wrong most often."""
     try:
         json.read_object(body)  # strictly
-        return _decision.decode(body)
+        return decoder.decode(body)
     except msgspec.DecodeError as error:
         if isinstance(error, msgspec.ValidationError):
-            raise InvalidRequest("outcome", "must be 'accepted' or 'rejected'") from None
+            raise InvalidRequest(field, reason) from None
         raise InvalidJson(str(error)) from None
 
 
@@ -229,6 +302,15 @@ ROUTES = (
         endpoint=Approvals.rules,
         permission="run:read",
         summary="Answers that were given for the future",
+        answer="Page",
+    ),
+    Row(
+        method="POST",
+        path="/rules",
+        endpoint=Approvals.name_approver,
+        permission="pay",
+        summary="Let a person agree to payments of whoever asks",
+        body="NewApprover",
         answer="Page",
     ),
     Row(

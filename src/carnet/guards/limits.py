@@ -176,6 +176,7 @@ class Paying:
             limit=self._credit(token),
             own_issue=token.peer is None,
             by_forwarding=by_forwarding,
+            person=token.person,
         )
 
     def _credit(self, token: Token) -> int | None:

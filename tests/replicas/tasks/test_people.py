@@ -5,7 +5,7 @@ other one notices nothing.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -85,6 +85,20 @@ class Somebody:
         ]
         return {signed, *asked}
 
+    def questions(self, replica: Replica) -> list[dict[str, Any]]:
+        """What she is asked."""
+        page = request("GET", f"{replica.url}/approvals", self._fields()).json
+        found: list[dict[str, Any]] = page["approvals"]
+        return found
+
+    def agrees(self, replica: Replica, question: str) -> int:
+        fields = [*self._fields(), ("content-type", "application/json")]
+        answer = b'{"outcome": "accepted"}'
+        return request("POST", f"{replica.url}/approvals/{question}", fields, answer).status
+
+    def _fields(self) -> list[tuple[str, str]]:
+        return [("authorization", f"Bearer {self.tokens[1]}")]
+
     def session(self) -> Any:
         ((ended,),) = self.house.rows(
             "SELECT s.ended FROM session s JOIN person p ON p.n = s.person WHERE p.name = ?",
@@ -97,22 +111,26 @@ async def nothing_of_the_other_has_ended(
     office: House, bob: Somebody, asking: list[asyncio.Task[Answer]]
 ) -> None:
     """What he asked for goes on, comes to its end, and he is let in."""
-    assert (office.rows(OF_HER, "bob"), bob.session()) == ([(5,)], None)
+    assert (office.rows(OF_HER, "bob"), bob.session()) == ([(6,)], None)
+    (question,) = bob.questions(office.replicas[1])
+    assert (question["owner"], bob.agrees(office.replicas[1], question["id"])) == ("bob", 200)
     tasks = [bob.runs(f"task-{n}") for n in range(3)]
     for run in (*(bob.runs(f"call-{n}") for n in range(2)), *tasks):
         office.allow(run, "0", "end")
     assert [answer.status for answer in await asyncio.gather(*asking)] == [200, 200]
     await until_so(lambda: office.rows(OF_HER, "bob") == [(0,)])
     assert [office.turns(run) for run in tasks] == [[("done", None, 1)]] * 3
+    ((state, code, _),) = office.turns(bob.runs("asks"))
+    assert (state, code) == ("done", None)
     assert all(bob.is_let_in(replica) == {200} for replica in office.replicas)
 
 
-async def test_the_end_of_one_person_leaves_nothing_that_admits_and_nothing_that_runs(
-    office: House, clients: Callers
-) -> None:
-    alice, bob = Somebody(office, "alice"), Somebody(office, "bob")
+async def begin(
+    office: House, clients: Callers, people: Sequence[Somebody]
+) -> dict[Somebody, list[asyncio.Task[Answer]]]:
+    """Two calls of each, a turn that waits for an answer, and tasks of which some are queued."""
     first, second = office.replicas
-    for each in (alice, bob):
+    for each in people:
         until(lambda each=each: [each.is_let_in(one) for one in (first, second)] == [{200}] * 2)  # type: ignore[misc]
     asking = {
         each: [
@@ -121,27 +139,43 @@ async def test_the_end_of_one_person_leaves_nothing_that_admits_and_nothing_that
             )
             for n, replica in enumerate(office.replicas)
         ]
-        for each in (alice, bob)
+        for each in people
     }
-    calls = [each.runs(f"call-{n}") for each in (alice, bob) for n in range(2)]
+    calls = [each.runs(f"call-{n}") for each in people for n in range(2)]
     await until_so(lambda: all(office.ran(run) == 1 for run in calls))
-    tasks = {each: [each.task(first, n) for n in range(3)] for each in (alice, bob)}
-    await until_so(lambda: sum(office.ran(e.runs(f"task-{n}")) for e in tasks for n in range(3)))
-    assert office.rows(OF_HER, "alice") == [(5,)]  # two calls, and tasks of which some are queued
+    for each in people:
+        for n in range(3):
+            each.task(first, n)
+        waits = await clients.ask(first, each.runs("asks"), "asking", token=each.tokens[0])
+        assert waits.status == 402
+    await until_so(lambda: sum(office.ran(e.runs(f"task-{n}")) for e in people for n in range(3)))
+    return asking
+
+
+async def test_the_end_of_one_person_leaves_nothing_that_admits_and_nothing_that_runs(
+    office: House, clients: Callers
+) -> None:
+    alice, bob = Somebody(office, "alice"), Somebody(office, "bob")
+    asking = await begin(office, clients, (alice, bob))
+    assert office.rows(OF_HER, "alice") == [(6,)]
+    (question,) = alice.questions(office.replicas[1])
 
     ended_page = await asyncio.to_thread(office.operator.json, "people", "end", "alice")
     kinds = [thing["kind"] for thing in ended_page["things"]]
-    assert kinds == ["token", "token", "session", "delegation", *["turn"] * 5]
+    assert kinds == ["token", "token", "session", "delegation", *["turn"] * 6]
 
-    await until_so(lambda: all(alice.is_let_in(one) == {401} for one in (first, second)))
+    await until_so(lambda: all(alice.is_let_in(one) == {401} for one in office.replicas))
     await until_so(lambda: office.rows(OF_HER, "alice") == [(0,)])
     answers = await asyncio.gather(*asking[alice])
     assert [b"cancelled" in answer.body for answer in answers] == [True, True]
     hers = [alice.runs(f"call-{n}") for n in range(2)]
     await until_so(lambda: all(office.ran(run, "left") == 1 for run in hers))
     began = sum(office.ran(alice.runs(f"task-{n}")) for n in range(3))
-    ended = [office.turns(alice.runs(f"task-{n}")) for n in range(3)]
+    ended = [office.turns(alice.runs(what)) for what in ("task-0", "task-1", "task-2", "asks")]
     assert {(state, code) for ((state, code, _),) in ended} == {("failed", "cancelled")}
+    assert office.rows("SELECT status FROM interrupt WHERE id = ?", question["id"]) != [("open",)]
+    hold = "SELECT reserved FROM purse WHERE name LIKE ? AND reserved <> 0"
+    assert office.rows(hold, "token:alice-%") == []
     assert alice.session() is not None
     assert office.rows("SELECT ended IS NULL FROM delegation WHERE jti = ?", alice.delegated) == [
         (False,)
@@ -149,4 +183,3 @@ async def test_the_end_of_one_person_leaves_nothing_that_admits_and_nothing_that
 
     await nothing_of_the_other_has_ended(office, bob, asking[bob])
     assert sum(office.ran(alice.runs(f"task-{n}")) for n in range(3)) == began
-    assert len(tasks[alice]) == 3

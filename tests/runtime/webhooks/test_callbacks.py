@@ -9,7 +9,9 @@ import pytest
 
 from carnet.core.call import Call
 from carnet.core.messages.events import RESULT, Done, Event, Extension, Failed, Text, Usage
+from carnet.core.messages.interrupt import Interrupt
 from carnet.core.people.identity import Standing
+from carnet.core.people.person import Person, PersonAddress
 from carnet.errors import AgentFailed, CallbackForbidden, Cancelled, EgressRefused
 from carnet.ports.calls.tasks import Callback
 from carnet.ports.world.outbox import Outcome
@@ -55,6 +57,31 @@ def delivered_body(end: Done | Failed, *events: Event) -> dict[str, Any]:
     (delivery,) = DELIVERIES(call, events, end, None, ONE)
     found: dict[str, Any] = json.loads(delivery.body)
     return found
+
+
+ASKED = [Interrupt(id="int_1", state="s" * 32, kind="approval", message="May I?")]
+
+
+@pytest.mark.parametrize(
+    ("addresses", "told"),
+    [
+        ((), ("https://ops.example/in", "notify", False)),
+        ((PersonAddress(address=URL),), ("https://ops.example/in", "notify", False)),
+        ((PersonAddress(address=URL, how="verified"),), (URL, "person:7", True)),
+    ],
+)
+def test_a_person_is_told_what_she_is_asked_at_an_address_of_her_own(
+    addresses: tuple[PersonAddress, ...], told: tuple[str, str, bool]
+) -> None:
+    alice = Person(n=7, name="alice", addresses=addresses)
+    deliveries = CallbackDeliveries(DIALECTS, GATEWAY, lambda: "1", {"person:7": alice}.get)
+    deliveries.notify = ["https://ops.example/in"]
+    call = make_call()
+    caller = msgspec.structs.replace(call.caller, person=7)
+    (notice,) = deliveries.asked(msgspec.structs.replace(call, caller=caller), ASKED)
+    assert (notice.url, notice.secret_of, notice.learned) == told
+    data = json.loads(notice.body)["data"]
+    assert (data["owner"], "state" in data) == ("alice", False)
 
 
 def test_a_task_without_a_callback_tells_nobody() -> None:

@@ -162,6 +162,22 @@ def _rules_text(page: dict[str, Any]) -> str:
 
 
 @inbox.command()
+@click.argument("name", metavar="NAME")
+@click.option("--up-to", metavar="AMOUNT", required=True, help="What she may agree to in all.")
+@_AS
+@pass_invocation
+def allow(invocation: Invocation, name: str, up_to: str, token: str | None) -> None:
+    """Let another person agree to your payments, as far as an amount goes.
+
+    Whose payments is told by the token: give yours with --as. Take it back with
+    'carnet inbox forget RULE'.
+    """
+    body = json.dumps({"person": name, "ceiling": up_to}).encode()
+    page = wait(_ask(invocation, "POST", "/rules", body, token))
+    invocation.result(page, lambda: f"{name} may agree to your payments, up to {up_to} in all.")
+
+
+@inbox.command()
 @click.argument("number", metavar="RULE", type=click.IntRange(1))
 @_AS
 @pass_invocation

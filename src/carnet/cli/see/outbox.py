@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from carnet.stores.open import Store
 
 MOST = 1000
-_NAMED = re.compile(r"notify|(token|peer):.+")  # senders that sign with no key of their own
+_NAMED = re.compile(r"notify|(token|peer|person):.+")  # senders that sign with no key of their own
 
 
 @click.group(cls=Group)
@@ -243,7 +243,8 @@ def secret(invocation: Invocation, identity: str) -> None:
     """Print the secret that webhooks to a sender are signed with, for its receiver.
 
     IDENTITY is the sender of the tasks: agent://HOST, or token:NAME of one that used a token.
-    'notify' is for what [inbox] notify is told.
+    'notify' is for what [inbox] notify is told, person:NAME for what a person is told at an address
+    of her own.
     """
     page = wait(_secret(invocation.settings, identity))
     invocation.result(page, lambda: str(page["secret"]))
@@ -251,7 +252,9 @@ def secret(invocation: Invocation, identity: str) -> None:
 
 async def _secret(settings: "Settings", identity: str) -> dict[str, Any]:
     from carnet.assembly.store import opened
+    from carnet.cli.trust.people import live_person
     from carnet.core.people.address import check_identity
+    from carnet.core.people.identity import owner_of
     from carnet.errors import AddressInvalid, UsageInvalid
     from carnet.runtime.webhooks.payload import write_secret
 
@@ -263,5 +266,7 @@ async def _secret(settings: "Settings", identity: str) -> dict[str, Any]:
             fix="Write the sender of the tasks, such as agent://globex.example or token:NAME.",
         ) from None
     async with opened(settings) as store:
-        secret = write_secret(store.webhook_secret(named))
+        kind, _, name = named.partition(":")
+        owner = owner_of((await live_person(store, name)).n, "") if kind == "person" else named
+        secret = write_secret(store.webhook_secret(owner))
         return {"identity": named, "secret": secret.reveal()}

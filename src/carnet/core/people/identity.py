@@ -132,6 +132,19 @@ class Context(Struct, frozen=True, kw_only=True):
     verified: bool = False  # the host has signed it; else it is claimed
 
 
+PERSON: Final = "person:"  # how the name of an owner begins that is a person; her number follows
+
+
+def owner_of(person: int | None, name: str) -> str:
+    """Whose something is: a person's, whichever token of hers she shows, else of whom it names."""
+    return name if person is None else f"{PERSON}{person}"
+
+
+def person_of(owner: str) -> int | None:
+    """The number of the person who owns something; None where it is a machine's."""
+    return int(owner.removeprefix(PERSON)) if owner.startswith(PERSON) else None
+
+
 class Caller(Struct, frozen=True, kw_only=True):
     """The actor with the rights that hold for this call."""
 
@@ -144,6 +157,11 @@ class Caller(Struct, frozen=True, kw_only=True):
     context: Context | None = None  # what it says of itself beside that; no right follows from it
     token: str | None = None  # the number of the token that was shown: when it ends, so does this
     person: int | None = None  # whose token it is: when she ends, so does this
+
+    @property
+    def owner(self) -> str:
+        """Whose that is which it makes and is asked here."""
+        return owner_of(self.person, self.actor.name)
 
     def may(self, permission: str) -> bool:
         """Effective right: the scopes within the ceiling."""
@@ -163,6 +181,12 @@ class Payer(Struct, frozen=True, kw_only=True):
     limit: int | None = None  # micro-units; None is unlimited
     own_issue: bool = True  # False: another organisation answers for this account
     by_forwarding: bool = False  # the account came from a forwarded credential
+    person: int | None = None  # whose token pays
+
+    @property
+    def owner(self) -> str:
+        """Who agrees to payments from it, where it is an account of ours."""
+        return owner_of(self.person, self.quota)
 
 
 @final

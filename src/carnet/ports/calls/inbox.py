@@ -55,7 +55,7 @@ class Rules(Protocol):
     async def add(
         self, *, owner: str, agent: str, kind: str, ceiling: int | None, now: int
     ) -> None:
-        """Keep one."""
+        """Keep one. Raises InvalidRequest for one too many of theirs."""
 
     async def list(self, owner: str) -> Sequence[Rule]:
         """Those of somebody that hold, the newest first."""

@@ -222,7 +222,7 @@ class TurnFinish(Struct, frozen=True, kw_only=True):
     call_bytes: bytes = b""  # of `core.sealed_call`, to run it then; the store seals them
     holding: tuple[Use, ...] = ()  # of quotas, what it goes on to take while it waits
     charges_all: bool = False  # payments that others ask for are debited by this turn too
-    owner: str | None = None  # who is to answer here; None: whoever called us is
+    owners: tuple[str | None, ...] = ()  # who is to answer each here; None: whoever called us is
 
 
 def end_unknown(

@@ -44,6 +44,9 @@ class People(Protocol):
     def numbered(self, n: int) -> Person | None:
         """A person by her number, ended or not; from memory too."""
 
+    def owner(self, owner: str) -> Person | None:
+        """The person who owns something; None where it is a machine's. From memory too."""
+
     async def add(self, new: NewPerson, now: int) -> Person:
         """Make one. Raises PersonExists for a name, a number or an address that is taken."""
 

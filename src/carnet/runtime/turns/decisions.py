@@ -69,15 +69,14 @@ class Decisions:
         )
 
     async def by_rule(self, call: Call, asked: Sequence[Interrupt]) -> bool:
-        """Answer what a call asks for by the rules of its caller; whether it runs on."""
-        owner = call.owner
-        if owner is None:
-            return False
-        answered = [await self._answer_by_rule(call, owner, each) for each in asked]
+        """Answer what a call asks for by the rules of who is asked; whether it runs on."""
+        answered = [await self._answer_by_rule(call, each) for each in asked]
         return all(answered)
 
-    async def _answer_by_rule(self, call: Call, owner: str, asked: Interrupt) -> bool:
-        amount = asked.amount or 0
+    async def _answer_by_rule(self, call: Call, asked: Interrupt) -> bool:
+        owner, amount = call.owner_of(asked), asked.amount or 0
+        if owner is None:
+            return False
         if asked.kind == PAYMENT and asked.currency != self._currency:
             return False  # nobody knows how much that is
         chain = chain_of(asked, call.agent)

@@ -315,7 +315,7 @@ class Recording(Grown):
             ),
             "holding": () if call.task_quota is None else (Use(call.task_quota, 1),),
             "charges_all": self._target.is_remote,
-            "owner": call.owner,
+            "owners": tuple(map(call.owner_of, end.interrupts)),
             "deliveries": self._deliveries.asked(call, end.interrupts),
         }
 

@@ -7,7 +7,7 @@ Law 2. Every end is delivered, and only to addresses that the sender of the task
 Law 3. An address is judged when it is named, and again whenever it is dialled.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, Protocol
 
 from carnet.core.call import Call
@@ -15,6 +15,7 @@ from carnet.core.messages.events import Done, Event, Failed, Usage, is_terminal
 from carnet.core.messages.interrupt import Interrupt
 from carnet.core.money.amount import format_amount
 from carnet.core.people.address import asker
+from carnet.core.people.person import Person
 from carnet.errors import CallbackForbidden, EgressRefused
 from carnet.ports.calls.tasks import Callback
 from carnet.ports.world.outbox import Delivery, Outbox
@@ -36,32 +37,40 @@ class CallbackDeliveries:
     """Writes the webhook deliveries that tell of the end of a call."""
 
     def __init__(
-        self, dialects: Sequence[Dialect], gateway: GatewayFacts, new_id: Callable[[], str]
+        self,
+        dialects: Sequence[Dialect],
+        gateway: GatewayFacts,
+        new_id: Callable[[], str],
+        person_of: Callable[[str], Person | None] = lambda _: None,
     ) -> None:
-        """`new_id` gives a name that nobody had before, without dots."""
+        """`new_id` gives a name that nobody had before, without dots; `person_of` who owns."""
         self._dialects = {dialect.name: dialect for dialect in dialects}
         self._gateway = gateway
         self._new_id = new_id
-        self.notify: Sequence[str] = ()  # where people are told what they are asked
+        self._person_of = person_of
+        self.notify: Sequence[str] = ()  # where those are told who have no address of their own
 
     def asked(self, call: Call, asked: Sequence[Interrupt]) -> tuple[Delivery, ...]:
-        """What tells that a call which began here waits for an answer; of each caller by itself."""
-        owner = call.owner
+        """What tells that a call which began here waits for an answer; of each owner by itself."""
+        return tuple([notice for each in asked for notice in self._notices(call, each)])
+
+    def _notices(self, call: Call, asked: Interrupt) -> Iterator[Delivery]:
+        owner = call.owner_of(asked)
         if owner is None:
-            return ()
-        return tuple(
-            Delivery(
+            return
+        person = self._person_of(owner)
+        own = None if person is None else person.told_at
+        body = self._notice(call, asked, owner if person is None else person.name)
+        for url in self.notify if own is None else (own,):
+            yield Delivery(
                 id=PREFIX + self._new_id(),
                 kind="notice",
                 url=url,
                 receiver=queue_of(url, owner),
-                body=self._notice(call, each, owner),
-                secret_of=NOTIFY,
-                learned=False,
+                body=body,
+                secret_of=NOTIFY if own is None else owner,
+                learned=own is not None,
             )
-            for url in self.notify
-            for each in asked
-        )
 
     def _notice(self, call: Call, asked: Interrupt, owner: str) -> bytes:
         """What is asked, without the secret that answers it."""

@@ -3,15 +3,18 @@
 import builtins
 from typing import Final
 
+from carnet.core.people.identity import person_of
+from carnet.errors import InvalidRequest
 from carnet.ports.calls.inbox import Rule
 from carnet.stores.database import Database, Row
 
-MOST_LISTED: Final = 500
+MOST_RULES: Final = 500  # of one owner
 
 _COLUMNS: Final = "n, owner, agent, kind, ceiling, used, created"
 _ADD: Final = (
     "INSERT INTO rule (person, owner, agent, kind, ceiling, used, created)"
-    " VALUES (0, ?, ?, ?, ?, 0, ?)"
+    " SELECT ?, ?, ?, ?, ?, 0, ?"
+    " WHERE (SELECT COUNT(*) FROM rule WHERE owner = ? AND ended IS NULL) < ?"
 )
 _LIST: Final = (
     f"SELECT {_COLUMNS} FROM rule WHERE owner = ? AND ended IS NULL"  # noqa: S608  # our own words
@@ -39,12 +42,14 @@ class StoredRules:
     async def add(
         self, *, owner: str, agent: str, kind: str, ceiling: int | None, now: int
     ) -> None:
-        """Keep one."""
-        await self._database.execute(_ADD, (owner, agent, kind, ceiling, now))
+        """Keep one. Raises InvalidRequest for one too many of theirs."""
+        row = (person_of(owner) or 0, owner, agent, kind, ceiling, now, owner, MOST_RULES)
+        if not await self._database.execute(_ADD, row):
+            raise InvalidRequest("remember", f"would be rule {MOST_RULES + 1}; take one back first")
 
     async def list(self, owner: str) -> builtins.list[Rule]:
         """Those of somebody that hold, the newest first."""
-        return [_read(row) for row in await self._database.fetch(_LIST, (owner, MOST_LISTED))]
+        return [_read(row) for row in await self._database.fetch(_LIST, (owner, MOST_RULES))]
 
     async def use(self, *, owner: str, agent: str, kind: str, amount: int) -> int | None:
         """Use one that fits, for so much; its number, or None if none does."""

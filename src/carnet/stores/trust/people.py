@@ -10,6 +10,7 @@ Law 3. Looking one up touches no disk: all of them are in memory and at most a s
 import builtins
 from typing import Final
 
+from carnet.core.people.identity import owner_of, person_of
 from carnet.core.people.person import MOST_ADDRESSES, Person, PersonAddress
 from carnet.errors import PersonExists
 from carnet.ports.trust.people import EndedPerson, EndedThing, NewPerson
@@ -47,6 +48,13 @@ _ADOPT_KEY: Final = (
     "UPDATE pinned_key SET person = ? WHERE sender = ? AND revoked IS NULL AND person IS NULL"
     " AND EXISTS (SELECT 1 FROM person p WHERE p.n = ? AND p.ended IS NULL)"
 )
+# With it goes what its calls were asked, and the answers that it gave for the future.
+_HERS: Final = "SELECT CAST(n AS TEXT) FROM token WHERE name = ? AND person = ?"
+_ADOPT_QUESTIONS: Final = (
+    "UPDATE interrupt SET owner = ? WHERE owner = ?"
+    f" AND EXISTS (SELECT 1 FROM turn t WHERE t.n = interrupt.turn AND t.token IN ({_HERS}))"
+)
+_ADOPT_RULES: Final = f"UPDATE rule SET person = ?, owner = ? WHERE owner = ? AND EXISTS ({_HERS})"
 
 _END: Final = "UPDATE person SET state = 'ended', ended = ? WHERE n = ? AND ended IS NULL"
 _TOKENS: Final = "SELECT n FROM token WHERE person = ?"
@@ -118,6 +126,11 @@ class StoredPeople:
         """A person by her number, ended or not; from memory too."""
         return self._by_number.get(n)
 
+    def owner(self, owner: str) -> Person | None:
+        """The person who owns something; None where it is a machine's. From memory too."""
+        n = person_of(owner)
+        return None if n is None else self._by_number.get(n)
+
     def live(self) -> frozenset[int]:
         """The numbers of those who have not ended."""
         return frozenset(person.n for person in self._by_name.values())
@@ -142,8 +155,18 @@ class StoredPeople:
         return self._by_name[new.name]
 
     async def link_token(self, person: Person, token: str, now: int) -> bool:
-        """Give a live token that is a service's to a person; False if there is none such."""
-        linked = await self._database.execute(_ADOPT, (person.n, token, now, person.n))
+        """Give a live token that is a service's to a person, with what it was asked and answered.
+
+        False if there is none such.
+        """
+        owners = (owner_of(person.n, ""), f"token:{token.partition('#')[0]}")
+        linked, *_ = await self._database.transact(
+            [
+                (_ADOPT, (person.n, token, now, person.n)),
+                (_ADOPT_QUESTIONS, (*owners, token, person.n)),
+                (_ADOPT_RULES, (person.n, *owners, token, person.n)),
+            ]
+        )
         return linked > 0
 
     async def link_key(self, person: Person, sender: str) -> bool:

@@ -150,7 +150,7 @@ class Interrupts:
             *(asked.amount, asked.currency, asked.url, asked.retry_after),
             *(hash_state(asked.state), self._seal.seal(asked.state, label=_label(asked.id))),
             *(self._key_id, *payer, "open", finish.now, _until(asked, finish.waits_until)),
-            finish.owner,
+            finish.owners[place] if finish.owners else None,
         )
 
     def seal_answer(self, answer: Answer) -> SealedAnswer:

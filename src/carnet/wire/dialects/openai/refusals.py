@@ -98,6 +98,7 @@ REFUSALS: Final[dict[type[CarnetError], tuple[int, str]]] = {
     errors.RecoveryRequired: (503, "unavailable"),
     errors.LegalRestriction: (451, "legal_restriction"),
     errors.PolicyForbidden: (403, "policy_forbidden"),
+    errors.AnswerForbidden: (403, "answer_forbidden"),
     errors.Declined: (403, "declined"),
     errors.AnsweredOtherwise: (409, "answered_otherwise"),
     errors.InterruptNotFound: (404, "interrupt_not_found"),

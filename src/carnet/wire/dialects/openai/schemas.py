@@ -54,6 +54,12 @@ SCHEMAS: Final[dict[str, Any]] = {
         "properties": {"taskId": _TEXT, "status": {"const": "accepted"}},
     },
     "Page": {"type": "object"},
+    "NewApprover": {
+        "type": "object",
+        "required": ["person", "ceiling"],
+        "additionalProperties": False,
+        "properties": {"person": _TEXT, "ceiling": _TEXT},
+    },
     "Decision": {
         "type": "object",
         "required": ["outcome"],
