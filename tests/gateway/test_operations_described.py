@@ -17,7 +17,7 @@ from tests.support.signing.signed import Line, Sender, Signed, digest, message, 
 
 DOMAIN = "acme.example"
 MODES = {"message": "sync", "stream": "stream", "task": "async"}
-RUNS = ("run:read", "run:cancel", "call:*")
+RUNS = ("run:read", "run:cancel", "call:*", "pay")
 SCOPES = (*RUNS, "metrics", "admin:runs", "admin:people", "admin:reload")
 PERSON = "described"
 SIGNATURE = {"content-digest", "signature-input", "signature"}
@@ -33,7 +33,9 @@ class Described:
         self.sender = Sender(f"agent://client-{name}")
         acme.carnet("peers", "add", self.sender.identity, "--key", self.sender.public)
         options = [word for scope in SCOPES for word in ("--scope", scope)]
-        self.token = acme.new_token(f"asks-{name}", *options)
+        self.holder = f"holder-{name}"
+        acme.carnet("people", "add", self.holder, "--role", "admin")
+        self.token = acme.new_token(f"asks-{name}", *options, "--person", self.holder)
 
     def routes(self) -> list[tuple[str, str]]:
         methods = ("get", "post")
@@ -150,6 +152,8 @@ def test_every_call_is_answered_as_it_is_described(described: Described) -> None
         else:
             body = None if path.endswith(("/cancel", "/end")) else chat_body("hi", "words")
             body = b'{"outcome": "accepted"}' if question else body
+            if path == "/rules":
+                body = json.dumps({"person": described.holder, "ceiling": "1"}).encode()
             if path == "/people":
                 body = json.dumps({"name": f"{PERSON}-too", "roles": ["viewer"]}).encode()
             reply = request("POST", described.acme.url + place, fields, body or b"")
