@@ -80,7 +80,6 @@ class RunningGateway(Struct, frozen=True, kw_only=True, eq=False):
     refusing: Refusing
     store: Store
     metrics: Metrics
-    drain_seconds: float
 
     @property
     def journal(self) -> TurnRunner:
@@ -124,7 +123,7 @@ class RunningGateway(Struct, frozen=True, kw_only=True, eq=False):
         point("drain.begin")
         self.stop_admitting()
         loop = asyncio.get_running_loop()
-        until = loop.time() + self.drain_seconds
+        until = loop.time() + self.settings.gateway.drain_seconds
         await self.backend.worker.stop()
         await self.journal.drain(max(0.0, until - loop.time()))
         point("drain.mid")
@@ -354,7 +353,6 @@ def build(
         refusing=refusing,
         store=store,
         metrics=metrics,
-        drain_seconds=settings.gateway.drain_seconds,
     )
     _connect(gateway, former)
     return gateway

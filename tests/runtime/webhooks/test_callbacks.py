@@ -63,7 +63,7 @@ ASKED = [Interrupt(id="int_1", state="s" * 32, kind="approval", message="May I?"
 
 
 @pytest.mark.parametrize(
-    ("addresses", "told"),
+    ("addresses", "expected"),
     [
         ((), ("https://ops.example/in", "notify", False)),
         ((PersonAddress(address=URL),), ("https://ops.example/in", "notify", False)),
@@ -71,7 +71,7 @@ ASKED = [Interrupt(id="int_1", state="s" * 32, kind="approval", message="May I?"
     ],
 )
 def test_a_person_is_told_what_she_is_asked_at_an_address_of_her_own(
-    addresses: tuple[PersonAddress, ...], told: tuple[str, str, bool]
+    addresses: tuple[PersonAddress, ...], expected: tuple[str, str, bool]
 ) -> None:
     alice = Person(n=7, name="alice", addresses=addresses)
     deliveries = CallbackDeliveries(DIALECTS, GATEWAY, lambda: "1", {"person:7": alice}.get)
@@ -79,7 +79,7 @@ def test_a_person_is_told_what_she_is_asked_at_an_address_of_her_own(
     call = make_call()
     caller = msgspec.structs.replace(call.caller, person=7)
     (notice,) = deliveries.asked(msgspec.structs.replace(call, caller=caller), ASKED)
-    assert (notice.url, notice.secret_of, notice.learned) == told
+    assert (notice.url, notice.secret_of, notice.learned) == expected
     data = json.loads(notice.body)["data"]
     assert (data["owner"], "state" in data) == ("alice", False)
 

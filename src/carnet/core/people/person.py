@@ -69,7 +69,7 @@ class Person(Struct, frozen=True, kw_only=True):
         return "live" if self.ended is None else "ended"
 
     @property
-    def told_at(self) -> str | None:
+    def notice_address(self) -> str | None:
         """Where she is told what she is asked: an https address that was verified to be hers."""
         hers = [each.address for each in self.addresses if each.how == "verified"]
         return next((address for address in hers if address.startswith("https://")), None)

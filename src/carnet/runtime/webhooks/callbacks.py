@@ -59,7 +59,7 @@ class CallbackDeliveries:
         if owner is None:
             return
         person = self._person_of(owner)
-        own = None if person is None else person.told_at
+        own = None if person is None else person.notice_address
         body = self._notice(call, asked, owner if person is None else person.name)
         for url in self.notify if own is None else (own,):
             yield Delivery(
