@@ -150,6 +150,7 @@ def test_only_final_errors_with_a_status_that_clients_repeat_forbid_repeating() 
         *("peer_refused", "egress_refused", "config_invalid", "unreachable", "loop_detected"),
         *("model_key_refused", "model_not_found"),
         *("policy_state_invalid", "answered_otherwise"),  # 409: a resolution is used once
+        "person_exists",
         *("wait_required", "unavailable"),  # a policy: the turn waits for an answer
     }
 
