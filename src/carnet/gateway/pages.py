@@ -8,7 +8,7 @@ import msgspec
 from carnet.core.chain.grounds import explained, read_grounds
 from carnet.core.chain.turn import Turn
 from carnet.core.chain.turn_id import ordinal_of
-from carnet.core.messages.events import Event, Failed, read_events
+from carnet.core.messages.events import Event, Failed, Waiting, read_events
 from carnet.core.messages.outbound_call import OutboundCall
 from carnet.core.money.amount import format_amount
 from carnet.gateway.tasks import view_of
@@ -34,6 +34,7 @@ MOST_ENTRIES = 10_000
 LAST = 1 << 62
 MOST_PIECES = 4  # of the journal of a run, that its page shows with what was asked and answered
 MOST_ROWS = 500  # of a piece
+_NO_ANSWER = (Failed, Waiting)
 
 STATES = ("running", "waiting", "queued", "unknown", "failed", "done")  # the first present wins
 
@@ -152,7 +153,7 @@ class TurnContent:
         """What a reader may see of it: what agents here asked of others is the operator's."""
         may_see = reader is None or turn.actor == reader
         answer = Gathered()
-        answer.add(*(event for event in self._events if type(event) is not Failed))
+        answer.add(*(event for event in self._events if not isinstance(event, _NO_ANSWER)))
         return {
             "asked": _read(self._asked) if may_see else None,
             "answered": answer.result() if self._events else None,

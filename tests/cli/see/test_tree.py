@@ -44,6 +44,19 @@ def test_a_run_in_full_tells_what_was_asked_and_answered(acme: Organisation) -> 
     assert "asked" not in plain
 
 
+def test_a_run_that_waits_for_an_answer_is_shown_in_full(acme: Organisation) -> None:
+    assert (
+        acme.chat("cautious hi", "relay", headers=[("x-tangle-runid", "conv_waits")]).status == 403
+    )
+    (root,) = acme.json("run", "show", "conv_waits", "--full")["turns"]
+    (child,) = root["children"]
+    assert (root["state"], child["state"]) == ("waiting", "waiting")
+    assert child["asked"]["messages"][0]["content"] == "hi"
+    assert root["answered"] == child["answered"] == {"text": ""}
+    assert acme.get("/runs/conv_waits?full=true").status == 200
+    assert "user: cautious hi" in acme.carnet("run", "show", "conv_waits", "--full").stdout
+
+
 def test_what_agents_asked_of_one_another_is_shown_to_the_operator_alone(
     acme: Organisation,
 ) -> None:
