@@ -6,8 +6,17 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from carnet.core.call import Call, Price, call_of
-from carnet.core.messages.events import Done, End, Event, Failed, Usage, Waiting
+from carnet.core.call import Call, Price, Target, call_of
+from carnet.core.messages.events import (
+    CHILD,
+    Done,
+    End,
+    Event,
+    Extension,
+    Failed,
+    Usage,
+    Waiting,
+)
 from carnet.core.messages.interrupt import Interrupt, hash_state
 from carnet.core.messages.output import Output
 from carnet.core.money.amount import MICROS
@@ -96,6 +105,42 @@ async def test_what_an_agent_says_of_itself_stays_within_what_can_be_recorded() 
     assert (stage.turns.turns[1].tokens_in, stage.turns.turns[1].tokens_out) == (2**53 - 1, 0)
 
 
+async def run_on(stage: Stage, call: Call, whom: Target) -> list[Event]:
+    """Answer what a call waits for; what it says then."""
+    kept = read_sealed_call(stage.turns.finishes[-1].call_bytes).admitted
+    answer = Answer(state_hash=hash_state(NEEDED.state), outcome="accepted")
+    verdict = await stage.turns.claim(
+        TurnClaim(
+            admitted=kept,
+            key=call.record.key,
+            digest=claim("careful").digest,
+            most_run_calls=9,
+            now=call.record.created,
+            request=b"",
+            resolution=answer,
+        )
+    )
+    assert isinstance(verdict, Claimed)
+    return await stage.read(call_of(kept, whom, verdict.turn))
+
+
+async def test_what_calls_have_cost_until_a_turn_waits_is_counted_once() -> None:
+    async def careful(call: Call, out: Output, /) -> End:
+        is_first = call.record.fence == 1
+        for cost in (30,) if is_first else (30, 12):  # the first is told again from the record
+            await out.write(Extension(CHILD, {"cost": cost}))
+        out.usage(Usage(40) if is_first else Usage(10))
+        return Waiting((NEEDED,)) if is_first else Done()
+
+    careful_one = replace(target("careful", agent=careful), price=PRICE)
+    stage = Stage(careful_one)
+    call = await stage.gate.admit(claim("careful"))
+    await stage.read(call)
+    assert stage.turns.turns[1].cost == 40 + 30
+    await run_on(stage, call, careful_one)
+    assert stage.turns.turns[1].cost == 40 + 10 + 30 + 12
+
+
 async def test_what_was_used_until_a_turn_waits_is_debited_then_and_the_rest_at_its_end() -> None:
     async def careful(call: Call, out: Output, /) -> End:
         if call.record.fence == 1:
@@ -112,20 +157,7 @@ async def test_what_was_used_until_a_turn_waits_is_debited_then_and_the_rest_at_
     assert [debit.amount for debit in stage.turns.debits] == [50]
     kept = read_sealed_call(stage.turns.finishes[-1].call_bytes).admitted
     assert call.reserve - kept.reserve == 50
-    answer = Answer(state_hash=hash_state(NEEDED.state), outcome="accepted")
-    verdict = await stage.turns.claim(
-        TurnClaim(
-            admitted=kept,
-            key=call.record.key,
-            digest=claim("careful").digest,
-            most_run_calls=9,
-            now=call.record.created,
-            request=b"",
-            resolution=answer,
-        )
-    )
-    assert isinstance(verdict, Claimed)
-    events = await stage.read(call_of(kept, careful_one, verdict.turn))
+    events = await run_on(stage, call, careful_one)
     assert isinstance(events[-1], Done)
     assert [debit.amount for debit in stage.turns.debits] == [50, 10 + 7]
     ended = stage.turns.turns[1]

@@ -170,12 +170,13 @@ def within(debits: Sequence[Debit], most: int, quota: str) -> list[Debit]:
     return bounded
 
 
-def whole_cost(debited: int, children: int, before: int, *, has_waited: bool) -> int:
+def whole_cost(debited: int, children: int, before: int) -> int:
     """What a turn has cost in all its attempts, of which `before` was known.
 
-    A turn that runs again makes the same calls, which tell again what they have cost in all.
+    A turn that runs again, or on, makes the same calls, which tell again what they have cost in
+    all. So do we: `children` has what was debited for the turn itself until it waited.
     """
-    return debited + (children + before if has_waited else max(children, before))
+    return debited + max(children, before)
 
 
 class Use(Struct, frozen=True):

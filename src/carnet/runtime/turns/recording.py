@@ -49,7 +49,7 @@ from carnet.ports.calls.turns import Debit, Fenced, Tell, TurnFinish, Turns, Use
 from carnet.runtime.turns.broadcast import Broadcast
 from carnet.runtime.turns.excess import disputes, most_cost, same_call, within_budget
 from carnet.runtime.turns.pieces import MOST_BYTES, Grown
-from carnet.runtime.turns.tokens import NO_TOKENS, Tokens, add_up, and_before
+from carnet.runtime.turns.tokens import NO_TOKENS, Tokens, add_up, and_before, own_before
 from carnet.runtime.turns.unfinished import may_run_again
 from carnet.runtime.webhooks.callbacks import CallbackDeliveries
 
@@ -92,7 +92,8 @@ class Recording(Grown):
         self.words: str | None = None  # of a model that refused, for the operator
         self._usages: list[Usage] = []  # added up at the end: threads may tell them too
         self._outbound: list[OutboundCall] = []
-        self._children_cost = 0
+        has_waited = call.record.fence != call.record.attempt
+        self._children_cost = own_before(call) if has_waited else 0
         self._exceeds = False  # more is to be debited than was reserved
         self._disputed = 0
 
@@ -296,12 +297,7 @@ class Recording(Grown):
             return Usage(tokens[0], tokens[1], 0)  # billed by us: the forwarder owes nothing
         is_unknown = any(type(each) is Extension and each.name == UNKNOWN_COST for each in events)
         debited = sum(debit.amount for debit in debits if debit.kind == "owed")
-        cost = whole_cost(
-            debited,
-            self._children_cost,
-            before.cost or 0,
-            has_waited=before.fence != before.attempt,
-        )
+        cost = whole_cost(debited, self._children_cost, before.cost or 0)
         # How much of it the payer's limit takes is known when it is written.
         return Usage(tokens[0], tokens[1], None if is_unknown or self._exceeds else cost)
 

@@ -6,6 +6,7 @@ Law. A count is never less than nothing, nor more than a record can hold, whatev
 from collections.abc import Sequence
 from typing import Final
 
+from carnet.core.call import Call
 from carnet.core.messages.events import Usage
 from carnet.wire.grammar.json import MAX_INTEGER
 
@@ -30,6 +31,14 @@ def add_up(usages: Sequence[Usage]) -> Tokens:
 def and_before(tokens: Tokens, before: Tokens) -> Tokens:
     """What a turn used, with what it had used until it waited."""
     return _added(tokens[0], before[0]), _added(tokens[1], before[1])
+
+
+def own_before(call: Call) -> int:
+    """What a turn of an agent here was debited for its own tokens until it waited."""
+    price, before = call.target.price, call.record
+    if call.target.is_remote or not price.counts_tokens:
+        return 0
+    return price.of(before.tokens_in or 0, before.tokens_out or 0) - price.per_call
 
 
 def _added(used: int | None, before: int | None) -> int | None:

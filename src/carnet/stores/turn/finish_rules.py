@@ -144,7 +144,7 @@ class FinishRules:
             self._tell(finish, is_kept=finish.is_task or has_waited)
         cost = debited + finish.children_cost
         if before:
-            cost = whole_cost(debited, finish.children_cost, before, has_waited=has_waited)
+            cost = whole_cost(debited, finish.children_cost, before)
         if finish.state == "waiting":
             return self._wait(finish, cost, self.run_costs[run], [quota, kept, 0, 0])
         row, record = ended(finish, finish.state, finish.now, cost, self.run_costs[run], None, None)
