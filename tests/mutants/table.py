@@ -1,4 +1,4 @@
-"""All mutants, by the table whose rows they are about. Mentionable has none: no row is proved."""
+"""All mutants, by the table whose rows they are about. Mentionable has none: few are proved."""
 
 from tests.mutants.attacks import FAULTS, RESOURCES, SECURITY, SIGNATURES
 from tests.mutants.dialects import AGENTS_API, SAMVAD, TANGLE, TRAVEL

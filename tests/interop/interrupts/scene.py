@@ -1,5 +1,7 @@
 """Three organisations, each listing the next; an agent of the last one asks for something."""
 
+import json
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -14,6 +16,8 @@ PAYMENT = 20_000  # micro-units: what `seller` asks for
 PRICE = 200  # of a call to `seller`
 SELLER = "@seller@initech.example"
 AT_GLOBEX = f"@relay@globex.example {SELLER} hi"
+SIBLINGS = f"@paid@globex.example hello | {AT_GLOBEX}"  # for `front`; the first answers at once
+SIBLINGS_COST = [PAYMENT + 2 * PRICE, PAYMENT + PRICE]  # of Acme at Globex, of Globex at Initech
 
 ASKS = """
 
@@ -57,6 +61,12 @@ async def both(visit: carnet.Visit) -> str:
     return " and ".join(await asyncio.gather(*asked))
 
 
+async def front(visit: carnet.Visit) -> str:
+    note(visit)
+    asked = [each.split(" ", 1) for each in visit.text.split(" | ")]
+    return " and ".join(await asyncio.gather(*(visit.peer(to).ask(text) for to, text in asked)))
+
+
 asks = carnet.agent("asks")
 
 
@@ -67,7 +77,7 @@ async def later(text: str, visit: carnet.Visit) -> dict[str, str]:
     return {"text": f"sold {text}" if answer.accepted else "not sold"}
 """
 
-NAMES = ("seller", "teller", "clerk", "hasty", "guard", "both")
+NAMES = ("seller", "teller", "clerk", "hasty", "guard", "both", "front")
 CONFIG = "\n".join(
     f'[agents.{name}]\nkind = "python"\ntarget = "agents:{name}"\ntrust = "public"\n'
     + 'price = "0.0002"\n' * (name == "seller")
@@ -108,25 +118,53 @@ def resolution(state: str, outcome: str = "accepted", value: str = "") -> tuple[
     )
 
 
+def answer(
+    gateway: Organisation, name: str, outcome: str = "accepted", token: str | None = None
+) -> Reply:
+    """Answer a question in an inbox as a person would."""
+    fields = [
+        ("authorization", f"Bearer {token or gateway.token}"),
+        ("content-type", "application/json"),
+    ]
+    body = json.dumps({"outcome": outcome}).encode()
+    return request("POST", f"{gateway.url}/approvals/{name}", fields, body)
+
+
 def state_of(waits: Reply) -> str:
     return str(waits.json["error"]["interrupt"]["state"])
+
+
+def three(
+    place: Path,
+    database: Databases,
+    *,
+    dialect: str = "tangle",
+    credit: str = "10",
+    config: str = "",
+    agents: str = "",
+) -> Scene:
+    """Three organisations that know one another by their keys, not yet started.
+
+    `config` and `agents` are added to what each of them has.
+    """
+    names = ("acme", "globex", "initech")
+    all_three = [organisation(place / name, f"{name}.example", database()) for name in names]
+    for gateway in all_three:
+        whole = (gateway.folder / "agents.py").read_text() + ASKS + agents
+        gateway.configure(CONFIG + SKILLED + config, agents=whole)
+    scene = Scene(*all_three)
+    for caller, callee in ((scene.acme, scene.globex), (scene.globex, scene.initech)):
+        how = ("--url", callee.url, "--dialect", dialect)
+        caller.carnet("peers", "add", callee.domain, *how)
+        callee.carnet("peers", "add", caller.domain, "--url", caller.url, "--credit", credit)
+    return scene
 
 
 def started(
     database: Databases, factory: pytest.TempPathFactory, *, dialect: str = "tangle"
 ) -> Scene:
-    """Three gateways that know one another by their keys."""
-    place = factory.mktemp("three")
-    names = ("acme", "globex", "initech")
-    all_three = [organisation(place / name, f"{name}.example", database()) for name in names]
-    for gateway in all_three:
-        agents = (gateway.folder / "agents.py").read_text() + ASKS
-        gateway.configure(CONFIG + SKILLED, agents=agents)
-    scene = Scene(*all_three)
-    for caller, callee in ((scene.acme, scene.globex), (scene.globex, scene.initech)):
-        how = ("--url", callee.url, "--dialect", dialect)
-        caller.carnet("peers", "add", callee.domain, *how)
-        callee.carnet("peers", "add", caller.domain, "--url", caller.url, "--credit", "10")
+    """The same, and they serve."""
+    scene = three(factory.mktemp("three"), database, dialect=dialect)
     for gateway in scene:
         gateway.start()
     return scene
@@ -149,6 +187,26 @@ def posted(scene: Scene, run: str) -> list[tuple[int, int]]:
 def held(gateway: Organisation) -> list[tuple[str, int]]:
     """What is reserved at a gateway."""
     return rows(gateway, "SELECT name, reserved FROM purse WHERE reserved <> 0")
+
+
+_LEDGER = "SELECT n, turn, issuer, account, credit, amount FROM ledger WHERE run = ? ORDER BY n"
+_TURNS = (
+    "SELECT t.n, t.state, t.attempt, t.fence, t.cost FROM turn t JOIN run r ON r.n = t.run"
+    " WHERE r.id = ? ORDER BY t.n"
+)
+_QUESTIONS = (
+    "SELECT i.n, i.status, i.outcome, i.resolver, i.resolved FROM interrupt i"
+    " JOIN turn t ON t.n = i.turn JOIN run r ON r.n = t.run WHERE r.id = ? ORDER BY i.n"
+)
+_QUOTAS = "SELECT name, spent, reserved FROM purse ORDER BY name"
+
+
+def world(scene: Scene, run: str) -> list[list[tuple[Any, ...]]]:
+    """Everything that an answer could change: money, turns and questions of all three."""
+    found = [
+        rows(gateway, look, run) for gateway in scene for look in (_LEDGER, _TURNS, _QUESTIONS)
+    ]
+    return found + [rows(gateway, _QUOTAS) for gateway in scene]
 
 
 def poll(scene: Scene, task: str) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from tests.interop.interrupts.scene import (
     PRICE,
     SELLER,
     Scene,
+    answer,
     held,
     poll,
     posted,
@@ -236,12 +237,7 @@ def test_our_own_agent_is_named_by_its_address(scene: Scene) -> None:
 def test_a_person_answers_at_the_origin_and_the_caller_reads_what_comes_of_it(scene: Scene) -> None:
     waits = scene.ask()
     asked = waits.json["error"]["interrupt"]
-    fields = [
-        ("authorization", f"Bearer {scene.acme.token}"),
-        ("content-type", "application/json"),
-    ]
-    path = f"{scene.acme.url}/approvals/{asked['id']}"
-    answered = request("POST", path, fields, b'{"outcome":"accepted"}')
+    answered = answer(scene.acme, asked["id"])
     assert (answered.status, answered.json["asked_by"]) == (200, SELLER)
     done = until(lambda: scene.again(waits), lambda reply: reply.status == 200)
     assert done.text == "sold hi"

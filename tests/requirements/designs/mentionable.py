@@ -1,7 +1,8 @@
 """Mentionable composition: what seed 003 says.
 
 No request carries a chain of mentions yet, so every sentence about one is due. The tests that some
-of them name are those of the codec, which programs can use.
+of them name are those of the codec, which programs can use. What an agent asks for
+needs none.
 """
 
 from tests.requirements.rows import Divergence, Row
@@ -15,6 +16,10 @@ _HARNESS = "the engine's prompt cues"
 _FAN_OUT = "fan-out"
 _EVIDENCE = "identity evidence"
 _INTERRUPTS = "tests/interop/interrupts/test_openai.py::"
+_SIBLINGS = (
+    "tests/interop/interrupts/test_siblings.py::"
+    "test_a_payment_that_one_of_two_siblings_leads_to_is_approved_in_the_inbox_of_the_origin"
+)
 
 ROWS = (
     Row(
@@ -198,6 +203,28 @@ ROWS = (
             _INTERRUPTS
             + "test_a_payment_asked_for_three_hops_down_reaches_the_origin_and_is_answered_there",
             _INTERRUPTS + "test_two_that_ask_at_once_are_shown_together_and_answered_one_by_one",
+            _SIBLINGS,
+        ),
+    ),
+    Row(
+        "mentionable:policy:any-hop",
+        "Whichever hop of a chain asks, it is told with the address of who asks.",
+        "003 combining with PolicyPart",
+        (
+            _INTERRUPTS + "test_our_own_agent_is_named_by_its_address",
+            _INTERRUPTS + "test_a_direct_call_to_a_peer_waits_and_goes_on_as_well",
+            _SIBLINGS,
+        ),
+    ),
+    Row(
+        "mentionable:policy:verify",
+        "Who has asked looks the state up when the call is sent again with the answer, and takes "
+        "it once.",
+        "003 combining with PolicyPart",
+        (
+            _INTERRUPTS + "test_a_resolution_is_good_once_and_for_nothing_else",
+            _INTERRUPTS + "test_another_caller_with_the_right_state_is_told_nothing",
+            _INTERRUPTS + "test_an_answer_that_comes_too_late_is_refused",
         ),
     ),
     Row(
@@ -209,6 +236,7 @@ ROWS = (
             + "test_a_payment_asked_for_three_hops_down_reaches_the_origin_and_is_answered_there",
             _INTERRUPTS + "test_a_value_and_its_schema_travel_there_and_back",
             _INTERRUPTS + "test_who_says_no_is_heard_by_the_agent_and_pays_the_price_alone",
+            _SIBLINGS,
         ),
     ),
 )
