@@ -1,8 +1,9 @@
 """The long form of the crash tests: `make crash`, or `python -m tests.crash --help`.
 
 Random kills under load and every crash point again and again, of calls and of tasks with callbacks,
-on both stores. The summary is the last thing printed; the exit code is 1 if anything was lost, ran
-again or was billed twice.
+and every crash point of three organisations between a question and its end, on both stores. The
+summary is the last thing printed; the exit code is 1 if anything was lost, ran again or was billed
+twice.
 """
 
 import argparse
@@ -16,9 +17,11 @@ from pathlib import Path
 from tests.crash.loops.calls import TaskScene, task_scene
 from tests.crash.loops.figures import Figures, left_over
 from tests.crash.loops.loop import kill_loop
+from tests.crash.loops.questions import QuestionScene, question_scene
 from tests.crash.loops.task_loop import task_loop
-from tests.crash.points import task_matrix
+from tests.crash.points import question_matrix, task_matrix
 from tests.crash.points.matrix import CASES, Case
+from tests.crash.points.question_matrix import QuestionCase
 from tests.crash.points.task_matrix import TaskCase
 from tests.faults.scene import Pair, two_gateways
 from tests.faults.stores import STORES
@@ -81,7 +84,26 @@ def every_point_of_tasks(scene: TaskScene, store: str, times: int) -> Figures:
     return figures
 
 
-def _found(case: Case | TaskCase) -> Iterator[str]:
+def every_point_of_questions(scene: QuestionScene, store: str, times: int) -> Figures:
+    """Kill each of the three at every point: the first time it is passed, the second, and so on."""
+    figures = Figures(f"{store}: questions, every point")
+    began = time.monotonic()
+    for at in question_matrix.PLACES:
+        n = 0
+        for n in range(times):
+            case, before = QuestionCase(scene, at, n), len(figures.faults)
+            note(figures, _found(case), str(at))
+            figures.kills += case.kills
+            figures.ok += len(figures.faults) == before
+            if not case.is_passed:  # nor will it be a time later
+                break
+        say(f"  {store}: question, {at} {n + 1} times, {len(figures.faults)} faults so far")
+    figures.faults += scene.left_over()
+    figures.seconds = time.monotonic() - began
+    return figures
+
+
+def _found(case: Case | TaskCase | QuestionCase) -> Iterator[str]:
     yield from case.faults()
 
 
@@ -107,15 +129,27 @@ def crash_tasks(server: servers.Server, store: str, options: argparse.Namespace)
         return [at_random, every_point_of_tasks(scene, store, options.times)]
 
 
+def crash_questions(
+    server: servers.Server, store: str, options: argparse.Namespace
+) -> list[Figures]:
+    """Questions that are asked three organisations away, at every point of each."""
+    with (
+        tempfile.TemporaryDirectory(prefix="carnet-crash-") as folder,
+        question_scene(Path(folder), server, store) as scene,
+    ):
+        return [every_point_of_questions(scene, store, options.times)]
+
+
+PARTS = {"calls": crash_calls, "tasks": crash_tasks, "questions": crash_questions}
+
+
 def read_options(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.crash", description=__doc__)
     parser.add_argument("--kills", type=int, default=300, help="random kills on each store")
     parser.add_argument("--times", type=int, default=10, help="kills at each point on each store")
     parser.add_argument("--seed", type=int, default=1, help="of the random times")
     parser.add_argument("--store", choices=STORES, action="append", help="only on this store")
-    parser.add_argument(
-        "--only", choices=("calls", "tasks"), help="not both, calls and tasks with callbacks"
-    )
+    parser.add_argument("--only", choices=PARTS, help="not all of them")
     return parser.parse_args(arguments)
 
 
@@ -125,10 +159,9 @@ def main(arguments: Sequence[str]) -> int:
     results: list[Figures] = []
     with servers.running() as server:
         for store in options.store or STORES:
-            if options.only != "tasks":
-                results += crash_calls(server, store, options)
-            if options.only != "calls":
-                results += crash_tasks(server, store, options)
+            for name, crash in PARTS.items():
+                if options.only in {None, name}:
+                    results += crash(server, store, options)
     faults = [f"{figures.name}: {fault}" for figures in results for fault in figures.faults]
     say("\n".join(["", *faults, *[figures.line() for figures in results]]))
     return 1 if faults else 0

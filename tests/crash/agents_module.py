@@ -1,20 +1,14 @@
 """The agent whose tasks are killed; the text of this module becomes a gateway's agents.py.
 
 A task takes two steps, each of which leaves a line in a file, also if its process dies just then. A
-test holds it between them, or has it fail at its end. A gateway that is sent SIGUSR1 dies at the
-point that a file names, as if CRASH_AT had; one that notes the points it passes writes them down
-when it stops.
+test holds it between them, or has it fail at its end.
 """
 
 import asyncio
-import atexit
-import json
 import os
-import signal
 from pathlib import Path
 
 import carnet
-from carnet import faults
 
 HERE = Path(__file__).parent
 HELD = HERE / "held"
@@ -48,24 +42,3 @@ def leave(visit: carnet.Visit, step: str) -> str:
 async def leave_later(visit: carnet.Visit, step: str) -> str:
     await asyncio.sleep(0)
     return leave(visit, step)
-
-
-def arm(*_: object) -> None:
-    """Die at a point from now on."""
-    plan = (HERE / "crash_at").read_text()
-    name, *times = plan.split(":")
-    faults._crash_at, faults.is_armed = name, True  # noqa: SLF001
-    faults._crash_on = float(times[0]) if times else 1.0  # noqa: SLF001
-    (HERE / "armed").write_text(plan)
-
-
-def write_points() -> None:
-    passed = faults.passed()
-    path = HERE / "points.json"
-    before = json.loads(path.read_text()) if path.exists() else []
-    path.write_text(json.dumps(sorted({*before, *passed})))
-
-
-signal.signal(signal.SIGUSR1, arm)
-if os.environ.get("CARNET_NOTE_POINTS"):
-    atexit.register(write_points)

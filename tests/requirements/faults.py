@@ -3,6 +3,8 @@
 from tests.requirements import models
 from tests.requirements.rows import Row
 
+_QUESTIONS = "tests/crash/points/test_question_points.py::"
+_KILLED = "tests/interop/interrupts/test_killed.py::"
 _POINTS = "tests/crash/points/test_points.py::"
 _TASK_POINTS = "tests/crash/points/test_task_points.py::"
 _TASK_LOOP = "tests/crash/loops/test_task_loop.py::"
@@ -443,6 +445,18 @@ _LEDGERS = (
         "unmatched, and is matched when it is made again.",
         "the issue that found it",
         (_MONEY + "test_a_call_that_was_lost_with_us_is_unmatched_until_it_is_made_again",),
+    ),
+    Row(
+        "faults:f46",
+        "A kill of any of three organisations, at any crash point between what an agent asks for "
+        "and the end of the call: it is answered once and paid once, all ledgers agree, nothing "
+        "stays reserved, and the same answer again changes nothing.",
+        "F46; the long form is make crash",
+        (
+            _QUESTIONS + "test_a_question_is_answered_and_paid_once_after_a_kill_at",
+            _QUESTIONS + "test_these_are_all_the_points_between_a_question_and_its_end",
+            _KILLED + "test_a_gateway_that_dies_with_the_answer_in_its_hands_ends_the_turn_once",
+        ),
     ),
     Row(
         "faults:ledgers",

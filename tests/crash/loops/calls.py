@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
 
 from carnet.testing.wait import until
+from tests.crash.loops.kills import TRIGGER, arm, points_of
 from tests.faults.stores import end_leases, move_to, number, rows
 from tests.support.http import Reply, request
 from tests.support.organisation import Organisation
@@ -31,7 +32,7 @@ PATIENCE_SECONDS: Final = 60.0  # for what takes a moment; never a measure of sp
 PAUSE_SECONDS: Final = 0.015
 STEPS: Final = ("first", "second")
 LEASE_US: Final = 61_000_000  # more than a delivery is leased for
-AGENTS: Final = (Path(__file__).parents[1] / "agents_module.py").read_text()
+AGENTS: Final = (Path(__file__).parents[1] / "agents_module.py").read_text() + TRIGGER
 CONFIG: Final = """
 [agents.job]
 kind = "python"
@@ -149,12 +150,7 @@ class TaskScene:
         if self.acme.process is None or self._is_armed:
             self.restart()
         self._is_armed = True
-        folder = self.acme.folder
-        (folder / "armed").write_text("")
-        (folder / "crash_at").write_text(point)
-        assert self.acme.process is not None
-        self.acme.process.send_signal(signal.SIGUSR1)
-        until((folder / "armed").read_text, lambda plan: plan == point)
+        arm(self.acme, point)
 
     def end_leases(self) -> None:
         """As if a minute had gone by since a crash: nobody holds its turns, nor its deliveries."""
@@ -173,7 +169,7 @@ class TaskScene:
 
     def points(self) -> set[str]:
         """The crash points that gateways have passed which noted them and have stopped."""
-        return set(json.loads((self.acme.folder / "points.json").read_text()))
+        return points_of(self.acme)
 
     # ----------------------------------------------------------------- looking
 

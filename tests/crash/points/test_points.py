@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from carnet.faults import POINTS
-from tests.crash.points import task_matrix
+from tests.crash.points import question_matrix, task_matrix
 from tests.crash.points.choice import chosen
 from tests.crash.points.matrix import (
     CASES,
@@ -76,11 +76,14 @@ def test_a_postgres_store_that_is_being_restored_is_the_old_or_the_new_one_after
 
 def test_every_crash_point_is_killed_at() -> None:
     of_tasks = {case.partition(":")[0] for case in task_matrix.CASES}
-    assert {*CASES, *of_tasks, *WAITING} == POINTS
+    assert {*CASES, *of_tasks, *WAITING, *question_matrix.CASES} == POINTS
 
 
 def test_each_store_is_killed_on_at_no_less_than_a_third_of_the_points() -> None:
     of_calls = Counter(chosen(f"test_a_whole_answer_survives_a_kill_at[{at}]") for at in WHOLE)
     of_tasks = Counter(chosen(f"test_a_task_survives_a_kill_at[{at}]") for at in task_matrix.PASSED)
-    for counted in (of_calls, of_tasks):
+    sample = map(question_matrix.chosen_place, question_matrix.CASES)
+    asked = "test_a_question_is_answered_and_paid_once_after_a_kill_at"
+    of_questions = Counter(chosen(f"{asked}[{place}]") for place in sample)
+    for counted in (of_calls, of_tasks, of_questions):
         assert min(counted[store] for store in STORES) * 3 >= counted.total()
