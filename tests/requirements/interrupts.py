@@ -10,6 +10,11 @@ _ISSUE = "tests/runtime/receipts/test_issue.py::"
 _POLICIES = "tests/runtime/peers/test_policies.py::"
 _POLICY = "tests/wire/dialects/test_policy.py::"
 _PROFILE = "tests/security/signed/test_profile.py::"
+_SIBLINGS = "tests/interop/interrupts/test_siblings.py::"
+_INBOX = "tests/security/callers/test_inbox.py::"
+_DEPTH = "tests/security/test_depth.py::"
+_LAST_HOP = "tests/gateway/endpoint/test_depth.py::"
+_APPROVALS = "tests/gateway/test_approvals.py::"
 
 ROWS = (
     Row(
@@ -63,12 +68,60 @@ ROWS = (
         (
             _OPENAI
             + "test_a_payment_asked_for_three_hops_down_reaches_the_origin_and_is_answered_there",
+            _SIBLINGS + "test_a_payment_that_one_of_two_siblings_leads_to_is_approved_in_the_inbox"
+            "_of_the_origin",
             _OPENAI + "test_a_stream_that_waits_before_it_began_is_an_error_and_after_it_one_frame",
             _SAMVAD + "test_a_stream_of_envelopes_tells_it_in_its_last_frame",
             _SAMVAD + "test_a_task_that_waits_is_answered_at_the_origin",
             _POLICIES + "test_it_is_neither_repeated_nor_held_against_the_callee",
             _POLICIES + "test_a_kind_that_nobody_knows_is_kept_and_waited_for",
             _KILLED + "test_a_gateway_that_dies_with_the_answer_in_its_hands_ends_the_turn_once",
+        ),
+    ),
+    Row(
+        "security:a47:final",
+        "An agent at the last hop that calls on all the same is refused before anything is sent, "
+        "also when it was answered what it had asked for.",
+        "security.md A47",
+        (
+            _DEPTH + "test_the_last_hop_that_calls_on_is_refused_and_its_trace_says_so",
+            _LAST_HOP + "test_the_final_hop_answers_but_does_not_call_on",
+            _INBOX + "test_an_agent_at_the_last_hop_that_was_answered_calls_on_as_little_as_before",
+        ),
+    ),
+    Row(
+        "security:a110:read",
+        "What somebody else is asked can be neither read nor answered nor guessed: the answer is "
+        "the one for a name that nobody has. No page tells the secret of a question.",
+        "A110, A67",
+        (
+            _INBOX + "test_what_somebody_else_is_asked_looks_as_if_nobody_were_asked",
+            _INBOX + "test_a_name_that_is_nearly_that_of_a_question_finds_nothing",
+            _INBOX + "test_who_uses_the_ids_of_another_is_asked_a_question_of_its_own",
+            _INBOX + "test_no_page_of_a_question_tells_its_secret",
+            _APPROVALS + "test_what_somebody_else_is_asked_is_not_there",
+        ),
+    ),
+    Row(
+        "security:a110:once",
+        "A question is answered once, however often, by whomever and on whichever way it is tried: "
+        "the same answer again changes nothing, another one is refused.",
+        "A110; model.md section 2",
+        (
+            _INBOX + "test_an_answer_that_is_sent_again_changes_nothing_whoever_sends_it",
+            _INBOX + "test_of_two_who_answer_at_once_by_inbox_and_by_wire_one_prevails",
+            _APPROVALS + "test_two_who_answer_at_once_do_not_both_prevail",
+            _SIBLINGS + "test_a_payment_that_one_of_two_siblings_leads_to_is_approved_in_the_inbox"
+            "_of_the_origin",
+        ),
+    ),
+    Row(
+        "security:a110:money",
+        "Who may approve for others, or forwards their credential, spends none of their money.",
+        "A110, R45",
+        (
+            _INBOX + "test_nobody_who_may_approve_agrees_to_the_payment_of_another",
+            _INBOX + "test_who_forwards_the_credential_of_another_agrees_to_none_of_its_payments",
         ),
     ),
 )
