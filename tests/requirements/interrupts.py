@@ -9,6 +9,8 @@ _BOX = "tests/interop/interrupts/test_middlebox.py::"
 _ISSUE = "tests/runtime/receipts/test_issue.py::"
 _POLICIES = "tests/runtime/peers/test_policies.py::"
 _POLICY = "tests/wire/dialects/test_policy.py::"
+_WAITING = "tests/gateway/test_approvals_waiting.py::"
+_PLACES = "tests/stores/turn/test_interrupts_places.py::"
 _PROFILE = "tests/security/signed/test_profile.py::"
 _SIBLINGS = "tests/interop/interrupts/test_siblings.py::"
 _INBOX = "tests/security/callers/test_inbox.py::"
@@ -58,6 +60,28 @@ ROWS = (
         (
             _POLICIES + "test_nobody_elsewhere_chooses_the_name_of_a_question_of_another_turn",
             _POLICIES + "test_nobody_elsewhere_speaks_for_an_agent_of_ours",
+        ),
+    ),
+    Row(
+        "security:a96:places",
+        "Of one caller no more calls wait for an answer than may, exactly; the next one fails and "
+        "holds nothing, and nobody takes the places of another.",
+        "attack A96",
+        (
+            _WAITING + "test_a_call_beyond_the_bound_fails_plainly_and_holds_nothing",
+            _WAITING + "test_another_caller_waits_as_if_nobody_else_did",
+            _WAITING + "test_an_answer_makes_room_for_the_same_request",
+            _WAITING + "test_the_bound_holds_for_tasks_too",
+            _PLACES + "test_as_many_turns_of_one_caller_wait_as_may_and_no_more",
+        ),
+    ),
+    Row(
+        "security:a96:below",
+        "What waits below a call that has ended is ended with it, and gives back what it held.",
+        "attack A96",
+        (
+            _WAITING + "test_what_an_agent_leaves_waiting_that_goes_on_without_it_is_ended",
+            _PLACES + "test_what_waits_below_a_turn_ends_with_it",
         ),
     ),
     Row(

@@ -98,6 +98,7 @@ class RunningGateway(Struct, frozen=True, kw_only=True, eq=False):
         """
         settings, limits = self.settings, self.settings.limits
         self.store.take(peers, keys, wait_hours=settings.inbox.expires)
+        self.store.bound_waiting(limits.waiting_per_caller)
         self.store.revocations.listen(self.runs.stop_ended)
         most, each = limits.tasks, limits.tasks_per_agent
         self.backend.worker.take(self.backend.router, most=most, per_agent=each)
@@ -272,6 +273,7 @@ def _journal(
     )
     journal.notify = settings.inbox.notify
     journal.has_ended = store.revocations.has_ended
+    journal.end_below = store.expiry.end_below
     store.revocations.listen(journal.stop_ended)
     if store.cluster is not None:
         store.cluster.listen(journal.stop)

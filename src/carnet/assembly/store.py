@@ -41,6 +41,7 @@ async def open_from(
         task_hours=settings.retention.task_hours,
         wait_hours=settings.inbox.expires,
     )
+    store.bound_waiting(settings.limits.waiting_per_caller)
     store.pruner.rule = _prune_rule(settings.retention)
     return store
 

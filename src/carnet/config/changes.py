@@ -32,7 +32,7 @@ RELOADABLE: Final[Mapping[str, frozenset[str]]] = {
             *("bodies_bytes", "auth_failures", "streams_per_caller", "calls_per_caller", "calls"),
             *("sender_calls_per_minute", "agent_calls_per_minute", "sender_tokens_per_day"),
             *("run_calls", "tasks", "tasks_per_agent", "tasks_per_sender", "queue"),
-            *("queue_seconds", "retries"),
+            *("queue_seconds", "retries", "waiting_per_caller"),
         }
     ),
     "agents": frozenset({ALL}),

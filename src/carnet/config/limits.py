@@ -74,6 +74,9 @@ class Limits(Struct, frozen=True, kw_only=True):
     tasks_per_sender: Annotated[
         int, whole(1), "Tasks of one sender at one agent that have not ended."
     ] = 1000
+    waiting_per_caller: Annotated[
+        int, whole(1), "Calls of one caller that wait for an answer to what their agents ask for."
+    ] = 1000
     queue: Annotated[
         int, whole(1), "Calls that may wait for an agent whose 'concurrency' is used up."
     ] = 4096

@@ -26,6 +26,7 @@ from carnet.core.people.proof import Document, Proof
 
 FORWARD_USER: Final = "forward-user"  # the person behind the run pays for the calls it makes
 AGENT_OWNED: Final = "agent-owned"  # the agent itself does
+WAITS: Final = "waits/"  # what the names of quotas begin with that count turns that wait
 
 Free = Literal["all", "own"]  # nothing can cost; or it has no price itself, and may call others
 
@@ -221,6 +222,19 @@ class Call(Admitted, frozen=True, kw_only=True):
             return None
         is_payers = asked.kind == PAYMENT and payer.by_forwarding and payer.own_issue
         return payer.owner if is_payers else self.caller.owner
+
+    @property
+    def place(self) -> str | None:
+        """The quota of its caller that counts it while it waits; a child waits in its parent's.
+
+        A peer can give itself as many names as it likes: they are counted together.
+        """
+        if self.is_child:
+            return None
+        actor, standing = self.caller.actor, self.caller.standing
+        if standing is not None:
+            return WAITS + (standing.peer or standing.sender)
+        return WAITS + (actor.domain or actor.name)
 
 
 def call_of(admitted: Admitted, target: Target, record: Turn, **more: Any) -> Call:  # noqa: ANN401, RUF100

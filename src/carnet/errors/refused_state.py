@@ -188,6 +188,13 @@ class TooManyTasks(Refused, code="too_many_tasks", status=429, retryable=True, p
     hint = "Wait for one to end, then send the same request again."
 
 
+class TooManyWaiting(Refused, code="too_many_waiting", status=429, public=("limit",)):
+    """As many calls of the caller wait for an answer as may. This one failed and holds nothing."""
+
+    template = "This caller has {limit} calls that wait for an answer, which is the most it may."
+    hint = "Answer one of them (carnet inbox), then send the same request again."
+
+
 class TooManyCalls(Refused, code="too_many_calls", status=429, retryable=True, public=("limit",)):
     """The caller has as many calls open at once as it may."""
 

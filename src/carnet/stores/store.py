@@ -119,7 +119,7 @@ class Store:
             database, self._watches, call_seal, callbacks, self.worker, search_rows
         )
         self.inbox, self.rules = StoredInbox(database, waiting, call_seal), StoredRules(database)
-        self.expiry: Final = Expiry(database, self.tasks, callbacks)
+        self.expiry: Final = Expiry(database, self.tasks, callbacks, clock)
         self.revocations: Final = Revocations(trust, database, clock, self.expiry)
         self.steps: Final = StoredSteps(database)
         self.outbox: Final = StoredOutbox(database)
@@ -136,6 +136,10 @@ class Store:
         self.pinned.take(keys)
         self._waiting.wait_hours = wait_hours
         self._trust_changed()
+
+    def bound_waiting(self, per_caller: int) -> None:
+        """Let no more turns of one caller wait for answers."""
+        self._waiting.per_caller = per_caller
 
     def is_writable(self) -> bool:
         """Whether the last write succeeded."""

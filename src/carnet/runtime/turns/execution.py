@@ -8,7 +8,7 @@ in the log, under an incident that the caller is told.
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 import msgspec
@@ -16,10 +16,20 @@ import msgspec
 from carnet.core.call import Call
 from carnet.core.chain.turn import Turn
 from carnet.core.chain.turn_id import is_unscoped
-from carnet.core.messages.events import STATES, UNKNOWN_COST, End, Event, Extension, Failed, Usage
-from carnet.core.messages.interrupt import Answered, Resolution
+from carnet.core.messages.events import (
+    STATES,
+    UNKNOWN_COST,
+    End,
+    Event,
+    Extension,
+    Failed,
+    Usage,
+    Waiting,
+)
+from carnet.core.messages.interrupt import Answered, Interrupt, Resolution
 from carnet.core.messages.outbound_call import OutboundCall
 from carnet.core.messages.output import Output
+from carnet.core.people.proof import SECOND_US
 from carnet.errors import AgentFailed, AgentNotFound, CarnetError, Internal, OutcomeUnknown
 from carnet.ports.calls.admission import CameBack
 from carnet.ports.calls.agent import Target
@@ -27,6 +37,7 @@ from carnet.ports.calls.turns import Fenced, InterruptRecord
 from carnet.ports.world.clock import Ids
 from carnet.runtime.turns.broadcast import Broadcast
 from carnet.runtime.turns.recording import Recording
+from carnet.wire.grammar.times import when
 
 MOST_RETURNS: Final = 16  # calls that came back to us, that one turn notes
 STOP_SECONDS = 5.0  # how long a cancelled turn may take to be recorded
@@ -70,6 +81,10 @@ class Execution:
         is_it = (sent.run, sent.turn) == (returned.run, returned.parent_turn)
         return is_it and target.is_remote and target.credit == f"peer:{returned.peer}"
 
+    def is_above(self, child: Turn) -> bool:
+        """Whether a call was made in it, in process."""
+        return (child.run, child.parent_turn) == (self.record.run, self.record.turn)
+
     def note(self, returned: CameBack) -> None:
         """Record a call that came back to us and was refused; a few of them."""
         if self.recording is None or self.returns >= MOST_RETURNS:
@@ -99,6 +114,38 @@ async def stop_all(executions: Sequence[Execution]) -> None:
         running.stop()
     if executions:
         await asyncio.wait([running.task for running in executions], timeout=STOP_SECONDS)
+
+
+def note_below(executions: Iterable[Execution], child: Turn) -> None:
+    """Note with the turn that a call was made in, in process, that it waits."""
+    for running in executions:
+        if running.recording is not None and running.is_above(child):
+            running.recording.has_below = True
+
+
+def with_secrets(waiting: Waiting, ids: Ids, now: int, currency: str) -> Waiting:
+    """What a turn waits for, with a secret for each that it asks for itself."""
+    return Waiting(
+        tuple(
+            [
+                each if each.state else _asked(each, ids, now, currency)
+                for each in waiting.interrupts
+            ]
+        )
+    )
+
+
+def _asked(asked: Interrupt, ids: Ids, now: int, currency: str) -> Interrupt:
+    until = asked.expires_at
+    if asked.lasts is not None:
+        until = when(now + int(asked.lasts * SECOND_US))
+    return msgspec.structs.replace(
+        asked,
+        state=ids.token(),
+        currency=None if asked.amount is None else currency,
+        expires_at=until,
+        lasts=None,
+    )
 
 
 def absent(agent: str) -> Target:

@@ -96,6 +96,8 @@ class Recording(Grown):
         self._children_cost = own_before(call) if has_waited else 0
         self._exceeds = False  # more is to be debited than was reserved
         self._disputed = 0
+        # Whether something may wait that was called in it, in process.
+        self.has_below = call.record.fence != call.record.attempt  # it has waited itself
 
     # ------------------------------------------------------------------ for the agent
 
@@ -209,7 +211,7 @@ class Recording(Grown):
         try:
             while self._waiting:
                 is_long = self._waiting_bytes > PIECE_BYTES
-                batch, encoded = self._take_piece() if is_long else self._take()
+                batch, encoded = self._take_piece() if is_long else self._take_all()
                 last = self._sequence + len(batch) - 1
                 try:
                     await self._turns.append(
@@ -232,12 +234,6 @@ class Recording(Grown):
         self.broken = error
         self._on_broken()
 
-    def _take(self) -> tuple[list[Event], list[bytes]]:
-        taken = self._waiting, self._encoded
-        self._waiting, self._encoded = [], []
-        self._waiting_bytes = 0
-        return taken
-
     async def finish(self, end: End, *, now: int) -> tuple[Sequence[Event], Turn]:
         """Make the end durable; the events that go with it and the record with its costs."""
         self._is_over = True
@@ -257,7 +253,7 @@ class Recording(Grown):
             self._keep(pointer(call.record.fence, outbound.ordinal))
         self._keep(journaled(end) if type(end) is Waiting else end)
         ahead = await self._write_ahead() if self._waiting_bytes > PIECE_BYTES else None
-        batch, encoded = self._take()
+        batch, encoded = self._take_all()
         if self._outbound:  # the journal points to them; who reads now is shown them
             batch[-1 - len(self._outbound) : -1] = map(outbound_event, self._outbound)
         has_quota = call.quota is not None or call.task_quota is not None
@@ -284,7 +280,7 @@ class Recording(Grown):
                 is_task=call.task is not None,
                 outbound=tuple(self._outbound),
                 facts=self.words,
-                **(self._waits(end, debits) if type(end) is Waiting else {}),
+                **(self._waits(end, debits, batch, encoded) if type(end) is Waiting else {}),
             )
         )
         return batch[:-1] if ahead is None else [*ahead, *batch[:-1]], record
@@ -301,15 +297,18 @@ class Recording(Grown):
         # How much of it the payer's limit takes is known when it is written.
         return Usage(tokens[0], tokens[1], None if is_unknown or self._exceeds else cost)
 
-    def _waits(self, end: Waiting, debits: Sequence[Debit]) -> dict[str, Any]:
+    def _waits(
+        self, end: Waiting, debits: Sequence[Debit], batch: list[Event], encoded: list[bytes]
+    ) -> dict[str, Any]:
         """What the end of a turn says beside that waits: what for, and the call."""
-        call = self._call
+        call, said = self._call, len(batch) - 1 - len(self._outbound)
+        self._waiting, self._encoded = batch[:said], encoded[:said]  # if it may not wait
         return {
             "interrupts": end.interrupts,
             "call_bytes": write_sealed_call(
                 sealed_call_of(call, sum(debit.amount for debit in debits))
             ),
-            "holding": () if call.task_quota is None else (Use(call.task_quota, 1),),
+            "holding": tuple([Use(quota, 1) for quota in (call.task_quota, call.place) if quota]),
             "charges_all": self._target.is_remote,
             "owners": tuple(map(call.owner_of, end.interrupts)),
             "deliveries": self._deliveries.asked(call, end.interrupts),

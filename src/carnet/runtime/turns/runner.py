@@ -8,7 +8,9 @@ Law 4. A turn that nobody reads any more, here or in another process, is cancell
        finishes on its own. While its end is being recorded nothing can cancel it.
 Law 5. No turn stays running: one whose end could not be recorded is ended as unknown as soon as
        the store can be written again.
-Law 6. A task needs no reader, and is never lost: one whose end could not be recorded, or for which
+Law 6. A turn that ends leaves nothing waiting that was called in it. One for which its caller has
+       no place left does not wait: it fails.
+Law 7. A task needs no reader, and is never lost: one whose end could not be recorded, or for which
        no time is left when the gateway stops, waits again.
 """
 
@@ -25,8 +27,15 @@ from carnet.core.call import Call
 from carnet.core.chain.turn import Turn
 from carnet.core.messages.events import End, Event, Failed, Usage, Waiting
 from carnet.core.messages.interrupt import Interrupt, agreed
-from carnet.core.people.proof import SECOND_US
-from carnet.errors import Cancelled, CarnetError, InProgress, Internal, OutcomeUnknown, ShuttingDown
+from carnet.errors import (
+    Cancelled,
+    CarnetError,
+    InProgress,
+    Internal,
+    OutcomeUnknown,
+    ShuttingDown,
+    TooManyWaiting,
+)
 from carnet.ports.calls.admission import CameBack, HasEnded, never
 from carnet.ports.calls.tasks import Tasks
 from carnet.ports.calls.turns import Fenced, Tell, Turns
@@ -41,16 +50,17 @@ from carnet.runtime.turns.execution import (
     as_before,
     listen,
     log_fields,
+    note_below,
     stop_all,
     usage_of,
+    with_secrets,
 )
 from carnet.runtime.turns.recording import Recording
 from carnet.runtime.turns.replay import Replay
-from carnet.runtime.turns.unfinished import end_waiting, settle
+from carnet.runtime.turns.unfinished import EndBelow, end_below, end_waiting, settle
 from carnet.runtime.webhooks.callbacks import CallbackDeliveries
 from carnet.wire.dialects import DIALECTS
 from carnet.wire.dialects.dialect import GatewayFacts
-from carnet.wire.grammar.times import when
 
 logger = logging.getLogger("carnet.runtime")
 
@@ -104,6 +114,7 @@ class TurnRunner:
         self._on_left = self._leave  # one for all that run
         self._draining = False
         self.by_rule: ByRule | None = None  # answers what a call asks for, if it may
+        self.end_below: EndBelow | None = None  # ends what waits below a turn that has ended
         self.has_ended: HasEnded = never  # whether what let a call in was revoked since
 
     @property
@@ -295,8 +306,8 @@ class TurnRunner:
             if running.let_go and isinstance(end, Failed):
                 recording.close()
                 await self._settle(call)
-            elif await self._finish(recording, broadcast, call, end):
-                running.end = end
+            else:
+                running.end = await self._finish(recording, broadcast, call, end)
         finally:
             n = call.record.n
             if n in self._running and self._running[n] is running:  # else a later attempt is there
@@ -317,46 +328,36 @@ class TurnRunner:
             given = given or Failed.of(error)
         await self._run(running, call, given)
 
-    def _asked(self, asked: Interrupt) -> Interrupt:
-        """What a turn waits for, with its secret where it asks for it itself."""
-        if asked.state:
-            return asked
-        until = asked.expires_at
-        if asked.lasts is not None:
-            until = when(self._clock.wall_us() + int(asked.lasts * SECOND_US))
-        return msgspec.structs.replace(
-            asked,
-            state=self._ids.token(),
-            currency=None if asked.amount is None else self._currency,
-            expires_at=until,
-            lasts=None,
-        )
-
     def _cancelled(self) -> Failed:
         return Failed.of(ShuttingDown() if self._draining else Cancelled())
 
     async def _finish(
         self, recording: Recording, broadcast: Broadcast, call: Call, end: End
-    ) -> bool:
-        """Record the end and show it; False if it could not be recorded."""
+    ) -> End | None:
+        """Record the end and show it; how it ended, None if it could not be recorded."""
         if type(end) is Waiting:
-            end = Waiting(tuple(map(self._asked, end.interrupts)))
+            end = with_secrets(end, self._ids, self._clock.wall_us(), self._currency)
+            note_below(self._running.values(), call.record)
         try:
             batch, record = await recording.finish(end, now=self._clock.wall_us())
         except Fenced:
             logger.warning("turn taken over", extra=log_fields(call, "fenced", ""))
-            return False
+            return None
+        except TooManyWaiting as full:  # nothing of it was written
+            return await self._finish(recording, broadcast, call, Failed.of(full))
         except Exception as error:  # whatever it is, the turn must not stay running
             failure = error if isinstance(error, CarnetError) else Internal(str(error))
             logger.exception("turn not recorded", extra=log_fields(call, failure.code, str(error)))
             broadcast.publish((Usage(), Failed.of(failure)), last=True)
             await self._settle(call)
-            return False
+            return None
         if type(end) is Waiting and await self._goes_on(call, record, end):
             await self._follow(call, record, broadcast)
-            return False
+            return None
         broadcast.publish((*batch, usage_of(call, record, batch, self._currency), end), last=True)
-        return True
+        if recording.has_below and type(end) is not Waiting:
+            await end_below(self.end_below, call)
+        return end
 
     async def _goes_on(self, call: Call, record: Turn, end: Waiting) -> bool:
         """Whether what a call asks for was answered for the future, and it runs on.

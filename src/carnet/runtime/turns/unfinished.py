@@ -2,11 +2,13 @@
 
 Law 1. It is ended as unknown, without events and without a price: a repeat runs again under the
        same id. What it held of its payer's quota is released with it.
-Law 2. A task is not ended: it waits again, and is run again one attempt later.
+Law 2. What waits below a turn that has ended is ended too: nobody could use its answer.
+Law 3. A task is not ended: it waits again, and is run again one attempt later.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable
+import logging
+from collections.abc import Awaitable, Callable, Iterable
 
 from carnet.core.call import Call
 from carnet.core.chain.turn import Turn
@@ -23,6 +25,10 @@ from carnet.errors import (
 from carnet.ports.calls.tasks import Tasks
 from carnet.ports.calls.turns import Fenced, Turns, end_unknown
 from carnet.ports.world.clock import Clock
+
+logger = logging.getLogger("carnet.runtime")
+
+EndBelow = Callable[[Turn], Awaitable[None]]
 
 WAITS_SECONDS = (0.0, 0.2, 0.5, 1.0, 2.0)  # the last one again and again
 
@@ -71,6 +77,19 @@ async def end_waiting(tasks: Tasks, turns: Iterable[int], now: int) -> int:
         if found is not None and found.state == "pending":
             count += await tasks.cancel(found.id, now)
     return count
+
+
+async def end_below(end: EndBelow | None, call: Call) -> None:
+    """End what waits that was called in a turn that has ended."""
+    if end is None:
+        return
+    try:
+        await end(call.record)
+    except CarnetError:  # then it waits until its own time is over
+        carnet = call.carnet
+        logger.exception(
+            "what waits below a turn is not ended", extra={"run": carnet.run, "turn": carnet.turn}
+        )
 
 
 def may_run_again(end: Failed, *, has_spoken: bool) -> bool:

@@ -13,12 +13,11 @@ from typing import Any, Literal, Protocol, final
 from msgspec import Struct, field
 
 import carnet.faults
-from carnet.core.chain.turn import Turn
 from carnet.errors import CarnetError, Internal, OutcomeUnknown, StorageUnavailable
 from carnet.faults import point
 from carnet.ports.calls.turns import Fenced, TurnClaim, TurnFinish, Verdict
 from carnet.stores.database import Flush, Statement
-from carnet.stores.turn.callbacks import CallbacksChanged
+from carnet.stores.turn.finish_rules import Ended
 
 Fault = Literal["row", "full", "busy", "store"]
 Job = tuple[Any, Future[Any]]
@@ -37,7 +36,7 @@ class Driver(Protocol):
     def close(self) -> None: ...
     def claim(self, claims: Sequence[TurnClaim]) -> list[Verdict]: ...
     def append(self, flushes: Sequence[Flush]) -> list[Fenced | None]: ...
-    def finish(self, finishes: Sequence[TurnFinish]) -> list[Turn | Fenced | CallbacksChanged]: ...
+    def finish(self, finishes: Sequence[TurnFinish]) -> list[Ended]: ...
     def write(self, statements: Sequence[Statement]) -> list[int]: ...
 
     def changes(self) -> int:

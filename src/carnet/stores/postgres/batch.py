@@ -26,14 +26,14 @@ from carnet.stores.outbox import GONE, delivery_row
 from carnet.stores.postgres import statements as sql
 from carnet.stores.turn.claim_rules import ClaimRules, Run, nonces_of
 from carnet.stores.turn.finish_rules import FinishRules, Shard, appended
-from carnet.stores.turn.interrupts import read_holds
+from carnet.stores.turn.interrupts import places, read_holds
 from carnet.stores.turn.row import AGAIN, BEGUN, ENDED, RESUMED, parent_of, place
 from carnet.stores.turn.sealed_calls import WaitingRows
 
 Columns = list[Sequence[Any]]
 
 _N, _KEY, _STATE, _WORKER = place("n"), place("key"), place("state"), place("worker")
-_RESERVE, _QUOTA = place("reserve"), place("purse")
+_RESERVE, _QUOTA, _HOLDS = place("reserve"), place("purse"), place("holds")
 _FOREVER: Final = 1 << 62  # a time that never comes
 
 
@@ -236,7 +236,7 @@ class HotBatch:
             and claim.admitted.payer.limit is not None
             for claim in self._claims
         )
-        exceeds = any(finish.exceeds for finish in self._finishes)
+        exceeds = any(finish.exceeds or finish.state == "waiting" for finish in self._finishes)
         if limits or exceeds or any(quota.take for quota in quotas):
             await self._lock_all_quotas({quota.name for quota in quotas if quota.take})
         names = {quota.name for quota in quotas}
@@ -260,6 +260,9 @@ class HotBatch:
         names |= {hold[0] for holds in holding for hold in read_holds(holds)}
         names |= {finish.payer.quota for finish in self._finishes if finish.debits}
         names |= {use.quota for finish in self._finishes for use in finish.uses}
+        names |= {use.quota for finish in self._finishes for use in finish.holding}
+        waited = [row[_HOLDS] for row in self._claiming.known.values()]
+        names |= {quota for holds in waited for quota, _ in places(holds)}
         found = await self._session.query(sql.LOCK_QUOTAS, sorted(names))
         self._claiming.read_quotas([row[:3] for row in found])
         self._new_quotas += [row[0] for row in found if row[3]]

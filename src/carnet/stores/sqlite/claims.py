@@ -14,14 +14,13 @@ from typing import Any, Final
 from msgspec import Struct, field
 
 import carnet.faults
-from carnet.core.chain.turn import Turn
 from carnet.faults import point
 from carnet.ports.calls.turns import Fenced, Nonce, TurnClaim, TurnFinish, Verdict
 from carnet.stores.database import Flush, Row
 from carnet.stores.outbox import END_IF_GONE, GONE, PUT, delivery_row
-from carnet.stores.turn.callbacks import CALLBACK_COLUMNS, CallbacksChanged
+from carnet.stores.turn.callbacks import CALLBACK_COLUMNS
 from carnet.stores.turn.claim_rules import ClaimRules, Run, names_of
-from carnet.stores.turn.finish_rules import FinishRules, Shard, appended
+from carnet.stores.turn.finish_rules import Ended, FinishRules, Shard, appended
 from carnet.stores.turn.interrupts import EXPIRE, PENDING, REOPEN, RESOLVE, UNDISCARD, WAIT_ON
 from carnet.stores.turn.interrupts import INSERT as INSERT_INTERRUPT
 from carnet.stores.turn.moves import becomes, may_become
@@ -103,15 +102,16 @@ class FinishBatch:
         self._numbers = numbers
         self._rules = FinishRules()
 
-    def finish(self, finishes: Sequence[TurnFinish]) -> list[Turn | Fenced | CallbacksChanged]:
+    def finish(self, finishes: Sequence[TurnFinish]) -> list[Ended]:
         """Decide and write."""
         self._rules.read(_HELD(self._connection, [finish.turn.n for finish in finishes]))
         for finish in finishes:
             if finish.tell is not None:
                 found = self._connection.execute(_CALLBACKS, (finish.turn.n,))
                 self._rules.callbacks += found.fetchall()
-            if finish.exceeds:
-                for name, held, _ in _QUOTAS(self._connection, [finish.payer.quota]):
+            if finish.exceeds or finish.state == "waiting":
+                quotas = [finish.payer.quota, *(use.quota for use in finish.holding)]
+                for name, held, _ in _QUOTAS(self._connection, quotas):
                     self._rules.spent[name] = held
         answers = [self._rules.end(finish) for finish in finishes]
         self._write()

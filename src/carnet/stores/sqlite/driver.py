@@ -33,8 +33,7 @@ from carnet.stores.snapshots import SqliteSnapshot
 from carnet.stores.sqlite.claims import ClaimBatch, FinishBatch, Numbers, append
 from carnet.stores.sqlite.reader import SqliteReader
 from carnet.stores.sqlite.writer import SqliteWriter
-from carnet.stores.turn.callbacks import CallbacksChanged
-from carnet.stores.turn.finish_rules import Seals, Shard
+from carnet.stores.turn.finish_rules import Ended, Seals, Shard
 
 BUSY_SECONDS: Final = 3.0  # less than callers wait, so that they are told why
 
@@ -300,7 +299,7 @@ class SqliteDriver:
     def append(self, flushes: Sequence[Flush]) -> list[Fenced | None]:
         return append(self._connection, flushes)
 
-    def finish(self, finishes: Sequence[TurnFinish]) -> list[Turn | Fenced | CallbacksChanged]:
+    def finish(self, finishes: Sequence[TurnFinish]) -> list[Ended]:
         return FinishBatch(self._connection, self._shard, self._postings).finish(finishes)
 
     def write(self, statements: Sequence[Statement]) -> list[int]:

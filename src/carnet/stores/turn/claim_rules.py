@@ -24,7 +24,7 @@ from carnet.core.chain.turn import Turn, TurnState, on_repeat
 from carnet.core.messages.outbound_call import lost_attempt
 from carnet.ports.calls.turns import Answer, Claimed, Denied, Known, Nonce, Rate, TurnClaim, Verdict
 from carnet.stores.database import Row
-from carnet.stores.turn.interrupts import read_holds
+from carnet.stores.turn.interrupts import places, read_holds
 from carnet.stores.turn.moves import begins
 from carnet.stores.turn.outbound_calls import outbound_row
 from carnet.stores.turn.row import (
@@ -289,8 +289,7 @@ class ClaimRules:
         admitted = claim.admitted
         row, turn = begun(claim, admitted, admitted.carnet, n, run.n, state, worker)
         self.turns.append(row)
-        asked = claim.request + APART + claim.grounds
-        self.journal.append(sealed_row(n, ACCEPTED, 0, 0, asked))
+        self.journal.append(sealed_row(n, ACCEPTED, 0, 0, claim.request + APART + claim.grounds))
         if claim.task is not None:
             self.waiting.add(n, claim, claim.task, self._rank(claim))
         return Claimed(turn, reserved)
@@ -357,12 +356,14 @@ class ClaimRules:
             asked_at = meant[0][7]  # what was agreed to before that, it holds already
             before = [p for p in self.pending if p[0] == turn.n and p[7] == asked_at]
             reserve += agreed + sum(p[5] for p in before if p[6] == "accepted")
+        for name, count in places(row[_HOLDS]):  # it waits no more
+            self.held[name] = self.held.get(name, 0) - count
+            self.taken[name] = self.taken.get(name, 0) - count
         state, worker = (_RESUMED, self._worker) if claim.task is None else (_QUEUED, None)
         resumed = (turn, state, worker, turn.fence + 1, reserve)
         self.resumed.append(resumed_row(*resumed))
         if claim.task is not None:  # its call is kept already, and where its end is told
-            task = claim.task
-            self.driven.append((turn.n, task.id, task.sender, task.skill))
+            self.driven.append((turn.n, claim.task.id, claim.task.sender, claim.task.skill))
             self.driven_ranks.append((self._rank(claim), turn.n))
         note = b'{"attempt":%d,"resolved":true}' % turn.attempt
         self.journal.append(sealed_row(turn.n, DISCARD, 0, 0, note))
@@ -395,6 +396,5 @@ class ClaimRules:
             self.lost.append(outbound_row(turn, lost_attempt(turn)))
         if claim.task is not None:
             self.waiting.add(turn.n, claim, claim.task, self._rank(claim))
-        note = b'{"attempt":%d}' % turn.attempt
-        self.journal.append(sealed_row(turn.n, DISCARD, 0, 0, note))
+        self.journal.append(sealed_row(turn.n, DISCARD, 0, 0, b'{"attempt":%d}' % turn.attempt))
         return Claimed(again_turn(claim, turn, state, worker, fence, attempt), reserved)

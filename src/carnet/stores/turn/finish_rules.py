@@ -16,7 +16,9 @@ Law 5. A turn that ends as queued goes on to hold what it held; the attempt that
        part of the answer, and whoever made it is told `Fenced` from then on.
 Law 6. A hash covers the one before it and every column of its row, each with its own length
        (MessagePack), so that no two rows are spelled the same.
-Law 7. The head moves with the commit: what was rolled back leaves no gap, and after a commit that
+Law 7. A turn for which its caller has no place left does not wait: nothing of its end is written,
+       and whoever made it ends it otherwise.
+Law 8. The head moves with the commit: what was rolled back leaves no gap, and after a commit that
        may or may not have happened a new shard begins.
 """
 
@@ -28,11 +30,18 @@ import msgspec
 from msgspec.structs import replace
 
 from carnet.core.chain.turn import TRANSITIONS, Turn, TurnState
+from carnet.errors import TooManyWaiting
 from carnet.ports.calls.turns import Debit, Fenced, TurnFinish, whole_cost, within
 from carnet.ports.world.outbox import Delivery
 from carnet.stores.database import Flush, Row
 from carnet.stores.turn.callbacks import CallbacksChanged, NotifyingFinish
-from carnet.stores.turn.interrupts import UnansweredFinish, WaitingFinish, read_holds, write_holds
+from carnet.stores.turn.interrupts import (
+    UnansweredFinish,
+    WaitingFinish,
+    places,
+    read_holds,
+    write_holds,
+)
 from carnet.stores.turn.outbound_calls import outbound_row
 from carnet.stores.turn.row import DISCARD, ENDED_ROW, EVENTS, ended, sealed_row
 
@@ -41,6 +50,9 @@ _ENDS: Final[dict[TurnState, frozenset[TurnState]]] = {
     **TRANSITIONS,
     "waiting": frozenset({"failed"}),
 }
+
+
+Ended = Turn | Fenced | CallbacksChanged | TooManyWaiting  # what an end comes to
 
 
 def appended(
@@ -73,7 +85,8 @@ class FinishRules:
         # What the driver reads.
         self.held: dict[int, Row] = {}  # of each turn that may end, as HELD has them
         self.run_costs: dict[int, int] = {}
-        self.spent: dict[str, int] = {}  # and reserved, of the quotas of ends that exceed
+        # And reserved, of the quotas of ends that exceed, and that turns wait by.
+        self.spent: dict[str, int] = {}
         self.callbacks: list[Row] = []  # of tasks that end, as CALLBACK_COLUMNS has them
         # What the driver writes.
         self.run_costs_changed: dict[int, int] = {}
@@ -97,20 +110,34 @@ class FinishRules:
             self.held[row[0]] = row
             self.run_costs[row[4]] = row[-1]
 
-    def end(self, finish: TurnFinish) -> Turn | Fenced | CallbacksChanged:
-        """End a turn, or say that it is not the caller's, or is not told to all."""
+    def end(self, finish: TurnFinish) -> Ended:
+        """End a turn, or say that it is not the caller's, is not told to all or may not wait."""
         turn = finish.turn
         held = self.held[turn.n] if turn.n in self.held else None  # noqa: SIM401  a call less
         if held is None or held[1] != turn.fence or finish.state not in _ENDS[held[5]]:
             return _fenced(turn)
         if finish.tell is not None and not self._has_these_addresses(finish):
             return CallbacksChanged(f"turn {turn.n} has other addresses")
+        if finish.state == "waiting":
+            return self._end_waiting(finish, held)
         del self.held[turn.n]  # the same turn again in this batch is too late
         if finish.state == "queued":
             return self._wait_again(finish)
-        if finish.state == "waiting" and isinstance(finish, UnansweredFinish):
-            return self._wait_on(finish)
         return self._end(finish, held)
+
+    def _end_waiting(self, finish: TurnFinish, held: Row) -> Turn | TooManyWaiting:
+        """Let a turn wait if it has a place; one that was answered and not run on has its own."""
+        if isinstance(finish, WaitingFinish) and self._is_full(finish):
+            return TooManyWaiting(limit=finish.most)
+        del self.held[finish.turn.n]
+        if isinstance(finish, UnansweredFinish):
+            return self._wait_on(finish, held[6])
+        return self._end(finish, held)
+
+    def _is_full(self, finish: WaitingFinish) -> bool:
+        """Whether as many turns of its caller wait as may."""
+        place = finish.place
+        return place is not None and self.spent.setdefault(place, 0) >= finish.most
 
     def _has_these_addresses(self, finish: TurnFinish) -> bool:
         if not isinstance(finish, NotifyingFinish):
@@ -157,6 +184,8 @@ class FinishRules:
             raise TypeError("what a turn waits for is sealed before it is stored")
         held = [kept] if kept[1] else []
         held += [[use.quota, 0, use.amount, 0] for use in finish.holding]
+        if finish.place is not None:
+            self._move(finish.place, 1, 0)
         self.interrupts += finish.rows
         self.calls.append((finish.turn.n, finish.call_bytes, finish.key_id))
         holds = write_holds(held) if held else None
@@ -164,8 +193,10 @@ class FinishRules:
         self.turns.append(row)
         return record
 
-    def _wait_on(self, finish: UnansweredFinish) -> Turn:
+    def _wait_on(self, finish: UnansweredFinish, holds: str | None) -> Turn:
         """Let a turn wait as it did: what it reserved is what its row says that it held."""
+        for quota, count in places(holds):
+            self._move(quota, count, 0)
         self.reopened.append((finish.turn.n, finish.state_hash))
         return replace(finish.turn, state="waiting")
 

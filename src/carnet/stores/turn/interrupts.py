@@ -6,6 +6,8 @@ Law 2. An interrupt is open, and then resolved or expired: once, and by whoever 
        An answer that nobody ran the turn on with was not given: it is open again.
 Law 3. What a turn holds while it waits stands in its row: [[quota, money, calls, tokens], ...]. It
        stands there until the turn has ended, or waits for something else.
+Law 4. Of one caller no more turns wait than may: each has a place in a quota from the transaction
+       that lets it wait to the one that runs it on or ends it. Without a place it does not wait.
 """
 
 from collections.abc import Sequence
@@ -14,6 +16,7 @@ from typing import Any, Final, final
 import msgspec
 from msgspec.structs import asdict, replace
 
+from carnet.core.call import WAITS
 from carnet.core.messages.interrupt import Interrupt, check_together, hash_state
 from carnet.ports.calls.turns import Answer, InterruptRecord, TurnFinish
 from carnet.stores.database import Database, Row
@@ -26,6 +29,7 @@ from carnet.wire.grammar.times import micros_of
 Hold = tuple[str, int, int, int]
 
 WAIT_HOURS: Final = 24
+MOST_OF_CALLER: Final = 1000  # turns that wait
 HOUR: Final = 3_600_000_000  # microseconds
 
 COLUMNS: Final = (
@@ -92,11 +96,22 @@ def write_holds(holds: Sequence[Sequence[object]]) -> str:
     return msgspec.json.encode(holds).decode()
 
 
+def places(holds: str | None) -> list[tuple[str, int]]:
+    """The places that a turn has among those of its caller that wait: the quota, and how many."""
+    return [(hold[0], hold[2]) for hold in read_holds(holds) if hold[0].startswith(WAITS)]
+
+
 class WaitingFinish(TurnFinish, frozen=True, kw_only=True):
     """The end of a turn that waits, with everything secret sealed."""
 
     rows: tuple[Row, ...]  # of COLUMNS
     key_id: str  # of the secrets file
+    most: int = MOST_OF_CALLER  # turns of its caller that may wait
+
+    @property
+    def place(self) -> str | None:
+        """The quota that it takes a place of; None of a child, which waits in its parent's."""
+        return next((use.quota for use in self.holding if use.quota.startswith(WAITS)), None)
 
 
 class UnansweredFinish(TurnFinish, frozen=True, kw_only=True):
@@ -119,6 +134,7 @@ class Interrupts:
         """`wait_hours` is how long a turn waits at the most."""
         self._database = database
         self.wait_hours = wait_hours
+        self.per_caller = MOST_OF_CALLER  # turns that may wait
         self._key_id = keys.key_id
         self._seal = Seal(keys.seal)
 
@@ -136,9 +152,8 @@ class Interrupts:
         given = {name: getattr(finish, name) for name in TurnFinish.__struct_fields__}
         rows = tuple(self._row(finish, place) for place in range(len(finish.interrupts)))
         head = head_of(use.quota for use in finish.holding)
-        return WaitingFinish(
-            **{**given, "call_bytes": head + call_bytes}, rows=rows, key_id=self._key_id
-        )
+        given["call_bytes"] = head + call_bytes
+        return WaitingFinish(**given, rows=rows, key_id=self._key_id, most=self.per_caller)
 
     def _row(self, finish: TurnFinish, place: int) -> Row:
         asked = finish.interrupts[place]

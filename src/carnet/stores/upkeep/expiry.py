@@ -2,7 +2,9 @@
 
 Law 1. A turn that waits longer than it may, or whose task was cancelled, fails, gives back what it
        held, and if it is a task writes its webhooks, in one transaction.
-Law 2. Several gateways may do it at once: the fence and the state decide.
+Law 2. What waits below a turn that has ended is ended with it, however deep; what waits elsewhere
+       ends there when its own time is over.
+Law 3. Several gateways may do it at once: the fence and the state decide.
 """
 
 from collections.abc import Callable, Iterable
@@ -17,6 +19,7 @@ from carnet.errors import Cancelled, InterruptExpired
 from carnet.faults import point
 from carnet.ports.calls.tasks import StoredTask
 from carnet.ports.calls.turns import Fenced, Tell, TurnFinish
+from carnet.ports.world.clock import Clock
 from carnet.stores.calls.tasks import StoredTasks
 from carnet.stores.database import Database
 from carnet.stores.turn.callbacks import StoredCallbacks
@@ -37,6 +40,10 @@ _UNWANTED = (
     " AND (SELECT t.state FROM turn t WHERE t.n = k.turn) = 'waiting' LIMIT ?"
 )
 _NUMBERED = f"{SELECT_TURN} WHERE t.n = ?"
+_BELOW = (
+    f"{SELECT_TURN} WHERE t.run = (SELECT p.run FROM turn p WHERE p.n = ?)"  # noqa: S608  our own words
+    " AND t.parent_n = ? AND t.state || '' = 'waiting'"
+)
 _EVENT_COUNT = (
     "SELECT COALESCE(MAX(last) + 1, 0) FROM journal WHERE turn = ? AND kind = 'events' AND n >"
     " COALESCE((SELECT MAX(n) FROM journal WHERE turn = ? AND kind = 'discard'), 0)"
@@ -46,8 +53,11 @@ _EVENT_COUNT = (
 class Expiry:
     """Ends turns that wait in vain. Only a gateway does it."""
 
-    def __init__(self, database: Database, tasks: StoredTasks, callbacks: StoredCallbacks) -> None:
+    def __init__(
+        self, database: Database, tasks: StoredTasks, callbacks: StoredCallbacks, clock: Clock
+    ) -> None:
         self._database = database
+        self._clock = clock
         self._tasks = tasks
         self._callbacks = callbacks
         self.teller: Teller | None = None  # a task waits on until there is one
@@ -68,13 +78,24 @@ class Expiry:
             for row in await self._database.fetch(_NUMBERED, (n,)):
                 await self._end(read_turn(row), CANCELLED, now)
 
+    async def end_below(self, turn: Turn) -> None:
+        """End what waits that was called in a turn that has ended, in process."""
+        await self._end_below(turn, self._clock.wall_us())
+
+    async def _end_below(self, turn: Turn, now: int) -> None:
+        for row in await self._database.fetch(_BELOW, (turn.n, turn.n)):
+            await self._end(read_turn(row), CANCELLED, now)
+
     async def _end(self, turn: Turn, failed: Failed, now: int) -> bool:
         point("expire.each_turn")
         ((event_count,),) = await self._database.fetch(_EVENT_COUNT, (turn.n, turn.n))
         try:
-            return await self._finish(_ended(turn, failed, event_count, now), failed)
+            is_ended = await self._finish(_ended(turn, failed, event_count, now), failed)
         except Fenced:  # it was answered, or ended by another gateway, in this moment
             return False
+        if is_ended:
+            await self._end_below(turn, now)
+        return is_ended
 
     async def _finish(self, end: TurnFinish, failed: Failed) -> bool:
         task = await self._tasks.kept(end.turn.n)

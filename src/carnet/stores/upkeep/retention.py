@@ -28,6 +28,7 @@ from typing import Final, NamedTuple
 from msgspec import Struct
 from msgspec.structs import asdict
 
+from carnet.core.call import WAITS
 from carnet.faults import point
 from carnet.ports.calls.turns import TASKS, TOKENS
 from carnet.ports.world.clock import Clock
@@ -191,9 +192,10 @@ async def _forget_the_rest(database: Database, *, now: int, cutoff: int) -> int:
 
 # The names are compared by their bytes, in both databases: `0` follows `/`.
 _OF_OLD_DAYS = f"name >= '{TOKENS}' AND name < ?"
-_OF_NO_TASK = f"name >= '{TASKS}' AND name < '{TASKS[:-1]}0' AND spent = 0 AND reserved = 0"
+_EMPTY = "name >= '{0}/' AND name < '{0}0' AND spent = 0 AND reserved = 0"
+_OF_NOTHING = tuple(_EMPTY.format(kind[:-1]) for kind in (TASKS, WAITS))
 _OLD_DAYS = f"SELECT name FROM purse WHERE {_OF_OLD_DAYS} ORDER BY name LIMIT ?"
-_NO_TASKS = f"SELECT name FROM purse WHERE name > ? AND {_OF_NO_TASK} ORDER BY name LIMIT ?"
+_NAMES = "SELECT name FROM purse WHERE name > ? AND {} ORDER BY name LIMIT ?"
 
 
 class RetentionHours(NamedTuple):
@@ -258,11 +260,13 @@ class Cleanup:
         return gone
 
     async def _forget_empty(self) -> int:
-        """The quotas of senders none of whose tasks waits or runs."""
-        gone, last = 0, ""
-        while found := await self._database.fetch(_NO_TASKS, (last, AT_A_TIME)):
-            last = found[-1][0]
-            gone += await self._delete([name for (name,) in found], _OF_NO_TASK)
+        """The quotas of senders none of whose tasks waits or runs, or none of whose turns waits."""
+        gone = 0
+        for empty in _OF_NOTHING:
+            last = ""
+            while found := await self._database.fetch(_NAMES.format(empty), (last, AT_A_TIME)):
+                last = found[-1][0]
+                gone += await self._delete([name for (name,) in found], empty)
         return gone
 
     async def _delete(self, names: list[str], still: str = "1 = 1") -> int:

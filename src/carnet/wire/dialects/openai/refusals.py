@@ -108,6 +108,7 @@ REFUSALS: Final[dict[type[CarnetError], tuple[int, str]]] = {
     errors.RateLimited: (429, "rate_limited"),
     errors.TokenBudgetExceeded: (429, "token_budget_exceeded"),
     errors.TooManyTasks: (429, "too_many_tasks"),
+    errors.TooManyWaiting: (429, "too_many_waiting"),
     errors.TooManyCalls: (429, "too_many_calls"),
     errors.TooManyStreams: (429, "too_many_streams"),
     errors.Overloaded: (503, "overloaded"),

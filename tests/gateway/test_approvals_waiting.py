@@ -1,0 +1,144 @@
+"""How many calls of one caller may wait for an answer: the next one fails and holds nothing."""
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from carnet.testing.wait import until
+from tests.faults.stores import STORES, move_to, rows
+from tests.stores.support import servers
+from tests.support.http import Reply, chat_body, request
+from tests.support.organisation import Organisation
+
+ASKING = '''
+import asyncio
+
+import carnet
+
+
+async def echo(visit: carnet.Visit) -> str:
+    """Say it again."""
+    return visit.text
+
+
+async def shop(visit: carnet.Visit) -> str:
+    """Sell something."""
+    answer = await visit.interrupt(payment="0.02", message="Two cents")
+    return answer.outcome
+
+
+async def front(visit: carnet.Visit) -> str:
+    """Ask the shop."""
+    return await visit.peer("shop").ask(visit.text)
+
+
+async def greedy(visit: carnet.Visit) -> str:
+    """Ask the shop, and swallow that it asks."""
+    try:
+        await visit.peer("shop").ask(visit.text)
+    except BaseException:
+        pass
+    return "went on without"
+'''
+NAMES = ("shop", "front", "greedy")
+CONFIG = "[limits]\nwaiting_per_caller = 2\n" + "".join(
+    f'[agents.{name}]\nkind = "python"\ntarget = "agents:{name}"\nprice = "0.01"\n'
+    for name in NAMES
+)
+
+numbers = itertools.count()
+
+
+@pytest.fixture(scope="module", params=STORES)
+def acme(
+    tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Iterator[Organisation]:
+    gateway = Organisation(tmp_path_factory.mktemp("acme"), "acme.example")
+    if request.param == "postgres":
+        server: servers.Server = request.getfixturevalue("server")
+        move_to(gateway, server.create())
+    gateway.configure(CONFIG, agents=ASKING)
+    gateway.start()
+    yield gateway
+    assert gateway.stop() == 0
+
+
+@pytest.fixture
+def alice(acme: Organisation) -> str:
+    return acme.new_token(f"alice-{next(numbers)}", "--limit", "10")
+
+
+def ask(acme: Organisation, token: str, run: str, agent: str = "shop", **more: Any) -> Reply:
+    ids = [("x-tangle-runid", run), ("x-tangle-turnid", "t1")]
+    return acme.chat("x", agent, headers=ids, token=token, **more)
+
+
+def answer(acme: Organisation, token: str, name: str, outcome: str) -> Reply:
+    fields = [("authorization", f"Bearer {token}"), ("content-type", "application/json")]
+    body = b'{"outcome": "%b"}' % outcome.encode()
+    return request("POST", f"{acme.url}/approvals/{name}", fields, body)
+
+
+def reserved(acme: Organisation, run: str) -> list[tuple[Any, ...]]:
+    """What the turns of a run hold."""
+    held = "SELECT t.reserve, t.holds FROM turn t JOIN run r ON r.n = t.run WHERE r.id = ?"
+    return [row for row in rows(acme, held, run) if row[0] or row[1]]
+
+
+@pytest.mark.parametrize("agent", ["shop", "front"])
+def test_a_call_beyond_the_bound_fails_plainly_and_holds_nothing(
+    acme: Organisation, alice: str, agent: str
+) -> None:
+    runs = [f"bound-{next(numbers)}" for _ in range(4)]
+    replies = [ask(acme, alice, run, agent) for run in runs]
+    assert [reply.status for reply in replies] == [402, 402, 429, 429]
+    assert {reply.code for reply in replies[2:]} == {"too_many_waiting"}
+    assert replies[2].headers["x-should-retry"] == "false"
+    assert all(reserved(acme, run) for run in runs[:2])
+    until(lambda: [reserved(acme, run) for run in runs[2:]], lambda held: held == [[], []])
+    assert len(acme.get("/approvals", token=alice).json["approvals"]) == 2
+
+
+def test_another_caller_waits_as_if_nobody_else_did(acme: Organisation, alice: str) -> None:
+    for _ in range(3):
+        last = ask(acme, alice, f"full-{next(numbers)}")
+    assert last.code == "too_many_waiting"
+    bob = acme.new_token(f"bob-{next(numbers)}", "--limit", "10")
+    assert ask(acme, bob, f"free-{next(numbers)}").status == 402
+
+
+def test_an_answer_makes_room_for_the_same_request(acme: Organisation, alice: str) -> None:
+    runs = [f"room-{next(numbers)}" for _ in range(3)]
+    assert [ask(acme, alice, run).status for run in runs] == [402, 402, 429]
+    (_, first) = acme.get("/approvals", token=alice).json["approvals"]
+    assert answer(acme, alice, first["id"], "rejected").status == 200
+    assert ask(acme, alice, runs[2]).status == 402
+    assert ask(acme, alice, f"room-{next(numbers)}").code == "too_many_waiting"
+
+
+def test_what_an_agent_leaves_waiting_that_goes_on_without_it_is_ended(
+    acme: Organisation, alice: str
+) -> None:
+    """Else who calls it often would have any number of turns wait."""
+    run = f"left-{next(numbers)}"
+    assert ask(acme, alice, run, "greedy").code == "definition_changed"
+    states = "SELECT t.agent, t.state FROM turn t JOIN run r ON r.n = t.run WHERE r.id = ?"
+    ended = {("greedy", "failed"), ("shop", "failed")}
+    until(lambda: set(rows(acme, states, run)), lambda found: found == ended)
+    assert reserved(acme, run) == []
+
+
+def test_the_bound_holds_for_tasks_too(acme: Organisation, alice: str) -> None:
+    fields = [("authorization", f"Bearer {alice}"), ("content-type", "application/json")]
+    body = chat_body("x", "shop")
+    begun = [request("POST", f"{acme.url}/tasks", fields, body).json for _ in range(3)]
+    names = [task["id"] for task in begun]
+
+    def waiting_and_over() -> tuple[int, list[str]]:
+        pages = [acme.get(f"/tasks/{name}", token=alice).json for name in names]
+        over = [page["error"]["code"] for page in pages if page.get("error")]
+        return len([page for page in pages if page.get("waits")]), over
+
+    until(waiting_and_over, lambda found: found == (2, ["too_many_waiting"]))
