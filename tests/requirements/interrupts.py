@@ -11,6 +11,8 @@ _POLICIES = "tests/runtime/peers/test_policies.py::"
 _POLICY = "tests/wire/dialects/test_policy.py::"
 _WAITING = "tests/gateway/test_approvals_waiting.py::"
 _PLACES = "tests/stores/turn/test_interrupts_places.py::"
+_VALUES = "tests/interop/interrupts/test_values.py::"
+_ANSWERS = "tests/runtime/skills/test_answers.py::"
 _PROFILE = "tests/security/signed/test_profile.py::"
 _SIBLINGS = "tests/interop/interrupts/test_siblings.py::"
 _INBOX = "tests/security/callers/test_inbox.py::"
@@ -83,6 +85,44 @@ ROWS = (
             _WAITING + "test_what_an_agent_leaves_waiting_that_goes_on_without_it_is_ended",
             _PLACES + "test_what_waits_below_a_turn_ends_with_it",
         ),
+    ),
+    Row(
+        "security:a97:value",
+        "An answer that was not asked for is refused with 400 however it came, and the question "
+        "stays open.",
+        "attack A97",
+        (
+            _VALUES + "test_a_value_that_was_not_asked_for_is_refused_and_the_question_stays_open",
+            _VALUES + "test_a_child_is_given_what_its_parent_was_answered",
+            _ANSWERS + "test_an_answer_is_one_of_the_options",
+            _ANSWERS + "test_an_answer_has_the_shape_of_the_schema_with_its_references",
+        ),
+    ),
+    Row(
+        "security:a97:work",
+        "Whatever schema an agent elsewhere sends, an answer is compared with it in bounded time.",
+        "attack A97",
+        (
+            _VALUES + "test_a_schema_without_end_keeps_nobody_waiting",
+            _ANSWERS + "test_a_schema_that_nobody_can_hold_to_costs_no_time",
+            _ANSWERS + "test_a_value_that_is_long_for_its_schema_is_refused_unread",
+        ),
+    ),
+    Row(
+        "security:a98:again",
+        "The turn of an agent that asks without end, here or elsewhere, fails after a hundred answers.",
+        "attack A98",
+        (
+            _VALUES + "test_an_agent_that_never_stops_asking_is_ended",
+            _VALUES
+            + "test_a_gateway_elsewhere_that_asks_the_same_again_and_again_is_not_asked_for_ever",
+        ),
+    ),
+    Row(
+        "security:a97:shown",
+        "What an agent elsewhere offers to choose from is shown as it is, or not at all.",
+        "attack A97; R43",
+        (_VALUES + "test_options_that_nobody_could_read_or_write_are_not_offered",),
     ),
     Row(
         "security:a46:surface",

@@ -32,7 +32,7 @@
     │   ├── policies         LegalRestriction  PolicyForbidden
     │   └── load             RateLimited  TooManyCalls  TooManyStreams  Overloaded
     │                        ShuttingDown  TokenBudgetExceeded  TooManyTasks
-    │                        TooManyWaiting
+    │                        TooManyWaiting  TooManyQuestions
     ├── Upstream             someone we called did not answer properly
     │   ├── ProviderError  ProviderUnavailable  ProviderTimeout  CircuitOpen  PeerRefused
     │   │   PeerBusy  PeerUnreachable  PeerResponseInvalid  EgressRefused  AgentFailed

@@ -188,6 +188,15 @@ class TooManyTasks(Refused, code="too_many_tasks", status=429, retryable=True, p
     hint = "Wait for one to end, then send the same request again."
 
 
+class TooManyQuestions(Refused, code="too_many_questions", status=429, public=("limit",)):
+    """The turn was answered as often as it may, and its agent, or one that it called, asks on."""
+
+    template = "This turn has waited {limit} times for an answer, which is the most it may."
+    hint = (
+        "Ask for less at a time, under a new turn id; the agent that asks is in 'carnet run show'."
+    )
+
+
 class TooManyWaiting(Refused, code="too_many_waiting", status=429, public=("limit",)):
     """As many calls of the caller wait for an answer as may. This one failed and holds nothing."""
 

@@ -1,11 +1,13 @@
 """The last step of admission: one transaction, which answers in the order of `ports.calls.turns`.
 
 Law 1. What it refuses leaves no trace: neither nonce nor turn is burned, nothing runs or is billed.
-Law 2. For an agent elsewhere that is free nothing is reserved, and it is told that it may cost
+Law 2. An answer is compared with what was asked for before it is used, as a person's is.
+Law 3. For an agent elsewhere that is free nothing is reserved, and it is told that it may cost
        nothing; what it charges all the same is not owed (R53). Whether it is, is asked for where a
        call would be refused, and not before.
 """
 
+import asyncio
 from collections.abc import Sequence
 
 import msgspec
@@ -16,7 +18,7 @@ from carnet.core.call import Admitted, Ask, Call, Offer, Target, call_of
 from carnet.core.chain.allowance import Allowance
 from carnet.core.chain.grounds import Grounds, read_grounds, write_grounds
 from carnet.core.chain.turn import Turn
-from carnet.core.messages.interrupt import StatedResolution, hash_state
+from carnet.core.messages.interrupt import Resolution, StatedResolution, hash_state
 from carnet.core.money.amount import format_amount
 from carnet.core.people.delegation import narrower
 from carnet.core.people.proof import SECOND_US, Spending
@@ -53,6 +55,7 @@ from carnet.ports.calls.turns import (
     Turns,
     Verdict,
 )
+from carnet.ports.trust.schemas import Schemas
 from carnet.ports.world.clock import Clock
 
 LIKELY_TOKENS_OUT = 4096  # reserved for an answer whose length nobody bounded
@@ -100,6 +103,14 @@ class Transaction:
         self._tasks = tasks
         self._clock = clock
         self._most_run_calls = most_run_calls
+
+    async def check(self, entry: Entry, answer: Answer, schemas: Schemas) -> None:
+        """Refuse an answer that is none of those which its turn waits for; it waits on."""
+        asked = await self._turns.question(self._turn_claim(entry, 0))
+        if asked is not None:
+            value = None if answer.value is None else msgspec.json.decode(answer.value)
+            given = Resolution(outcome=answer.outcome, value=value)
+            await asyncio.to_thread(schemas.check_answer, asked, given)
 
     async def claim(self, entry: Entry, most_run_calls: int | None = None) -> Call:
         """The admitted call with its record, or the refusal."""

@@ -275,6 +275,9 @@ class Turns(Protocol):
     async def interrupts(self, turn: Turn) -> Sequence[InterruptRecord]:
         """What a turn waits for, or waited for, in the order in which it asked."""
 
+    async def question(self, claim: TurnClaim) -> Interrupt | None:
+        """What the turn of a claim waits for that brings an answer; None if it is none of those."""
+
     async def calls_out(self, turn: Turn) -> Sequence[str]:
         """The ids under which earlier attempts of a turn have called others."""
 

@@ -16,8 +16,10 @@ from typing import Any, Final
 import jsonschema_rs
 
 from carnet.core.memo import Memo
+from carnet.core.messages.interrupt import Interrupt, Resolution
 from carnet.core.people.identity import Skill
 from carnet.errors import AgentFailed, ConfigInvalid, SchemaInvalid
+from carnet.runtime.skills import answers
 from carnet.runtime.skills.violation import ROOT, SOMEWHERE, Violation, clip, describe
 
 logger = logging.getLogger("carnet.agent")
@@ -81,6 +83,10 @@ class CompiledSchemas:
             )
             raise AgentFailed("the result does not fit its schema")
 
+    def check_answer(self, asked: Interrupt, resolution: Resolution) -> None:
+        """Refuse a value that is not among what was asked for: `InvalidRequest`."""
+        answers.check_answer(asked, resolution)
+
     def __len__(self) -> int:
         """How many skills are kept."""
         return len(self._compiled)
@@ -91,17 +97,6 @@ class CompiledSchemas:
             found = _Compiled(f"agents.{agent}.target", skill)
             known = self._compiled.keep((agent, skill.id), (skill, found))
         return known[1]
-
-
-def fits(schema: dict[str, Any], value: object) -> bool:
-    """Whether a value is what a schema of somebody else's asks for; also if that is no schema."""
-    if any(len(pattern) > MAX_PATTERN for pattern in _patterns(schema)):
-        return True
-    try:
-        checked = jsonschema_rs.validator_for(schema, pattern_options=_LINEAR, offline=True)
-    except (ValueError, jsonschema_rs.ReferencingError):  # nobody can answer by it
-        return True
-    return checked.is_valid(value)
 
 
 def _compile(key: str, skill: Skill, side: str, schema: dict[str, Any]) -> jsonschema_rs.Validator:

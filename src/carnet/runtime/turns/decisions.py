@@ -23,7 +23,6 @@ from carnet.errors import (
     Internal,
     InterruptExpired,
     InterruptNotFound,
-    InvalidRequest,
     SpendingLimitReached,
 )
 from carnet.faults import point
@@ -31,7 +30,7 @@ from carnet.ports.calls.inbox import Inbox, InboxEntry, Rules
 from carnet.ports.calls.tasks import TaskClaim
 from carnet.ports.calls.turns import Answer, Claimed, Denied, TurnClaim, Turns
 from carnet.ports.world.clock import Clock, Ids
-from carnet.runtime.skills.schemas import fits
+from carnet.runtime.skills.answers import check_answer
 
 
 class Decisions:
@@ -96,7 +95,7 @@ class Decisions:
     async def decide(self, entry: InboxEntry, resolution: Resolution) -> InboxEntry:
         """Answer a question; it as it is then."""
         if entry.record.status == "open":
-            await asyncio.to_thread(check_value, entry.record.interrupt, resolution)
+            await asyncio.to_thread(check_answer, entry.record.interrupt, resolution)
             denied = await self._claim(entry, resolution)
             if denied is not None and denied.reason == "spending":
                 needed = format_amount(entry.record.interrupt.amount or 0)
@@ -144,16 +143,6 @@ class Decisions:
         if isinstance(verdict, Claimed):
             self._wake()
         return verdict if isinstance(verdict, Denied) else None
-
-
-def check_value(asked: Interrupt, resolution: Resolution) -> None:
-    """Refuse a value that is not among what was asked for."""
-    if not resolution.accepted:
-        return
-    if asked.options and resolution.value not in asked.options:
-        raise InvalidRequest("value", "must be one of the options")
-    if asked.schema is not None and not fits(asked.schema, resolution.value):
-        raise InvalidRequest("value", "does not fit the schema of what is asked for")
 
 
 def _check_same(found: InboxEntry, resolution: Resolution) -> None:

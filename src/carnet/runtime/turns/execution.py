@@ -30,7 +30,14 @@ from carnet.core.messages.interrupt import Answered, Interrupt, Resolution
 from carnet.core.messages.outbound_call import OutboundCall
 from carnet.core.messages.output import Output
 from carnet.core.people.proof import SECOND_US
-from carnet.errors import AgentFailed, AgentNotFound, CarnetError, Internal, OutcomeUnknown
+from carnet.errors import (
+    AgentFailed,
+    AgentNotFound,
+    CarnetError,
+    Internal,
+    OutcomeUnknown,
+    TooManyQuestions,
+)
 from carnet.ports.calls.admission import CameBack
 from carnet.ports.calls.agent import Target
 from carnet.ports.calls.turns import Fenced, InterruptRecord
@@ -40,6 +47,7 @@ from carnet.runtime.turns.recording import Recording
 from carnet.wire.grammar.times import when
 
 MOST_RETURNS: Final = 16  # calls that came back to us, that one turn notes
+MOST_WAITS: Final = 100  # times that one turn waits for answers
 STOP_SECONDS = 5.0  # how long a cancelled turn may take to be recorded
 
 
@@ -123,8 +131,16 @@ def note_below(executions: Iterable[Execution], child: Turn) -> None:
             running.recording.has_below = True
 
 
-def with_secrets(waiting: Waiting, ids: Ids, now: int, currency: str) -> Waiting:
-    """What a turn waits for, with a secret for each that it asks for itself."""
+def waits_or_fails(
+    waiting: Waiting, record: Turn, ids: Ids, now: int, currency: str
+) -> Waiting | Failed:
+    """How a turn ends that asks: with a secret for each that it asks for itself.
+
+    It fails where it was answered as often as it may: the fence is raised by each answer, and by
+    each attempt.
+    """
+    if record.fence - record.attempt >= MOST_WAITS:
+        return Failed.of(TooManyQuestions(limit=MOST_WAITS))
     return Waiting(
         tuple(
             [

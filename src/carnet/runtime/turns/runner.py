@@ -53,7 +53,7 @@ from carnet.runtime.turns.execution import (
     note_below,
     stop_all,
     usage_of,
-    with_secrets,
+    waits_or_fails,
 )
 from carnet.runtime.turns.recording import Recording
 from carnet.runtime.turns.replay import Replay
@@ -336,7 +336,8 @@ class TurnRunner:
     ) -> End | None:
         """Record the end and show it; how it ended, None if it could not be recorded."""
         if type(end) is Waiting:
-            end = with_secrets(end, self._ids, self._clock.wall_us(), self._currency)
+            now = self._clock.wall_us()
+            end = waits_or_fails(end, call.record, self._ids, now, self._currency)
             note_below(self._running.values(), call.record)
         try:
             batch, record = await recording.finish(end, now=self._clock.wall_us())

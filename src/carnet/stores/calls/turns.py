@@ -24,6 +24,7 @@ from typing import Final, Self
 from msgspec.structs import replace
 
 from carnet.core.chain.turn import TRANSITIONS, Turn
+from carnet.core.messages.interrupt import Interrupt
 from carnet.errors import RunNotFound
 from carnet.ports.calls.turns import Claimed, InterruptRecord, TurnClaim, TurnFinish, Verdict
 from carnet.ports.world.records import READER
@@ -317,6 +318,10 @@ class StoredTurns:
     async def interrupts(self, turn: Turn) -> list[InterruptRecord]:
         """What a turn waits for, or waited for, in the order in which it asked."""
         return await self._interrupts.of(turn.n)
+
+    async def question(self, claim: TurnClaim) -> Interrupt | None:
+        """What the turn of a claim waits for that brings an answer; None if it is none of those."""
+        return await self._interrupts.answered_by(claim)
 
     async def calls_out(self, turn: Turn) -> list[str]:
         """The ids under which earlier attempts of a turn have called others."""

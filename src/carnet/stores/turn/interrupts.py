@@ -18,7 +18,7 @@ from msgspec.structs import asdict, replace
 
 from carnet.core.call import WAITS
 from carnet.core.messages.interrupt import Interrupt, check_together, hash_state
-from carnet.ports.calls.turns import Answer, InterruptRecord, TurnFinish
+from carnet.ports.calls.turns import Answer, InterruptRecord, TurnClaim, TurnFinish
 from carnet.stores.database import Database, Row
 from carnet.stores.secrets.seal import Seal, Unsealable
 from carnet.stores.secrets.secrets_file import Keys
@@ -80,6 +80,14 @@ _SELECTED: Final = (
     *("account", "created"),
 )
 _OF_TURN: Final = f"SELECT {', '.join(_SELECTED)} FROM interrupt WHERE turn = ? ORDER BY place, n"  # noqa: S608
+
+# By its turn, which is that of a caller and a payer, and by the hash of its secret.
+_BY_STATE: Final = (
+    f"SELECT {', '.join(f'i.{name}' for name in _SELECTED)} FROM run r"  # noqa: S608
+    " JOIN turn t ON t.run = r.n JOIN interrupt i ON i.turn = t.n"
+    " WHERE r.id = ? AND r.issuer = ? AND r.account = ? AND t.key = ?"
+    " AND i.state_hash = ? AND i.status || '' = 'open'"
+)
 
 _holds: Final = msgspec.json.Decoder(list[Hold])
 _data: Final = msgspec.json.Decoder(dict[str, Any])
@@ -178,6 +186,15 @@ class Interrupts:
     async def of(self, turn: int) -> list[InterruptRecord]:
         """What a turn waits for, or waited for, in the order in which it asked."""
         return [self.read(row) for row in await self._database.fetch(_OF_TURN, (turn,))]
+
+    async def answered_by(self, claim: TurnClaim) -> Interrupt | None:
+        """What the answer of a claim is for, if the turn of that claim waits for it."""
+        if claim.resolution is None:
+            return None
+        run, account = claim.admitted.carnet.run, claim.admitted.payer.account
+        args = (run, account.issuer, account.id, claim.key, claim.resolution.state_hash)
+        found = [self.read(row) for row in await self._database.fetch(_BY_STATE, args)]
+        return found[0].interrupt if found else None
 
     def read(self, row: Row) -> InterruptRecord:
         """One of them, of the columns SELECTED."""

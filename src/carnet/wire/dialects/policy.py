@@ -308,10 +308,13 @@ def _read_amount(entry: dict[str, Any], currency: str) -> tuple[int | None, dict
 
 
 def _read_options(value: object) -> tuple[str, ...]:
+    """The options that a person can be shown, and send back as they are."""
     options = value if isinstance(value, list) else []
-    return tuple(
-        [option[:MOST_WORDS] for option in options[:MOST_OPTIONS] if isinstance(option, str)]
-    )
+    return tuple([each for each in options[:MOST_OPTIONS] if _is_readable(each)])
+
+
+def _is_readable(option: object) -> bool:
+    return isinstance(option, str) and 0 < len(option) <= MOST_WORDS and option.isprintable()
 
 
 def _words(value: object) -> str:

@@ -109,6 +109,7 @@ REFUSALS: Final[dict[type[CarnetError], tuple[int, str]]] = {
     errors.TokenBudgetExceeded: (429, "token_budget_exceeded"),
     errors.TooManyTasks: (429, "too_many_tasks"),
     errors.TooManyWaiting: (429, "too_many_waiting"),
+    errors.TooManyQuestions: (429, "too_many_questions"),
     errors.TooManyCalls: (429, "too_many_calls"),
     errors.TooManyStreams: (429, "too_many_streams"),
     errors.Overloaded: (503, "overloaded"),

@@ -109,7 +109,12 @@ REFUSALS: Final[dict[type[CarnetError], tuple[int, str]]] = {
     **_with_status(
         RATE_LIMITED,
         *(errors.RateLimited, errors.TooManyCalls, errors.TooManyStreams, errors.TooManyFailures),
-        *(errors.TooManyTasks, errors.TooManyWaiting, errors.ModelRateLimited),
+        *(
+            errors.TooManyTasks,
+            errors.TooManyWaiting,
+            errors.TooManyQuestions,
+            errors.ModelRateLimited,
+        ),
     ),
     errors.Overloaded: (503, AGENT_UNAVAILABLE),  # not begun: R14, and what balancers look for
     errors.ShuttingDown: (503, AGENT_UNAVAILABLE),
