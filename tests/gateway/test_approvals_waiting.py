@@ -1,13 +1,15 @@
 """How many calls of one caller may wait for an answer: the next one fails and holds nothing."""
 
+import contextlib
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from http.client import HTTPException
 from typing import Any
 
 import pytest
 
 from carnet.testing.wait import until
-from tests.faults.stores import STORES, move_to, rows
+from tests.faults.stores import STORES, end_leases, move_to, rows
 from tests.stores.support import servers
 from tests.support.http import Reply, chat_body, request
 from tests.support.organisation import Organisation
@@ -34,6 +36,12 @@ async def front(visit: carnet.Visit) -> str:
     return await visit.peer("shop").ask(visit.text)
 
 
+async def dear(visit: carnet.Visit):
+    """Fail if it is declined."""
+    yield carnet.Interrupt(kind="approval", message="May I?")
+    yield "dear"
+
+
 async def greedy(visit: carnet.Visit) -> str:
     """Ask the shop, and swallow that it asks."""
     try:
@@ -47,6 +55,7 @@ CONFIG = "[limits]\nwaiting_per_caller = 2\n" + "".join(
     f'[agents.{name}]\nkind = "python"\ntarget = "agents:{name}"\nprice = "0.01"\n'
     for name in NAMES
 )
+CONFIG += '[agents.dear]\nkind = "python"\ntarget = "agents:dear"\nprice = "0.03"\n'
 
 numbers = itertools.count()
 
@@ -70,9 +79,15 @@ def alice(acme: Organisation) -> str:
     return acme.new_token(f"alice-{next(numbers)}", "--limit", "10")
 
 
-def ask(acme: Organisation, token: str, run: str, agent: str = "shop", **more: Any) -> Reply:
+def ask(
+    acme: Organisation,
+    token: str,
+    run: str,
+    agent: str = "shop",
+    more_headers: Sequence[tuple[str, str]] = (),
+) -> Reply:
     ids = [("x-tangle-runid", run), ("x-tangle-turnid", "t1")]
-    return acme.chat("x", agent, headers=ids, token=token, **more)
+    return acme.chat("x", agent, headers=[*ids, *more_headers], token=token)
 
 
 def answer(acme: Organisation, token: str, name: str, outcome: str) -> Reply:
@@ -128,6 +143,35 @@ def test_what_an_agent_leaves_waiting_that_goes_on_without_it_is_ended(
     ended = {("greedy", "failed"), ("shop", "failed")}
     until(lambda: set(rows(acme, states, run)), lambda found: found == ended)
     assert reserved(acme, run) == []
+
+
+def test_what_was_agreed_to_is_paid_once_after_a_kill_or_the_turn_does_not_run(
+    acme: Organisation,
+) -> None:
+    """Its reservation went with its worker: whoever runs it again reserves it anew."""
+    thrifty = acme.new_token(f"thrifty-{next(numbers)}", "--limit", "0.04")
+    first, second = (f"killed-{next(numbers)}" for _ in range(2))
+    waits = ask(acme, thrifty, first)
+    state = waits.json["error"]["interrupt"]["state"]
+    acme.kill()
+    end_leases(acme)
+    acme.start(env={"CRASH_AT": "t3.begin"})
+    brought = [("carnet-resolution", f"{state};outcome=accepted")]
+    with contextlib.suppress(OSError, HTTPException):
+        ask(acme, thrifty, first, more_headers=brought)
+    acme.kill()
+    end_leases(acme)
+    acme.start()
+    assert ask(acme, thrifty, second, "dear").status == 403  # it holds 0.03 of the 0.04
+    refused = until(lambda: ask(acme, thrifty, first), lambda reply: reply.status != 409)
+    assert (refused.status, refused.code) == (402, "spending_limit_reached")
+    (other,) = acme.get("/approvals", token=thrifty).json["approvals"]
+    assert answer(acme, thrifty, other["id"], "rejected").status == 200
+    done = until(lambda: ask(acme, thrifty, first), lambda reply: reply.status == 200)
+    assert (done.text, done.json["usage"]["cost"]) == ("accepted", "0.03")
+    used = "SELECT spent, reserved, unpaid FROM purse WHERE name LIKE 'token:thrifty-%'"
+    until(lambda: rows(acme, used), lambda found: found == [(30_000, 0, 0)])
+    assert acme.json("ledger", "verify")["ok"]
 
 
 def test_the_bound_holds_for_tasks_too(acme: Organisation, alice: str) -> None:

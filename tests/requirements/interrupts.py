@@ -110,7 +110,7 @@ ROWS = (
     ),
     Row(
         "security:a98:again",
-        "The turn of an agent that asks without end, here or elsewhere, fails after a hundred answers.",
+        "The turn of an agent that asks without end, here or elsewhere, fails in the end.",
         "attack A98",
         (
             _VALUES + "test_an_agent_that_never_stops_asking_is_ended",

@@ -7,7 +7,17 @@ from msgspec.structs import replace
 
 from carnet.core.messages.events import Failed
 from carnet.ports.calls.tasks import StoredTask
-from carnet.ports.calls.turns import Claimed, Debit, Fenced, Known, Quota, Tell, TurnClaim, Use
+from carnet.ports.calls.turns import (
+    Claimed,
+    Debit,
+    Denied,
+    Fenced,
+    Known,
+    Quota,
+    Tell,
+    TurnClaim,
+    Use,
+)
 from carnet.stores.commit.queue import given_back
 from carnet.stores.open import Store
 from tests.stores.support.scenes import (
@@ -217,3 +227,76 @@ async def test_what_a_turn_used_before_it_waited_is_added_to_what_it_uses_then(
     await store.upkeep()
     found = place.rows("SELECT state, tokens_in, tokens_out FROM turn ORDER BY n")
     assert found == [("done", 10, 5), ("failed", 3, 5)]
+
+
+BILL = an_interrupt(origin=None, amount=400)  # which its own turn debits
+THRIFTY = replace(LIMITED, limit=1000)
+RESERVED = "SELECT spent, reserved FROM purse WHERE name = 'token:alice'"
+
+
+async def waiting_for_a_payment(store: Store, name: str = "r1", *, reserve: int = 300) -> TurnClaim:
+    asked = a_claim(name, payer=THRIFTY, reserve=reserve)
+    turn = claimed(await store.turns.claim(asked))
+    bill = replace(BILL, id=f"int_{name}", state=f"secret of int_{name}")
+    await store.turns.finish(a_wait(turn, payer=THRIFTY, interrupts=(bill,), reserve=reserve))
+    return replace(asked, resolution=an_answer(f"int_{name}"))
+
+
+@pytest.mark.parametrize("reserve", [300, 0])
+@pytest.mark.parametrize("is_given_up", [True, False])
+async def test_what_was_agreed_to_is_reserved_anew_when_the_turn_runs_again(
+    store: Store, place: Place, reserve: int, *, is_given_up: bool
+) -> None:
+    answer = await waiting_for_a_payment(store, reserve=reserve)
+    resumed = claimed(await store.turns.claim(answer))
+    assert place.rows(RESERVED) == [(0, reserve + 400)]
+    if is_given_up:  # its worker has died, and another one has seen it
+        await store.turns.finish(a_finish(resumed, payer=THRIFTY, state="unknown", debits=()))
+        assert place.rows(RESERVED) == [(0, 0)]
+    else:
+        place.rows("UPDATE turn SET worker = 'gone'")
+    again = await store.turns.claim(replace(answer, resolution=None))
+    assert isinstance(again, Claimed)
+    assert (again.reserved, again.agreed) == (reserve + 400, 400)
+    assert place.rows(RESERVED) == [(0, reserve + 400)]
+    left = 1000 - reserve - 400
+    other = a_claim("other", payer=THRIFTY, reserve=left + 1)
+    assert await store.turns.claim(other) == Denied("spending", amount=left)
+    paid = (Debit("agent:echo", reserve + 400),)
+    await store.turns.finish(a_finish(again.turn, payer=THRIFTY, debits=paid))
+    assert place.rows(RESERVED) == [(reserve + 400, 0)]
+
+
+async def test_a_turn_that_may_not_pay_any_more_what_was_agreed_to_does_not_run_again(
+    store: Store, place: Place
+) -> None:
+    answer = await waiting_for_a_payment(store)
+    resumed = claimed(await store.turns.claim(answer))
+    await store.turns.finish(a_finish(resumed, payer=THRIFTY, state="unknown", debits=()))
+    other = claimed(await store.turns.claim(a_claim("other", payer=THRIFTY, reserve=500)))
+    asked = replace(answer, resolution=None)
+    assert await store.turns.claim(asked) == Denied("spending", amount=500)
+    await store.turns.finish(a_finish(other, payer=THRIFTY, debits=()))
+    again = claimed(await store.turns.claim(asked))
+    paid = (Debit("agent:echo", 700),)
+    await store.turns.finish(a_finish(again, payer=THRIFTY, debits=paid))
+    assert place.rows(RESERVED) == [(700, 0)]
+
+
+async def test_an_answer_that_is_given_back_gives_back_what_was_agreed_to(
+    store: Store, place: Place
+) -> None:
+    answer = await waiting_for_a_payment(store)
+    await taken_back(store, answer)
+    assert place.rows(RESERVED) == [(0, 300)]
+    resumed = claimed(await store.turns.claim(answer))
+    assert place.rows(RESERVED) == [(0, 700)]
+    await store.turns.finish(a_finish(resumed, payer=THRIFTY, debits=()))
+    assert place.rows(RESERVED) == [(0, 0)]
+
+
+async def test_nobody_agrees_to_more_than_is_left_where_the_calls_are_free(store: Store) -> None:
+    answers = [await waiting_for_a_payment(store, name, reserve=0) for name in ("r1", "r2", "r3")]
+    verdicts = [await store.turns.claim(answer) for answer in answers]
+    assert [type(verdict) for verdict in verdicts] == [Claimed, Claimed, Denied]
+    assert verdicts[2] == Denied("spending", amount=200)

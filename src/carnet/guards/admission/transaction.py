@@ -139,11 +139,13 @@ class Transaction:
         Of a turn that runs on, what it has cost before is no longer reserved and what was agreed to
         is: a callee is told neither, as what it may cost is meant for the whole call.
         """
-        if entry.resolution is None:
-            return with_less_reserved(entry, reserved, self._currency)
+        whole = reserved - verdict.agreed
+        if entry.resolution is not None:
+            whole += verdict.turn.cost or 0
+        elif whole == entry.admitted.reserve:  # it runs again, with what was agreed to
+            return replace(entry.admitted, reserve=reserved)
         if not entry.target.is_remote:
             return replace(entry.admitted, reserve=reserved)
-        whole = reserved - verdict.agreed + (verdict.turn.cost or 0)
         return replace(with_less_reserved(entry, whole, self._currency), reserve=reserved)
 
     def _as_known(self, entry: Entry, offer: Offer) -> Entry:

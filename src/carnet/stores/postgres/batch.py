@@ -27,7 +27,7 @@ from carnet.stores.postgres import statements as sql
 from carnet.stores.turn.claim_rules import ClaimRules, Run, nonces_of
 from carnet.stores.turn.finish_rules import FinishRules, Shard, appended
 from carnet.stores.turn.interrupts import places, read_holds
-from carnet.stores.turn.row import AGAIN, BEGUN, ENDED, RESUMED, parent_of, place
+from carnet.stores.turn.row import AGAIN, BEGUN, ENDED, RESUMED, has_waited, parent_of, place
 from carnet.stores.turn.sealed_calls import WaitingRows
 
 Columns = list[Sequence[Any]]
@@ -193,11 +193,11 @@ class HotBatch:
             claiming.tasks_lost = {n for (n,) in await self._session.query(sql.LOST_TASKS, lost)}
 
     async def _read_pending(self) -> None:
-        """What turns wait for that are given an answer."""
+        """What turns wait for that are given an answer, or have waited for."""
         known = self._claiming.known
-        answered = [c.key for c in self._claims if c.resolution is not None and c.key in known]
-        if answered:
-            numbers = [known[key][_N] for key in answered]
+        found = [(known[c.key], c.resolution) for c in self._claims if c.key in known]
+        numbers = [row[_N] for row, answer in found if answer is not None or has_waited(row)]
+        if numbers:
             self._claiming.pending = await self._session.query(sql.PENDING, numbers)
 
     async def _read_depths(self) -> None:
@@ -236,6 +236,7 @@ class HotBatch:
             and claim.admitted.payer.limit is not None
             for claim in self._claims
         )
+        limits = limits or self._claiming.pending != []
         exceeds = any(finish.exceeds or finish.state == "waiting" for finish in self._finishes)
         if limits or exceeds or any(quota.take for quota in quotas):
             await self._lock_all_quotas({quota.name for quota in quotas if quota.take})
@@ -254,15 +255,15 @@ class HotBatch:
 
     async def _lock_all_quotas(self, names: set[str]) -> None:
         names |= {claim.admitted.payer.quota for claim in self._claims if claim.admitted.reserve}
-        names |= {row[_QUOTA] for row in self._claiming.known.values() if row[_RESERVE]}
+        known = [*self._claiming.known.values()]
+        names |= {row[_QUOTA] for row in known if row[_RESERVE] or self._claiming.pending}
         names |= {row[3] for row in self._finishing.held.values() if row[2]}
         holding = [row[6] for row in self._finishing.held.values() if row[6]]
         names |= {hold[0] for holds in holding for hold in read_holds(holds)}
         names |= {finish.payer.quota for finish in self._finishes if finish.debits}
         names |= {use.quota for finish in self._finishes for use in finish.uses}
         names |= {use.quota for finish in self._finishes for use in finish.holding}
-        waited = [row[_HOLDS] for row in self._claiming.known.values()]
-        names |= {quota for holds in waited for quota, _ in places(holds)}
+        names |= {quota for row in known for quota, _ in places(row[_HOLDS])}
         found = await self._session.query(sql.LOCK_QUOTAS, sorted(names))
         self._claiming.read_quotas([row[:3] for row in found])
         self._new_quotas += [row[0] for row in found if row[3]]

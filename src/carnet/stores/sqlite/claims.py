@@ -32,6 +32,7 @@ from carnet.stores.turn.row import (
     RUN_AGAIN,
     Lookup,
     SqlConnection,
+    has_waited,
     parent_of,
     place,
 )
@@ -219,7 +220,7 @@ _SET_RATE = (
 _USE_NONCE = "INSERT OR REPLACE INTO nonce (n, sender, nonce, expires) VALUES (?, ?, ?, ?)"
 
 
-_N, _KEY = place("n"), place("key")
+_N, _KEY, _QUOTA = place("n"), place("key"), place("purse")
 
 
 class Numbers:
@@ -298,7 +299,7 @@ class ClaimBatch:
             self._read_depths(asked.placed)
         if asked.buckets:
             rules.tats = dict(_RATES(self._connection, [*asked.buckets]))
-        if asked.paying:
+        if asked.paying or rules.pending:
             self._read_quotas(asked.paying)
         for agent in asked.waited_for:
             rules.fronts[agent] = self._connection.execute(_FRONT, (agent,)).fetchone()[0]
@@ -313,6 +314,8 @@ class ClaimBatch:
             if claim.may_cost or claim.admitted.reserve or claim.resolution is not None
         }
         quotas |= {quota.name for claim in claims for quota in claim.quotas}
+        if self._rules.pending:
+            quotas |= {row[_QUOTA] for row in self._rules.known.values()}
         self._rules.read_quotas(_QUOTAS(self._connection, [*quotas]))
 
     def _read_runs(self, claims: Sequence[TurnClaim], asked: dict[bytes, Row]) -> None:
@@ -330,9 +333,9 @@ class ClaimBatch:
         for row in _TURNS(self._connection, repeats):
             rules.known[row[_KEY]] = row
         for claim in claims:
-            if claim.resolution is not None and claim.key in rules.known:
-                turn = rules.known[claim.key][_N]
-                rules.pending += self._connection.execute(PENDING, (turn,)).fetchall()
+            row = rules.known.get(claim.key)
+            if row is not None and (claim.resolution is not None or has_waited(row)):
+                rules.pending += self._connection.execute(PENDING, (row[_N],)).fetchall()
 
     def _read_depths(self, claims: Sequence[TurnClaim]) -> None:
         """What is recorded of the parents that peers name."""

@@ -10,7 +10,8 @@ Law 2. First come, first served: a batch is decided in the order it was queued.
 Law 3. A batch holds no key and no nonce twice; the writer sees to that.
 Law 4. A task waits: its turn has no worker until somebody takes it. One that waits, or whose worker
        is gone, is attached to and never claimed again, because it will be run.
-Law 5. An answer is used once, by a turn that waits for it and whose time is not over.
+Law 5. An answer is used once, by a turn that waits for it and whose time is not over. What was
+       agreed to be paid is reserved with it, and anew with every attempt after that.
 """
 
 from collections.abc import Sequence
@@ -46,9 +47,8 @@ from carnet.stores.turn.sealed_calls import WaitingRows
 _SECOND: Final = 1_000_000
 _RUNNING, _QUEUED = begins("running"), begins("queued")
 _RESUMED: Final[TurnState] = "running"
-_HOLDS = place("holds")
 _DIGEST, _RETRYABLE = place("digest"), place("retryable")
-_RESERVE, _QUOTA = place("reserve"), place("purse")
+_RESERVE, _QUOTA, _HOLDS = place("reserve"), place("purse"), place("holds")
 
 
 class Run(Struct):
@@ -170,8 +170,7 @@ class ClaimRules:
         if run.calls >= claim.most_run_calls:
             return Denied("run_calls")
         denied = None
-        pays = claim.may_cost or claim.admitted.reserve
-        if claim.rates or claim.quotas or pays or claim.once is not None:
+        if claim.rates or claim.quotas or claim.may_cost or claim.admitted.reserve or claim.once:
             denied = self._admit(claim, released=0)
         return denied or self._begin(claim, run)
 
@@ -191,11 +190,8 @@ class ClaimRules:
             depths.setdefault((run.n, parent_of(claim)), set()).add(claim.admitted.carnet.depth)
 
     def _run_of(self, claim: TurnClaim) -> Run:
-        key = (
-            claim.admitted.carnet.run,
-            claim.admitted.payer.account.issuer,
-            claim.admitted.payer.account.id,
-        )
+        account = claim.admitted.payer.account
+        key = (claim.admitted.carnet.run, account.issuer, account.id)
         if key not in self.runs:
             n = self.run_numbers[self.runs_begun]
             self.runs_begun += 1
@@ -246,11 +242,7 @@ class ClaimRules:
 
     def _used_up(self, claim: TurnClaim) -> Denied | None:
         """The refusal of the quota that is used up for longest."""
-        empty = [
-            quota
-            for quota in claim.quotas
-            if self.held.get(quota.name, 0) + max(quota.take, 1) > quota.limit
-        ]
+        empty = [q for q in claim.quotas if self.held.get(q.name, 0) + max(q.take, 1) > q.limit]
         if not empty:
             return None
         longest = max(empty, key=lambda quota: quota.retry_after)
@@ -328,12 +320,16 @@ class ClaimRules:
             its_own = in_turn(claim.once, claim.key)
             if not self._is_spent(claim, its_own):
                 return Denied("spent")
+        agreed = self._agreed(turn.n) if self.pending else 0
+        if agreed and claim.admitted.payer.limit is not None:
+            whole = replace(claim.admitted, reserve=claim.admitted.reserve + agreed)
+            claim = replace(claim, admitted=whole)
         denied = self._admit(claim, released=reserve if quota == claim.admitted.payer.quota else 0)
         if denied is not None:
             return denied
         if reserve:  # held by an attempt that nobody ended
             self._reserve(quota, -reserve)
-        return self._begin_again(claim, turn)
+        return self._begin_again(claim, turn, agreed)
 
     def _resolve(self, claim: TurnClaim, answer: Answer, row: Row) -> Verdict:
         """Use an answer, once. The turn runs on when nothing else is left that it waits for."""
@@ -369,8 +365,7 @@ class ClaimRules:
         self.journal.append(sealed_row(turn.n, DISCARD, 0, 0, note))
         if reserve == claim.admitted.reserve:
             return Claimed(resumed_turn(*resumed))
-        accepted = [p[5] for p in self.pending if p[0] == turn.n and p[6] == "accepted"]
-        return Claimed(resumed_turn(*resumed), reserve, agreed + sum(accepted))
+        return Claimed(resumed_turn(*resumed), reserve, agreed + self._agreed(turn.n))
 
     def _agree(self, claim: TurnClaim, amount: int, quota: str, own: int) -> Denied | int:
         """Reserve what the payer agrees to pay; what of it comes out of the turn's `own` hold.
@@ -387,7 +382,11 @@ class ClaimRules:
         self._reserve(quota, amount - short)
         return short
 
-    def _begin_again(self, claim: TurnClaim, turn: Turn) -> Claimed:
+    def _agreed(self, turn: int) -> int:
+        """What was agreed to be paid for what a turn has asked for, and is debited by it."""
+        return sum(p[5] for p in self.pending if p[0] == turn and p[6] == "accepted")
+
+    def _begin_again(self, claim: TurnClaim, turn: Turn, agreed: int) -> Claimed:
         claim, reserved = self._as_reserved(claim)
         fence, attempt = turn.fence + 1, turn.attempt + 1
         state, worker = (_RUNNING, self._worker) if claim.task is None else (_QUEUED, None)
@@ -397,4 +396,5 @@ class ClaimRules:
         if claim.task is not None:
             self.waiting.add(turn.n, claim, claim.task, self._rank(claim))
         self.journal.append(sealed_row(turn.n, DISCARD, 0, 0, b'{"attempt":%d}' % turn.attempt))
-        return Claimed(again_turn(claim, turn, state, worker, fence, attempt), reserved)
+        turn = again_turn(claim, turn, state, worker, fence, attempt)
+        return Claimed(turn, claim.admitted.reserve if agreed else reserved, agreed)

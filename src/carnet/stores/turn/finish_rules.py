@@ -131,7 +131,7 @@ class FinishRules:
             return TooManyWaiting(limit=finish.most)
         del self.held[finish.turn.n]
         if isinstance(finish, UnansweredFinish):
-            return self._wait_on(finish, held[6])
+            return self._wait_on(finish, held)
         return self._end(finish, held)
 
     def _is_full(self, finish: WaitingFinish) -> bool:
@@ -193,10 +193,13 @@ class FinishRules:
         self.turns.append(row)
         return record
 
-    def _wait_on(self, finish: UnansweredFinish, holds: str | None) -> Turn:
-        """Let a turn wait as it did: what it reserved is what its row says that it held."""
-        for quota, count in places(holds):
-            self._move(quota, count, 0)
+    def _wait_on(self, finish: UnansweredFinish, held: Row) -> Turn:
+        """Let a turn wait as it did: it holds what its row says, and not what was agreed to."""
+        _, _, reserve, quota, _, _, holds, *_ = held
+        kept = sum(hold[1] for hold in read_holds(holds) if hold[0] == quota)
+        self._move(quota, 0, kept - reserve)
+        for place, count in places(holds):
+            self._move(place, count, 0)
         self.reopened.append((finish.turn.n, finish.state_hash))
         return replace(finish.turn, state="waiting")
 

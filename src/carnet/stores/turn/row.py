@@ -162,6 +162,14 @@ def place(name: str) -> int:
     return _PLACES[name]
 
 
+_FENCE, _ATTEMPT = place("fence"), place("attempt")
+
+
+def has_waited(row: Row) -> bool:
+    """Whether a turn was run on with an answer: that raises the fence alone."""
+    return bool(row[_FENCE] != row[_ATTEMPT])
+
+
 def parent_of(claim: TurnClaim) -> str | None:
     """The turn above the one that is claimed."""
     above = claim.made_in
