@@ -38,6 +38,8 @@ _RESTART = "tests/security/signed/test_restart.py::"
 _SIGNED_KEYS = "tests/security/signed/test_keys.py::"
 _SIGNED_TIME = "tests/security/signed/test_time.py::"
 _STORED_KEYS = "tests/stores/trust/test_own_keys.py::"
+_WAITING = "tests/gateway/test_approvals_waiting.py::"
+_AGREED = "tests/stores/turn/test_interrupts_answers.py::"
 _MONEY = "tests/interop/test_money.py::"
 _COMPARISON = "tests/ledgers/test_comparison.py::"
 
@@ -456,6 +458,17 @@ _LEDGERS = (
             _QUESTIONS + "test_a_question_is_answered_and_paid_once_after_a_kill_at",
             _QUESTIONS + "test_these_are_all_the_points_between_a_question_and_its_end",
             _KILLED + "test_a_gateway_that_dies_with_the_answer_in_its_hands_ends_the_turn_once",
+        ),
+    ),
+    Row(
+        "faults:f47",
+        "A kill after a payment was agreed to leaves it to be reserved and paid once by whoever "
+        "runs the call again.",
+        "the issue that found it",
+        (
+            _WAITING + "test_what_was_agreed_to_is_paid_once_after_a_kill_or_the_turn_does_not_run",
+            _AGREED + "test_what_was_agreed_to_is_reserved_anew_when_the_turn_runs_again",
+            _AGREED + "test_an_answer_that_is_given_back_gives_back_what_was_agreed_to",
         ),
     ),
     Row(

@@ -37,6 +37,10 @@ T = TypeVar("T")
 APPROVE: Final = "approve"
 APPROVER: Final = "approver"  # the kind of a rule by which a person agrees to another's payments
 MOST_BYTES: Final = 65_536  # of an answer
+NOT_PAID_HERE: Final = (
+    "The amount is in another currency: an answer moves no money here. Pay it where it is asked"
+    " for, and then approve, which says that it is done."
+)
 _STATUSES: Final = ("open", "all")
 
 
@@ -201,6 +205,7 @@ class Approvals:
             "asked_by": asker(asked.origin, turn.agent, self._domain),
             "amount": amount,
             "currency": asked.currency,
+            "other_amount": asked.other_amount,
             "url": asked.url,
             "options": list(asked.options),
             "schema": asked.schema,
@@ -214,6 +219,8 @@ class Approvals:
             "expires": when(record.expires),
             "status": record.status,
         }
+        if asked.other_amount is not None:
+            page["note"] = NOT_PAID_HERE
         if record.status == "resolved":
             value = None if record.value is None else msgspec.json.decode(record.value)
             page |= {"outcome": record.outcome, "value": value, "resolver": record.resolver}
@@ -254,6 +261,8 @@ def _ceiling(decision: Decision, entry: InboxEntry) -> int | None:
         if ceiling is not None:
             raise InvalidRequest("remember.ceiling", "is for a payment alone")
         return None
+    if entry.record.interrupt.amount is None:
+        raise InvalidRequest("remember", "is for an amount that is paid here")
     if ceiling is None:
         raise InvalidRequest("remember.ceiling", "says how much payments may cost in all")
     return parse_amount(ceiling, field="remember.ceiling")

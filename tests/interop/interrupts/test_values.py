@@ -145,13 +145,7 @@ def test_a_schema_without_end_keeps_nobody_waiting(scene: Scene) -> None:
         if each["run"] == waits.headers["x-tangle-runid"]
     ]
     assert question["schema"] == schema
-    fields = [
-        ("authorization", f"Bearer {scene.acme.token}"),
-        ("content-type", "application/json"),
-    ]
-    body = b'{"outcome": "accepted", "value": "x"}'
-    path = f"{scene.acme.url}/approvals/{question['id']}"
-    assert request("POST", path, fields, body).status == 200
+    assert decide(scene.acme, question["id"], scene.acme.token, value="x").status == 200
     until(
         lambda: scene.again(waits, "vendor", text="bomb by a person"),
         lambda reply: reply.status == 200,
@@ -165,6 +159,46 @@ def test_options_that_nobody_could_read_or_write_are_not_offered(scene: Scene) -
     waits = scene.ask("vendor", "options")
     asked = waits.json["error"]["interrupt"]
     assert (asked["options"], "url" in asked) == (["red"], False)
+
+
+@pytest.mark.parametrize("members", [{"amount": "5", "currency": "EUR"}, {}])
+def test_an_amount_in_another_currency_is_shown_and_not_paid_here(
+    scene: Scene, members: dict[str, str]
+) -> None:
+    has_paid = False
+
+    def reply(_: Asked) -> Answer:
+        return answered("well") if has_paid else policy(kind="payment", state="", **members)
+
+    scene.vendor.reply = reply
+    name = f"payer-{len(members)}"
+    payer = scene.acme.new_token(name, "--limit", "1")
+    waits = scene.acme.chat(name, "vendor", token=payer)
+    assert waits.status == 402
+    (question,) = scene.acme.get("/approvals", token=payer).json["approvals"]
+    assert (question["amount"], question["currency"]) == (None, None)
+    assert question["other_amount"] == (members or None)
+    assert ("note" in question) is bool(members)
+    rule = decide(scene.acme, question["id"], payer, remember={"ceiling": "1"})
+    assert (rule.status, rule.code) == (400, "invalid_request")
+    shown = scene.acme.carnet("inbox", "show", question["id"], "--as", payer).stdout
+    assert ("5 EUR (not here)" in shown) is bool(members)
+    has_paid = True
+    told = scene.acme.carnet("inbox", "approve", question["id"], "--as", payer).stdout
+    assert ("nothing was paid here" in told) is bool(members)
+    done = until(
+        lambda: scene.acme.chat(name, "vendor", token=payer, headers=same_turn(waits)),
+        lambda reply: reply.status == 200,
+    )
+    assert (done.text, done.json["usage"]["cost"]) == ("well", "0")
+    spent = "SELECT COALESCE(SUM(spent + reserved + unpaid), 0) FROM purse WHERE name = ?"
+    assert rows(scene.acme, spent, f"token:{name}") == [(0,)]
+
+
+def decide(acme: Organisation, name: str, token: str, **more: Any) -> Reply:
+    fields = [("authorization", f"Bearer {token}"), ("content-type", "application/json")]
+    body = json.dumps({"outcome": "accepted", **more}).encode()
+    return request("POST", f"{acme.url}/approvals/{name}", fields, body)
 
 
 def test_an_agent_that_never_stops_asking_is_ended(scene: Scene) -> None:

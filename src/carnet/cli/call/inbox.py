@@ -69,6 +69,9 @@ def _list_text(page: dict[str, Any], chosen: dict[str, Any]) -> str:
 
 
 def _amount(entry: dict[str, Any]) -> str:
+    other = entry.get("other_amount")
+    if other:
+        return f"{other['amount']} {other['currency']} (not here)"
     return f"{entry['amount']} {entry['currency']}" if entry["amount"] else "-"
 
 
@@ -85,7 +88,8 @@ def show(invocation: Invocation, name: str, token: str | None) -> None:
 
 
 def _text(page: dict[str, Any]) -> str:
-    lines = [f"{name.replace('_', ' ')}: {_word(value)}" for name, value in page.items() if value]
+    shown = page | ({"other_amount": _amount(page)} if page.get("other_amount") else {})
+    lines = [f"{name.replace('_', ' ')}: {_word(value)}" for name, value in shown.items() if value]
     if page["status"] == "open":
         lines += ["", f"carnet inbox approve {page['id']}", f"carnet inbox deny {page['id']}"]
     return "\n".join(lines)
@@ -203,6 +207,8 @@ def _value(value: str | None, document: str | None) -> Any:
 def _answer(invocation: Invocation, name: str, answer: dict[str, Any], token: str | None) -> None:
     page = wait(_ask(invocation, "POST", _path(name), json.dumps(answer).encode(), token))
     word = "Approved" if answer["outcome"] == "accepted" else "Denied"
+    if page.get("other_amount"):
+        word += ", and nothing was paid here"
     invocation.result(page, lambda: f"{word}. The call goes on: carnet run show {page['run']}")
 
 

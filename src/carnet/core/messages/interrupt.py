@@ -58,6 +58,14 @@ class Interrupt(Struct, frozen=True, kw_only=True):
             raise ValueError("an interrupt has a kind and a message")
 
     @property
+    def other_amount(self) -> dict[str, str] | None:
+        """The amount as it came, where it is in another currency: nobody here can pay it."""
+        more = self.more or {}
+        if self.amount is not None or "amount" not in more:
+            return None
+        return {name: str(more[name]) for name in ("amount", "currency") if name in more}
+
+    @property
     def is_known(self) -> bool:
         """Whether we know what the kind asks for."""
         return self.kind in KINDS

@@ -81,6 +81,7 @@ class CallbackDeliveries:
             "asked_by": asker(asked.origin, call.agent, self._gateway.domain),
             "amount": None if asked.amount is None else format_amount(asked.amount),
             "currency": asked.currency,
+            "other_amount": asked.other_amount,
             "owner": owner,
             "agent": call.agent,
             "run": call.carnet.run,

@@ -252,7 +252,7 @@ FROM unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[]) AS w (turn, url,
 # After WRITE, for what comes with a call now and then.
 PENDING: Final = """
 SELECT i.turn, i.id, i.state_hash, i.status, i.expires,
-    CASE WHEN i.account IS NULL OR i.kind <> 'payment' THEN 0 ELSE i.amount END,
+    CASE WHEN i.account IS NULL OR i.kind <> 'payment' THEN 0 ELSE COALESCE(i.amount, 0) END,
     i.outcome, i.created FROM unnest($1::bigint[]) AS w (n)
 JOIN interrupt i ON i.turn = ANY (ARRAY[w.n])
 """

@@ -52,7 +52,8 @@ INSERT: Final = (
 # What a claim that brings an answer must know.
 PENDING: Final = (
     "SELECT turn, id, state_hash, status, expires,"
-    " CASE WHEN account IS NULL OR kind <> 'payment' THEN 0 ELSE amount END, outcome, created"
+    " CASE WHEN account IS NULL OR kind <> 'payment' THEN 0 ELSE COALESCE(amount, 0) END,"
+    " outcome, created"
     " FROM interrupt WHERE turn = ?"
 )
 RESOLVE: Final = (

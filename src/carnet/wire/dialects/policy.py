@@ -300,11 +300,16 @@ def _read_amount(entry: dict[str, Any], currency: str) -> tuple[int | None, dict
     if amount is None:
         return None, {}
     if in_what != currency or not isinstance(amount, str):
-        return None, {"amount": str(amount)[:64], "currency": str(in_what)[:64]}
+        return None, {"amount": _shown(amount), "currency": _shown(in_what)}
     try:
         return parse_amount(amount), {}
     except InvalidRequest:
         return None, {}
+
+
+def _shown(value: object) -> str:
+    """A few characters of what somebody wrote, on one line."""
+    return "".join([sign if sign.isprintable() else " " for sign in str(value)[:64]])
 
 
 def _read_options(value: object) -> tuple[str, ...]:
