@@ -23,7 +23,7 @@ SECTIONS = dict(part.split("\n", 1) for part in TEXT.split("\n## ")[1:])
 
 def test_its_agent_asks_and_goes_on_with_the_answer() -> None:
     scene: dict[str, Any] = {"__name__": "interrupts_page"}
-    (block,) = [block for block in blocks_of(PAGE) if block.language == "python"]
+    (block, _) = [block for block in blocks_of(PAGE) if block.language == "python"]
     exec(block.text, scene)  # noqa: S102  our own page
     agent, call = Native(scene["archive"], Dispatching(), last_depth=3), make_call(text="bees")
     *_, end = asyncio.run(collect(agent, call))

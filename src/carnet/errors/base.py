@@ -5,7 +5,7 @@ public=...)` with a `template` and a `hint`. A keyword that is left out is that 
 """
 
 from collections.abc import Iterator
-from typing import ClassVar
+from typing import Any, ClassVar
 
 __all__ = ["BY_CODE", "CarnetError", "Fact", "Malformed", "Ours", "Refused", "Upstream", "leaves"]
 
@@ -29,6 +29,7 @@ class CarnetError(Exception):
     hint: ClassVar[str] = ""
     public: ClassVar[tuple[str, ...]] = ()
     words: str | None = None  # of whoever we called, for the operator alone
+    interrupts: tuple[Any, ...] = ()  # each a `carnet.Interrupt`: what is asked for first
 
     def __init_subclass__(
         cls,

@@ -1,7 +1,7 @@
 """The same between Carnets that speak SAMVAD, and what others see of it."""
 
 import json
-from base64 import urlsafe_b64decode
+from base64 import b64encode, urlsafe_b64decode
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 
 import carnet
+from carnet.errors import UsageInvalid
 from carnet.runtime.client.key import load_key
 from carnet.testing.wait import until
+from tests.docs.test_quickstart import ROOT, blocks_of
 from tests.interop.conftest import Databases
 from tests.interop.interrupts.scene import (
     PAYMENT,
@@ -134,14 +136,14 @@ def test_a_client_of_the_protocol_sees_two_members_and_a_header(scene: Scene) ->
         (asked,) = asked_in(waits.headers["carnet-interrupt"])
         assert (asked["kind"], asked["origin"]) == ("input", "@clerk@initech.example")
         assert line.send(message(sender, CLERK, target=target, **ids)).body == waits.body
-        field = resolution(asked["state"])
+        field = resolution(asked["state"], value=b64encode(b'"red"').decode())
         added = line.send(message(sender, CLERK, target=target, **ids).beside(field))
         assert (added.status, added.headers["carnet-code"]) == (401, "header_not_signed")
         again = unsigned(encoded(envelope(sender, CLERK, **ids)), target, field)
         by = f';keyid="{sender.kid}";created={int(now())};nonce="{fresh_nonce()}";tag="carnet"'
         covered = (*PROFILE, field[0])
         done = line.send(sign(sender, again, components=covered, parameters=by, newline=False))
-        assert result(done) == {"text": "accepted None"}
+        assert result(done) == {"text": "accepted red"}
 
 
 def test_its_stream_has_it_in_a_comment_and_its_task_beside_the_record(scene: Scene) -> None:
@@ -179,6 +181,37 @@ async def test_a_program_of_ours_is_told_by_the_code(
             async for _ in agent.stream("chat", text="hi"):
                 pass
         assert in_stream.value.code == "input_required"
+        (asked,) = refused.value.interrupts
+        assert (type(asked), asked.kind, asked.options) == (carnet.Interrupt, "input", COLOURS)
+        with pytest.raises(carnet.CarnetError) as wrong:
+            await agent.answer(asked, value="green")
+        assert wrong.value.facts["peer_code"] == "SCHEMA_INVALID"
+        assert await agent.answer(asked, value="red") == {"text": "accepted red"}
+        with pytest.raises(carnet.CarnetError) as used:
+            await agent.answer(asked, value="red")
+        assert used.value.facts["peer_reason"] == "policy_state_invalid"
+        (streamed,) = in_stream.value.interrupts
+        assert await agent.answer(streamed, accepted=False) == {"text": "rejected None"}
+        with pytest.raises(UsageInvalid):
+            await agent.answer(carnet.Interrupt(kind="input", message="?", state="made up"))
+
+
+COLOURS = ("red", "blue")
+
+
+async def test_the_program_of_the_page_goes_on_with_its_answer(
+    scene: Scene, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    key = load_key(tmp_path_factory.mktemp("page") / "client.key")
+    sender = f"agent://client-{key.kid}"
+    scene.initech.carnet("peers", "add", sender, "--key", key.public_text)
+    page: dict[str, Any] = {}
+    (_, block) = [
+        block for block in blocks_of(ROOT / "docs" / "interrupts.md") if block.language == "python"
+    ]
+    exec(block.text, page)  # noqa: S102  our own page
+    async with carnet.connect(f"{scene.initech.url}{AT_CLERK}", key=key) as agent:
+        assert await page["order"](agent) == {"text": "accepted red"}
 
 
 def test_a_command_that_signs_its_call_is_told_and_prints_no_answer(

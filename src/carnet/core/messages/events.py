@@ -148,6 +148,7 @@ class Waiting(Struct, frozen=True, tag="waiting", array_like=True):
         error = kind(kind=asked.kind if asked.is_known else "input")
         if asked.retry_after is not None:
             error.facts["retry_after"] = asked.retry_after
+        error.interrupts = self.interrupts
         return error
 
 

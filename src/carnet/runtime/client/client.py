@@ -6,7 +6,9 @@
 Law 1. The request goes to the address that was given, and is signed with a key of the caller's.
 Law 2. What goes wrong is an error of ours with a code, and its `next_step` as a note; what the
        other side said is its `peer_code`.
-Law 3. Connections are kept and used again, for as long as the client is open.
+Law 3. What a call asks for is an error with `interrupts`; `answer` sends the call once more with
+       the answer, under the same name, so that the agent goes on.
+Law 4. Connections are kept and used again, for as long as the client is open.
 """
 
 from collections.abc import AsyncIterator, Mapping
@@ -18,10 +20,12 @@ from typing import Any, Final, Self
 
 from msgspec import Struct, structs
 
+from carnet.core.memo import Memo
 from carnet.core.messages.events import Data, Event, Text, Waiting
+from carnet.core.messages.interrupt import Interrupt, Resolution, StatedResolution
 from carnet.core.people.address import AGENT, is_agent_uri, is_handle, parse_agent_uri, parse_handle
 from carnet.core.people.identity import Result, Secret
-from carnet.errors import UsageInvalid
+from carnet.errors import CarnetError, UsageInvalid
 from carnet.ports.world.http_client import Bounds
 from carnet.runtime.agents.samvad_peer import as_text, text_field, text_skill
 from carnet.runtime.client.key import ClientKey, load_key
@@ -35,8 +39,10 @@ from carnet.runtime.stream import closing
 from carnet.runtime.system import SystemClock, SystemIds
 from carnet.runtime.visit.pulled import CollectedAnswer, pulled
 from carnet.wire.dialects import samvad
+from carnet.wire.dialects.policy import RESOLUTION, write_resolution
 
 SECONDS: Final = 600.0
+MOST_ASKED: Final = 1000  # questions that can still be answered
 
 
 class _Within(Struct, frozen=True, kw_only=True):
@@ -63,6 +69,7 @@ class Client:
         self._samvad = SamvadClient.of(self._http, key, sender, clock=clock, ids=ids)
         self._client = self._samvad.to(recipient)
         self._tasks = SamvadTasks(self._client)
+        self._asked: Memo[str, SamvadRequest] = Memo(MOST_ASKED)  # by the secret of the question
 
     async def card(self) -> samvad.Card:
         """What the agent says about itself: its id, its skills, its keys."""
@@ -74,12 +81,45 @@ class Client:
     ) -> dict[str, Any]:
         """Ask for a skill and give its result. What goes in is a mapping, or named one by one."""
         request = self._request(skill, {**(payload or {}), **fields}, stream=False)
+        return await self._result(request, request)
+
+    async def answer(
+        self, question: Interrupt, *, accepted: bool = True, value: Any = None
+    ) -> dict[str, Any]:
+        """Answer what a call or a stream asked for, and give the result that it comes to.
+
+        Raises as a call does, also with what is asked for next.
+
+        Args:
+            question: One of the `interrupts` of the error that the call raised.
+            accepted: Whether what is asked for is granted.
+            value: What is asked for: a text, one of the options, arguments that were changed.
+        """
+        request = self._asked.get(question.state)
+        if request is None:
+            raise UsageInvalid(
+                reason="No call of this client waits for that answer.",
+                fix="Do what it asks for, and call again.",
+            )
+        given = Resolution(outcome="accepted" if accepted else "rejected", value=value)
+        written = Secret(write_resolution(StatedResolution(question.state, given)))
+        return await self._result(structs.replace(request, secrets={RESOLUTION: written}), request)
+
+    async def _result(self, request: SamvadRequest, plain: SamvadRequest) -> dict[str, Any]:
+        """The result of a request, which without an answer is the `plain` one."""
         with advised():
             answer = CollectedAnswer()
             end = await self._client.run(request, answer)
             if isinstance(end, Waiting):
-                raise end.error()
+                raise self._waits(end, plain)
             return samvad.result_of(answer.events)
+
+    def _waits(self, end: Waiting, request: SamvadRequest) -> CarnetError:
+        """Remember which request asks; the error that tells of it."""
+        for asked in end.interrupts:
+            if asked.state:
+                self._asked.keep(asked.state, request)
+        return end.error()
 
     async def stream(
         self, skill: str, payload: Mapping[str, Any] | None = None, /, **fields: Any
@@ -93,7 +133,7 @@ class Client:
                     if isinstance(event, Text | Data):
                         yield event
                     elif isinstance(event, Waiting):
-                        raise event.error()
+                        raise self._waits(event, request)
                     events.append(event)
         yield Result(samvad.result_of(events))
 

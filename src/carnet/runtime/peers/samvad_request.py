@@ -27,6 +27,7 @@ from carnet.runtime.peers.delegations import Delegating
 from carnet.runtime.peers.signing import Signing
 from carnet.wire import travel
 from carnet.wire.dialects import samvad
+from carnet.wire.dialects.policy import RESOLUTION
 
 Form = Literal["samvad", "rfc9421", "carnet"]
 
@@ -187,6 +188,8 @@ class RequestWriter:
             )
         if form == "rfc9421":
             return self._sign_to_the_letter(plain)
+        if request.carnet is None and RESOLUTION in request.secrets:
+            return self._signing.sign_whole(plain)  # the protocol's own form leaves it out
         return self._signing.sign_samvad(plain, path=path)
 
     def write_empty(self, method: str, path: str, *, signed: bool) -> Outbound:

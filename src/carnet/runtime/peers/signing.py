@@ -137,6 +137,22 @@ class Signing:
         )
         return msgspec.structs.replace(request, headers={**headers, **fields})
 
+    def sign_whole(self, request: Outbound, /) -> Outbound:
+        """Sign in our own profile without a document, as a client does who brings an answer."""
+        signer = self._keys.signer()
+        headers = {**request.headers, _DIGEST: digests.write(request.body)}
+        seen = _seen(request, headers)
+        fields = signatures.write(
+            seen,
+            components=travel.cover(seen, self._stamps),
+            keyid=signer.kid,
+            created=self._clock.wall_us() // SECOND_US,
+            sign=signer.sign,
+            nonce=self._ids.token(),
+            tag=travel.TAG,
+        )
+        return msgspec.structs.replace(request, headers={**headers, **fields})
+
     def _document(self, carnet: Carnet, *, audience: str, digest: str, keyid: str) -> Document:
         if len(carnet.path) > travel.MOST_PATH:  # a shorter one could hide a loop
             most = travel.MOST_PATH
