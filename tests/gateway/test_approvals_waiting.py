@@ -174,6 +174,59 @@ def test_what_was_agreed_to_is_paid_once_after_a_kill_or_the_turn_does_not_run(
     assert acme.json("ledger", "verify")["ok"]
 
 
+def test_the_page_of_a_run_says_what_it_waits_for_and_who_answers_how(
+    acme: Organisation, alice: str
+) -> None:
+    run = f"shown-{next(numbers)}"
+    waits = ask(acme, alice, run, "front")
+    asked = waits.json["error"]["interrupt"]
+    page = acme.get(f"/runs/{run}", token=alice)
+    (top,) = page.json["turns"]
+    (question,), (child,) = top["waits"], top["children"]
+    assert (question["id"], question["kind"], question["amount"]) == (
+        asked["id"],
+        "payment",
+        "0.02",
+    )
+    assert question["chain"] == "front > shop"
+    assert question["answered_by"] == top["actor"]
+    command = f"carnet inbox approve {asked['id']}"
+    assert question["answer"] == command
+    assert [each["answer"] for each in child["waits"]] == [None]
+    explained = acme.carnet("explain", run).stdout
+    shown = acme.carnet("run", "show", run).stdout
+    for text in (shown, explained):
+        assert (command in text, "Two cents" in text, top["actor"] in text) == (True, True, True)
+    assert asked["state"] not in page.body.decode() + shown + explained
+    answered = answer(acme, alice, asked["id"], "rejected")
+    assert answered.status == 200
+    until(lambda: ask(acme, alice, run, "front"), lambda reply: reply.status == 200)
+    assert b'"waits"' not in acme.get(f"/runs/{run}", token=alice).body
+
+
+@pytest.mark.parametrize("agent", ["shop", "front"])
+def test_a_run_that_is_cancelled_while_it_waits_ends_and_gives_back_what_it_held(
+    acme: Organisation, alice: str, agent: str
+) -> None:
+    run = f"cancelled-{next(numbers)}"
+    state = ask(acme, alice, run, agent).json["error"]["interrupt"]["state"]
+    assert reserved(acme, run)
+    (question,) = acme.get("/approvals", token=alice).json["approvals"]
+    mallory = acme.new_token(f"mallory-{next(numbers)}", "--scope", "run:cancel")
+    path = f"{acme.url}/runs/{run}/cancel"
+    assert request("POST", path, [("authorization", f"Bearer {mallory}")]).status == 404
+    cancelled = request("POST", path, [("authorization", f"Bearer {acme.token}")])
+    assert (cancelled.status, cancelled.json["cancelled"] > 0) == (200, True)
+    assert reserved(acme, run) == []
+    states = "SELECT DISTINCT t.state, t.code FROM turn t JOIN run r ON r.n = t.run WHERE r.id = ?"
+    assert rows(acme, states, run) == [("failed", "cancelled")]
+    late = answer(acme, alice, question["id"], "accepted")
+    assert (late.status, late.code) == (410, "interrupt_expired")
+    brought = [("carnet-resolution", f"{state};outcome=accepted")]
+    assert ask(acme, alice, run, agent, more_headers=brought).code == "policy_state_invalid"
+    assert acme.get("/approvals", token=alice).json["approvals"] == []
+
+
 def test_the_bound_holds_for_tasks_too(acme: Organisation, alice: str) -> None:
     fields = [("authorization", f"Bearer {alice}"), ("content-type", "application/json")]
     body = chat_body("x", "shop")

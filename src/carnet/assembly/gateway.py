@@ -273,7 +273,7 @@ def _journal(
     )
     journal.notify = settings.inbox.notify
     journal.has_ended = store.revocations.has_ended
-    journal.end_below = store.expiry.end_below
+    journal.ends_waiting = store.expiry
     store.revocations.listen(journal.stop_ended)
     if store.cluster is not None:
         store.cluster.listen(journal.stop)

@@ -9,10 +9,12 @@ from carnet.core.chain.grounds import explained, read_grounds
 from carnet.core.chain.turn import Turn
 from carnet.core.chain.turn_id import ordinal_of
 from carnet.core.messages.events import Event, Failed, Waiting, read_events
+from carnet.core.messages.interrupt import chain_of
 from carnet.core.messages.outbound_call import OutboundCall
 from carnet.core.money.amount import format_amount
 from carnet.gateway.tasks import view_of
 from carnet.ports.calls.tasks import StoredTask
+from carnet.ports.calls.turns import InterruptRecord
 from carnet.ports.world.records import (
     ANY_RUN,
     IN_PROCESS,
@@ -45,7 +47,11 @@ async def grounds_page(records: Records, run: str) -> Page | None:
     if not turns:
         return None
     found = await records.grounds(run, reader=None)
-    return {"run": run, "turns": [_grounds_of(turn, found.get(turn.n)) for turn in turns]}
+    waits = await records.waits(turns)
+    shown = [
+        _grounds_of(turn, found.get(turn.n)) | _waits_of(turn, waits.get(turn.n)) for turn in turns
+    ]
+    return {"run": run, "turns": shown}
 
 
 def _grounds_of(turn: Turn, kept: bytes | None) -> Page:
@@ -57,6 +63,29 @@ def _grounds_of(turn: Turn, kept: bytes | None) -> Page:
         "state": turn.state,
         "grounds": [{"guard": ground.guard, "found": ground.found} for ground in grounds],
     }
+
+
+def _waits_of(turn: Turn, asked: Sequence[InterruptRecord] | None) -> Page:
+    """What a turn waits for, who can answer it and how; nothing of one that does not wait."""
+    return {} if asked is None else {"waits": [_question(turn, each) for each in asked]}
+
+
+def _question(turn: Turn, record: InterruptRecord) -> Page:
+    asked = record.interrupt
+    page = {
+        "id": asked.id,
+        "kind": asked.kind,
+        "message": asked.message,
+        "chain": chain_of(asked, turn.agent),
+        "amount": None if asked.amount is None else format_amount(asked.amount),
+        "currency": asked.currency,
+        "other_amount": asked.other_amount,
+        "expires": when(record.expires),
+    }
+    if record.owner is not None:
+        return page | {"answered_by": record.owner, "answer": f"carnet inbox approve {asked.id}"}
+    # What a child asks for is asked for by the turn above it as well, and answered there.
+    return page | {"answered_by": turn.actor, "answer": None}
 
 
 def run_line(summary: RunSummary, currency: str) -> Page:
@@ -115,6 +144,10 @@ async def run_page(
     ended = [turn.ended for turn in turns]
     content, is_cut = await _contents(records, run, reader) if full else ({}, False)
     shown = {turn.n: content[turn.n].page(turn, reader) for turn in turns if turn.n in content}
+    waits = await records.waits(turns)
+    for turn in turns:
+        if turn.n in waits:
+            shown[turn.n] = shown.get(turn.n, {}) | _waits_of(turn, waits[turn.n])
     return {
         "run": run,
         "state": next(state for state in STATES if state in {turn.state for turn in turns}),

@@ -40,15 +40,21 @@ async def above(visit: carnet.Visit) -> str:
     return await visit.peer("former").ask(visit.text)
 
 
+async def brief(visit: carnet.Visit) -> str:
+    note(visit)
+    return (await visit.interrupt(payment="0.02", expires=3)).outcome
+
+
 async def endless(visit: carnet.Visit) -> str:
     note(visit)
     for _ in range(1000):
         await visit.interrupt(approval="And again?")
     return "at last"
 """
-NAMES = ("clerk", "former", "above", "endless")
+NAMES = ("clerk", "former", "above", "brief", "endless")
 CONFIG = "".join(
     f'[agents.{name}]\nkind = "python"\ntarget = "agents:{name}"\ntrust = "public"\n'
+    + 'price = "0.01"\n' * (name == "brief")
     for name in NAMES
 )
 VENDOR = '\n[agents.vendor]\nkind = "tangle"\nurl = "{url}/v1"\nretries = 2\n'
@@ -118,6 +124,27 @@ def test_a_child_is_given_what_its_parent_was_answered(scene: Scene) -> None:
     assert (refused.status, refused.code) == (400, "invalid_request")
     done = scene.again(waits, "above", with_value(waits, {"n": 3}))
     assert (done.status, done.text) == (200, "3")
+
+
+def test_what_waits_elsewhere_for_a_call_that_was_cancelled_ends_when_its_time_is_over(
+    scene: Scene,
+) -> None:
+    """Nobody tells the other side; it holds nothing for longer than it said."""
+    waits = scene.ask("@brief@globex.example")
+    assert waits.status == 402
+    run = waits.headers["x-tangle-runid"]
+    by = [("authorization", f"Bearer {scene.acme.token}")]
+    cancelled = request("POST", f"{scene.acme.url}/runs/{run}/cancel", by)
+    assert cancelled.json["cancelled"] == 1
+    held = "SELECT COUNT(*) FROM purse WHERE reserved <> 0 OR (name LIKE 'waits/%' AND spent <> 0)"
+    of_agent = "SELECT state, code FROM turn WHERE agent = 'brief'"
+    until(
+        lambda: rows(scene.globex, of_agent),
+        lambda found: found == [("failed", "interrupt_expired")],
+    )
+    assert rows(scene.globex, held) == [(0,)]
+    of_peer = "SELECT state, code FROM turn WHERE agent = '@brief@globex.example'"
+    assert rows(scene.acme, of_peer) == [("failed", "cancelled")]
 
 
 def policy(**asked: Any) -> Answer:

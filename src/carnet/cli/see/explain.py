@@ -109,7 +109,10 @@ def _explain_run(invocation: Invocation, run: str, turn: str | None) -> None:
 
 
 def _grounds_text(turn: dict[str, Any]) -> str:
+    from carnet.cli.see.tree import waits_lines
+
     title = f"{turn['turn']}  {turn['agent']}  {turn['state']}  by {turn['actor']}"
+    title = "\n  ".join([title, *waits_lines(turn)])
     if not turn["grounds"]:
         return f"{title}\n  admitted by a former version, which did not say why"
     width = max(len(ground["guard"]) for ground in turn["grounds"])

@@ -176,10 +176,10 @@ async def _last(pages: "Pages") -> str:
 @click.argument("run_id", metavar="ID")
 @pass_invocation
 def cancel(invocation: Invocation, run_id: str) -> None:
-    """Cancel what is running in a run, named as for 'run show'."""
+    """Cancel what is running or waits in a run, named as for 'run show'."""
     page = wait(_cancel(invocation, run_id))
     count, run_id = page.get("cancelled", 0), page["run"]
-    text = f"Told {count} running turn{'' if count == 1 else 's'} of {run_id} to stop."
+    text = f"Told {count} turn{'' if count == 1 else 's'} of {run_id} to stop."
     invocation.result(page, lambda: text if count else f"Nothing of {run_id} is running here.")
 
 

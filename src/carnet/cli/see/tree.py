@@ -51,8 +51,29 @@ def _branch(node: Node, page: Node, above: Node, *, prefix: str, last: bool) -> 
     below = _below(node)
     for name in ("asked", "answered"):
         yield from _content(name, node.get(name), inner + ("│  " if below else "   "))
+    yield from _waits(node, inner + ("│  " if below else "   "))
     for place, child in enumerate(below, 1):
         yield from _branch(child, page, node, prefix=inner, last=place == len(below))
+
+
+def _waits(node: Node, prefix: str) -> Iterator[str]:
+    """What a turn waits for, who can answer it and with which command."""
+    return (f"{prefix}{line}" for line in waits_lines(node))
+
+
+def waits_lines(node: Node) -> list[str]:
+    """The same, a line or two for each question; the secret that answers it is in none."""
+    lines: list[str] = []
+    for asked in node.get("waits") or ():
+        other = asked.get("other_amount") or {}
+        amount, currency = asked.get("amount"), asked.get("currency")
+        if other:
+            amount, currency = other.get("amount"), f"{other.get('currency')} (not here)"
+        words = [asked["kind"], *([f"{amount} {currency}"] if amount else []), asked["message"]]
+        lines.append(in_line(f"waits     {'  '.join(words)}  asked by {asked['chain']}"))
+        who = f"by {asked['answered_by']} until {asked['expires']}"
+        lines.append(in_line(f"answer    {asked.get('answer') or 'with the call itself'}, {who}"))
+    return lines
 
 
 def _content(name: str, content: Any, prefix: str) -> Iterator[str]:

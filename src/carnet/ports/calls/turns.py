@@ -78,6 +78,7 @@ class InterruptRecord(Struct, frozen=True, kw_only=True):
     value: bytes | None = None  # JSON
     is_charged: bool = False  # a payment that is debited by this turn
     asked: int = 0  # when
+    owner: str | None = None  # who answers it here; None: whoever called, or the turn above
 
 
 class TurnClaim(Struct, frozen=True, kw_only=True):

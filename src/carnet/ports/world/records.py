@@ -10,6 +10,7 @@ from msgspec.structs import asdict
 from carnet.core.chain.turn import Turn
 from carnet.core.messages.outbound_call import OutboundCall
 from carnet.core.people.identity import Account
+from carnet.ports.calls.turns import InterruptRecord
 
 # For whom this is read: reads are fair between callers. None is the gateway itself.
 READER: Final[ContextVar[str | None]] = ContextVar("carnet_reader", default=None)
@@ -114,6 +115,9 @@ class Records(Protocol):
         self, run: str, *, reader: str | None
     ) -> Mapping[int, Sequence[OutboundCall]]:
         """The calls that turns of a run made to other organisations, by the turn's number."""
+
+    async def waits(self, turns: Sequence[Turn]) -> Mapping[int, Sequence[InterruptRecord]]:
+        """What those of these turns wait for that do, by the turn's number; without its secret."""
 
     async def grounds(self, run: str, *, reader: str | None) -> Mapping[int, bytes]:
         """Why the turns of a run were admitted, by the turn's number: of `core.chain.grounds`."""

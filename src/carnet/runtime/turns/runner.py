@@ -57,7 +57,7 @@ from carnet.runtime.turns.execution import (
 )
 from carnet.runtime.turns.recording import Recording
 from carnet.runtime.turns.replay import Replay
-from carnet.runtime.turns.unfinished import EndBelow, end_below, end_waiting, settle
+from carnet.runtime.turns.unfinished import EndsWaiting, end_below, end_waiting, settle
 from carnet.runtime.webhooks.callbacks import CallbackDeliveries
 from carnet.wire.dialects import DIALECTS
 from carnet.wire.dialects.dialect import GatewayFacts
@@ -114,7 +114,7 @@ class TurnRunner:
         self._on_left = self._leave  # one for all that run
         self._draining = False
         self.by_rule: ByRule | None = None  # answers what a call asks for, if it may
-        self.end_below: EndBelow | None = None  # ends what waits below a turn that has ended
+        self.ends_waiting: EndsWaiting | None = None  # where turns wait for answers
         self.has_ended: HasEnded = never  # whether what let a call in was revoked since
 
     @property
@@ -200,13 +200,14 @@ class TurnRunner:
         yield (Usage(), Failed.of(Cancelled()))
 
     async def cancel(self, turns: Collection[int]) -> int:
-        """Cancel those of these turns that are running, here or elsewhere, or wait as tasks."""
+        """Cancel those of these turns that are running, here or elsewhere, or wait."""
         found = [self._running[n] for n in turns if n in self._running]
         away = [n for n in turns if n not in self._running]
         await stop_all(found)
         count = len(found)
         if self._tasks is not None:
-            count += await end_waiting(self._tasks, away, self._clock.wall_us())
+            now = self._clock.wall_us()
+            count += await end_waiting(self._tasks, away, now, self.ends_waiting)
         if self._cluster is None or not away:
             return count
         return count + await self._cluster.cancel(away, seconds=STOP_SECONDS)
@@ -357,7 +358,7 @@ class TurnRunner:
             return None
         broadcast.publish((*batch, usage_of(call, record, batch, self._currency), end), last=True)
         if recording.has_below and type(end) is not Waiting:
-            await end_below(self.end_below, call)
+            await end_below(self.ends_waiting, call)
         return end
 
     async def _goes_on(self, call: Call, record: Turn, end: Waiting) -> bool:

@@ -8,7 +8,8 @@ Law 3. A task is not ended: it waits again, and is run again one attempt later.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
+from typing import Protocol
 
 from carnet.core.call import Call
 from carnet.core.chain.turn import Turn
@@ -28,7 +29,16 @@ from carnet.ports.world.clock import Clock
 
 logger = logging.getLogger("carnet.runtime")
 
-EndBelow = Callable[[Turn], Awaitable[None]]
+
+class EndsWaiting(Protocol):
+    """Ends turns that wait for an answer which is not wanted any more."""
+
+    async def end_below(self, turn: Turn) -> None:
+        """End what waits that was called in a turn that has ended, in process."""
+
+    async def cancel(self, turns: Iterable[int], now: int) -> int:
+        """End those of these turns that wait, and what waits below them; how many waited."""
+
 
 WAITS_SECONDS = (0.0, 0.2, 0.5, 1.0, 2.0)  # the last one again and again
 
@@ -69,9 +79,11 @@ async def end_as_unknown(turns: Turns, call: Call, record: Turn, now: int) -> No
         return
 
 
-async def end_waiting(tasks: Tasks, turns: Iterable[int], now: int) -> int:
-    """Ask for the end of those of these turns that wait as tasks; how many do."""
-    count = 0
+async def end_waiting(
+    tasks: Tasks, turns: Collection[int], now: int, ends: EndsWaiting | None
+) -> int:
+    """Ask for the end of those of these turns that wait, as tasks or for answers; how many do."""
+    count = 0 if ends is None else await ends.cancel(turns, now)
     for n in turns:
         found = await tasks.of_turn(n)
         if found is not None and found.state == "pending":
@@ -79,12 +91,12 @@ async def end_waiting(tasks: Tasks, turns: Iterable[int], now: int) -> int:
     return count
 
 
-async def end_below(end: EndBelow | None, call: Call) -> None:
+async def end_below(ends: EndsWaiting | None, call: Call) -> None:
     """End what waits that was called in a turn that has ended."""
-    if end is None:
+    if ends is None:
         return
     try:
-        await end(call.record)
+        await ends.end_below(call.record)
     except CarnetError:  # then it waits until its own time is over
         carnet = call.carnet
         logger.exception(

@@ -9,10 +9,13 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import Final
 
+from msgspec.structs import replace
+
 from carnet.core.chain.turn import Turn
 from carnet.core.messages.events import PIECE_BYTES
 from carnet.core.messages.outbound_call import OutboundCall
 from carnet.core.people.identity import Account
+from carnet.ports.calls.turns import InterruptRecord
 from carnet.ports.world.records import (
     ANY_RUN,
     IN_PROCESS,
@@ -24,6 +27,7 @@ from carnet.ports.world.records import (
 from carnet.stores.calls.journal import first_rows, pieces
 from carnet.stores.calls.turns import SearchRows
 from carnet.stores.database import Database, Row, Value, marks
+from carnet.stores.turn.interrupts import Interrupts
 from carnet.stores.turn.outbound_calls import SELECT, calls_in, read_outbound, shown
 from carnet.stores.turn.row import ACCEPTED, EVENTS, SELECT_TURN, asked_in, grounds_in, read_turn
 
@@ -83,11 +87,17 @@ def summary(run: Row, turns: Sequence[Turn], *, reader: str | None = None) -> Ru
     )
 
 
+def _unlocked(record: InterruptRecord) -> InterruptRecord:
+    """The same without the secret that answers it."""
+    return replace(record, interrupt=replace(record.interrupt, state=""))
+
+
 class StoredRecords:
     """Readers over a database."""
 
-    def __init__(self, database: Database, search_rows: SearchRows) -> None:
+    def __init__(self, database: Database, search_rows: SearchRows, interrupts: Interrupts) -> None:
         self._database = database
+        self._interrupts = interrupts
         self._search_rows = search_rows
 
     async def runs(
@@ -227,6 +237,15 @@ class StoredRecords:
                     before = found.get(turn, [])
                     if calls := calls_in((data,), len(before)):
                         found[turn] = [*before, *calls]
+        return found
+
+    async def waits(self, turns: Sequence[Turn]) -> dict[int, Sequence[InterruptRecord]]:
+        """What those of these turns wait for that do, by the turn's number; without its secret."""
+        found: dict[int, Sequence[InterruptRecord]] = {}
+        for turn in turns:
+            if turn.state == "waiting":
+                asked = await self._interrupts.of(turn.n)
+                found[turn.n] = [_unlocked(each) for each in asked if each.status == "open"]
         return found
 
     async def grounds(self, run: str, *, reader: str | None) -> dict[int, bytes]:

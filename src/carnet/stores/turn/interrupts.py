@@ -78,7 +78,7 @@ UNDISCARD: Final = (
 _SELECTED: Final = (
     *("id", "kind", "origin", "message", "data", "amount", "currency", "url", "retry_after"),
     *("state_sealed", "status", "expires", "outcome", "resolver", "resolved", "value_sealed"),
-    *("account", "created"),
+    *("account", "created", "owner"),
 )
 _OF_TURN: Final = f"SELECT {', '.join(_SELECTED)} FROM interrupt WHERE turn = ? ORDER BY place, n"  # noqa: S608
 
@@ -200,7 +200,7 @@ class Interrupts:
     def read(self, row: Row) -> InterruptRecord:
         """One of them, of the columns SELECTED."""
         name, kind, origin, message, data, amount, currency, url, retry_after, sealed, *rest = row
-        status, expires, outcome, resolver, resolved, value, account, created = rest
+        status, expires, outcome, resolver, resolved, value, account, created, owner = rest
         state = ""
         try:
             state = self._seal.open(sealed, label=_label(name))
@@ -230,6 +230,7 @@ class Interrupts:
             value=value,
             is_charged=account is not None,
             asked=created,
+            owner=owner,
         )
 
 

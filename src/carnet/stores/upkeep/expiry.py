@@ -40,6 +40,7 @@ _UNWANTED = (
     " AND (SELECT t.state FROM turn t WHERE t.n = k.turn) = 'waiting' LIMIT ?"
 )
 _NUMBERED = f"{SELECT_TURN} WHERE t.n = ?"
+_WAITING = f"{_NUMBERED} AND t.state || '' = 'waiting'"
 _BELOW = (
     f"{SELECT_TURN} WHERE t.run = (SELECT p.run FROM turn p WHERE p.n = ?)"  # noqa: S608  our own words
     " AND t.parent_n = ? AND t.state || '' = 'waiting'"
@@ -72,11 +73,12 @@ class Expiry:
             ended += await self._end(read_turn(row), OVER, now)
         return ended
 
-    async def cancel(self, turns: Iterable[int], now: int) -> None:
-        """End these of the turns that wait: nobody may ask for them any more."""
-        for n in turns:
-            for row in await self._database.fetch(_NUMBERED, (n,)):
-                await self._end(read_turn(row), CANCELLED, now)
+    async def cancel(self, turns: Iterable[int], now: int) -> int:
+        """End those of these turns that wait, and what waits below them; how many waited."""
+        found = [row for n in turns for row in await self._database.fetch(_WAITING, (n,))]
+        for row in found:
+            await self._end(read_turn(row), CANCELLED, now)
+        return len(found)
 
     async def end_below(self, turn: Turn) -> None:
         """End what waits that was called in a turn that has ended, in process."""
