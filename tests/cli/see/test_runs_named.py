@@ -49,7 +49,7 @@ def test_a_run_is_cancelled_by_the_beginning_of_its_id_and_as_the_last(
     asking = Thread(target=acme.chat, args=("600", "slow"), kwargs={"headers": fields})
     asking.start()
     until(lambda: run in executions(acme.folder, "slow"))
-    assert f"Told 1 running turn of {run} to stop." in acme.carnet("run", "cancel", name).stdout
+    assert f"Told 1 turn of {run} to stop." in acme.carnet("run", "cancel", name).stdout
     asking.join(PATIENCE_SECONDS)
 
 

@@ -30,7 +30,10 @@ NOT_LISTED = {
         ("stores/postgres/sessions.py", "MOST_ATTEMPTS"),
         ("stores/postgres/writer.py", "MOST_ATTEMPTS"),
     },
-    "the default of a limit that can be set": {("stores/commit/queue.py", "MOST_WAITING")},
+    "the default of a limit that can be set": {
+        ("stores/commit/queue.py", "MOST_WAITING"),
+        ("stores/turn/interrupts.py", "MOST_OF_CALLER"),
+    },
     "how a bound is computed, or a part of one": {
         ("core/egress_rule.py", "_MOST_PORT"),
         ("core/messages/interrupt.py", "_MOST"),
