@@ -29,7 +29,7 @@ from carnet.stores.database import Flush, Row
 from carnet.stores.turn.callbacks import NotifyingFinish
 from carnet.stores.turn.claim_rules import ClaimRules, Run
 from carnet.stores.turn.finish_rules import FinishRules, appended
-from carnet.stores.turn.interrupts import HOUR, WAIT_HOURS, WaitingFinish
+from carnet.stores.turn.interrupts import HOUR, MOST_OF_CALLER, WAIT_HOURS, WaitingFinish
 from carnet.stores.turn.row import AGAIN, BEGUN, COLUMNS, DISCARD, ENDED, EVENTS, RESUMED, Column
 from carnet.stores.turn.sealed_calls import SealedTask
 
@@ -58,6 +58,7 @@ class MemoryTurns:
         self.interrupted: dict[int, list[InterruptRecord]] = {}  # what turns wait for
         self.debits: list[Debit] = []
         self.unpaid: dict[str, int] = {}  # of each quota, what is owed above its limit
+        self.per_caller = MOST_OF_CALLER  # turns that may wait
         self.before_write: Callable[[], None] = lambda: None  # raise here to break a write
 
     @property
@@ -204,7 +205,7 @@ class MemoryTurns:
         given = {name: getattr(finish, name) for name in TurnFinish.__struct_fields__}
         if finish.state == "waiting":
             given["waits_until"] = finish.waits_until or finish.now + WAIT_HOURS * HOUR
-            return WaitingFinish(**given, rows=(), key_id="")
+            return WaitingFinish(**given, rows=(), key_id="", most=self.per_caller)
         if finish.tell is None:
             return finish
         task = self.tasks.get(finish.turn.n)

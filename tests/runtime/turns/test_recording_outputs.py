@@ -17,10 +17,11 @@ from carnet.core.messages.events import (
     Usage,
     Waiting,
 )
-from carnet.core.messages.interrupt import Interrupt
+from carnet.core.messages.interrupt import Interrupt, hash_state
 from carnet.core.messages.outbound_call import OutboundCall
 from carnet.core.messages.output import Output, Sink
 from carnet.errors import ProviderError
+from carnet.ports.calls.turns import Answer, TurnClaim
 from carnet.runtime.visit.pulled import MOST_WAITING, pulled
 from carnet.testing.wait import until_so
 from tests.guards.scene import claim, target
@@ -106,6 +107,53 @@ async def test_a_turn_that_waits_is_told_as_waiting_and_told_again() -> None:
         assert events[0] == Text("before I do this: ")
     assert stage.turns.turns[1].state == "waiting"
     assert (stage.turns.debits, stage.turns.deliveries) == ([], [])
+
+
+@pytest.mark.parametrize("asking", [claim, streamed])
+async def test_a_turn_that_finds_no_place_to_wait_fails_after_what_it_said(
+    asking: Callable[[str], Claim],
+) -> None:
+    async def careful(_: Call, out: Output, /) -> End:
+        await out.write(Text("before I do this: "))
+        out.called(ELSEWHERE)
+        return Waiting((NEEDED,))
+
+    stage = Stage(target("careful", price=7, agent=careful))
+    stage.turns.per_caller = 0
+    events = await stage.read(await stage.gate.admit(asking("careful")))
+    assert [event for event in events if isinstance(event, Text)] == [Text("before I do this: ")]
+    end = events[-1]
+    assert isinstance(end, Failed)
+    assert (end.code, stage.turns.turns[1].state) == ("too_many_waiting", "failed")
+    assert (stage.turns.interrupted, stage.turns.debits) == ({}, [])
+    (finish,) = stage.turns.finishes
+    assert [call.ordinal for call in finish.outbound] == [0]
+    told = [event for event in stage.turns.written(1) if isinstance(event, Extension)]
+    assert len(told) == 1  # the call out, once
+
+
+async def test_a_turn_takes_the_place_of_one_that_was_answered() -> None:
+    async def careful(_: Call, __: Output, /) -> End:
+        return Waiting((NEEDED,))
+
+    stage = Stage(target("careful", agent=careful))
+    stage.turns.per_caller = 1
+    first = await stage.gate.admit(claim("careful"))
+    assert isinstance((await stage.read(first))[-1], Waiting)
+    assert isinstance((await stage.ask("careful"))[-1], Failed)
+    answer = Answer(state_hash=hash_state(NEEDED.state), outcome="accepted")
+    await stage.turns.claim(
+        TurnClaim(
+            admitted=first.admitted,
+            key=first.record.key,
+            digest=claim("careful").digest,
+            most_run_calls=9,
+            now=first.record.created,
+            request=b"",
+            resolution=answer,
+        )
+    )
+    assert isinstance((await stage.ask("careful"))[-1], Waiting)
 
 
 async def test_a_pushed_answer_can_be_pulled_and_its_writer_waits() -> None:
