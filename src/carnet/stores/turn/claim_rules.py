@@ -320,8 +320,8 @@ class ClaimRules:
             its_own = in_turn(claim.once, claim.key)
             if not self._is_spent(claim, its_own):
                 return Denied("spent")
-        agreed = self._agreed(turn.n) if self.pending else 0
-        if agreed and claim.admitted.payer.limit is not None:
+        agreed = 0 if claim.admitted.payer.limit is None else self._agreed(turn.n)
+        if agreed:
             whole = replace(claim.admitted, reserve=claim.admitted.reserve + agreed)
             claim = replace(claim, admitted=whole)
         denied = self._admit(claim, released=reserve if quota == claim.admitted.payer.quota else 0)
