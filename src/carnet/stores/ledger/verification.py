@@ -24,10 +24,11 @@ _CHECKPOINTS = "SELECT n, at, lanes, seal FROM checkpoint ORDER BY n"
 _SHARDS = "SELECT id, postings, head, seal FROM lane ORDER BY id"
 _SEALED = "SELECT lane, postings FROM sealed ORDER BY lane"
 _LEDGER = f"SELECT {POSTING}, lane, seq, hash FROM ledger ORDER BY n"  # noqa: S608
-_SPENT = (  # of money, paid and unpaid: other quotas count tokens and tasks
+_SPENT = (  # of money, paid and unpaid: other quotas count tokens, tasks and turns
     "SELECT CAST(COALESCE(SUM(spent + unpaid), 0) AS BIGINT) FROM purse"
     " WHERE NOT (name >= 'tokens/' AND name < 'tokens0')"
     " AND NOT (name >= 'tasks/' AND name < 'tasks0')"
+    " AND NOT (name >= 'waits/' AND name < 'waits0')"
 )
 _SETTLED = "SELECT id, at, name, amount, how, seal FROM settlement ORDER BY at, id"
 _SHARD, _SEQ = 8, 9  # places in a row of _LEDGER
