@@ -114,7 +114,8 @@ def test_every_kind_has_its_status_and_is_asked_once(
     assert reply.headers.get("retry-after") == (None if is_over else "7")
     run = reply.headers["x-tangle-runid"]
     shown = scene.acme.carnet("run", "show", run).stdout
-    assert ("canary words" in shown) is is_over  # it is for the operator
+    assert "canary words" in shown  # what it asks for; of an end they are for the operator
+    assert ("carnet inbox approve int_" in shown) is not is_over
 
 
 def test_a_refusal_without_a_policy_is_what_it_was(scene: Scene) -> None:
