@@ -44,6 +44,7 @@ from carnet.ports.world.clock import Clock, Ids
 from carnet.runtime.egress.client import EgressClient
 from carnet.runtime.peers.ended import EndedLists
 from carnet.runtime.peers.keyring import Ring
+from carnet.runtime.skills.answers import check_answer
 from carnet.runtime.skills.schemas import CompiledSchemas
 from carnet.runtime.tasks.progress import ProgressWriter
 from carnet.runtime.turns.runner import TurnRunner
@@ -296,6 +297,7 @@ def _signed(
         keys=ring,
         identities=identities,
         schemas=schemas,
+        check_answer=check_answer,
         scan=Injection(classifier),
         currency=settings.ledger.currency,
         sender_calls=settings.limits.sender_calls_per_minute,

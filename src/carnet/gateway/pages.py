@@ -9,12 +9,11 @@ from carnet.core.chain.grounds import explained, read_grounds
 from carnet.core.chain.turn import Turn
 from carnet.core.chain.turn_id import ordinal_of
 from carnet.core.messages.events import Event, Failed, Waiting, read_events
-from carnet.core.messages.interrupt import chain_of
+from carnet.core.messages.interrupt import InterruptRecord, chain_of
 from carnet.core.messages.outbound_call import OutboundCall
 from carnet.core.money.amount import format_amount
 from carnet.gateway.tasks import view_of
 from carnet.ports.calls.tasks import StoredTask
-from carnet.ports.calls.turns import InterruptRecord
 from carnet.ports.world.records import (
     ANY_RUN,
     IN_PROCESS,

@@ -11,7 +11,7 @@ from msgspec.structs import asdict, replace
 
 from carnet.core.chain.turn import Turn
 from carnet.core.messages.events import Event, read_events
-from carnet.core.messages.interrupt import PAYMENT, Interrupt, hash_state
+from carnet.core.messages.interrupt import PAYMENT, Interrupt, InterruptRecord, hash_state
 from carnet.core.messages.outbound_call import with_records
 from carnet.ports.calls.tasks import Callback, TaskClaim
 from carnet.ports.calls.turns import (
@@ -19,7 +19,6 @@ from carnet.ports.calls.turns import (
     TOKENS,
     Claimed,
     Debit,
-    InterruptRecord,
     TurnClaim,
     TurnFinish,
     Verdict,

@@ -7,12 +7,12 @@ import pytest
 from msgspec.structs import replace
 
 from carnet.core.call import Claim
-from carnet.core.messages.interrupt import Interrupt, hash_state
+from carnet.core.messages.interrupt import Interrupt, InterruptRecord, hash_state
 from carnet.core.sealed_call import read_sealed_call
 from carnet.errors import CallbackForbidden, SchemaInvalid, TaskNotFound, TooManyTasks
 from carnet.guards.target.target import CallbackCheck
 from carnet.ports.calls.tasks import StoredTask, TaskClaim
-from carnet.ports.calls.turns import Answer, InterruptRecord, TurnClaim, Verdict
+from carnet.ports.calls.turns import Answer, TurnClaim, Verdict
 from carnet.testing.turns import MemoryTurns
 from tests.guards.scene import claim as token_claim
 from tests.guards.signed_scene import NOW, STRANGER, SignedScene, signed_claim, travelled

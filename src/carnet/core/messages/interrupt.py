@@ -152,6 +152,21 @@ class Answered(Struct, frozen=True):
     is_charged: bool = False  # a payment that this turn debits
 
 
+class InterruptRecord(Struct, frozen=True, kw_only=True):
+    """An interrupt of a turn, and what became of it."""
+
+    interrupt: Interrupt  # its state is empty where the secrets file is another one
+    status: Literal["open", "resolved", "expired"]
+    expires: int
+    outcome: Literal["accepted", "rejected"] | None = None
+    resolver: str | None = None
+    resolved: int | None = None
+    value: bytes | None = None  # JSON
+    is_charged: bool = False  # a payment that is debited by this turn
+    asked: int = 0  # when
+    owner: str | None = None  # who answers it here; None: whoever called, or the turn above
+
+
 def chain_of(asked: Interrupt, agent: str) -> str:
     """Who asks, and through whom it came to an agent of ours, in one line.
 

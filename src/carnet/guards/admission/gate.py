@@ -229,7 +229,7 @@ class Gate:
         self._concurrency = concurrency
         self._most_run_calls = most_run_calls
         self._knows_keys = by_proof is not None
-        self._schemas = None if by_proof is None else by_proof.schemas
+        self._check_answer = None if by_proof is None else by_proof.check_answer
         self._transaction = Transaction(
             turns,
             clock,
@@ -343,8 +343,8 @@ class Gate:
         has_room = admitted.carnet.run_is_ours or self._runaway.enter(run, actor)
         is_new = False
         try:
-            if entry.resolution is not None and self._schemas is not None:
-                await self._transaction.check(entry, entry.resolution, self._schemas)
+            if entry.resolution is not None and self._check_answer is not None:
+                await self._transaction.check(entry, entry.resolution, self._check_answer)
             # Without room the transaction still answers what is known, and refuses what is new.
             call = await self._transaction.claim(entry, self._most_run_calls if has_room else 0)
             is_new = not call.known

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from carnet.core.chain.carnet import DepthLimits
 from carnet.core.people.address import Identities
+from carnet.guards.admission.transaction import CheckAnswer
 from carnet.guards.caller.authentication import KnownCaller, Listed
 from carnet.guards.caller.delegation import Delegated, EndedLink, Fresh, InScope, no_link
 from carnet.guards.caller.sender import KnownSender
@@ -55,6 +56,7 @@ class Signed(Struct, frozen=True, kw_only=True, eq=False):
     keys: KeyRing
     identities: Identities  # of our agents
     schemas: Schemas
+    check_answer: CheckAnswer | None = None  # refuses a value that was not asked for
     scan: Scan
     currency: str  # of our ledger
     sender_calls: int  # a minute, of one sender

@@ -8,7 +8,7 @@ Law 3. For an agent elsewhere that is free nothing is reserved, and it is told t
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 from msgspec import Struct
@@ -18,7 +18,12 @@ from carnet.core.call import Admitted, Ask, Call, Offer, Target, call_of
 from carnet.core.chain.allowance import Allowance
 from carnet.core.chain.grounds import Grounds, read_grounds, write_grounds
 from carnet.core.chain.turn import Turn
-from carnet.core.messages.interrupt import Resolution, StatedResolution, hash_state
+from carnet.core.messages.interrupt import (
+    Interrupt,
+    Resolution,
+    StatedResolution,
+    hash_state,
+)
 from carnet.core.money.amount import format_amount
 from carnet.core.people.delegation import narrower
 from carnet.core.people.proof import SECOND_US, Spending
@@ -55,8 +60,9 @@ from carnet.ports.calls.turns import (
     Turns,
     Verdict,
 )
-from carnet.ports.trust.schemas import Schemas
 from carnet.ports.world.clock import Clock
+
+CheckAnswer = Callable[[Interrupt, Resolution], None]  # refuses a value that was not asked for
 
 LIKELY_TOKENS_OUT = 4096  # reserved for an answer whose length nobody bounded
 
@@ -104,13 +110,13 @@ class Transaction:
         self._clock = clock
         self._most_run_calls = most_run_calls
 
-    async def check(self, entry: Entry, answer: Answer, schemas: Schemas) -> None:
+    async def check(self, entry: Entry, answer: Answer, check: CheckAnswer) -> None:
         """Refuse an answer that is none of those which its turn waits for; it waits on."""
         asked = await self._turns.question(self._turn_claim(entry, 0))
         if asked is not None:
             value = None if answer.value is None else msgspec.json.decode(answer.value)
             given = Resolution(outcome=answer.outcome, value=value)
-            await asyncio.to_thread(schemas.check_answer, asked, given)
+            await asyncio.to_thread(check, asked, given)
 
     async def claim(self, entry: Entry, most_run_calls: int | None = None) -> Call:
         """The admitted call with its record, or the refusal."""

@@ -10,8 +10,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from carnet.core.chain.turn import Turn
-from carnet.core.messages.interrupt import Resolution
-from carnet.ports.calls.turns import InterruptRecord
+from carnet.core.messages.interrupt import InterruptRecord, Resolution
 
 
 class InboxEntry(Struct, frozen=True, kw_only=True):

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from carnet.core.call import Admitted
 from carnet.core.chain.turn import Turn, TurnState
-from carnet.core.messages.interrupt import Interrupt
+from carnet.core.messages.interrupt import Interrupt, InterruptRecord
 from carnet.core.messages.outbound_call import OutboundCall, lost_attempt
 from carnet.core.people.identity import Payer
 from carnet.ports.calls.tasks import Callback, TaskClaim
@@ -64,21 +64,6 @@ class Answer(Struct, frozen=True, kw_only=True):
     outcome: Literal["accepted", "rejected"]
     resolver: str | None = None
     value: bytes | None = None  # what was answered beside; the store seals it
-
-
-class InterruptRecord(Struct, frozen=True, kw_only=True):
-    """An interrupt of a turn, and what became of it."""
-
-    interrupt: Interrupt  # its state is empty where the secrets file is another one
-    status: Literal["open", "resolved", "expired"]
-    expires: int
-    outcome: Literal["accepted", "rejected"] | None = None
-    resolver: str | None = None
-    resolved: int | None = None
-    value: bytes | None = None  # JSON
-    is_charged: bool = False  # a payment that is debited by this turn
-    asked: int = 0  # when
-    owner: str | None = None  # who answers it here; None: whoever called, or the turn above
 
 
 class TurnClaim(Struct, frozen=True, kw_only=True):

@@ -1,7 +1,5 @@
 """Whether what goes into a skill, and what comes out of it, has the shape that its card promises.
 
-So has the answer to what an agent asks for: the shape that was asked for.
-
 Law 1. Nothing is fetched to find out: a schema stands for itself.
 Law 2. A refusal names the field and the constraint, never the value.
 """
@@ -9,7 +7,6 @@ Law 2. A refusal names the field and the constraint, never the value.
 from collections.abc import Iterable
 from typing import Any, Protocol
 
-from carnet.core.messages.interrupt import Interrupt, Resolution
 from carnet.core.people.identity import Skill
 
 
@@ -24,6 +21,3 @@ class Schemas(Protocol):
 
     def check_output(self, agent: str, skill: Skill, result: dict[str, Any]) -> None:
         """Refuse a result of our own agent that does not fit. Raises AgentFailed."""
-
-    def check_answer(self, asked: Interrupt, resolution: Resolution) -> None:
-        """Refuse a value that is not among what was asked for. Raises InvalidRequest."""

@@ -8,9 +8,9 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from carnet.core.chain.turn import Turn
+from carnet.core.messages.interrupt import InterruptRecord
 from carnet.core.messages.outbound_call import OutboundCall
 from carnet.core.people.identity import Account
-from carnet.ports.calls.turns import InterruptRecord
 
 # For whom this is read: reads are fair between callers. None is the gateway itself.
 READER: Final[ContextVar[str | None]] = ContextVar("carnet_reader", default=None)

@@ -13,11 +13,11 @@ Law 3. Nothing is fetched, and every pattern takes linear time.
 
 from typing import Any, Final
 
-import jsonschema_rs
 import msgspec
 
 from carnet.core.messages.interrupt import Interrupt, Resolution
 from carnet.errors import InvalidRequest
+from carnet.runtime.skills.schemas import foreign
 
 MOST_WEIGHT: Final = 2000  # places of a schema, each as often as a reference leads there
 MOST_WORK: Final = 2_000_000  # those, times the bytes of a value
@@ -25,9 +25,6 @@ MOST_PATTERN: Final = 1024  # characters
 MOST_COMPILED: Final = 1 << 16  # bytes of a pattern
 PATTERN_WEIGHT: Final = 64  # places
 
-_LINEAR: Final = jsonschema_rs.RegexOptions(
-    size_limit=MOST_COMPILED, dfa_size_limit=16 * MOST_COMPILED
-)
 # Words by which a schema means another place than it seems to, or looks at a place repeatedly.
 _NAMES: Final = frozenset(
     {"$id", "id", "$anchor", "$dynamicAnchor", "$dynamicRef", "$recursiveRef", "$recursiveAnchor"}
@@ -49,14 +46,12 @@ def _fits(schema: dict[str, Any], value: object) -> bool:
     """Whether a value is what a schema of somebody else's asks for; also if nobody can tell."""
     try:
         weight = _Scale(schema).weigh(schema)
-        checked = jsonschema_rs.validator_for(
-            schema, validate_formats=False, pattern_options=_LINEAR, offline=True
-        )
-    except (_Unbounded, RecursionError, ValueError, jsonschema_rs.ReferencingError):
+        fits = foreign(schema, most_bytes=MOST_COMPILED)
+    except (_Unbounded, RecursionError, ValueError):
         return True  # nobody can answer by it
     if weight * len(msgspec.json.encode(value)) > MOST_WORK:
         raise InvalidRequest("value", "is too long for what is asked for")
-    return checked.is_valid(value)
+    return fits(value)
 
 
 class _Unbounded(Exception):

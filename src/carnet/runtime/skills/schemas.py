@@ -10,16 +10,14 @@ Law 3. A refusal names the field and the constraint, never the value.
 
 import logging
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 import jsonschema_rs
 
 from carnet.core.memo import Memo
-from carnet.core.messages.interrupt import Interrupt, Resolution
 from carnet.core.people.identity import Skill
 from carnet.errors import AgentFailed, ConfigInvalid, SchemaInvalid
-from carnet.runtime.skills import answers
 from carnet.runtime.skills.violation import ROOT, SOMEWHERE, Violation, clip, describe
 
 logger = logging.getLogger("carnet.agent")
@@ -83,10 +81,6 @@ class CompiledSchemas:
             )
             raise AgentFailed("the result does not fit its schema")
 
-    def check_answer(self, asked: Interrupt, resolution: Resolution) -> None:
-        """Refuse a value that is not among what was asked for: `InvalidRequest`."""
-        answers.check_answer(asked, resolution)
-
     def __len__(self) -> int:
         """How many skills are kept."""
         return len(self._compiled)
@@ -97,6 +91,21 @@ class CompiledSchemas:
             found = _Compiled(f"agents.{agent}.target", skill)
             known = self._compiled.keep((agent, skill.id), (skill, found))
         return known[1]
+
+
+def foreign(schema: dict[str, Any], *, most_bytes: int) -> Callable[[object], bool]:
+    """What tells whether a value fits a schema that somebody else wrote: formats are hints.
+
+    `most_bytes` is what a pattern may be compiled to. Raises ValueError for what is no schema.
+    """
+    linear = jsonschema_rs.RegexOptions(size_limit=most_bytes, dfa_size_limit=16 * most_bytes)
+    try:
+        checked = jsonschema_rs.validator_for(
+            schema, validate_formats=False, pattern_options=linear, offline=True
+        )
+    except jsonschema_rs.ReferencingError as error:
+        raise ValueError(str(error)) from None
+    return checked.is_valid
 
 
 def _compile(key: str, skill: Skill, side: str, schema: dict[str, Any]) -> jsonschema_rs.Validator:

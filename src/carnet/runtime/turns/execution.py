@@ -26,7 +26,7 @@ from carnet.core.messages.events import (
     Usage,
     Waiting,
 )
-from carnet.core.messages.interrupt import Answered, Interrupt, Resolution
+from carnet.core.messages.interrupt import Answered, Interrupt, InterruptRecord, Resolution
 from carnet.core.messages.outbound_call import OutboundCall
 from carnet.core.messages.output import Output
 from carnet.core.people.proof import SECOND_US
@@ -40,7 +40,7 @@ from carnet.errors import (
 )
 from carnet.ports.calls.admission import CameBack
 from carnet.ports.calls.agent import Target
-from carnet.ports.calls.turns import Fenced, InterruptRecord
+from carnet.ports.calls.turns import Fenced
 from carnet.ports.world.clock import Ids
 from carnet.runtime.turns.broadcast import Broadcast
 from carnet.runtime.turns.recording import Recording

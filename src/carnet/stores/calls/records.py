@@ -13,9 +13,9 @@ from msgspec.structs import replace
 
 from carnet.core.chain.turn import Turn
 from carnet.core.messages.events import PIECE_BYTES
+from carnet.core.messages.interrupt import InterruptRecord
 from carnet.core.messages.outbound_call import OutboundCall
 from carnet.core.people.identity import Account
-from carnet.ports.calls.turns import InterruptRecord
 from carnet.ports.world.records import (
     ANY_RUN,
     IN_PROCESS,

@@ -24,9 +24,9 @@ from typing import Final, Self
 from msgspec.structs import replace
 
 from carnet.core.chain.turn import TRANSITIONS, Turn
-from carnet.core.messages.interrupt import Interrupt
+from carnet.core.messages.interrupt import Interrupt, InterruptRecord
 from carnet.errors import RunNotFound
-from carnet.ports.calls.turns import Claimed, InterruptRecord, TurnClaim, TurnFinish, Verdict
+from carnet.ports.calls.turns import Claimed, TurnClaim, TurnFinish, Verdict
 from carnet.ports.world.records import READER
 from carnet.stores.calls.journal import pieces
 from carnet.stores.commit.queue import discard_result, given_back

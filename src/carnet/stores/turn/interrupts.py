@@ -17,8 +17,13 @@ import msgspec
 from msgspec.structs import asdict, replace
 
 from carnet.core.call import WAITS
-from carnet.core.messages.interrupt import Interrupt, check_together, hash_state
-from carnet.ports.calls.turns import Answer, InterruptRecord, TurnClaim, TurnFinish
+from carnet.core.messages.interrupt import (
+    Interrupt,
+    InterruptRecord,
+    check_together,
+    hash_state,
+)
+from carnet.ports.calls.turns import Answer, TurnClaim, TurnFinish
 from carnet.stores.database import Database, Row
 from carnet.stores.secrets.seal import Seal, Unsealable
 from carnet.stores.secrets.secrets_file import Keys
