@@ -185,7 +185,7 @@ def _listed_text(page: dict[str, Any]) -> str:
 @click.argument("id")
 @pass_invocation
 def undelegate(invocation: Invocation, /, **options: str) -> None:
-    """End a delegation of ours, by its id, and every one below it."""
+    """Revoke a delegation of ours, by its id, and every one below it."""
     ended = wait(_undelegate(invocation.settings, options["id"]))
     if not ended:
         refuse_unknown("delegation that holds", options["id"], "carnet tokens delegations")
