@@ -128,8 +128,8 @@ async def test_a_turn_that_finds_no_place_to_wait_fails_after_what_it_said(
     assert (stage.turns.interrupted, stage.turns.debits) == ({}, [])
     (finish,) = stage.turns.finishes
     assert [call.ordinal for call in finish.outbound] == [0]
-    told = [event for event in stage.turns.written(1) if isinstance(event, Extension)]
-    assert len(told) == 1  # the call out, once
+    extensions = [event for event in stage.turns.written(1) if isinstance(event, Extension)]
+    assert len(extensions) == 1  # the call out, once
 
 
 async def test_a_turn_takes_the_place_of_one_that_was_answered() -> None:

@@ -69,10 +69,7 @@ class Recording(Grown):
         on_broken: Callable[[], None],
         deliveries: CallbackDeliveries,
     ) -> None:
-        """`live` shows the events once they are durable; `on_broken` is told if they cannot be.
-
-        `deliveries` writes the webhooks that tell of the end.
-        """
+        """`on_broken` is told if events cannot be made durable; `deliveries` tell of the end."""
         self._turns = turns
         self._call = call
         self._target = call.target
@@ -96,8 +93,7 @@ class Recording(Grown):
         self._children_cost = own_before(call) if has_waited else 0
         self._exceeds = False  # more is to be debited than was reserved
         self._disputed = 0
-        # Whether something may wait that was called in it, in process.
-        self.has_below = call.record.fence != call.record.attempt  # it has waited itself
+        self.has_below = call.record.fence != call.record.attempt  # what it called may wait
 
     # ------------------------------------------------------------------ for the agent
 
@@ -211,7 +207,7 @@ class Recording(Grown):
         try:
             while self._waiting:
                 is_long = self._waiting_bytes > PIECE_BYTES
-                batch, encoded = self._take_piece() if is_long else self._take_all()
+                batch, encoded = self._take_piece() if is_long else self._take()
                 last = self._sequence + len(batch) - 1
                 try:
                     await self._turns.append(
@@ -234,6 +230,11 @@ class Recording(Grown):
         self.broken = error
         self._on_broken()
 
+    def _take(self) -> tuple[list[Event], list[bytes]]:
+        taken = self._waiting, self._encoded
+        self._waiting, self._encoded, self._waiting_bytes = [], [], 0
+        return taken
+
     async def finish(self, end: End, *, now: int) -> tuple[Sequence[Event], Turn]:
         """Make the end durable; the events that go with it and the record with its costs."""
         self._is_over = True
@@ -253,7 +254,7 @@ class Recording(Grown):
             self._keep(pointer(call.record.fence, outbound.ordinal))
         self._keep(journaled(end) if type(end) is Waiting else end)
         ahead = await self._write_ahead() if self._waiting_bytes > PIECE_BYTES else None
-        batch, encoded = self._take_all()
+        batch, encoded = self._take()
         if self._outbound:  # the journal points to them; who reads now is shown them
             batch[-1 - len(self._outbound) : -1] = map(outbound_event, self._outbound)
         has_quota = call.quota is not None or call.task_quota is not None
@@ -301,8 +302,8 @@ class Recording(Grown):
         self, end: Waiting, debits: Sequence[Debit], batch: list[Event], encoded: list[bytes]
     ) -> dict[str, Any]:
         """What the end of a turn says beside that waits: what for, and the call."""
-        call, said = self._call, len(batch) - 1 - len(self._outbound)
-        self._waiting, self._encoded = batch[:said], encoded[:said]  # if it may not wait
+        call, count = self._call, len(batch) - 1 - len(self._outbound)
+        self._waiting, self._encoded = batch[:count], encoded[:count]  # if it may not wait
         return {
             "interrupts": end.interrupts,
             "call_bytes": write_sealed_call(
