@@ -151,6 +151,7 @@ def test_only_final_errors_with_a_status_that_clients_repeat_forbid_repeating() 
         *("model_key_refused", "model_not_found"),
         *("policy_state_invalid", "answered_otherwise"),  # 409: a resolution is used once
         "person_exists",
+        *("too_many_waiting", "too_many_questions"),  # 429: first something has to be answered
         *("wait_required", "unavailable"),  # a policy: the turn waits for an answer
     }
 
