@@ -34,13 +34,16 @@ class StoredTrust(Struct, frozen=True, kw_only=True, eq=False):
     delegations: StoredDelegations
 
     async def refresh(self) -> None:
-        """Read all of it again."""
-        await self.tokens.refresh()
-        await self.people.refresh()
+        """Read all of it again.
+
+        Tokens come last: whoever is told of it next knows a new one before a call is let in by it.
+        """
         await self.peers.refresh()
         await self.keys.refresh()
         await self.pinned.refresh()
+        await self.people.refresh()
         await self.delegations.refresh()
+        await self.tokens.refresh()
 
 
 class TrustReader:
