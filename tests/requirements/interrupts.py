@@ -98,6 +98,7 @@ ROWS = (
         (
             _VALUES + "test_a_value_that_was_not_asked_for_is_refused_and_the_question_stays_open",
             _VALUES + "test_a_child_is_given_what_its_parent_was_answered",
+            _SAMVAD + "test_a_value_that_only_the_asker_can_compare_is_asked_for_again",
             _ANSWERS + "test_an_answer_is_one_of_the_options",
             _ANSWERS + "test_an_answer_has_the_shape_of_the_schema_with_its_references",
         ),

@@ -42,6 +42,13 @@ async def clerk(visit: carnet.Visit) -> str:
     return f"{answer.outcome} {answer.value}"
 
 
+async def wide(visit: carnet.Visit) -> str:
+    note(visit)
+    shape = {"enum": [f"word number {number:04}" for number in range(600)]}
+    answer = await visit.interrupt(input="Which of the words?", schema=shape)
+    return f"{answer.value}"
+
+
 async def hasty(visit: carnet.Visit) -> str:
     note(visit)
     answer = await visit.interrupt(approval="Now?", expires=0.3)
@@ -77,7 +84,7 @@ async def later(text: str, visit: carnet.Visit) -> dict[str, str]:
     return {"text": f"sold {text}" if answer.accepted else "not sold"}
 """
 
-NAMES = ("seller", "teller", "clerk", "hasty", "guard", "both", "front")
+NAMES = ("seller", "teller", "clerk", "wide", "hasty", "guard", "both", "front")
 CONFIG = "\n".join(
     f'[agents.{name}]\nkind = "python"\ntarget = "agents:{name}"\ntrust = "public"\n'
     + 'price = "0.0002"\n' * (name == "seller")

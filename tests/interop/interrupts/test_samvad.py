@@ -109,6 +109,20 @@ def test_a_task_that_waits_is_answered_at_the_origin(scene: Scene) -> None:
     assert posted(scene, run)[0] == (PAYMENT + PRICE, PAYMENT + PRICE)
 
 
+def test_a_value_that_only_the_asker_can_compare_is_asked_for_again(scene: Scene) -> None:
+    """The schema is too wide for a header: the origin cannot know that the value does not fit."""
+    text = "@wide@globex.example hi"
+    waits = scene.ask(text)
+    assert (waits.status, waits.code) == (403, "input_required")
+    assert "schema" not in waits.json["error"]["interrupt"]
+    wrong = resolution(state_of(waits), value=b64encode(b'"no such word"').decode())
+    still = scene.again(waits, wrong, text=text)
+    assert (still.status, state_of(still)) == (403, state_of(waits))
+    right = resolution(state_of(waits), value=b64encode(b'"word number 0007"').decode())
+    done = scene.again(waits, right, text=text)
+    assert (done.status, done.text) == (200, "word number 0007")
+
+
 CLERK = "agent://clerk.initech.example"
 AT_CLERK = "/agents/clerk"
 

@@ -3,7 +3,8 @@
 Law 1. A call whose turn runs on is sent without an answer first. Who still waits has not had it;
        who does not, answers or goes on (an answer may have arrived, and its reply been lost).
 Law 2. Each answer is sent once, one after the other, to who still waits for its state. One that is
-       refused there is not sent again: the call is, without it.
+       refused there is not sent again: the call is, without it, and what is waited for still is
+       asked for again (a schema may have been too wide to come up, and a value does not fit it).
 Law 3. What was said before a question that is answered now is not shown: it is said again.
 Law 4. What was agreed to be paid may be charged beyond what a call may cost, and nothing else.
 """
@@ -18,7 +19,7 @@ from carnet.core.messages.events import Done, Event, Usage, Waiting
 from carnet.core.messages.interrupt import Answered, StatedResolution
 from carnet.core.messages.output import Sink
 from carnet.core.people.address import is_elsewhere
-from carnet.errors import PeerRefused, PolicyStateInvalid
+from carnet.errors import InvalidRequest, PeerRefused, PolicyStateInvalid
 from carnet.ports.world.http_client import HttpAnswer
 from carnet.wire.dialects import policy
 
@@ -89,9 +90,9 @@ def _among(unused: list[Answered], end: Ending) -> list[Answered]:
 
 
 def _is_used(refused: PeerRefused) -> bool:
-    """Whether an answer was not the one that is waited for, or not any more."""
-    words = (refused.facts.get("peer_code"), refused.facts.get("peer_reason"))
-    return PolicyStateInvalid.code in words
+    """Whether an answer was not the one that is waited for, not any more, or of another shape."""
+    words = {refused.facts.get("peer_code"), refused.facts.get("peer_reason")}
+    return not words.isdisjoint((PolicyStateInvalid.code, InvalidRequest.code))
 
 
 def surfaced(end: Ending, call: Call, domain: str) -> Ending:
