@@ -205,7 +205,8 @@ _QUESTIONS = (
     "SELECT i.n, i.status, i.outcome, i.resolver, i.resolved FROM interrupt i"
     " JOIN turn t ON t.n = i.turn JOIN run r ON r.n = t.run WHERE r.id = ? ORDER BY i.n"
 )
-_QUOTAS = "SELECT name, spent, reserved FROM purse ORDER BY name"
+# How many wait is counted too, and the count of those who wait no more is forgotten in time.
+_QUOTAS = "SELECT name, spent, reserved FROM purse WHERE name NOT LIKE 'waits/%' ORDER BY name"
 
 
 def world(scene: Scene, run: str) -> list[list[tuple[Any, ...]]]:
