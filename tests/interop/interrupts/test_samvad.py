@@ -210,6 +210,24 @@ async def test_a_program_of_ours_is_told_by_the_code(
             await agent.answer(carnet.Interrupt(kind="input", message="?", state="made up"))
 
 
+async def test_a_task_of_a_program_goes_on_with_its_answer(
+    scene: Scene, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    key = load_key(tmp_path_factory.mktemp("tasks") / "client.key")
+    sender = f"agent://client-{key.kid}"
+    scene.initech.carnet("peers", "add", sender, "--key", key.public_text)
+    async with carnet.connect(f"{scene.initech.url}{AT_CLERK}", key=key) as agent:
+        task = await agent.task("chat", text="hi")
+        with pytest.raises(carnet.CarnetError) as waits:
+            await task.result()
+        (asked,) = waits.value.interrupts
+        assert (waits.value.code, asked.options) == ("input_required", COLOURS)
+        with pytest.raises(UsageInvalid):
+            await agent.task_of(task.id).answer(asked, value="blue")
+        await task.answer(asked, value="blue")
+        assert await task.result() == {"text": "accepted blue"}
+
+
 COLOURS = ("red", "blue")
 
 

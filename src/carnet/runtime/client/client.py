@@ -22,14 +22,14 @@ from msgspec import Struct, structs
 
 from carnet.core.memo import Memo
 from carnet.core.messages.events import Data, Event, Text, Waiting
-from carnet.core.messages.interrupt import Interrupt, Resolution, StatedResolution
+from carnet.core.messages.interrupt import Interrupt
 from carnet.core.people.address import AGENT, is_agent_uri, is_handle, parse_agent_uri, parse_handle
 from carnet.core.people.identity import Result, Secret
 from carnet.errors import CarnetError, UsageInvalid
 from carnet.ports.world.http_client import Bounds
 from carnet.runtime.agents.samvad_peer import as_text, text_field, text_skill
 from carnet.runtime.client.key import ClientKey, load_key
-from carnet.runtime.client.tasks import Task, advised
+from carnet.runtime.client.tasks import Task, advised, answered
 from carnet.runtime.egress.client import EgressClient
 from carnet.runtime.peers.cards import CARD_PATH, Site
 from carnet.runtime.peers.samvad_client import SamvadClient
@@ -39,7 +39,6 @@ from carnet.runtime.stream import closing
 from carnet.runtime.system import SystemClock, SystemIds
 from carnet.runtime.visit.pulled import CollectedAnswer, pulled
 from carnet.wire.dialects import samvad
-from carnet.wire.dialects.policy import RESOLUTION, write_resolution
 
 SECONDS: Final = 600.0
 MOST_ASKED: Final = 1000  # questions that can still be answered
@@ -101,9 +100,8 @@ class Client:
                 reason="No call of this client waits for that answer.",
                 fix="Do what it asks for, and call again.",
             )
-        given = Resolution(outcome="accepted" if accepted else "rejected", value=value)
-        written = Secret(write_resolution(StatedResolution(question.state, given)))
-        return await self._result(structs.replace(request, secrets={RESOLUTION: written}), request)
+        again = answered(request, question, accepted=accepted, value=value)
+        return await self._result(again, request)
 
     async def _result(self, request: SamvadRequest, plain: SamvadRequest) -> dict[str, Any]:
         """The result of a request, which without an answer is the `plain` one."""
@@ -163,7 +161,8 @@ class Client:
             request = structs.replace(request, delegation=delegation)
         with advised():
             begun = await self._tasks.begin(request)
-        return Task(self._tasks, begun.id, webhook_secret=begun.webhook_secret)
+        secret = begun.webhook_secret
+        return Task(self._tasks, begun.id, webhook_secret=secret, request=request)
 
     def task_of(self, task: str) -> Task:
         """A task that was begun earlier, by the id that it was given then."""
