@@ -60,4 +60,5 @@ def build_worker(
         is_busy=lambda: concurrency.total > 0,
     )
     store.expiry.teller = worker.expired
+    journal.ends_waiting = store.expiry
     return worker

@@ -274,7 +274,6 @@ def _journal(
     )
     journal.notify = settings.inbox.notify
     journal.has_ended = store.revocations.has_ended
-    journal.ends_waiting = store.expiry
     store.revocations.listen(journal.stop_ended)
     if store.cluster is not None:
         store.cluster.listen(journal.stop)
