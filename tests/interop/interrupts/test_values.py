@@ -42,7 +42,7 @@ async def above(visit: carnet.Visit) -> str:
 
 async def brief(visit: carnet.Visit) -> str:
     note(visit)
-    return (await visit.interrupt(payment="0.02", expires=3)).outcome
+    return (await visit.interrupt(payment="0.02", expires=3600)).outcome
 
 
 async def endless(visit: carnet.Visit) -> str:
@@ -141,6 +141,10 @@ def test_what_waits_elsewhere_for_a_call_that_was_cancelled_ends_when_its_time_i
     assert cancelled.json["cancelled"] == 1
     held = "SELECT COUNT(*) FROM purse WHERE reserved <> 0 OR (name LIKE 'waits/%' AND spent <> 0)"
     of_agent = "SELECT state, code FROM turn WHERE agent = 'brief'"
+    assert rows(scene.globex, of_agent) == [("waiting", None)]
+    lasts = "SELECT (waits_until - created) / 60000000 FROM turn WHERE agent = 'brief'"
+    assert rows(scene.globex, lasts)[0][0] <= 60  # minutes, as its agent said
+    rows(scene.globex, "UPDATE turn SET waits_until = 1 WHERE agent = 'brief' RETURNING n")
     until(
         lambda: rows(scene.globex, of_agent),
         lambda found: found == [("failed", "interrupt_expired")],
