@@ -227,14 +227,14 @@ class Call(Admitted, frozen=True, kw_only=True):
     def place(self) -> str | None:
         """The quota of its caller that counts it while it waits; a child waits in its parent's.
 
-        A peer can give itself as many names as it likes: they are counted together.
+        All tokens of a person are counted together, and so are the names that a peer gives itself.
         """
         if self.is_child:
             return None
         actor, standing = self.caller.actor, self.caller.standing
         if standing is not None:
             return WAITS + (standing.peer or standing.sender)
-        return WAITS + (actor.domain or actor.name)
+        return WAITS + (actor.domain or self.caller.owner)
 
 
 def call_of(admitted: Admitted, target: Target, record: Turn, **more: Any) -> Call:  # noqa: ANN401, RUF100
