@@ -1,4 +1,7 @@
-"""All mutants, by the table whose rows they are about. Mentionable has none: few are proved."""
+"""All mutants, by the table whose rows they are about.
+
+Mentionable has none: few are proved. Of the engine too few are: nothing serves it yet.
+"""
 
 from tests.mutants.attacks import FAULTS, RESOURCES, SECURITY, SIGNATURES
 from tests.mutants.dialects import AGENTS_API, SAMVAD, TANGLE, TRAVEL

@@ -15,7 +15,7 @@ import pytest
 
 from tests.architecture.tree import PACKAGE, ROOT, name_of, parsed
 from tests.requirements import faults, security
-from tests.requirements.designs import agents_api, mentionable, samvad, tangle, travel
+from tests.requirements.designs import agents_api, engine, mentionable, samvad, tangle, travel
 from tests.requirements.markers import grown, left_out, odd_tests
 from tests.requirements.rows import Row
 
@@ -25,12 +25,13 @@ TABLES = {
     "mentionable": mentionable.ROWS,
     "samvad": samvad.ROWS,
     "travel": travel.ROWS,
+    "engine": engine.ROWS,
     "security": security.ROWS,
     "faults": faults.ROWS,
 }
 ROWS = [row for rows in TABLES.values() for row in rows]
 
-DIALECTS = ("tangle", "agents-api", "mentionable", "samvad", "travel")
+DIALECTS = ("tangle", "agents-api", "mentionable", "samvad", "travel", "engine")
 
 # Tests in which a gateway, a client or a peer is really asked something.
 REQUESTS = (

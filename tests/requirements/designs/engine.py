@@ -1,0 +1,589 @@
+"""The contract between a gateway and an agent loop: what seed 002 asks for.
+
+Nothing serves `/engine/chat` yet, so every sentence about a request to it is due. The tests that
+some of these rows name show what stands already: the contract as text, and the loop by itself.
+"""
+
+from tests.requirements.rows import Row
+
+_APPROVALS = "tests/gateway/test_approvals.py::"
+_INTERRUPTS = "tests/interop/interrupts/test_openai.py::"
+_IDS = "tests/gateway/endpoint/test_request_ids.py::"
+_TELEMETRY = "tests/test_telemetry.py::"
+
+_LISTENER = "the listener of the engine: no request reaches the contract yet"
+_KIND = "agents of the kind engine: nobody is answered by a loop yet"
+_SWAP = "the switch between a loop in the process and one over HTTP, and a second of each to swap"
+_AUTH = "Auth on the path to the loop"
+_TOOLS = "tools of a loop that requests reach: functions, commands, MCP servers, other agents"
+_CONVERSATIONS = "conversations of people, which the gateway keeps"
+_TRIGGERS = "hooks and schedules"
+_PAGES = "what clients of the owner's API are shown"
+
+_CONTRACT = (
+    Row(
+        "engine:contract:endpoint",
+        "One endpoint takes a conversation, POST /engine/chat, and answers it with one stream.",
+        "002 the contract; decision D137",
+        due=_LISTENER,
+    ),
+    Row(
+        "engine:contract:internal",
+        "It belongs to one deployment: from outside it cannot be reached.",
+        "002 how we define this contract; attack A37",
+        due=_LISTENER,
+    ),
+    Row(
+        "engine:contract:path",
+        "A request goes from a client to the gateway, through Auth to the loop, and from there to "
+        "a model and to tools.",
+        "002 the contract",
+        due=_KIND,
+    ),
+    Row(
+        "engine:contract:decoupled",
+        "Either side can be replaced without the other: the shape of the data is all that both "
+        "know.",
+        "002 how we define this contract",
+        due=_SWAP,
+    ),
+)
+
+_REQUEST = (
+    Row(
+        "engine:request:example",
+        "The request of the text, with four messages and four members of metadata, is taken as it "
+        "stands there.",
+        "002 request",
+        due=_LISTENER,
+    ),
+    Row(
+        "engine:request:messages",
+        "There are messages; a request without any, or with some of another form, is refused.",
+        "002 request, pre-stream errors",
+        due=_LISTENER,
+    ),
+    Row(
+        "engine:request:format",
+        "A message is a role and its content, as the field writes them everywhere.",
+        "002 request",
+        due=_LISTENER,
+    ),
+    Row(
+        "engine:request:system",
+        "The gateway puts the system message first, which its configuration holds.",
+        "002 request, first source",
+        due=_KIND,
+    ),
+    Row(
+        "engine:request:history",
+        "Then comes what was said before, which the gateway keeps.",
+        "002 request, second source; decision D152",
+        due=_CONVERSATIONS,
+    ),
+    Row(
+        "engine:request:current",
+        "The last message is the one that the client has sent.",
+        "002 request, third source",
+        due=_KIND,
+    ),
+    Row(
+        "engine:request:no-tools",
+        "Tools are no part of a request.",
+        "002 what is not in the request",
+        due=_LISTENER,
+    ),
+    Row(
+        "engine:request:no-provider",
+        "Nor are the model, its key and its address.",
+        "002 what is not in the request",
+        due=_LISTENER,
+    ),
+)
+
+_METADATA = (
+    Row(
+        "engine:metadata:pass-through",
+        "Metadata is context: the loop may use it or leave it.",
+        "002 request",
+        due=_LISTENER,
+    ),
+    Row(
+        "engine:metadata:correlation",
+        "A request has the name by which it is traced; the gateway gives it.",
+        "002 request, table of fields",
+        due=_LISTENER,
+    ),
+    Row(
+        "engine:metadata:conversation",
+        "The name of the conversation may be there; the loop does not need it.",
+        "002 request, table of fields",
+        due=_LISTENER,
+    ),
+    Row(
+        "engine:metadata:trigger",
+        "What has begun it may be there: a message, a webhook or a schedule, and a message where "
+        "nothing is said.",
+        "002 request, table of fields",
+        due=_LISTENER,
+    ),
+    Row(
+        "engine:metadata:client-context",
+        "What the client says of where it is may be there.",
+        "002 request, table of fields",
+        due=_LISTENER,
+    ),
+)
+
+_CONFIGURATION = (
+    Row(
+        "engine:configuration:startup",
+        "Tools and model are the loop's own configuration: they are read when it starts, and are "
+        "the same for every request.",
+        "002 what is not in the request",
+        due=_KIND,
+    ),
+    Row(
+        "engine:configuration:sources",
+        "Tools come from MCP servers, from commands and from functions.",
+        "002 what is not in the request",
+        due=_TOOLS,
+    ),
+    Row(
+        "engine:configuration:always-send",
+        "Which tools a model is always told of is said there too.",
+        "002 what is not in the request; decision D109",
+        due=_TOOLS,
+    ),
+    Row(
+        "engine:iterations:optional",
+        "A deployment may bound how often a model is asked in one answer.",
+        "002 what is not in the request; changelog of 2026-03-17",
+        due=_KIND,
+    ),
+    Row(
+        "engine:iterations:no-default",
+        "Without that there is no bound: the loop goes on until the model has ended.",
+        "002 what is not in the request; changelog of 2026-03-17",
+        due=_KIND,
+    ),
+)
+
+_TRIGGER = (
+    Row(
+        "engine:trigger:message",
+        "A client's message comes through the gateway's API.",
+        "002 trigger types",
+        due=_KIND,
+    ),
+    Row(
+        "engine:trigger:webhook",
+        "So does what another service sends.",
+        "002 trigger types",
+        due=_TRIGGERS,
+    ),
+    Row(
+        "engine:trigger:schedule",
+        "What is due at a time comes to the gateway by itself.",
+        "002 trigger types",
+        due=_TRIGGERS,
+    ),
+    Row(
+        "engine:trigger:gateway",
+        "All of them go through the gateway, and each begins a conversation that its owner can "
+        "read, a schedule too.",
+        "002 trigger types",
+        due=_TRIGGERS,
+    ),
+)
+
+_STREAM = (
+    Row(
+        "engine:stream:always",
+        "The answer is a stream of server-sent events, always; whoever wants the whole collects "
+        "it.",
+        "002 response",
+        due=_LISTENER,
+    ),
+    Row(
+        "engine:stream:example",
+        "The stream of the text, with a tool between two texts, is written and read to the byte.",
+        "002 response",
+        due=_LISTENER,
+    ),
+    Row(
+        "engine:stream:text",
+        "What the model says is text-delta, with its content.",
+        "002 events",
+        due=_LISTENER,
+    ),
+    Row(
+        "engine:stream:tool-call",
+        "A tool that the model wants is tool-call, with id, name and arguments.",
+        "002 events",
+        due=_LISTENER,
+    ),
+    Row(
+        "engine:stream:tool-result",
+        "What it gave is tool-result, with that id and the output, or else the error.",
+        "002 events",
+        due=_LISTENER,
+    ),
+    Row(
+        "engine:stream:done",
+        "The end is done, with the reason and what was used in tokens, in and out.",
+        "002 events",
+        due=_LISTENER,
+    ),
+    Row(
+        "engine:stream:error",
+        "What cannot be recovered from is error, with code and message.",
+        "002 events",
+        due=_LISTENER,
+    ),
+    Row(
+        "engine:stream:status",
+        "Tool calls are in the stream, so that clients can say what is being done.",
+        "002 response",
+        due=_PAGES,
+    ),
+    Row(
+        "engine:stream:trace",
+        "All that happened between the request and its end is in the stream.",
+        "002 response",
+        due=_KIND,
+    ),
+    Row(
+        "engine:stream:several",
+        "A model may be asked several times in one stream, with the results of tools between.",
+        "002 response",
+        due=_KIND,
+    ),
+)
+
+_ERRORS = (
+    Row(
+        "engine:error:before",
+        "What fails before the stream has a status and no stream.",
+        "002 pre-stream errors",
+        due=_LISTENER,
+    ),
+    Row(
+        "engine:error:400",
+        "A request that is not in its form is 400.",
+        "002 pre-stream errors",
+        due=_LISTENER,
+    ),
+    Row(
+        "engine:error:401",
+        "One that Auth refuses is 401.",
+        "002 pre-stream errors, auth middleware",
+        due=_AUTH,
+    ),
+    Row(
+        "engine:error:503",
+        "A loop that is not there is 503.",
+        "002 pre-stream errors",
+        due=_LISTENER,
+    ),
+    Row(
+        "engine:error:body",
+        "Its body is a code and a message, and nothing else; so is an error in the stream.",
+        "002 pre-stream errors, conventions",
+        due=_LISTENER,
+    ),
+    Row(
+        "engine:error:within",
+        "What fails in the stream is told in it.",
+        "002 mid-stream errors",
+        due=_LISTENER,
+    ),
+    Row(
+        "engine:error:provider",
+        "provider_error: the model cannot be reached, or does not answer in time.",
+        "002 mid-stream errors",
+        due=_KIND,
+    ),
+    Row(
+        "engine:error:tool",
+        "tool_error: a tool failed and the model cannot go on.",
+        "002 mid-stream errors",
+        due=_TOOLS,
+    ),
+    Row(
+        "engine:error:context",
+        "context_overflow: the messages are more than the model can read.",
+        "002 mid-stream errors",
+        due=_KIND,
+    ),
+    Row(
+        "engine:error:cause",
+        "Each failure has the code of its cause; none has a code for everything.",
+        "002 mid-stream errors",
+        due=_KIND,
+    ),
+    Row(
+        "engine:error:recoverable",
+        "A tool that says that it failed is told to the model, which decides what to do.",
+        "002 mid-stream errors",
+        due=_TOOLS,
+    ),
+    Row(
+        "engine:error:infrastructure",
+        "tool_error is for tools that cannot be used at all, and ends the stream.",
+        "002 mid-stream errors",
+        due=_TOOLS,
+    ),
+    Row(
+        "engine:error:safe",
+        "The message of an error can be shown to anybody: no text of an exception, no stack, no "
+        "path.",
+        "002 mid-stream errors",
+        due=_KIND,
+    ),
+    Row(
+        "engine:error:fixed",
+        "There is one fixed message for each code.",
+        "002 mid-stream errors",
+        due=_LISTENER,
+    ),
+    Row(
+        "engine:error:log",
+        "The cause is in the structured log, and nowhere else.",
+        "002 mid-stream errors",
+        due=_KIND,
+    ),
+    Row(
+        "engine:error:closes",
+        "After an error nothing comes.",
+        "002 mid-stream errors",
+        due=_LISTENER,
+    ),
+    Row(
+        "engine:error:gateway",
+        "How its client is told of a failure is for the gateway to say.",
+        "002 mid-stream errors",
+        due=_KIND,
+    ),
+)
+
+_IDENTITY = (
+    Row(
+        "engine:auth:independent",
+        "Auth stands between gateway and loop and is part of neither.",
+        "002 auth middleware",
+        due=_AUTH,
+    ),
+    Row(
+        "engine:auth:credentials",
+        "It takes a token, a session or an API key.",
+        "002 auth middleware",
+        due=_AUTH,
+    ),
+    Row(
+        "engine:auth:headers",
+        "It says who acts in X-Actor-ID, and what that one may do in X-Actor-Permissions.",
+        "002 auth middleware",
+        due=_AUTH,
+    ),
+    Row(
+        "engine:auth:loop",
+        "The loop is given requests whose sender is known, and never proves anybody itself.",
+        "002 auth middleware",
+        due=_AUTH,
+    ),
+    Row(
+        "engine:auth:tools",
+        "It may read who acts where the use of a tool depends on that.",
+        "002 auth middleware",
+        due=_AUTH,
+    ),
+)
+
+_CONVENTIONS = (
+    Row(
+        "engine:convention:log",
+        "Logs are JSON lines on standard output, with the time, the name of the request, the "
+        "component, the level and the message.",
+        "002 conventions",
+        (
+            _TELEMETRY + "test_every_line_begins_with_the_same_fields",
+            _IDS + "test_what_became_no_call_is_in_the_log_by_its_name",
+        ),
+    ),
+)
+
+_EXCLUDED = (
+    Row(
+        "engine:excluded:routing",
+        "A request names no loop and no capability: there is one loop behind the endpoint, and "
+        "nothing to discover or to register.",
+        "002 exclusions: routing, node registration",
+        due=_LISTENER,
+    ),
+    Row(
+        "engine:excluded:intent",
+        "It names no intent and no mode: the loop decides with its model what to do.",
+        "002 exclusions: intent-based routing, operating modes",
+        due=_LISTENER,
+    ),
+    Row(
+        "engine:excluded:workflow",
+        "It describes no workflow: what is done in which order, the loop does with its tools.",
+        "002 exclusions: workflow orchestration",
+        due=_LISTENER,
+    ),
+    Row(
+        "engine:excluded:version",
+        "There is no version in it: both sides are changed together.",
+        "002 exclusions: protocol versioning",
+        due=_LISTENER,
+    ),
+    Row(
+        "engine:excluded:envelope",
+        "There is no envelope around it: the body is the request.",
+        "002 exclusions: envelope format",
+        due=_LISTENER,
+    ),
+)
+
+_NOTES = (
+    Row(
+        "engine:process:same",
+        "Gateway and loop may run in one process: what is called there takes and gives the same.",
+        "002 same-process option",
+        due=_SWAP,
+    ),
+    Row(
+        "engine:process:apart",
+        "They can be taken apart later without a change of the contract.",
+        "002 same-process option",
+        due=_SWAP,
+    ),
+    Row(
+        "engine:model:mapped",
+        "What a model's interface streams becomes these events one by one.",
+        "002 SSE event mapping",
+        due=_KIND,
+    ),
+    Row(
+        "engine:approval:next",
+        "What must be approved ends its stream with the question; the answer comes by a request of "
+        "its own, and the work goes on in a new stream.",
+        "002 open question 1; R16",
+        (
+            _INTERRUPTS
+            + "test_a_stream_that_waits_before_it_began_is_an_error_and_after_it_one_frame",
+            _INTERRUPTS
+            + "test_a_person_answers_at_the_origin_and_the_caller_reads_what_comes_of_it",
+            _APPROVALS + "test_a_stream_that_asks_is_told_again_from_its_beginning",
+            _APPROVALS + "test_an_answer_survives_a_kill_and_is_gone_on_with",
+        ),
+    ),
+    Row(
+        "engine:approval:tool",
+        "A tool call that needs an approval is in the stream before its end, and is run or denied "
+        "once, when somebody has answered.",
+        "002 response, open question 1; R16",
+        (
+            _APPROVALS + "test_what_is_declined_costs_nothing_and_is_told_to_the_agent",
+            _APPROVALS + "test_the_same_answer_again_changes_nothing_and_another_is_refused",
+        ),
+        due=_TOOLS,
+    ),
+)
+
+_SUCCESS = (
+    Row(
+        "engine:success:streamed",
+        "The gateway sends a request to the loop and receives its answer as a stream.",
+        "002 success criteria, first",
+        due=_KIND,
+    ),
+    Row(
+        "engine:success:swap-loop",
+        "Another loop in its place changes nothing at the gateway.",
+        "002 success criteria, second",
+        due=_SWAP,
+    ),
+    Row(
+        "engine:success:swap-gateway",
+        "Another gateway in its place changes nothing at the loop, which takes any caller that "
+        "sends the right shape.",
+        "002 success criteria, third",
+        due=_SWAP,
+    ),
+    Row(
+        "engine:success:auth",
+        "Requests are authenticated without either side knowing how.",
+        "002 success criteria, fourth",
+        due=_AUTH,
+    ),
+    Row(
+        "engine:success:visible",
+        "Tool calls are seen in the stream, with enough to show them and to ask for an approval.",
+        "002 success criteria, fifth",
+        due=_TOOLS,
+    ),
+    Row(
+        "engine:success:triggers",
+        "Whatever has begun it, a request has the same shape, and the loop cannot tell.",
+        "002 success criteria, sixth; trigger types",
+        due=_TRIGGERS,
+    ),
+    Row(
+        "engine:success:failures",
+        "Which of the two ways a failure is told by is never in doubt.",
+        "002 success criteria, seventh",
+        due=_LISTENER,
+    ),
+    Row(
+        "engine:success:both",
+        "The contract holds as an endpoint and as a function that is called, in one shape.",
+        "002 success criteria, eighth",
+        due=_SWAP,
+    ),
+)
+
+_SECURITY = (
+    Row(
+        "engine:security:no-bypass",
+        "Every request passes Auth before it reaches the loop; there is no other way.",
+        "002 security requirements, first",
+        due=_AUTH,
+    ),
+    Row(
+        "engine:security:no-credentials",
+        "No credential stands in a body: not a token, not a key, not the id of a session.",
+        "002 security requirements, second",
+        due=_LISTENER,
+    ),
+    Row(
+        "engine:security:read-only",
+        "The loop reads who acts and neither changes, makes up nor removes it.",
+        "002 security requirements, third",
+        due=_AUTH,
+    ),
+    Row(
+        "engine:security:correlation",
+        "The name of a request goes with it from the gateway through Auth and the loop to tools "
+        "and logs.",
+        "002 security requirements, fourth; R49",
+        (
+            _IDS + "test_every_answer_has_a_name_of_its_own",
+            _IDS + "test_a_name_that_the_caller_gave_comes_back_and_finds_the_run",
+        ),
+        due=_TOOLS,
+    ),
+    Row(
+        "engine:security:no-leaks",
+        "No error in a stream tells a path, a stack or a credential.",
+        "002 security requirements, fifth",
+        due=_KIND,
+    ),
+)
+
+ROWS = (
+    *(*_CONTRACT, *_REQUEST, *_METADATA, *_CONFIGURATION, *_TRIGGER, *_STREAM, *_ERRORS),
+    *(*_IDENTITY, *_CONVENTIONS, *_EXCLUDED, *_NOTES, *_SUCCESS, *_SECURITY),
+)
