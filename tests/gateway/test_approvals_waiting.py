@@ -147,7 +147,7 @@ def test_what_an_agent_leaves_waiting_that_goes_on_without_it_is_ended(
 def test_what_was_agreed_to_is_paid_once_after_a_kill_or_the_turn_does_not_run(
     acme: Organisation,
 ) -> None:
-    """F46: its reservation went with its worker; whoever runs it again reserves it anew."""
+    """F47: its reservation went with its worker; whoever runs it again reserves it anew."""
     thrifty = acme.new_token(f"thrifty-{next(numbers)}", "--limit", "0.04")
     first, second = (f"killed-{next(numbers)}" for _ in range(2))
     waits = ask(acme, thrifty, first)
