@@ -319,7 +319,7 @@ def judged(case: dict[str, Any]) -> str:
 def handed_on(parent: str) -> dict[str, Any]:
     """What a token says that b derives of its own for c, in the form of the SDKs."""
     options: dict[str, Any] = dict.fromkeys(
-        ("depth", "expires", "audience", "budget", "calls", "max_tokens")
+        ("depth", "expires", "audience", "budget", "calls", "max_tokens", "person")
     )
     options |= {"scopes": (), "once": False, "sdk": True, "parent": parent}
     token = granted(
