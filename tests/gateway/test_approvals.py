@@ -75,6 +75,12 @@ async def careless(visit: carnet.Visit) -> str:
     return "gave up"
 
 
+async def says(visit: carnet.Visit) -> str:
+    """Ask for leave to do what was said."""
+    await visit.interrupt(approval=f"May I {visit.text}?", arguments={"do": visit.text})
+    return f"may {visit.text}"
+
+
 async def greedy(visit: carnet.Visit) -> str:
     """Swallow what unwinds it."""
     try:
@@ -95,7 +101,7 @@ async def yields(visit: carnet.Visit):
     yield carnet.Interrupt(kind="approval", message="May I?")
     yield "after"
 '''
-NAMES = ("shop", "asks", "front", "grouped", "careless", "greedy", "brief", "yields")
+NAMES = ("shop", "asks", "front", "grouped", "careless", "says", "greedy", "brief", "yields")
 CONFIG = "".join(f'[agents.{name}]\nkind = "python"\ntarget = "agents:{name}"\n' for name in NAMES)
 
 numbers = itertools.count()

@@ -205,3 +205,59 @@ def test_people_name_people_who_are_known_and_machines_nobody(
         body = msgspec.json.encode({"person": name, "ceiling": "5"})
         reply = request("POST", f"{acme.url}/rules", fields, body)
         assert (reply.status, reply.code) == (403, "answer_forbidden")
+
+
+def test_who_forwards_does_not_agree_in_the_place_of_who_pays(
+    acme: Organisation, alice: Person, run: str
+) -> None:
+    front = acme.new_token(f"front-{run}", "--may-forward-authorization")
+    ids = [("x-tangle-runid", run), ("x-tangle-turnid", "t1")]
+    fields = [*ids, (FORWARDED, f"Bearer {alice.laptop}")]
+    state = acme.chat(run, "shop", token=front, headers=fields).json["error"]["interrupt"]["state"]
+    agrees = [*fields, ("carnet-resolution", f"{state};outcome=accepted")]
+    refused = acme.chat(run, "shop", token=front, headers=agrees)
+    assert (refused.status, refused.code) == (403, "answer_forbidden")
+    assert len(alice.questions(run)) == 1
+    assert acme.get(f"/ledger?run={run}", token=alice.phone).json["entries"] == []
+
+
+def test_a_token_that_may_not_pay_agrees_to_no_payment(acme: Organisation, run: str) -> None:
+    poor = acme.new_token(f"poor-{run}", "--scope", "call:shop", "--scope", "run:read")
+    waits = ask(acme, run, "shop", run, token=poor)
+    assert waits.status == 402
+    (question,) = asked(acme, run, token=poor)
+    refused = answer(acme, question["id"], token=poor)
+    assert (refused.status, refused.json["error"]["permission"]) == (403, "pay")
+    state = waits.json["error"]["interrupt"]["state"]
+    fields = [("x-tangle-runid", run), ("x-tangle-turnid", "t1")]
+    fields += [("carnet-resolution", f"{state};outcome=accepted")]
+    wired = acme.chat(run, "shop", token=poor, headers=fields)
+    assert (wired.status, wired.json["error"]["permission"]) == (403, "pay")
+    assert answer(acme, question["id"], "rejected", token=poor).status == 200
+
+
+def test_a_token_that_only_reads_answers_nothing(
+    acme: Organisation, alice: Person, run: str
+) -> None:
+    reads = acme.new_token(f"reads-{run}", "--person", alice.name, "--scope", "run:read")
+    for agent in ("shop", "careless"):
+        ask(acme, f"{run}-{agent}", agent, run, token=alice.laptop)
+        (question,) = asked(acme, f"{run}-{agent}", token=reads)
+        refused = answer(acme, question["id"], token=reads)
+        assert (refused.status, refused.json["error"]["permission"]) == (403, f"call:{agent}")
+
+
+def test_what_is_remembered_is_that_question_and_once(
+    acme: Organisation, alice: Person, run: str
+) -> None:
+    ask(acme, run, "shop", run, token=alice.laptop)
+    (question,) = alice.questions(run)
+    for _ in range(3):
+        reply = answer(acme, question["id"], token=alice.phone, remember={"ceiling": "1"})
+        assert reply.status == 200
+    assert [(rule["kind"], rule["ceiling"]) for rule in alice.rules()] == [("payment", "1")]
+    ask(acme, f"{run}-says", "says", "read", token=alice.laptop)
+    (leave,) = alice.questions(f"{run}-says")
+    assert answer(acme, leave["id"], token=alice.phone, remember={}).status == 200
+    assert ask(acme, f"{run}-same", "says", "read", token=alice.laptop).text == "may read"
+    assert ask(acme, f"{run}-other", "says", "delete", token=alice.laptop).status == 403

@@ -18,6 +18,8 @@ _SIBLINGS = "tests/interop/interrupts/test_siblings.py::"
 _INBOX = "tests/security/callers/test_inbox.py::"
 _DEPTH = "tests/security/test_depth.py::"
 _LAST_HOP = "tests/gateway/endpoint/test_depth.py::"
+_PEOPLE = "tests/gateway/test_approvals_people.py::"
+_STORED = "tests/stores/turn/test_interrupts_answers.py::"
 _APPROVALS = "tests/gateway/test_approvals.py::"
 
 ROWS = (
@@ -191,6 +193,21 @@ ROWS = (
         (
             _INBOX + "test_nobody_who_may_approve_agrees_to_the_payment_of_another",
             _INBOX + "test_who_forwards_the_credential_of_another_agrees_to_none_of_its_payments",
+            _PEOPLE + "test_who_forwards_does_not_agree_in_the_place_of_who_pays",
+            _PEOPLE + "test_a_token_that_may_not_pay_agrees_to_no_payment",
+            _PEOPLE + "test_a_token_that_only_reads_answers_nothing",
+            _PEOPLE + "test_whom_a_payer_named_agrees_as_far_as_the_ceiling_goes",
+            _PEOPLE + "test_whom_a_payer_named_agrees_to_nobody_elses_payments",
+        ),
+    ),
+    Row(
+        "security:a110:meant",
+        "Leave that was given is no money that was agreed to, also if their asker gives both the "
+        "same secret; what is remembered is that question, once.",
+        "A110, R45",
+        (
+            _STORED + "test_of_two_questions_with_one_secret_the_one_that_was_meant_is_answered",
+            _PEOPLE + "test_what_is_remembered_is_that_question_and_once",
         ),
     ),
 )

@@ -155,7 +155,11 @@ def count(number: int, noun: str) -> str:
 def more_of(command: str, before: int, chosen: dict[str, Any]) -> str:
     """The command that goes on with a list, with the options that were chosen."""
     options = {**chosen, "before": before}
-    words = [f"--{name} {value}" for name, value in options.items() if value is not None]
+    words = [
+        f"--{name}" if value is True else f"--{name} {value}"
+        for name, value in options.items()
+        if value is not None and value is not False
+    ]
     return " ".join(["More: carnet", command, *words])
 
 

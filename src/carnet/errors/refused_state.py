@@ -99,14 +99,14 @@ class LegalRestriction(Refused, code="legal_restriction", status=451):
     """An agent elsewhere may not answer for legal reasons. Nobody can answer that; it is over."""
 
     template = "An agent that was called may not answer this for legal reasons."
-    hint = "Do not repeat it; the operator finds what the other side said with 'carnet runs show'."
+    hint = "Do not repeat it; the operator finds what the other side said with 'carnet run show'."
 
 
 class PolicyForbidden(Refused, code="policy_forbidden"):
     """The policy of an agent elsewhere forbids the call. Nobody can answer that; it is over."""
 
     template = "The policy of an agent that was called forbids this."
-    hint = "Do not repeat it; the operator finds what the other side said with 'carnet runs show'."
+    hint = "Do not repeat it; the operator finds what the other side said with 'carnet run show'."
 
 
 class Declined(Refused, code="declined"):

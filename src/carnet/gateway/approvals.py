@@ -18,14 +18,14 @@ from carnet.core.people.address import asker
 from carnet.core.people.identity import Caller, owner_of, person_of
 from carnet.errors import (
     AnswerForbidden,
-    CarnetError,
     InterruptNotFound,
     InvalidJson,
     InvalidRequest,
+    PermissionMissing,
     PersonNotFound,
 )
 from carnet.http.exchange import Exchange, Row, check_json_body, reader_of, reply_json
-from carnet.ports.calls.inbox import Deciding, Inbox, InboxEntry, Rule, Rules
+from carnet.ports.calls.inbox import NOT_AGREED, Deciding, Inbox, InboxEntry, Rule, Rules
 from carnet.ports.trust.people import People
 from carnet.ports.world.clock import Clock
 from carnet.wire.grammar import json
@@ -117,6 +117,7 @@ class Approvals:
         body = await exchange.read(MOST_BYTES)
         decision = _read(body, _decision, "outcome", "must be 'accepted' or 'rejected'")
         entry = await self._find(name, None if caller.may(APPROVE) else caller.owner)
+        _check_rights(caller, decision, entry)
         ceiling = _ceiling(decision, entry)
         if decision.remember is not None and caller.owner != entry.owner:
             raise AnswerForbidden(reason="an answer for the future is given by who is asked")
@@ -125,7 +126,7 @@ class Approvals:
         resolution = Resolution(outcome=decision.outcome, value=decision.value, resolver=resolver)
         try:
             answered = await self._decisions.decide(entry, resolution)
-        except CarnetError:
+        except NOT_AGREED:  # of others it is not known
             await self._give_back(used, entry)
             raise
         if decision.outcome == "rejected" or answered.record.resolver != resolver:
@@ -243,6 +244,19 @@ class Approvals:
         """How somebody is shown: a person by her name."""
         person = None if number is None else self._people.numbered(number)
         return name if person is None else person.name
+
+
+def _check_rights(caller: Caller, decision: Decision, entry: InboxEntry) -> None:
+    """Refuse a token that may not have the call go on, or pay: it only looks."""
+    if caller.owner != entry.owner:
+        return  # it may approve, and of money it was named
+    agent = entry.turn.agent
+    is_let = caller.may(f"call:{agent}") or (agent.startswith("@") and caller.may("call:remote"))
+    if not is_let and not caller.may(APPROVE):
+        raise PermissionMissing(permission=f"call:{agent}")
+    is_paid = entry.record.interrupt.kind == PAYMENT and decision.outcome == "accepted"
+    if is_paid and not caller.may("pay"):
+        raise PermissionMissing(permission="pay")
 
 
 def _seen_by(caller: Caller) -> str | None:

@@ -11,7 +11,7 @@ from msgspec.structs import asdict, replace
 
 from carnet.core.chain.turn import Turn
 from carnet.core.messages.events import Event, read_events
-from carnet.core.messages.interrupt import PAYMENT, Interrupt, InterruptRecord, hash_state
+from carnet.core.messages.interrupt import PAYMENT, InterruptRecord, hash_state
 from carnet.core.messages.outbound_call import with_records
 from carnet.ports.calls.tasks import Callback, TaskClaim
 from carnet.ports.calls.turns import (
@@ -79,6 +79,8 @@ class MemoryTurns:
         self.nonces |= {(use.sender, use.nonce): use.expires for use in rules.used}
         for row in rules.resolved:
             self._resolve(row)
+        for holds, n in rules.holding:
+            self._rest[n]["holds"] = holds
         if isinstance(verdict, Claimed):
             n = verdict.turn.n
             self.turns[n] = verdict.turn
@@ -238,16 +240,18 @@ class MemoryTurns:
         """What a turn waits for, or waited for."""
         return list(self.interrupted.get(turn.n, ()))
 
-    async def question(self, claim: TurnClaim) -> Interrupt | None:
+    async def question(self, claim: TurnClaim) -> InterruptRecord | None:
         """What the turn of a claim waits for that brings an answer; None if it is none of those."""
         brought = b"" if claim.resolution is None else claim.resolution.state_hash
         waited_for = [
-            one.interrupt
+            one
             for n, asked in self.interrupted.items()
             for one in asked
             if self.turns[n].key == claim.key and one.status == "open"
         ]
-        return next((each for each in waited_for if hash_state(each.state) == brought), None)
+        return next(
+            (each for each in waited_for if hash_state(each.interrupt.state) == brought), None
+        )
 
     async def calls_out(self, turn: Turn) -> list[str]:
         """The ids under which earlier attempts of a turn have called others."""

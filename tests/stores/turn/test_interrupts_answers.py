@@ -5,7 +5,9 @@ import asyncio
 import pytest
 from msgspec.structs import replace
 
+from carnet.core.chain.turn import Turn
 from carnet.core.messages.events import Failed
+from carnet.core.messages.interrupt import Interrupt, hash_state
 from carnet.ports.calls.tasks import StoredTask
 from carnet.ports.calls.turns import (
     Claimed,
@@ -300,3 +302,62 @@ async def test_nobody_agrees_to_more_than_is_left_where_the_calls_are_free(store
     verdicts = [await store.turns.claim(answer) for answer in answers]
     assert [type(verdict) for verdict in verdicts] == [Claimed, Claimed, Denied]
     assert verdicts[2] == Denied("spending", amount=200)
+
+
+SHARED = "the same for both"
+MONEY = an_interrupt("int_money", state=SHARED, origin=None)
+LEAVE = an_interrupt("int_leave", state=SHARED, kind="approval", amount=None, currency=None)
+
+
+@pytest.mark.parametrize("asked", [(MONEY, LEAVE), (LEAVE, MONEY)], ids=["money first", "last"])
+async def test_of_two_questions_with_one_secret_the_one_that_was_meant_is_answered(
+    asked: tuple[Interrupt, ...], store: Store, place: Place
+) -> None:
+    """Who asks chooses the secret: leave that is given is no money that is agreed to."""
+    turn = claimed(await store.turns.claim(a_claim(reserve=300, payer=LIMITED)))
+    await store.turns.finish(a_wait(turn, interrupts=asked, payer=LIMITED))
+    shared = hash_state(SHARED)
+    nobodys = an_answer(state_hash=shared)
+    refused = await store.turns.claim(a_claim(reserve=300, payer=LIMITED, resolution=nobodys))
+    assert refused == Denied("resolution")
+    meant = an_answer(state_hash=shared, interrupt="int_leave")
+    verdict = await store.turns.claim(a_claim(reserve=300, payer=LIMITED, resolution=meant))
+    assert isinstance(verdict, Known)
+    found = dict(place.rows("SELECT id, status FROM interrupt"))
+    assert found == {"int_leave": "resolved", "int_money": "open"}
+    assert place.rows("SELECT reserved FROM purse WHERE reserved <> 0") == [(300,)]
+
+
+async def both_asked(store: Store) -> Turn:
+    """A turn that waits for money and for leave, and was given the money."""
+    asked = (
+        an_interrupt("int_1", origin=None),
+        replace(LEAVE, id="int_2", state="secret of int_2"),
+    )
+    turn = claimed(await store.turns.claim(a_claim(reserve=300, payer=LIMITED)))
+    waiting = await store.turns.finish(a_wait(turn, interrupts=asked, payer=LIMITED))
+    answer = a_claim(reserve=300, payer=LIMITED, resolution=an_answer("int_1"))
+    assert isinstance(await store.turns.claim(answer), Known)
+    return waiting
+
+
+async def test_what_was_agreed_to_while_a_turn_waits_on_is_given_back_when_its_time_is_over(
+    store: Store, place: Place
+) -> None:
+    await both_asked(store)
+    assert place.rows("SELECT reserved FROM purse WHERE reserved <> 0") == [(5_000_300,)]
+    await store.expiry.end(NOW + 3 * 3600 * SECOND)
+    assert place.rows("SELECT state FROM turn") == [("failed",)]
+    assert place.rows("SELECT reserved FROM purse WHERE reserved <> 0") == []
+
+
+async def test_an_answer_that_is_given_back_again_and_again_moves_no_money(
+    store: Store, place: Place
+) -> None:
+    await both_asked(store)
+    answer = a_claim(reserve=300, payer=LIMITED, resolution=an_answer("int_2"))
+    for _ in range(3):
+        await taken_back(store, answer)
+        assert place.rows("SELECT reserved FROM purse WHERE reserved <> 0") == [(5_000_300,)]
+    claimed(await store.turns.claim(answer))
+    assert place.rows("SELECT reserved FROM purse WHERE reserved <> 0") == [(5_000_300,)]

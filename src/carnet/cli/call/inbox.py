@@ -47,7 +47,8 @@ def list_questions(
     asked = {"limit": limit, "status": "all" if all_of_them else "open", "before": before}
     query = urlencode({name: value for name, value in asked.items() if value is not None})
     page = wait(_ask(invocation, "GET", f"/approvals?{query}", b"", token))
-    chosen = {"all": all_of_them, "limit": limit}
+    is_file = token is not None and token.startswith("@")  # a token itself is not printed
+    chosen = {"all": all_of_them, "limit": limit, "as": token if is_file else None}
     invocation.result(page, lambda: invocation.spell(_list_text(page, chosen)), page["approvals"])
 
 

@@ -172,8 +172,17 @@ def chain_of(asked: Interrupt, agent: str) -> str:
 
     What we called ourselves is certain; the last, the asker, is what the callee says it is.
     """
-    last = () if asked.via[-1:] == (asked.origin,) or asked.origin is None else (asked.origin,)
-    return " > ".join((agent, *asked.via, *last))
+    way = (agent, *asked.via)
+    last = () if asked.origin is None or way[-1] == asked.origin else (asked.origin,)
+    return " > ".join((*way, *last))
+
+
+def question_of(asked: Interrupt) -> str:
+    """What tells a question from others of its kind; nothing of a payment, which has a ceiling."""
+    if asked.kind == PAYMENT:
+        return ""
+    parts = (asked.message, asked.url, asked.options, asked.schema, asked.more)
+    return sha256(msgspec.json.encode(parts, order="deterministic")).hexdigest()
 
 
 def paid(resolved: Sequence[Answered]) -> int:

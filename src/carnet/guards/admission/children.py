@@ -130,7 +130,8 @@ class Children:
         """Bring a child that waits the answers that its parent was given."""
         for each in parent.resolved:
             brought = StatedResolution(each.interrupt.state, each.resolution)
-            answered = msgspec.structs.replace(entry, resolution=answer_of(brought))
+            answer = msgspec.structs.replace(answer_of(brought), interrupt=each.interrupt.id)
+            answered = msgspec.structs.replace(entry, resolution=answer)
             with contextlib.suppress(PolicyStateInvalid):  # it waits for another, or no longer
                 call = await self._transaction.claim(answered)
             if not call.known:

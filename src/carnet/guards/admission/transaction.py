@@ -19,6 +19,7 @@ from carnet.core.chain.allowance import Allowance
 from carnet.core.chain.grounds import Grounds, read_grounds, write_grounds
 from carnet.core.chain.turn import Turn
 from carnet.core.messages.interrupt import (
+    PAYMENT,
     Interrupt,
     Resolution,
     StatedResolution,
@@ -29,6 +30,7 @@ from carnet.core.people.delegation import narrower
 from carnet.core.people.proof import SECOND_US, Spending
 from carnet.core.sealed_call import Later, SealedCall, write_sealed_call
 from carnet.errors import (
+    AnswerForbidden,
     BillUnpaid,
     CarnetError,
     ChainMismatch,
@@ -37,6 +39,7 @@ from carnet.errors import (
     IdempotencyMismatch,
     NonceReplayed,
     PaymentRequired,
+    PermissionMissing,
     PolicyStateInvalid,
     RateLimited,
     RunCallsExceeded,
@@ -46,6 +49,7 @@ from carnet.errors import (
     TooManyTasks,
 )
 from carnet.guards.candidate import Candidate
+from carnet.guards.limits import PAY
 from carnet.ports.calls.tasks import TaskClaim, Tasks
 from carnet.ports.calls.turns import (
     TASKS,
@@ -112,8 +116,14 @@ class Transaction:
 
     async def check(self, entry: Entry, answer: Answer, check: CheckAnswer) -> None:
         """Refuse an answer that is none of those which its turn waits for; it waits on."""
-        asked = await self._turns.question(self._turn_claim(entry, 0))
-        if asked is not None:
+        kept = await self._turns.question(self._turn_claim(entry, 0))
+        if kept is not None:
+            asked, caller = kept.interrupt, entry.admitted.caller
+            if asked.kind == PAYMENT and answer.outcome == "accepted":
+                if kept.owner not in {None, caller.owner}:  # R45
+                    raise AnswerForbidden(reason="a payment is agreed to by who pays")
+                if caller.standing is None and not caller.may(PAY):
+                    raise PermissionMissing(permission=PAY)
             value = None if answer.value is None else msgspec.json.decode(answer.value)
             given = Resolution(outcome=answer.outcome, value=value)
             await asyncio.to_thread(check, asked, given)
@@ -346,7 +356,8 @@ def refusal(denied: Denied, entry: Entry, most_run_calls: int) -> CarnetError:
 
 def _amounts(denied: Denied, entry: Entry) -> dict[str, str]:
     """What a call may cost; and what its payer has left, unless somebody else is told."""
-    facts = {"needed": format_amount(entry.admitted.reserve)}
+    needed = entry.admitted.reserve  # 0: it is an answer that would cost more than is left
+    facts = {"needed": format_amount(needed)} if needed else {}
     if not entry.admitted.payer.by_forwarding:
         facts["left"] = format_amount(denied.amount)
     return facts

@@ -5,12 +5,25 @@ Law 2. It is answered once. Who answers it is recorded with the answer.
 """
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
 from msgspec import Struct
 
 from carnet.core.chain.turn import Turn
 from carnet.core.messages.interrupt import InterruptRecord, Resolution
+from carnet.errors import (
+    AnsweredOtherwise,
+    InterruptExpired,
+    InterruptNotFound,
+    InvalidRequest,
+    SpendingLimitReached,
+)
+
+# What says for certain that nothing was agreed to.
+NOT_AGREED: Final = (
+    *(SpendingLimitReached, InterruptExpired, AnsweredOtherwise, InterruptNotFound),
+    InvalidRequest,
+)
 
 
 class InboxEntry(Struct, frozen=True, kw_only=True):
@@ -52,14 +65,26 @@ class Rules(Protocol):
     """The rules of one store. Each is its owner's alone."""
 
     async def add(
-        self, *, owner: str, agent: str, kind: str, ceiling: int | None, now: int
+        self,
+        *,
+        owner: str,
+        agent: str,
+        kind: str,
+        ceiling: int | None,
+        now: int,
+        question: str = "",
     ) -> None:
-        """Keep one. Raises InvalidRequest for one too many of theirs."""
+        """Keep one, once. Raises InvalidRequest for one too many of theirs.
+
+        `question` is what tells it from others of its kind.
+        """
 
     async def list(self, owner: str) -> Sequence[Rule]:
         """Those of somebody that hold, the newest first."""
 
-    async def use(self, *, owner: str, agent: str, kind: str, amount: int) -> int | None:
+    async def use(
+        self, *, owner: str, agent: str, kind: str, amount: int, question: str = ""
+    ) -> int | None:
         """Use one that fits, for so much; its number, or None if none does."""
 
     async def give_back(self, n: int, amount: int) -> None:

@@ -64,6 +64,7 @@ class Answer(Struct, frozen=True, kw_only=True):
     outcome: Literal["accepted", "rejected"]
     resolver: str | None = None
     value: bytes | None = None  # what was answered beside; the store seals it
+    interrupt: str | None = None  # its id, if it is known: the state is the asker's to choose
 
 
 class TurnClaim(Struct, frozen=True, kw_only=True):
@@ -261,7 +262,7 @@ class Turns(Protocol):
     async def interrupts(self, turn: Turn) -> Sequence[InterruptRecord]:
         """What a turn waits for, or waited for, in the order in which it asked."""
 
-    async def question(self, claim: TurnClaim) -> Interrupt | None:
+    async def question(self, claim: TurnClaim) -> InterruptRecord | None:
         """What the turn of a claim waits for that brings an answer; None if it is none of those."""
 
     async def calls_out(self, turn: Turn) -> Sequence[str]:

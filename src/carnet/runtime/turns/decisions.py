@@ -14,7 +14,14 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from carnet.core.call import Call
-from carnet.core.messages.interrupt import PAYMENT, Interrupt, Resolution, chain_of, hash_state
+from carnet.core.messages.interrupt import (
+    PAYMENT,
+    Interrupt,
+    Resolution,
+    chain_of,
+    hash_state,
+    question_of,
+)
 from carnet.core.money.amount import format_amount
 from carnet.core.sealed_call import read_sealed_call
 from carnet.errors import (
@@ -26,7 +33,7 @@ from carnet.errors import (
     SpendingLimitReached,
 )
 from carnet.faults import point
-from carnet.ports.calls.inbox import Inbox, InboxEntry, Rules
+from carnet.ports.calls.inbox import NOT_AGREED, Inbox, InboxEntry, Rules
 from carnet.ports.calls.tasks import TaskClaim
 from carnet.ports.calls.turns import Answer, Claimed, Denied, TurnClaim, Turns
 from carnet.ports.world.clock import Clock, Ids
@@ -65,6 +72,7 @@ class Decisions:
             kind=asked.kind,
             ceiling=ceiling,
             now=self._clock.wall_us(),
+            question=question_of(asked),
         )
 
     async def by_rule(self, call: Call, asked: Sequence[Interrupt]) -> bool:
@@ -74,12 +82,13 @@ class Decisions:
 
     async def _answer_by_rule(self, call: Call, asked: Interrupt) -> bool:
         owner, amount = call.owner_of(asked), asked.amount or 0
-        if owner is None:
+        is_unknown = asked.kind == PAYMENT and asked.currency != self._currency
+        if owner is None or is_unknown:  # nobody knows how much that is
             return False
-        if asked.kind == PAYMENT and asked.currency != self._currency:
-            return False  # nobody knows how much that is
         chain = chain_of(asked, call.agent)
-        n = await self._rules.use(owner=owner, agent=chain, kind=asked.kind, amount=amount)
+        n = await self._rules.use(
+            owner=owner, agent=chain, kind=asked.kind, amount=amount, question=question_of(asked)
+        )
         if n is None:
             return False
         entry = await self._inbox.find(asked.id, owner=owner)
@@ -87,8 +96,10 @@ class Decisions:
             if entry is None:
                 raise InterruptNotFound
             await self.decide(entry, Resolution(outcome="accepted", resolver=f"rule:{n}"))
-        except CarnetError:  # there is no room for it, or somebody was faster
+        except NOT_AGREED:  # there is no room for it, or somebody was faster
             await self._rules.give_back(n, amount)
+            return False
+        except CarnetError:  # whether it was agreed to is not known
             return False
         return True
 
@@ -136,6 +147,7 @@ class Decisions:
                     outcome=resolution.outcome,
                     resolver=resolution.resolver,
                     value=value,
+                    interrupt=entry.record.interrupt.id,
                 ),
             )
         )

@@ -3,6 +3,7 @@
 Law. A question is looked up by its owner and its id, never by the id alone, but for an operator.
 """
 
+import asyncio
 import builtins
 from typing import Final
 
@@ -12,6 +13,8 @@ from carnet.stores.secrets.seal import Unsealable
 from carnet.stores.turn.interrupts import Interrupts
 from carnet.stores.turn.row import TURN_COLUMNS, TURN_WIDTH, place, read_turn
 from carnet.stores.turn.sealed_calls import CallSeal
+
+AT_A_TIME: Final = 8  # are read before others have their turn
 
 _SELECT: Final = (
     f"SELECT {TURN_COLUMNS}, i.n, i.owner, {Interrupts.SELECTED},"  # noqa: S608  # our own words
@@ -39,7 +42,12 @@ class StoredInbox:
         """The newest first; `owner` None is everybody's."""
         where = (_OPEN if is_open else "") + ("" if before is None else _BEFORE)
         args: builtins.list[Value] = [] if before is None else [before]
-        return [self._read(row) for row in await self._rows(where, args, owner, limit)]
+        found: builtins.list[InboxEntry] = []
+        for row in await self._rows(where, args, owner, limit):
+            found.append(self._read(row))
+            if len(found) % AT_A_TIME == 0:
+                await asyncio.sleep(0)  # each may be wide, and others wait
+        return found
 
     async def find(self, name: str, *, owner: str | None) -> InboxEntry | None:
         """One of them by the public id of its interrupt; the newest, should there be several."""

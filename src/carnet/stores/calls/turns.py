@@ -24,7 +24,7 @@ from typing import Final, Self
 from msgspec.structs import replace
 
 from carnet.core.chain.turn import TRANSITIONS, Turn
-from carnet.core.messages.interrupt import Interrupt, InterruptRecord
+from carnet.core.messages.interrupt import InterruptRecord
 from carnet.errors import RunNotFound
 from carnet.ports.calls.turns import Claimed, TurnClaim, TurnFinish, Verdict
 from carnet.ports.world.records import READER
@@ -319,7 +319,7 @@ class StoredTurns:
         """What a turn waits for, or waited for, in the order in which it asked."""
         return await self._interrupts.of(turn.n)
 
-    async def question(self, claim: TurnClaim) -> Interrupt | None:
+    async def question(self, claim: TurnClaim) -> InterruptRecord | None:
         """What the turn of a claim waits for that brings an answer; None if it is none of those."""
         return await self._interrupts.answered_by(claim)
 

@@ -14,7 +14,7 @@ from carnet.core.chain.turn import Turn
 from carnet.core.people.identity import Account
 from carnet.ports.world.payments import HeldAccount, Kind, Total
 from carnet.ports.world.records import LedgerEntry, RunSummary
-from carnet.stores.calls.records import summary
+from carnet.stores.calls.records import RUNS_AT_A_TIME, summary
 from carnet.stores.calls.turns import SearchRows
 from carnet.stores.database import Database, Row, Value, marks
 from carnet.stores.turn.row import SELECT_TURN, read_turn
@@ -80,9 +80,11 @@ class StoredPayments:
             return []
         listed = marks(len(numbers))
         turns: dict[tuple[str, Account], list[Turn]] = {}
-        sql = f"{SELECT_TURN} WHERE r.n IN ({listed}) ORDER BY t.n"
-        for turn in map(read_turn, await self._database.fetch(sql, numbers)):
-            turns.setdefault((turn.run, turn.payer), []).append(turn)
+        for i in range(0, len(numbers), RUNS_AT_A_TIME):  # each holds nobody up
+            some = numbers[i : i + RUNS_AT_A_TIME]
+            sql = f"{SELECT_TURN} WHERE r.n IN ({marks(len(some))}) ORDER BY t.n"
+            for turn in map(read_turn, await self._database.fetch(sql, some)):
+                turns.setdefault((turn.run, turn.payer), []).append(turn)
         rows = await self._database.fetch(f"{_RUNS.format(listed)} ORDER BY n DESC", numbers)
         keyed = [(row, (row[1], Account(row[2], row[3]))) for row in rows]
         return [

@@ -85,7 +85,7 @@ class HotBatch:
         await self._lock_quotas()
         await self._read_fronts()
         verdicts = [self._claiming.decide(claim) for claim in self._asked]
-        for row in (*self._claiming.again, *self._claiming.resumed):
+        for row in (*self._claiming.again, *self._claiming.resumed, *self._claiming.holding):
             self._fences.pop(row[-1], None)
             self._finishing.held.pop(row[-1], None)
         self._finishing.spent = self._claiming.held  # with what was reserved a moment ago
@@ -325,6 +325,8 @@ class HotBatch:
         claiming, query = self._claiming, self._session.query
         resumed = columns(claiming.resumed, len(RESUMED) + 1)
         await query(sql.RESOLVE, *columns(claiming.resolved, 6), *resumed)
+        if claiming.holding:
+            await query(sql.HOLD_MORE, *columns(claiming.holding, 2))
         if claiming.driven:
             await query(sql.DRIVE_TASKS, *columns(claiming.driven, 4))
             await query(sql.SET_RANKS, *columns(claiming.driven_ranks, 2))

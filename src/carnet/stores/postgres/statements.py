@@ -269,6 +269,11 @@ UPDATE turn SET {names(RESUMED, "{0} = w.{0}")} FROM {_resolve.rows([*RESUMED, _
 WHERE turn.n = ANY (ARRAY[w.n]) AND {moves("waiting", "running")}
 """
 
+HOLD_MORE: Final = """
+UPDATE turn SET holds = w.holds FROM unnest($1::text[], $2::bigint[]) AS w (holds, n)
+WHERE turn.n = ANY (ARRAY[w.n]) AND turn.state || '' = 'waiting'
+"""
+
 PUT_INTERRUPTS: Final = f"""
 INSERT INTO interrupt ({names(INTERRUPT)}) SELECT {names(INTERRUPT, "w.{}")}
 FROM {_Arrays().rows(INTERRUPT)} {interrupts.ASK_AGAIN}

@@ -196,6 +196,7 @@ _DEPTHS = Lookup(  # what calls below a turn must have: its own and one, and tha
 )
 
 _FRONT = "SELECT COALESCE(MIN(rank), 0) FROM turn WHERE state = 'queued' AND agent = ?"
+_HOLD_MORE = "UPDATE turn SET holds = ? WHERE n = ? AND state || '' = 'waiting'"
 _SET_RANK = "UPDATE turn SET rank = ? WHERE n = ?"
 
 _INSERT_RUN = "INSERT INTO run (n, id, issuer, account, calls, started) VALUES (?, ?, ?, ?, ?, ?)"
@@ -380,6 +381,7 @@ class ClaimBatch:
         if rules.resolved:
             write(RESOLVE, rules.resolved)
             write(RESUME, rules.resumed)
+            write(_HOLD_MORE, rules.holding)
             write(_DRIVE_TASK, rules.driven)
             write(_SET_RANK, rules.driven_ranks)
         if rules.waiting.tasks:

@@ -15,7 +15,6 @@ Law 5. An answer is used once, by a turn that waits for it and whose time is not
 """
 
 from collections.abc import Sequence
-from hmac import compare_digest
 from typing import Final
 
 from msgspec import Struct
@@ -25,7 +24,7 @@ from carnet.core.chain.turn import Turn, TurnState, on_repeat
 from carnet.core.messages.outbound_call import lost_attempt
 from carnet.ports.calls.turns import Answer, Claimed, Denied, Known, Nonce, Rate, TurnClaim, Verdict
 from carnet.stores.database import Row
-from carnet.stores.turn.interrupts import places, read_holds
+from carnet.stores.turn.interrupts import is_meant, places, read_holds, with_money
 from carnet.stores.turn.moves import begins
 from carnet.stores.turn.outbound_calls import outbound_row
 from carnet.stores.turn.row import (
@@ -48,6 +47,7 @@ _SECOND: Final = 1_000_000
 _RUNNING, _QUEUED = begins("running"), begins("queued")
 _RESUMED: Final[TurnState] = "running"
 _DIGEST, _RETRYABLE = place("digest"), place("retryable")
+_RESOLVED = b'{"attempt":%d,"resolved":true}'
 _RESERVE, _QUOTA, _HOLDS = place("reserve"), place("purse"), place("holds")
 
 
@@ -120,6 +120,7 @@ class ClaimRules:
         self.turns_begun = self.runs_begun = 0  # so many of the numbers are used
         self.resolved: list[Row] = []  # the arguments of RESOLVE
         self.resumed: list[Row] = []  # and of RESUME
+        self.holding: list[Row] = []  # of turns that wait on and hold more: holds, turn
         self.driven: list[Row] = []  # of those, what is run as a task: turn, id, sender, skill
         self.driven_ranks: list[Row] = []  # and where it waits: rank, turn
         self.counted: dict[str, int] = {}  # the buckets that changed, and their marks
@@ -335,23 +336,23 @@ class ClaimRules:
         """Use an answer, once. The turn runs on when nothing else is left that it waits for."""
         turn = read_turn(row)
         still = [p for p in self.pending if p[0] == turn.n and p[3] == "open"]
-        meant = [p for p in still if compare_digest(p[2], answer.state_hash) and p[4] > claim.now]
-        if turn.state != "waiting" or not meant:
+        meant = [p for p in still if is_meant(p, answer, claim.now)]
+        if turn.state != "waiting" or len(meant) != 1:  # of two that share a secret, neither
             return Denied("resolution")
         agreed = meant[0][5] if answer.outcome == "accepted" else 0
         held = sum(h[1] for h in read_holds(row[_HOLDS]) if h[0] == row[_QUOTA])
-        short = self._agree(claim, agreed, row[_QUOTA], held if len(still) == 1 else 0)
+        own = max(held - self._agreed(turn.n, meant[0][7]), 0) if len(still) == 1 else 0
+        short = self._agree(claim, agreed, row[_QUOTA], own)
         if isinstance(short, Denied):
             return short
         what = (claim.now, answer.resolver, answer.outcome, answer.value)
         self.resolved.append((*what, turn.n, meant[0][1]))
         if len(still) > 1:
+            if agreed and claim.admitted.payer.limit is not None:
+                self.holding.append((with_money(row[_HOLDS], row[_QUOTA], agreed), turn.n))
             return Known(turn)
-        reserve = held - short  # it keeps its attempt, and holds as any other turn that runs
-        if claim.admitted.payer.limit is not None:
-            asked_at = meant[0][7]  # what was agreed to before that, it holds already
-            before = [p for p in self.pending if p[0] == turn.n and p[7] == asked_at]
-            reserve += agreed + sum(p[5] for p in before if p[6] == "accepted")
+        # It keeps its attempt; what was agreed to before that, it holds already.
+        reserve = held - short + (0 if claim.admitted.payer.limit is None else agreed)
         for name, count in places(row[_HOLDS]):  # it waits no more
             self.held[name] = self.held.get(name, 0) - count
             self.taken[name] = self.taken.get(name, 0) - count
@@ -361,8 +362,7 @@ class ClaimRules:
         if claim.task is not None:  # its call is kept already, and where its end is told
             self.driven.append((turn.n, claim.task.id, claim.task.sender, claim.task.skill))
             self.driven_ranks.append((self._rank(claim), turn.n))
-        note = b'{"attempt":%d,"resolved":true}' % turn.attempt
-        self.journal.append(sealed_row(turn.n, DISCARD, 0, 0, note))
+        self.journal.append(sealed_row(turn.n, DISCARD, 0, 0, _RESOLVED % turn.attempt))
         if reserve == claim.admitted.reserve:
             return Claimed(resumed_turn(*resumed))
         return Claimed(resumed_turn(*resumed), reserve, agreed + self._agreed(turn.n))
@@ -376,15 +376,15 @@ class ClaimRules:
         if not amount or limit is None:
             return 0
         left = max(limit - self.held.get(quota, 0), 0)
-        short = max(amount - left, 0)
-        if short > min(own, claim.shrinks):
+        if (short := max(amount - left, 0)) > min(own, claim.shrinks):
             return Denied("spending", amount=left)
         self._reserve(quota, amount - short)
         return short
 
-    def _agreed(self, turn: int) -> int:
-        """What was agreed to be paid for what a turn has asked for, and is debited by it."""
-        return sum(p[5] for p in self.pending if p[0] == turn and p[6] == "accepted")
+    def _agreed(self, turn: int, asked_at: int | None = None) -> int:
+        """What was agreed to be paid for what a turn has asked for, ever or at a time."""
+        accepted = (p for p in self.pending if p[0] == turn and p[6] == "accepted")
+        return sum(p[5] for p in accepted if asked_at is None or p[7] == asked_at)
 
     def _begin_again(self, claim: TurnClaim, turn: Turn, agreed: int) -> Claimed:
         claim, reserved = self._as_reserved(claim)

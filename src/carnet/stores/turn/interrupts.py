@@ -11,6 +11,7 @@ Law 4. Of one caller no more turns wait than may: each has a place in a quota fr
 """
 
 from collections.abc import Sequence
+from hmac import compare_digest
 from typing import Any, Final, final
 
 import msgspec
@@ -110,6 +111,20 @@ def write_holds(holds: Sequence[Sequence[object]]) -> str:
     return msgspec.json.encode(holds).decode()
 
 
+def with_money(holds: str | None, quota: str, more: int) -> str:
+    """What a turn holds that was agreed to pay more while it waits on."""
+    found = read_holds(holds)
+    money = more + sum(hold[1] for hold in found if hold[0] == quota)
+    rest = [(h[0], 0 if h[0] == quota else h[1], h[2], h[3]) for h in found]
+    return write_holds([(quota, money, 0, 0), *(h for h in rest if any(h[1:]))])
+
+
+def is_meant(pending: Row, answer: Answer, now: int) -> bool:
+    """Whether an answer is for one that a turn waits for."""
+    is_named = answer.interrupt is None or answer.interrupt == pending[1]
+    return is_named and pending[4] > now and compare_digest(pending[2], answer.state_hash)
+
+
 def places(holds: str | None) -> list[tuple[str, int]]:
     """The places that a turn has among those of its caller that wait: the quota, and how many."""
     return [(hold[0], hold[2]) for hold in read_holds(holds) if hold[0].startswith(WAITS)]
@@ -193,14 +208,14 @@ class Interrupts:
         """What a turn waits for, or waited for, in the order in which it asked."""
         return [self.read(row) for row in await self._database.fetch(_OF_TURN, (turn,))]
 
-    async def answered_by(self, claim: TurnClaim) -> Interrupt | None:
+    async def answered_by(self, claim: TurnClaim) -> InterruptRecord | None:
         """What the answer of a claim is for, if the turn of that claim waits for it."""
         if claim.resolution is None:
             return None
         run, account = claim.admitted.carnet.run, claim.admitted.payer.account
         args = (run, account.issuer, account.id, claim.key, claim.resolution.state_hash)
         found = [self.read(row) for row in await self._database.fetch(_BY_STATE, args)]
-        return found[0].interrupt if found else None
+        return found[0] if found else None
 
     def read(self, row: Row) -> InterruptRecord:
         """One of them, of the columns SELECTED."""

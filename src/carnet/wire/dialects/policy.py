@@ -53,6 +53,7 @@ RESOLUTION_START: Final = b"\n" + RESOLUTION.encode()
 RESOLUTION_COVERED: Final = b'"%b"' % RESOLUTION.encode()  # as the text that is signed names it
 
 MOST_INTERRUPTS: Final = 8  # of one answer, that are read
+MOST_SHOWN: Final = 32  # of one turn, that are told at a time; the others are asked later
 MOST_WORDS: Final = 1000  # characters of a message
 MOST_OPTIONS: Final = 32
 MOST_LEVELS: Final = 32  # of a schema, and of what we do not know
@@ -128,7 +129,7 @@ def interrupt_object(asked: Interrupt) -> dict[str, Any]:
 
 def interrupt_objects(waiting: Waiting, most_bytes: int = MOST_BODY_BYTES) -> list[dict[str, Any]]:
     """All of them, the oldest first, as short as they must be."""
-    whole = [interrupt_object(asked) for asked in waiting.interrupts]
+    whole = [interrupt_object(asked) for asked in waiting.interrupts[:MOST_SHOWN]]
     forms = (
         whole,
         [_cut(each, (*_WIDE, "retry_after", "origin")) for each in whole],
