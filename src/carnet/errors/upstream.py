@@ -160,3 +160,10 @@ class AgentFailed(Upstream, code="agent_failed", status=500):
 
     template = "The agent failed while answering."
     hint = "Repeat the request; the operator finds the cause in the log under this run and turn."
+
+
+class ToolUnusable(Upstream, code="tool_error"):
+    """A tool that the agent needs cannot be used: what runs it is broken, not what it was asked."""
+
+    template = "A tool that this agent needs cannot be used."
+    hint = "Repeat the request later; the operator finds the cause in the log under this run."

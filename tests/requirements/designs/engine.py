@@ -10,6 +10,10 @@ _APPROVALS = "tests/gateway/test_approvals.py::"
 _INTERRUPTS = "tests/interop/interrupts/test_openai.py::"
 _IDS = "tests/gateway/endpoint/test_request_ids.py::"
 _TELEMETRY = "tests/test_telemetry.py::"
+_READ = "tests/wire/dialects/engine_chat/test_request.py::"
+_WRITTEN = "tests/wire/dialects/engine_chat/test_writer.py::"
+_STREAMED = "tests/wire/dialects/engine_chat/test_stream.py::"
+_REFUSED = "tests/wire/dialects/engine_chat/test_refusals.py::"
 
 _LISTENER = "the listener of the engine: no request reaches the contract yet"
 _KIND = "agents of the kind engine: nobody is answered by a loop yet"
@@ -55,18 +59,28 @@ _REQUEST = (
         "The request of the text, with four messages and four members of metadata, is taken as it "
         "stands there.",
         "002 request",
+        (_READ + "test_the_request_of_the_design_is_taken_as_it_stands",),
         due=_LISTENER,
     ),
     Row(
         "engine:request:messages",
         "There are messages; a request without any, or with some of another form, is refused.",
         "002 request, pre-stream errors",
+        (
+            _READ + "test_messages_have_their_form_or_are_refused_by_their_place",
+            _READ + "test_whatever_is_sent_is_a_request_or_refused",
+        ),
         due=_LISTENER,
     ),
     Row(
         "engine:request:format",
         "A message is a role and its content, as the field writes them everywhere.",
         "002 request",
+        (
+            _READ + "test_messages_have_their_form_or_are_refused_by_their_place",
+            _READ + "test_content_passes_unchanged",
+            _READ + "test_what_is_written_is_read_as_the_same",
+        ),
         due=_LISTENER,
     ),
     Row(
@@ -91,12 +105,17 @@ _REQUEST = (
         "engine:request:no-tools",
         "Tools are no part of a request.",
         "002 what is not in the request",
+        (_READ + "test_what_a_loop_is_configured_with_and_credentials_are_no_part_of_a_request",),
         due=_LISTENER,
     ),
     Row(
         "engine:request:no-provider",
         "Nor are the model, its key and its address.",
         "002 what is not in the request",
+        (
+            _READ + "test_what_a_loop_is_configured_with_and_credentials_are_no_part_of_a_request",
+            _READ + "test_what_is_said_is_never_searched",
+        ),
         due=_LISTENER,
     ),
 )
@@ -106,18 +125,24 @@ _METADATA = (
         "engine:metadata:pass-through",
         "Metadata is context: the loop may use it or leave it.",
         "002 request",
+        (_READ + "test_other_metadata_passes_through",),
         due=_LISTENER,
     ),
     Row(
         "engine:metadata:correlation",
         "A request has the name by which it is traced; the gateway gives it.",
         "002 request, table of fields",
+        (
+            _READ + "test_without_the_name_of_a_request_there_is_none",
+            _READ + "test_a_gateway_names_the_request_whatever_is_passed_through",
+        ),
         due=_LISTENER,
     ),
     Row(
         "engine:metadata:conversation",
         "The name of the conversation may be there; the loop does not need it.",
         "002 request, table of fields",
+        (_READ + "test_metadata_that_is_known_has_its_form",),
         due=_LISTENER,
     ),
     Row(
@@ -125,12 +150,17 @@ _METADATA = (
         "What has begun it may be there: a message, a webhook or a schedule, and a message where "
         "nothing is said.",
         "002 request, table of fields",
+        (_READ + "test_what_was_begun_by_nothing_else_was_begun_by_a_message",),
         due=_LISTENER,
     ),
     Row(
         "engine:metadata:client-context",
         "What the client says of where it is may be there.",
         "002 request, table of fields",
+        (
+            _READ + "test_metadata_that_is_known_has_its_form",
+            _READ + "test_what_is_said_is_never_searched",
+        ),
         due=_LISTENER,
     ),
 )
@@ -209,36 +239,61 @@ _STREAM = (
         "engine:stream:example",
         "The stream of the text, with a tool between two texts, is written and read to the byte.",
         "002 response",
+        (
+            _WRITTEN + "test_the_stream_of_the_design_is_written_to_the_byte",
+            _STREAMED + "test_the_stream_of_the_design_is_read_as_what_it_says",
+        ),
         due=_LISTENER,
     ),
     Row(
         "engine:stream:text",
         "What the model says is text-delta, with its content.",
         "002 events",
+        (
+            _WRITTEN + "test_no_text_adds_a_frame",
+            _WRITTEN + "test_a_long_text_is_spread_over_frames_that_every_reader_takes",
+        ),
         due=_LISTENER,
     ),
     Row(
         "engine:stream:tool-call",
         "A tool that the model wants is tool-call, with id, name and arguments.",
         "002 events",
+        (
+            _STREAMED + "test_what_is_written_is_read_as_the_same",
+            _WRITTEN + "test_arguments_that_are_no_object_are_shown_as_none",
+        ),
         due=_LISTENER,
     ),
     Row(
         "engine:stream:tool-result",
         "What it gave is tool-result, with that id and the output, or else the error.",
         "002 events",
+        (
+            _WRITTEN
+            + "test_a_tool_that_failed_or_was_denied_has_an_error_in_the_place_of_its_output",
+            _WRITTEN + "test_a_loop_that_mixes_up_its_calls_is_stopped",
+        ),
         due=_LISTENER,
     ),
     Row(
         "engine:stream:done",
         "The end is done, with the reason and what was used in tokens, in and out.",
         "002 events",
+        (
+            _WRITTEN + "test_done_tells_what_was_used_also_where_nobody_counted",
+            _STREAMED + "test_whatever_the_bytes_there_is_one_end_and_nothing_after_it",
+        ),
         due=_LISTENER,
     ),
     Row(
         "engine:stream:error",
         "What cannot be recovered from is error, with code and message.",
         "002 events",
+        (
+            _WRITTEN + "test_an_error_is_its_code_and_one_fixed_sentence",
+            _STREAMED + "test_an_error_counts_by_its_code_and_its_words_are_the_operators",
+        ),
         due=_LISTENER,
     ),
     Row(
@@ -266,36 +321,45 @@ _ERRORS = (
         "engine:error:before",
         "What fails before the stream has a status and no stream.",
         "002 pre-stream errors",
+        (_REFUSED + "test_before_the_stream_every_error_is_a_status_a_code_and_a_message",),
         due=_LISTENER,
     ),
     Row(
         "engine:error:400",
         "A request that is not in its form is 400.",
         "002 pre-stream errors",
+        (_REFUSED + "test_the_statuses_of_the_design_have_their_codes",),
         due=_LISTENER,
     ),
     Row(
         "engine:error:401",
         "One that Auth refuses is 401.",
         "002 pre-stream errors, auth middleware",
+        (_REFUSED + "test_the_statuses_of_the_design_have_their_codes",),
         due=_AUTH,
     ),
     Row(
         "engine:error:503",
         "A loop that is not there is 503.",
         "002 pre-stream errors",
+        (_REFUSED + "test_the_statuses_of_the_design_have_their_codes",),
         due=_LISTENER,
     ),
     Row(
         "engine:error:body",
         "Its body is a code and a message, and nothing else; so is an error in the stream.",
         "002 pre-stream errors, conventions",
+        (
+            _REFUSED + "test_before_the_stream_every_error_is_a_status_a_code_and_a_message",
+            _WRITTEN + "test_an_error_is_its_code_and_one_fixed_sentence",
+        ),
         due=_LISTENER,
     ),
     Row(
         "engine:error:within",
         "What fails in the stream is told in it.",
         "002 mid-stream errors",
+        (_WRITTEN + "test_an_error_is_its_code_and_one_fixed_sentence",),
         due=_LISTENER,
     ),
     Row(
@@ -320,6 +384,10 @@ _ERRORS = (
         "engine:error:cause",
         "Each failure has the code of its cause; none has a code for everything.",
         "002 mid-stream errors",
+        (
+            _REFUSED + "test_every_failure_of_somebody_we_called_has_a_code",
+            _REFUSED + "test_the_cause_decides_and_never_the_words",
+        ),
         due=_KIND,
     ),
     Row(
@@ -339,12 +407,14 @@ _ERRORS = (
         "The message of an error can be shown to anybody: no text of an exception, no stack, no "
         "path.",
         "002 mid-stream errors",
+        (_WRITTEN + "test_an_error_is_its_code_and_one_fixed_sentence",),
         due=_KIND,
     ),
     Row(
         "engine:error:fixed",
         "There is one fixed message for each code.",
         "002 mid-stream errors",
+        (_REFUSED + "test_there_are_three_codes_with_one_sentence_each",),
         due=_LISTENER,
     ),
     Row(
@@ -357,6 +427,10 @@ _ERRORS = (
         "engine:error:closes",
         "After an error nothing comes.",
         "002 mid-stream errors",
+        (
+            _WRITTEN + "test_nothing_is_written_after_the_end",
+            _STREAMED + "test_what_comes_after_the_end_is_not_read",
+        ),
         due=_LISTENER,
     ),
     Row(
@@ -437,12 +511,14 @@ _EXCLUDED = (
         "engine:excluded:version",
         "There is no version in it: both sides are changed together.",
         "002 exclusions: protocol versioning",
+        (_READ + "test_nothing_else_stands_at_the_top",),
         due=_LISTENER,
     ),
     Row(
         "engine:excluded:envelope",
         "There is no envelope around it: the body is the request.",
         "002 exclusions: envelope format",
+        (_READ + "test_nothing_else_stands_at_the_top",),
         due=_LISTENER,
     ),
 )
@@ -486,6 +562,8 @@ _NOTES = (
         "once, when somebody has answered.",
         "002 response, open question 1; R16",
         (
+            _STREAMED + "test_a_call_without_a_result_is_what_an_approval_is_asked_for",
+            _WRITTEN + "test_a_call_that_waits_for_an_approval_is_the_last_thing_before_the_end",
             _APPROVALS + "test_what_is_declined_costs_nothing_and_is_told_to_the_agent",
             _APPROVALS + "test_the_same_answer_again_changes_nothing_and_another_is_refused",
         ),
@@ -556,6 +634,10 @@ _SECURITY = (
         "engine:security:no-credentials",
         "No credential stands in a body: not a token, not a key, not the id of a session.",
         "002 security requirements, second",
+        (
+            _READ + "test_what_a_loop_is_configured_with_and_credentials_are_no_part_of_a_request",
+            _READ + "test_what_is_said_is_never_searched",
+        ),
         due=_LISTENER,
     ),
     Row(

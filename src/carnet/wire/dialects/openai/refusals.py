@@ -130,6 +130,7 @@ REFUSALS: Final[dict[type[CarnetError], tuple[int, str]]] = {
     errors.PeerResponseInvalid: (502, "peer_response_invalid"),
     errors.EgressRefused: (502, "egress_refused"),
     errors.AgentFailed: (500, "agent_failed"),
+    errors.ToolUnusable: (502, "tool_error"),
     errors.Internal: (500, "internal"),
     errors.StorageUnavailable: (503, "storage_unavailable"),
     errors.OutcomeUnknown: (503, "outcome_unknown"),

@@ -127,7 +127,7 @@ REFUSALS: Final[dict[type[CarnetError], tuple[int, str]]] = {
         *(errors.Declined, errors.AnsweredOtherwise, errors.InterruptExpired),
         *(errors.ProviderError, errors.ProviderUnavailable, errors.ProviderTimeout),
         *(errors.CircuitOpen, errors.PeerRefused, errors.PeerBusy, errors.PeerUnreachable),
-        *(errors.PeerResponseInvalid, errors.EgressRefused),
+        *(errors.PeerResponseInvalid, errors.EgressRefused, errors.ToolUnusable),
         *(errors.ModelRefused, errors.ModelKeyRefused, errors.ModelQuotaExceeded),
         *(errors.ModelNotFound, errors.ContextTooLong),
         # These two speak to people at a terminal; a row keeps the table whole.

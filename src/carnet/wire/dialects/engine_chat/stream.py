@@ -1,0 +1,229 @@
+"""The stream of an engine as it arrives: its bytes into events.
+
+It neither waits nor reconnects; whoever feeds it bounds the time and the number of bytes.
+
+Law 1. Exactly one end comes out, and nothing after it, whatever the bytes.
+Law 2. Where the chunks are cut makes no difference to a stream that is well formed.
+Law 3. What is not a stream of the contract ends in `Failed("provider_error")`: another event, a
+       result of no call, a second end, something after it. `fault` then says why, for our log.
+Law 4. A stream without an end is a fault of the loop: `Failed("agent_failed")`, as it is where the
+       loop runs in our own process.
+Law 5. Of what an engine says about an error the code counts. Its message is `words`, for the
+       operator alone.
+Law 6. Both spellings of the fields are read (R17): content and delta, arguments and input, output
+       or error, and a status beside an output.
+Law 7. An end that waits for an approval asks for it: once for each call that has no result.
+"""
+
+from collections.abc import Callable
+from typing import Annotated, Any, Final, TypeVar
+
+import msgspec
+from msgspec import Meta, Struct
+
+from carnet.core.messages.events import (
+    Done,
+    End,
+    Event,
+    Failed,
+    Text,
+    ToolCall,
+    ToolResult,
+    Usage,
+    Waiting,
+)
+from carnet.core.messages.interrupt import MOST_DATA_BYTES, Interrupt
+from carnet.errors import AgentFailed, InvalidJson, ProviderError
+from carnet.wire.dialects.engine_chat import writer
+from carnet.wire.dialects.engine_chat.refusals import APPROVAL_REQUIRED, FAILURES
+from carnet.wire.dialects.engine_chat.request import is_name
+from carnet.wire.grammar import json
+from carnet.wire.grammar.sse import MAX_EVENT_BYTES, SseEvent, SseReader
+
+MOST_OPEN: Final = 128  # calls without a result
+MOST_TOKENS: Final = 10**12  # of one answer: beyond it a count is a mistake
+MOST_REASON: Final = 64  # characters
+MOST_WORDS: Final = 1000  # of the message of an error, that are kept
+
+_UNREADABLE: Final = (ValueError, RecursionError)  # what decoders raise
+
+_Tokens = Annotated[int, Meta(ge=0, le=MOST_TOKENS)]
+
+
+class _Delta(Struct, gc=False):
+    content: str | None = None
+    delta: str | None = None
+
+
+class _Call(Struct, gc=False):
+    id: str
+    name: str
+    arguments: dict[str, Any] | None = None
+    input: dict[str, Any] | None = None
+
+
+class _Result(Struct, gc=False):
+    id: str
+    output: Any = None
+    error: str | None = None
+    status: str | None = None
+
+
+class _Usage(Struct, gc=False):
+    prompt_tokens: _Tokens = 0
+    completion_tokens: _Tokens = 0
+
+
+class _Done(Struct, gc=False):
+    finish_reason: str
+    usage: _Usage | None = None
+
+
+class _Error(Struct, gc=False):
+    code: str
+    message: str = ""
+
+
+_Shape = TypeVar("_Shape")
+
+_decode_text: Final = msgspec.json.Decoder(_Delta).decode  # nearly every frame
+
+
+class EngineReader:
+    """Reads one stream. `fault` is empty unless the stream was not what it should be."""
+
+    __slots__ = ("_calls", "_end", "_ended", "_sse", "_usage", "fault", "words")
+
+    def __init__(
+        self,
+        *,
+        max_event_bytes: int = MAX_EVENT_BYTES,
+        on_comment: Callable[[str], None] | None = None,
+    ) -> None:
+        self.fault = ""
+        self.words: str | None = None
+        self._sse = SseReader(max_event_bytes=max_event_bytes, on_comment=on_comment)
+        self._calls: dict[str, ToolCall] = {}  # that have no result yet
+        self._usage: Usage | None = None
+        self._end: End | None = None  # that was read, and may still be followed by something
+        self._ended = False
+
+    def feed(self, chunk: bytes) -> list[Event]:
+        """Take the next bytes and return the events that they complete."""
+        events: list[Event] = []
+        if not self._ended:
+            try:
+                for frame in self._sse.feed(chunk):
+                    self._read(frame, events)
+            except (ProviderError, InvalidJson, *_UNREADABLE) as error:
+                self._break(events, error)
+            else:
+                self._finish(events)
+        return events
+
+    def close(self) -> list[Event]:
+        """The stream has ended: return what is still owed, at least the end."""
+        events: list[Event] = []
+        if not self._ended:
+            self.fault = "the stream was cut off"
+            self._end = Failed(AgentFailed.code)
+            self._finish(events)
+        return events
+
+    def _read(self, frame: SseEvent, events: list[Event]) -> None:
+        if self._end is not None:
+            raise ProviderError("the stream goes on after its end")
+        data = frame.data
+        match frame.event:
+            case writer.TEXT_DELTA:
+                _read_text(_decode_text(data), events)
+            case writer.TOOL_CALL:
+                events.append(self._call(_shaped(data, _Call)))
+            case writer.TOOL_RESULT:
+                events.append(self._result(_shaped(data, _Result)))
+            case writer.DONE:
+                self._done(_shaped(data, _Done))
+            case writer.ERROR:
+                self._error(_shaped(data, _Error))
+            case _:
+                raise ProviderError("the stream has an event that the contract does not know")
+
+    def _call(self, call: _Call) -> ToolCall:
+        arguments = call.input if call.arguments is None else call.arguments
+        if arguments is None or not (is_name(call.id) and is_name(call.name)):
+            raise ProviderError("a tool call is not in its form")
+        if call.id in self._calls or len(self._calls) == MOST_OPEN:
+            raise ProviderError("two tool calls have one id, or there are too many")
+        read = ToolCall(call.id, call.name, json.write_text(arguments), len(self._calls))
+        self._calls[call.id] = read
+        return read
+
+    def _result(self, result: _Result) -> ToolResult:
+        if self._calls.pop(result.id, None) is None:
+            raise ProviderError("the result of a tool belongs to no call")
+        if result.error is not None:
+            return ToolResult(result.id, "error", result.error)
+        match result.status:
+            case None | "ok":
+                return ToolResult(result.id, "ok", result.output)
+            case "error":
+                return ToolResult(result.id, "error", result.output)
+            case "denied":
+                return ToolResult(result.id, "denied", result.output)
+        raise ProviderError("the result of a tool has a status that the contract does not know")
+
+    def _done(self, done: _Done) -> None:
+        reason = done.finish_reason
+        if not (1 <= len(reason) <= MOST_REASON and reason.isprintable()):
+            raise ProviderError("the reason of an end is not in its form")
+        if done.usage is not None:
+            self._usage = Usage(done.usage.prompt_tokens, done.usage.completion_tokens)
+        if reason != APPROVAL_REQUIRED:
+            self._end = Done(reason)
+        elif not self._calls:
+            raise ProviderError("the stream waits for an approval of nothing")
+        else:
+            self._end = Waiting(tuple([approval_of(call) for call in self._calls.values()]))
+
+    def _error(self, error: _Error) -> None:
+        self.words = error.message[:MOST_WORDS]
+        kind = FAILURES.get(error.code)
+        if kind is None:
+            raise ProviderError("an error has a code that the contract does not know")
+        self._end = Failed(kind.code)
+
+    def _break(self, events: list[Event], error: Exception) -> None:
+        self.fault = error.detail if isinstance(error, ProviderError) else str(error)
+        self._end = Failed(ProviderError.code)
+        self._finish(events)
+
+    def _finish(self, events: list[Event]) -> None:
+        end = self._end
+        if end is None:
+            return
+        self._ended = True
+        if self._usage is not None and type(end) is not Failed:
+            events.append(self._usage)
+        events.append(end)
+
+
+def approval_of(call: ToolCall) -> Interrupt:
+    """What a person is asked for a tool call; arguments too long to be kept are left out."""
+    more: dict[str, Any] = {"tool": call.name, "arguments": json.read(call.arguments.encode())}
+    if len(json.write(more)) > MOST_DATA_BYTES:
+        del more["arguments"]
+    message = f"The tool {call.name} is to be run."
+    return Interrupt(kind="approval", id=call.id, message=message, more=more)
+
+
+def _read_text(delta: _Delta, events: list[Event]) -> None:
+    text = delta.delta if delta.content is None else delta.content
+    if text is None:
+        raise ProviderError("a text has no content")
+    if text:
+        events.append(Text(text))
+
+
+def _shaped(data: str, shape: type[_Shape]) -> _Shape:
+    """What a frame says. What a tool is given or gave is shown to others: it has one meaning."""
+    return msgspec.convert(json.read_object(data.encode()), shape)

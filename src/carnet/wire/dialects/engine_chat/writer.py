@@ -1,0 +1,115 @@
+"""The stream of an engine: events into the frames of the contract.
+
+Law 1. One event is one frame of one line, whatever its text holds. Only a text too long for a
+       reader's bound is spread over several.
+Law 2. There is one end, and nothing after it: `done`, which tells what was used in all model calls,
+       or `error`. Where there is no word for an end there is none, and the connection is cut.
+Law 3. A result belongs to a call that was written and has none yet.
+Law 4. What the contract cannot carry is left out: data, extensions, what a turn asked for. A turn
+       that waits for an approval ends with the call that has no result.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from carnet.core.messages.events import (
+    Done,
+    End,
+    Event,
+    Failed,
+    Text,
+    ToolCall,
+    ToolResult,
+    Usage,
+    Waiting,
+)
+from carnet.errors import Internal
+from carnet.wire.dialects.engine_chat.refusals import APPROVAL_REQUIRED, end_of, error_object
+from carnet.wire.dialects.engine_chat.request import arguments_of
+from carnet.wire.grammar import json, sse
+
+# A character takes six bytes at the most (\u0000), so that a frame stays below 256 KiB.
+MOST_CHARACTERS: Final = 40_000
+
+TEXT_DELTA: Final = "text-delta"
+TOOL_CALL: Final = "tool-call"
+TOOL_RESULT: Final = "tool-result"
+DONE: Final = "done"
+ERROR: Final = "error"
+
+
+class EngineWriter:
+    """Writes the stream of one request."""
+
+    __slots__ = ("_ended", "_open", "_tokens_in", "_tokens_out")
+
+    def __init__(self) -> None:
+        self._open: set[str] = set()  # calls that have no result yet
+        self._tokens_in = 0
+        self._tokens_out = 0
+        self._ended = False
+
+    def write(self, events: Sequence[Event]) -> bytes:
+        """The frames of events that are no end; empty if there is nothing to see."""
+        if self._ended:
+            raise Internal("something was said after the end of a stream")
+        return b"".join([self._frames(event) for event in events])
+
+    def end(self, end: End) -> bytes | None:
+        """The last frame; None where the contract has no word for this end."""
+        self._ended = True
+        ending: End | None = end_of(end.error()) if isinstance(end, Failed) else end
+        match ending:
+            case Failed():
+                return _frame(ERROR, error_object(ending.code))
+            case Done():
+                return self._done(ending.reason)
+            case Waiting():
+                return self._done(APPROVAL_REQUIRED)
+        return None
+
+    def _frames(self, event: Event) -> bytes:
+        match event:
+            case Text():
+                return _text(event.text)
+            case ToolCall():
+                return self._call(event)
+            case ToolResult():
+                return self._result(event)
+            case Usage():
+                self._tokens_in += event.tokens_in or 0
+                self._tokens_out += event.tokens_out or 0
+        return b""
+
+    def _call(self, call: ToolCall) -> bytes:
+        if call.id in self._open:
+            raise Internal("two tool calls have the same id")
+        self._open.add(call.id)
+        # Arguments that are no object are told to the model as an error; there are none to show.
+        arguments = arguments_of(call) or {}
+        return _frame(TOOL_CALL, {"id": call.id, "name": call.name, "arguments": arguments})
+
+    def _result(self, result: ToolResult) -> bytes:
+        if result.id not in self._open:
+            raise Internal("the result of a tool belongs to no call")
+        self._open.discard(result.id)
+        member = "output" if result.status == "ok" else "error"
+        return _frame(TOOL_RESULT, {"id": result.id, member: words_of(result.output)})
+
+    def _done(self, reason: str) -> bytes:
+        usage = {"prompt_tokens": self._tokens_in, "completion_tokens": self._tokens_out}
+        return _frame(DONE, {"finish_reason": reason, "usage": usage})
+
+
+def words_of(output: object) -> str:
+    """What a tool gave, as text."""
+    return output if isinstance(output, str) else json.write_text(output)
+
+
+def _text(text: str) -> bytes:
+    pieces = [text[at : at + MOST_CHARACTERS] for at in range(0, len(text), MOST_CHARACTERS)]
+    return b"".join([_frame(TEXT_DELTA, {"content": piece}) for piece in pieces])
+
+
+def _frame(event: str, data: dict[str, Any]) -> bytes:
+    return sse.write_event(json.write(data), event=event)
