@@ -55,6 +55,7 @@ FIELDS = (
     "charged",
     "limit",
     "cpu",
+    "tool",
 )
 _FIRST = ("correlation_id", "run", "turn")  # fields of every line
 _BY_PYTHON = frozenset(  # what a record has without us, and what formatters put into it

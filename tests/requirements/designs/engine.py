@@ -10,6 +10,9 @@ _APPROVALS = "tests/gateway/test_approvals.py::"
 _INTERRUPTS = "tests/interop/interrupts/test_openai.py::"
 _IDS = "tests/gateway/endpoint/test_request_ids.py::"
 _TELEMETRY = "tests/test_telemetry.py::"
+_LOOP = "tests/engine/test_loop.py::"
+_TOOLBOX = "tests/engine/test_toolbox.py::"
+_ACTOR = "tests/wire/dialects/engine_chat/test_actor.py::"
 _READ = "tests/wire/dialects/engine_chat/test_request.py::"
 _WRITTEN = "tests/wire/dialects/engine_chat/test_writer.py::"
 _STREAMED = "tests/wire/dialects/engine_chat/test_stream.py::"
@@ -189,12 +192,14 @@ _CONFIGURATION = (
         "engine:iterations:optional",
         "A deployment may bound how often a model is asked in one answer.",
         "002 what is not in the request; changelog of 2026-03-17",
+        (_LOOP + "test_a_bound_of_iterations_is_an_end_with_a_reason",),
         due=_KIND,
     ),
     Row(
         "engine:iterations:no-default",
         "Without that there is no bound: the loop goes on until the model has ended.",
         "002 what is not in the request; changelog of 2026-03-17",
+        (_LOOP + "test_without_a_bound_it_goes_on_until_the_model_ends",),
         due=_KIND,
     ),
 )
@@ -306,12 +311,14 @@ _STREAM = (
         "engine:stream:trace",
         "All that happened between the request and its end is in the stream.",
         "002 response",
+        (_LOOP + "test_a_model_is_asked_again_with_what_its_tools_gave",),
         due=_KIND,
     ),
     Row(
         "engine:stream:several",
         "A model may be asked several times in one stream, with the results of tools between.",
         "002 response",
+        (_LOOP + "test_a_model_is_asked_again_with_what_its_tools_gave",),
         due=_KIND,
     ),
 )
@@ -366,18 +373,24 @@ _ERRORS = (
         "engine:error:provider",
         "provider_error: the model cannot be reached, or does not answer in time.",
         "002 mid-stream errors",
+        (
+            _LOOP + "test_a_failure_keeps_its_cause",
+            _LOOP + "test_one_that_gives_nothing_twice_has_failed",
+        ),
         due=_KIND,
     ),
     Row(
         "engine:error:tool",
         "tool_error: a tool failed and the model cannot go on.",
         "002 mid-stream errors",
+        (_TOOLBOX + "test_what_cannot_be_used_at_all_ends_the_answer_when_the_others_have_ended",),
         due=_TOOLS,
     ),
     Row(
         "engine:error:context",
         "context_overflow: the messages are more than the model can read.",
         "002 mid-stream errors",
+        (_LOOP + "test_a_failure_keeps_its_cause",),
         due=_KIND,
     ),
     Row(
@@ -394,12 +407,17 @@ _ERRORS = (
         "engine:error:recoverable",
         "A tool that says that it failed is told to the model, which decides what to do.",
         "002 mid-stream errors",
+        (
+            _TOOLBOX + "test_a_tool_that_fails_tells_the_model_in_its_own_words",
+            _TOOLBOX + "test_an_agent_that_refuses_is_told_in_our_words",
+        ),
         due=_TOOLS,
     ),
     Row(
         "engine:error:infrastructure",
         "tool_error is for tools that cannot be used at all, and ends the stream.",
         "002 mid-stream errors",
+        (_TOOLBOX + "test_what_cannot_be_used_at_all_ends_the_answer_when_the_others_have_ended",),
         due=_TOOLS,
     ),
     Row(
@@ -421,6 +439,7 @@ _ERRORS = (
         "engine:error:log",
         "The cause is in the structured log, and nowhere else.",
         "002 mid-stream errors",
+        (_TOOLBOX + "test_whatever_else_it_raises_is_for_the_log_alone",),
         due=_KIND,
     ),
     Row(
@@ -458,6 +477,10 @@ _IDENTITY = (
         "engine:auth:headers",
         "It says who acts in X-Actor-ID, and what that one may do in X-Actor-Permissions.",
         "002 auth middleware",
+        (
+            _ACTOR + "test_both_headers_say_who_acts_and_deny_wins",
+            _ACTOR + "test_what_is_written_is_read_as_the_same",
+        ),
         due=_AUTH,
     ),
     Row(
@@ -470,6 +493,7 @@ _IDENTITY = (
         "engine:auth:tools",
         "It may read who acts where the use of a tool depends on that.",
         "002 auth middleware",
+        (_TOOLBOX + "test_what_the_actor_may_not_use_is_neither_offered_nor_run",),
         due=_AUTH,
     ),
 )
@@ -540,6 +564,7 @@ _NOTES = (
         "engine:model:mapped",
         "What a model's interface streams becomes these events one by one.",
         "002 SSE event mapping",
+        (_LOOP + "test_what_a_model_says_is_passed_on_as_it_comes_and_ends_with_it",),
         due=_KIND,
     ),
     Row(
@@ -562,6 +587,9 @@ _NOTES = (
         "once, when somebody has answered.",
         "002 response, open question 1; R16",
         (
+            _LOOP + "test_a_tool_that_needs_an_approval_ends_the_answer_with_its_call",
+            _LOOP + "test_what_was_approved_is_run_once_when_the_turn_runs_again",
+            _LOOP + "test_what_was_denied_is_not_run_and_the_model_is_told",
             _STREAMED + "test_a_call_without_a_result_is_what_an_approval_is_asked_for",
             _WRITTEN + "test_a_call_that_waits_for_an_approval_is_the_last_thing_before_the_end",
             _APPROVALS + "test_what_is_declined_costs_nothing_and_is_told_to_the_agent",
@@ -601,6 +629,7 @@ _SUCCESS = (
         "engine:success:visible",
         "Tool calls are seen in the stream, with enough to show them and to ask for an approval.",
         "002 success criteria, fifth",
+        (_LOOP + "test_a_tool_that_needs_an_approval_ends_the_answer_with_its_call",),
         due=_TOOLS,
     ),
     Row(

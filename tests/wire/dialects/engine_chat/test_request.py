@@ -161,6 +161,7 @@ def test_nothing_else_stands_at_the_top() -> None:
         ),
         ([RESULT], "messages[0].tool_call_id"),
         ([CALLED, RESULT, RESULT], "messages[2].tool_call_id"),
+        ([CALLED, HELLO, RESULT], "messages[2].tool_call_id"),
         ([CALLED, {"role": "tool", "content": "3"}], "messages[1].tool_call_id"),
     ],
 )
@@ -197,9 +198,9 @@ def test_without_the_name_of_a_request_there_is_none() -> None:
 
 
 def test_a_result_answers_a_call_before_it_once_and_an_id_may_come_again() -> None:
-    messages = read_request(body([CALLED, RESULT, CALLED, RESULT, CALLED])).messages
-    assert [message.tool_call_id for message in messages] == [None, "c", None, "c", None]
-    assert messages[4].tool_calls == (ToolCall("c", "f", "{}"),)
+    messages = read_request(body([CALLED, RESULT, CALLED, CALLED, RESULT])).messages
+    assert [message.tool_call_id for message in messages] == [None, "c", None, None, "c"]
+    assert messages[3].tool_calls == (ToolCall("c", "f", "{}"),)
 
 
 def test_what_is_no_json_object_is_refused() -> None:

@@ -6,8 +6,8 @@ Law 3. At the top stands nothing else (R19). What stands in the metadata and is 
        through, unless it is what the loop is configured with, or a credential.
 Law 4. What is said is never searched: not the content of a message, the arguments of a tool or the
        context of a client.
-Law 5. A result belongs to a tool call before it, and a call has one at the most. A call without any
-       is what it is: words of somebody. Whoever reads it runs nothing.
+Law 5. A result follows the message with its call, and a call has one at the most. A call without
+       any is what it is: words of somebody. Whoever reads it runs nothing.
 Law 6. `read_request(write_request(x)) == x` for all that can be read.
 """
 
@@ -137,7 +137,7 @@ def _read_messages(value: object) -> tuple[Message, ...]:
         raise InvalidRequest("messages", "must be a list of at least one message")
     if len(value) > MOST_MESSAGES:
         raise InvalidRequest("messages", f"must not hold more than {MOST_MESSAGES} messages")
-    open_calls: set[str] = set()  # that have no result yet
+    open_calls: set[str] = set()  # of the message before, that have no result yet
     return tuple(
         [_read_message(entry, f"messages[{n}]", open_calls) for n, entry in enumerate(value)]
     )
@@ -164,6 +164,8 @@ def _read_message(value: object, place: str, open_calls: set[str]) -> Message:
 def _read_calls(
     message: dict[str, Any], place: str, role: Role, open_calls: set[str]
 ) -> tuple[ToolCall, ...]:
+    if role != "tool":
+        open_calls.clear()
     if "tool_calls" not in message:
         return ()
     place, calls = f"{place}.tool_calls", message["tool_calls"]
@@ -206,7 +208,9 @@ def _read_answered(
             raise InvalidRequest(place, "is for messages of a tool")
         return None
     if not isinstance(id, str) or id not in open_calls:
-        raise InvalidRequest(place, "must be the id of a call before it that has no result")
+        raise InvalidRequest(
+            place, "must be the id of a call of the message before that has no result"
+        )
     open_calls.discard(id)
     return id
 

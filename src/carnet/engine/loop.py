@@ -1,0 +1,203 @@
+"""The agent loop: a model is asked, its tools are used, and it is asked again, until it has ended.
+
+It is the function behind `POST /engine/chat`: what goes in and out is what the contract says, in
+one process and between two.
+
+Law 1. It goes on until the model ends. `max_iterations` bounds how often a model is asked in one
+       answer where a deployment says so; there is no such bound by itself.
+Law 2. It returns `Done` with a reason, or `Waiting` for approvals, or raises an error that tells
+       the cause. A budget, a bound, a cancellation and a stop are reasons, not errors.
+Law 3. A model that gives nothing is asked once more. What has been seen is never asked for again.
+Law 4. Tool calls are run because the model made them in this turn, or because somebody approved
+       them by name; never because they stand in a message.
+Law 5. With a store behind `once`, what was done is not done again when the turn runs again, and
+       what was used is counted in the run that used it.
+"""
+
+from collections.abc import Sequence
+from itertools import count
+from typing import Any, Final
+
+from msgspec import Struct
+
+from carnet.core.messages.events import Done, Message, Text, ToolCall, Waiting
+from carnet.core.messages.interrupt import Resolution
+from carnet.core.messages.output import Sink
+from carnet.engine.completion import Completion, CompletionSink
+from carnet.engine.history import completed, result_of, unanswered
+from carnet.engine.stop import LoopStop
+from carnet.engine.toolbox import Toolbox, ToolRun, ToolTurn
+from carnet.errors import CarnetError, ProviderError
+from carnet.ports.engine.model import LanguageModel, ModelAsk
+from carnet.ports.engine.tools import LoopTool, Once, at_once
+from carnet.wire.dialects.engine_chat.actor import EngineActor
+from carnet.wire.dialects.engine_chat.refusals import (
+    BUDGET_EXCEEDED,
+    TOO_MANY_ITERATIONS,
+    end_of,
+)
+from carnet.wire.dialects.engine_chat.request import EngineRequest
+from carnet.wire.dialects.engine_chat.stream import approval_of
+
+_ATTEMPTS: Final = 2  # at an answer that says something
+
+
+class LoopBounds(Struct, frozen=True, kw_only=True):
+    """What a deployment allows one answer. None is no bound."""
+
+    max_iterations: int | None = None  # times that a model is asked
+    max_tokens: int | None = None  # in and out, in all; it ends when they are used up
+
+
+UNBOUNDED: Final = LoopBounds()
+
+
+class LoopTurn(Struct, frozen=True, kw_only=True):
+    """One request, and for whom."""
+
+    request: EngineRequest
+    actor: EngineActor
+    resolved: dict[str, Resolution] = {}  # what was answered, by the ids of calls
+    once: Once = at_once
+
+
+class AgentLoop:
+    """Answers requests of the contract."""
+
+    def __init__(
+        self,
+        model: LanguageModel,
+        tools: Sequence[LoopTool] = (),
+        *,
+        bounds: LoopBounds = UNBOUNDED,
+    ) -> None:
+        """Ask this model, with these tools."""
+        self._model = model
+        self._toolbox = Toolbox(tools)
+        self._bounds = bounds
+
+    async def __call__(
+        self, turn: LoopTurn, sink: Sink, stop: LoopStop | None = None
+    ) -> Done | Waiting:
+        """Answer one; whoever holds `stop` can end it."""
+        stop = stop or LoopStop()
+        if stop.end is None:
+            async with stop:
+                return await self._answer(turn, sink)
+        return stop.end or Done()
+
+    async def _answer(self, turn: LoopTurn, sink: Sink) -> Done | Waiting:
+        run = _LoopRun(self._model, self._toolbox, self._bounds, turn, sink)
+        try:
+            return await run.go()
+        except CarnetError as error:
+            end = end_of(error)
+            if isinstance(end, Done):
+                return end
+            raise
+
+
+class _LoopRun:
+    """One answer."""
+
+    def __init__(
+        self,
+        model: LanguageModel,
+        toolbox: Toolbox,
+        bounds: LoopBounds,
+        turn: LoopTurn,
+        sink: Sink,
+    ) -> None:
+        self._model = model
+        self._bounds = bounds
+        self._turn = turn
+        self._sink = sink
+        request = turn.request
+        self._offered = toolbox.offered(turn.actor)
+        self._tools = ToolRun(
+            toolbox,
+            ToolTurn(
+                actor=turn.actor,
+                correlation=request.correlation,
+                resolved=turn.resolved,
+                once=turn.once,
+            ),
+            sink,
+        )
+        self._messages: list[Message] = []
+        self._asked = 0  # times that the model was
+        self._tokens = 0
+        self._is_visible = False
+
+    async def go(self) -> Done | Waiting:
+        """Ask the model until it has ended."""
+        waiting = await self._resume()
+        if waiting is not None:
+            return waiting
+        for n in count():
+            if n == self._bounds.max_iterations:
+                return Done(TOO_MANY_ITERATIONS)
+            if self._bounds.max_tokens is not None and self._tokens >= self._bounds.max_tokens:
+                return Done(BUDGET_EXCEEDED)
+            answer = await self._ask()
+            if not answer.calls:
+                return answer.end
+            waiting = await self._use(answer)
+            if waiting is not None:
+                return waiting
+        raise AssertionError("a count does not end")
+
+    async def _resume(self) -> Waiting | None:
+        """Run what was approved of the calls that were sent without a result."""
+        messages, resolved = self._turn.request.messages, self._turn.resolved
+        approved = [call for call in unanswered(messages) if call.id in resolved]
+        outcomes = await self._tools.use(approved)
+        self._messages = completed(messages, outcomes.results)
+        return _waiting(outcomes.waiting)
+
+    async def _ask(self) -> Completion:
+        """An answer of the model that says something."""
+        answer = await self._completion()
+        for _ in range(_ATTEMPTS - 1):
+            if not answer.is_empty:
+                break
+            answer = await self._completion()
+        if answer.is_empty and not self._is_visible:
+            raise ProviderError("the model gave nothing, twice")
+        self._is_visible = True
+        return answer
+
+    async def _completion(self) -> Completion:
+        place, self._asked = self._asked, self._asked + 1
+        passing = CompletionSink(self._sink, place)
+        ask = ModelAsk(
+            messages=tuple(self._messages),
+            tools=self._offered,
+            correlation=self._turn.request.correlation,
+        )
+        is_new = False
+
+        async def act() -> dict[str, Any]:
+            nonlocal is_new
+            is_new = True
+            return passing.ended(await self._model(ask, passing)).written()
+
+        answer = Completion.read(await self._turn.once("model", act))
+        if not is_new and answer.text.strip():
+            await self._sink.write(Text(answer.text))
+        self._tokens += answer.tokens
+        return answer
+
+    async def _use(self, answer: Completion) -> Waiting | None:
+        outcomes = await self._tools.use(answer.calls)
+        self._messages.append(answer.message)
+        self._messages += [
+            result_of(call, outcomes.results[call.id])
+            for call in answer.calls
+            if call.id in outcomes.results
+        ]
+        return _waiting(outcomes.waiting)
+
+
+def _waiting(calls: Sequence[ToolCall]) -> Waiting | None:
+    return Waiting(tuple([approval_of(call) for call in calls])) if calls else None

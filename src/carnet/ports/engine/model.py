@@ -1,0 +1,28 @@
+"""A model as a loop asks it, whatever its provider's interface is called.
+
+Law. A model says what it says, and ends, or raises an `Upstream` error that tells the cause. What
+comes of that is for whoever asks it.
+"""
+
+from typing import Protocol
+
+from msgspec import Struct
+
+from carnet.core.messages.events import Done, Message
+from carnet.core.messages.output import Sink
+from carnet.core.messages.parameters import Tool
+
+
+class ModelAsk(Struct, frozen=True, kw_only=True):
+    """What a model is asked: all that was said, and the tools it may want."""
+
+    messages: tuple[Message, ...]
+    tools: tuple[Tool, ...] = ()
+    correlation: str = ""  # the name of the request that it is asked for
+
+
+class LanguageModel(Protocol):
+    """One model."""
+
+    async def __call__(self, ask: ModelAsk, sink: Sink, /) -> Done:
+        """Ask it: text as it comes, tool calls when they are whole, and what was used."""

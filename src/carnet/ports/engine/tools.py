@@ -1,0 +1,69 @@
+"""A tool as a loop uses it.
+
+Law 1. A tool that cannot do what it was asked raises `ToolFailed`, with words for the model, which
+       decides what to do. Whatever else it raises is told to the model in words of ours.
+Law 2. `ToolUnusable` is for what runs it: a server that is gone, a program that is not there. That
+       ends the answer.
+Law 3. A tool is told for whom it is used. What that one may not use, it is not used for.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Final, Literal, Protocol
+
+from msgspec import Struct
+
+from carnet.core.messages.parameters import Tool
+from carnet.wire.dialects.engine_chat.actor import EngineActor
+
+Approval = Literal["never", "always", "on_write"]
+
+DEFAULT_SECONDS: Final = 30.0
+
+
+class ToolFailed(Exception):
+    """A tool could not do what it was asked; its words are for the model, and shown."""
+
+
+class ToolUse(Struct, frozen=True, kw_only=True):
+    """One use of a tool."""
+
+    arguments: dict[str, Any]
+    call: str  # the id of the call, the same in the stream
+    actor: EngineActor  # for whom
+    correlation: str  # the name of the request
+
+
+class UseTool(Protocol):
+    """Does what a tool does."""
+
+    async def __call__(self, use: ToolUse, /) -> object:
+        """What it gives: text, or what is written as JSON."""
+
+
+class LoopTool(Struct, frozen=True, kw_only=True, eq=False):
+    """A tool, and the rules for its use."""
+
+    definition: Tool  # as models are told
+    use: UseTool
+    permission: str | None = None  # that the actor must have
+    approval: Approval = "never"
+    writes: bool = False  # it changes something
+    seconds: float = DEFAULT_SECONDS
+
+    @property
+    def needs_approval(self) -> bool:
+        """Whether somebody has to say yes before each use."""
+        return self.approval == "always" or (self.approval == "on_write" and self.writes)
+
+
+class Once(Protocol):
+    """Does something once, however often its turn runs; `visit.step` is one."""
+
+    def __call__(self, name: str, act: Callable[[], Awaitable[Any]], /) -> Awaitable[Any]:
+        """What it gives, as JSON, done now or before; its place is fixed when it is asked for."""
+
+
+def at_once(name: str, act: Callable[[], Awaitable[Any]], /) -> Awaitable[Any]:
+    """Do it now, and keep nothing."""
+    del name
+    return act()
