@@ -279,22 +279,24 @@ class Provider:
                     answer, ask, endpoint.codec, endpoint.currency, _Counting(out)
                 )
         except CarnetError as error:
-            if error.words is not None:
-                self._mask(error, error.words)
+            mask(error, endpoint.token)
             raise
-
-    def _mask(self, error: CarnetError, words: str) -> None:
-        """Keep our own key, and what looks like one, out of what a provider says back."""
-        token = self._endpoint.token
-        if token is not None:
-            words = words.replace(token.reveal(), "***")
-        error.words = error.detail = redact(words)
 
     def _without(self, removed: Sequence[str], call: Call) -> Ask:
         fields = {"run": call.carnet.run, "turn": call.carnet.turn, "agent": call.agent}
         extra = {**fields, "detail": ", ".join(removed)}
         logger.info("left out of what the model is asked", extra=extra)
         return self._passing.kept(call.ask)
+
+
+def mask(error: CarnetError, token: Secret | None) -> None:
+    """Keep our own key, and what looks like one, out of what a provider says back."""
+    words = error.words
+    if words is None:
+        return
+    if token is not None:
+        words = words.replace(token.reveal(), "***")
+    error.words = error.detail = redact(words)
 
 
 class _Counting:

@@ -102,8 +102,7 @@ class Retrying:
         if isinstance(error.__cause__, Unanswered):
             return 0.0
         asked = error.retry_after or 0
-        backoff = min(FIRST_SECONDS * (1 << attempt), MOST_SECONDS)
-        seconds = max(asked, backoff + self._ids.fraction() * FIRST_SECONDS)
+        seconds = pause_after(error, attempt, self._ids.fraction())
         deadline = call.carnet.deadline
         if deadline is None:
             return None if asked > LONGEST_ASKED_SECONDS else seconds
@@ -122,6 +121,12 @@ class Retrying:
                 "detail": str(error),
             },
         )
+
+
+def pause_after(error: CarnetError, attempt: int, fraction: float) -> float:
+    """Seconds to wait after an attempt; `fraction` is the jitter."""
+    backoff = min(FIRST_SECONDS * (1 << attempt), MOST_SECONDS)
+    return max(error.retry_after or 0, backoff + fraction * FIRST_SECONDS)
 
 
 def may_repeat(error: CarnetError) -> bool:

@@ -1,0 +1,136 @@
+"""A model that a loop asks, over chat completions: OpenAI's own, and whatever speaks as it does.
+
+Law 1. It is asked for a stream, so that what it says is seen as it comes; what came decides.
+Law 2. It is asked again as R56 says, and never once something of its answer has been passed on. A
+       provider may charge twice for what is asked twice.
+Law 3. Whatever it fails with is a failure of a model: no error of its says that another
+       organisation has refused something.
+Law 4. Our key, and what looks like one, is kept out of what a provider says back.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+from carnet.core.call import Ask
+from carnet.core.messages.events import Done, Event, Usage
+from carnet.core.messages.output import Sink
+from carnet.errors import (
+    CarnetError,
+    PeerBusy,
+    PeerRefused,
+    PeerResponseInvalid,
+    PeerUnreachable,
+    ProviderError,
+    ProviderUnavailable,
+)
+from carnet.ports.engine.model import ModelAsk
+from carnet.ports.world.http_client import HttpClient, Unanswered
+from carnet.runtime.agents.remote import RemoteEndpoint, mask
+from carnet.runtime.peers.answer_reader import read_answer
+from carnet.runtime.wrappers.retrying import LONGEST_ASKED_SECONDS, may_repeat, pause_after
+from carnet.wire.dialects.openai.request import write_message
+
+logger = logging.getLogger("carnet.runtime")
+
+_OF_PEERS: Final = (PeerBusy, PeerRefused, PeerUnreachable, PeerResponseInvalid)
+
+
+class ChatModel:
+    """One model of one provider."""
+
+    def __init__(
+        self,
+        http: HttpClient,
+        endpoint: RemoteEndpoint,
+        *,
+        retries: int,
+        fraction: Callable[[], float],
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+    ) -> None:
+        """`endpoint` reads refusals as those of a model; `fraction` gives the jitter of a pause."""
+        self._http = http
+        self._endpoint = endpoint
+        self._authorization = endpoint.authorization()
+        self._retries = retries
+        self._fraction = fraction
+        self._sleep = sleep
+
+    async def __call__(self, ask: ModelAsk, sink: Sink, /) -> Done:
+        """Ask it, if need be again."""
+        for attempt in range(self._retries + 1):
+            passing = _PassingSink(sink)
+            try:
+                return await self._ask(ask, passing)
+            except CarnetError as error:
+                mask(error, self._endpoint.token)
+                seconds = None if passing.has_passed else self._pause(error, attempt)
+                if seconds is None:
+                    raise _of_model(error) from error
+                self._note(ask, error, attempt)
+            await self._sleep(seconds)
+        raise AssertionError("the last attempt returns or raises")
+
+    async def _ask(self, ask: ModelAsk, sink: Sink) -> Done:
+        endpoint, asked = self._endpoint, _chat(ask)
+        outbound = endpoint.outbound(asked, {}, self._authorization)
+        async with self._http.send(outbound) as answer:
+            end = await read_answer(answer, asked, endpoint.codec, endpoint.currency, sink)
+        if not isinstance(end, Done):
+            raise ProviderError("a model asked for something in the place of an answer")
+        return end
+
+    def _pause(self, error: CarnetError, attempt: int) -> float | None:
+        """How long to wait before the next attempt; None if there is to be none."""
+        if attempt == self._retries or not may_repeat(error):
+            return None
+        if isinstance(error.__cause__, Unanswered):
+            return 0.0
+        is_late = (error.retry_after or 0) > LONGEST_ASKED_SECONDS
+        return None if is_late else pause_after(error, attempt, self._fraction())
+
+    @staticmethod
+    def _note(ask: ModelAsk, error: CarnetError, attempt: int) -> None:
+        logger.info(
+            "model is asked again",
+            extra={
+                "correlation_id": ask.correlation,
+                "attempt": attempt + 2,
+                "code": error.code,
+                "detail": str(error),
+            },
+        )
+
+
+class _PassingSink:
+    """Passes on what a model says; of what it used the tokens alone."""
+
+    __slots__ = ("_sink", "has_passed")
+
+    def __init__(self, sink: Sink) -> None:
+        self._sink = sink
+        self.has_passed = False
+
+    async def write(self, event: Event, /) -> None:
+        self.has_passed = True
+        await self._sink.write(event)
+
+    def usage(self, usage: Usage, /) -> None:
+        self._sink.usage(Usage(usage.tokens_in, usage.tokens_out))
+
+
+def _chat(ask: ModelAsk) -> Ask:
+    body: dict[str, Any] = {"messages": [write_message(message) for message in ask.messages]}
+    if ask.tools:  # a list without any is refused by most
+        body["tools"] = [tool.written() for tool in ask.tools]
+    return Ask(messages=ask.messages, stream=True, body=body)
+
+
+def _of_model(error: CarnetError) -> CarnetError:
+    """The same as a failure of a model."""
+    if not isinstance(error, _OF_PEERS):
+        return error
+    failed = ProviderUnavailable(error.detail, **error.facts)
+    failed.words = error.words
+    return failed
