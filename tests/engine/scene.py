@@ -7,9 +7,10 @@ from carnet.core.messages.events import Done, Event, Message, ToolCall, Usage, W
 from carnet.core.messages.interrupt import Resolution
 from carnet.core.messages.parameters import Tool
 from carnet.core.people.identity import Ceiling
-from carnet.engine.loop import UNBOUNDED, AgentLoop, LoopBounds, LoopTurn
+from carnet.engine.loop import UNBOUNDED, AgentLoop, LoopBounds
 from carnet.engine.stop import LoopStop
 from carnet.errors import CarnetError
+from carnet.ports.engine.loop import LoopTurn
 from carnet.ports.engine.tools import LoopTool, Once, ToolUse, at_once
 from carnet.testing.model import ScriptedModel
 from carnet.wire.dialects.engine_chat.actor import EngineActor
@@ -97,7 +98,7 @@ class Scene:
         request = EngineRequest(messages=messages or (Message.user("Hi"),), correlation="req_1")
         turn = LoopTurn(request=request, actor=actor, resolved=resolved or {}, once=once)
         loop = AgentLoop(self.model, self.tools, bounds=bounds)
-        return await loop(turn, self.written, self.stop)
+        return await self.stop.run(loop(turn, self.written))
 
     async def failed(self, **more: Any) -> CarnetError:
         try:

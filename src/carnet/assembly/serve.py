@@ -70,7 +70,7 @@ def serve(
         at = real.gateway
         process = Process(drain_seconds=at.drain_seconds, grace_seconds=at.grace_seconds)
         process.own(lambda: [each.fileno() for each in sockets])
-        with _logging(settings.log) as relog, _hung_up() as asks:
+        with logged(settings.log) as relog, _hung_up() as asks:
             sources = _Sources(settings, read or (lambda: settings), watch, relog, asks)
             code = process.run(lambda: _serve(real, sockets, process, spell, sources))
     return process.leave(code)
@@ -87,7 +87,7 @@ class _Sources(Struct, frozen=True, eq=False):
 
 
 @contextlib.contextmanager
-def _logging(log: LogSettings) -> Iterator[Callable[[LogSettings], None]]:
+def logged(log: LogSettings) -> Iterator[Callable[[LogSettings], None]]:
     """Write the log as it is configured, until the end; gives what configures it otherwise."""
     sink = start_logging(log.level.upper(), lines=lines_for(log.format, sys.stdout))
     repeats = Repeats(sink.emit)

@@ -34,7 +34,7 @@ from carnet.errors import BY_CODE, CarnetError, ConfigInvalid, Internal, UsageIn
 from carnet.version import __version__
 
 GROUPS: dict[str, tuple[click.Command, ...]] = {
-    "start": (start.init, start.serve, start.doctor),
+    "start": (start.init, start.serve, start.engine, start.doctor),
     "call": (call.call, inbox.inbox),
     "see": (runs.runs, runs.run, runs.tail, explain.explain),
     "trust": (people.people, tokens.tokens, keys.keys, peers.peers, tokens.agents),

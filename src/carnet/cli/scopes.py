@@ -22,5 +22,5 @@ def check_scope(scope: str) -> str:
     near = get_close_matches(scope, [*NAMES, "run:*", "admin:*"], n=1)
     raise UsageInvalid(
         reason=f"'{scope}' is no permission." + (f" Did you mean '{near[0]}'?" if near else ""),
-        fix=f"Known: call:AGENT, {', '.join(NAMES)}.",
+        fix=f"Known: call:AGENT, tool:NAME, {', '.join(NAMES)}.",
     )

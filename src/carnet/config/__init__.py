@@ -1,5 +1,6 @@
 """Settings: what an operator may set, read once at start. Known to `assembly` and `cli` alone."""
 
+from carnet.config.engine import EngineSettings
 from carnet.config.file import find, load
 from carnet.config.limits import Limits
 from carnet.config.owner import refuse_foreign
@@ -20,6 +21,7 @@ from carnet.config.settings import (
 __all__ = [
     "AgentSettings",
     "EgressSettings",
+    "EngineSettings",
     "GatewaySettings",
     "LedgerSettings",
     "Limits",

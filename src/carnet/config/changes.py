@@ -46,6 +46,12 @@ NEEDS_RESTART: Final[Mapping[str, frozenset[str]]] = {
     "egress": frozenset({"allow"}),
     "outbox": frozenset({"schedule", "timeout"}),
     "limits": frozenset({"store_queue"}),
+    "engine": frozenset(
+        {
+            *("listen", "url", "model", "api_key", "timeout", "retries", "max_iterations"),
+            *("max_tokens", "tools"),
+        }
+    ),
 }
 
 

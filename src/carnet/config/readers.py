@@ -22,7 +22,7 @@ from carnet.errors import AddressInvalid, InvalidRequest, KeyInvalid
 from carnet.wire.crypto.ed25519 import read_public_key
 
 _WHOLE: Final = re.compile(r"[0-9]{1,15}", re.ASCII)
-_TARGET: Final = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*", re.ASCII)
+TARGET: Final = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*", re.ASCII)
 _ORIGIN: Final = re.compile(  # as browsers write it: without a path, nor the port of its scheme
     r"(?:https(?!.*:443\Z)|http(?!.*:80\Z))://(?:[a-z0-9.-]+|\[[0-9a-f:]+\])(?::[1-9][0-9]{0,4})?",
     re.ASCII,
@@ -61,7 +61,7 @@ def _shown(value: object) -> str:
     return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."
 
 
-def _text_reader(expects: str, check: Callable[[str], Any]) -> ValueReader:
+def text_reader(expects: str, check: Callable[[str], Any]) -> ValueReader:
     """A reader of text; `check` gives the value or raises Wrong, AddressInvalid, InvalidRequest."""
 
     def read(value: Any) -> Any:
@@ -83,7 +83,7 @@ def text() -> ValueReader:
             raise ValueError
         return value
 
-    return _text_reader("a text that is not blank", check)
+    return text_reader("a text that is not blank", check)
 
 
 def one_of(
@@ -99,7 +99,7 @@ def one_of(
             raise ValueError
         return value
 
-    return _text_reader(expects, check)
+    return text_reader(expects, check)
 
 
 def whole(least: int, most: int | None = None) -> ValueReader:
@@ -142,7 +142,7 @@ def span(*, most_days: int) -> ValueReader:
             raise ValueError
         return value
 
-    return _text_reader(f"a time from 1m to {most_days}d, such as 30m, 1h or 1d, or never", check)
+    return text_reader(f"a time from 1m to {most_days}d, such as 30m, 1h or 1d, or never", check)
 
 
 def span_seconds(value: str) -> int | None:
@@ -170,7 +170,7 @@ def truth(*, later: bool = False) -> ValueReader:
 
 def amount() -> ValueReader:
     """An amount of money as decimal text, read into micro-units."""
-    return _text_reader(
+    return text_reader(
         'an amount as text with at most six decimals, such as "0.0002"', parse_amount
     )
 
@@ -179,21 +179,21 @@ def target() -> ValueReader:
     """`module:function`."""
 
     def check(value: str) -> str:
-        if not _TARGET.fullmatch(value):
+        if not TARGET.fullmatch(value):
             raise ValueError
         return value
 
-    return _text_reader('"module:function", such as "agents:echo"', check)
+    return text_reader('"module:function", such as "agents:echo"', check)
 
 
 def domain() -> ValueReader:
     """A domain in its stored form."""
-    return _text_reader("a lower-case DNS name of two or more labels", check_domain)
+    return text_reader("a lower-case DNS name of two or more labels", check_domain)
 
 
 def identity() -> ValueReader:
     """An identity in its stored form."""
-    return _text_reader('an identity, such as "agent://globex.example"', check_identity)
+    return text_reader('an identity, such as "agent://globex.example"', check_identity)
 
 
 def url() -> ValueReader:
@@ -209,7 +209,7 @@ def url() -> ValueReader:
             raise ValueError
         return value.rstrip("/")
 
-    return _text_reader('an http or https URL, such as "https://gw.globex.example"', check)
+    return text_reader('an http or https URL, such as "https://gw.globex.example"', check)
 
 
 def store_url() -> ValueReader:
@@ -223,7 +223,7 @@ def store_url() -> ValueReader:
         return value
 
     expects = '"sqlite:PATH", such as "sqlite:var/carnet.db", or "postgresql://USER@HOST/DATABASE"'
-    return _text_reader(expects, check)
+    return text_reader(expects, check)
 
 
 def _postgres_url(value: str) -> str:

@@ -12,6 +12,7 @@ from typing import Annotated, Final, Literal
 from msgspec import Struct, structs
 
 from carnet.config import readers as read
+from carnet.config.engine import EngineSettings
 from carnet.config.limits import Limits
 from carnet.config.readers import SecretRef
 from carnet.core.call import Price
@@ -338,6 +339,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     egress: EgressSettings
     outbox: OutboxSettings
     inbox: InboxSettings
+    engine: EngineSettings
     log: LogSettings
     limits: Limits
     source: Path  # carnet.toml
@@ -386,6 +388,7 @@ SECTIONS: dict[str, type[Struct]] = {
     "egress": EgressSettings,
     "outbox": OutboxSettings,
     "inbox": InboxSettings,
+    "engine": EngineSettings,
     "log": LogSettings,
     "limits": Limits,
 }

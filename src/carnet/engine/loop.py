@@ -21,22 +21,19 @@ from typing import Any, Final
 from msgspec import Struct
 
 from carnet.core.messages.events import Done, Message, Text, ToolCall, Waiting
-from carnet.core.messages.interrupt import Resolution
 from carnet.core.messages.output import Sink
 from carnet.engine.completion import Completion, CompletionSink
 from carnet.engine.history import completed, result_of, unanswered
-from carnet.engine.stop import LoopStop
 from carnet.engine.toolbox import Toolbox, ToolRun, ToolTurn
 from carnet.errors import CarnetError, ProviderError
+from carnet.ports.engine.loop import LoopTurn
 from carnet.ports.engine.model import LanguageModel, ModelAsk
-from carnet.ports.engine.tools import LoopTool, Once, at_once
-from carnet.wire.dialects.engine_chat.actor import EngineActor
+from carnet.ports.engine.tools import LoopTool
 from carnet.wire.dialects.engine_chat.refusals import (
     BUDGET_EXCEEDED,
     TOO_MANY_ITERATIONS,
     end_of,
 )
-from carnet.wire.dialects.engine_chat.request import EngineRequest
 from carnet.wire.dialects.engine_chat.stream import approval_of
 
 _ATTEMPTS: Final = 2  # at an answer that says something
@@ -50,15 +47,6 @@ class LoopBounds(Struct, frozen=True, kw_only=True):
 
 
 UNBOUNDED: Final = LoopBounds()
-
-
-class LoopTurn(Struct, frozen=True, kw_only=True):
-    """One request, and for whom."""
-
-    request: EngineRequest
-    actor: EngineActor
-    resolved: dict[str, Resolution] = {}  # what was answered, by the ids of calls
-    once: Once = at_once
 
 
 class AgentLoop:
@@ -76,17 +64,8 @@ class AgentLoop:
         self._toolbox = Toolbox(tools)
         self._bounds = bounds
 
-    async def __call__(
-        self, turn: LoopTurn, sink: Sink, stop: LoopStop | None = None
-    ) -> Done | Waiting:
-        """Answer one; whoever holds `stop` can end it."""
-        stop = stop or LoopStop()
-        if stop.end is None:
-            async with stop:
-                return await self._answer(turn, sink)
-        return stop.end or Done()
-
-    async def _answer(self, turn: LoopTurn, sink: Sink) -> Done | Waiting:
+    async def __call__(self, turn: LoopTurn, sink: Sink, /) -> Done | Waiting:
+        """Answer one request."""
         run = _LoopRun(self._model, self._toolbox, self._bounds, turn, sink)
         try:
             return await run.go()

@@ -1,15 +1,19 @@
 """Stops a loop from outside: because nobody wants its answer, or because its process ends.
 
+It needs no help of the loop, which is cancelled as any work is.
+
 Law 1. What runs is cancelled at once, the call of a model too, and the answer ends with a reason.
 Law 2. A cancellation that came from elsewhere is not swallowed.
 Law 3. Asked before the loop has begun, it does not begin; asked afterwards, nothing happens.
 """
 
 import asyncio
+from collections.abc import Coroutine
 from contextlib import suppress
 from types import TracebackType
+from typing import Any
 
-from carnet.core.messages.events import Done
+from carnet.core.messages.events import Done, Waiting
 
 
 class LoopStop:
@@ -33,6 +37,15 @@ class LoopStop:
     def end(self) -> Done | None:
         """The end of what was stopped; None where nobody asked."""
         return None if self._reason is None else Done(self._reason)
+
+    async def run(self, work: Coroutine[Any, Any, Done | Waiting]) -> Done | Waiting:
+        """Its end: that of the work, or that it was stopped."""
+        if self._reason is not None:
+            work.close()
+            return Done(self._reason)
+        async with self:
+            return await work
+        return self.end or Done()
 
     async def __aenter__(self) -> "LoopStop":
         self._task = asyncio.current_task()

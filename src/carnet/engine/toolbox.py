@@ -50,6 +50,9 @@ TOO_SLOW: Final = "The tool did not answer in time."
 FAILED: Final = "The tool failed."
 CUT: Final = "\n[cut here: the output was too long]"
 
+# Whatever a tool may raise that is about itself. What else unwinds a turn passes.
+_RAISED: Final = (Exception, SystemExit, KeyboardInterrupt, asyncio.CancelledError)
+
 Status = Literal["ok", "error", "denied"]
 
 
@@ -182,15 +185,13 @@ class ToolRun:
             if isinstance(error, ToolUnusable | Ours | Cancelled | ShuttingDown):
                 raise
             return _Outcome("error", error.safe_text)
-        except BaseException as error:  # noqa: BLE001  a tool may raise anything
+        except _RAISED as error:
             return self._blamed(error, call)
 
     def _blamed(self, error: BaseException, call: ToolCall) -> "_Outcome":
         """What is told of a tool that raised; who is really being cancelled is."""
         task = asyncio.current_task()
-        if isinstance(error, asyncio.CancelledError | GeneratorExit) and (
-            task is None or task.cancelling()
-        ):
+        if isinstance(error, asyncio.CancelledError) and (task is None or task.cancelling()):
             raise error
         logger.error(
             "tool raised %s",

@@ -71,7 +71,7 @@ def test_a_person_is_added_listed_and_shown(cli: Cli) -> None:
         (["owner"], "'owner'"),
         (["0wner"], "a letter first"),
         (["bob", "--permission", "approve-all"], "nothing here asks for"),
-        (["bob", "--permission", "tool:rm"], "nothing here asks for"),
+        (["bob", "--permission", "tools:rm"], "nothing here asks for"),
         (["bob", "--address", "@echo@acme.example"], "this organisation"),
         (["bob", "--number", "0"], "above 0"),
         (["bob", "--account", "agent:echo"], "--account"),
@@ -120,7 +120,7 @@ def test_everything_is_granted_as_the_names_there_are(cli: Cli) -> None:
     page = cli("tokens", "create", "all", "--scope", "*", "--format", "json").page
     assert "*" not in page["scopes"]
     assert {"admin:people", "admin:runs", "call:*"} <= set(page["scopes"])
-    for scope in ("approve-all", "tool:x", "admin:nothing"):
+    for scope in ("approve-all", "tools:x", "admin:nothing"):
         assert cli("tokens", "create", "no", "--scope", scope).code == 2
 
 

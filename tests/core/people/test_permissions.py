@@ -25,7 +25,7 @@ def test_a_name_that_is_acted_on_can_be_granted(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["tool:x", "tool:*", "admin:nothing", "run:write", "call:", "", "**", "people", "*:*"]
+    "name", ["tool:", "tools:x", "admin:nothing", "run:write", "call:", "", "**", "people", "*:*"]
 )
 def test_a_name_that_nothing_acts_on_cannot_be_granted(name: str) -> None:
     assert not is_permission(name)

@@ -1,4 +1,4 @@
-"""`carnet init`, `serve`, `doctor`: from nothing to a gateway that answers."""
+"""`carnet init`, `serve`, `engine`, `doctor`: from nothing to a gateway that answers."""
 
 from pathlib import Path
 from shlex import quote
@@ -123,6 +123,25 @@ def serve(
             reason=f"The gateway of {settings.source} is already running, at {url}.",
             fix="Commands reach it there: carnet runs. Ctrl-C where it runs stops it.",
         ) from None
+
+
+@click.command(cls=Command)
+@click.option(
+    "--fd",
+    type=click.IntRange(3),
+    metavar="N",
+    help="Listen on the bound socket that was handed down as file descriptor N.",
+)
+@pass_invocation
+def engine(invocation: Invocation, /, fd: int | None) -> int:
+    """Run the agent loop by itself until Ctrl-C, where [engine] listen says."""
+    settings = invocation.settings
+    from carnet.assembly.engine.serve import serve_engine
+
+    def announce(url: str) -> None:
+        click.echo(f"The engine listens at {url}/engine/chat. Ctrl-C stops it.", err=True)
+
+    return serve_engine(settings, fd=fd, on_listening=announce)
 
 
 async def _running_at(settings: "Settings") -> str | None:

@@ -3,8 +3,8 @@
 Law 1. `NAMES` is the whole vocabulary. A name that nothing here asks for is not in it, and cannot
        be granted: what is granted today means tomorrow what it means today (R28).
 Law 2. A set never grows by itself. What stands for all (`*`, `run:*`, `admin:*`) is written out
-       when it is granted, as the names that there are then; `call:*` alone stays, since the agents
-       of a gateway are data and not names of ours.
+       when it is granted, as the names that there are then; `call:*` and `tool:*` stay, since the
+       agents and tools of a gateway are data and not names of ours.
 Law 3. Two sets leave what both allow, and nothing else.
 """
 
@@ -15,6 +15,7 @@ from typing import Final
 from carnet.core.people.identity import EVERYTHING, allows
 
 EVERY_AGENT: Final = "call:*"
+EVERY_TOOL: Final = "tool:*"
 
 # What the program asks for, and what whoever has it may do.
 NAMES: Final[dict[str, str]] = {
@@ -28,8 +29,12 @@ NAMES: Final[dict[str, str]] = {
     "admin:runs": "see and cancel everybody's runs and tasks",
     "admin:reload": "have the configuration read again",
     "admin:people": "add, see and end people",
+    "admin:engine": "ask the agent loop directly, past every ledger",
+    EVERY_TOOL: "have every tool of the agent loop used",
 }
 PLAIN: Final = frozenset({EVERY_AGENT, "call:remote", "pay", "run:read", "run:cancel"})
+
+_OF_DATA: Final = frozenset({EVERY_AGENT, EVERY_TOOL})
 
 VIEWER: Final = "viewer"
 OPERATOR_ROLE: Final = "operator"
@@ -42,12 +47,12 @@ ROLES: Final[dict[str, frozenset[str]]] = {
     ADMIN: frozenset(NAMES),
 }
 
-_CALL: Final = re.compile(r"call:[\x21-\x7e]{1,200}", re.ASCII)
+_NAMED: Final = re.compile(r"(?:call|tool):[\x21-\x7e]{1,200}", re.ASCII)
 
 
 def is_permission(name: str) -> bool:
     """Whether something can be granted: a name that is acted on, or one that stands for several."""
-    return name in NAMES or name == EVERYTHING or name in _wide() or bool(_CALL.fullmatch(name))
+    return name in NAMES or name == EVERYTHING or name in _wide() or bool(_NAMED.fullmatch(name))
 
 
 def _wide() -> set[str]:
@@ -60,7 +65,7 @@ def written_out(granted: Iterable[str]) -> frozenset[str]:
     """What is granted, each name by itself."""
     found: set[str] = set()
     for name in granted:
-        is_wide = name == EVERYTHING or (name.endswith(f":{EVERYTHING}") and name != EVERY_AGENT)
+        is_wide = name == EVERYTHING or (name.endswith(f":{EVERYTHING}") and name not in _OF_DATA)
         found |= {one for one in NAMES if allows(frozenset({name}), one)} if is_wide else {name}
     return frozenset(found)
 

@@ -41,6 +41,15 @@ class SkillFunction:
             returned = hints.get("return")
         self.output = shape_of(returned, returned=True)
 
+    @property
+    def takes_visit(self) -> bool:
+        """Whether it wants to be given one."""
+        return self._visit is not None
+
+    def fields(self, payload: dict[str, Any]) -> dict[str, Any]:
+        """What it is called with where there is no visit; SchemaInvalid as below."""
+        return self._read(payload)
+
     def check(self, payload: dict[str, Any]) -> None:
         """Refuse a payload that the function could not be called with: SchemaInvalid."""
         self._read(payload)

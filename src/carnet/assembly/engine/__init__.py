@@ -1,0 +1,1 @@
+"""Puts an agent loop together, and serves it."""

@@ -1,0 +1,127 @@
+"""Auth on the path: whoever comes through is known, and what lies behind is told who it is.
+
+Law 1. Every request is judged, whatever its path: there is no way around.
+Law 2. What lies behind learns who acts and what that one may do, and nothing of how it was proved.
+Law 3. A refusal is told in the words of what lies behind, which it is given.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Final, Protocol
+
+from carnet.auth.credential import read_credential, without_credentials, without_identity
+from carnet.core.people.identity import Ceiling, Secret
+from carnet.errors import (
+    CarnetError,
+    PermissionMissing,
+    TokenInvalid,
+    TokenMissing,
+    TooManyFailures,
+)
+from carnet.guards.caller.authentication import authenticate
+from carnet.guards.caller.failures import Failures
+from carnet.http.cors import Application
+from carnet.http.exchange import Exchange, Receive, Scope, Send
+from carnet.http.refusal import Refuse
+from carnet.ports.trust.trust import Tokens
+from carnet.ports.world.clock import Clock
+from carnet.wire.dialects.engine_chat.actor import EngineActor, write_actor
+from carnet.wire.grammar.headers import Headers
+
+logger = logging.getLogger("carnet.auth")
+
+ENGINE: Final = "admin:engine"  # what a token must hold to ask a loop directly
+
+
+class Verify(Protocol):
+    """Finds who a credential stands for."""
+
+    async def __call__(self, credential: Secret, /) -> EngineActor:
+        """Who acts; TokenInvalid for a credential that is nobody's."""
+
+
+class TokenVerifier:
+    """Knows the tokens of a store."""
+
+    def __init__(
+        self, tokens: Tokens, clock: Clock, look_again: Callable[[], Awaitable[bool]]
+    ) -> None:
+        """`look_again` reads tokens anew: one may have been made a moment ago."""
+        self._tokens = tokens
+        self._clock = clock
+        self._look_again = look_again
+
+    async def __call__(self, credential: Secret, /) -> EngineActor:
+        """Who holds a token, with its rights as the most that is used for it."""
+        now = self._clock.wall_us()
+        try:
+            token = authenticate(credential, self._tokens, now)
+        except TokenInvalid:
+            if not await self._look_again():
+                raise
+            token = authenticate(credential, self._tokens, now)
+        actor = EngineActor(
+            f"peer:{token.peer}" if token.peer else f"service:{token.account}",
+            Ceiling(allow=token.scopes),
+        )
+        if not actor.may(ENGINE):
+            raise PermissionMissing(permission=ENGINE)
+        return actor
+
+
+class Auth:
+    """Stands before an application."""
+
+    def __init__(
+        self,
+        app: Application,
+        verify: Verify,
+        *,
+        refusing: Refuse,
+        failures: Failures,
+        clock: Clock,
+    ) -> None:
+        """`refusing` has the words of refusals; `failures` counts wrong credentials."""
+        self._app = app
+        self._verify = verify
+        self._refusing = refusing
+        self._failures = failures
+        self._clock = clock
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a request through, if it is somebody's."""
+        if scope["type"] != "http":
+            raise RuntimeError("this application speaks HTTP only")
+        fields = without_identity(scope["headers"])
+        try:
+            actor = await self._identify(Headers(fields))
+        except CarnetError as error:
+            await self._refuse(Exchange(scope, receive, send), error)
+            return
+        written = [(name.encode(), value.encode()) for name, value in write_actor(actor).items()]
+        scope["headers"] = [*without_credentials(fields), *written]
+        await self._app(scope, receive, send)
+
+    async def _identify(self, headers: Headers) -> EngineActor:
+        credential = read_credential(headers)
+        if credential is None:
+            raise TokenMissing
+        return await self._verify(credential)
+
+    async def _refuse(self, exchange: Exchange, error: CarnetError) -> None:
+        address = exchange.client[0] if exchange.client is not None else "unknown"
+        if isinstance(error, TokenInvalid):
+            try:
+                self._failures.note(address, self._clock.monotonic())
+            except TooManyFailures as too_many:
+                error = too_many
+        logger.info(
+            "refused",
+            extra={
+                "correlation_id": exchange.line.correlation,
+                "code": error.code,
+                "detail": str(error),
+                "client": address,
+            },
+        )
+        await exchange.reply(*self._refusing(error, exchange.path, []))

@@ -1,0 +1,32 @@
+"""An agent loop as whoever hands it a request sees it: ours, or any other in its place.
+
+It is the contract as a function. Behind it may be a loop in this process, or one that is asked over
+HTTP; neither side knows more of the other.
+"""
+
+from typing import Protocol
+
+from msgspec import Struct
+
+from carnet.core.messages.events import Done, Waiting
+from carnet.core.messages.interrupt import Resolution
+from carnet.core.messages.output import Sink
+from carnet.ports.engine.tools import Once, at_once
+from carnet.wire.dialects.engine_chat.actor import EngineActor
+from carnet.wire.dialects.engine_chat.request import EngineRequest
+
+
+class LoopTurn(Struct, frozen=True, kw_only=True):
+    """One request, and for whom."""
+
+    request: EngineRequest
+    actor: EngineActor
+    resolved: dict[str, Resolution] = {}  # what was answered, by the ids of calls
+    once: Once = at_once
+
+
+class Engine(Protocol):
+    """Answers requests of the contract."""
+
+    async def __call__(self, turn: LoopTurn, sink: Sink, /) -> Done | Waiting:
+        """Write what happens, and return how it ended; a failure is raised."""

@@ -1,0 +1,50 @@
+"""A Python function as a tool.
+
+    def read_page(name: str, *, lines: int = 20) -> str:
+        "Reads a page of the notebook."
+
+Law 1. What a model is told of it comes from the function: its name, its docstring, its signature.
+Law 2. Arguments that do not fit are refused before it is called, by field and rule, for the model.
+Law 3. A plain function runs in a thread, never on the event loop.
+Law 4. What it gives is text, or is written as JSON.
+"""
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from carnet.core.messages.parameters import Tool
+from carnet.ports.engine.tools import ToolUse
+from carnet.runtime.skills.function import SkillFunction
+from carnet.runtime.skills.types import plain
+from carnet.runtime.threads import Threads
+
+
+class FunctionTool:
+    """One function.
+
+    Raises TypeError for one that cannot be a tool, in words for whoever wrote it.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        """Take the function as it is."""
+        name = getattr(function, "__name__", "")
+        self._function = SkillFunction(function, None, None)
+        if self._function.kind not in {"plain", "async"}:
+            raise TypeError(f"'{name}' yields; a tool returns what it gives, once")
+        if self._function.takes_visit:
+            raise TypeError(f"'{name}' takes a visit, and a tool is given none")
+        words = inspect.getdoc(function) or ""
+        self.definition = Tool(name, words, self._function.input.schema)
+        self._threads = Threads()
+
+    async def __call__(self, use: ToolUse, /) -> object:
+        """Call it with what the model gave."""
+        function = self._function
+        arguments = function.fields(use.arguments)
+        if function.kind == "async":
+            value = await function.function(**arguments)
+        else:
+            value = await self._threads.run(function.function, **arguments)
+            value = await value if inspect.isawaitable(value) else value
+        return value if isinstance(value, str) else plain(value)
