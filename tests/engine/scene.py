@@ -71,7 +71,7 @@ def tool(name: str = "look", use: Callable[..., Any] = nothing, **rules: Any) ->
 
 
 def call(id: str = "c1", name: str = "look", arguments: str = "{}", index: int = 0) -> ToolCall:
-    return ToolCall(id, name, arguments, index)
+    return ToolCall(id, name, arguments, index, is_own=True)
 
 
 class Scene:

@@ -136,7 +136,7 @@ def test_a_tool_is_called_seen_and_used_and_all_tokens_are_counted(scene: Scene)
     scene.replies(tool_call("read_page", '{"name":"finances"}'), with_usage("The goal is 100."))
     reply = scene.engine.post(asking(user("What is my goal?")))
     assert events_of(reply) == [
-        ToolCall("c1", "read_page", '{"name":"finances"}'),
+        ToolCall("c1", "read_page", '{"name":"finances"}', is_own=True),
         ToolResult("c1", "ok", "Budget goal: 100"),
         Text("The goal is 100."),
         Usage(150, 75),

@@ -50,7 +50,7 @@ async def test_a_model_is_asked_again_with_what_its_tools_gave() -> None:
     first, second = scene.model.asked
     assert [offered.name for offered in first.tools] == ["read"]
     assert second.messages[1:] == (
-        Message("assistant", ("I look.",), tool_calls=(call("c1", "read", '{"path":"/a"}'),)),
+        Message("assistant", ("I look.",), tool_calls=(ToolCall("c1", "read", '{"path":"/a"}'),)),
         Message("tool", ("read /a for alice as req_1",), tool_call_id="c1"),
     )
 

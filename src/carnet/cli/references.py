@@ -64,6 +64,8 @@ def references(settings: Settings) -> Iterator[tuple[str, SecretRef]]:
         for key, ref in (("api_key", agent.api_key), ("token", agent.token)):
             if ref is not None:
                 yield f"agents.{name}.{key}", ref
+    if settings.engine.api_key is not None:
+        yield "engine.api_key", settings.engine.api_key
     for domain, peer in settings.peers.items():
         if peer.token is not None:
             yield f'peers."{domain}".token', peer.token
@@ -72,7 +74,7 @@ def references(settings: Settings) -> Iterator[tuple[str, SecretRef]]:
 def own_sources(settings: Settings) -> Iterator[Path]:
     """The files beside carnet.toml that its functions are in."""
     targets = [agent.target for agent in settings.agents.values()]
-    for target in (*targets, settings.gateway.injection_classifier):
+    for target in (*targets, settings.gateway.injection_classifier, *settings.engine.tools):
         path = None if target is None else module_file(target.partition(":")[0], settings.base)
         if path is not None:
             yield path

@@ -49,7 +49,7 @@ NEEDS_RESTART: Final[Mapping[str, frozenset[str]]] = {
     "engine": frozenset(
         {
             *("listen", "url", "model", "api_key", "timeout", "retries", "max_iterations"),
-            *("max_tokens", "tools"),
+            *("max_tokens", "tools", "ask_before"),
         }
     ),
 }

@@ -56,6 +56,11 @@ class EngineSettings(Struct, frozen=True, kw_only=True):
         _targets(),
         "What the model may use: functions as module:function, found beside carnet.toml.",
     ] = ()
+    ask_before: Annotated[
+        tuple[str, ...],
+        read.members(),
+        'The tools that somebody must approve before each use; ["*"] is all of them.',
+    ] = ()
     max_iterations: Annotated[
         int | None,
         read.whole(1),

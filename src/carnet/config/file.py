@@ -42,6 +42,7 @@ NEEDS: Final[Kinds] = {
     "openai": ("url",),
     "tangle": ("url",),
     "samvad": ("url",),
+    "engine": (),
 }
 
 
@@ -80,6 +81,9 @@ def load(
     parts["gateway"] = sources.part(lambda: _gateway(sources, env))
     parts["store"] = sources.part(lambda: _store(sources))
     parts["agents"] = sources.part(lambda: _agents(sources, parts["limits"] or Limits(), kinds))
+    for name, agent in (parts["agents"] or {}).items():
+        if agent.kind == "engine" and (parts["engine"] or agent).url is None:
+            sources.part(partial(_refuse_engine, sources, name))
     parts["peers"] = sources.part(lambda: _peers(sources, dialects))
     sources.check()
     return Settings(**parts, source=path, base=path.parent, origins=sources.origins)
@@ -143,6 +147,11 @@ def _agent(sources: Sources, name: str, limits: Limits, kinds: Kinds) -> AgentSe
             sources.refuse((*path, "retries"), f"is above [limits] retries = {limits.retries}")
         agent = structs.replace(agent, retries=limits.retries)
     return agent
+
+
+def _refuse_engine(sources: Sources, name: str) -> None:
+    reason = "an agent of kind engine needs 'url' in [engine]: the model that its loop asks"
+    sources.refuse(("agents", name, "kind"), reason)
 
 
 def _check_name(sources: Sources, name: str) -> None:

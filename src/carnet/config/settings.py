@@ -21,7 +21,7 @@ from carnet.core.money.amount import MICROS
 MOST_DEPTH = 1000  # beyond it a limit is a mistake, not a limit
 MOST_DAYS = 36_500
 MIN_LEASE = 2  # seconds: it is renewed each third of it, and looked at each second
-LATER_KINDS = ("a2a", "engine", "conversation")
+LATER_KINDS = ("a2a", "conversation")
 DIALECTS = ("tangle", "samvad")  # what peers may be listed with, by the rows of `wire.dialects`
 LATER_DIALECTS = ("a2a", "engine_chat", "agents_api", "openai")
 # Members that say how a model answers, and nothing of where, by whom or on whose account.
@@ -137,9 +137,9 @@ class AgentSettings(Struct, frozen=True, kw_only=True):
 
     kind: Annotated[
         str,
-        read.one_of("python", "openai", "tangle", "samvad", later=LATER_KINDS),
+        read.one_of("python", "openai", "tangle", "samvad", "engine", later=LATER_KINDS),
         "What answers: a Python function, an OpenAI-compatible model, a Tangle gateway, "
-        "a SAMVAD agent.",
+        "a SAMVAD agent, the agent loop of [engine].",
     ] = "python"
     target: Annotated[
         str | None, read.target(), "python: module:function, found beside carnet.toml."
@@ -220,12 +220,14 @@ class AgentSettings(Struct, frozen=True, kw_only=True):
         read.whole(1, 2**53 - 1),
         "Tokens that one signed sender may use of it in a day; by default as [limits] says.",
     ] = None
-    system: Annotated[str | None, read.text(), "openai: the system message put first."] = None
+    system: Annotated[str | None, read.text(), "openai, engine: the system message put first."] = (
+        None
+    )
     caller_system: Annotated[
         bool,
         read.truth(),
-        "openai: whether callers' system messages pass, after the one of 'system'; without one "
-        "they do.",
+        "openai, engine: whether callers' system messages pass, after the one of 'system'; "
+        "without one they do.",
     ] = False
     pass_members: Annotated[
         tuple[str, ...],

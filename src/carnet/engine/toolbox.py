@@ -233,8 +233,8 @@ def _is_long(call: ToolCall) -> bool:
 
 
 def _shown(call: ToolCall) -> ToolCall:
-    """A call as it is shown: arguments that no frame holds are left out."""
-    return replace(call, arguments="{}") if _is_long(call) else call
+    """A call as it is shown: run here, and without arguments that no frame holds."""
+    return replace(call, arguments="{}" if _is_long(call) else call.arguments, is_own=True)
 
 
 def _bounded(text: str) -> str:

@@ -13,8 +13,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from carnet.assembly.agents.functions import load_agent
+from carnet.assembly.agents.loop import build_loop
 from carnet.assembly.agents.peers import Elsewhere, bounds_of
 from carnet.config import AgentSettings, SecretRef, Settings, resolve_secret
+from carnet.config.engine import IN_PROCESS
 from carnet.config.file import NEEDS
 from carnet.core.call import Agent, Ask
 from carnet.core.money.amount import MICROS
@@ -24,6 +26,7 @@ from carnet.errors import ConfigInvalid
 from carnet.ports.calls.admission import Dispatch
 from carnet.ports.calls.steps import Progress, Steps
 from carnet.ports.trust.schemas import Schemas
+from carnet.runtime.agents.engine import EngineAgent
 from carnet.runtime.agents.python import Native
 from carnet.runtime.agents.remote import Provider, RemoteEndpoint
 from carnet.runtime.peers.cards import Site
@@ -142,11 +145,24 @@ def _samvad(parts: Parts, name: str, agent: AgentSettings) -> Built:
     return Built(agent=samvad, endpoint=url, skills=(), most_cost=most_cost)
 
 
+def _engine(parts: Parts, name: str, agent: AgentSettings) -> Built:
+    """The loop of the `[engine]` section, in this process."""
+    if parts.settings.engine.listen != IN_PROCESS:
+        reason = "the gateway does not ask an engine elsewhere yet: leave out [engine] listen"
+        raise ConfigInvalid(key=f"agents.{name}.kind", reason=reason)
+    client = parts.elsewhere.client
+    passing = Passing.of((), system=agent.system is None or agent.caller_system)
+    loop = build_loop(parts.settings, client.http, client.ids)
+    answering = EngineAgent(loop, system=agent.system, passing=passing, steps=parts.steps)
+    return Built(agent=answering, is_detached=True, removes=passing.removed)
+
+
 KINDS: Final[Mapping[str, Kind]] = {
     "python": Kind(build=_python, needs=NEEDS["python"]),
     "openai": Kind(build=_openai, needs=NEEDS["openai"]),
     "tangle": Kind(build=_tangle, needs=NEEDS["tangle"], is_remote=True),
     "samvad": Kind(build=_samvad, needs=NEEDS["samvad"], is_remote=True),
+    "engine": Kind(build=_engine, needs=NEEDS["engine"]),
 }
 
 

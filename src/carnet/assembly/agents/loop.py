@@ -13,6 +13,7 @@ from carnet.runtime.agents.chat_model import ChatModel
 from carnet.runtime.agents.remote import RemoteEndpoint
 from carnet.runtime.tools.function import FunctionTool
 from carnet.wire.dialects.openai import COMPLETIONS, MODEL
+from carnet.wire.dialects.openai.members import EVERY
 
 
 def build_loop(settings: Settings, http: HttpClient, ids: Ids) -> AgentLoop:
@@ -44,14 +45,21 @@ def build_model(settings: Settings, http: HttpClient, ids: Ids) -> LanguageModel
 def build_tools(settings: Settings) -> list[LoopTool]:
     """The tools of the configuration, each used by who may."""
     key = "engine.tools"
-    tools = [_tool(load(target, settings.base, key=key)) for target in settings.engine.tools]
+    ask_before = frozenset(settings.engine.ask_before)
+    tools = [
+        _tool(load(target, settings.base, key=key), ask_before) for target in settings.engine.tools
+    ]
     names = [tool.definition.name for tool in tools]
     if len(set(names)) < len(names):
         raise ConfigInvalid(key=key, reason="names two tools alike; a model tells them by name")
+    unknown = ask_before - {*names, EVERY}
+    if unknown:
+        reason = f"names no tool: {', '.join(sorted(unknown))}"
+        raise ConfigInvalid(key="engine.ask_before", reason=reason)
     return tools
 
 
-def _tool(found: object) -> LoopTool:
+def _tool(found: object, ask_before: frozenset[str]) -> LoopTool:
     if not callable(found):
         raise ConfigInvalid(key="engine.tools", reason=f"{found!r} is not a function")
     try:
@@ -59,4 +67,9 @@ def _tool(found: object) -> LoopTool:
     except TypeError as error:
         raise ConfigInvalid(key="engine.tools", reason=str(error)) from None
     definition = function.definition
-    return LoopTool(definition=definition, use=function, permission=f"tool:{definition.name}")
+    return LoopTool(
+        definition=definition,
+        use=function,
+        permission=f"tool:{definition.name}",
+        approval="always" if {definition.name, EVERY} & ask_before else "never",
+    )

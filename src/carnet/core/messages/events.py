@@ -48,6 +48,7 @@ class ToolCall(Struct, frozen=True, tag="tool_call", array_like=True):
     name: str
     arguments: str
     index: int = 0
+    is_own: bool = False  # the agent has it run itself: it is shown, and nobody else is to
 
 
 class ToolResult(Struct, frozen=True, tag="tool_result", array_like=True):

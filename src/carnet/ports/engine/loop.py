@@ -4,6 +4,7 @@ It is the contract as a function. Behind it may be a loop in this process, or on
 HTTP; neither side knows more of the other.
 """
 
+from collections.abc import Mapping
 from typing import Protocol
 
 from msgspec import Struct
@@ -21,7 +22,7 @@ class LoopTurn(Struct, frozen=True, kw_only=True):
 
     request: EngineRequest
     actor: EngineActor
-    resolved: dict[str, Resolution] = {}  # what was answered, by the ids of calls
+    resolved: Mapping[str, Resolution] = {}  # what was answered, by the ids of calls
     once: Once = at_once
 
 

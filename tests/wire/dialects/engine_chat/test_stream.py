@@ -187,7 +187,7 @@ def streams(draw: st.DrawFn) -> list[Event]:
     for n in range(draw(st.integers(0, 4))):
         written.append(Text(draw(words)))
         wanted = [
-            ToolCall(f"c{n}_{i}", draw(names), json.write_text(draw(objects)), i)
+            ToolCall(f"c{n}_{i}", draw(names), json.write_text(draw(objects)), i, is_own=True)
             for i in range(draw(st.integers(0, 2)))
         ]
         written += wanted

@@ -39,7 +39,7 @@ data: {"finish_reason":"stop","usage":{"prompt_tokens":150,"completion_tokens":7
 """
 EVENTS = (
     Text("Hello, I'll help with budgeting."),
-    ToolCall("tc_1", "read_file", '{"path":"/finances/AGENT.md"}'),
+    ToolCall("tc_1", "read_file", '{"path":"/finances/AGENT.md"}', is_own=True),
     ToolResult("tc_1", "ok", "# Finances\nBudget goal: ..."),
     Text("Based on your finance page..."),
 )

@@ -520,3 +520,12 @@ def test_a_stream_of_ours_that_is_cut_off_is_never_longer_and_never_wrong(
     assert events[-1] in (FAILED, Done(reason))
     if events[-1] != FAILED:
         assert joined_text(events) == joined_text(before)
+
+
+def test_a_tool_that_the_agent_has_run_itself_is_nobody_elses_to_run() -> None:
+    own: list[Event] = [ToolCall("c1", "look", "{}", is_own=True), ToolResult("c1", "ok", "x")]
+    without: list[Event] = [Text("So."), Usage(1, 1), Done()]
+    assert written(*own, *without) == written(*without)
+    assert write_answer(TURN, [*own, *without], model="echo", currency="credits") == write_answer(
+        TURN, without, model="echo", currency="credits"
+    )

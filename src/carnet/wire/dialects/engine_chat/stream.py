@@ -154,7 +154,8 @@ class EngineReader:
             raise ProviderError("a tool call is not in its form")
         if call.id in self._calls or len(self._calls) == MOST_OPEN:
             raise ProviderError("two tool calls have one id, or there are too many")
-        read = ToolCall(call.id, call.name, json.write_text(arguments), len(self._calls))
+        written, index = json.write_text(arguments), len(self._calls)
+        read = ToolCall(call.id, call.name, written, index, is_own=True)
         self._calls[call.id] = read
         return read
 

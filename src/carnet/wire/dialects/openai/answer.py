@@ -4,8 +4,9 @@ It writes answers that are complete. A turn that failed has no answer: `write_an
 error, and `refusals.write_error` writes that.
 
 Law 1. The bytes are a function of (turn, events, model, currency): a repeat gets the same ones.
-Law 2. What this dialect cannot carry is left out: tool results, interrupts and extensions. The
-       result of a skill is text if there is no other, and stands by itself in the member `carnet`.
+Law 2. What this dialect cannot carry is left out: tools that the agent has run itself, interrupts
+       and extensions. The result of a skill is text if there is no other, and stands by itself in
+       the member `carnet`.
 Law 3. Reading takes fields that we do not know and refuses wrong types of those that we do; what
        is not an answer raises `ProviderError`, with nothing of the peer's in its safe text.
 Law 4. A cost in a currency that is not ours is unknown, never converted and never 0.
@@ -123,7 +124,7 @@ class _Parts:
     def add(self, event: Event) -> None:
         """Take one of those that most answers have none of."""
         match event:
-            case ToolCall():
+            case ToolCall(is_own=False):
                 self.calls.append(tool_call_object(event.id, event.name, event.arguments))
             case Data():
                 self.data.append(event.value)

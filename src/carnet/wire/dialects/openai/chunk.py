@@ -109,7 +109,7 @@ class ChunkWriter:
         match event:
             case Text():
                 yield from self._text(event.text)
-            case ToolCall():
+            case ToolCall(is_own=False):
                 yield from self._tool_call(event)
             case Data():
                 self._data.append(event.value)

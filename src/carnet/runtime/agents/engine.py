@@ -1,0 +1,132 @@
+"""An agent that a loop answers: a call of the gateway as a request of the contract, and its end.
+
+Law 1. What goes to the loop has passed through the form of the contract, also where the loop is in
+       this process: what it could not be given over HTTP it is not given here either.
+Law 2. The loop acts for the caller, with the caller's rights as the most that it may use.
+Law 3. What a loop has done is kept as the steps of its turn: a turn that runs again does none of it
+       twice, and is told from its beginning.
+Law 4. A failure is told in the three codes of the contract; its cause is the operator's.
+Law 5. An approval that a tool needs is asked for by this turn, under a name of its own.
+"""
+
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from typing import Any, Final
+
+from msgspec.structs import replace
+
+from carnet.core.call import Ask, Call
+from carnet.core.messages.events import End, Failed, Message, Waiting
+from carnet.core.messages.interrupt import Resolution
+from carnet.core.messages.output import Output
+from carnet.core.people.identity import Caller, Ceiling, allows
+from carnet.errors import CarnetError
+from carnet.ports.calls.steps import Steps
+from carnet.ports.engine.loop import Engine, LoopTurn
+from carnet.runtime.visit.steps import KeptSteps
+from carnet.wire.dialects.engine_chat.actor import EngineActor
+from carnet.wire.dialects.engine_chat.refusals import FAILURES, end_of
+from carnet.wire.dialects.engine_chat.request import EngineRequest, read_request, write_request
+from carnet.wire.dialects.openai.members import Passing
+from carnet.wire.dialects.policy import own_id
+from carnet.wire.grammar import json
+
+_OF_TOKEN: Final = "token:"  # noqa: S105  what the names of those begin with
+
+
+class EngineAgent:
+    """A loop as an Agent."""
+
+    def __init__(
+        self, engine: Engine, *, system: str | None, passing: Passing, steps: Steps | None
+    ) -> None:
+        """`system` is said first; `passing` is what of callers' messages passes after it."""
+        self._engine = engine
+        self._system = system
+        self._passing = passing
+        self._steps = steps
+
+    async def __call__(self, call: Call, out: Output, /) -> End:
+        """Have the loop answer."""
+        kept = KeptSteps(call.record, self._steps, None)
+
+        def once(name: str, act: Callable[[], Awaitable[Any]], /) -> Awaitable[Any]:
+            return kept.do(kept.take_place(name), name, act, (), {})
+
+        turn = LoopTurn(
+            request=self._request(call),
+            actor=actor_of(call.caller),
+            resolved=ResolvedCalls(call),
+            once=once,
+        )
+        try:
+            end = await self._engine(turn, out)
+        except CarnetError as error:
+            raise _failure(error) from error
+        return _named(end, call) if isinstance(end, Waiting) else end
+
+    def _request(self, call: Call) -> EngineRequest:
+        """What is asked, in the form of the contract; InvalidRequest for what it cannot carry."""
+        ask = self._passing.kept(call.ask) if self._passing.removed(call.ask) else call.ask
+        messages = _messages(ask)
+        if self._system is not None:
+            messages = (Message.system(self._system), *messages)
+        correlation = call.correlation or call.carnet.run
+        return read_request(
+            write_request(EngineRequest(messages=messages, correlation=correlation))
+        )
+
+
+class ResolvedCalls(Mapping[str, Resolution]):
+    """What was answered in a turn, by the ids of the tool calls that waited for it."""
+
+    def __init__(self, call: Call) -> None:
+        """The answers have names of this turn."""
+        self._key = call.record.key
+        self._answers = {each.interrupt.id: each.resolution for each in call.resolved}
+
+    def __getitem__(self, id: str) -> Resolution:
+        return self._answers[own_id(self._key, id)]
+
+    def __iter__(self) -> Iterator[str]:
+        """Nobody asks for the names."""
+        return iter(())
+
+    def __len__(self) -> int:
+        return len(self._answers)
+
+
+def actor_of(caller: Caller) -> EngineActor:
+    """Who acts for a caller, and the most that may be used: its scopes within its ceiling."""
+    name, ceiling, scopes = caller.actor.name, caller.ceiling, caller.scopes
+    allow = scopes
+    if ceiling.allow is not None:
+        both = {each for each in scopes if allows(ceiling.allow, each)}
+        allow = frozenset(both | {each for each in ceiling.allow if allows(scopes, each)})
+    id = f"service:{name.removeprefix(_OF_TOKEN)}" if name.startswith(_OF_TOKEN) else name
+    return EngineActor(id, Ceiling(allow=allow, deny=ceiling.deny))
+
+
+def _messages(ask: Ask) -> tuple[Message, ...]:
+    if ask.messages:
+        return ask.messages
+    payload = ask.payload or {}
+    text = payload.get("text")
+    return (Message.user(text if isinstance(text, str) else json.write_text(payload)),)
+
+
+def _failure(error: CarnetError) -> CarnetError:
+    """What the caller is told: one of the three, or that the loop itself has a fault."""
+    end = end_of(error)
+    if not isinstance(end, Failed):
+        return error
+    kind = FAILURES[end.code]
+    if isinstance(error, kind):
+        return error
+    failure = kind(error.detail or str(error))
+    failure.words = error.words
+    return failure
+
+
+def _named(end: Waiting, call: Call) -> Waiting:
+    key = call.record.key
+    return Waiting(tuple([replace(each, id=own_id(key, each.id)) for each in end.interrupts]))
