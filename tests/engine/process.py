@@ -16,7 +16,6 @@ from tests.support.commands import CARNET, commands
 from tests.support.http import HeaderList, Reply, request
 from tests.support.organisation import Launched, Organisation
 
-UNAUTHORIZED = 401
 PATH = "/engine/chat"
 
 
@@ -39,7 +38,7 @@ class EngineProcess(Launched):
         with closing(line):
             try:
                 line.request("GET", PATH)
-                return line.getresponse().status == UNAUTHORIZED
+                return bool(line.getresponse().status)
             except OSError:
                 return False
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from carnet.core.messages.events import Done, Failed, Text, ToolCall, ToolResult, Usage
 from carnet.testing.wait import until
@@ -16,6 +17,7 @@ from tests.support.http import request
 from tests.support.model import CLOSED, Answer, Asked, Model, broken_off, refused, streamed
 from tests.support.organisation import Organisation, shared_with_others
 from tests.wire.dialects.engine_chat.test_request import EXAMPLE
+from tests.wire.dialects.engine_chat.test_writer import EXAMPLE as STREAM
 
 TOOLS = """
 from pathlib import Path
@@ -28,6 +30,11 @@ def read_page(name: str) -> str:
     return PAGES[name]
 
 
+def read_file(path: str) -> str:
+    "Reads a file."
+    return "# Finances\\nBudget goal: ..."
+
+
 async def break_down(name: str) -> str:
     "Breaks."
     raise RuntimeError(f"/srv/secret/{name} sk-secret-12345678")
@@ -38,7 +45,7 @@ listen = "http://127.0.0.1:0"
 url = "{url}/v1"
 model = "small"
 api_key = {{env = "MODEL_KEY"}}
-tools = ["tools:read_page", "tools:break_down"]
+tools = ["tools:read_page", "tools:read_file", "tools:break_down"]
 max_iterations = 4
 retries = 0
 """
@@ -132,6 +139,24 @@ def test_the_request_of_the_design_is_answered_as_it_stands(scene: Scene) -> Non
     ]
 
 
+def test_the_stream_of_the_design_is_written_to_the_byte(scene: Scene) -> None:
+    wanted = tool_call("read_file", '{"path":"/finances/AGENT.md"}', "tc_1")
+    delta = {"content": "Hello, I'll help with budgeting."}
+    first = f"data: {json.dumps({'choices': [{'index': 0, 'delta': delta}]})}\n\n".encode()
+    scene.replies(
+        replace(wanted, body=first + wanted.body), with_usage("Based on your finance page...")
+    )
+    assert scene.engine.post(EXAMPLE).body == STREAM
+
+
+def test_metadata_is_context_and_changes_nothing(scene: Scene) -> None:
+    more = {"conversation_id": "conv_1", "client_context": {"path": "/a"}, "project": {"model": 1}}
+    for trigger in ("message", "webhook", "schedule"):
+        assert scene.engine.ask(trigger=trigger, **more)[-1] == Done("stop")
+    first, *others = [asked.body for asked in scene.model.asked]
+    assert others == [first, first]
+
+
 def test_a_tool_is_called_seen_and_used_and_all_tokens_are_counted(scene: Scene) -> None:
     scene.replies(tool_call("read_page", '{"name":"finances"}'), with_usage("The goal is 100."))
     reply = scene.engine.post(asking(user("What is my goal?")))
@@ -144,7 +169,11 @@ def test_a_tool_is_called_seen_and_used_and_all_tokens_are_counted(scene: Scene)
     ]
     assert b'event: done\ndata: {"finish_reason":"stop","usage":{"prompt_tokens":150,' in reply.body
     first, second = scene.model.asked
-    assert [tool["function"]["name"] for tool in first.body["tools"]] == ["read_page", "break_down"]
+    assert [tool["function"]["name"] for tool in first.body["tools"]] == [
+        "read_page",
+        "read_file",
+        "break_down",
+    ]
     assert second.body["messages"][-1] == {
         "role": "tool",
         "content": "Budget goal: 100",
@@ -197,6 +226,10 @@ def test_a_call_that_its_sender_wrote_is_not_run(scene: Scene) -> None:
 
 # ------------------------------------------------------------------ before the stream
 
+UNAVAILABLE = {
+    "code": "engine_unavailable",
+    "message": "The engine takes no request at the moment.",
+}
 UNAUTHORIZED = {"code": "unauthorized", "message": "The request needs a valid credential."}
 
 
@@ -233,6 +266,11 @@ def test_a_token_that_may_not_ask_a_loop_is_refused(scene: Scene) -> None:
         ({"messages": [user("x")], "metadata": {}}, "'metadata.correlation_id'"),
         ({**asking(), "provider": "x"}, "'provider'"),
         ({**asking(), "tools": []}, "'tools'"),
+        *[
+            ({**asking(), name: "x"}, f"'{name}'")
+            for name in ("version", "route", "agent", "capability", "intent", "mode", "workflow")
+        ],
+        ({"specversion": "1.0", "data": asking()}, "'specversion'"),
         (asking(model="gpt"), "'metadata.model'"),
         (asking(api_key="sk-1"), "'metadata.api_key'"),
     ],
@@ -308,6 +346,19 @@ def test_a_failure_of_the_model_is_one_code_and_one_sentence(
         assert leaked not in reply.body
 
 
+def test_the_cause_of_a_failure_is_in_the_log_under_the_name_of_its_request(scene: Scene) -> None:
+    scene.replies(refused(404, None, "no model called small"))
+    scene.engine.ask(user("Hi"), correlation_id="req_cause")
+
+    def lines() -> list[dict[str, str]]:
+        found = [json.loads(line) for line in scene.engine.log_lines() if "req_cause" in line]
+        return [line for line in found if line["message"] == "answer failed"]
+
+    until(lambda: len(lines()) == 1)
+    assert (lines()[0]["code"], lines()[0]["component"]) == ("model_not_found", "engine")
+    assert "no model called small" in lines()[0]["detail"]
+
+
 def test_a_client_that_leaves_stops_the_model(scene: Scene) -> None:
     asked, gone = threading.Event(), threading.Event()
 
@@ -349,8 +400,9 @@ def test_a_stop_lets_answers_end_or_ends_them_with_a_reason(tmp_path: Path, how:
         stream = engine.stream(user("Hi"))
         assert asked.wait(60)
         engine.signal(signal.SIGTERM)
-        until(lambda: _is_draining(engine))
-        if how == "drained":
+        if how == "drained":  # it listens for as long as that takes
+            until(lambda: engine.post(asking()).status == 503)
+            assert engine.post(asking()).json == UNAVAILABLE
             go_on.set()
         last = list(stream.events())[-1]
         go_on.set()
@@ -358,18 +410,6 @@ def test_a_stop_lets_answers_end_or_ends_them_with_a_reason(tmp_path: Path, how:
         assert engine.ended() == 0
         engine.close()
         home.close()
-
-
-def _is_draining(engine: EngineProcess) -> bool:
-    """Whether it takes no new work: told so, or not listening any more."""
-    try:
-        reply = engine.post(asking())
-    except OSError:
-        return True
-    return (reply.status, reply.json) == (
-        503,
-        {"code": "engine_unavailable", "message": "The engine takes no request at the moment."},
-    )
 
 
 def test_without_a_model_or_an_address_it_says_what_is_missing(tmp_path: Path) -> None:

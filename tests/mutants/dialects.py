@@ -338,3 +338,67 @@ TRAVEL = (
         tests=("test_the_receipt_counts_the_calls_below_and_how_deep_they_went",),
     ),
 )
+
+ENGINE = (
+    Mutant(
+        "engine:request:no-provider",
+        "wire/dialects/engine_chat/request.py",
+        "return _KEPT_OUT.get(",
+        'return {}.get("" + ',
+    ),
+    Mutant(
+        "engine:metadata:correlation",
+        "wire/dialects/engine_chat/request.py",
+        'correlation = _visible(metadata.get("correlation_id"),',
+        'correlation = _visible(metadata.get("correlation_id", "none"),',
+    ),
+    Mutant(
+        "engine:stream:done",
+        "wire/dialects/engine_chat/writer.py",
+        "self._tokens_in += event.tokens_in or 0",
+        "self._tokens_in = event.tokens_in or 0",
+    ),
+    Mutant(
+        "engine:error:cause",
+        "wire/dialects/engine_chat/refusals.py",
+        "errors.ContextTooLong: CONTEXT_OVERFLOW,",
+        "errors.ContextTooLong: PROVIDER_ERROR,",
+    ),
+    Mutant(
+        "engine:iterations:optional",
+        "engine/loop.py",
+        "if n == self._bounds.max_iterations:",
+        "if n - 1 == self._bounds.max_iterations:",
+        ("test_a_bound_of_iterations_ends_with_its_reason",),
+    ),
+    Mutant(
+        "engine:error:recoverable",
+        "engine/toolbox.py",
+        'return _Outcome("error", FAILED)',
+        "raise error",
+    ),
+    Mutant(
+        "engine:auth:tools",
+        "engine/toolbox.py",
+        "return tool.permission is None or actor.may(tool.permission)",
+        "return True",
+    ),
+    Mutant(
+        "engine:auth:independent",
+        "auth/credential.py",
+        "if _plain(field[0]) not in _IDENTITY]",
+        "if field]",
+    ),
+    Mutant(
+        "engine:approval:tool",
+        "engine/toolbox.py",
+        "if tool.needs_approval:",
+        "if False:",
+    ),
+    Mutant(
+        "engine:error:401",
+        "auth/middleware.py",
+        "            raise TokenMissing",
+        '            return EngineActor("nobody", Ceiling())',
+    ),
+)

@@ -1,10 +1,7 @@
-"""All mutants, by the table whose rows they are about.
-
-Mentionable has none: few are proved. Of the engine too few are: nothing serves it yet.
-"""
+"""All mutants, by the table whose rows they are about. Mentionable has none: few are proved."""
 
 from tests.mutants.attacks import FAULTS, RESOURCES, SECURITY, SIGNATURES
-from tests.mutants.dialects import AGENTS_API, SAMVAD, TANGLE, TRAVEL
+from tests.mutants.dialects import AGENTS_API, ENGINE, SAMVAD, TANGLE, TRAVEL
 from tests.mutants.people import PEOPLE
 
 TABLES = {
@@ -12,6 +9,7 @@ TABLES = {
     "agents-api": AGENTS_API,
     "samvad": SAMVAD,
     "travel": TRAVEL,
+    "engine": ENGINE,
     "signatures": SIGNATURES,
     "security": SECURITY,
     "resources": RESOURCES,

@@ -38,7 +38,7 @@ REQUESTS = (
     *("tests/gateway/", "tests/interop/", "tests/security/", "tests/travel/", "tests/replicas/"),
     *("tests/faults/", "tests/crash/", "tests/edge/", "tests/cli/", "tests/runtime/client/"),
     *("tests/runtime/agents/test_remote", "tests/runtime/agents/test_samvad"),
-    *("tests/runtime/peers/test_samvad", "tests/runtime/webhooks/"),
+    *("tests/runtime/peers/test_samvad", "tests/runtime/webhooks/", "tests/engine/test_endpoint"),
 )
 
 # What no request can show, or not in a second.

@@ -133,6 +133,13 @@ def test_an_agent_is_answered_by_the_loop_and_billed_for_all_its_tokens(scene: S
     assert second.body["messages"][-1]["content"] == "The page finances says 100."
 
 
+def test_without_a_bound_it_goes_on_until_the_model_ends(scene: Scene) -> None:
+    pages = [tool_call("read_page", json.dumps({"name": f"p{n}"}), f"c{n}") for n in range(30)]
+    scene.replies(*pages, streamed("All read."))
+    assert scene.ask().text == "All read."
+    assert len(scene.model.asked) == 31
+
+
 def test_the_openai_client_streams_from_it(scene: Scene) -> None:
     scene.replies(tool_call("read_page", '{"name":"finances"}'), streamed("It ", "is 100."))
     with openai.OpenAI(base_url=f"{scene.home.url}/v1", api_key=scene.token) as client:

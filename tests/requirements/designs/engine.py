@@ -1,7 +1,7 @@
 """The contract between a gateway and an agent loop: what seed 002 asks for.
 
-Nothing serves `/engine/chat` yet, so every sentence about a request to it is due. The tests that
-some of these rows name show what stands already: the contract as text, and the loop by itself.
+A loop is served by itself and answers agents in the process of a gateway. That a gateway asks one
+elsewhere is due, and so is whatever depends on conversations, triggers and other kinds of tools.
 """
 
 from tests.requirements.rows import Row
@@ -10,6 +10,9 @@ _APPROVALS = "tests/gateway/test_approvals.py::"
 _INTERRUPTS = "tests/interop/interrupts/test_openai.py::"
 _IDS = "tests/gateway/endpoint/test_request_ids.py::"
 _TELEMETRY = "tests/test_telemetry.py::"
+_ENGINE = "tests/engine/test_endpoint.py::"
+_AGENTS = "tests/interop/engine/test_agents.py::"
+_AUTHED = "tests/auth/test_middleware.py::"
 _LOOP = "tests/engine/test_loop.py::"
 _TOOLBOX = "tests/engine/test_toolbox.py::"
 _ACTOR = "tests/wire/dialects/engine_chat/test_actor.py::"
@@ -18,11 +21,10 @@ _WRITTEN = "tests/wire/dialects/engine_chat/test_writer.py::"
 _STREAMED = "tests/wire/dialects/engine_chat/test_stream.py::"
 _REFUSED = "tests/wire/dialects/engine_chat/test_refusals.py::"
 
-_LISTENER = "the listener of the engine: no request reaches the contract yet"
-_KIND = "agents of the kind engine: nobody is answered by a loop yet"
-_SWAP = "the switch between a loop in the process and one over HTTP, and a second of each to swap"
-_AUTH = "Auth on the path to the loop"
-_TOOLS = "tools of a loop that requests reach: functions, commands, MCP servers, other agents"
+_SWAP = "a gateway that asks a loop elsewhere: today an agent has its loop in the same process"
+_AUTH = "Auth between a gateway and its loop: in one process the guards stand in its place"
+_SESSIONS = "sessions of people"
+_TOOLS = "other kinds of tools: commands, MCP servers, agents elsewhere"
 _CONVERSATIONS = "conversations of people, which the gateway keeps"
 _TRIGGERS = "hooks and schedules"
 _PAGES = "what clients of the owner's API are shown"
@@ -32,20 +34,20 @@ _CONTRACT = (
         "engine:contract:endpoint",
         "One endpoint takes a conversation, POST /engine/chat, and answers it with one stream.",
         "002 the contract; decision D137",
-        due=_LISTENER,
+        (_ENGINE + "test_one_post_is_answered_by_one_stream",),
     ),
     Row(
         "engine:contract:internal",
         "It belongs to one deployment: from outside it cannot be reached.",
         "002 how we define this contract; attack A37",
-        due=_LISTENER,
+        (_ENGINE + "test_the_public_port_does_not_know_the_path",),
     ),
     Row(
         "engine:contract:path",
         "A request goes from a client to the gateway, through Auth to the loop, and from there to "
         "a model and to tools.",
         "002 the contract",
-        due=_KIND,
+        due=_SWAP,
     ),
     Row(
         "engine:contract:decoupled",
@@ -62,35 +64,37 @@ _REQUEST = (
         "The request of the text, with four messages and four members of metadata, is taken as it "
         "stands there.",
         "002 request",
-        (_READ + "test_the_request_of_the_design_is_taken_as_it_stands",),
-        due=_LISTENER,
+        (
+            _ENGINE + "test_the_request_of_the_design_is_answered_as_it_stands",
+            _READ + "test_the_request_of_the_design_is_taken_as_it_stands",
+        ),
     ),
     Row(
         "engine:request:messages",
         "There are messages; a request without any, or with some of another form, is refused.",
         "002 request, pre-stream errors",
         (
+            _ENGINE + "test_a_request_that_is_not_in_its_form_is_400",
             _READ + "test_messages_have_their_form_or_are_refused_by_their_place",
             _READ + "test_whatever_is_sent_is_a_request_or_refused",
         ),
-        due=_LISTENER,
     ),
     Row(
         "engine:request:format",
         "A message is a role and its content, as the field writes them everywhere.",
         "002 request",
         (
+            _ENGINE + "test_the_request_of_the_design_is_answered_as_it_stands",
             _READ + "test_messages_have_their_form_or_are_refused_by_their_place",
             _READ + "test_content_passes_unchanged",
             _READ + "test_what_is_written_is_read_as_the_same",
         ),
-        due=_LISTENER,
     ),
     Row(
         "engine:request:system",
         "The gateway puts the system message first, which its configuration holds.",
         "002 request, first source",
-        due=_KIND,
+        (_AGENTS + "test_an_agent_is_answered_by_the_loop_and_billed_for_all_its_tokens",),
     ),
     Row(
         "engine:request:history",
@@ -102,24 +106,26 @@ _REQUEST = (
         "engine:request:current",
         "The last message is the one that the client has sent.",
         "002 request, third source",
-        due=_KIND,
+        (_AGENTS + "test_an_agent_is_answered_by_the_loop_and_billed_for_all_its_tokens",),
     ),
     Row(
         "engine:request:no-tools",
         "Tools are no part of a request.",
         "002 what is not in the request",
-        (_READ + "test_what_a_loop_is_configured_with_and_credentials_are_no_part_of_a_request",),
-        due=_LISTENER,
+        (
+            _ENGINE + "test_a_request_that_is_not_in_its_form_is_400",
+            _READ + "test_what_a_loop_is_configured_with_and_credentials_are_no_part_of_a_request",
+        ),
     ),
     Row(
         "engine:request:no-provider",
         "Nor are the model, its key and its address.",
         "002 what is not in the request",
         (
+            _ENGINE + "test_a_request_that_is_not_in_its_form_is_400",
             _READ + "test_what_a_loop_is_configured_with_and_credentials_are_no_part_of_a_request",
             _READ + "test_what_is_said_is_never_searched",
         ),
-        due=_LISTENER,
     ),
 )
 
@@ -128,43 +134,50 @@ _METADATA = (
         "engine:metadata:pass-through",
         "Metadata is context: the loop may use it or leave it.",
         "002 request",
-        (_READ + "test_other_metadata_passes_through",),
-        due=_LISTENER,
+        (
+            _ENGINE + "test_metadata_is_context_and_changes_nothing",
+            _READ + "test_other_metadata_passes_through",
+        ),
     ),
     Row(
         "engine:metadata:correlation",
         "A request has the name by which it is traced; the gateway gives it.",
         "002 request, table of fields",
         (
+            _ENGINE + "test_a_request_that_is_not_in_its_form_is_400",
+            _ENGINE + "test_the_cause_of_a_failure_is_in_the_log_under_the_name_of_its_request",
             _READ + "test_without_the_name_of_a_request_there_is_none",
             _READ + "test_a_gateway_names_the_request_whatever_is_passed_through",
         ),
-        due=_LISTENER,
     ),
     Row(
         "engine:metadata:conversation",
         "The name of the conversation may be there; the loop does not need it.",
         "002 request, table of fields",
-        (_READ + "test_metadata_that_is_known_has_its_form",),
-        due=_LISTENER,
+        (
+            _ENGINE + "test_metadata_is_context_and_changes_nothing",
+            _READ + "test_metadata_that_is_known_has_its_form",
+        ),
     ),
     Row(
         "engine:metadata:trigger",
         "What has begun it may be there: a message, a webhook or a schedule, and a message where "
         "nothing is said.",
         "002 request, table of fields",
-        (_READ + "test_what_was_begun_by_nothing_else_was_begun_by_a_message",),
-        due=_LISTENER,
+        (
+            _ENGINE + "test_metadata_is_context_and_changes_nothing",
+            _READ + "test_what_was_begun_by_nothing_else_was_begun_by_a_message",
+        ),
     ),
     Row(
         "engine:metadata:client-context",
         "What the client says of where it is may be there.",
         "002 request, table of fields",
         (
+            _ENGINE + "test_metadata_is_context_and_changes_nothing",
             _READ + "test_metadata_that_is_known_has_its_form",
             _READ + "test_what_is_said_is_never_searched",
         ),
-        due=_LISTENER,
     ),
 )
 
@@ -174,12 +187,16 @@ _CONFIGURATION = (
         "Tools and model are the loop's own configuration: they are read when it starts, and are "
         "the same for every request.",
         "002 what is not in the request",
-        due=_KIND,
+        (
+            _ENGINE + "test_a_tool_is_called_seen_and_used_and_all_tokens_are_counted",
+            _AGENTS + "test_callers_bring_no_tools_and_no_instructions",
+        ),
     ),
     Row(
         "engine:configuration:sources",
         "Tools come from MCP servers, from commands and from functions.",
         "002 what is not in the request",
+        (_ENGINE + "test_a_tool_is_called_seen_and_used_and_all_tokens_are_counted",),
         due=_TOOLS,
     ),
     Row(
@@ -192,15 +209,19 @@ _CONFIGURATION = (
         "engine:iterations:optional",
         "A deployment may bound how often a model is asked in one answer.",
         "002 what is not in the request; changelog of 2026-03-17",
-        (_LOOP + "test_a_bound_of_iterations_is_an_end_with_a_reason",),
-        due=_KIND,
+        (
+            _ENGINE + "test_a_bound_of_iterations_ends_with_its_reason",
+            _LOOP + "test_a_bound_of_iterations_is_an_end_with_a_reason",
+        ),
     ),
     Row(
         "engine:iterations:no-default",
         "Without that there is no bound: the loop goes on until the model has ended.",
         "002 what is not in the request; changelog of 2026-03-17",
-        (_LOOP + "test_without_a_bound_it_goes_on_until_the_model_ends",),
-        due=_KIND,
+        (
+            _AGENTS + "test_without_a_bound_it_goes_on_until_the_model_ends",
+            _LOOP + "test_without_a_bound_it_goes_on_until_the_model_ends",
+        ),
     ),
 )
 
@@ -209,7 +230,7 @@ _TRIGGER = (
         "engine:trigger:message",
         "A client's message comes through the gateway's API.",
         "002 trigger types",
-        due=_KIND,
+        (_AGENTS + "test_the_openai_client_streams_from_it",),
     ),
     Row(
         "engine:trigger:webhook",
@@ -238,68 +259,69 @@ _STREAM = (
         "The answer is a stream of server-sent events, always; whoever wants the whole collects "
         "it.",
         "002 response",
-        due=_LISTENER,
+        (_ENGINE + "test_one_post_is_answered_by_one_stream",),
     ),
     Row(
         "engine:stream:example",
         "The stream of the text, with a tool between two texts, is written and read to the byte.",
         "002 response",
         (
+            _ENGINE + "test_the_stream_of_the_design_is_written_to_the_byte",
             _WRITTEN + "test_the_stream_of_the_design_is_written_to_the_byte",
             _STREAMED + "test_the_stream_of_the_design_is_read_as_what_it_says",
         ),
-        due=_LISTENER,
     ),
     Row(
         "engine:stream:text",
         "What the model says is text-delta, with its content.",
         "002 events",
         (
+            _ENGINE + "test_the_stream_of_the_design_is_written_to_the_byte",
             _WRITTEN + "test_no_text_adds_a_frame",
             _WRITTEN + "test_a_long_text_is_spread_over_frames_that_every_reader_takes",
         ),
-        due=_LISTENER,
     ),
     Row(
         "engine:stream:tool-call",
         "A tool that the model wants is tool-call, with id, name and arguments.",
         "002 events",
         (
+            _ENGINE + "test_the_stream_of_the_design_is_written_to_the_byte",
             _STREAMED + "test_what_is_written_is_read_as_the_same",
             _WRITTEN + "test_arguments_that_are_no_object_are_shown_as_none",
         ),
-        due=_LISTENER,
     ),
     Row(
         "engine:stream:tool-result",
         "What it gave is tool-result, with that id and the output, or else the error.",
         "002 events",
         (
+            _ENGINE + "test_the_stream_of_the_design_is_written_to_the_byte",
+            _ENGINE + "test_what_a_tool_raises_is_for_the_log_and_the_model_goes_on",
             _WRITTEN
             + "test_a_tool_that_failed_or_was_denied_has_an_error_in_the_place_of_its_output",
             _WRITTEN + "test_a_loop_that_mixes_up_its_calls_is_stopped",
         ),
-        due=_LISTENER,
     ),
     Row(
         "engine:stream:done",
         "The end is done, with the reason and what was used in tokens, in and out.",
         "002 events",
         (
+            _ENGINE + "test_a_tool_is_called_seen_and_used_and_all_tokens_are_counted",
             _WRITTEN + "test_done_tells_what_was_used_also_where_nobody_counted",
             _STREAMED + "test_whatever_the_bytes_there_is_one_end_and_nothing_after_it",
         ),
-        due=_LISTENER,
     ),
     Row(
         "engine:stream:error",
         "What cannot be recovered from is error, with code and message.",
         "002 events",
         (
+            _ENGINE + "test_a_failure_of_the_model_is_one_code_and_one_sentence",
             _WRITTEN + "test_an_error_is_its_code_and_one_fixed_sentence",
             _STREAMED + "test_an_error_counts_by_its_code_and_its_words_are_the_operators",
         ),
-        due=_LISTENER,
     ),
     Row(
         "engine:stream:status",
@@ -311,15 +333,20 @@ _STREAM = (
         "engine:stream:trace",
         "All that happened between the request and its end is in the stream.",
         "002 response",
-        (_LOOP + "test_a_model_is_asked_again_with_what_its_tools_gave",),
-        due=_KIND,
+        (
+            _AGENTS + "test_what_happened_is_in_the_record_of_its_run",
+            _ENGINE + "test_a_tool_is_called_seen_and_used_and_all_tokens_are_counted",
+            _LOOP + "test_a_model_is_asked_again_with_what_its_tools_gave",
+        ),
     ),
     Row(
         "engine:stream:several",
         "A model may be asked several times in one stream, with the results of tools between.",
         "002 response",
-        (_LOOP + "test_a_model_is_asked_again_with_what_its_tools_gave",),
-        due=_KIND,
+        (
+            _ENGINE + "test_a_tool_is_called_seen_and_used_and_all_tokens_are_counted",
+            _LOOP + "test_a_model_is_asked_again_with_what_its_tools_gave",
+        ),
     ),
 )
 
@@ -328,56 +355,68 @@ _ERRORS = (
         "engine:error:before",
         "What fails before the stream has a status and no stream.",
         "002 pre-stream errors",
-        (_REFUSED + "test_before_the_stream_every_error_is_a_status_a_code_and_a_message",),
-        due=_LISTENER,
+        (
+            _ENGINE + "test_a_request_that_is_not_in_its_form_is_400",
+            _ENGINE + "test_other_paths_methods_and_media_have_their_status",
+            _REFUSED + "test_before_the_stream_every_error_is_a_status_a_code_and_a_message",
+        ),
     ),
     Row(
         "engine:error:400",
         "A request that is not in its form is 400.",
         "002 pre-stream errors",
-        (_REFUSED + "test_the_statuses_of_the_design_have_their_codes",),
-        due=_LISTENER,
+        (
+            _ENGINE + "test_a_request_that_is_not_in_its_form_is_400",
+            _REFUSED + "test_the_statuses_of_the_design_have_their_codes",
+        ),
     ),
     Row(
         "engine:error:401",
         "One that Auth refuses is 401.",
         "002 pre-stream errors, auth middleware",
-        (_REFUSED + "test_the_statuses_of_the_design_have_their_codes",),
-        due=_AUTH,
+        (
+            _ENGINE + "test_without_a_credential_nothing_is_answered_at_any_path",
+            _REFUSED + "test_the_statuses_of_the_design_have_their_codes",
+        ),
     ),
     Row(
         "engine:error:503",
         "A loop that is not there is 503.",
         "002 pre-stream errors",
-        (_REFUSED + "test_the_statuses_of_the_design_have_their_codes",),
-        due=_LISTENER,
+        (
+            _ENGINE + "test_a_stop_lets_answers_end_or_ends_them_with_a_reason",
+            _REFUSED + "test_the_statuses_of_the_design_have_their_codes",
+        ),
     ),
     Row(
         "engine:error:body",
         "Its body is a code and a message, and nothing else; so is an error in the stream.",
         "002 pre-stream errors, conventions",
         (
+            _ENGINE + "test_a_request_that_is_not_in_its_form_is_400",
+            _ENGINE + "test_without_a_credential_nothing_is_answered_at_any_path",
             _REFUSED + "test_before_the_stream_every_error_is_a_status_a_code_and_a_message",
             _WRITTEN + "test_an_error_is_its_code_and_one_fixed_sentence",
         ),
-        due=_LISTENER,
     ),
     Row(
         "engine:error:within",
         "What fails in the stream is told in it.",
         "002 mid-stream errors",
-        (_WRITTEN + "test_an_error_is_its_code_and_one_fixed_sentence",),
-        due=_LISTENER,
+        (
+            _ENGINE + "test_a_failure_of_the_model_is_one_code_and_one_sentence",
+            _WRITTEN + "test_an_error_is_its_code_and_one_fixed_sentence",
+        ),
     ),
     Row(
         "engine:error:provider",
         "provider_error: the model cannot be reached, or does not answer in time.",
         "002 mid-stream errors",
         (
+            _ENGINE + "test_a_failure_of_the_model_is_one_code_and_one_sentence",
             _LOOP + "test_a_failure_keeps_its_cause",
             _LOOP + "test_one_that_gives_nothing_twice_has_failed",
         ),
-        due=_KIND,
     ),
     Row(
         "engine:error:tool",
@@ -390,28 +429,30 @@ _ERRORS = (
         "engine:error:context",
         "context_overflow: the messages are more than the model can read.",
         "002 mid-stream errors",
-        (_LOOP + "test_a_failure_keeps_its_cause",),
-        due=_KIND,
+        (
+            _ENGINE + "test_a_failure_of_the_model_is_one_code_and_one_sentence",
+            _LOOP + "test_a_failure_keeps_its_cause",
+        ),
     ),
     Row(
         "engine:error:cause",
         "Each failure has the code of its cause; none has a code for everything.",
         "002 mid-stream errors",
         (
+            _ENGINE + "test_a_failure_of_the_model_is_one_code_and_one_sentence",
             _REFUSED + "test_every_failure_of_somebody_we_called_has_a_code",
             _REFUSED + "test_the_cause_decides_and_never_the_words",
         ),
-        due=_KIND,
     ),
     Row(
         "engine:error:recoverable",
         "A tool that says that it failed is told to the model, which decides what to do.",
         "002 mid-stream errors",
         (
+            _ENGINE + "test_what_a_tool_raises_is_for_the_log_and_the_model_goes_on",
             _TOOLBOX + "test_a_tool_that_fails_tells_the_model_in_its_own_words",
             _TOOLBOX + "test_an_agent_that_refuses_is_told_in_our_words",
         ),
-        due=_TOOLS,
     ),
     Row(
         "engine:error:infrastructure",
@@ -425,38 +466,44 @@ _ERRORS = (
         "The message of an error can be shown to anybody: no text of an exception, no stack, no "
         "path.",
         "002 mid-stream errors",
-        (_WRITTEN + "test_an_error_is_its_code_and_one_fixed_sentence",),
-        due=_KIND,
+        (
+            _ENGINE + "test_a_failure_of_the_model_is_one_code_and_one_sentence",
+            _WRITTEN + "test_an_error_is_its_code_and_one_fixed_sentence",
+        ),
     ),
     Row(
         "engine:error:fixed",
         "There is one fixed message for each code.",
         "002 mid-stream errors",
-        (_REFUSED + "test_there_are_three_codes_with_one_sentence_each",),
-        due=_LISTENER,
+        (
+            _ENGINE + "test_a_failure_of_the_model_is_one_code_and_one_sentence",
+            _REFUSED + "test_there_are_three_codes_with_one_sentence_each",
+        ),
     ),
     Row(
         "engine:error:log",
         "The cause is in the structured log, and nowhere else.",
         "002 mid-stream errors",
-        (_TOOLBOX + "test_whatever_else_it_raises_is_for_the_log_alone",),
-        due=_KIND,
+        (
+            _ENGINE + "test_the_cause_of_a_failure_is_in_the_log_under_the_name_of_its_request",
+            _TOOLBOX + "test_whatever_else_it_raises_is_for_the_log_alone",
+        ),
     ),
     Row(
         "engine:error:closes",
         "After an error nothing comes.",
         "002 mid-stream errors",
         (
+            _ENGINE + "test_a_failure_of_the_model_is_one_code_and_one_sentence",
             _WRITTEN + "test_nothing_is_written_after_the_end",
             _STREAMED + "test_what_comes_after_the_end_is_not_read",
         ),
-        due=_LISTENER,
     ),
     Row(
         "engine:error:gateway",
         "How its client is told of a failure is for the gateway to say.",
         "002 mid-stream errors",
-        due=_KIND,
+        (_AGENTS + "test_a_failure_is_told_by_its_code_and_nothing_of_the_providers",),
     ),
 )
 
@@ -465,36 +512,50 @@ _IDENTITY = (
         "engine:auth:independent",
         "Auth stands between gateway and loop and is part of neither.",
         "002 auth middleware",
-        due=_AUTH,
+        (
+            _AUTHED + "test_who_is_known_comes_through_as_who_it_is",
+            _ENGINE + "test_without_a_credential_nothing_is_answered_at_any_path",
+        ),
     ),
     Row(
         "engine:auth:credentials",
         "It takes a token, a session or an API key.",
         "002 auth middleware",
-        due=_AUTH,
+        (
+            _ENGINE + "test_an_api_key_is_a_credential",
+            _ENGINE + "test_one_post_is_answered_by_one_stream",
+        ),
+        due=_SESSIONS,
     ),
     Row(
         "engine:auth:headers",
         "It says who acts in X-Actor-ID, and what that one may do in X-Actor-Permissions.",
         "002 auth middleware",
         (
+            _AUTHED + "test_who_is_known_comes_through_as_who_it_is",
+            _ENGINE + "test_who_acts_may_use_what_the_token_allows",
             _ACTOR + "test_both_headers_say_who_acts_and_deny_wins",
             _ACTOR + "test_what_is_written_is_read_as_the_same",
         ),
-        due=_AUTH,
     ),
     Row(
         "engine:auth:loop",
         "The loop is given requests whose sender is known, and never proves anybody itself.",
         "002 auth middleware",
-        due=_AUTH,
+        (
+            _AUTHED + "test_nobody_else_does_at_any_path",
+            _ENGINE + "test_without_a_credential_nothing_is_answered_at_any_path",
+        ),
     ),
     Row(
         "engine:auth:tools",
         "It may read who acts where the use of a tool depends on that.",
         "002 auth middleware",
-        (_TOOLBOX + "test_what_the_actor_may_not_use_is_neither_offered_nor_run",),
-        due=_AUTH,
+        (
+            _ENGINE + "test_who_acts_may_use_what_the_token_allows",
+            _AGENTS + "test_a_tool_is_for_who_may_use_it",
+            _TOOLBOX + "test_what_the_actor_may_not_use_is_neither_offered_nor_run",
+        ),
     ),
 )
 
@@ -517,33 +578,37 @@ _EXCLUDED = (
         "A request names no loop and no capability: there is one loop behind the endpoint, and "
         "nothing to discover or to register.",
         "002 exclusions: routing, node registration",
-        due=_LISTENER,
+        (_ENGINE + "test_a_request_that_is_not_in_its_form_is_400",),
     ),
     Row(
         "engine:excluded:intent",
         "It names no intent and no mode: the loop decides with its model what to do.",
         "002 exclusions: intent-based routing, operating modes",
-        due=_LISTENER,
+        (_ENGINE + "test_a_request_that_is_not_in_its_form_is_400",),
     ),
     Row(
         "engine:excluded:workflow",
         "It describes no workflow: what is done in which order, the loop does with its tools.",
         "002 exclusions: workflow orchestration",
-        due=_LISTENER,
+        (_ENGINE + "test_a_request_that_is_not_in_its_form_is_400",),
     ),
     Row(
         "engine:excluded:version",
         "There is no version in it: both sides are changed together.",
         "002 exclusions: protocol versioning",
-        (_READ + "test_nothing_else_stands_at_the_top",),
-        due=_LISTENER,
+        (
+            _ENGINE + "test_a_request_that_is_not_in_its_form_is_400",
+            _READ + "test_nothing_else_stands_at_the_top",
+        ),
     ),
     Row(
         "engine:excluded:envelope",
         "There is no envelope around it: the body is the request.",
         "002 exclusions: envelope format",
-        (_READ + "test_nothing_else_stands_at_the_top",),
-        due=_LISTENER,
+        (
+            _ENGINE + "test_a_request_that_is_not_in_its_form_is_400",
+            _READ + "test_nothing_else_stands_at_the_top",
+        ),
     ),
 )
 
@@ -552,7 +617,7 @@ _NOTES = (
         "engine:process:same",
         "Gateway and loop may run in one process: what is called there takes and gives the same.",
         "002 same-process option",
-        due=_SWAP,
+        (_AGENTS + "test_an_agent_is_answered_by_the_loop_and_billed_for_all_its_tokens",),
     ),
     Row(
         "engine:process:apart",
@@ -564,8 +629,10 @@ _NOTES = (
         "engine:model:mapped",
         "What a model's interface streams becomes these events one by one.",
         "002 SSE event mapping",
-        (_LOOP + "test_what_a_model_says_is_passed_on_as_it_comes_and_ends_with_it",),
-        due=_KIND,
+        (
+            _ENGINE + "test_one_post_is_answered_by_one_stream",
+            _LOOP + "test_what_a_model_says_is_passed_on_as_it_comes_and_ends_with_it",
+        ),
     ),
     Row(
         "engine:approval:next",
@@ -587,6 +654,9 @@ _NOTES = (
         "once, when somebody has answered.",
         "002 response, open question 1; R16",
         (
+            _AGENTS + "test_an_approved_call_is_run_once_with_what_was_approved",
+            _AGENTS + "test_a_denied_call_is_not_run_and_the_model_goes_on",
+            _AGENTS + "test_a_kill_while_it_waits_loses_and_repeats_nothing",
             _LOOP + "test_a_tool_that_needs_an_approval_ends_the_answer_with_its_call",
             _LOOP + "test_what_was_approved_is_run_once_when_the_turn_runs_again",
             _LOOP + "test_what_was_denied_is_not_run_and_the_model_is_told",
@@ -595,7 +665,6 @@ _NOTES = (
             _APPROVALS + "test_what_is_declined_costs_nothing_and_is_told_to_the_agent",
             _APPROVALS + "test_the_same_answer_again_changes_nothing_and_another_is_refused",
         ),
-        due=_TOOLS,
     ),
 )
 
@@ -604,7 +673,7 @@ _SUCCESS = (
         "engine:success:streamed",
         "The gateway sends a request to the loop and receives its answer as a stream.",
         "002 success criteria, first",
-        due=_KIND,
+        (_AGENTS + "test_the_openai_client_streams_from_it",),
     ),
     Row(
         "engine:success:swap-loop",
@@ -623,14 +692,20 @@ _SUCCESS = (
         "engine:success:auth",
         "Requests are authenticated without either side knowing how.",
         "002 success criteria, fourth",
-        due=_AUTH,
+        (
+            _AUTHED + "test_who_is_known_comes_through_as_who_it_is",
+            _ENGINE + "test_an_api_key_is_a_credential",
+        ),
     ),
     Row(
         "engine:success:visible",
         "Tool calls are seen in the stream, with enough to show them and to ask for an approval.",
         "002 success criteria, fifth",
-        (_LOOP + "test_a_tool_that_needs_an_approval_ends_the_answer_with_its_call",),
-        due=_TOOLS,
+        (
+            _ENGINE + "test_a_tool_is_called_seen_and_used_and_all_tokens_are_counted",
+            _AGENTS + "test_an_approved_call_is_run_once_with_what_was_approved",
+            _LOOP + "test_a_tool_that_needs_an_approval_ends_the_answer_with_its_call",
+        ),
     ),
     Row(
         "engine:success:triggers",
@@ -642,7 +717,10 @@ _SUCCESS = (
         "engine:success:failures",
         "Which of the two ways a failure is told by is never in doubt.",
         "002 success criteria, seventh",
-        due=_LISTENER,
+        (
+            _ENGINE + "test_a_failure_of_the_model_is_one_code_and_one_sentence",
+            _ENGINE + "test_a_request_that_is_not_in_its_form_is_400",
+        ),
     ),
     Row(
         "engine:success:both",
@@ -657,6 +735,7 @@ _SECURITY = (
         "engine:security:no-bypass",
         "Every request passes Auth before it reaches the loop; there is no other way.",
         "002 security requirements, first",
+        (_ENGINE + "test_without_a_credential_nothing_is_answered_at_any_path",),
         due=_AUTH,
     ),
     Row(
@@ -664,16 +743,17 @@ _SECURITY = (
         "No credential stands in a body: not a token, not a key, not the id of a session.",
         "002 security requirements, second",
         (
+            _ENGINE + "test_a_request_that_is_not_in_its_form_is_400",
             _READ + "test_what_a_loop_is_configured_with_and_credentials_are_no_part_of_a_request",
             _READ + "test_what_is_said_is_never_searched",
         ),
-        due=_LISTENER,
     ),
     Row(
         "engine:security:read-only",
         "The loop reads who acts and neither changes, makes up nor removes it.",
         "002 security requirements, third",
-        due=_AUTH,
+        (_AUTHED + "test_who_is_known_comes_through_as_who_it_is",),
+        due=_TOOLS,
     ),
     Row(
         "engine:security:correlation",
@@ -690,7 +770,7 @@ _SECURITY = (
         "engine:security:no-leaks",
         "No error in a stream tells a path, a stack or a credential.",
         "002 security requirements, fifth",
-        due=_KIND,
+        (_ENGINE + "test_a_failure_of_the_model_is_one_code_and_one_sentence",),
     ),
 )
 
