@@ -4,25 +4,29 @@ from typing import Any
 
 import pytest
 
-from carnet.auth.middleware import Auth
+from carnet.auth.middleware import Auth, BearerVerifier, KnownActor
+from carnet.core.messages.interrupt import Resolution
 from carnet.core.people.identity import Ceiling, Secret
 from carnet.engine.endpoint import refuse
 from carnet.errors import TokenInvalid
 from carnet.guards.caller.failures import Failures
 from carnet.http.exchange import Message, Receive, Scope, Send
 from carnet.http.link import LINE, Line
+from carnet.ports.trust.keys import KeyState, OwnKey
 from carnet.testing.clock import FakeClock
+from carnet.wire.crypto import ed25519
 from carnet.wire.dialects.engine_chat.actor import EngineActor, read_actor
+from carnet.wire.dialects.engine_chat.bearer import TurnBearer, read_resolved, write_bearer
 from carnet.wire.grammar import json
 from carnet.wire.grammar.headers import Headers
 
 ALICE = EngineActor("alice", Ceiling(allow=frozenset({"tool:read"})))
 
 
-async def verify(credential: Secret) -> EngineActor:
+async def verify(credential: Secret) -> KnownActor:
     if credential.reveal() != "Bearer good":
         raise TokenInvalid
-    return ALICE
+    return KnownActor(ALICE)
 
 
 class Asked:
@@ -67,7 +71,12 @@ class Asked:
 @pytest.mark.parametrize("field", [(b"authorization", b"Bearer good"), (b"x-api-key", b"good")])
 async def test_who_is_known_comes_through_as_who_it_is(field: tuple[bytes, bytes]) -> None:
     asked = Asked()
-    await asked(field, (b"x-actor-id", b"root"), (b"x_actor_permissions", b'{"allow":["*"]}'))
+    await asked(
+        field,
+        (b"x-actor-id", b"root"),
+        (b"x_actor_permissions", b'{"allow":["*"]}'),
+        (b"x-actor-resolved", b"e30="),
+    )
     (seen,) = asked.seen
     assert read_actor(seen) == ALICE
     assert [name for name, _ in seen] == ["x-actor-id", "x-actor-permissions"]
@@ -109,3 +118,84 @@ async def test_who_guesses_too_often_is_told_so_and_locks_nobody_out() -> None:
 async def test_it_speaks_http_alone() -> None:
     with pytest.raises(RuntimeError):
         await Asked().auth({"type": "websocket"}, Asked().receive, Asked().send)
+
+
+# ------------------------------------------------------------------ bearers of turns
+
+SEED = b"\x01" * 32
+YES = Resolution(outcome="accepted")
+
+
+class Keys:
+    """The keys of a gateway, of which some are revoked."""
+
+    def __init__(self, *, state: KeyState = "active", is_new: bool = False) -> None:
+        self._state = state
+        self._is_new = is_new
+
+    def look_again(self) -> bool:
+        was_new, self._is_new = self._is_new, False
+        return was_new
+
+    def published(self, now: int) -> list[OwnKey]:
+        if self._is_new:
+            return []
+        return [OwnKey(kid="k-1", public=ed25519.public_of(SEED), state=self._state, created=now)]
+
+
+def turn_bearer(*, kid: str = "k-1", seed: bytes = SEED, **fields: Any) -> str:
+    given = {"issuer": "acme.example", "actor": ALICE, "turn": "t", "expires": 2_000_000_000}
+    bearer = TurnBearer(**{**given, "resolved": {"c1": YES}, **fields})
+    return write_bearer(bearer, kid=kid, sign=ed25519.signer(seed))
+
+
+async def verified(credential: str, keys: Keys | None = None) -> KnownActor:
+    clock = FakeClock(wall_us=1_900_000_000_000_000)
+    known: Any = keys or Keys()
+
+    async def look_again() -> bool:
+        return bool(known.look_again())
+
+    verifier = BearerVerifier(known, clock, look_again, domain="acme.example", others=verify)
+    return await verifier(Secret(f"Bearer {credential}"))
+
+
+async def test_a_bearer_that_the_gateway_signed_says_who_acts_and_what_was_approved() -> None:
+    assert await verified(turn_bearer()) == KnownActor(ALICE, {"c1": YES})
+    assert await verified("good") == KnownActor(ALICE)
+
+
+@pytest.mark.parametrize(
+    "credential",
+    [
+        turn_bearer(seed=b"\x02" * 32),
+        turn_bearer(kid="k-2"),
+        turn_bearer(issuer="globex.example"),
+        turn_bearer(expires=1_899_999_999),
+        turn_bearer()[:-4] + "AAAA",
+        "a.b.c",
+    ],
+)
+async def test_one_that_is_anothers_late_or_changed_is_nobodys(credential: str) -> None:
+    with pytest.raises(TokenInvalid):
+        await verified(credential)
+
+
+async def test_one_of_a_key_that_was_made_a_moment_ago_is_looked_for() -> None:
+    assert await verified(turn_bearer(), Keys(is_new=True)) == KnownActor(ALICE, {"c1": YES})
+
+
+async def test_one_of_a_revoked_key_is_nobodys() -> None:
+    with pytest.raises(TokenInvalid):
+        await verified(turn_bearer(), Keys(state="revoked"))
+
+
+async def test_what_was_approved_is_told_to_the_loop_by_auth_alone() -> None:
+    asked = Asked()
+
+    async def approved(_: Secret) -> KnownActor:
+        return KnownActor(ALICE, {"c1": YES})
+
+    asked.auth = Auth(asked.app, approved, refusing=refuse, failures=Failures(9), clock=FakeClock())
+    await asked((b"authorization", b"Bearer x"), (b"x-actor-resolved", b"e30="))
+    assert read_resolved(asked.seen[0]) == {"c1": YES}

@@ -6,10 +6,13 @@ Law 3. A refusal is told in the words of what lies behind, which it is given.
 """
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Final, Protocol
 
+from msgspec import Struct
+
 from carnet.auth.credential import read_credential, without_credentials, without_identity
+from carnet.core.messages.interrupt import Resolution
 from carnet.core.people.identity import Ceiling, Secret
 from carnet.errors import (
     CarnetError,
@@ -18,14 +21,17 @@ from carnet.errors import (
     TokenMissing,
     TooManyFailures,
 )
-from carnet.guards.caller.authentication import authenticate
+from carnet.guards.caller.authentication import authenticate, bearer
 from carnet.guards.caller.failures import Failures
 from carnet.http.cors import Application
 from carnet.http.exchange import Exchange, Receive, Scope, Send
 from carnet.http.refusal import Refuse
+from carnet.ports.trust.keys import OwnKeys
 from carnet.ports.trust.trust import Tokens
 from carnet.ports.world.clock import Clock
+from carnet.wire.crypto.ed25519 import holds
 from carnet.wire.dialects.engine_chat.actor import EngineActor, write_actor
+from carnet.wire.dialects.engine_chat.bearer import is_bearer, read_bearer, write_resolved
 from carnet.wire.grammar.headers import Headers
 
 logger = logging.getLogger("carnet.auth")
@@ -33,11 +39,63 @@ logger = logging.getLogger("carnet.auth")
 ENGINE: Final = "admin:engine"  # what a token must hold to ask a loop directly
 
 
+class KnownActor(Struct, frozen=True):
+    """Who acts, and what was answered in the turn that is asked for."""
+
+    actor: EngineActor
+    resolved: Mapping[str, Resolution] = {}
+
+
 class Verify(Protocol):
     """Finds who a credential stands for."""
 
-    async def __call__(self, credential: Secret, /) -> EngineActor:
+    async def __call__(self, credential: Secret, /) -> KnownActor:
         """Who acts; TokenInvalid for a credential that is nobody's."""
+
+
+class BearerVerifier:
+    """Knows the bearers of turns by the keys of their gateway, and leaves the rest to another."""
+
+    def __init__(
+        self,
+        keys: OwnKeys,
+        clock: Clock,
+        look_again: Callable[[], Awaitable[bool]],
+        *,
+        domain: str,
+        others: Verify,
+    ) -> None:
+        """`domain` is that of the gateway; `others` knows all other credentials.
+
+        `look_again` reads keys anew: one may have been made a moment ago.
+        """
+        self._keys = keys
+        self._clock = clock
+        self._look_again = look_again
+        self._domain = domain
+        self._others = others
+
+    async def __call__(self, credential: Secret, /) -> KnownActor:
+        """Whom a gateway acts for in one turn."""
+        shown = bearer(credential)
+        if shown is None or not is_bearer(shown.reveal()):
+            return await self._others(credential)
+        signed, now = read_bearer(shown.reveal()), self._clock.wall_us()
+        key = self._key(signed.keyid, now)
+        if key is None and await self._look_again():
+            key = self._key(signed.keyid, now)
+        if key is None or not holds(key, signed.signed, signed.signature):
+            raise TokenInvalid("the bearer of a turn is not signed by a key of ours")
+        issuer, until = signed.bearer.issuer, signed.bearer.expires
+        if issuer != self._domain or until * 1_000_000 <= now:
+            raise TokenInvalid("the bearer of a turn is another gateway's, or its time is over")
+        return KnownActor(signed.bearer.actor, signed.bearer.resolved)
+
+    def _key(self, keyid: str, now: int) -> bytes | None:
+        for key in self._keys.published(now):
+            if key.kid == keyid and key.state != "revoked":
+                return key.public
+        return None
 
 
 class TokenVerifier:
@@ -51,7 +109,7 @@ class TokenVerifier:
         self._clock = clock
         self._look_again = look_again
 
-    async def __call__(self, credential: Secret, /) -> EngineActor:
+    async def __call__(self, credential: Secret, /) -> KnownActor:
         """Who holds a token, with its rights as the most that is used for it."""
         now = self._clock.wall_us()
         try:
@@ -66,7 +124,7 @@ class TokenVerifier:
         )
         if not actor.may(ENGINE):
             raise PermissionMissing(permission=ENGINE)
-        return actor
+        return KnownActor(actor)
 
 
 class Auth:
@@ -94,15 +152,16 @@ class Auth:
             raise RuntimeError("this application speaks HTTP only")
         fields = without_identity(scope["headers"])
         try:
-            actor = await self._identify(Headers(fields))
+            known = await self._identify(Headers(fields))
         except CarnetError as error:
             await self._refuse(Exchange(scope, receive, send), error)
             return
-        written = [(name.encode(), value.encode()) for name, value in write_actor(actor).items()]
+        fields_of = write_actor(known.actor) | write_resolved(known.resolved)
+        written = [(name.encode(), value.encode()) for name, value in fields_of.items()]
         scope["headers"] = [*without_credentials(fields), *written]
         await self._app(scope, receive, send)
 
-    async def _identify(self, headers: Headers) -> EngineActor:
+    async def _identify(self, headers: Headers) -> KnownActor:
         credential = read_credential(headers)
         if credential is None:
             raise TokenMissing

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from msgspec import structs
 
+from carnet.config.engine import IN_PROCESS
 from carnet.config.limits import Limits
 from carnet.config.readers import one_of, whole
 from carnet.config.settings import (
@@ -82,7 +83,8 @@ def load(
     parts["store"] = sources.part(lambda: _store(sources))
     parts["agents"] = sources.part(lambda: _agents(sources, parts["limits"] or Limits(), kinds))
     for name, agent in (parts["agents"] or {}).items():
-        if agent.kind == "engine" and (parts["engine"] or agent).url is None:
+        engine = parts["engine"]
+        if agent.kind == "engine" and engine and engine.listen == IN_PROCESS and not engine.url:
             sources.part(partial(_refuse_engine, sources, name))
     parts["peers"] = sources.part(lambda: _peers(sources, dialects))
     sources.check()

@@ -28,6 +28,7 @@ from carnet.http.exchange import (
 from carnet.ports.engine.loop import Engine, LoopTurn
 from carnet.wire.dialects.dialect import Fields, Reply
 from carnet.wire.dialects.engine_chat.actor import read_actor
+from carnet.wire.dialects.engine_chat.bearer import read_resolved
 from carnet.wire.dialects.engine_chat.refusals import SHUTTING_DOWN, write_refusal
 from carnet.wire.dialects.engine_chat.request import EngineRequest, read_request
 from carnet.wire.dialects.engine_chat.writer import EngineWriter
@@ -88,14 +89,14 @@ class EngineEndpoint:
             raise MethodNotAllowed(allow="POST")
         if self._is_draining:
             raise ShuttingDown(retry_after=1)
-        actor = read_actor(exchange.headers)
+        actor, resolved = read_actor(exchange.headers), read_resolved(exchange.headers)
         check_json_body(exchange.headers)
         request = await _read(await exchange.read(self._max_bytes))
         if self._is_draining:  # it began while the body was on its way
             raise ShuttingDown(retry_after=1)
         await exchange.start(200, _STREAMED)
         with DisconnectWatch(exchange.line):
-            await self._stream(exchange, LoopTurn(request=request, actor=actor))
+            await self._stream(exchange, LoopTurn(request=request, actor=actor, resolved=resolved))
 
     async def _stream(self, exchange: Exchange, turn: LoopTurn) -> None:
         sink, stop = _StreamSink(exchange), LoopStop()

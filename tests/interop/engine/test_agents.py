@@ -3,20 +3,23 @@
 import itertools
 import json
 from collections.abc import Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import openai
 import pytest
 
 from carnet.testing.wait import until
+from tests.engine.process import EngineProcess
 from tests.engine.test_endpoint import tool_call, with_usage
 from tests.faults.stores import move_to
 from tests.stores.support import servers
 from tests.support.http import Reply, request
 from tests.support.model import Answer, Model, refused, streamed
-from tests.support.organisation import Organisation
+from tests.support.organisation import Organisation, shared_with_others
 
-STORES = ("sqlite", "postgres")
+# The store, and where the loop is: the same tests, whichever it is.
+WHERE = (("sqlite", "inprocess"), ("postgres", "inprocess"), ("sqlite", "http"))
 TOOLS = """
 from pathlib import Path
 
@@ -90,18 +93,26 @@ _SCOPES = [
 ]
 
 
-@pytest.fixture(scope="module", params=STORES)
+@pytest.fixture(scope="module", params=WHERE, ids="-".join)
 def home(
     tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
 ) -> Iterator[tuple[Organisation, Model]]:
-    with Model().serving() as model:
+    store, where = request.param
+    with Model().serving() as model, shared_with_others(), ExitStack() as until_ended:
         gateway = Organisation(tmp_path_factory.mktemp("loop"), "acme.example")
-        if request.param == "postgres":
+        if store == "postgres":
             server: servers.Server = request.getfixturevalue("server")
             move_to(gateway, server.create())
         gateway.configure(CONFIG.format(url=model.url))
         (gateway.folder / "tools.py").write_text(TOOLS)
-        gateway.start()
+        if where == "http":
+            engine = EngineProcess(gateway)
+            gateway.configure(f'listen = "{engine.url}"')
+            gateway.start()
+            engine.start()
+            until_ended.callback(engine.close)
+        else:
+            gateway.start()
         yield gateway, model
         assert gateway.stop() == 0
 

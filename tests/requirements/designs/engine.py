@@ -1,7 +1,7 @@
 """The contract between a gateway and an agent loop: what seed 002 asks for.
 
-A loop is served by itself and answers agents in the process of a gateway. That a gateway asks one
-elsewhere is due, and so is whatever depends on conversations, triggers and other kinds of tools.
+A loop answers agents in the process of a gateway, or over HTTP. What depends on conversations,
+triggers, sessions and other kinds of tools is due.
 """
 
 from tests.requirements.rows import Row
@@ -12,6 +12,7 @@ _IDS = "tests/gateway/endpoint/test_request_ids.py::"
 _TELEMETRY = "tests/test_telemetry.py::"
 _ENGINE = "tests/engine/test_endpoint.py::"
 _AGENTS = "tests/interop/engine/test_agents.py::"
+_SWAPPED = "tests/interop/engine/test_swapped.py::"
 _AUTHED = "tests/auth/test_middleware.py::"
 _LOOP = "tests/engine/test_loop.py::"
 _TOOLBOX = "tests/engine/test_toolbox.py::"
@@ -21,7 +22,6 @@ _WRITTEN = "tests/wire/dialects/engine_chat/test_writer.py::"
 _STREAMED = "tests/wire/dialects/engine_chat/test_stream.py::"
 _REFUSED = "tests/wire/dialects/engine_chat/test_refusals.py::"
 
-_SWAP = "a gateway that asks a loop elsewhere: today an agent has its loop in the same process"
 _AUTH = "Auth between a gateway and its loop: in one process the guards stand in its place"
 _SESSIONS = "sessions of people"
 _TOOLS = "other kinds of tools: commands, MCP servers, agents elsewhere"
@@ -47,14 +47,21 @@ _CONTRACT = (
         "A request goes from a client to the gateway, through Auth to the loop, and from there to "
         "a model and to tools.",
         "002 the contract",
-        due=_SWAP,
+        (
+            _AGENTS + "test_an_agent_is_answered_by_the_loop_and_billed_for_all_its_tokens",
+            _SWAPPED + "test_it_is_asked_with_a_bearer_of_the_turn_and_no_credential_of_the_caller",
+        ),
     ),
     Row(
         "engine:contract:decoupled",
         "Either side can be replaced without the other: the shape of the data is all that both "
         "know.",
         "002 how we define this contract",
-        due=_SWAP,
+        (
+            _SWAPPED
+            + "test_another_loop_answers_in_the_place_of_ours_by_one_line_of_configuration",
+            _ENGINE + "test_one_post_is_answered_by_one_stream",
+        ),
     ),
 )
 
@@ -422,7 +429,11 @@ _ERRORS = (
         "engine:error:tool",
         "tool_error: a tool failed and the model cannot go on.",
         "002 mid-stream errors",
-        (_TOOLBOX + "test_what_cannot_be_used_at_all_ends_the_answer_when_the_others_have_ended",),
+        (
+            _SWAPPED
+            + "test_a_loop_that_breaks_the_contract_fails_the_call_and_shows_nothing_of_its_own",
+            _TOOLBOX + "test_what_cannot_be_used_at_all_ends_the_answer_when_the_others_have_ended",
+        ),
         due=_TOOLS,
     ),
     Row(
@@ -623,7 +634,11 @@ _NOTES = (
         "engine:process:apart",
         "They can be taken apart later without a change of the contract.",
         "002 same-process option",
-        due=_SWAP,
+        (
+            _AGENTS + "test_an_agent_is_answered_by_the_loop_and_billed_for_all_its_tokens",
+            _SWAPPED
+            + "test_another_loop_answers_in_the_place_of_ours_by_one_line_of_configuration",
+        ),
     ),
     Row(
         "engine:model:mapped",
@@ -679,14 +694,17 @@ _SUCCESS = (
         "engine:success:swap-loop",
         "Another loop in its place changes nothing at the gateway.",
         "002 success criteria, second",
-        due=_SWAP,
+        (_SWAPPED + "test_another_loop_answers_in_the_place_of_ours_by_one_line_of_configuration",),
     ),
     Row(
         "engine:success:swap-gateway",
         "Another gateway in its place changes nothing at the loop, which takes any caller that "
         "sends the right shape.",
         "002 success criteria, third",
-        due=_SWAP,
+        (
+            _ENGINE + "test_one_post_is_answered_by_one_stream",
+            _ENGINE + "test_the_request_of_the_design_is_answered_as_it_stands",
+        ),
     ),
     Row(
         "engine:success:auth",
@@ -726,7 +744,10 @@ _SUCCESS = (
         "engine:success:both",
         "The contract holds as an endpoint and as a function that is called, in one shape.",
         "002 success criteria, eighth",
-        due=_SWAP,
+        (
+            _AGENTS + "test_an_agent_is_answered_by_the_loop_and_billed_for_all_its_tokens",
+            _AGENTS + "test_an_approved_call_is_run_once_with_what_was_approved",
+        ),
     ),
 )
 

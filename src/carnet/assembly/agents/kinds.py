@@ -25,8 +25,10 @@ from carnet.core.people.identity import CHAT, Secret, Skill
 from carnet.errors import ConfigInvalid
 from carnet.ports.calls.admission import Dispatch
 from carnet.ports.calls.steps import Progress, Steps
+from carnet.ports.engine.loop import Engine
 from carnet.ports.trust.schemas import Schemas
 from carnet.runtime.agents.engine import EngineAgent
+from carnet.runtime.agents.http_engine import EngineAddress, HttpEngine
 from carnet.runtime.agents.python import Native
 from carnet.runtime.agents.remote import Provider, RemoteEndpoint
 from carnet.runtime.peers.cards import Site
@@ -146,14 +148,19 @@ def _samvad(parts: Parts, name: str, agent: AgentSettings) -> Built:
 
 
 def _engine(parts: Parts, name: str, agent: AgentSettings) -> Built:
-    """The loop of the `[engine]` section, in this process."""
-    if parts.settings.engine.listen != IN_PROCESS:
-        reason = "the gateway does not ask an engine elsewhere yet: leave out [engine] listen"
-        raise ConfigInvalid(key=f"agents.{name}.kind", reason=reason)
-    client = parts.elsewhere.client
+    """The loop of the `[engine]` section: in this process, or where `carnet engine` listens."""
+    del name
+    settings, client = parts.settings, parts.elsewhere.client
     passing = Passing.of((), system=agent.system is None or agent.caller_system)
-    loop = build_loop(parts.settings, client.http, client.ids)
-    answering = EngineAgent(loop, system=agent.system, passing=passing, steps=parts.steps)
+    engine: Engine
+    if settings.engine.listen == IN_PROCESS:
+        engine = build_loop(settings, client.http, client.ids)
+    else:
+        address = EngineAddress(
+            url=settings.engine.listen, domain=settings.gateway.domain, seconds=agent.timeout
+        )
+        engine = HttpEngine(client.http, address, client.signing, client.clock)
+    answering = EngineAgent(engine, system=agent.system, passing=passing, steps=parts.steps)
     return Built(agent=answering, is_detached=True, removes=passing.removed)
 
 

@@ -3,7 +3,7 @@
 from msgspec import Struct
 
 from carnet.assembly.agents.loop import build_loop
-from carnet.auth.middleware import Auth, TokenVerifier
+from carnet.auth.middleware import Auth, BearerVerifier, TokenVerifier
 from carnet.config import Settings
 from carnet.engine.endpoint import EngineEndpoint, refuse
 from carnet.guards.caller.failures import Failures
@@ -36,7 +36,13 @@ def build_engine(
     endpoint = EngineEndpoint(engine, max_bytes=settings.limits.chat_body_bytes)
     auth = Auth(
         endpoint,
-        TokenVerifier(store.tokens, clock, store.look_again),
+        BearerVerifier(
+            store.keys,
+            clock,
+            store.look_again,
+            domain=settings.gateway.domain,
+            others=TokenVerifier(store.tokens, clock, store.look_again),
+        ),
         refusing=refuse,
         failures=Failures(settings.limits.auth_failures),
         clock=clock,

@@ -22,6 +22,7 @@ class LoopTurn(Struct, frozen=True, kw_only=True):
 
     request: EngineRequest
     actor: EngineActor
+    name: str = ""  # of the turn, for who must name it elsewhere
     resolved: Mapping[str, Resolution] = {}  # what was answered, by the ids of calls
     once: Once = at_once
 

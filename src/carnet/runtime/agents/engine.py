@@ -55,6 +55,7 @@ class EngineAgent:
         turn = LoopTurn(
             request=self._request(call),
             actor=actor_of(call.caller),
+            name=call.carnet.turn,
             resolved=ResolvedCalls(call),
             once=once,
         )
