@@ -41,6 +41,7 @@ _STORED_KEYS = "tests/stores/trust/test_own_keys.py::"
 _WAITING = "tests/gateway/test_approvals_waiting.py::"
 _AGREED = "tests/stores/turn/test_interrupts_answers.py::"
 _MONEY = "tests/interop/test_money.py::"
+_AGENTS = "tests/interop/engine/test_agents.py::"
 _COMPARISON = "tests/ledgers/test_comparison.py::"
 
 _AT_A_POINT = _POINTS + "test_a_whole_answer_survives_a_kill_at"
@@ -480,6 +481,19 @@ _LEDGERS = (
     ),
 )
 
+_LOOPS = (
+    Row(
+        "faults:loop",
+        "A kill at any step of an agent loop with three tools runs no tool twice whose end was "
+        "recorded, asks no model again for what it has said, and the same request goes on.",
+        "the issue that asked for it",
+        (
+            "tests/crash/points/test_loop_points.py::test_a_loop_goes_on_after_a_kill_at",
+            _AGENTS + "test_a_kill_while_it_waits_loses_and_repeats_nothing",
+        ),
+    ),
+)
+
 _RELOADS = (
     Row(
         "faults:reload",
@@ -515,5 +529,6 @@ _INVARIANTS = (
 ROWS = (
     *(*_CRASHES, *_STORES, *_PEERS, *_WORLD, *_KEYS, *_TASKS, *_PROCESS, *_LEDGERS, *_INVARIANTS),
     *_RELOADS,
+    *_LOOPS,
     *models.FAULTS,
 )

@@ -1,6 +1,6 @@
 """The attacks of security.md that this gateway can be tried with today, and what answers them."""
 
-from tests.requirements import bounds, interrupts, models, people, resources, tenants
+from tests.requirements import bounds, engines, interrupts, models, people, resources, tenants
 from tests.requirements.designs import signatures
 from tests.requirements.rows import Row
 
@@ -531,4 +531,5 @@ ROWS = (
     *signatures.ROWS,
     *models.ATTACKS,
     *bounds.ROWS,
+    *engines.ROWS,
 )
