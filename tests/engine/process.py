@@ -14,6 +14,7 @@ from carnet.testing.address import HOST
 from carnet.wire.dialects.engine_chat import EngineReader
 from tests.support.commands import CARNET, commands
 from tests.support.http import HeaderList, Reply, request
+from tests.support.model import Answer, Asked, Model, streamed
 from tests.support.organisation import Launched, Organisation
 
 PATH = "/engine/chat"
@@ -112,3 +113,80 @@ def events_of(reply: Reply) -> list[Event]:
     assert reply.status == 200, (reply.status, reply.body)
     reader = EngineReader()
     return [*reader.feed(reply.body), *reader.close()]
+
+
+TOOLS = """
+from pathlib import Path
+
+PAGES = {"finances": "Budget goal: 100"}
+
+
+def read_page(name: str) -> str:
+    "Reads a page."
+    return PAGES[name]
+
+
+def read_file(path: str) -> str:
+    "Reads a file."
+    return "# Finances\\nBudget goal: ..."
+
+
+async def break_down(name: str) -> str:
+    "Breaks."
+    raise RuntimeError(f"/srv/secret/{name} sk-secret-12345678")
+"""
+CONFIG = """
+[engine]
+listen = "http://127.0.0.1:0"
+url = "{url}/v1"
+model = "small"
+api_key = {{env = "MODEL_KEY"}}
+tools = ["tools:read_page", "tools:read_file", "tools:break_down"]
+max_iterations = 4
+retries = 0
+"""
+KEY = "sk-upstream-12345678"
+
+
+class Scene:
+    """An engine, and the model that it asks."""
+
+    def __init__(self, engine: EngineProcess, model: Model, home: Organisation) -> None:
+        self.engine = engine
+        self.model = model
+        self.home = home
+
+    def replies(self, *answers: Answer) -> None:
+        """Answer one after the other; the last one for ever."""
+        left = list(answers)
+
+        def reply(_: Asked) -> Answer:
+            return left.pop(0) if len(left) > 1 else left[0]
+
+        self.model.asked.clear()
+        self.model.reply = reply
+
+
+def tool_call(name: str, arguments: str, id: str = "c1") -> Answer:
+    """A stream that wants a tool called."""
+    call = {
+        "index": 0,
+        "id": id,
+        "type": "function",
+        "function": {"name": name, "arguments": arguments},
+    }
+    chunks = [
+        {"choices": [{"index": 0, "delta": {"tool_calls": [call]}}]},
+        {"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]},
+        {"choices": [], "usage": {"prompt_tokens": 100, "completion_tokens": 50}},
+    ]
+    text = "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in chunks) + "data: [DONE]\n\n"
+    return Answer(body=text.encode(), media_type="text/event-stream")
+
+
+def with_usage(*words: str) -> Answer:
+    usage = {"choices": [], "usage": {"prompt_tokens": 50, "completion_tokens": 25}}
+    body = streamed(*words).body.replace(
+        b"data: [DONE]", f"data: {json.dumps(usage)}\n\ndata: [DONE]".encode()
+    )
+    return Answer(body=body, media_type="text/event-stream")

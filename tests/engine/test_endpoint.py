@@ -3,7 +3,6 @@
 import json
 import signal
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,109 +11,23 @@ from msgspec.structs import replace
 from carnet.core.messages.events import Done, Failed, Text, ToolCall, ToolResult, Usage
 from carnet.testing.wait import until
 from carnet.wire.dialects.engine_chat import MESSAGES
-from tests.engine.process import EngineProcess, asking, events_of, user
+from tests.engine.process import (
+    CONFIG,
+    KEY,
+    TOOLS,
+    EngineProcess,
+    Scene,
+    asking,
+    events_of,
+    tool_call,
+    user,
+    with_usage,
+)
 from tests.support.http import request
 from tests.support.model import CLOSED, Answer, Asked, Model, broken_off, refused, streamed
-from tests.support.organisation import Organisation, shared_with_others
+from tests.support.organisation import Organisation
 from tests.wire.dialects.engine_chat.test_request import EXAMPLE
 from tests.wire.dialects.engine_chat.test_writer import EXAMPLE as STREAM
-
-TOOLS = """
-from pathlib import Path
-
-PAGES = {"finances": "Budget goal: 100"}
-
-
-def read_page(name: str) -> str:
-    "Reads a page."
-    return PAGES[name]
-
-
-def read_file(path: str) -> str:
-    "Reads a file."
-    return "# Finances\\nBudget goal: ..."
-
-
-async def break_down(name: str) -> str:
-    "Breaks."
-    raise RuntimeError(f"/srv/secret/{name} sk-secret-12345678")
-"""
-CONFIG = """
-[engine]
-listen = "http://127.0.0.1:0"
-url = "{url}/v1"
-model = "small"
-api_key = {{env = "MODEL_KEY"}}
-tools = ["tools:read_page", "tools:read_file", "tools:break_down"]
-max_iterations = 4
-retries = 0
-"""
-KEY = "sk-upstream-12345678"
-
-
-class Scene:
-    """An engine, and the model that it asks."""
-
-    def __init__(self, engine: EngineProcess, model: Model, home: Organisation) -> None:
-        self.engine = engine
-        self.model = model
-        self.home = home
-
-    def replies(self, *answers: Answer) -> None:
-        """Answer one after the other; the last one for ever."""
-        left = list(answers)
-
-        def reply(_: Asked) -> Answer:
-            return left.pop(0) if len(left) > 1 else left[0]
-
-        self.model.asked.clear()
-        self.model.reply = reply
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
-    with Model().serving() as model, shared_with_others():
-        home = Organisation(tmp_path_factory.mktemp("engine") / "acme", "acme.example")
-        home.configure(CONFIG.format(url=model.url))
-        (home.folder / "tools.py").write_text(TOOLS)
-        engine = EngineProcess(home)
-        engine.start(env={"MODEL_KEY": KEY})
-        yield Scene(engine, model, home)
-        assert engine.stop() == 0
-        engine.close()
-        home.close()
-
-
-@pytest.fixture
-def scene(made: Scene) -> Scene:
-    made.replies(streamed("Hello ", "world!"))
-    return made
-
-
-def tool_call(name: str, arguments: str, id: str = "c1") -> Answer:
-    """A stream that wants a tool called."""
-    call = {
-        "index": 0,
-        "id": id,
-        "type": "function",
-        "function": {"name": name, "arguments": arguments},
-    }
-    chunks = [
-        {"choices": [{"index": 0, "delta": {"tool_calls": [call]}}]},
-        {"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]},
-        {"choices": [], "usage": {"prompt_tokens": 100, "completion_tokens": 50}},
-    ]
-    text = "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in chunks) + "data: [DONE]\n\n"
-    return Answer(body=text.encode(), media_type="text/event-stream")
-
-
-def with_usage(*words: str) -> Answer:
-    usage = {"choices": [], "usage": {"prompt_tokens": 50, "completion_tokens": 25}}
-    body = streamed(*words).body.replace(
-        b"data: [DONE]", f"data: {json.dumps(usage)}\n\ndata: [DONE]".encode()
-    )
-    return Answer(body=body, media_type="text/event-stream")
-
 
 # ------------------------------------------------------------------ the contract
 

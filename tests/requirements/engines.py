@@ -3,6 +3,7 @@
 from tests.requirements.rows import Row
 
 _ENGINE = "tests/engine/test_endpoint.py::"
+_FAILURES = "tests/engine/test_endpoint_failures.py::"
 _AGENTS = "tests/interop/engine/test_agents.py::"
 _SWAPPED = "tests/interop/engine/test_swapped.py::"
 _AUTH = "tests/auth/test_middleware.py::"
@@ -62,6 +63,7 @@ ROWS = (
         "sentence for each code.",
         "security.md A65",
         (
+            _FAILURES + "test_of_a_providers_failure_nobody_sees_more_than_a_code_and_its_sentence",
             _ENGINE + "test_a_failure_of_the_model_is_one_code_and_one_sentence",
             _ENGINE + "test_what_a_tool_raises_is_for_the_log_and_the_model_goes_on",
             _SWAPPED

@@ -14,7 +14,7 @@ import pytest
 
 from carnet.testing.wait import until
 from tests.crash.points.choice import ByStore
-from tests.engine.test_endpoint import tool_call
+from tests.engine.process import tool_call
 from tests.faults.stores import move_to
 from tests.stores.support import servers
 from tests.support.http import Reply

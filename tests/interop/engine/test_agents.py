@@ -10,8 +10,7 @@ import openai
 import pytest
 
 from carnet.testing.wait import until
-from tests.engine.process import EngineProcess
-from tests.engine.test_endpoint import tool_call, with_usage
+from tests.engine.process import EngineProcess, tool_call, with_usage
 from tests.faults.stores import move_to
 from tests.stores.support import servers
 from tests.support.http import Reply, request

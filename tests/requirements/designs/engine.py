@@ -11,6 +11,7 @@ _INTERRUPTS = "tests/interop/interrupts/test_openai.py::"
 _IDS = "tests/gateway/endpoint/test_request_ids.py::"
 _TELEMETRY = "tests/test_telemetry.py::"
 _ENGINE = "tests/engine/test_endpoint.py::"
+_FAILURES = "tests/engine/test_endpoint_failures.py::"
 _AGENTS = "tests/interop/engine/test_agents.py::"
 _SWAPPED = "tests/interop/engine/test_swapped.py::"
 _AUTHED = "tests/auth/test_middleware.py::"
@@ -478,6 +479,7 @@ _ERRORS = (
         "path.",
         "002 mid-stream errors",
         (
+            _FAILURES + "test_of_a_providers_failure_nobody_sees_more_than_a_code_and_its_sentence",
             _ENGINE + "test_a_failure_of_the_model_is_one_code_and_one_sentence",
             _WRITTEN + "test_an_error_is_its_code_and_one_fixed_sentence",
         ),
@@ -791,7 +793,10 @@ _SECURITY = (
         "engine:security:no-leaks",
         "No error in a stream tells a path, a stack or a credential.",
         "002 security requirements, fifth",
-        (_ENGINE + "test_a_failure_of_the_model_is_one_code_and_one_sentence",),
+        (
+            _FAILURES + "test_of_a_providers_failure_nobody_sees_more_than_a_code_and_its_sentence",
+            _ENGINE + "test_a_failure_of_the_model_is_one_code_and_one_sentence",
+        ),
     ),
 )
 
