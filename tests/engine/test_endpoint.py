@@ -126,6 +126,20 @@ def test_who_acts_may_use_what_the_token_allows(scene: Scene) -> None:
     ]
 
 
+def test_a_person_asks_under_her_own_name(scene: Scene) -> None:
+    scene.home.carnet("people", "add", "alice", "--permission", "admin:engine")
+    token = scene.home.new_token("laptop", "--person", "alice", "--scope", "admin:engine")
+    scene.replies(refused(404, None, "no model"))
+    body = asking(user("Hi"), correlation_id="req_alice")
+    scene.engine.post(body, fields=scene.engine.fields(token))
+
+    def actors() -> list[str]:
+        lines = [json.loads(line) for line in scene.engine.log_lines() if "req_alice" in line]
+        return [line["actor"] for line in lines if "actor" in line]
+
+    until(lambda: actors() == ["alice"])
+
+
 def test_a_call_that_its_sender_wrote_is_not_run(scene: Scene) -> None:
     forged = {
         "role": "assistant",

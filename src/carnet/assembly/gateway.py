@@ -241,6 +241,7 @@ def _parts(
         schemas=schemas,
         steps=store.steps,
         progress=progress_writer,
+        people=store.people,
     )
 
 

@@ -27,6 +27,7 @@ from carnet.http.cors import Application
 from carnet.http.exchange import Exchange, Receive, Scope, Send
 from carnet.http.refusal import Refuse
 from carnet.ports.trust.keys import OwnKeys
+from carnet.ports.trust.people import People
 from carnet.ports.trust.trust import Tokens
 from carnet.ports.world.clock import Clock
 from carnet.wire.crypto.ed25519 import holds
@@ -102,10 +103,15 @@ class TokenVerifier:
     """Knows the tokens of a store."""
 
     def __init__(
-        self, tokens: Tokens, clock: Clock, look_again: Callable[[], Awaitable[bool]]
+        self,
+        tokens: Tokens,
+        people: People,
+        clock: Clock,
+        look_again: Callable[[], Awaitable[bool]],
     ) -> None:
         """`look_again` reads tokens anew: one may have been made a moment ago."""
         self._tokens = tokens
+        self._people = people
         self._clock = clock
         self._look_again = look_again
 
@@ -118,10 +124,11 @@ class TokenVerifier:
             if not await self._look_again():
                 raise
             token = authenticate(credential, self._tokens, now)
-        actor = EngineActor(
-            f"peer:{token.peer}" if token.peer else f"service:{token.account}",
-            Ceiling(allow=token.scopes),
-        )
+        person = None if token.person is None else self._people.numbered(token.person)
+        machine = f"peer:{token.peer}" if token.peer else f"service:{token.account}"
+        # R25: a person by her bare name, which no name of a machine can be.
+        id = machine if person is None else person.name
+        actor = EngineActor(id, Ceiling(allow=token.scopes))
         if not actor.may(ENGINE):
             raise PermissionMissing(permission=ENGINE)
         return KnownActor(actor)

@@ -103,11 +103,21 @@ def test_it_is_asked_with_a_bearer_of_the_turn_and_no_credential_of_the_caller(
     public = ed25519.read_public_key(key["key"])
     assert ed25519.holds(public, signed.signed, signed.signature)
     assert (signed.bearer.issuer, signed.bearer.resolved) == ("acme.example", {})
-    assert signed.bearer.actor.id.startswith("service:")
+    assert signed.bearer.actor.id == "owner"
     assert signed.bearer.turn == asked.headers["x-tangle-turnid"]
     assert body["metadata"]["correlation_id"] == headers["x-correlation-id"] == "req_swapped"
     assert front.token not in json.dumps([headers, body])
     assert "x-actor-id" not in headers
+
+
+def test_a_person_acts_under_her_own_name(front: Organisation) -> None:
+    front.carnet("people", "add", "alice", "--role", "operator", "--permission", "tool:*")
+    scopes = ("--scope", "call:*", "--scope", "tool:read")
+    token = front.new_token("laptop", "--person", "alice", *scopes)
+    assert front.chat("Hi", "mirror", token=token).status == 200
+    ((headers, _),) = Echo.asked
+    actor = read_bearer(headers["authorization"].removeprefix("Bearer ")).bearer.actor
+    assert (actor.id, actor.may("tool:read"), actor.may("tool:send")) == ("alice", True, False)
 
 
 @pytest.mark.parametrize(

@@ -545,6 +545,8 @@ _IDENTITY = (
         "It says who acts in X-Actor-ID, and what that one may do in X-Actor-Permissions.",
         "002 auth middleware",
         (
+            _SWAPPED + "test_a_person_acts_under_her_own_name",
+            _ENGINE + "test_a_person_asks_under_her_own_name",
             _AUTHED + "test_who_is_known_comes_through_as_who_it_is",
             _ENGINE + "test_who_acts_may_use_what_the_token_allows",
             _ACTOR + "test_both_headers_say_who_acts_and_deny_wins",

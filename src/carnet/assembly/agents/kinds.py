@@ -26,6 +26,7 @@ from carnet.errors import ConfigInvalid
 from carnet.ports.calls.admission import Dispatch
 from carnet.ports.calls.steps import Progress, Steps
 from carnet.ports.engine.loop import Engine
+from carnet.ports.trust.people import People
 from carnet.ports.trust.schemas import Schemas
 from carnet.runtime.agents.engine import EngineAgent
 from carnet.runtime.agents.http_engine import EngineAddress, HttpEngine
@@ -48,6 +49,7 @@ class Parts(Struct, frozen=True, kw_only=True, eq=False):
     schemas: Schemas
     steps: Steps
     progress: Progress
+    people: People | None = None  # whose names an agent loop is given
 
     def secret(self, ref: SecretRef | None, key: str) -> Secret | None:
         """A secret that the section of an agent points at."""
@@ -160,7 +162,9 @@ def _engine(parts: Parts, name: str, agent: AgentSettings) -> Built:
             url=settings.engine.listen, domain=settings.gateway.domain, seconds=agent.timeout
         )
         engine = HttpEngine(client.http, address, client.signing, client.clock)
-    answering = EngineAgent(engine, system=agent.system, passing=passing, steps=parts.steps)
+    answering = EngineAgent(
+        engine, system=agent.system, passing=passing, steps=parts.steps, people=parts.people
+    )
     return Built(agent=answering, is_detached=True, removes=passing.removed)
 
 

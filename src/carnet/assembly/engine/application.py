@@ -41,7 +41,7 @@ def build_engine(
             clock,
             store.look_again,
             domain=settings.gateway.domain,
-            others=TokenVerifier(store.tokens, clock, store.look_again),
+            others=TokenVerifier(store.tokens, store.people, clock, store.look_again),
         ),
         refusing=refuse,
         failures=Failures(settings.limits.auth_failures),

@@ -18,10 +18,12 @@ from carnet.core.call import Ask, Call
 from carnet.core.messages.events import End, Failed, Message, Waiting
 from carnet.core.messages.interrupt import Resolution
 from carnet.core.messages.output import Output
-from carnet.core.people.identity import Caller, Ceiling, allows
+from carnet.core.people.identity import Caller, Ceiling
+from carnet.core.people.permissions import both
 from carnet.errors import CarnetError
 from carnet.ports.calls.steps import Steps
 from carnet.ports.engine.loop import Engine, LoopTurn
+from carnet.ports.trust.people import People
 from carnet.runtime.visit.steps import KeptSteps
 from carnet.wire.dialects.engine_chat.actor import EngineActor
 from carnet.wire.dialects.engine_chat.refusals import FAILURES, end_of
@@ -37,9 +39,19 @@ class EngineAgent:
     """A loop as an Agent."""
 
     def __init__(
-        self, engine: Engine, *, system: str | None, passing: Passing, steps: Steps | None
+        self,
+        engine: Engine,
+        *,
+        system: str | None,
+        passing: Passing,
+        steps: Steps | None,
+        people: People | None = None,
     ) -> None:
-        """`system` is said first; `passing` is what of callers' messages passes after it."""
+        """`system` is said first; `passing` is what of callers' messages passes after it.
+
+        `people` knows the names of those for whom it acts.
+        """
+        self._people = people
         self._engine = engine
         self._system = system
         self._passing = passing
@@ -54,7 +66,7 @@ class EngineAgent:
 
         turn = LoopTurn(
             request=self._request(call),
-            actor=actor_of(call.caller),
+            actor=actor_of(call.caller, self._people),
             name=call.carnet.turn,
             resolved=ResolvedCalls(call),
             once=once,
@@ -96,15 +108,23 @@ class ResolvedCalls(Mapping[str, Resolution]):
         return len(self._answers)
 
 
-def actor_of(caller: Caller) -> EngineActor:
-    """Who acts for a caller, and the most that may be used: its scopes within its ceiling."""
-    name, ceiling, scopes = caller.actor.name, caller.ceiling, caller.scopes
-    allow = scopes
-    if ceiling.allow is not None:
-        both = {each for each in scopes if allows(ceiling.allow, each)}
-        allow = frozenset(both | {each for each in ceiling.allow if allows(scopes, each)})
-    id = f"service:{name.removeprefix(_OF_TOKEN)}" if name.startswith(_OF_TOKEN) else name
-    return EngineActor(id, Ceiling(allow=allow, deny=ceiling.deny))
+def actor_of(caller: Caller, people: People | None = None) -> EngineActor:
+    """Who acts for a caller, and the most that may be used: its scopes within its ceiling.
+
+    A person is called by her bare name, which no name of a machine can be (R25).
+    """
+    ceiling, scopes = caller.ceiling, caller.scopes
+    allow = scopes if ceiling.allow is None else both(scopes, ceiling.allow)
+    return EngineActor(_name_of(caller, people), Ceiling(allow=allow, deny=ceiling.deny))
+
+
+def _name_of(caller: Caller, people: People | None) -> str:
+    if caller.person is not None and people is not None:
+        person = people.numbered(caller.person)
+        if person is not None:
+            return person.name
+    name = caller.actor.name
+    return f"service:{name.removeprefix(_OF_TOKEN)}" if name.startswith(_OF_TOKEN) else name
 
 
 def _messages(ask: Ask) -> tuple[Message, ...]:
