@@ -2,8 +2,12 @@
 
 import re
 import sqlite3
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
 from typing import Any
+
+import pytest
 
 from carnet.stores.open import database_path, is_postgres
 from tests.stores.support import servers
@@ -33,6 +37,21 @@ def move_to(gateway: Organisation, url: str) -> None:
     (gateway.folder / "var" / "starter.token").unlink()
     gateway.carnet("init", ".", "--quiet")
     gateway.token = (gateway.folder / "var" / "starter.token").read_text().strip()
+
+
+@contextmanager
+def served_on(
+    request: pytest.FixtureRequest, folder: Path, config: str, *, agents: str
+) -> Iterator[Organisation]:
+    """A started gateway on the store that the parameter of a fixture names; ended at the end."""
+    gateway = Organisation(folder, "acme.example")
+    if request.param == "postgres":
+        server: servers.Server = request.getfixturevalue("server")
+        move_to(gateway, server.create())
+    gateway.configure(config, agents=agents)
+    gateway.start()
+    yield gateway
+    assert gateway.stop() == 0
 
 
 def rows(gateway: Organisation, sql: str, *args: object) -> list[tuple[Any, ...]]:

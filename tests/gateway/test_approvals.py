@@ -10,8 +10,7 @@ import msgspec
 import pytest
 
 from carnet.testing.wait import until
-from tests.faults.stores import STORES, move_to
-from tests.stores.support import servers
+from tests.faults.stores import STORES, served_on
 from tests.support.http import Reply, request
 from tests.support.organisation import Organisation
 
@@ -111,14 +110,8 @@ numbers = itertools.count()
 def acme(
     tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
 ) -> Iterator[Organisation]:
-    gateway = Organisation(tmp_path_factory.mktemp("acme"), "acme.example")
-    if request.param == "postgres":
-        server: servers.Server = request.getfixturevalue("server")
-        move_to(gateway, server.create())
-    gateway.configure(CONFIG, agents=ASKING)
-    gateway.start()
-    yield gateway
-    assert gateway.stop() == 0
+    with served_on(request, tmp_path_factory.mktemp("acme"), CONFIG, agents=ASKING) as gateway:
+        yield gateway
 
 
 @pytest.fixture

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from carnet.testing.wait import until
-from tests.faults.stores import STORES, end_leases, move_to, rows
-from tests.stores.support import servers
+from tests.faults.stores import STORES, end_leases, rows, served_on
 from tests.support.http import Reply, chat_body, request
 from tests.support.organisation import Organisation
 
@@ -64,14 +63,8 @@ numbers = itertools.count()
 def acme(
     tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
 ) -> Iterator[Organisation]:
-    gateway = Organisation(tmp_path_factory.mktemp("acme"), "acme.example")
-    if request.param == "postgres":
-        server: servers.Server = request.getfixturevalue("server")
-        move_to(gateway, server.create())
-    gateway.configure(CONFIG, agents=ASKING)
-    gateway.start()
-    yield gateway
-    assert gateway.stop() == 0
+    with served_on(request, tmp_path_factory.mktemp("acme"), CONFIG, agents=ASKING) as gateway:
+        yield gateway
 
 
 @pytest.fixture

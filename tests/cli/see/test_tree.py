@@ -6,8 +6,7 @@ import pytest
 
 from carnet.cli.see.tree import MOST_LINES, draw
 from tests.cli.see.test_runs import run_page, turn
-from tests.faults.stores import STORES, move_to
-from tests.stores.support import servers
+from tests.faults.stores import STORES, served_on
 from tests.support.organisation import Organisation
 from tests.support.served import AGENTS, CONFIG
 
@@ -16,14 +15,8 @@ from tests.support.served import AGENTS, CONFIG
 def acme(
     tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
 ) -> Iterator[Organisation]:
-    gateway = Organisation(tmp_path_factory.mktemp("acme"), "acme.example")
-    if request.param == "postgres":
-        server: servers.Server = request.getfixturevalue("server")
-        move_to(gateway, server.create())
-    gateway.configure(CONFIG, agents=AGENTS)
-    gateway.start()
-    yield gateway
-    assert gateway.stop() == 0
+    with served_on(request, tmp_path_factory.mktemp("acme"), CONFIG, agents=AGENTS) as gateway:
+        yield gateway
 
 
 def test_a_run_in_full_tells_what_was_asked_and_answered(acme: Organisation) -> None:
