@@ -85,7 +85,7 @@ def show(invocation: Invocation, name: str, token: str | None) -> None:
     from carnet.cli.invocation import visible
 
     page = wait(_ask(invocation, "GET", _path(name), b"", token))
-    invocation.result(page, lambda: visible(_text(page)))
+    invocation.result(page, lambda: invocation.spell(visible(_text(page))))
 
 
 def _text(page: dict[str, Any]) -> str:
@@ -210,7 +210,8 @@ def _answer(invocation: Invocation, name: str, answer: dict[str, Any], token: st
     word = "Approved" if answer["outcome"] == "accepted" else "Denied"
     if page.get("other_amount"):
         word += ", and nothing was paid here"
-    invocation.result(page, lambda: f"{word}. The call goes on: carnet run show {page['run']}")
+    text = f"{word}. The call goes on: carnet run show {page['run']} --full"
+    invocation.result(page, lambda: invocation.spell(text))
 
 
 async def _ask(

@@ -11,6 +11,7 @@ from carnet.stores.database import Database, Row
 MOST_RULES: Final = 500  # of one owner
 
 _COLUMNS: Final = "n, owner, agent, kind, ceiling, used, created"
+# The column `tool` holds what tells a question from others of its kind.
 # One that is made again is the same one, with the ceiling that was said last.
 _SAME: Final = "owner = ? AND agent = ? AND kind = ? AND COALESCE(tool, '') = ? AND ended IS NULL"
 _AGAIN: Final = f"UPDATE rule SET ceiling = ? WHERE {_SAME}"  # noqa: S608  # our own words
