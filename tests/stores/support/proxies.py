@@ -31,8 +31,9 @@ class Proxy:
 
     async def down(self) -> None:
         """Refuse new connections and cut those there are."""
-        if self._server is not None:
-            self._server.close()
+        server, self._server = self._server, None
+        if server is not None:
+            server.close()
             (self._folder / f".s.PGSQL.{PORT}").unlink(missing_ok=True)
         for writer in list(self._open):
             writer.transport.abort()
@@ -46,17 +47,29 @@ class Proxy:
         return await asyncio.open_connection(self._target.hostname, self._target.port or PORT)
 
     def _serve(self, reader: StreamReader, writer: StreamWriter) -> None:
+        if self._server is None:  # it was accepted, and cut before it was served
+            writer.transport.abort()
+            return
+        self._open.add(writer)
         task = asyncio.get_running_loop().create_task(self._pass_both(reader, writer))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     async def _pass_both(self, reader: StreamReader, writer: StreamWriter) -> None:
-        far_reader, far_writer = await self._connect()
-        self._open |= {writer, far_writer}
+        """Pass on until one side ends or the wire is cut; whatever happens, both are closed."""
+        ends = {writer}
         try:
-            await asyncio.gather(self._pass(reader, far_writer), self._pass(far_reader, writer))
+            far_reader, far_writer = await self._connect()
+            ends.add(far_writer)
+            if not writer.is_closing():
+                self._open.add(far_writer)
+                await asyncio.gather(self._pass(reader, far_writer), self._pass(far_reader, writer))
+        except OSError:
+            return  # the server takes nobody: who asks through this wire finds it cut
         finally:
-            self._open -= {writer, far_writer}
+            self._open -= ends
+            for end in ends:
+                end.transport.abort()
 
     async def _pass(self, reader: StreamReader, writer: StreamWriter) -> None:
         with suppress(ConnectionError):
